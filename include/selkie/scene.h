@@ -1,0 +1,288 @@
+/* Scene definitions: what is wanted, as plain structs.
+ *
+ * Fill one with selkie_scene_defaults(), change what you need, check it with
+ * selkie_scene_check() and make a world of it (selkie/world.h), or read one
+ * from a JSON file with selkie_scene_load(). Metres, seconds, kilograms
+ * throughout; angles in degrees in files and here, because people write them.
+ *
+ * Arrays and strings belong to the caller. A scene from selkie_scene_load()
+ * owns what it points to and is released with selkie_scene_free().
+ */
+#ifndef SELKIE_SCENE_H
+#define SELKIE_SCENE_H
+
+#include <stdint.h>
+#include <selkie/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum selkie_shape_kind {
+    SELKIE_SHAPE_BOX,        /* min, max */
+    SELKIE_SHAPE_SPHERE,     /* center, radius; a disc in 2D */
+    SELKIE_SHAPE_CYLINDER,   /* from, to (ends of the axis), radius; a bar in 2D */
+    SELKIE_SHAPE_HALF_SPACE, /* point, normal; inside is the side away from the normal */
+    SELKIE_SHAPE_WAVE,       /* below level + amplitude cos(wave_number . x + phase) */
+    SELKIE_SHAPE_MESH,       /* file, then scale, rotate, translate */
+    SELKIE_SHAPE_UNION       /* children */
+} selkie_shape_kind;
+
+typedef struct selkie_shape selkie_shape;
+struct selkie_shape {
+    selkie_shape_kind kind;
+    double min[3], max[3];     /* m    box */
+    double center[3];          /* m    sphere */
+    double radius;             /* m    sphere, cylinder */
+    double from[3], to[3];     /* m    cylinder */
+    double point[3];           /* m    half space */
+    double normal[3];          /*      half space; need not be of unit length */
+    double level;              /* m    wave: height along the up direction (against gravity; y if none) */
+    double amplitude;          /* m    wave */
+    double wave_number[3];     /* 1/m  wave: angular, 2 pi / wavelength */
+    double phase;              /* deg  wave */
+    const char *file;          /*      mesh: OBJ, STL, PLY, glTF */
+    double scale[3];           /*      mesh */
+    double rotate[3];          /* deg  mesh: about x, then y, then z */
+    double translate[3];       /* m    mesh */
+    int child_count;
+    const selkie_shape *children; /*   union */
+};
+
+typedef enum selkie_wall {
+    SELKIE_WALL_FREE_SLIP,
+    SELKIE_WALL_NO_SLIP,
+    SELKIE_WALL_OPEN
+} selkie_wall;
+
+typedef struct selkie_domain_def {
+    int dimension;       /*    2 or 3 */
+    double origin[3];    /* m  lower corner */
+    double size[3];      /* m  rounded up to whole cells; z unused in 2D */
+    double cell_size;    /* m  or 0: taken from resolution */
+    int resolution;      /*    cells along the longest side, used where cell_size is 0 */
+    selkie_wall walls[6];/*    x_min x_max y_min y_max z_min z_max */
+} selkie_domain_def;
+
+typedef struct selkie_time_def {
+    double end;      /* s  */
+    double fps;      /* 1/s frames per second */
+    double step;     /* s  fixed step, 0 = by the CFL number */
+    double cfl;      /*    cells that the fastest particle crosses in a step */
+    double min_step; /* s  */
+    double max_step; /* s  */
+} selkie_time_def;
+
+typedef enum selkie_arrangement {
+    SELKIE_ARRANGEMENT_JITTERED, /* one in each sub-cell, at random */
+    SELKIE_ARRANGEMENT_LATTICE   /* in the centres of the sub-cells */
+} selkie_arrangement;
+
+typedef struct selkie_particles_def {
+    int per_cell;                   /* 0 = 8 in 3D, 9 in 2D */
+    selkie_arrangement arrangement;
+} selkie_particles_def;
+
+typedef struct selkie_liquid_def {
+    const char *name;
+    selkie_shape shape;
+    double density;               /* kg/m3 one value for all liquids of a scene */
+    double velocity[3];           /* m/s   u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center) */
+    double angular_velocity[3];   /* rad/s in 2D the third component turns */
+    double velocity_gradient[9];  /* 1/s   row-major du_i/dx_j */
+    double center[3];             /* m     of angular_velocity and velocity_gradient */
+} selkie_liquid_def;
+
+typedef struct selkie_source_def {
+    const char *name;
+    selkie_shape shape;
+    double velocity[3]; /* m/s */
+    double start, end;  /* s   end < 0: never ends */
+} selkie_source_def;
+
+typedef struct selkie_drain_def {
+    const char *name;
+    selkie_shape shape;
+    double start, end; /* s  end < 0: never ends */
+} selkie_drain_def;
+
+typedef struct selkie_keyframe {
+    double time;         /* s   */
+    double translate[3]; /* m   */
+    double rotate[3];    /* deg about x, then y, then z, about the obstacle's center */
+} selkie_keyframe;
+
+typedef struct selkie_obstacle_def {
+    const char *name;
+    selkie_shape shape;
+    selkie_wall surface;          /*       free slip or no slip */
+    double velocity[3];           /* m/s   constant motion; 0 = static */
+    double angular_velocity[3];   /* rad/s about center, which moves along */
+    double center[3];             /* m     */
+    int keyframe_count;           /*       keyframes replace the constant motion */
+    const selkie_keyframe *keyframes;
+} selkie_obstacle_def;
+
+typedef enum selkie_method {
+    SELKIE_METHOD_PIC,
+    SELKIE_METHOD_FLIP,
+    SELKIE_METHOD_APIC
+} selkie_method;
+
+typedef enum selkie_volume {
+    SELKIE_VOLUME_NONE
+} selkie_volume;
+
+typedef enum selkie_incompressibility {
+    SELKIE_INCOMPRESSIBILITY_BILATERAL
+} selkie_incompressibility;
+
+typedef enum selkie_surface_condition {
+    SELKIE_SURFACE_GHOST_FLUID, /* second order: pressure zero at the sub-cell surface */
+    SELKIE_SURFACE_VOXEL        /* first order: pressure zero in the centres of air cells */
+} selkie_surface_condition;
+
+typedef enum selkie_residual_norm {
+    SELKIE_NORM_RELATIVE, /* |r|_2 / |b|_2 */
+    SELKIE_NORM_MAX       /* largest |divergence| x dt left in any cell */
+} selkie_residual_norm;
+
+typedef struct selkie_pressure_def {
+    double tolerance;
+    selkie_residual_norm norm;
+    int max_iterations;
+    selkie_surface_condition surface;
+} selkie_pressure_def;
+
+typedef struct selkie_advection_def {
+    int order; /* 2 or 3: Runge-Kutta */
+} selkie_advection_def;
+
+typedef enum selkie_probe_kind {
+    SELKIE_PROBE_HEIGHT,   /* m    height of the liquid over a point, along the up direction */
+    SELKIE_PROBE_PRESSURE, /* Pa   at a point */
+    SELKIE_PROBE_VELOCITY, /* m/s  at a point; three columns */
+    SELKIE_PROBE_FRONT     /* m    farthest liquid along an axis */
+} selkie_probe_kind;
+
+typedef enum selkie_axis {
+    SELKIE_AXIS_X,
+    SELKIE_AXIS_Y,
+    SELKIE_AXIS_Z
+} selkie_axis;
+
+typedef struct selkie_probe_def {
+    const char *name;  /* column in probes.csv */
+    selkie_probe_kind kind;
+    double at[3];      /* m  */
+    selkie_axis axis;  /*    front */
+    int direction;     /*    front: +1 or -1 along the axis */
+} selkie_probe_def;
+
+typedef enum selkie_attribute_names {
+    SELKIE_NAMES_SELKIE,  /* velocity, id */
+    SELKIE_NAMES_HOUDINI, /* v, pscale, id */
+    SELKIE_NAMES_BLENDER  /* velocity, id; separate x y z components */
+} selkie_attribute_names;
+
+typedef enum selkie_up_axis {
+    SELKIE_UP_SCENE, /* as the scene has it */
+    SELKIE_UP_Y,
+    SELKIE_UP_Z      /* Blender */
+} selkie_up_axis;
+
+typedef enum selkie_surface_format {
+    SELKIE_SURFACE_FORMAT_NONE,
+    SELKIE_SURFACE_FORMAT_PLY,
+    SELKIE_SURFACE_FORMAT_OBJ
+} selkie_surface_format;
+
+typedef struct selkie_output_def {
+    int ply;                        /*   particles as binary PLY, 0 or 1 */
+    int vtp;                        /*   particles as VTK XML */
+    int every;                      /*   write each n-th frame */
+    selkie_attribute_names names;
+    selkie_up_axis up;
+    selkie_surface_format surface;
+    double checkpoint_interval;     /* s of wall time between checkpoints; 0 = only at the end */
+    int checkpoint_keep;            /*   how many to keep */
+} selkie_output_def;
+
+typedef enum selkie_picture_style {
+    SELKIE_STYLE_SURFACE,
+    SELKIE_STYLE_PARTICLES
+} selkie_picture_style;
+
+typedef enum selkie_picture_color {
+    SELKIE_COLOR_WATER,
+    SELKIE_COLOR_SPEED,
+    SELKIE_COLOR_DENSITY
+} selkie_picture_color;
+
+typedef struct selkie_render_def {
+    int width, height;  /* pixels; height 0 = follows the domain */
+    selkie_picture_style style;
+    selkie_picture_color color;
+    double eye[3];      /* m   eye == target: framed automatically */
+    double target[3];   /* m   */
+    double field_of_view; /* deg, vertical */
+} selkie_render_def;
+
+typedef struct selkie_scene {
+    const char *title;
+    const char *folder;         /* where relative file names start; NULL = working directory */
+    selkie_domain_def domain;
+    double gravity[3];          /* m/s2 */
+    selkie_time_def time;
+    uint64_t seed;
+    selkie_particles_def particles;
+    selkie_method method;
+    double flip_ratio;          /* share of FLIP against PIC; 0.97 is mostly FLIP */
+    selkie_volume volume;
+    selkie_incompressibility incompressibility;
+    selkie_pressure_def pressure;
+    selkie_advection_def advection;
+    double viscosity;           /* m2/s kinematic */
+    int liquid_count;
+    const selkie_liquid_def *liquids;
+    int source_count;
+    const selkie_source_def *sources;
+    int drain_count;
+    const selkie_drain_def *drains;
+    int obstacle_count;
+    const selkie_obstacle_def *obstacles;
+    int probe_count;
+    const selkie_probe_def *probes;
+    selkie_output_def output;
+    selkie_render_def render;
+    void *owned;                /* set by selkie_scene_load(); leave it alone */
+} selkie_scene;
+
+/* Defaults for every field; also for the elements of the arrays. */
+SELKIE_API void selkie_scene_defaults(selkie_scene *scene);
+SELKIE_API void selkie_shape_defaults(selkie_shape *shape, selkie_shape_kind kind);
+SELKIE_API void selkie_liquid_defaults(selkie_liquid_def *liquid);
+SELKIE_API void selkie_source_defaults(selkie_source_def *source);
+SELKIE_API void selkie_drain_defaults(selkie_drain_def *drain);
+SELKIE_API void selkie_obstacle_defaults(selkie_obstacle_def *obstacle);
+SELKIE_API void selkie_probe_defaults(selkie_probe_def *probe);
+
+/* Names the first bad field, its value and what would be right. Looks at values only, not at files. */
+SELKIE_API selkie_code selkie_scene_check(const selkie_scene *scene, selkie_error *error);
+
+/* Reads a scene file. `overrides` are "path.to.key=VALUE" strings, as of `selkie run --set`. */
+SELKIE_API selkie_code selkie_scene_load(const char *path, int override_count, const char *const *overrides,
+                                         selkie_scene **scene, selkie_error *error);
+/* Writes the scene with all defaults filled in, runnable as it is. */
+SELKIE_API selkie_code selkie_scene_save(const selkie_scene *scene, const char *path, selkie_error *error);
+SELKIE_API void selkie_scene_free(selkie_scene *scene);
+
+/* The number of whole cells along each axis (1 along z in 2D) and their size. */
+SELKIE_API double selkie_scene_cells(const selkie_scene *scene, int cells[3]);
+/* Unit vector against gravity; y if there is none. */
+SELKIE_API void selkie_scene_up(const selkie_scene *scene, double up[3]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

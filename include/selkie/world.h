@@ -1,0 +1,137 @@
+/* The world: state that changes, and the step that changes it.
+ *
+ * A world is made from a scene, holds all it needs from it, and shares nothing
+ * with other worlds: two worlds can run in two threads. One step is a list of
+ * named, timed phases (selkie_world_phases). Results do not depend on the
+ * number of threads.
+ */
+#ifndef SELKIE_WORLD_H
+#define SELKIE_WORLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <selkie/scene.h>
+#include <selkie/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct selkie_world selkie_world;
+
+typedef struct selkie_world_options {
+    int threads;          /* 0 = all cores */
+    size_t memory_limit;  /* bytes the world may use; 0 = what the machine has */
+} selkie_world_options;
+
+SELKIE_API void selkie_world_options_defaults(selkie_world_options *options);
+
+/* What a scene would need; nothing is simulated. */
+typedef struct selkie_plan {
+    int cells[3];            /*      whole domain */
+    double cell_size;        /* m    */
+    int64_t particles;       /*      at the start, estimated by sampling the liquids' shapes */
+    int64_t liquid_cells;    /*      at the start */
+    size_t memory_bytes;     /*      expected peak */
+    double first_step;       /* s    */
+    int64_t frames;          /*      */
+} selkie_plan;
+
+SELKIE_API selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_options *options,
+                                         selkie_plan *plan, selkie_error *error);
+
+SELKIE_API selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_options *options,
+                                           selkie_world **world, selkie_error *error);
+SELKIE_API void selkie_world_destroy(selkie_world *world);
+
+/* Advances by one step: the scene's fixed step or the CFL number's, shortened
+ * to land exactly on the next frame. After an error the world keeps the state
+ * of before the step's last completed phase and must not be stepped again. */
+SELKIE_API selkie_code selkie_world_step(selkie_world *world, selkie_error *error);
+
+SELKIE_API double selkie_world_time(const selkie_world *world);        /* s */
+SELKIE_API int64_t selkie_world_step_count(const selkie_world *world);
+SELKIE_API int64_t selkie_world_frame(const selkie_world *world);      /* last frame reached; 0 at the start */
+SELKIE_API int selkie_world_at_frame(const selkie_world *world);       /* the last step landed on a frame */
+SELKIE_API int selkie_world_finished(const selkie_world *world);
+SELKIE_API const selkie_scene *selkie_world_scene(const selkie_world *world);
+
+/* Particles, sorted by cell, without copying: component c of particle i of an
+ * attribute is at ((const char *)data + i * stride)[c]. Valid until the next step. */
+typedef enum selkie_attribute_type { SELKIE_FLOAT32, SELKIE_UINT32 } selkie_attribute_type;
+
+typedef struct selkie_attribute_view {
+    const char *name;
+    selkie_attribute_type type;
+    int components;
+    size_t stride; /* bytes from one particle to the next */
+    void *data;    /* may be written between steps; positions must stay inside the domain */
+} selkie_attribute_view;
+
+SELKIE_API int64_t selkie_world_particle_count(const selkie_world *world);
+SELKIE_API int selkie_world_attribute_count(const selkie_world *world);
+SELKIE_API selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_attribute_view *view);
+/* "position" (m), "velocity" (m/s), "id", and for APIC "affine" (1/s, 9 components) */
+SELKIE_API selkie_code selkie_world_find_attribute(const selkie_world *world, const char *name,
+                                                   selkie_attribute_view *view, selkie_error *error);
+SELKIE_API double selkie_world_particle_mass(const selkie_world *world); /* kg */
+
+/* Grid fields without copying, block by block. Cell (i,j,k) of the block b lies
+ * at domain cell block_coordinates[b] * extent - padding + (i,j,k), and its
+ * value at data[(b * cells_per_block) + i + extent[0] * (j + extent[1] * k)].
+ * Velocities sit on the lower faces of the cells, the others in the centres.
+ * Valid until the next step. */
+typedef struct selkie_field_view {
+    const char *name;
+    int block_count;
+    int extent[3];                       /* cells of a block along each axis */
+    int padding[3];                      /* cells of the grid before the domain's lower corner */
+    const int32_t (*block_coordinates)[4];
+    const float *data;
+} selkie_field_view;
+
+/* "velocity_x", "velocity_y", "velocity_z" (m/s), "pressure" (Pa), "fill" (density over what the open part of the cell holds) */
+SELKIE_API selkie_code selkie_world_field(const selkie_world *world, const char *name,
+                                          selkie_field_view *view, selkie_error *error);
+
+/* Statistics of the last step. */
+#define SELKIE_MAX_PHASES 32
+typedef struct selkie_statistics {
+    int64_t step;
+    double time;                 /* s  */
+    double dt;                   /* s  */
+    int64_t particles;
+    double volume_ratio;         /*    kernel volume over that of the start, corrected for sources and drains */
+    double volume_eq19;          /*    count measure of Kugelstadt et al. 2019, Eq. 19, likewise */
+    double occupied_ratio;       /*    cells that hold particles, likewise */
+    double kinetic_energy;       /* J  (2D: per metre of depth) */
+    double potential_energy;     /* J  against the domain's origin */
+    double max_speed;            /* m/s */
+    int pressure_iterations;
+    double pressure_residual;    /*    true, in the scene's norm */
+    int64_t liquid_cells;
+    int64_t blocks;              /*    active */
+    int64_t emitted, drained;    /*    particles, since the start */
+    double step_ms;              /* ms */
+    double phase_ms[SELKIE_MAX_PHASES];
+} selkie_statistics;
+
+SELKIE_API const selkie_statistics *selkie_world_statistics(const selkie_world *world);
+SELKIE_API int selkie_world_phase_count(const selkie_world *world);
+SELKIE_API const char *selkie_world_phase_name(const selkie_world *world, int phase);
+SELKIE_API size_t selkie_world_memory(const selkie_world *world); /* bytes in use */
+
+/* Probes of the scene, measured after the last step. */
+SELKIE_API int selkie_world_probe_column_count(const selkie_world *world);
+SELKIE_API const char *selkie_world_probe_column_name(const selkie_world *world, int column);
+SELKIE_API double selkie_world_probe_value(const selkie_world *world, int column);
+
+/* All of the state, with a checksum, written atomically (a file appears whole
+ * or not at all). A loaded world goes on bit for bit. */
+SELKIE_API selkie_code selkie_world_save(const selkie_world *world, const char *path, selkie_error *error);
+SELKIE_API selkie_code selkie_world_load(selkie_world *world, const char *path, selkie_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

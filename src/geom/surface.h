@@ -1,0 +1,38 @@
+/* The surface of a cloud of particles as a triangle mesh: particles -> smooth level set on sparse cells -> triangles.
+ * Watertight (closed against the box it is clipped to), smooth, deterministic over threads. */
+#ifndef SK_GEOM_SURFACE_H
+#define SK_GEOM_SURFACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/memory.h"
+#include "base/status.h"
+
+typedef struct sk_surface_options {
+    double particle_spacing; /* m  distance of neighbours at rest: cell_size / particles_per_cell^(1/dim) */
+    double voxel_size;       /* m  of the extraction grid */
+    double low[3], high[3];  /* m  the liquid's container; the surface is clipped to it */
+    double smoothing;        /*    0 none .. 1 strong */
+    int threads;
+} sk_surface_options;
+
+typedef struct sk_mesh {
+    size_t vertex_count;
+    float *positions;   /* m   [vertex_count][3] */
+    float *normals;     /*     [vertex_count][3] outward */
+    float *velocities;  /* m/s [vertex_count][3], NULL if none */
+    size_t triangle_count;
+    uint32_t *triangles; /*    [triangle_count][3], counter-clockwise seen from outside */
+} sk_mesh;
+
+/* `position_stride` and `velocity_stride` are bytes from one particle to the next; velocity may be NULL. 3D. */
+selkie_code sk_surface_extract(size_t particle_count, const float *position, size_t position_stride,
+                               const float *velocity, size_t velocity_stride, const sk_surface_options *options,
+                               sk_mesh *mesh, selkie_error *error);
+/* Volume inside a closed mesh, m3. */
+double sk_mesh_volume(const sk_mesh *mesh);
+/* Edges that do not have exactly two triangles of opposite direction; 0 for a closed mesh. */
+size_t sk_mesh_open_edges(const sk_mesh *mesh);
+void sk_mesh_free(sk_mesh *mesh);
+
+#endif

@@ -1,0 +1,70 @@
+/* One solver, many right-hand sides: A x = b over sparse blocks of cells.
+ *
+ *   (A x)_i = diagonal_i x_i - sum over the faces f of i of face_f x_(neighbour across f)
+ *
+ * Symmetric, positive semi-definite and diagonally dominant:
+ * diagonal_i >= sum of face_f, with the excess standing for Dirichlet
+ * neighbours (air across a ghost-fluid face) or a mass term (heat, viscosity).
+ * A cell with diagonal 0 is no unknown; its faces must be 0 and its x becomes 0.
+ * Scaled so that a full face between two unknowns is 1.
+ *
+ * Fields are arrays of block_count * SK_BLOCK_CELLS values, cell (i,j,k) of
+ * block b at b * SK_BLOCK_CELLS + i + SK_BLOCK_N * (j + SK_BLOCK_N * k). The
+ * face of a cell is the one on its lower side; that of its upper side is stored
+ * with the next cell. Block 0 is the shared empty block: everything in it is 0
+ * and no unknown; absent neighbours are 0.
+ */
+#ifndef SK_LINALG_POISSON_H
+#define SK_LINALG_POISSON_H
+
+#include <stdint.h>
+#include <selkie/scene.h>
+#include "base/memory.h"
+#include "base/status.h"
+
+typedef struct sk_poisson_system {
+    int block_count;                    /* with block 0, which is empty */
+    const int32_t (*coordinates)[4];    /* [block_count] block coordinates x y z (z = 0 in 2D), >= 0; fourth unused */
+    const int32_t (*faces)[6];          /* [block_count] neighbour blocks -x +x -y +y -z +z, 0 = none */
+    const float *face[3];               /* coefficient of the lower face along x, y, z (2D: two) */
+    const float *diagonal;
+    const float *right_side;
+    float *solution;                    /* out; in: the start if warm_start */
+} sk_poisson_system;
+
+typedef struct sk_poisson_options {
+    double tolerance;
+    selkie_residual_norm norm;  /* relative: |r|_2/|b|_2; max: max |r| <= tolerance */
+    int max_iterations;
+    int warm_start;
+    int threads;
+} sk_poisson_options;
+
+#define SK_POISSON_MAX_HISTORY 256
+typedef struct sk_poisson_report {
+    int iterations;
+    int converged;
+    double residual;                    /* true residual (b - A x in double), in the asked norm */
+    int64_t unknowns;
+    int closed_components;              /* pockets without a Dirichlet face, whose mean was taken out */
+    int history_count;
+    double history[SK_POISSON_MAX_HISTORY]; /* residual after each iteration, as the recurrence has it */
+    double setup_ms, solve_ms;
+} sk_poisson_report;
+
+/* Scratch that lives from solve to solve (levels, vectors), so that a step allocates nothing. */
+typedef struct sk_poisson_solver sk_poisson_solver;
+
+sk_poisson_solver *sk_poisson_create_2d(sk_memory *memory);
+sk_poisson_solver *sk_poisson_create_3d(sk_memory *memory);
+void sk_poisson_destroy_2d(sk_poisson_solver *solver);
+void sk_poisson_destroy_3d(sk_poisson_solver *solver);
+
+/* A solve that does not converge is not an error here: see report->converged. Out of memory and NaN in the input are.
+ * The same bits on any number of threads. */
+selkie_code sk_poisson_solve_2d(sk_poisson_solver *solver, const sk_poisson_system *system,
+                                const sk_poisson_options *options, sk_poisson_report *report, selkie_error *error);
+selkie_code sk_poisson_solve_3d(sk_poisson_solver *solver, const sk_poisson_system *system,
+                                const sk_poisson_options *options, sk_poisson_report *report, selkie_error *error);
+
+#endif
