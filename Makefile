@@ -1,0 +1,94 @@
+# The way in. CMake does the building; this file knows the few words that people type.
+# Only git, make and a shell are assumed; `make help` lists the targets.
+
+BUILD ?= build
+SANITIZE ?= build-sanitize
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 600
+CMAKE_FLAGS ?=
+
+# A line for each compiled file is for eyes at a terminal; elsewhere only warnings and errors are worth reading.
+ifndef MAKE_TERMOUT
+NINJA_FLAGS := --quiet
+CMAKE_QUIET := > $(BUILD)/configure.log || { cat $(BUILD)/configure.log; exit 1; }
+endif
+
+.DEFAULT_GOAL := all
+.PHONY: all setup configure build demo test check sanitize fuzz bench install uninstall format clean help
+
+all: ## build the library and the command into build/ (sets up what the build needs)
+	@tools/setup.sh build
+	@$(MAKE) --no-print-directory build
+	@echo "built $(BUILD)/selkie"
+
+setup: ## install everything that building, testing and the demo need (Debian packages)
+	@tools/setup.sh all
+
+$(BUILD)/build.ninja:
+	@mkdir -p $(BUILD)
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS) $(CMAKE_QUIET)
+
+build: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) -- $(NINJA_FLAGS)
+
+demo: ## simulate and film a 3D dam break and a 2D double dam break into out/demo/
+	@tools/setup.sh build demo
+	@$(MAKE) --no-print-directory build
+	@tools/demo.sh $(BUILD) out/demo
+
+test: ## run all tests, then the fast ones and short fuzzing under the sanitizers
+	@tools/setup.sh build test fuzz
+	@# Tests that were off in an earlier configure (cmocka was missing) come in now.
+	@mkdir -p $(BUILD)
+	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) $(CMAKE_QUIET)
+	@$(MAKE) --no-print-directory build build-sanitize
+	@tests/run.sh $(BUILD) $(SANITIZE) $(JOBS)
+
+.PHONY: build-sanitize
+build-sanitize:
+	@tests/configure_sanitize.sh $(SANITIZE)
+	@cmake --build $(SANITIZE) -j $(JOBS) -- $(NINJA_FLAGS)
+
+sanitize: ## run the fast tests under AddressSanitizer and UBSan only
+	@tools/setup.sh build test fuzz
+	@$(MAKE) --no-print-directory build-sanitize
+	@tests/run.sh - $(SANITIZE) $(JOBS)
+
+fuzz: ## fuzz every reader for a long time: make fuzz FUZZ_SECONDS=600
+	@tools/setup.sh build test fuzz
+	@$(MAKE) --no-print-directory build-sanitize
+	@tests/fuzz/run.sh $(SANITIZE) $(FUZZ_SECONDS) out/fuzz
+
+bench: ## measure speed and memory (build/bench_*)
+	@tools/setup.sh build bench
+	@$(MAKE) --no-print-directory build
+	@for program in step poisson; do \
+	    if [ -x $(BUILD)/bench_$$program ]; then $(BUILD)/bench_$$program || exit 1; fi; \
+	done
+
+install: ## install under PREFIX=/usr/local (DESTDIR is honoured)
+	@tools/setup.sh build
+	@mkdir -p $(BUILD)
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS) $(CMAKE_QUIET)
+	@$(MAKE) --no-print-directory build
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) > $(BUILD)/install.log || { cat $(BUILD)/install.log; exit 1; }
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" -eq 0 ]; then ldconfig || true; fi
+	@echo "installed under $(DESTDIR)$(PREFIX); the files are listed in $(BUILD)/install_manifest.txt"
+
+uninstall: ## remove what the last `make install` put in place
+	@test -f $(BUILD)/install_manifest.txt || { echo "nothing was installed from $(BUILD)"; exit 1; }
+	@while read -r file; do rm -f "$(DESTDIR)$$file"; done < $(BUILD)/install_manifest.txt
+
+format: ## lay out the C sources with clang-format
+	@command -v clang-format >/dev/null || { echo "clang-format is missing: apt-get install clang-format"; exit 1; }
+	@git ls-files '*.c' '*.h' '*.cu' | xargs clang-format -i
+
+clean: ## remove the build folders (out/ stays)
+	@rm -rf $(BUILD) $(SANITIZE)
+
+help: ## this list
+	@echo "Selkie: make TARGET"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
+	    printf '  make %-10s %s\n' "$$name" "$$text"; done

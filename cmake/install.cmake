@@ -1,0 +1,62 @@
+# What `make install` puts where: headers, both libraries, the command, the pkg-config file, the CMake package, scenes,
+# schema and manual page. Both package files find everything relative to themselves, so an installed tree can be moved.
+include(CMakePackageConfigHelpers)
+
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/selkie DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES ${CMAKE_BINARY_DIR}/generated/selkie/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/selkie)
+install(TARGETS selkie_static selkie_shared
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET selkie)
+  install(TARGETS selkie RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(EXISTS ${CMAKE_SOURCE_DIR}/scenes)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/scenes DESTINATION ${CMAKE_INSTALL_DATADIR}/selkie)
+endif()
+file(GLOB selkie_schemas CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.schema.json ${CMAKE_SOURCE_DIR}/docs/*/*.schema.json
+  ${CMAKE_SOURCE_DIR}/src/scene/*.schema.json)
+if(selkie_schemas)
+  install(FILES ${selkie_schemas} DESTINATION ${CMAKE_INSTALL_DATADIR}/selkie/schema)
+endif()
+file(GLOB selkie_manuals CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/manual/*.1)
+if(selkie_manuals)
+  install(FILES ${selkie_manuals} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
+
+# --- pkg-config: a static link needs the libraries behind ours; those with a .pc file are named by it --------------------
+set(SELKIE_PC_REQUIRES zlib)
+set(SELKIE_PC_LIBS -lm)
+set(SELKIE_STATIC_LINK -lz -lm)
+foreach(pair JSON:json-c ASSIMP:assimp PNG:libpng CAIRO:cairo)
+  string(REPLACE ":" ";" pair ${pair})
+  list(GET pair 0 feature)
+  list(GET pair 1 package)
+  if(SELKIE_HAVE_${feature})
+    list(APPEND SELKIE_PC_REQUIRES ${package})
+    pkg_check_modules(static_${feature} QUIET ${package})
+    list(APPEND SELKIE_STATIC_LINK ${static_${feature}_LDFLAGS})
+  endif()
+endforeach()
+if(SELKIE_HAVE_EMBREE) # Debian's embree has no .pc file
+  list(APPEND SELKIE_PC_LIBS -lembree3)
+  list(APPEND SELKIE_STATIC_LINK -lembree3)
+endif()
+foreach(library ${OpenMP_C_LIB_NAMES})
+  list(APPEND SELKIE_PC_LIBS -l${library})
+  list(APPEND SELKIE_STATIC_LINK -l${library})
+endforeach()
+list(JOIN SELKIE_PC_REQUIRES ", " SELKIE_PC_REQUIRES)
+list(JOIN SELKIE_PC_LIBS " " SELKIE_PC_LIBS)
+set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH SELKIE_PC_PREFIX /${pkgconfig_folder} /)
+string(REGEX REPLACE "/$" "" SELKIE_PC_PREFIX ${SELKIE_PC_PREFIX})
+configure_file(cmake/selkie.pc.in ${CMAKE_BINARY_DIR}/generated/selkie.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/generated/selkie.pc DESTINATION ${pkgconfig_folder})
+
+# --- CMake package. Written by hand: an exported one would drag the names of our own build targets into the user's -------
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/selkie)
+set(SELKIE_SONAME_FILE ${CMAKE_SHARED_LIBRARY_PREFIX}selkie${CMAKE_SHARED_LIBRARY_SUFFIX})
+configure_package_config_file(cmake/selkieConfig.cmake.in ${CMAKE_BINARY_DIR}/generated/selkieConfig.cmake
+  INSTALL_DESTINATION ${package_folder} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/selkieConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/generated/selkieConfig.cmake ${CMAKE_BINARY_DIR}/generated/selkieConfigVersion.cmake
+  DESTINATION ${package_folder})

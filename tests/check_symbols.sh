@@ -1,0 +1,34 @@
+#!/bin/sh
+# What the built library shows and leans on, read from its symbols:
+#   - the shared library exports selkie_* and nothing else; the static one defines only selkie_* and sk_* globally;
+#   - nothing in it prints to the terminal, exits or aborts;
+#   - it has no mutable global state (.data and .bss are empty in every object).
+# Usage: check_symbols.sh BUILD
+set -u
+build=$1
+failed=0
+complain() {
+    echo "$1"
+    printf '%s\n' "$2" | head -n 20 | sed 's/^/    /'
+    failed=1
+}
+shared=$(find "$build" -maxdepth 1 -name 'libselkie.so' | head -n 1)
+archive=$build/libselkie.a
+
+strange=$(nm -D --defined-only "$shared" | awk '$2 ~ /[TDBRVW]/ && $3 !~ /^(selkie_|_init$|_fini$)/ { print $3 }')
+[ -z "$strange" ] || complain "libselkie.so exports names that do not start with selkie_:" "$strange"
+
+strange=$(nm -g --defined-only "$archive" 2>/dev/null | awk 'NF == 3 && $3 !~ /^(selkie_|sk_)/ { print $3 }')
+[ -z "$strange" ] || complain "libselkie.a defines names that start with neither selkie_ nor sk_:" "$strange"
+
+rude=$(nm -u "$archive" 2>/dev/null | awk '
+    /\.o:$/ { object = $1 }
+    $1 == "U" && $2 ~ /^(printf|__printf_chk|vprintf|__vprintf_chk|puts|putchar|perror|stdout|stderr|exit|_exit|_Exit|quick_exit|abort|__assert_fail|raise|signal|setlocale)$/ \
+        { print object, $2 }')
+[ -z "$rude" ] || complain "the library must not print, exit, abort or change the process:" "$rude"
+
+state=$(size -A "$archive" 2>/dev/null | awk '
+    /\.o +\(ex / { object = $1 }
+    $1 ~ /^\.(data|bss)(\.[^r].*)?$/ && $2 > 0 { print object, $1, $2, "bytes" }')
+[ -z "$state" ] || complain "the library must have no mutable global state:" "$state"
+exit $failed

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Configures the build that looks for mistakes: AddressSanitizer, UBSan and, with clang, the fuzzers.
+# clang is preferred because one build then serves both the tests and libFuzzer, and because it makes sure that the
+# sources do not lean on one compiler. Usage: tests/configure_sanitize.sh FOLDER
+set -eu
+folder=$1
+[ ! -f "$folder/build.ninja" ] || exit 0
+mkdir -p "$folder"
+if command -v clang >/dev/null 2>&1; then
+    compiler="-DCMAKE_C_COMPILER=clang -DSELKIE_FUZZ=ON"
+else
+    compiler=""
+    echo "clang is missing: sanitizing with the default compiler, no fuzzing"
+fi
+# $compiler is a list of words.
+cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DSELKIE_NATIVE=OFF -DSELKIE_SANITIZE=ON $compiler \
+    >"$folder/configure.log" 2>&1 || {
+    cat "$folder/configure.log"
+    exit 1
+}
