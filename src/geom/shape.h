@@ -2,9 +2,15 @@
  *
  * Distances are signed, negative inside, in metres. In 2D the third coordinate
  * is ignored. Primitives answer exactly; a union is the least of its members
- * (exact outside); a mesh answers from its triangles through a bounding volume
- * hierarchy, or, where it has been sampled (sk_shape_sample), from a grid of
- * its own.
+ * (exact outside, right in sign inside); a mesh answers from its triangles
+ * through a bounding volume hierarchy (geom/mesh_distance.h), or, where a
+ * sample size is given, from a grid of its own (geom/mesh_sample.h). In 2D a
+ * mesh stands for its section with the plane z = 0, or, if it is flat, for what
+ * its outline surrounds.
+ *
+ * Questions never fail and never answer with a NaN for finite points; at centres,
+ * on edges and on medial axes, where the gradient is not unique, the normal is
+ * one of the valid ones and always of unit length.
  */
 #ifndef SK_GEOM_SHAPE_H
 #define SK_GEOM_SHAPE_H
@@ -24,33 +30,49 @@ selkie_code sk_shape_create(const selkie_shape *def, int dimension, const double
 void sk_shape_destroy(sk_shape *shape);
 
 double sk_shape_distance(const sk_shape *shape, const double x[3]);
+/* For filling grids: `count` world points, xyz triples; `pose_or_null` as in sk_obstacle_distance. Runs on the calling
+ * thread: split the points over threads, the answers do not depend on how. */
+typedef struct sk_pose sk_pose;
+void sk_shape_distances(const sk_shape *shape, const sk_pose *pose_or_null, size_t count, const double *points_xyz,
+                        double *distances);
 /* Also the outward unit normal (gradient of the distance). */
 double sk_shape_distance_normal(const sk_shape *shape, const double x[3], double normal[3]);
-/* May be infinite (+-INFINITY) for half spaces and waves. */
+/* May be infinite (+-INFINITY) for half spaces and waves. In 2D the third is 0 .. 0. */
 void sk_shape_bounds(const sk_shape *shape, double low[3], double high[3]);
 
-/* Triangles of the shape for pictures (and in 2D the outline as line segments, pairs of points): primitives are
- * tessellated and clipped to the box low..high. Points are xyz triples. The caller frees both with free(). */
+/* Triangles of the shape for pictures (and in 2D the outline as line segments, pairs of points), counter-clockwise seen
+ * from outside (2D: the inside on the left). Points are xyz triples: 9 floats a triangle, 6 a segment. Primitives are
+ * tessellated; what is infinite (half space, wave) is clipped to the box low..high. The members of a union come one
+ * after another, whole. The caller releases the points with free(); they are NULL where there are none. */
 selkie_code sk_shape_triangles(const sk_shape *shape, const double low[3], const double high[3], size_t *triangle_count,
                                float **triangle_points, selkie_error *error);
 
 /* A rigid pose of a moving obstacle: x_world = rotation (x_local - center) + center + translation. */
-typedef struct sk_pose {
+struct sk_pose {
     double rotation[9];         /* row-major */
     double translation[3];      /* m */
     double center[3];           /* m, in the local frame */
     double velocity[3];         /* m/s of the center */
     double angular_velocity[3]; /* rad/s, world frame */
-} sk_pose;
+};
 
 /* Where an obstacle is at a time (s), and how it moves. Keyframes are interpolated linearly in translation and by
- * spherical interpolation in rotation, held before the first and after the last. */
+ * spherical interpolation in rotation (the short way round: at most half a turn from one key to the next), held before
+ * the first and after the last, where the velocities are zero. */
 void sk_pose_at(const selkie_obstacle_def *obstacle, double time, sk_pose *pose);
+/* Whether the pose changes with time. One that does not may still differ from the identity (a single keyframe). */
 int sk_obstacle_moves(const selkie_obstacle_def *obstacle);
+void sk_pose_identity(sk_pose *pose);
+/* Row-major rotation about x, then y, then z. */
+void sk_rotation_from_degrees(const double degrees[3], double rotation[9]);
 void sk_pose_to_local(const sk_pose *pose, const double world[3], double local[3]);
 void sk_pose_to_world(const sk_pose *pose, const double local[3], double world[3]);
 void sk_pose_rotate(const sk_pose *pose, const double local[3], double world[3]);
 /* Velocity of the solid at a world point, m/s. */
 void sk_pose_velocity(const sk_pose *pose, const double world[3], double velocity[3]);
+
+/* Signed distance of a world point to a shape in a pose (NULL: as it is); `normal_world` may be NULL. */
+double sk_obstacle_distance(const sk_shape *shape, const sk_pose *pose_or_null, const double world[3],
+                            double normal_world[3]);
 
 #endif

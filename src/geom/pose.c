@@ -1,0 +1,196 @@
+/* Poses of moving obstacles.
+ *
+ * Both kinds of motion keep the angular velocity constant over an interval, so that one formula serves: the rotation is
+ * the exponential map of a rotation vector (Rodrigues' formula), applied on the left of the rotation at the start of
+ * the interval. For keyframes the vector is the logarithm of the quaternion that leads from one key to the next;
+ * scaling it is spherical interpolation (Shoemake 1985), and its derivative, the angular velocity, is exact.
+ */
+#include "geom/shape.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct quaternion {
+    double w, x, y, z;
+} quaternion;
+
+static const double radians_per_degree = 0.017453292519943295769;
+
+static quaternion multiply(quaternion a, quaternion b)
+{
+    quaternion c = {
+        a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z,
+        a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
+        a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
+        a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w,
+    };
+    return c;
+}
+
+static quaternion from_rotation_vector(const double vector[3])
+{
+    double angle = sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2]);
+    /* sin(a/2)/a, with its series where the quotient loses digits. */
+    double factor = angle > 1e-6 ? sin(0.5 * angle) / angle : 0.5 - angle * angle / 48.0;
+    quaternion q = {cos(0.5 * angle), factor * vector[0], factor * vector[1], factor * vector[2]};
+    return q;
+}
+
+/* The rotation vector of the short way round. */
+static void to_rotation_vector(quaternion q, double vector[3])
+{
+    double sign = q.w < 0.0 ? -1.0 : 1.0;
+    double sine = sqrt(q.x * q.x + q.y * q.y + q.z * q.z);
+    double factor = sine > 1e-9 ? 2.0 * atan2(sine, sign * q.w) / sine : 2.0;
+    vector[0] = sign * factor * q.x;
+    vector[1] = sign * factor * q.y;
+    vector[2] = sign * factor * q.z;
+}
+
+/* About x, then y, then z: the last stands on the left. */
+static quaternion from_degrees(const double degrees[3])
+{
+    double about_x[3] = {degrees[0] * radians_per_degree, 0.0, 0.0};
+    double about_y[3] = {0.0, degrees[1] * radians_per_degree, 0.0};
+    double about_z[3] = {0.0, 0.0, degrees[2] * radians_per_degree};
+    return multiply(from_rotation_vector(about_z),
+                    multiply(from_rotation_vector(about_y), from_rotation_vector(about_x)));
+}
+
+static void to_matrix(quaternion q, double matrix[9])
+{
+    /* The scale takes out what rounding did to the length, so that the matrix is orthonormal to the last digits. */
+    double s = 2.0 / (q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z);
+    matrix[0] = 1.0 - s * (q.y * q.y + q.z * q.z);
+    matrix[1] = s * (q.x * q.y - q.w * q.z);
+    matrix[2] = s * (q.x * q.z + q.w * q.y);
+    matrix[3] = s * (q.x * q.y + q.w * q.z);
+    matrix[4] = 1.0 - s * (q.x * q.x + q.z * q.z);
+    matrix[5] = s * (q.y * q.z - q.w * q.x);
+    matrix[6] = s * (q.x * q.z - q.w * q.y);
+    matrix[7] = s * (q.y * q.z + q.w * q.x);
+    matrix[8] = 1.0 - s * (q.x * q.x + q.y * q.y);
+}
+
+void sk_rotation_from_degrees(const double degrees[3], double rotation[9])
+{
+    /* Quarter turns come out exact: they are what people write for meshes that have another axis up, and a flat mesh
+     * should stay flat. */
+    to_matrix(from_degrees(degrees), rotation);
+    for (int i = 0; i < 9; i++) {
+        double nearest = nearbyint(rotation[i]);
+        if (fabs(rotation[i] - nearest) < 4e-16)
+            rotation[i] = nearest;
+    }
+}
+
+void sk_pose_identity(sk_pose *pose)
+{
+    memset(pose, 0, sizeof *pose);
+    pose->rotation[0] = pose->rotation[4] = pose->rotation[8] = 1.0;
+}
+
+static void pose_at_keyframes(const selkie_obstacle_def *obstacle, double time, sk_pose *pose)
+{
+    const selkie_keyframe *keys = obstacle->keyframes;
+    int last = obstacle->keyframe_count - 1;
+    int before = -1; /* the last key at or before the time */
+    for (int i = 0; i <= last && keys[i].time <= time; i++)
+        before = i;
+
+    /* Held outside the keys. */
+    if (before < 0 || before == last) {
+        const selkie_keyframe *held = before < 0 ? &keys[0] : &keys[last];
+        memcpy(pose->translation, held->translate, sizeof pose->translation);
+        to_matrix(from_degrees(held->rotate), pose->rotation);
+        return;
+    }
+
+    const selkie_keyframe *a = &keys[before], *b = &keys[before + 1];
+    double span = b->time - a->time; /* > 0: a is at or before the time, b after it */
+    double share = (time - a->time) / span;
+    quaternion start = from_degrees(a->rotate);
+    quaternion back = {start.w, -start.x, -start.y, -start.z};
+    double turn[3], part[3];
+    to_rotation_vector(multiply(from_degrees(b->rotate), back), turn);
+    for (int i = 0; i < 3; i++) {
+        pose->translation[i] = a->translate[i] + share * (b->translate[i] - a->translate[i]);
+        pose->velocity[i] = (b->translate[i] - a->translate[i]) / span;
+        pose->angular_velocity[i] = turn[i] / span;
+        part[i] = share * turn[i];
+    }
+    to_matrix(multiply(from_rotation_vector(part), start), pose->rotation);
+}
+
+void sk_pose_at(const selkie_obstacle_def *obstacle, double time, sk_pose *pose)
+{
+    sk_pose_identity(pose);
+    memcpy(pose->center, obstacle->center, sizeof pose->center);
+    if (obstacle->keyframe_count > 0 && obstacle->keyframes) {
+        pose_at_keyframes(obstacle, time, pose);
+        return;
+    }
+    double turn[3];
+    for (int i = 0; i < 3; i++) {
+        pose->velocity[i] = obstacle->velocity[i];
+        pose->angular_velocity[i] = obstacle->angular_velocity[i];
+        pose->translation[i] = obstacle->velocity[i] * time;
+        turn[i] = obstacle->angular_velocity[i] * time;
+    }
+    to_matrix(from_rotation_vector(turn), pose->rotation);
+}
+
+int sk_obstacle_moves(const selkie_obstacle_def *obstacle)
+{
+    if (obstacle->keyframe_count > 0 && obstacle->keyframes) {
+        const selkie_keyframe *keys = obstacle->keyframes;
+        for (int k = 1; k < obstacle->keyframe_count; k++)
+            for (int i = 0; i < 3; i++)
+                if (keys[k].translate[i] != keys[0].translate[i] || keys[k].rotate[i] != keys[0].rotate[i])
+                    return 1;
+        return 0;
+    }
+    for (int i = 0; i < 3; i++)
+        if (obstacle->velocity[i] != 0.0 || obstacle->angular_velocity[i] != 0.0)
+            return 1;
+    return 0;
+}
+
+void sk_pose_to_local(const sk_pose *pose, const double world[3], double local[3])
+{
+    double y[3];
+    for (int i = 0; i < 3; i++)
+        y[i] = world[i] - pose->center[i] - pose->translation[i];
+    const double *r = pose->rotation;
+    for (int i = 0; i < 3; i++)
+        local[i] = r[i] * y[0] + r[3 + i] * y[1] + r[6 + i] * y[2] + pose->center[i];
+}
+
+void sk_pose_rotate(const sk_pose *pose, const double local[3], double world[3])
+{
+    double x = local[0], y = local[1], z = local[2]; /* the two may be the same array */
+    const double *r = pose->rotation;
+    for (int i = 0; i < 3; i++)
+        world[i] = r[3 * i] * x + r[3 * i + 1] * y + r[3 * i + 2] * z;
+}
+
+void sk_pose_to_world(const sk_pose *pose, const double local[3], double world[3])
+{
+    double y[3];
+    for (int i = 0; i < 3; i++)
+        y[i] = local[i] - pose->center[i];
+    sk_pose_rotate(pose, y, world);
+    for (int i = 0; i < 3; i++)
+        world[i] += pose->center[i] + pose->translation[i];
+}
+
+void sk_pose_velocity(const sk_pose *pose, const double world[3], double velocity[3])
+{
+    double arm[3];
+    for (int i = 0; i < 3; i++)
+        arm[i] = world[i] - pose->center[i] - pose->translation[i];
+    const double *w = pose->angular_velocity;
+    velocity[0] = pose->velocity[0] + w[1] * arm[2] - w[2] * arm[1];
+    velocity[1] = pose->velocity[1] + w[2] * arm[0] - w[0] * arm[2];
+    velocity[2] = pose->velocity[2] + w[0] * arm[1] - w[1] * arm[0];
+}

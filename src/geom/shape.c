@@ -1,0 +1,530 @@
+/* Shapes: checked once when made, then asked many times.
+ *
+ * A primitive is reduced at creation to a middle, half sizes and unit axes, with the third coordinate zero in 2D, so
+ * that one formula serves both dimensions: a 2D bar is the 3D cylinder seen in its plane, a disc the sphere. Everything
+ * that could make a question fail (zero axes, negative sizes, infinities) is refused here with a message.
+ */
+#include "geom/shape_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+
+enum { union_depth_limit = 64 };
+
+/* --- Making ------------------------------------------------------------------------------------------------------- */
+
+static int all_finite(const double *values, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return 0;
+    return 1;
+}
+
+static selkie_code need_finite(const double v[3], int dimension, const char *what, const char *key, selkie_error *error)
+{
+    if (all_finite(v, dimension))
+        return SELKIE_OK;
+    return sk_fail(error, SELKIE_ERROR_INPUT, "%s.%s: [%g, %g, %g] must be finite numbers (m)", what, key, v[0], v[1],
+                   v[2]);
+}
+
+static selkie_code need_positive(double value, const char *what, const char *key, selkie_error *error)
+{
+    if (isfinite(value) && value > 0.0)
+        return SELKIE_OK;
+    return sk_fail(error, SELKIE_ERROR_INPUT, "%s.%s: %g must be a finite length above 0 (m)", what, key, value);
+}
+
+/* Scales to unit length, also where squares would over- or underflow; 0 if there is no direction. */
+static double normalise(double v[3])
+{
+    double largest = fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2])));
+    if (!(largest > 0.0) || !isfinite(largest))
+        return 0.0;
+    for (int i = 0; i < 3; i++)
+        v[i] /= largest;
+    double length = sqrt(sk_dot(v, v));
+    for (int i = 0; i < 3; i++)
+        v[i] /= length;
+    return length * largest;
+}
+
+/* A unit vector across a unit vector; in the plane in 2D. */
+static void across(const double axis[3], int dimension, double side[3])
+{
+    if (dimension == 2) {
+        side[0] = -axis[1];
+        side[1] = axis[0];
+        side[2] = 0.0;
+        return;
+    }
+    int least = 0;
+    for (int i = 1; i < 3; i++)
+        if (fabs(axis[i]) < fabs(axis[least]))
+            least = i;
+    for (int i = 0; i < 3; i++)
+        side[i] = (i == least ? 1.0 : 0.0) - axis[least] * axis[i];
+    normalise(side);
+}
+
+static selkie_code make_box(const selkie_shape *def, const char *what, sk_shape *shape, selkie_error *error)
+{
+    SK_TRY(need_finite(def->min, shape->dimension, what, "min", error));
+    SK_TRY(need_finite(def->max, shape->dimension, what, "max", error));
+    for (int i = 0; i < shape->dimension; i++) {
+        if (def->max[i] < def->min[i])
+            return sk_fail(error, SELKIE_ERROR_INPUT, "%s.max: %g along %c is below min %g: a box needs max >= min",
+                           what, def->max[i], "xyz"[i], def -> min[i]);
+        shape->center[i] = 0.5 * def->min[i] + 0.5 * def->max[i];
+        shape->half[i] = 0.5 * def->max[i] - 0.5 * def->min[i];
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code make_sphere(const selkie_shape *def, const char *what, sk_shape *shape, selkie_error *error)
+{
+    SK_TRY(need_finite(def->center, shape->dimension, what, "center", error));
+    SK_TRY(need_positive(def->radius, what, "radius", error));
+    memcpy(shape->center, def->center, sizeof(double) * shape->dimension);
+    shape->radius = def->radius;
+    return SELKIE_OK;
+}
+
+static selkie_code make_cylinder(const selkie_shape *def, const char *what, sk_shape *shape, selkie_error *error)
+{
+    SK_TRY(need_finite(def->from, shape->dimension, what, "from", error));
+    SK_TRY(need_finite(def->to, shape->dimension, what, "to", error));
+    SK_TRY(need_positive(def->radius, what, "radius", error));
+    for (int i = 0; i < shape->dimension; i++) {
+        shape->center[i] = 0.5 * def->from[i] + 0.5 * def->to[i];
+        shape->axis[i] = 0.5 * def->to[i] - 0.5 * def->from[i];
+    }
+    shape->half_length = normalise(shape->axis);
+    if (!(shape->half_length > 0.0))
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "%s.to: [%g, %g, %g] is the same point as from: a cylinder's axis needs a length", what,
+                       def->to[0], def->to[1], def->to[2]);
+    across(shape->axis, shape->dimension, shape->side);
+    shape->radius = def->radius;
+    return SELKIE_OK;
+}
+
+static selkie_code make_half_space(const selkie_shape *def, const char *what, sk_shape *shape, selkie_error *error)
+{
+    SK_TRY(need_finite(def->point, shape->dimension, what, "point", error));
+    SK_TRY(need_finite(def->normal, shape->dimension, what, "normal", error));
+    memcpy(shape->center, def->point, sizeof(double) * shape->dimension);
+    memcpy(shape->axis, def->normal, sizeof(double) * shape->dimension);
+    if (!(normalise(shape->axis) > 0.0))
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s.normal: [%g, %g, %g] has no direction%s", what, def->normal[0],
+                       def->normal[1], def->normal[2], shape->dimension == 2 ? " in the x-y plane" : "");
+    across(shape->axis, shape->dimension, shape->side);
+    return SELKIE_OK;
+}
+
+static selkie_code make_wave(const selkie_shape *def, const double up[3], const char *what, sk_shape *shape,
+                             selkie_error *error)
+{
+    const double numbers[3] = {def->level, def->amplitude, def->phase};
+    static const char *const keys[3] = {"level", "amplitude", "phase"};
+    for (int i = 0; i < 3; i++)
+        if (!isfinite(numbers[i]))
+            return sk_fail(error, SELKIE_ERROR_INPUT, "%s.%s: %g must be a finite number", what, keys[i], numbers[i]);
+    SK_TRY(need_finite(def->wave_number, shape->dimension, what, "wave_number", error));
+    static const double upward_y[3] = {0.0, 1.0, 0.0};
+    memcpy(shape->axis, up ? up : upward_y, sizeof(double) * shape->dimension);
+    if (!(normalise(shape->axis) > 0.0))
+        memcpy(shape->axis, upward_y, sizeof upward_y);
+
+    /* A wave travels across the up direction: the part of the wave number along it says nothing. */
+    memcpy(shape->side, def->wave_number, sizeof(double) * shape->dimension);
+    double along_up = sk_dot(shape->side, shape->axis);
+    for (int i = 0; i < 3; i++)
+        shape->side[i] -= along_up * shape->axis[i];
+    shape->wave_number = normalise(shape->side);
+    shape->level = def->level;
+    shape->amplitude = def->amplitude;
+    shape->phase = def->phase * 0.017453292519943295769;
+    if (!(shape->wave_number > 0.0) || shape->amplitude == 0.0) {
+        shape->level += shape->amplitude * cos(shape->phase);
+        shape->amplitude = shape->wave_number = shape->phase = 0.0;
+        across(shape->axis, shape->dimension, shape->side);
+    }
+    return SELKIE_OK;
+}
+
+typedef struct making {
+    int dimension;
+    const double *up;
+    const char *folder;
+    double sample_size;
+    sk_memory *memory;
+    char *warning;
+    int depth;
+} making;
+
+static selkie_code make_shape(const selkie_shape *def, const char *what, making *context, sk_shape **shape,
+                              selkie_error *error);
+
+static selkie_code make_union(const selkie_shape *def, const char *what, making *context, sk_shape *shape,
+                              selkie_error *error)
+{
+    if (def->child_count <= 0 || !def->children)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s.children: a union needs at least one shape", what);
+    if (context->depth >= union_depth_limit)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s.children: unions nested more than %d deep", what,
+                       union_depth_limit);
+    shape->children = sk_allocate_zeroed(shape->memory, sizeof(sk_shape *) * (size_t)def->child_count);
+    if (!shape->children)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s.children: no memory for %d shapes", what, def->child_count);
+    context->depth++;
+    for (int i = 0; i < def->child_count; i++) {
+        char child_name[256];
+        snprintf(child_name, sizeof child_name, "%.200s.children[%d]", what, i);
+        SK_TRY(make_shape(&def->children[i], child_name, context, &shape->children[i], error));
+        shape->child_count = i + 1;
+    }
+    context->depth--;
+    return SELKIE_OK;
+}
+
+static selkie_code make_shape(const selkie_shape *def, const char *what, making *context, sk_shape **shape_out,
+                              selkie_error *error)
+{
+    *shape_out = NULL;
+    sk_shape *shape = sk_allocate_zeroed(context->memory, sizeof *shape);
+    if (!shape)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for a shape", what);
+    shape->kind = def->kind;
+    shape->dimension = context->dimension;
+    shape->memory = context->memory;
+    selkie_code code;
+    switch (def->kind) {
+    case SELKIE_SHAPE_BOX:
+        code = make_box(def, what, shape, error);
+        break;
+    case SELKIE_SHAPE_SPHERE:
+        code = make_sphere(def, what, shape, error);
+        break;
+    case SELKIE_SHAPE_CYLINDER:
+        code = make_cylinder(def, what, shape, error);
+        break;
+    case SELKIE_SHAPE_HALF_SPACE:
+        code = make_half_space(def, what, shape, error);
+        break;
+    case SELKIE_SHAPE_WAVE:
+        code = make_wave(def, context->up, what, shape, error);
+        break;
+    case SELKIE_SHAPE_MESH:
+        code = sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "%s: meshes are not part of this build", what);
+        break;
+    case SELKIE_SHAPE_UNION:
+        code = make_union(def, what, context, shape, error);
+        break;
+    default:
+        code = sk_fail(error, SELKIE_ERROR_INPUT, "%s: %d is no kind of shape", what, (int)def->kind);
+    }
+    if (code != SELKIE_OK) {
+        sk_shape_destroy(shape);
+        return code;
+    }
+    *shape_out = shape;
+    return SELKIE_OK;
+}
+
+selkie_code sk_shape_create(const selkie_shape *def, int dimension, const double up[3], const char *folder,
+                            double sample_size, const char *what, sk_memory *memory, sk_shape **shape,
+                            char warning[256], selkie_error *error)
+{
+    *shape = NULL;
+    if (warning)
+        warning[0] = 0;
+    if (dimension != 2 && dimension != 3)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s: dimension %d must be 2 or 3", what, dimension);
+    making context = {dimension, up, folder, sample_size, memory, warning, 0};
+    return make_shape(def, what, &context, shape, error);
+}
+
+void sk_shape_destroy(sk_shape *shape)
+{
+    if (!shape)
+        return;
+    for (int i = 0; i < shape->child_count; i++)
+        sk_shape_destroy(shape->children[i]);
+    sk_release(shape->memory, shape->children);
+    sk_release(shape->memory, shape);
+}
+
+/* --- Asking --------------------------------------------------------------------------------------------------------
+ * `x` has a zero third coordinate in 2D; `normal` may be NULL. */
+
+static double box_distance(const sk_shape *shape, const double x[3], double normal[3])
+{
+    double beyond[3] = {0.0, 0.0, 0.0}, sign[3], deepest = -INFINITY;
+    int axis = 0;
+    for (int i = 0; i < shape->dimension; i++) {
+        double offset = x[i] - shape->center[i];
+        double depth = fabs(offset) - shape->half[i];
+        sign[i] = offset < 0.0 ? -1.0 : 1.0;
+        beyond[i] = fmax(depth, 0.0);
+        if (depth > deepest) {
+            deepest = depth;
+            axis = i;
+        }
+    }
+    double outside = sqrt(sk_dot(beyond, beyond));
+    if (normal) {
+        normal[0] = normal[1] = normal[2] = 0.0;
+        if (outside > 0.0)
+            for (int i = 0; i < shape->dimension; i++)
+                normal[i] = sign[i] * beyond[i] / outside;
+        else
+            normal[axis] = sign[axis];
+    }
+    return deepest > 0.0 ? outside : deepest;
+}
+
+static double sphere_distance(const sk_shape *shape, const double x[3], double normal[3])
+{
+    double offset[3] = {x[0] - shape->center[0], x[1] - shape->center[1], x[2] - shape->center[2]};
+    double length = sqrt(sk_dot(offset, offset));
+    if (normal) {
+        memcpy(normal, offset, sizeof offset);
+        if (!(normalise(normal) > 0.0)) {
+            normal[0] = normal[2] = 0.0;
+            normal[1] = 1.0;
+        }
+    }
+    return length - shape->radius;
+}
+
+/* A rectangle in the half plane of (distance from the axis, distance along it from the middle). */
+static double cylinder_distance(const sk_shape *shape, const double x[3], double normal[3])
+{
+    double offset[3] = {x[0] - shape->center[0], x[1] - shape->center[1], x[2] - shape->center[2]};
+    double along = sk_dot(offset, shape->axis);
+    double radial[3];
+    for (int i = 0; i < 3; i++)
+        radial[i] = offset[i] - along * shape->axis[i];
+    double distance_to_axis = sqrt(sk_dot(radial, radial));
+    double past_side = distance_to_axis - shape->radius;
+    double past_end = fabs(along) - shape->half_length;
+    double outside = hypot(fmax(past_side, 0.0), fmax(past_end, 0.0));
+    if (normal) {
+        if (!(normalise(radial) > 0.0))
+            memcpy(radial, shape->side, sizeof radial);
+        double end_sign = along < 0.0 ? -1.0 : 1.0;
+        double side_part = past_side >= past_end ? 1.0 : 0.0, end_part = 1.0 - side_part;
+        if (outside > 0.0) {
+            side_part = fmax(past_side, 0.0) / outside;
+            end_part = fmax(past_end, 0.0) / outside;
+        }
+        for (int i = 0; i < 3; i++)
+            normal[i] = side_part * radial[i] + end_part * end_sign * shape->axis[i];
+        normalise(normal); /* only takes out rounding: the radial part is across the axis to about 1e-16 / its length */
+    }
+    double inside = fmax(past_side, past_end);
+    return inside > 0.0 ? outside : inside;
+}
+
+static double half_space_distance(const sk_shape *shape, const double x[3], double normal[3])
+{
+    if (normal)
+        memcpy(normal, shape->axis, sizeof shape->axis);
+    double offset[3] = {x[0] - shape->center[0], x[1] - shape->center[1], x[2] - shape->center[2]};
+    return sk_dot(offset, shape->axis);
+}
+
+/* The nearest point of y = level + amplitude cos(k t + phase). The curve is symmetric about its crests and troughs, so
+ * mirroring shows that the nearest point lies on the same monotone stretch (crest to trough) as the point itself, and
+ * on the side of it where the curve comes closer to the point's height. That bracket is sampled, since it may hold two
+ * minima, and the best sample is polished by Newton's method kept inside its neighbours by bisection. */
+double sk_wave_nearest(const sk_shape *wave, double along, double height)
+{
+    const double k = wave->wave_number, pi = 3.14159265358979323846;
+    if (!(k > 0.0))
+        return along;
+    double theta = k * along + wave->phase;
+    double stretch = floor(theta / pi);
+    double here = wave->level + wave->amplitude * cos(theta);
+    /* On stretch n, amplitude cos(theta) falls with theta if n is even and the amplitude positive. */
+    int rises = (fmod(fabs(stretch), 2.0) != 0.0) != (wave->amplitude < 0.0);
+    int forward = (height > here) == rises;
+    double end = ((forward ? stretch + 1.0 : stretch) * pi - wave->phase) / k;
+    /* No farther than straight up or down. */
+    double reach = fmin(fabs(end - along), fabs(height - here));
+    double direction = forward ? 1.0 : -1.0;
+
+    enum { samples = 16 };
+    double best = INFINITY, step = reach / samples, at = 0.0;
+    for (int i = 0; i <= samples; i++) {
+        double rise = wave->level + wave->amplitude * cos(k * (along + direction * step * i) + wave->phase) - height;
+        double squared = step * i * step * i + rise * rise;
+        if (squared < best) {
+            best = squared;
+            at = step * i;
+        }
+    }
+    double low = fmax(at - step, 0.0), high = fmin(at + step, reach);
+    for (int i = 0; i < 60 && high - low > 1e-15 * (fabs(along) + reach); i++) {
+        double angle = k * (along + direction * at) + wave->phase;
+        double rise = wave->level + wave->amplitude * cos(angle) - height;
+        double slope = -direction * k * wave->amplitude * sin(angle);
+        double bend = -k * k * wave->amplitude * cos(angle);
+        double first = at + rise * slope; /* half the first and second derivatives of the squared distance */
+        double second = 1.0 + slope * slope + rise * bend;
+        if (first == 0.0)
+            break;
+        if (first > 0.0)
+            high = at;
+        else
+            low = at;
+        double next = second > 0.0 ? at - first / second : low;
+        if (!(next > low && next < high))
+            next = 0.5 * (low + high);
+        if (fabs(next - at) <= 1e-15 * (fabs(along) + reach))
+            break;
+        at = next;
+    }
+    return along + direction * at;
+}
+
+static double wave_distance(const sk_shape *shape, const double x[3], double normal[3])
+{
+    double along = sk_dot(x, shape->side), height = sk_dot(x, shape->axis);
+    double nearest = sk_wave_nearest(shape, along, height);
+    double angle = shape->wave_number * nearest + shape->phase;
+    double rise = height - (shape->level + shape->amplitude * cos(angle));
+    double above = height - (shape->level + shape->amplitude * cos(shape->wave_number * along + shape->phase));
+    if (normal) {
+        /* At the nearest point of a smooth curve the gradient of the distance is the curve's normal. */
+        double slope = -shape->wave_number * shape->amplitude * sin(angle);
+        for (int i = 0; i < 3; i++)
+            normal[i] = shape->axis[i] - slope * shape->side[i];
+        normalise(normal);
+    }
+    return copysign(hypot(along - nearest, rise), above);
+}
+
+static double distance_in_plane(const sk_shape *shape, const double x[3], double normal[3])
+{
+    switch (shape->kind) {
+    case SELKIE_SHAPE_BOX:
+        return box_distance(shape, x, normal);
+    case SELKIE_SHAPE_SPHERE:
+        return sphere_distance(shape, x, normal);
+    case SELKIE_SHAPE_CYLINDER:
+        return cylinder_distance(shape, x, normal);
+    case SELKIE_SHAPE_HALF_SPACE:
+        return half_space_distance(shape, x, normal);
+    case SELKIE_SHAPE_WAVE:
+        return wave_distance(shape, x, normal);
+    case SELKIE_SHAPE_MESH:
+    case SELKIE_SHAPE_UNION:
+        break;
+    }
+    double least = INFINITY, candidate[3];
+    for (int i = 0; i < shape->child_count; i++) {
+        double distance = distance_in_plane(shape->children[i], x, normal ? candidate : NULL);
+        if (i == 0 || distance < least) {
+            least = distance;
+            if (normal)
+                memcpy(normal, candidate, sizeof candidate);
+        }
+    }
+    return least;
+}
+
+double sk_shape_distance_normal(const sk_shape *shape, const double x[3], double normal[3])
+{
+    double point[3] = {x[0], x[1], shape->dimension == 3 ? x[2] : 0.0};
+    return distance_in_plane(shape, point, normal);
+}
+
+double sk_shape_distance(const sk_shape *shape, const double x[3])
+{
+    return sk_shape_distance_normal(shape, x, NULL);
+}
+
+double sk_obstacle_distance(const sk_shape *shape, const sk_pose *pose_or_null, const double world[3],
+                            double normal_world[3])
+{
+    if (!pose_or_null)
+        return sk_shape_distance_normal(shape, world, normal_world);
+    double local[3];
+    sk_pose_to_local(pose_or_null, world, local);
+    double distance = sk_shape_distance_normal(shape, local, normal_world);
+    if (normal_world)
+        sk_pose_rotate(pose_or_null, normal_world, normal_world);
+    return distance;
+}
+
+void sk_shape_distances(const sk_shape *shape, const sk_pose *pose_or_null, size_t count, const double *points_xyz,
+                        double *distances)
+{
+    for (size_t i = 0; i < count; i++)
+        distances[i] = sk_obstacle_distance(shape, pose_or_null, points_xyz + 3 * i, NULL);
+}
+
+/* --- Bounds --------------------------------------------------------------------------------------------------------
+ */
+
+static void half_space_bounds(const sk_shape *shape, double low[3], double high[3])
+{
+    /* Bounded only along an axis that the normal is parallel to. */
+    for (int i = 0; i < shape->dimension; i++) {
+        low[i] = shape->axis[i] == -1.0 ? shape->center[i] : -INFINITY;
+        high[i] = shape->axis[i] == 1.0 ? shape->center[i] : INFINITY;
+    }
+}
+
+static void wave_bounds(const sk_shape *shape, double low[3], double high[3])
+{
+    double crest = shape->level + fabs(shape->amplitude);
+    for (int i = 0; i < shape->dimension; i++) {
+        low[i] = shape->axis[i] == -1.0 ? -crest : -INFINITY;
+        high[i] = shape->axis[i] == 1.0 ? crest : INFINITY;
+    }
+}
+
+void sk_shape_bounds(const sk_shape *shape, double low[3], double high[3])
+{
+    low[2] = high[2] = 0.0;
+    double child_low[3], child_high[3];
+    switch (shape->kind) {
+    case SELKIE_SHAPE_BOX:
+    case SELKIE_SHAPE_SPHERE:
+    case SELKIE_SHAPE_CYLINDER:
+        for (int i = 0; i < shape->dimension; i++) {
+            double reach = shape->kind == SELKIE_SHAPE_BOX ? shape->half[i] : shape->radius;
+            /* A disc across the axis reaches radius * sin(angle between the axis and the coordinate). */
+            if (shape->kind == SELKIE_SHAPE_CYLINDER)
+                reach = shape->half_length * fabs(shape->axis[i]) +
+                        shape->radius * sqrt(fmax(0.0, 1.0 - shape->axis[i] * shape->axis[i]));
+            low[i] = shape->center[i] - reach;
+            high[i] = shape->center[i] + reach;
+        }
+        break;
+    case SELKIE_SHAPE_HALF_SPACE:
+        half_space_bounds(shape, low, high);
+        break;
+    case SELKIE_SHAPE_WAVE:
+        wave_bounds(shape, low, high);
+        break;
+    case SELKIE_SHAPE_MESH:
+        break;
+    case SELKIE_SHAPE_UNION:
+        for (int i = 0; i < shape->child_count; i++) {
+            sk_shape_bounds(shape->children[i], child_low, child_high);
+            for (int axis = 0; axis < 3; axis++) {
+                low[axis] = i ? fmin(low[axis], child_low[axis]) : child_low[axis];
+                high[axis] = i ? fmax(high[axis], child_high[axis]) : child_high[axis];
+            }
+        }
+        break;
+    }
+}
