@@ -1,0 +1,532 @@
+/* The rows of the field table (see fields.h). Order is the order in files and in the reference. */
+#include "defs/fields.h"
+
+#include <string.h>
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+#define CHOICES(name) static const sk_enum name = {COUNT(name##_values), name##_values}
+
+/* Bounds of a row. */
+#define BETWEEN(minimum, maximum) .low = (minimum), .high = (maximum)
+#define AT_LEAST(minimum) .low = (minimum), .high = SK_LARGEST_NUMBER
+#define ABOVE(minimum) .low = (minimum), .high = SK_LARGEST_NUMBER, .low_open = 1
+#define ANY .low = -SK_LARGEST_NUMBER, .high = SK_LARGEST_NUMBER
+
+/* Beginnings of a row; the rest follows as designated initialisers. */
+#define ROW(owner, member, kind) .key = #member, .type = kind, .offset = offsetof(owner, member)
+#define BOOL(owner, member, value) ROW(owner, member, SK_FIELD_BOOL), .initial = {value}, .low = 0, .high = 1
+#define INTEGER(owner, member, value) ROW(owner, member, SK_FIELD_INTEGER), .initial = {value}
+#define NUMBER(owner, member, value) ROW(owner, member, SK_FIELD_NUMBER), .initial = {value}
+#define VECTOR(owner, member) ROW(owner, member, SK_FIELD_VECTOR), ANY
+#define STRING(owner, member) ROW(owner, member, SK_FIELD_STRING), .text = ""
+#define ENUM(owner, member, list, value) ROW(owner, member, SK_FIELD_ENUM), .choices = &list, .initial = {value}
+#define TYPE(owner, list, value)                                                                                       \
+    .key = "type", .type = SK_FIELD_ENUM, .offset = offsetof(owner, kind), .choices = &list, .initial = {value},       \
+    .required = 1
+#define STRUCT(owner, member, type_of) ROW(owner, member, SK_FIELD_STRUCT), .of = &type_of
+#define ARRAY(owner, name, member, number, type_of)                                                                    \
+    .key = name, .type = SK_FIELD_ARRAY, .offset = offsetof(owner, member), .count_offset = offsetof(owner, number),   \
+    .of = &type_of
+
+/* --- Choices ------------------------------------------------------------------------------------------------------------ */
+
+static const sk_enum_value wall_values[] = {
+    {"free_slip", SELKIE_WALL_FREE_SLIP, "closed; liquid slides along it"},
+    {"no_slip", SELKIE_WALL_NO_SLIP, "closed; liquid sticks to it"},
+    {"open", SELKIE_WALL_OPEN, "liquid leaves through it and is gone"},
+};
+CHOICES(wall);
+
+static const sk_enum_value solid_surface_values[] = {
+    {"free_slip", SELKIE_WALL_FREE_SLIP, "liquid slides along it"},
+    {"no_slip", SELKIE_WALL_NO_SLIP, "liquid sticks to it"},
+};
+CHOICES(solid_surface);
+
+static const sk_enum_value shape_kind_values[] = {
+    {"box", SELKIE_SHAPE_BOX, "with sides along the axes"},
+    {"sphere", SELKIE_SHAPE_SPHERE, "a disc in 2D"},
+    {"cylinder", SELKIE_SHAPE_CYLINDER, "with flat ends; a bar in 2D"},
+    {"half_space", SELKIE_SHAPE_HALF_SPACE, "all that lies on the side of a plane away from its normal"},
+    {"wave", SELKIE_SHAPE_WAVE, "all that lies below level + amplitude cos(wave_number . x + phase)"},
+    {"mesh", SELKIE_SHAPE_MESH, "the inside of a triangle mesh: OBJ, STL, PLY, glTF"},
+    {"union", SELKIE_SHAPE_UNION, "what lies in any of several shapes"},
+};
+CHOICES(shape_kind);
+
+static const sk_enum_value arrangement_values[] = {
+    {"jittered", SELKIE_ARRANGEMENT_JITTERED, "one in each sub-cell, at random"},
+    {"lattice", SELKIE_ARRANGEMENT_LATTICE, "in the centres of the sub-cells"},
+};
+CHOICES(arrangement);
+
+static const sk_enum_value method_values[] = {
+    {"pic", SELKIE_METHOD_PIC, "particle-in-cell: calm, loses detail"},
+    {"flip", SELKIE_METHOD_FLIP, "fluid-implicit particle, blended with PIC by flip_ratio: lively"},
+    {"apic", SELKIE_METHOD_APIC, "affine particle-in-cell: keeps angular momentum, little noise"},
+};
+CHOICES(method);
+
+static const sk_enum_value volume_values[] = {
+    {"none", SELKIE_VOLUME_NONE, "no correction of volume"},
+};
+CHOICES(volume);
+
+static const sk_enum_value incompressibility_values[] = {
+    {"bilateral", SELKIE_INCOMPRESSIBILITY_BILATERAL, "liquid neither compresses nor comes apart: pressure of any sign"},
+};
+CHOICES(incompressibility);
+
+static const sk_enum_value residual_norm_values[] = {
+    {"relative", SELKIE_NORM_RELATIVE, "|r| / |b|, both in the 2-norm"},
+    {"max", SELKIE_NORM_MAX, "largest |divergence| x step left in any cell"},
+};
+CHOICES(residual_norm);
+
+static const sk_enum_value surface_condition_values[] = {
+    {"ghost_fluid", SELKIE_SURFACE_GHOST_FLUID, "second order: pressure is zero at the sub-cell surface"},
+    {"voxel", SELKIE_SURFACE_VOXEL, "first order: pressure is zero in the centres of air cells"},
+};
+CHOICES(surface_condition);
+
+static const sk_enum_value probe_kind_values[] = {
+    {"height", SELKIE_PROBE_HEIGHT, "m; height of the liquid over a point, along the up direction"},
+    {"pressure", SELKIE_PROBE_PRESSURE, "Pa; at a point"},
+    {"velocity", SELKIE_PROBE_VELOCITY, "m/s; at a point, in the columns NAME_x, NAME_y and NAME_z"},
+    {"front", SELKIE_PROBE_FRONT, "m; farthest liquid along an axis"},
+};
+CHOICES(probe_kind);
+
+static const sk_enum_value axis_values[] = {
+    {"x", SELKIE_AXIS_X, "first axis"},
+    {"y", SELKIE_AXIS_Y, "second axis"},
+    {"z", SELKIE_AXIS_Z, "third axis; 3D only"},
+};
+CHOICES(axis);
+
+static const sk_enum_value attribute_names_values[] = {
+    {"selkie", SELKIE_NAMES_SELKIE, "velocity, id"},
+    {"houdini", SELKIE_NAMES_HOUDINI, "v, pscale, id"},
+    {"blender", SELKIE_NAMES_BLENDER, "velocity, id, in separate x, y and z components"},
+};
+CHOICES(attribute_names);
+
+static const sk_enum_value up_axis_values[] = {
+    {"scene", SELKIE_UP_SCENE, "as the scene has it"},
+    {"y", SELKIE_UP_Y, "turned so that y points up"},
+    {"z", SELKIE_UP_Z, "turned so that z points up, as Blender has it"},
+};
+CHOICES(up_axis);
+
+static const sk_enum_value surface_format_values[] = {
+    {"none", SELKIE_SURFACE_FORMAT_NONE, "no surface"},
+    {"ply", SELKIE_SURFACE_FORMAT_PLY, "binary PLY"},
+    {"obj", SELKIE_SURFACE_FORMAT_OBJ, "Wavefront OBJ"},
+};
+CHOICES(surface_format);
+
+static const sk_enum_value picture_style_values[] = {
+    {"surface", SELKIE_STYLE_SURFACE, "the liquid's surface"},
+    {"particles", SELKIE_STYLE_PARTICLES, "each particle as a small ball"},
+};
+CHOICES(picture_style);
+
+static const sk_enum_value picture_color_values[] = {
+    {"water", SELKIE_COLOR_WATER, "as water looks"},
+    {"speed", SELKIE_COLOR_SPEED, "by speed"},
+    {"density", SELKIE_COLOR_DENSITY, "by density"},
+};
+CHOICES(picture_color);
+
+/* --- Shapes ------------------------------------------------------------------------------------------------------------- */
+
+#define OF_BOX .variants = 1u << SELKIE_SHAPE_BOX
+#define OF_SPHERE .variants = 1u << SELKIE_SHAPE_SPHERE
+#define OF_CYLINDER .variants = 1u << SELKIE_SHAPE_CYLINDER
+#define OF_ROUND .variants = 1u << SELKIE_SHAPE_SPHERE | 1u << SELKIE_SHAPE_CYLINDER
+#define OF_HALF_SPACE .variants = 1u << SELKIE_SHAPE_HALF_SPACE
+#define OF_WAVE .variants = 1u << SELKIE_SHAPE_WAVE
+#define OF_MESH .variants = 1u << SELKIE_SHAPE_MESH
+#define OF_UNION .variants = 1u << SELKIE_SHAPE_UNION
+
+static const sk_field shape_fields[] = {
+    {TYPE(selkie_shape, shape_kind, SELKIE_SHAPE_BOX), .doc = "what it is"},
+    {VECTOR(selkie_shape, min), OF_BOX, .unit = "m", .required = 1, .doc = "lower corner"},
+    {VECTOR(selkie_shape, max), OF_BOX, .unit = "m", .required = 1, .initial = {1, 1, 1}, .doc = "upper corner"},
+    {VECTOR(selkie_shape, center), OF_SPHERE, .unit = "m", .required = 1, .doc = "centre"},
+    {VECTOR(selkie_shape, from), OF_CYLINDER, .unit = "m", .required = 1, .doc = "one end of the axis"},
+    {VECTOR(selkie_shape, to), OF_CYLINDER, .unit = "m", .required = 1, .initial = {0, 1, 0}, .doc = "its other end"},
+    {NUMBER(selkie_shape, radius, 0.5), ABOVE(0), OF_ROUND, .unit = "m", .required = 1, .doc = "radius"},
+    {VECTOR(selkie_shape, point), OF_HALF_SPACE, .unit = "m", .required = 1, .doc = "a point of the plane"},
+    {VECTOR(selkie_shape, normal), OF_HALF_SPACE, .initial = {0, 1, 0},
+     .doc = "points out of the shape; of any length but 0"},
+    {NUMBER(selkie_shape, level, 0), ANY, OF_WAVE, .unit = "m", .required = 1,
+     .doc = "height of the middle, a coordinate along the up direction"},
+    {NUMBER(selkie_shape, amplitude, 0), AT_LEAST(0), OF_WAVE, .unit = "m", .doc = "height of the crests over it"},
+    {VECTOR(selkie_shape, wave_number), OF_WAVE, .unit = "rad/m", .doc = "2 pi / wavelength, along the crests' normal"},
+    {NUMBER(selkie_shape, phase, 0), ANY, OF_WAVE, .unit = "deg", .doc = "phase at the point 0"},
+    {ROW(selkie_shape, file, SK_FIELD_FILE), .text = "", OF_MESH, .required = 1,
+     .doc = "mesh file, relative to the scene file's folder"},
+    {ROW(selkie_shape, scale, SK_FIELD_SCALE), ANY, OF_MESH, .initial = {1, 1, 1}, .doc = "first it is scaled about 0,"},
+    {ROW(selkie_shape, rotate, SK_FIELD_ROTATION), ANY, OF_MESH, .unit = "deg",
+     .doc = "then turned about the axes x, then y, then z,"},
+    {VECTOR(selkie_shape, translate), OF_MESH, .unit = "m", .doc = "then moved"},
+    {ARRAY(selkie_shape, "shapes", children, child_count, sk_shape_struct), OF_UNION, .required = 1,
+     .doc = "what it is made of"},
+};
+const sk_struct sk_shape_struct = {.name = "shape",
+                                   .doc = "A shape says where something is. Its type decides which keys it has.",
+                                   .size = sizeof(selkie_shape),
+                                   .field_count = COUNT(shape_fields),
+                                   .fields = shape_fields,
+                                   .variant = &shape_fields[0]};
+
+/* --- Domain and time ---------------------------------------------------------------------------------------------------- */
+
+#define WALL(index, name, text)                                                                                        \
+    .key = name, .type = SK_FIELD_ENUM, .offset = (index) * sizeof(selkie_wall), .choices = &wall,                     \
+    .initial = {SELKIE_WALL_FREE_SLIP}, .doc = text
+
+static const sk_field walls_fields[] = {
+    {WALL(0, "x_min", "wall at the low end of x")},
+    {WALL(1, "x_max", "wall at the high end of x")},
+    {WALL(2, "y_min", "wall at the low end of y")},
+    {WALL(3, "y_max", "wall at the high end of y")},
+    {WALL(4, "z_min", "wall at the low end of z"), .dimension = 3},
+    {WALL(5, "z_max", "wall at the high end of z"), .dimension = 3},
+};
+static const sk_struct walls_struct = {.name = "walls",
+                                       .doc = "What happens at each side of the domain.",
+                                       .size = 6 * sizeof(selkie_wall),
+                                       .field_count = COUNT(walls_fields),
+                                       .fields = walls_fields};
+
+static const sk_field domain_fields[] = {
+    {INTEGER(selkie_domain_def, dimension, 3), BETWEEN(2, 3), .doc = "2 or 3"},
+    {VECTOR(selkie_domain_def, origin), .unit = "m", .doc = "lower corner"},
+    {ROW(selkie_domain_def, size, SK_FIELD_VECTOR), BETWEEN(0, SK_LARGEST_NUMBER), .unit = "m", .required = 1,
+     .doc = "lengths of the sides, rounded up to whole cells"},
+    {NUMBER(selkie_domain_def, cell_size, 0), AT_LEAST(0), .unit = "m", .doc = "side of a cell; 0 = from resolution"},
+    {INTEGER(selkie_domain_def, resolution, 64), BETWEEN(1, SK_MAX_CELLS_PER_AXIS), .replaces = "cell_size",
+     .doc = "cells along the longest side, used where cell_size is 0"},
+    {STRUCT(selkie_domain_def, walls, walls_struct), .doc = "the sides"},
+};
+const sk_struct sk_domain_struct = {.name = "domain",
+                                    .doc = "The box that everything happens in, and its grid of cubic cells.",
+                                    .size = sizeof(selkie_domain_def),
+                                    .field_count = COUNT(domain_fields),
+                                    .fields = domain_fields};
+
+static const sk_field time_fields[] = {
+    {NUMBER(selkie_time_def, end, 5), BETWEEN(0, 1e6), .unit = "s", .doc = "when the run ends"},
+    {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
+    {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "fixed step; 0 = by the CFL number"},
+    {NUMBER(selkie_time_def, cfl, 3), BETWEEN(0, 1000), .low_open = 1, .replaces = "step",
+     .doc = "cells that the fastest particle may cross in a step, used where step is 0"},
+    {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
+     .doc = "no step by the CFL number is shorter, unless a frame asks for it"},
+    {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "nor longer; 0 = 1 / fps"},
+};
+static const sk_struct time_struct = {.name = "time",
+                                      .doc = "Steps are shortened to land exactly on the frames.",
+                                      .size = sizeof(selkie_time_def),
+                                      .field_count = COUNT(time_fields),
+                                      .fields = time_fields};
+
+/* --- Numerics ----------------------------------------------------------------------------------------------------------- */
+
+static const sk_field particles_fields[] = {
+    {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000), .doc = "particles in a full cell; 0 = 8 in 3D, 9 in 2D"},
+    {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_JITTERED),
+     .doc = "how they are laid out at the start"},
+};
+static const sk_struct particles_struct = {.name = "particles",
+                                           .doc = "How finely liquid is divided.",
+                                           .size = sizeof(selkie_particles_def),
+                                           .field_count = COUNT(particles_fields),
+                                           .fields = particles_fields};
+
+static const sk_field pressure_fields[] = {
+    {NUMBER(selkie_pressure_def, tolerance, 1e-4), BETWEEN(0, 1), .low_open = 1,
+     .doc = "the solve ends when the residual is below this"},
+    {ENUM(selkie_pressure_def, norm, residual_norm, SELKIE_NORM_RELATIVE), .doc = "how the residual is measured"},
+    {INTEGER(selkie_pressure_def, max_iterations, 100), BETWEEN(1, 100000),
+     .doc = "a solve that needs more stops the run with a message"},
+    {ENUM(selkie_pressure_def, surface, surface_condition, SELKIE_SURFACE_GHOST_FLUID), .doc = "the free surface"},
+};
+static const sk_struct pressure_struct = {.name = "pressure",
+                                          .doc = "The solve that keeps the liquid incompressible.",
+                                          .size = sizeof(selkie_pressure_def),
+                                          .field_count = COUNT(pressure_fields),
+                                          .fields = pressure_fields};
+
+static const sk_field advection_fields[] = {
+    {INTEGER(selkie_advection_def, order, 2), BETWEEN(2, 3), .doc = "order of the Runge-Kutta scheme, 2 or 3"},
+};
+static const sk_struct advection_struct = {.name = "advection",
+                                           .doc = "How particles follow the flow.",
+                                           .size = sizeof(selkie_advection_def),
+                                           .field_count = COUNT(advection_fields),
+                                           .fields = advection_fields};
+
+/* --- What is in the scene ------------------------------------------------------------------------------------------------ */
+
+static const sk_field liquid_fields[] = {
+    {STRING(selkie_liquid_def, name), .doc = "for people"},
+    {STRUCT(selkie_liquid_def, shape, sk_shape_struct), .required = 1, .doc = "where it is at the start"},
+    {NUMBER(selkie_liquid_def, density, 1000), ABOVE(0), .unit = "kg/m3", .doc = "the same for all liquids of a scene"},
+    {VECTOR(selkie_liquid_def, velocity), .unit = "m/s", .in_plane = 1,
+     .doc = "at the start u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center)"},
+    {ROW(selkie_liquid_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
+     .doc = "turning at the start"},
+    {ROW(selkie_liquid_def, velocity_gradient, SK_FIELD_MATRIX), ANY, .unit = "1/s",
+     .doc = "stretching at the start: du_i/dx_j, row by row"},
+    {VECTOR(selkie_liquid_def, center), .unit = "m", .doc = "point that angular_velocity and velocity_gradient leave at rest"},
+};
+const sk_struct sk_liquid_struct = {.name = "liquid",
+                                    .doc = "Liquid that is there at the start.",
+                                    .size = sizeof(selkie_liquid_def),
+                                    .field_count = COUNT(liquid_fields),
+                                    .fields = liquid_fields};
+
+static const sk_field source_fields[] = {
+    {STRING(selkie_source_def, name), .doc = "for people"},
+    {STRUCT(selkie_source_def, shape, sk_shape_struct), .required = 1, .doc = "is kept filled to rest density"},
+    {VECTOR(selkie_source_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "of the liquid that it emits"},
+    {NUMBER(selkie_source_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
+    {NUMBER(selkie_source_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
+};
+const sk_struct sk_source_struct = {.name = "source",
+                                    .doc = "A place where liquid comes in.",
+                                    .size = sizeof(selkie_source_def),
+                                    .field_count = COUNT(source_fields),
+                                    .fields = source_fields};
+
+static const sk_field drain_fields[] = {
+    {STRING(selkie_drain_def, name), .doc = "for people"},
+    {STRUCT(selkie_drain_def, shape, sk_shape_struct), .required = 1, .doc = "what comes in here is removed"},
+    {NUMBER(selkie_drain_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
+    {NUMBER(selkie_drain_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
+};
+const sk_struct sk_drain_struct = {.name = "drain",
+                                   .doc = "A place where liquid goes out.",
+                                   .size = sizeof(selkie_drain_def),
+                                   .field_count = COUNT(drain_fields),
+                                   .fields = drain_fields};
+
+static const sk_field keyframe_fields[] = {
+    {NUMBER(selkie_keyframe, time, 0), ANY, .unit = "s", .required = 1, .doc = "when"},
+    {VECTOR(selkie_keyframe, translate), .unit = "m", .in_plane = 1, .doc = "how far from where the shape says"},
+    {ROW(selkie_keyframe, rotate, SK_FIELD_ROTATION), ANY, .unit = "deg", .in_plane = 1,
+     .doc = "turned about the axes x, then y, then z, through the obstacle's center"},
+};
+const sk_struct sk_keyframe_struct = {.name = "keyframe",
+                                      .doc = "Where an obstacle is at a time; held before the first and after the last.",
+                                      .size = sizeof(selkie_keyframe),
+                                      .field_count = COUNT(keyframe_fields),
+                                      .fields = keyframe_fields};
+
+static const sk_field obstacle_fields[] = {
+    {STRING(selkie_obstacle_def, name), .doc = "for people"},
+    {STRUCT(selkie_obstacle_def, shape, sk_shape_struct), .required = 1, .doc = "where it is at the start"},
+    {ENUM(selkie_obstacle_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "what liquid does along it"},
+    {VECTOR(selkie_obstacle_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "constant motion; 0 = at rest"},
+    {ROW(selkie_obstacle_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
+     .doc = "constant turning about center, which moves along"},
+    {VECTOR(selkie_obstacle_def, center), .unit = "m", .doc = "point that it turns about"},
+    {ARRAY(selkie_obstacle_def, "keyframes", keyframes, keyframe_count, sk_keyframe_struct),
+     .doc = "motion from place to place, instead of the constant one"},
+};
+const sk_struct sk_obstacle_struct = {.name = "obstacle",
+                                      .doc = "A solid, at rest or moving.",
+                                      .size = sizeof(selkie_obstacle_def),
+                                      .field_count = COUNT(obstacle_fields),
+                                      .fields = obstacle_fields};
+
+#define OF_POINT_PROBE                                                                                                 \
+    .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY
+#define OF_FRONT_PROBE .variants = 1u << SELKIE_PROBE_FRONT
+
+static const sk_field probe_fields[] = {
+    {STRING(selkie_probe_def, name), .required = 1, .doc = "name of its column: letters, digits and _"},
+    {TYPE(selkie_probe_def, probe_kind, SELKIE_PROBE_HEIGHT), .doc = "what it measures"},
+    {VECTOR(selkie_probe_def, at), .unit = "m", .required = 1, OF_POINT_PROBE, .doc = "where"},
+    {ENUM(selkie_probe_def, axis, axis, SELKIE_AXIS_X), OF_FRONT_PROBE, .doc = "along which axis"},
+    {INTEGER(selkie_probe_def, direction, 1), BETWEEN(-1, 1), OF_FRONT_PROBE, .doc = "1 = towards its high end, -1 = its low end"},
+};
+const sk_struct sk_probe_struct = {.name = "probe",
+                                   .doc = "A measurement, written to probes.csv after each step.",
+                                   .size = sizeof(selkie_probe_def),
+                                   .field_count = COUNT(probe_fields),
+                                   .fields = probe_fields,
+                                   .variant = &probe_fields[1]};
+
+/* --- What comes out ------------------------------------------------------------------------------------------------------ */
+
+static const sk_field output_fields[] = {
+    {BOOL(selkie_output_def, ply, 1), .doc = "particles as binary PLY"},
+    {BOOL(selkie_output_def, vtp, 0), .doc = "particles as VTK XML (.vtp)"},
+    {INTEGER(selkie_output_def, every, 1), BETWEEN(1, 1000000), .doc = "write each n-th frame"},
+    {ENUM(selkie_output_def, names, attribute_names, SELKIE_NAMES_SELKIE), .doc = "names of the particles' attributes"},
+    {ENUM(selkie_output_def, up, up_axis, SELKIE_UP_SCENE), .doc = "which way is up in the files"},
+    {ENUM(selkie_output_def, surface, surface_format, SELKIE_SURFACE_FORMAT_NONE),
+     .doc = "the liquid's surface as triangles; 3D only"},
+    {NUMBER(selkie_output_def, checkpoint_interval, 60), AT_LEAST(0), .unit = "s",
+     .doc = "wall time between checkpoints; 0 = only at the end"},
+    {INTEGER(selkie_output_def, checkpoint_keep, 2), BETWEEN(1, 1000000), .doc = "how many checkpoints are kept"},
+};
+static const sk_struct output_struct = {.name = "output",
+                                        .doc = "What a run writes.",
+                                        .size = sizeof(selkie_output_def),
+                                        .field_count = COUNT(output_fields),
+                                        .fields = output_fields};
+
+static const sk_field render_fields[] = {
+    {INTEGER(selkie_render_def, width, 1280), BETWEEN(16, 16384), .unit = "pixels", .doc = "of a picture"},
+    {INTEGER(selkie_render_def, height, 0), BETWEEN(0, 16384), .unit = "pixels", .doc = "of a picture; 0 = follows the domain"},
+    {ENUM(selkie_render_def, style, picture_style, SELKIE_STYLE_SURFACE), .doc = "what is drawn"},
+    {ENUM(selkie_render_def, color, picture_color, SELKIE_COLOR_WATER), .doc = "in which colours"},
+    {VECTOR(selkie_render_def, eye), .unit = "m", .dimension = 3,
+     .doc = "where the camera stands; eye = target: framed automatically"},
+    {VECTOR(selkie_render_def, target), .unit = "m", .dimension = 3, .doc = "what it looks at"},
+    {NUMBER(selkie_render_def, field_of_view, 40), BETWEEN(0, 180), .low_open = 1, .high_open = 1, .unit = "deg",
+     .dimension = 3, .doc = "how much it sees, from top to bottom"},
+};
+static const sk_struct render_struct = {.name = "render",
+                                        .doc = "How pictures of the run look.",
+                                        .size = sizeof(selkie_render_def),
+                                        .field_count = COUNT(render_fields),
+                                        .fields = render_fields};
+
+/* --- The scene ----------------------------------------------------------------------------------------------------------- */
+
+static const sk_field scene_fields[] = {
+    {STRING(selkie_scene, title), .doc = "one line about the scene"},
+    {STRUCT(selkie_scene, domain, sk_domain_struct), .required = 1, .doc = "the box that everything happens in"},
+    {VECTOR(selkie_scene, gravity), .unit = "m/s2", .in_plane = 1, .initial = {0, -9.81, 0},
+     .doc = "acceleration; up is against it (y where there is none)"},
+    {STRUCT(selkie_scene, time, time_struct), .doc = "end, frames, steps"},
+    {ROW(selkie_scene, seed, SK_FIELD_SEED), .initial = {1}, .doc = "of all random numbers: the same seed gives the same run"},
+    {STRUCT(selkie_scene, particles, particles_struct), .doc = "how finely liquid is divided"},
+    {ENUM(selkie_scene, method, method, SELKIE_METHOD_FLIP), .doc = "how velocity goes from particles to the grid and back"},
+    {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1), .doc = "method flip: share of FLIP, the rest is PIC"},
+    {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_NONE), .doc = "how volume is kept over many steps"},
+    {ENUM(selkie_scene, incompressibility, incompressibility, SELKIE_INCOMPRESSIBILITY_BILATERAL),
+     .doc = "what the pressure may do"},
+    {STRUCT(selkie_scene, pressure, pressure_struct), .doc = "the pressure solve"},
+    {STRUCT(selkie_scene, advection, advection_struct), .doc = "how particles move"},
+    {NUMBER(selkie_scene, viscosity, 0), AT_LEAST(0), .unit = "m2/s", .doc = "kinematic viscosity; water has 1e-6"},
+    {ARRAY(selkie_scene, "liquids", liquids, liquid_count, sk_liquid_struct), .doc = "what is there at the start"},
+    {ARRAY(selkie_scene, "sources", sources, source_count, sk_source_struct), .doc = "what comes in"},
+    {ARRAY(selkie_scene, "drains", drains, drain_count, sk_drain_struct), .doc = "what goes out"},
+    {ARRAY(selkie_scene, "obstacles", obstacles, obstacle_count, sk_obstacle_struct), .doc = "solids"},
+    {ARRAY(selkie_scene, "probes", probes, probe_count, sk_probe_struct), .doc = "measurements"},
+    {STRUCT(selkie_scene, output, output_struct), .doc = "what is written"},
+    {STRUCT(selkie_scene, render, render_struct), .doc = "pictures"},
+};
+const sk_struct sk_scene_struct = {.name = "scene",
+                                   .doc = "A scene needs a domain with a size and at least one liquid or source.",
+                                   .size = sizeof(selkie_scene),
+                                   .field_count = COUNT(scene_fields),
+                                   .fields = scene_fields};
+
+/* --- Access ---------------------------------------------------------------------------------------------------------------- */
+
+/* Enumerations and ints are read and written through memcpy: an enumeration's type is the compiler's choice, but its size
+ * is an int's on every platform we build for, which the assertion below holds us to. */
+_Static_assert(sizeof(selkie_wall) == sizeof(int), "enumerations are stored as int");
+
+int sk_field_int(const sk_field *field, const void *base)
+{
+    int value;
+    memcpy(&value, sk_field_in(field, base), sizeof value);
+    return value;
+}
+
+void sk_field_set_int(const sk_field *field, void *base, int value)
+{
+    memcpy(sk_field_at(field, base), &value, sizeof value);
+}
+
+uint64_t sk_field_seed(const sk_field *field, const void *base)
+{
+    uint64_t value;
+    memcpy(&value, sk_field_in(field, base), sizeof value);
+    return value;
+}
+
+const char *sk_field_string(const sk_field *field, const void *base)
+{
+    const char *value;
+    memcpy(&value, sk_field_in(field, base), sizeof value);
+    return value ? value : "";
+}
+
+int sk_field_components(const sk_field *field)
+{
+    switch (field->type) {
+    case SK_FIELD_NUMBER:
+        return 1;
+    case SK_FIELD_VECTOR:
+    case SK_FIELD_ROTATION:
+    case SK_FIELD_SCALE:
+        return 3;
+    case SK_FIELD_MATRIX:
+        return 9;
+    default:
+        return 0;
+    }
+}
+
+const double *sk_field_numbers(const sk_field *field, const void *base)
+{
+    return sk_field_in(field, base);
+}
+
+int sk_field_count(const sk_field *field, const void *base)
+{
+    int count;
+    memcpy(&count, (const char *)base + field->count_offset, sizeof count);
+    return count;
+}
+
+const void *sk_field_elements(const sk_field *field, const void *base)
+{
+    const void *elements;
+    memcpy(&elements, sk_field_in(field, base), sizeof elements);
+    return elements;
+}
+
+const sk_field *sk_struct_find(const sk_struct *type, const char *key)
+{
+    for (int i = 0; i < type->field_count; i++)
+        if (strcmp(type->fields[i].key, key) == 0)
+            return &type->fields[i];
+    return NULL;
+}
+
+int sk_field_in_variant(const sk_field *field, int value)
+{
+    return !field->variants || (value >= 0 && value < 32 && (field->variants >> value & 1));
+}
+
+int sk_struct_uses(const sk_struct *type, const sk_field *field, const void *base)
+{
+    return !type->variant || sk_field_in_variant(field, sk_field_int(type->variant, base));
+}
+
+const sk_enum_value *sk_enum_find(const sk_enum *choices, const char *name)
+{
+    for (int i = 0; i < choices->count; i++)
+        if (strcmp(choices->values[i].name, name) == 0)
+            return &choices->values[i];
+    return NULL;
+}
+
+const char *sk_enum_name(const sk_enum *choices, int value)
+{
+    for (int i = 0; i < choices->count; i++)
+        if (choices->values[i].value == value)
+            return choices->values[i].name;
+    return NULL;
+}

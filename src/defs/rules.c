@@ -1,0 +1,398 @@
+/* What the fields of a scene must be together. Each field is already known to lie in its own range. */
+#include "defs/structs.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+typedef struct sk_rules {
+    const selkie_scene *scene;
+    sk_path *where;
+    selkie_error *error;
+} sk_rules;
+
+/* Fails at a place below the current one; `place` may be "". */
+__attribute__((format(printf, 3, 4))) static selkie_code fail_at(sk_rules *rules, const char *place, const char *format,
+                                                                 ...)
+{
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (*place)
+        sk_path_key(rules->where, place);
+    return sk_fail(rules->error, SELKIE_ERROR_INPUT, "%s", message);
+}
+
+static const char axis_letter[] = "xyz";
+
+/* --- Domain, time, numerics ----------------------------------------------------------------------------------------------- */
+
+static selkie_code check_domain(sk_rules *rules)
+{
+    const selkie_domain_def *domain = &rules->scene->domain;
+    size_t before = sk_path_key(rules->where, "domain");
+    for (int axis = 0; axis < domain->dimension; axis++)
+        if (!(domain->size[axis] > 0))
+            return fail_at(rules, "size", "%g m along %c: must be above 0", domain->size[axis], axis_letter[axis]);
+    int cells[3];
+    double h = selkie_scene_cells(rules->scene, cells);
+    for (int axis = 0; axis < domain->dimension; axis++)
+        if (cells[axis] > SK_MAX_CELLS_PER_AXIS)
+            return fail_at(rules, "cell_size", "%g m makes %.6g cells along %c: at most %d, so at least %g m", h,
+                           domain->size[axis] / h, axis_letter[axis], SK_MAX_CELLS_PER_AXIS,
+                           domain->size[axis] / SK_MAX_CELLS_PER_AXIS);
+    sk_path_cut(rules->where, before);
+    return SELKIE_OK;
+}
+
+static selkie_code check_time(sk_rules *rules)
+{
+    const selkie_time_def *time = &rules->scene->time;
+    size_t before = sk_path_key(rules->where, "time");
+    if (time->max_step > 0 && time->max_step < time->min_step)
+        return fail_at(rules, "max_step", "%g s is below min_step, %g s", time->max_step, time->min_step);
+    if (time->end * time->fps > 1e7)
+        return fail_at(rules, "fps", "%g makes %.3g frames until %g s: at most 1e7", time->fps, time->end * time->fps,
+                       time->end);
+    sk_path_cut(rules->where, before);
+    return SELKIE_OK;
+}
+
+static selkie_code check_particles(sk_rules *rules)
+{
+    const selkie_particles_def *particles = &rules->scene->particles;
+    int dimension = rules->scene->domain.dimension;
+    if (particles->arrangement != SELKIE_ARRANGEMENT_LATTICE || particles->per_cell == 0)
+        return SELKIE_OK;
+    int side = 1, full = 0, below = 1;
+    for (;; side++) {
+        full = dimension == 3 ? side * side * side : side * side;
+        if (full >= particles->per_cell)
+            break;
+        below = full;
+    }
+    if (full == particles->per_cell)
+        return SELKIE_OK;
+    sk_path_key(rules->where, "particles");
+    return fail_at(rules, "per_cell", "%d do not make a lattice: must be n^%d, such as %d or %d", particles->per_cell,
+                   dimension, below, full);
+}
+
+/* --- Shapes --------------------------------------------------------------------------------------------------------------- */
+
+static selkie_code check_shape(sk_rules *rules, const selkie_shape *shape)
+{
+    int dimension = rules->scene->domain.dimension;
+    double length2 = 0;
+    switch (shape->kind) {
+    case SELKIE_SHAPE_BOX:
+        for (int axis = 0; axis < dimension; axis++)
+            if (!(shape->min[axis] < shape->max[axis]))
+                return fail_at(rules, "max", "%g along %c is not above min, %g", shape->max[axis], axis_letter[axis],
+                               shape->min[axis]);
+        break;
+    case SELKIE_SHAPE_CYLINDER:
+        for (int axis = 0; axis < dimension; axis++)
+            length2 += (shape->to[axis] - shape->from[axis]) * (shape->to[axis] - shape->from[axis]);
+        if (!(length2 > 0))
+            return fail_at(rules, "to", "is the same point as from: the axis must have a length");
+        break;
+    case SELKIE_SHAPE_HALF_SPACE:
+        for (int axis = 0; axis < dimension; axis++)
+            length2 += shape->normal[axis] * shape->normal[axis];
+        if (!(length2 > 0))
+            return fail_at(rules, "normal", "has no length%s", dimension == 2 ? " in the plane of a 2D scene" : "");
+        break;
+    case SELKIE_SHAPE_MESH:
+        if (!shape->file || !*shape->file)
+            return fail_at(rules, "file", "is empty: must name an OBJ, STL, PLY or glTF file");
+        for (int axis = 0; axis < dimension; axis++)
+            if (shape->scale[axis] == 0)
+                return fail_at(rules, "scale", "is 0 along %c: a mesh must keep some thickness", axis_letter[axis]);
+        break;
+    case SELKIE_SHAPE_UNION: {
+        size_t before = sk_path_key(rules->where, "shapes");
+        if (shape->child_count == 0)
+            return fail_at(rules, "", "is empty: a union needs at least one shape");
+        for (int i = 0; i < shape->child_count; i++) {
+            size_t inner = sk_path_index(rules->where, i);
+            SK_TRY(check_shape(rules, &shape->children[i]));
+            sk_path_cut(rules->where, inner);
+        }
+        sk_path_cut(rules->where, before);
+        break;
+    }
+    default:
+        break;
+    }
+    return SELKIE_OK;
+}
+
+static void grow(double low[3], double high[3], const double point[3], double margin)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        low[axis] = fmin(low[axis], point[axis] - margin);
+        high[axis] = fmax(high[axis], point[axis] + margin);
+    }
+}
+
+/* Adds a box around the shape; returns 0 where none is known without more work (meshes, half spaces, waves). */
+static int bound_shape(const selkie_shape *shape, double low[3], double high[3])
+{
+    switch (shape->kind) {
+    case SELKIE_SHAPE_BOX:
+        grow(low, high, shape->min, 0);
+        grow(low, high, shape->max, 0);
+        return 1;
+    case SELKIE_SHAPE_SPHERE:
+        grow(low, high, shape->center, shape->radius);
+        return 1;
+    case SELKIE_SHAPE_CYLINDER:
+        grow(low, high, shape->from, shape->radius);
+        grow(low, high, shape->to, shape->radius);
+        return 1;
+    case SELKIE_SHAPE_UNION:
+        for (int i = 0; i < shape->child_count; i++)
+            if (!bound_shape(&shape->children[i], low, high))
+                return 0;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Liquid, sources and drains that lie wholly outside would do nothing, silently. */
+static selkie_code check_overlap(sk_rules *rules, const selkie_shape *shape)
+{
+    const selkie_domain_def *domain = &rules->scene->domain;
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    if (!bound_shape(shape, low, high))
+        return SELKIE_OK;
+    for (int axis = 0; axis < domain->dimension; axis++) {
+        double from = domain->origin[axis], to = from + domain->size[axis];
+        if (high[axis] <= from || low[axis] >= to)
+            return fail_at(rules, "", "lies outside the domain: %c from %g to %g m, the domain from %g to %g m",
+                           axis_letter[axis], low[axis], high[axis], from, to);
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code check_placed_shape(sk_rules *rules, const selkie_shape *shape, int must_overlap)
+{
+    size_t before = sk_path_key(rules->where, "shape");
+    SK_TRY(check_shape(rules, shape));
+    if (must_overlap)
+        SK_TRY(check_overlap(rules, shape));
+    sk_path_cut(rules->where, before);
+    return SELKIE_OK;
+}
+
+/* --- Liquids, sources, drains, obstacles ------------------------------------------------------------------------------------ */
+
+static selkie_code check_liquid(sk_rules *rules, int i)
+{
+    const selkie_liquid_def *liquid = &rules->scene->liquids[i];
+    SK_TRY(check_placed_shape(rules, &liquid->shape, 1));
+    if (liquid->density != rules->scene->liquids[0].density)
+        return fail_at(rules, "density", "%g kg/m3 differs from that of liquids[0], %g: one density for all liquids",
+                       liquid->density, rules->scene->liquids[0].density);
+    if (rules->scene->domain.dimension == 2) {
+        static const int outside[] = {2, 5, 6, 7, 8};
+        for (int k = 0; k < 5; k++)
+            if (liquid->velocity_gradient[outside[k]] != 0)
+                return fail_at(rules, "velocity_gradient", "%g in row %d, column %d leaves the plane: must be 0 in 2D",
+                               liquid->velocity_gradient[outside[k]], outside[k] / 3 + 1, outside[k] % 3 + 1);
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code check_interval(sk_rules *rules, double start, double end)
+{
+    if (end >= 0 && end <= start)
+        return fail_at(rules, "end", "%g s is not after start, %g s; below 0 means never", end, start);
+    return SELKIE_OK;
+}
+
+static selkie_code check_source(sk_rules *rules, int i)
+{
+    const selkie_source_def *source = &rules->scene->sources[i];
+    SK_TRY(check_placed_shape(rules, &source->shape, 1));
+    return check_interval(rules, source->start, source->end);
+}
+
+static selkie_code check_drain(sk_rules *rules, int i)
+{
+    const selkie_drain_def *drain = &rules->scene->drains[i];
+    SK_TRY(check_placed_shape(rules, &drain->shape, 1));
+    return check_interval(rules, drain->start, drain->end);
+}
+
+static selkie_code check_obstacle(sk_rules *rules, int i)
+{
+    const selkie_obstacle_def *obstacle = &rules->scene->obstacles[i];
+    SK_TRY(check_placed_shape(rules, &obstacle->shape, 0)); /* it may come in later */
+    if (obstacle->keyframe_count == 0)
+        return SELKIE_OK;
+    for (int axis = 0; axis < 3; axis++)
+        if (obstacle->velocity[axis] != 0 || obstacle->angular_velocity[axis] != 0)
+            return fail_at(rules, "keyframes", "stand beside a constant %s: give one of them",
+                           obstacle->velocity[axis] != 0 ? "velocity" : "angular_velocity");
+    sk_path_key(rules->where, "keyframes");
+    for (int k = 1; k < obstacle->keyframe_count; k++)
+        if (!(obstacle->keyframes[k].time > obstacle->keyframes[k - 1].time)) {
+            sk_path_index(rules->where, k);
+            return fail_at(rules, "time", "%g s is not after that of the keyframe before, %g s",
+                           obstacle->keyframes[k].time, obstacle->keyframes[k - 1].time);
+        }
+    return SELKIE_OK;
+}
+
+/* --- Probes ---------------------------------------------------------------------------------------------------------------- */
+
+static int is_column_name(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    static const char all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    return *name && strchr(letters, *name) && strspn(name, all) == strlen(name) && strlen(name) <= 64;
+}
+
+static selkie_code check_probe_place(sk_rules *rules, const selkie_probe_def *probe)
+{
+    const selkie_scene *scene = rules->scene;
+    int dimension = scene->domain.dimension;
+    if (probe->kind == SELKIE_PROBE_FRONT) {
+        if (dimension == 2 && probe->axis == SELKIE_AXIS_Z)
+            return fail_at(rules, "axis", "\"z\" does not exist in 2D: must be \"x\" or \"y\"");
+        if (probe->direction != 1 && probe->direction != -1)
+            return fail_at(rules, "direction", "%d: must be 1 or -1", probe->direction);
+        return SELKIE_OK;
+    }
+    double up[3];
+    selkie_scene_up(scene, up);
+    for (int axis = 0; axis < dimension; axis++) {
+        if (probe->kind == SELKIE_PROBE_HEIGHT && fabs(up[axis]) > 0.5)
+            continue; /* a height does not depend on the height of its point */
+        double from = scene->domain.origin[axis], to = from + scene->domain.size[axis];
+        if (probe->at[axis] < from || probe->at[axis] > to)
+            return fail_at(rules, "at", "%g m along %c is outside the domain: must be between %g and %g m",
+                           probe->at[axis], axis_letter[axis], from, to);
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code check_probe(sk_rules *rules, int i)
+{
+    const selkie_probe_def *probe = &rules->scene->probes[i];
+    const char *name = probe->name ? probe->name : "";
+    char quoted[96];
+    if (!is_column_name(name))
+        return fail_at(rules, "name",
+                       "%s cannot head a column: must begin with a letter and have only letters, digits and _ (64 at "
+                       "most)",
+                       sk_quote(quoted, sizeof quoted, name));
+    return check_probe_place(rules, probe);
+}
+
+typedef struct sk_column {
+    char name[80];
+    int probe;
+} sk_column;
+
+static int compare_columns(const void *a, const void *b)
+{
+    const sk_column *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : (x->probe > y->probe) - (x->probe < y->probe);
+}
+
+/* Names of columns must be unique, also against those that velocity probes make and those that every file has. */
+static selkie_code check_columns(sk_rules *rules)
+{
+    const selkie_scene *scene = rules->scene;
+    if (scene->probe_count == 0)
+        return SELKIE_OK;
+    sk_column *columns = malloc(((size_t)scene->probe_count * 4 + 2) * sizeof *columns);
+    if (!columns)
+        return sk_fail(rules->error, SELKIE_ERROR_MEMORY, "not enough memory to check %d probes", scene->probe_count);
+    int count = 0, clash = -1;
+    snprintf(columns[count].name, sizeof columns->name, "step");
+    columns[count++].probe = -1;
+    snprintf(columns[count].name, sizeof columns->name, "time");
+    columns[count++].probe = -1;
+    for (int i = 0; i < scene->probe_count; i++) {
+        const selkie_probe_def *probe = &scene->probes[i];
+        int parts = probe->kind == SELKIE_PROBE_VELOCITY ? 4 : 1; /* the bare name too: it would confuse */
+        for (int k = 0; k < parts; k++) {
+            snprintf(columns[count].name, sizeof columns->name, "%s%s%.1s", probe->name, k ? "_" : "",
+                     k ? axis_letter + k - 1 : "");
+            columns[count++].probe = i;
+        }
+    }
+    qsort(columns, (size_t)count, sizeof *columns, compare_columns);
+    sk_column first = {0};
+    for (int i = 1; i < count && clash < 0; i++)
+        if (strcmp(columns[i].name, columns[i - 1].name) == 0) {
+            clash = columns[i].probe;
+            first = columns[i - 1];
+        }
+    free(columns);
+    if (clash < 0)
+        return SELKIE_OK;
+    sk_path_key(rules->where, "probes");
+    sk_path_index(rules->where, clash);
+    if (first.probe < 0)
+        return fail_at(rules, "name", "the column \"%s\" is there anyway: choose another name", first.name);
+    return fail_at(rules, "name", "the column \"%s\" belongs to probes[%d] already: choose another name", first.name,
+                   first.probe);
+}
+
+/* --- All together ------------------------------------------------------------------------------------------------------------ */
+
+static selkie_code check_each(sk_rules *rules, const char *key, int count, selkie_code (*check)(sk_rules *, int))
+{
+    for (int i = 0; i < count; i++) {
+        size_t before = sk_path_key(rules->where, key);
+        sk_path_index(rules->where, i);
+        SK_TRY(check(rules, i));
+        sk_path_cut(rules->where, before);
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code check_pictures(sk_rules *rules)
+{
+    const selkie_scene *scene = rules->scene;
+    if (scene->domain.dimension == 2 && scene->output.surface != SELKIE_SURFACE_FORMAT_NONE) {
+        sk_path_key(rules->where, "output");
+        return fail_at(rules, "surface", "a surface is made in 3D only: must be \"none\" in 2D");
+    }
+    if (scene->render.height != 0 && scene->render.height < 16) {
+        sk_path_key(rules->where, "render");
+        return fail_at(rules, "height", "%d pixels: must be 0 (follows the domain) or at least 16", scene->render.height);
+    }
+    return SELKIE_OK;
+}
+
+selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selkie_error *error)
+{
+    sk_rules rules = {scene, where, error};
+    sk_path_cut(where, 0);
+    SK_TRY(check_domain(&rules));
+    SK_TRY(check_time(&rules));
+    SK_TRY(check_particles(&rules));
+    if (scene->liquid_count == 0 && scene->source_count == 0)
+        return fail_at(&rules, "liquids", "nothing will ever be wet: must have at least one liquid or source");
+    SK_TRY(check_each(&rules, "liquids", scene->liquid_count, check_liquid));
+    SK_TRY(check_each(&rules, "sources", scene->source_count, check_source));
+    SK_TRY(check_each(&rules, "drains", scene->drain_count, check_drain));
+    SK_TRY(check_each(&rules, "obstacles", scene->obstacle_count, check_obstacle));
+    SK_TRY(check_each(&rules, "probes", scene->probe_count, check_probe));
+    SK_TRY(check_columns(&rules));
+    return check_pictures(&rules);
+}

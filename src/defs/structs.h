@@ -1,0 +1,43 @@
+/* What follows from the field table alone: defaults, deep copies, comparison, names of bounds.
+ *
+ * A scene that owns what it points to (a loaded or copied one) keeps all of it,
+ * itself included, in one pool, so that releasing it is releasing the pool. */
+#ifndef SK_DEFS_STRUCTS_H
+#define SK_DEFS_STRUCTS_H
+
+#include <stddef.h>
+#include <selkie/scene.h>
+#include "defs/fields.h"
+#include "defs/text.h"
+
+typedef struct sk_pool sk_pool;
+
+sk_pool *sk_pool_create(void);
+void *sk_pool_take(sk_pool *pool, size_t bytes); /* zeroed; NULL if there is no memory */
+char *sk_pool_string(sk_pool *pool, const char *text, size_t length);
+void sk_pool_destroy(sk_pool *pool);
+
+/* A scene of defaults in a pool of its own, released with selkie_scene_free(); NULL if there is no memory. */
+selkie_scene *sk_scene_create(sk_pool **pool);
+
+/* Fills in every field of the struct, those of other variants as well. The variant stays as it is if `keep_variant`. */
+void sk_struct_defaults(const sk_struct *type, void *base, int keep_variant);
+
+/* A deep copy that lives on its own; released with selkie_scene_free(). */
+selkie_code sk_scene_copy(const selkie_scene *from, selkie_scene **to, selkie_error *error);
+
+/* 1 if two scenes mean the same: all fields that apply are equal bit for bit; `folder` is not compared. If not and
+ * `where` is given, it names the first difference. */
+int sk_scene_equal(const selkie_scene *a, const selkie_scene *b, sk_path *where);
+
+/* Checks like selkie_scene_check(), but says where apart from what: the message does not begin with the path. */
+selkie_code sk_scene_check_at(const selkie_scene *scene, sk_path *where, selkie_error *error);
+/* The checks that look at several fields together; called by sk_scene_check_at() once every field is in its range. */
+selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selkie_error *error);
+
+/* "at least 0 s", "between 0 and 1", "above 0 m". */
+char *sk_field_bounds_text(const sk_field *field, char *buffer, size_t size);
+/* "\"pic\", \"flip\" or \"apic\"". */
+char *sk_enum_list(const sk_enum *choices, char *buffer, size_t size);
+
+#endif
