@@ -90,5 +90,5 @@ clean: ## remove the build folders (out/ stays)
 
 help: ## this list
 	@echo "Selkie: make TARGET"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
 	    printf '  make %-10s %s\n' "$$name" "$$text"; done

@@ -10,9 +10,10 @@ failed=0
 count=0
 for header in "$source"/include/selkie/*.h "$build"/generated/selkie/version.h; do
     name=selkie/$(basename "$header")
-    # Included twice: the guard is tested too.
+    # Included twice: the guard is tested too. C forbids a file that declares nothing, hence the last line.
     code="#include <$name>
-#include <$name>"
+#include <$name>
+typedef int something;"
     flags="-fsyntax-only -Wall -Wextra -pedantic -Werror -I$source/include -I$build/generated"
     printf '%s\n' "$code" | $cc -std=c11 -x c $flags - || { echo "$name does not compile alone as C11"; failed=1; }
     if [ -n "$cxx" ]; then
