@@ -16,7 +16,7 @@ CMAKE_QUIET := > $(BUILD)/configure.log || { cat $(BUILD)/configure.log; exit 1;
 endif
 
 .DEFAULT_GOAL := all
-.PHONY: all setup configure build demo test check sanitize fuzz bench install uninstall format clean help
+.PHONY: all setup build build-all build-sanitize demo test sanitize fuzz bench install uninstall format clean help
 
 all: ## build the library and the command into build/ (sets up what the build needs)
 	@tools/setup.sh build
@@ -30,7 +30,11 @@ $(BUILD)/build.ninja:
 	@mkdir -p $(BUILD)
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS) $(CMAKE_QUIET)
 
+# What a user wants; tests and benches are built where they are asked for.
 build: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) --target selkie selkie_shared selkie_static -- $(NINJA_FLAGS)
+
+build-all: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) -- $(NINJA_FLAGS)
 
 demo: ## simulate and film a 3D dam break and a 2D double dam break into out/demo/
@@ -43,10 +47,9 @@ test: ## run all tests, then the fast ones and short fuzzing under the sanitizer
 	@# Tests that were off in an earlier configure (cmocka was missing) come in now.
 	@mkdir -p $(BUILD)
 	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) $(CMAKE_QUIET)
-	@$(MAKE) --no-print-directory build build-sanitize
+	@$(MAKE) --no-print-directory build-all build-sanitize
 	@tests/run.sh $(BUILD) $(SANITIZE) $(JOBS)
 
-.PHONY: build-sanitize
 build-sanitize:
 	@tests/configure_sanitize.sh $(SANITIZE)
 	@cmake --build $(SANITIZE) -j $(JOBS) -- $(NINJA_FLAGS)
@@ -63,7 +66,7 @@ fuzz: ## fuzz every reader for a long time: make fuzz FUZZ_SECONDS=600
 
 bench: ## measure speed and memory (build/bench_*)
 	@tools/setup.sh build bench
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-all
 	@for program in step poisson; do \
 	    if [ -x $(BUILD)/bench_$$program ]; then $(BUILD)/bench_$$program || exit 1; fi; \
 	done
