@@ -1,0 +1,521 @@
+/* From the level set to triangles: marching cubes with tables that are derived, not typed in.
+ *
+ * Where the surface crosses an edge of the grid there is one vertex; an edge belongs to its lower node, a cell to its
+ * lowest one. In each cell the vertices are joined, face by face, into closed loops. A face with two crossings has one
+ * way to join them; on an ambiguous face (four crossings) the two inside corners are kept apart. The choice depends on
+ * the face's own corners alone, so two cells that share a face always agree, and the mesh is closed. Loops are cut into
+ * triangles without a diagonal that lies in a face of the cell, because the cell beyond might use the same diagonal and
+ * make an edge of four triangles.
+ *
+ * Vertices are numbered by a bit a crossing edge and counts before each word of bits, so that a cell finds the number
+ * of a neighbour block's vertex without a table of them.
+ */
+#include "geom/surface_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    edge_words = 3 * sk_node_count / 64, /* bits of a block's edges: axis, then node */
+    max_loop = 12,
+    max_case_triangles = 8
+};
+
+/* --- The table of cases
+ * --------------------------------------------------------------------------------------------------- */
+
+typedef struct case_table {
+    uint8_t count[256];
+    uint8_t triangle[256][max_case_triangles][3]; /* edges of the cell: 4 axis + place of its lower corner */
+} case_table;
+
+/* The edge between two corners that differ in one bit. Corner bits are x, y, z. */
+static int edge_between(int a, int b)
+{
+    int axis = (a ^ b) == 1 ? 0 : (a ^ b) == 2 ? 1 : 2, low = a & b;
+    int first = low >> (axis == 0 ? 1 : 0) & 1, second = low >> (axis == 2 ? 1 : 2) & 1;
+    return 4 * axis + first + 2 * second;
+}
+
+static int edge_lower_corner(int edge)
+{
+    int axis = edge >> 2, first = edge & 1, second = edge >> 1 & 1;
+    return first << (axis == 0 ? 1 : 0) | second << (axis == 2 ? 1 : 2);
+}
+
+/* Bits of the two faces (2 axis + side) that an edge lies in. */
+static int edge_faces(int edge)
+{
+    int corner = edge_lower_corner(edge), faces = 0;
+    for (int a = 0; a < 3; ++a)
+        if (a != edge >> 2)
+            faces |= 1 << (2 * a + (corner >> a & 1));
+    return faces;
+}
+
+/* Corners of a face, counter-clockwise seen from outside the cell. */
+static void face_corners(int face, int corners[4])
+{
+    int axis = face >> 1, side = face & 1, u = 1 << (axis + 1) % 3, v = 1 << (axis + 2) % 3, base = side << axis;
+    int ring[4] = {base, base | u, base | u | v, base | v};
+    for (int i = 0; i < 4; ++i)
+        corners[i] = ring[side ? i : 3 - i];
+}
+
+/* next[e] is the edge that follows e on the loop, or -1. */
+static void join_crossings(int inside, int next[12])
+{
+    for (int e = 0; e < 12; ++e)
+        next[e] = -1;
+    for (int face = 0; face < 6; ++face) {
+        int corners[4];
+        face_corners(face, corners);
+        for (int i = 0; i < 4; ++i) {
+            int before = corners[(i + 3) & 3], corner = corners[i];
+            if ((inside >> before & 1) || !(inside >> corner & 1))
+                continue;
+            /* A run of inside corners starts here: its entry is joined with its exit. */
+            int end = i;
+            while (inside >> corners[(end + 1) & 3] & 1)
+                ++end;
+            next[edge_between(before, corner)] = edge_between(corners[end & 3], corners[(end + 1) & 3]);
+        }
+    }
+}
+
+/* Cuts the part first..last of a loop, closed by the diagonal last-first. */
+static int cut_loop(const int *loop, int first, int last, uint8_t (*triangle)[3], int *count)
+{
+    if (last - first < 2)
+        return 1;
+    for (int m = first + 1; m < last; ++m) {
+        int start = *count;
+        if (m > first + 1 && (edge_faces(loop[first]) & edge_faces(loop[m])))
+            continue;
+        if (m < last - 1 && (edge_faces(loop[m]) & edge_faces(loop[last])))
+            continue;
+        uint8_t *t = triangle[(*count)++];
+        t[0] = (uint8_t)loop[first];
+        t[1] = (uint8_t)loop[m];
+        t[2] = (uint8_t)loop[last];
+        if (cut_loop(loop, first, m, triangle, count) && cut_loop(loop, m, last, triangle, count))
+            return 1;
+        *count = start;
+    }
+    return 0;
+}
+
+static void build_table(case_table *table)
+{
+    memset(table, 0, sizeof *table);
+    for (int inside = 1; inside < 255; ++inside) {
+        int next[12], count = 0;
+        join_crossings(inside, next);
+        for (int e = 0; e < 12; ++e) {
+            int loop[max_loop], length = 0;
+            for (int at = e; next[at] >= 0;) {
+                int following = next[at];
+                loop[length++] = at;
+                next[at] = -1;
+                at = following;
+            }
+            if (length >= 3)
+                cut_loop(loop, 0, length - 1, table->triangle[inside], &count);
+        }
+        table->count[inside] = (uint8_t)count;
+    }
+}
+
+/* --- Crossings of a block
+ * -------------------------------------------------------------------------------------------------- */
+
+typedef struct block_edges {
+    uint64_t bits[edge_words];
+    uint16_t before[edge_words]; /* crossings in the words before */
+    uint32_t first_vertex;
+    uint32_t vertex_count, triangle_count;
+    uint32_t first_triangle;
+    int32_t velocity_block; /* -1: none needed */
+} block_edges;
+
+static float wall_distance(const sk_surface_grid *grid, int axis, float x)
+{
+    float below = grid->wall_low[axis] - x, above = x - grid->wall_high[axis];
+    return below > above ? below : above;
+}
+
+static int index_in(int i, int j, int k)
+{
+    return i + sk_halo + sk_padded_n * (j + sk_halo + sk_padded_n * (k + sk_halo));
+}
+
+/* The level set cut at the walls, for the nodes -1..9 of the block. */
+static void clip_to_walls(const sk_surface_grid *grid, size_t block, const float *phi, float *clipped)
+{
+    float wall[3][sk_padded_n];
+    for (int a = 0; a < 3; ++a)
+        for (int i = 0; i < sk_padded_n; ++i)
+            wall[a][i] = wall_distance(grid, a, (float)(grid->coordinates[block][a] * sk_node_n + i - sk_halo));
+    for (int k = 0; k < sk_padded_n; ++k)
+        for (int j = 0; j < sk_padded_n; ++j) {
+            float yz = fmaxf(wall[1][j], wall[2][k]);
+            int row = sk_padded_n * (j + sk_padded_n * k);
+            for (int i = 0; i < sk_padded_n; ++i)
+                clipped[row + i] = fmaxf(phi[row + i], fmaxf(wall[0][i], yz));
+        }
+}
+
+static int cell_case(const float *clipped, int n)
+{
+    int inside = 0;
+    for (int c = 0; c < 8; ++c) {
+        int corner = n + (c & 1) + sk_padded_n * (c >> 1 & 1) + sk_padded_n * sk_padded_n * (c >> 2);
+        inside |= (clipped[corner] < 0.0f) << c;
+    }
+    return inside;
+}
+
+static void count_block(const sk_surface_grid *grid, const case_table *table, size_t block, block_edges *edges)
+{
+    static const int step[3] = {1, sk_padded_n, sk_padded_n * sk_padded_n};
+    float phi[sk_padded_count], clipped[sk_padded_count];
+    memset(edges, 0, sizeof *edges);
+    edges->velocity_block = -1;
+    sk_surface_load(grid, grid->phi, block, phi);
+    clip_to_walls(grid, block, phi, clipped);
+    for (int k = 0; k < sk_node_n; ++k)
+        for (int j = 0; j < sk_node_n; ++j)
+            for (int i = 0; i < sk_node_n; ++i) {
+                int n = index_in(i, j, k), node = i + sk_node_n * (j + sk_node_n * k);
+                edges->triangle_count += table->count[cell_case(clipped, n)];
+                for (int a = 0; a < 3; ++a) {
+                    uint64_t crosses = (clipped[n] < 0.0f) != (clipped[n + step[a]] < 0.0f);
+                    edges->bits[(a * sk_node_count + node) >> 6] |= crosses << (node & 63);
+                }
+            }
+    for (int w = 0; w < edge_words; ++w) {
+        edges->before[w] = (uint16_t)edges->vertex_count;
+        edges->vertex_count += (uint32_t)__builtin_popcountll(edges->bits[w]);
+    }
+}
+
+static uint32_t vertex_number(const block_edges *edges, int axis, int node)
+{
+    int bit = axis * sk_node_count + node, word = bit >> 6;
+    uint64_t lower = edges->bits[word] & (((uint64_t)1 << (bit & 63)) - 1);
+    return edges->first_vertex + edges->before[word] + (uint32_t)__builtin_popcountll(lower);
+}
+
+/* --- Vertices and triangles
+ * ------------------------------------------------------------------------------------------------ */
+
+typedef struct mesher {
+    const sk_surface_grid *grid;
+    const sk_surface_options *options;
+    const case_table *table;
+    block_edges *edges;
+    float *node_velocity; /* m/s [velocity blocks][3][512], NULL if none; NAN where no particle is near */
+    sk_mesh *mesh;
+} mesher;
+
+static void gradient(const float *phi, int n, float g[3])
+{
+    static const int step[3] = {1, sk_padded_n, sk_padded_n * sk_padded_n};
+    for (int a = 0; a < 3; ++a)
+        g[a] = 0.5f * (phi[n + step[a]] - phi[n - step[a]]);
+}
+
+/* Outward: the wall's where the surface has been cut, else the level set's gradient before it was cut, so that the
+ * pool stays flat up to the wall. */
+static void vertex_normal(const mesher *m, const float *phi, int n, int step, float t, const float x[3],
+                          float normal[3])
+{
+    float low[3], high[3], level = phi[n] + t * (phi[n + step] - phi[n]), nearest = -1e30f;
+    int wall_axis = 0;
+    for (int a = 0; a < 3; ++a) {
+        float wall = wall_distance(m->grid, a, x[a]);
+        if (wall > nearest) {
+            nearest = wall;
+            wall_axis = a;
+        }
+    }
+    if (nearest > -0.01f && nearest > level) {
+        for (int a = 0; a < 3; ++a)
+            normal[a] = 0.0f;
+        float middle = 0.5f * (m->grid->wall_low[wall_axis] + m->grid->wall_high[wall_axis]);
+        normal[wall_axis] = x[wall_axis] < middle ? -1.0f : 1.0f;
+        return;
+    }
+    gradient(phi, n, low);
+    gradient(phi, n + step, high);
+    float square = 0.0f;
+    for (int a = 0; a < 3; ++a) {
+        normal[a] = low[a] + t * (high[a] - low[a]);
+        square += normal[a] * normal[a];
+    }
+    float inverse = square > 1e-12f ? 1.0f / sqrtf(square) : 0.0f;
+    for (int a = 0; a < 3; ++a)
+        normal[a] = inverse > 0.0f ? normal[a] * inverse : (float)(a == 1);
+}
+
+static const float *node_velocity(const mesher *m, size_t block, const int node[3])
+{
+    int n = sk_middle, local = 0;
+    for (int a = 2; a >= 0; --a) {
+        local = local * sk_node_n + (node[a] & 7);
+        if (node[a] >= sk_node_n)
+            n += a == 0 ? 1 : a == 1 ? 3 : 9;
+    }
+    int32_t from = m->grid->neighbours[block][n];
+    if (from < 0 || m->edges[from].velocity_block < 0)
+        return NULL;
+    const float *v = m->node_velocity + (size_t)m->edges[from].velocity_block * 3 * sk_node_count + local;
+    return isnan(v[0]) ? NULL : v;
+}
+
+static void vertex_velocity(const mesher *m, size_t block, const int node[3], int axis, float t, float velocity[3])
+{
+    int far_node[3] = {node[0] + (axis == 0), node[1] + (axis == 1), node[2] + (axis == 2)};
+    const float *low = node_velocity(m, block, node), *high = node_velocity(m, block, far_node);
+    if (!low)
+        low = high;
+    if (!high)
+        high = low;
+    for (int a = 0; a < 3; ++a)
+        velocity[a] = low ? low[a * sk_node_count] + t * (high[a * sk_node_count] - low[a * sk_node_count]) : 0.0f;
+}
+
+static void emit_vertices(const mesher *m, size_t block, const float *phi, const float *clipped)
+{
+    static const int step[3] = {1, sk_padded_n, sk_padded_n * sk_padded_n};
+    const sk_surface_grid *grid = m->grid;
+    uint32_t vertex = m->edges[block].first_vertex;
+    for (int a = 0; a < 3; ++a)
+        for (int node = 0; node < sk_node_count; ++node) {
+            int place[3] = {node & 7, node >> 3 & 7, node >> 6}, n = index_in(place[0], place[1], place[2]);
+            float near = clipped[n], far = clipped[n + step[a]];
+            if ((near < 0.0f) == (far < 0.0f))
+                continue;
+            float t = fminf(fmaxf(near / (near - far), 0.001f), 0.999f), x[3];
+            for (int b = 0; b < 3; ++b) {
+                x[b] = (float)(grid->coordinates[block][b] * sk_node_n + place[b]) + (b == a ? t : 0.0f);
+                double metres = grid->origin[b] + (double)x[b] * grid->voxel;
+                metres = fmin(fmax(metres, m->options->low[b]), m->options->high[b]);
+                m->mesh->positions[3 * (size_t)vertex + (size_t)b] = (float)metres;
+            }
+            vertex_normal(m, phi, n, step[a], t, x, m->mesh->normals + 3 * (size_t)vertex);
+            if (m->mesh->velocities)
+                vertex_velocity(m, block, place, a, t, m->mesh->velocities + 3 * (size_t)vertex);
+            ++vertex;
+        }
+}
+
+static uint32_t cell_vertex(const mesher *m, size_t block, const int cell[3], int edge)
+{
+    int corner = edge_lower_corner(edge), n = sk_middle, local = 0;
+    for (int a = 2; a >= 0; --a) {
+        int place = cell[a] + (corner >> a & 1);
+        local = local * sk_node_n + (place & 7);
+        if (place >= sk_node_n)
+            n += a == 0 ? 1 : a == 1 ? 3 : 9;
+    }
+    int32_t owner = m->grid->neighbours[block][n];
+    /* Upper blocks that do not exist are air: an edge there is not crossed. */
+    return owner < 0 ? 0 : vertex_number(&m->edges[owner], edge >> 2, local);
+}
+
+static void emit_triangles(const mesher *m, size_t block, const float *clipped)
+{
+    uint32_t *out = m->mesh->triangles + 3 * (size_t)m->edges[block].first_triangle;
+    int cell[3];
+    for (cell[2] = 0; cell[2] < sk_node_n; ++cell[2])
+        for (cell[1] = 0; cell[1] < sk_node_n; ++cell[1])
+            for (cell[0] = 0; cell[0] < sk_node_n; ++cell[0]) {
+                int inside = cell_case(clipped, index_in(cell[0], cell[1], cell[2]));
+                for (int t = 0; t < m->table->count[inside]; ++t)
+                    for (int c = 0; c < 3; ++c)
+                        *out++ = cell_vertex(m, block, cell, m->table->triangle[inside][t][c]);
+            }
+}
+
+static void emit_block(const mesher *m, size_t block)
+{
+    if (!m->edges[block].vertex_count && !m->edges[block].triangle_count)
+        return;
+    float phi[sk_padded_count], clipped[sk_padded_count];
+    sk_surface_load(m->grid, m->grid->phi, block, phi);
+    clip_to_walls(m->grid, block, phi, clipped);
+    emit_vertices(m, block, phi, clipped);
+    emit_triangles(m, block, clipped);
+}
+
+/* --- Velocities
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Kernel means of the particles' velocities at the nodes of the blocks that hold or border a crossing edge. */
+static selkie_code gather_velocities(mesher *m, const float *velocity, size_t stride, selkie_error *error)
+{
+    const sk_surface_grid *grid = m->grid;
+    static const int upper[8] = {13, 14, 16, 17, 22, 23, 25, 26};
+    int32_t count = 0;
+    for (size_t b = 0; b < grid->block_count; ++b)
+        for (int n = 0; n < 8 && m->edges[b].vertex_count; ++n) {
+            int32_t other = grid->neighbours[b][upper[n]];
+            if (other >= 0 && m->edges[other].velocity_block < 0)
+                m->edges[other].velocity_block = count++;
+        }
+    float *sorted[3] = {NULL, NULL, NULL};
+    m->node_velocity = sk_allocate(NULL, ((size_t)count + 1) * 3 * sk_node_count * sizeof(float));
+    for (int a = 0; a < 3; ++a)
+        sorted[a] = sk_allocate(NULL, (grid->particle_count + 1) * sizeof(float));
+    selkie_code code = SELKIE_OK;
+    if (m->node_velocity && sorted[0] && sorted[1] && sorted[2]) {
+#pragma omp parallel for num_threads(grid->threads) schedule(static)
+        for (size_t p = 0; p < grid->particle_count; ++p) {
+            const float *v = (const float *)((const char *)velocity + grid->source[p] * stride);
+            for (int a = 0; a < 3; ++a)
+                sorted[a][p] = isfinite(v[a]) ? v[a] : 0.0f;
+        }
+        const float zero[3] = {0.0f, 0.0f, 0.0f};
+        const float *const values[3] = {sorted[0], sorted[1], sorted[2]};
+#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 4)
+        for (size_t b = 0; b < grid->block_count; ++b) {
+            if (m->edges[b].velocity_block < 0)
+                continue;
+            sk_node_sums sums;
+            sk_surface_gather(grid, b, values, zero, &sums);
+            float *to = m->node_velocity + (size_t)m->edges[b].velocity_block * 3 * sk_node_count;
+            for (int a = 0; a < 3; ++a)
+                for (int i = 0; i < sk_node_count; ++i)
+                    to[a * sk_node_count + i] = sums.weight[i] > 1e-12f ? sums.value[a][i] / sums.weight[i] : NAN;
+        }
+    } else {
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "surface: %.1f MiB for velocities cannot be had",
+                       ((double)count * 3 * sk_node_count + 3.0 * (double)grid->particle_count) * 4 / 1048576.0);
+    }
+    for (int a = 0; a < 3; ++a)
+        sk_release(NULL, sorted[a]);
+    return code;
+}
+
+/* --- The whole
+ * ------------------------------------------------------------------------------------------------------------- */
+
+static selkie_code allocate_mesh(sk_mesh *mesh, size_t vertices, size_t triangles, int with_velocity,
+                                 selkie_error *error)
+{
+    if (vertices >= UINT32_MAX || triangles >= UINT32_MAX)
+        return sk_fail(error, SELKIE_ERROR_MEMORY,
+                       "surface: %zu vertices and %zu triangles do not fit into 32-bit numbers; a larger voxel_size "
+                       "makes fewer",
+                       vertices, triangles);
+    mesh->vertex_count = vertices;
+    mesh->triangle_count = triangles;
+    mesh->positions = sk_allocate(NULL, (vertices + 1) * 3 * sizeof(float));
+    mesh->normals = sk_allocate(NULL, (vertices + 1) * 3 * sizeof(float));
+    mesh->velocities = with_velocity ? sk_allocate(NULL, (vertices + 1) * 3 * sizeof(float)) : NULL;
+    mesh->triangles = sk_allocate(NULL, (triangles + 1) * 3 * sizeof(uint32_t));
+    if (!mesh->positions || !mesh->normals || !mesh->triangles || (with_velocity && !mesh->velocities))
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: %.1f MiB for %zu triangles cannot be had",
+                       ((double)vertices * 36 + (double)triangles * 12) / 1048576.0, triangles);
+    return SELKIE_OK;
+}
+
+selkie_code sk_surface_triangulate(const sk_surface_grid *grid, const float *velocity, size_t velocity_stride,
+                                   const sk_surface_options *options, sk_mesh *mesh, selkie_error *error)
+{
+    case_table table;
+    build_table(&table);
+    block_edges *edges = sk_allocate(NULL, (grid->block_count + 1) * sizeof *edges);
+    if (!edges)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: %.1f MiB for edges cannot be had",
+                       (double)grid->block_count * sizeof *edges / 1048576.0);
+#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
+    for (size_t b = 0; b < grid->block_count; ++b)
+        count_block(grid, &table, b, &edges[b]);
+    size_t vertices = 0, triangles = 0;
+    for (size_t b = 0; b < grid->block_count; ++b) {
+        edges[b].first_vertex = (uint32_t)vertices;
+        edges[b].first_triangle = (uint32_t)triangles;
+        vertices += edges[b].vertex_count;
+        triangles += edges[b].triangle_count;
+    }
+    mesher m = {grid, options, &table, edges, NULL, mesh};
+    selkie_code code = allocate_mesh(mesh, vertices, triangles, velocity != NULL, error);
+    if (!code && velocity)
+        code = gather_velocities(&m, velocity, velocity_stride, error);
+    if (!code) {
+#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
+        for (size_t b = 0; b < grid->block_count; ++b)
+            emit_block(&m, b);
+    }
+    sk_release(NULL, m.node_velocity);
+    sk_release(NULL, edges);
+    return code;
+}
+
+/* --- Questions to a mesh
+ * --------------------------------------------------------------------------------------------------- */
+
+double sk_mesh_volume(const sk_mesh *mesh)
+{
+    /* Sum of signed tetrahedra against the first vertex, which keeps the numbers small far from the origin. */
+    double six_volumes = 0;
+    for (size_t t = 0; t < mesh->triangle_count; ++t) {
+        double p[3][3];
+        for (int c = 0; c < 3; ++c)
+            for (int a = 0; a < 3; ++a)
+                p[c][a] = (double)mesh->positions[3 * (size_t)mesh->triangles[3 * t + (size_t)c] + (size_t)a] -
+                          (double)mesh->positions[a];
+        six_volumes += p[0][0] * (p[1][1] * p[2][2] - p[1][2] * p[2][1]) +
+                       p[0][1] * (p[1][2] * p[2][0] - p[1][0] * p[2][2]) +
+                       p[0][2] * (p[1][0] * p[2][1] - p[1][1] * p[2][0]);
+    }
+    return six_volumes / 6.0;
+}
+
+typedef struct mesh_edge {
+    uint32_t low, high;
+    int direction;
+} mesh_edge;
+
+static int compare_edges(const void *a, const void *b)
+{
+    const mesh_edge *left = a, *right = b;
+    if (left->low != right->low)
+        return left->low < right->low ? -1 : 1;
+    if (left->high != right->high)
+        return left->high < right->high ? -1 : 1;
+    return 0;
+}
+
+size_t sk_mesh_open_edges(const sk_mesh *mesh)
+{
+    size_t count = 3 * mesh->triangle_count, open = 0;
+    mesh_edge *edges = sk_allocate(NULL, (count + 1) * sizeof *edges);
+    if (!edges)
+        return SIZE_MAX;
+    for (size_t i = 0; i < count; ++i) {
+        uint32_t a = mesh->triangles[i], b = mesh->triangles[i % 3 == 2 ? i - 2 : i + 1];
+        edges[i] = (mesh_edge){a < b ? a : b, a < b ? b : a, a < b ? 1 : -1};
+    }
+    qsort(edges, count, sizeof *edges, compare_edges);
+    for (size_t i = 0, j; i < count; i = j) {
+        int sum = 0;
+        for (j = i; j < count && !compare_edges(&edges[i], &edges[j]); ++j)
+            sum += edges[j].direction;
+        open += j - i != 2 || sum != 0 || edges[i].low == edges[i].high;
+    }
+    sk_release(NULL, edges);
+    return open;
+}
+
+void sk_mesh_free(sk_mesh *mesh)
+{
+    sk_release(NULL, mesh->positions);
+    sk_release(NULL, mesh->normals);
+    sk_release(NULL, mesh->velocities);
+    sk_release(NULL, mesh->triangles);
+    memset(mesh, 0, sizeof *mesh);
+}

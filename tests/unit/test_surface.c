@@ -1,0 +1,312 @@
+/* The surface of a cloud of particles: closed, in the right place, flat where the liquid is, the same on any number of
+ * threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "base/timer.h"
+#include "geom/surface.h"
+
+typedef struct cloud {
+    size_t count;
+    float *position, *velocity;
+} cloud;
+
+typedef int (*inside_function)(const double x[3]);
+
+static int in_pool(const double x[3])
+{
+    return x[1] < 0.4;
+}
+
+static int in_ball(const double x[3])
+{
+    double d[3] = {x[0] - 0.5, x[1] - 0.5, x[2] - 0.5};
+    return d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < 0.35 * 0.35;
+}
+
+static int in_box(const double x[3])
+{
+    return x[0] > 0.2 && x[0] < 0.8 && x[1] > 0.2 && x[1] < 0.8 && x[2] > 0.2 && x[2] < 0.8;
+}
+
+static int in_sheet(const double x[3])
+{
+    return fabs(x[1] - 32.5 / 64) < 0.5 / 64 && x[0] > 0.2 && x[0] < 0.8 && x[2] > 0.2 && x[2] < 0.8;
+}
+
+/* One particle in each sub-cell of the unit cube that lies inside, displaced by up to `jitter` sub-cells. */
+static cloud fill(int n, double jitter, inside_function inside)
+{
+    cloud c = {0, malloc(sizeof(float) * 3 * (size_t)n * (size_t)n * (size_t)n),
+               malloc(sizeof(float) * 3 * (size_t)n * (size_t)n * (size_t)n)};
+    for (int k = 0; k < n; ++k)
+        for (int j = 0; j < n; ++j)
+            for (int i = 0; i < n; ++i) {
+                int cell[3] = {i, j, k};
+                double x[3];
+                for (int a = 0; a < 3; ++a) {
+                    double shift = sk_random_float(7, (uint64_t)(i + n * (j + n * k)), (uint64_t)a) - 0.5;
+                    x[a] = (cell[a] + 0.5 + jitter * shift) / n;
+                }
+                if (!inside(x))
+                    continue;
+                for (int a = 0; a < 3; ++a) {
+                    c.position[3 * c.count + (size_t)a] = (float)x[a];
+                    c.velocity[3 * c.count + (size_t)a] = (float)(a == 0 ? 2.0 : a == 1 ? x[0] : -x[1]);
+                }
+                ++c.count;
+            }
+    return c;
+}
+
+static void cloud_free(cloud *c)
+{
+    free(c->position);
+    free(c->velocity);
+}
+
+static sk_surface_options unit_options(int n)
+{
+    sk_surface_options o = {
+        .particle_spacing = 1.0 / n, .voxel_size = 1.0 / n, .high = {1, 1, 1}, .smoothing = 1.0, .threads = 2};
+    return o;
+}
+
+static sk_mesh extract(const cloud *c, const sk_surface_options *options)
+{
+    sk_mesh mesh;
+    selkie_error error = {0};
+    selkie_code code = sk_surface_extract(c->count, c->position, 12, c->velocity, 12, options, &mesh, &error);
+    if (code)
+        fail_msg("%s", error.message);
+    assert_int_equal(sk_mesh_open_edges(&mesh), 0);
+    for (size_t v = 0; v < mesh.vertex_count; ++v) {
+        const float *n = mesh.normals + 3 * v;
+        assert_true(fabsf(n[0] * n[0] + n[1] * n[1] + n[2] * n[2] - 1.0f) < 1e-3f);
+        for (int a = 0; a < 3; ++a)
+            assert_true(mesh.positions[3 * v + (size_t)a] >= (float)options->low[a] &&
+                        mesh.positions[3 * v + (size_t)a] <= (float)options->high[a]);
+    }
+    return mesh;
+}
+
+/* Against the liquid that the particles stand for, and so against the shape they fill. */
+static void check_volume(inside_function inside, double tolerance)
+{
+    for (int kind = 0; kind < 4; ++kind) {
+        int n = kind & 2 ? 64 : 48;
+        cloud c = fill(n, kind & 1, inside);
+        sk_surface_options options = unit_options(n);
+        sk_mesh mesh = extract(&c, &options);
+        double ratio = sk_mesh_volume(&mesh) * n * n * n / (double)c.count;
+        print_message("volume ratio %.4f (resolution %d, jitter %d)\n", ratio, n, kind & 1);
+        if (fabs(ratio - 1) > tolerance)
+            fail_msg("volume ratio is %g (resolution %d, jitter %d), must be within %g of 1", ratio, n, kind & 1,
+                     tolerance);
+        sk_mesh_free(&mesh);
+        cloud_free(&c);
+    }
+}
+
+static void test_volume(void **state)
+{
+    (void)state;
+    check_volume(in_ball, 0.02);
+    check_volume(in_box, 0.02);
+    check_volume(in_pool, 0.02);
+}
+
+/* The top of a pool of jittered particles: bumps and slopes that light would show. */
+static void test_pool_is_flat(void **state)
+{
+    (void)state;
+    int n = 64;
+    cloud c = fill(n, 1.0, in_pool);
+    sk_surface_options options = unit_options(n);
+    sk_mesh mesh = extract(&c, &options);
+    double sum = 0, square = 0, slope = 0;
+    size_t count = 0, walls = 0;
+    for (size_t v = 0; v < mesh.vertex_count; ++v) {
+        const float *p = mesh.positions + 3 * v, *normal = mesh.normals + 3 * v;
+        /* Away from the top every vertex lies exactly on a wall. */
+        if (p[1] < 0.36f) {
+            int on_wall = 0;
+            for (int a = 0; a < 3; ++a)
+                on_wall |= fabsf(p[a]) < 1e-6f || fabsf(p[a] - 1.0f) < 1e-6f;
+            assert_true(on_wall);
+            ++walls;
+            continue;
+        }
+        if (fabsf(normal[1]) < 0.5f)
+            continue;
+        ++count;
+        sum += p[1];
+        square += (double)p[1] * p[1];
+        slope += (double)(normal[0] * normal[0] + normal[2] * normal[2]);
+    }
+    assert_true(count > 3000 && walls > 9000);
+    double mean = sum / (double)count, deviation = sqrt(square / (double)count - mean * mean);
+    slope = sqrt(slope / (double)count);
+    print_message("pool: mean height %.4f, deviation %.3f spacings, slope %.3f\n", mean, deviation * n, slope);
+    assert_true(fabs(mean - 0.4) * n < 0.25);
+    assert_true(deviation * n < 0.12);
+    assert_true(slope < 0.08);
+    sk_mesh_free(&mesh);
+    cloud_free(&c);
+}
+
+/* A sheet one particle thick has no hole and about the right volume; one particle is one drop of its volume. */
+static void test_thin_things(void **state)
+{
+    (void)state;
+    int n = 64;
+    cloud c = fill(n, 0.6, in_sheet);
+    sk_surface_options options = unit_options(n);
+    sk_mesh mesh = extract(&c, &options);
+    double expected = (double)c.count / n / n / n;
+    assert_in_range((int)(1000 * sk_mesh_volume(&mesh) / expected), 700, 1700);
+    /* Without a hole or a handle the sheet is a sphere to Euler: V - E + F = 2. */
+    assert_int_equal((long)mesh.vertex_count - (long)(mesh.triangle_count / 2), 2);
+    sk_mesh_free(&mesh);
+    cloud_free(&c);
+
+    for (int place = 0; place < 50; ++place) {
+        float one[3], velocity[3] = {1, 2, 3};
+        for (int a = 0; a < 3; ++a)
+            one[a] = 0.5f + sk_random_float(11, (uint64_t)place, (uint64_t)a) / 16.0f;
+        cloud single = {1, one, velocity};
+        mesh = extract(&single, &options);
+        double ratio = sk_mesh_volume(&mesh) * n * n * n;
+        if (!(ratio > 0.1 && ratio < 4))
+            fail_msg("the drop of one particle holds %g of its volume", ratio);
+        for (size_t v = 0; v < mesh.vertex_count; ++v)
+            assert_float_equal(mesh.velocities[3 * v + 2], 3.0f, 1e-5f);
+        sk_mesh_free(&mesh);
+    }
+}
+
+static int in_everything(const double x[3])
+{
+    /* Tangled enough to meet every case of a cell. */
+    return sin(40 * x[0]) * sin(37 * x[1]) + sin(35 * x[1]) * sin(41 * x[2]) + sin(38 * x[2]) * sin(36 * x[0]) > 0.3;
+}
+
+static void test_tangle_is_closed(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 4; ++kind) {
+        int n = 40;
+        cloud c = fill(n, 1.0, in_everything);
+        sk_surface_options options = unit_options(n);
+        options.smoothing = kind & 1 ? 0.0 : 0.7;
+        options.voxel_size *= kind & 2 ? 0.7 : 1.4;
+        /* Spray: leave only some of the particles, in no order. */
+        if (kind == 3) {
+            size_t kept = 0;
+            for (size_t i = 0; i < c.count; ++i)
+                if (sk_random_float(3, i, 0) < 0.15f)
+                    memcpy(c.position + 3 * kept++, c.position + 3 * i, 12);
+            c.count = kept;
+        }
+        sk_mesh mesh = extract(&c, &options);
+        assert_true(mesh.triangle_count > 1000);
+        assert_true(sk_mesh_volume(&mesh) > 0);
+        sk_mesh_free(&mesh);
+        cloud_free(&c);
+    }
+}
+
+static void test_velocity(void **state)
+{
+    (void)state;
+    int n = 48;
+    cloud c = fill(n, 1.0, in_ball);
+    sk_surface_options options = unit_options(n);
+    sk_mesh mesh = extract(&c, &options);
+    for (size_t v = 0; v < mesh.vertex_count; ++v) {
+        const float *p = mesh.positions + 3 * v, *u = mesh.velocities + 3 * v;
+        assert_float_equal(u[0], 2.0f, 1e-4f);
+        assert_float_equal(u[1], p[0], 1.5f / (float)n);
+        assert_float_equal(u[2], -p[1], 1.5f / (float)n);
+    }
+    sk_mesh_free(&mesh);
+    cloud_free(&c);
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    int n = 48;
+    cloud c = fill(n, 1.0, in_everything);
+    sk_surface_options options = unit_options(n);
+    options.threads = 1;
+    sk_mesh one = extract(&c, &options);
+    for (int threads = 2; threads <= 5; threads += 3) {
+        options.threads = threads;
+        sk_mesh many = extract(&c, &options);
+        assert_int_equal(one.vertex_count, many.vertex_count);
+        assert_int_equal(one.triangle_count, many.triangle_count);
+        assert_memory_equal(one.positions, many.positions, one.vertex_count * 12);
+        assert_memory_equal(one.normals, many.normals, one.vertex_count * 12);
+        assert_memory_equal(one.velocities, many.velocities, one.vertex_count * 12);
+        assert_memory_equal(one.triangles, many.triangles, one.triangle_count * 12);
+        sk_mesh_free(&many);
+    }
+    sk_mesh_free(&one);
+    cloud_free(&c);
+}
+
+/* Memory follows the liquid: a few drops in a container of 10^15 voxels. */
+static void test_sparse_and_strange(void **state)
+{
+    (void)state;
+    float position[6][4] = {{1, 1, 1, 0},   {1.01f, 1, 1, 0},    {90000, 90000, 90000, 0},
+                            {NAN, 1, 1, 0}, {1, INFINITY, 1, 0}, {-50, 4, 4, 0}};
+    sk_surface_options options = {
+        .particle_spacing = 0.01, .voxel_size = 0.02, .high = {1e5, 1e5, 1e5}, .smoothing = 1, .threads = 2};
+    sk_mesh mesh;
+    selkie_error error;
+    assert_int_equal(sk_surface_extract(6, position[0], 16, NULL, 0, &options, &mesh, &error), SELKIE_OK);
+    assert_null(mesh.velocities);
+    assert_int_equal(sk_mesh_open_edges(&mesh), 0);
+    sk_mesh_free(&mesh);
+    assert_int_equal(sk_surface_extract(0, NULL, 16, NULL, 0, &options, &mesh, &error), SELKIE_OK);
+    assert_int_equal(mesh.triangle_count, 0);
+    assert_true(sk_mesh_volume(&mesh) == 0);
+    sk_mesh_free(&mesh);
+
+    options.voxel_size = 0;
+    assert_int_equal(sk_surface_extract(6, position[0], 16, NULL, 0, &options, &mesh, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "voxel_size"));
+    options.voxel_size = 1;
+    assert_int_equal(sk_surface_extract(6, position[0], 16, NULL, 0, &options, &mesh, &error), SELKIE_ERROR_INPUT);
+    options.voxel_size = 0.01;
+    options.high[1] = NAN;
+    assert_int_equal(sk_surface_extract(6, position[0], 16, NULL, 0, &options, &mesh, &error), SELKIE_ERROR_INPUT);
+    options.high[1] = 1;
+    options.smoothing = 2;
+    assert_int_equal(sk_surface_extract(6, position[0], 16, NULL, 0, &options, &mesh, NULL), SELKIE_ERROR_INPUT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_volume),
+        cmocka_unit_test(test_pool_is_flat),
+        cmocka_unit_test(test_thin_things),
+        cmocka_unit_test(test_tangle_is_closed),
+        cmocka_unit_test(test_velocity),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_sparse_and_strange),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
