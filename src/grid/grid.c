@@ -1,0 +1,119 @@
+#include "grid/grid.h"
+
+#include <string.h>
+
+static void grid_shape(int dimension, const int cells[3], int padding[3], int extent[3], int blocks[3])
+{
+    for (int d = 0; d < 3; d++) {
+        int flat = d >= dimension;
+        extent[d] = flat ? 1 : dimension == 2 ? 16 : 8;
+        padding[d] = flat ? 0 : SK_GRID_PADDING;
+        /* At least two cells beyond the upper corner as well. */
+        blocks[d] = flat ? 1 : (cells[d] + SK_GRID_PADDING + 2 + extent[d] - 1) / extent[d];
+    }
+}
+
+double sk_grid_table_bytes(int dimension, const int cells[3])
+{
+    int padding[3], extent[3], blocks[3];
+    grid_shape(dimension, cells, padding, extent, blocks);
+    /* slot, mark, and the solids' slot of each place */
+    return (double)blocks[0] * blocks[1] * blocks[2] * (sizeof(int32_t) * 2 + 1);
+}
+
+selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const double low[3], double cell_size,
+                         sk_memory *memory, selkie_error *error)
+{
+    memset(grid, 0, sizeof *grid);
+    grid->memory = memory;
+    grid->dimension = dimension;
+    grid->block_log = dimension == 2 ? 4 : 3;
+    grid->cell_size = cell_size;
+    grid_shape(dimension, cells, grid->padding, grid->extent, grid->blocks);
+    grid->block_cells = grid->extent[0] * grid->extent[1] * grid->extent[2];
+    for (int d = 0; d < 3; d++) {
+        grid->cells[d] = cells[d];
+        grid->low[d] = low[d];
+        grid->high[d] = low[d] + cells[d] * cell_size;
+        grid->corner[d] = low[d] - grid->padding[d] * cell_size;
+    }
+    double places = (double)grid->blocks[0] * grid->blocks[1] * grid->blocks[2];
+    if (places > 4e9 || !(grid->table = sk_allocate_zeroed(memory, (size_t)places * sizeof *grid->table)) ||
+        !(grid->marks = sk_allocate_zeroed(memory, (size_t)places)))
+        return sk_fail(error, SELKIE_ERROR_MEMORY,
+                       "domain: %d x %d x %d cells need %.1f GiB for the table of blocks alone; use larger cells",
+                       cells[0], cells[1], cells[2], places * 9 / 1073741824.0);
+    return sk_grid_reserve_blocks(grid, 64, error);
+}
+
+static void free_blocks(sk_grid *grid)
+{
+    sk_release(grid->memory, grid->coordinates);
+    sk_release(grid->memory, grid->neighbours);
+    sk_release(grid->memory, grid->faces);
+    sk_release(grid->memory, grid->kinds);
+    sk_release(grid->memory, grid->block_flags);
+    grid->coordinates = NULL, grid->neighbours = NULL, grid->faces = NULL, grid->kinds = NULL, grid->block_flags = NULL;
+    for (int f = 0; f < SK_FIELD_COUNT; f++) {
+        sk_release(grid->memory, grid->fields[f]);
+        grid->fields[f] = NULL;
+    }
+    grid->block_capacity = 0;
+}
+
+void sk_grid_free(sk_grid *grid)
+{
+    free_blocks(grid);
+    sk_release(grid->memory, grid->table);
+    sk_release(grid->memory, grid->marks);
+    sk_release(grid->memory, grid->cell_start);
+    sk_release(grid->memory, grid->keys);
+    sk_release(grid->memory, grid->cell_keys);
+    sk_release(grid->memory, grid->order);
+    sk_release(grid->memory, grid->order_cells);
+    sk_release(grid->memory, grid->histogram);
+    sk_release(grid->memory, grid->tiles);
+    memset(grid, 0, sizeof *grid);
+}
+
+/* A third component does not exist in 2D. */
+static int field_exists(const sk_grid *grid, int field)
+{
+    return grid->dimension == 3 ||
+           (field != SK_FIELD_VELOCITY_Z && field != SK_FIELD_CHANGE_Z && field != SK_FIELD_FACE_Z);
+}
+
+selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *error)
+{
+    if (count <= grid->block_capacity)
+        return SELKIE_OK;
+    size_t capacity = count + count / 4;
+    sk_memory *memory = grid->memory;
+    /* The old arrays go first: the content is made anew in each step. */
+    free_blocks(grid);
+    size_t cells = (size_t)grid->block_cells;
+    grid->coordinates = sk_allocate(memory, capacity * sizeof *grid->coordinates);
+    grid->neighbours = sk_allocate(memory, capacity * sizeof *grid->neighbours);
+    grid->faces = sk_allocate(memory, capacity * sizeof *grid->faces);
+    grid->kinds = sk_allocate(memory, capacity * cells);
+    grid->block_flags = sk_allocate(memory, capacity);
+    int ok = grid->coordinates && grid->neighbours && grid->faces && grid->kinds && grid->block_flags;
+    for (int f = 0; ok && f < SK_FIELD_COUNT; f++)
+        if (field_exists(grid, f))
+            ok = (grid->fields[f] = sk_allocate(memory, capacity * cells * sizeof(float))) != NULL;
+    if (!ok)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%zu blocks of %zu cells need %.1f MiB, which cannot be had", count,
+                       cells, (double)capacity * (double)cells * SK_FIELD_COUNT * 4 / 1048576.0);
+    grid->block_capacity = capacity;
+    memset(grid->coordinates, 0, sizeof *grid->coordinates);
+    memset(grid->neighbours, 0, sizeof *grid->neighbours);
+    memset(grid->faces, 0, sizeof *grid->faces);
+    memset(grid->kinds, 0, cells);
+    grid->block_flags[0] = 0;
+    for (int f = 0; f < SK_FIELD_COUNT; f++)
+        for (size_t c = 0; grid->fields[f] && c < cells; c++)
+            grid->fields[f][c] = f <= SK_FIELD_VELOCITY_Z ? __builtin_nanf("") : 0.0f;
+    grid->block_count = 1;
+    grid->particle_blocks = 0;
+    return SELKIE_OK;
+}

@@ -1,0 +1,102 @@
+/* The sparse staggered grid.
+ *
+ * The domain, with a few cells of padding around it for walls, is cut into blocks of 8x8x8 cells (16x16 in 2D). A table
+ * over all block places says which exist: those that hold particles and those that the kernels around these particles
+ * reach. Everything else is stored by slot: slot 0 is the shared empty block that every absent neighbour points to,
+ * slots 1 .. particle_blocks hold particles, the rest up to block_count are their surroundings. Slots are given anew in
+ * each step, in the order of the table, so that they depend on where the particles are and on nothing else.
+ *
+ * A field is an array [block_count][cells of a block], x fastest. Velocities sit on the lower faces of the cells. A
+ * velocity that no particle and no extrapolation reaches is NaN, in slot 0 as well: it says "unknown" without a mask.
+ */
+#ifndef SK_GRID_GRID_H
+#define SK_GRID_GRID_H
+
+#include <stdint.h>
+#include "base/memory.h"
+#include "base/status.h"
+#include "particles/store.h"
+
+typedef enum sk_field {
+    SK_FIELD_VELOCITY_X, /* m/s  on lower faces; after the pressure solve: divergence-free */
+    SK_FIELD_VELOCITY_Y,
+    SK_FIELD_VELOCITY_Z,
+    SK_FIELD_CHANGE_X,   /* m/s  velocity now minus velocity as it came from the particles (what FLIP adds) */
+    SK_FIELD_CHANGE_Y,
+    SK_FIELD_CHANGE_Z,
+    SK_FIELD_FACE_X,     /*      coefficients of the linear system on lower faces; scratch in other phases */
+    SK_FIELD_FACE_Y,
+    SK_FIELD_FACE_Z,
+    SK_FIELD_DENSITY,    /*      of the liquid over its rest density, by the trilinear kernel */
+    SK_FIELD_FILL,       /*      density over what the open part of the kernel can hold; -1 in solid cells */
+    SK_FIELD_DIAGONAL,
+    SK_FIELD_RIGHT_SIDE,
+    SK_FIELD_POTENTIAL,  /* m/s  solution: pressure x dt / (density x cell size) */
+    SK_FIELD_COUNT
+} sk_field;
+
+typedef enum sk_cell_kind { SK_CELL_AIR, SK_CELL_LIQUID, SK_CELL_SOLID } sk_cell_kind;
+enum { SK_CELL_KIND_MASK = 3, SK_CELL_OCCUPIED = 4 };
+
+enum { SK_GRID_PADDING = 4, SK_MAX_NEIGHBOURS = 27 };
+
+typedef struct sk_grid {
+    sk_memory *memory;
+    int dimension;
+    int block_log;          /*      3 in 3D, 4 in 2D */
+    int extent[3];          /*      cells of a block along each axis */
+    int block_cells;
+    int cells[3];           /*      of the domain */
+    int padding[3];         /*      cells before the domain's lower corner */
+    int blocks[3];          /*      places in the table along each axis */
+    double cell_size;       /* m    */
+    double corner[3];       /* m    lower corner of grid cell (0,0,0): the domain's minus the padding */
+    double low[3], high[3]; /* m    the domain */
+
+    int32_t *table;         /*      [places] slot, 0 = absent */
+    uint8_t *marks;         /*      [places] scratch of the sort */
+    int block_count;        /*      with slot 0 */
+    int particle_blocks;    /*      slots 1 .. particle_blocks hold particles */
+    size_t block_capacity;
+    int32_t (*coordinates)[4];                 /* [block_count] block coordinates, then the place in the table */
+    int32_t (*neighbours)[SK_MAX_NEIGHBOURS];  /* [block_count] slots of the 3^dim blocks around, x fastest */
+    int32_t (*faces)[6];                       /* [block_count] slots of the blocks -x +x -y +y -z +z */
+    float *fields[SK_FIELD_COUNT];             /* [block_count][block_cells] */
+    uint8_t *kinds;                            /* [block_count][block_cells] sk_cell_kind | SK_CELL_OCCUPIED */
+    uint8_t *block_flags;                      /* [block_count] sk_block_flag */
+
+    uint32_t *cell_start;   /* [particle_blocks * block_cells + 1] first particle of each cell; slot 1 first */
+    size_t cell_start_capacity;
+
+    /* scratch of the sort */
+    uint32_t *keys;         /* [particles] place of the block */
+    uint16_t *cell_keys;    /* [particles] cell in the block */
+    uint32_t *order;        /* [particles] */
+    uint16_t *order_cells;  /* [particles] */
+    size_t key_capacity, cell_key_capacity, order_capacity, order_cell_capacity;
+    uint32_t *histogram;
+    size_t histogram_capacity;
+    float *tiles;           /* [particle_blocks] accumulation tiles of the transfer */
+    size_t tile_capacity;
+} sk_grid;
+
+enum sk_block_flag {
+    SK_BLOCK_LIQUID = 1,  /* has liquid cells */
+    SK_BLOCK_KNOWN = 2,   /* has faces with a known velocity */
+    SK_BLOCK_UNKNOWN = 4  /* has faces without */
+};
+
+selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const double low[3], double cell_size,
+                         sk_memory *memory, selkie_error *error);
+void sk_grid_free(sk_grid *grid);
+/* Bytes of the tables that exist whatever the liquid does; to be asked before sk_grid_init. */
+double sk_grid_table_bytes(int dimension, const int cells[3]);
+/* Room for the block fields. Content is not kept. */
+selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *error);
+
+/* Sorts the particles by block and cell (stable: ties keep their order, so the result does not depend on threads), drops
+ * the dead ones, and gives the blocks their slots. Particles outside of the table's reach are an error. */
+selkie_code sk_grid_sort_2d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
+selkie_code sk_grid_sort_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
+
+#endif

@@ -1,0 +1,130 @@
+#include "grid/solids.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const sk_grid *grid, sk_memory *memory,
+                           selkie_error *error)
+{
+    memset(solids, 0, sizeof *solids);
+    solids->memory = memory;
+    solids->dimension = grid->dimension;
+    solids->cell_size = grid->cell_size;
+    solids->block_cells = grid->block_cells;
+    memcpy(solids->low, grid->low, sizeof solids->low);
+    memcpy(solids->high, grid->high, sizeof solids->high);
+    memcpy(solids->walls, scene->domain.walls, sizeof solids->walls);
+    solids->places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
+    solids->table = sk_allocate_zeroed(memory, solids->places * sizeof *solids->table);
+    solids->obstacles = sk_allocate_zeroed(memory, ((size_t)scene->obstacle_count + 1) * sizeof *solids->obstacles);
+    if (!solids->table || !solids->obstacles)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "obstacles: %.1f MiB for their table cannot be had",
+                       (double)solids->places * 4 / 1048576.0);
+    double up[3];
+    selkie_scene_up(scene, up);
+    for (int o = 0; o < scene->obstacle_count; o++) {
+        sk_obstacle *obstacle = &solids->obstacles[o];
+        char what[64];
+        snprintf(what, sizeof what, "obstacles[%d].shape", o);
+        SK_TRY(sk_shape_create(&scene->obstacles[o].shape, grid->dimension, up, scene->folder, 0.5 * grid->cell_size, what,
+                               memory, &obstacle->shape, NULL, error));
+        solids->obstacle_count++;
+        obstacle->def = &scene->obstacles[o];
+        obstacle->moves = sk_obstacle_moves(obstacle->def);
+        solids->moving_count += obstacle->moves;
+        sk_shape_bounds(obstacle->shape, obstacle->local_low, obstacle->local_high);
+    }
+    solids->static_count = solids->slot_count = 1;
+    sk_solids_move(solids, 0.0);
+    return SELKIE_OK;
+}
+
+void sk_solids_free(sk_solids *solids)
+{
+    for (int o = 0; o < solids->obstacle_count; o++)
+        sk_shape_destroy(solids->obstacles[o].shape);
+    sk_release(solids->memory, solids->obstacles);
+    sk_release(solids->memory, solids->table);
+    for (int d = 0; d < 3; d++) {
+        sk_release(solids->memory, solids->fraction[d]);
+        sk_release(solids->memory, solids->velocity[d]);
+    }
+    sk_release(solids->memory, solids->blurred);
+    sk_release(solids->memory, solids->distance);
+    sk_release(solids->memory, solids->no_slip);
+    sk_release(solids->memory, solids->block_slot);
+    sk_release(solids->memory, solids->work);
+    memset(solids, 0, sizeof *solids);
+}
+
+void sk_solids_move(sk_solids *solids, double time)
+{
+    for (int o = 0; o < solids->obstacle_count; o++) {
+        sk_obstacle *obstacle = &solids->obstacles[o];
+        sk_pose_at(obstacle->def, time, &obstacle->pose);
+        for (int d = 0; d < 3; d++) {
+            obstacle->low[d] = obstacle->moves ? INFINITY : obstacle->local_low[d];
+            obstacle->high[d] = obstacle->moves ? -INFINITY : obstacle->local_high[d];
+        }
+        /* The corners of the local bounds span the bounds now; an infinite corner makes everything infinite. */
+        for (int corner = 0; obstacle->moves && corner < 8; corner++) {
+            double local[3], world[3];
+            int finite = 1;
+            for (int d = 0; d < 3; d++) {
+                local[d] = corner >> d & 1 ? obstacle->local_high[d] : obstacle->local_low[d];
+                finite &= isfinite(local[d]) != 0;
+            }
+            if (finite)
+                sk_pose_to_world(&obstacle->pose, local, world);
+            for (int d = 0; d < 3; d++) {
+                obstacle->low[d] = finite ? fmin(obstacle->low[d], world[d]) : -INFINITY;
+                obstacle->high[d] = finite ? fmax(obstacle->high[d], world[d]) : INFINITY;
+            }
+            if (!finite)
+                break;
+        }
+    }
+}
+
+double sk_solids_distance(const sk_solids *solids, const double x[3], double normal[3], int *obstacle)
+{
+    double nearest = INFINITY;
+    *obstacle = -1;
+    memset(normal, 0, 3 * sizeof *normal);
+    for (int side = 0; side < 2 * solids->dimension; side++) {
+        if (solids->walls[side] == SELKIE_WALL_OPEN)
+            continue;
+        int d = side / 2;
+        double distance = side & 1 ? solids->high[d] - x[d] : x[d] - solids->low[d];
+        if (distance < nearest) {
+            nearest = distance;
+            memset(normal, 0, 3 * sizeof *normal);
+            normal[d] = side & 1 ? -1.0 : 1.0;
+        }
+    }
+    for (int o = 0; o < solids->obstacle_count; o++) {
+        const sk_obstacle *candidate = &solids->obstacles[o];
+        int near = 1;
+        for (int d = 0; d < solids->dimension; d++)
+            near &= x[d] > candidate->low[d] - 2 * solids->cell_size && x[d] < candidate->high[d] + 2 * solids->cell_size;
+        if (!near)
+            continue;
+        double direction[3];
+        double distance = sk_obstacle_distance(candidate->shape, candidate->moves ? &candidate->pose : NULL, x, direction);
+        if (distance < nearest) {
+            nearest = distance;
+            memcpy(normal, direction, sizeof direction);
+            *obstacle = o;
+        }
+    }
+    return nearest;
+}
+
+void sk_solids_velocity(const sk_solids *solids, int obstacle, const double x[3], double velocity[3])
+{
+    if (obstacle >= 0 && solids->obstacles[obstacle].moves)
+        sk_pose_velocity(&solids->obstacles[obstacle].pose, x, velocity);
+    else
+        memset(velocity, 0, 3 * sizeof *velocity);
+}

@@ -1,0 +1,68 @@
+/* Solids as the grid sees them: closed domain walls and obstacles, static or moving.
+ *
+ * For each block near a solid it holds, cell by cell: the open fraction of the lower faces (variational pressure, Batty
+ * et al. 2007), the share of the trilinear kernel around the centre that lies in solids ("blurred" fraction: Gerszewski
+ * Eq. 3.13, and the solids' own mass of Kugelstadt et al. 2019, sec. 3.2), and the distance of the centre. All come from
+ * distances sampled every half cell. Static ones are computed once, when liquid first comes near, and kept by place;
+ * blocks near a moving obstacle are computed anew in each step. Slot 0 is the shared open block.
+ */
+#ifndef SK_GRID_SOLIDS_H
+#define SK_GRID_SOLIDS_H
+
+#include <stdint.h>
+#include <selkie/scene.h>
+#include "base/memory.h"
+#include "geom/shape.h"
+#include "grid/grid.h"
+
+typedef struct sk_obstacle {
+    const selkie_obstacle_def *def;
+    sk_shape *shape;
+    int moves;
+    sk_pose pose;             /* now */
+    double low[3], high[3];   /* m  bounds now */
+    double local_low[3], local_high[3];
+} sk_obstacle;
+
+typedef struct sk_solids {
+    sk_memory *memory;
+    int dimension;
+    double cell_size;
+    double low[3], high[3];   /* m  domain */
+    selkie_wall walls[6];
+    int obstacle_count;
+    sk_obstacle *obstacles;
+    int moving_count;
+
+    int32_t *table;           /* [places] 0 not known yet, -1 open, else static slot */
+    size_t places;
+    size_t static_count;      /* slots 1 .. static_count - 1 are static, then come moving ones */
+    size_t slot_count;
+    size_t capacity;
+    int block_cells;
+    float *fraction[3];       /* [slots][block_cells] open part of the lower face */
+    float *blurred;           /* [slots][block_cells] solid share of the kernel */
+    float *distance;          /* [slots][block_cells] cells, of the centre; negative inside */
+    float *velocity[3];       /* [slots][block_cells] m/s of the solid at the lower face; only moving slots hold it */
+    uint8_t *no_slip;         /* [slots][block_cells] the nearest solid is no-slip */
+    int32_t *block_slot;      /* [grid blocks] */
+    size_t block_capacity;
+    int32_t *work;            /* scratch: blocks to compute */
+    size_t work_capacity;
+} sk_solids;
+
+selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const sk_grid *grid, sk_memory *memory,
+                           selkie_error *error);
+void sk_solids_free(sk_solids *solids);
+/* Moves the obstacles to where they are at `time`. */
+void sk_solids_move(sk_solids *solids, double time);
+/* Makes block_slot and the slots right for the grid's blocks. */
+selkie_code sk_solids_update_2d(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error);
+selkie_code sk_solids_update_3d(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error);
+
+/* Signed distance (m) to the nearest solid, obstacles and closed walls alike, and which obstacle (-1 a wall). */
+double sk_solids_distance(const sk_solids *solids, const double x[3], double normal[3], int *obstacle);
+/* Velocity of the solids' surface nearest to a point, m/s. */
+void sk_solids_velocity(const sk_solids *solids, int obstacle, const double x[3], double velocity[3]);
+
+#endif

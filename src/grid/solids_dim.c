@@ -1,0 +1,286 @@
+/* Solids, block by block: sampled distances to fractions. See solids.h. */
+#include <math.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "grid/grid_kernels.h"
+#include "grid/solids.h"
+
+/* Distances are sampled every half cell over the block and one cell around it. */
+enum {
+    NODES = 2 * (SK_BLOCK_N + 2) + 1,
+    NODES_Z = SELKIE_DIM == 3 ? NODES : 1,
+    SLICE = NODES * NODES,
+    HALVES = NODES - 1, /* half cells along an axis */
+    HALVES_Z = SELKIE_DIM == 3 ? HALVES : 1
+};
+
+typedef struct samples {
+    float distance[NODES_Z * SLICE]; /* cells */
+    int16_t nearest[NODES_Z * SLICE]; /* obstacle, or -1 - side for a wall */
+} samples;
+
+static void block_corner(const sk_grid *grid, const int32_t coordinates[4], double corner[3])
+{
+    for (int d = 0; d < 3; d++)
+        corner[d] = grid->corner[d] + (double)coordinates[d] * grid->extent[d] * grid->cell_size;
+}
+
+/* Does an obstacle come within two cells of the block? Boxes first, then the distance of the block's centre. */
+static int obstacle_near(const sk_obstacle *obstacle, const sk_grid *grid, const double corner[3])
+{
+    double h = grid->cell_size, middle[3] = {0, 0, 0};
+    double half = 0.5 * SK_BLOCK_N * h;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        middle[d] = corner[d] + half;
+        if (obstacle->low[d] > corner[d] + (SK_BLOCK_N + 2) * h || obstacle->high[d] < corner[d] - 2 * h)
+            return 0;
+    }
+    double normal[3];
+    double distance = sk_obstacle_distance(obstacle->shape, obstacle->moves ? &obstacle->pose : NULL, middle, normal);
+    return distance < sqrt((double)SELKIE_DIM) * (half + 2 * h);
+}
+
+static int wall_near(const sk_solids *solids, const sk_grid *grid, const double corner[3])
+{
+    double h = grid->cell_size;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        int d = side / 2;
+        if (solids->walls[side] == SELKIE_WALL_OPEN)
+            continue;
+        if (side & 1 ? corner[d] + (SK_BLOCK_N + 2) * h > solids->high[d] : corner[d] - 2 * h < solids->low[d])
+            return 1;
+    }
+    return 0;
+}
+
+/* The distance to the walls' union: exact outside the solids, negative depth inside. */
+static void sample_walls(const sk_solids *solids, const sk_grid *grid, const double corner[3], samples *s)
+{
+    double h = grid->cell_size;
+    double axis_distance[3][NODES];
+    int axis_side[3][NODES];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int i = 0; i < NODES; i++) {
+            double x = corner[d] + (0.5 * i - 1.0) * h;
+            double below = solids->walls[2 * d] == SELKIE_WALL_OPEN ? 1e9 : (x - solids->low[d]) / h;
+            double above = solids->walls[2 * d + 1] == SELKIE_WALL_OPEN ? 1e9 : (solids->high[d] - x) / h;
+            axis_distance[d][i] = below < above ? below : above;
+            axis_side[d][i] = below < above ? 2 * d : 2 * d + 1;
+        }
+    for (int k = 0; k < NODES_Z; k++)
+        for (int j = 0; j < NODES; j++)
+            for (int i = 0; i < NODES; i++) {
+                double distance = axis_distance[0][i];
+                int side = axis_side[0][i];
+                if (axis_distance[1][j] < distance)
+                    distance = axis_distance[1][j], side = axis_side[1][j];
+                if (SELKIE_DIM == 3 && axis_distance[2][k] < distance)
+                    distance = axis_distance[2][k], side = axis_side[2][k];
+                s->distance[i + NODES * (j + NODES * k)] = (float)distance;
+                s->nearest[i + NODES * (j + NODES * k)] = (int16_t)(-1 - side);
+            }
+}
+
+static void sample_obstacle(const sk_obstacle *obstacle, int index, const sk_grid *grid, const double corner[3], samples *s)
+{
+    double h = grid->cell_size, points[SLICE * 3], distances[SLICE];
+    for (int k = 0; k < NODES_Z; k++) {
+        for (int j = 0; j < NODES; j++)
+            for (int i = 0; i < NODES; i++) {
+                double *x = points + 3 * (i + NODES * j);
+                x[0] = corner[0] + (0.5 * i - 1.0) * h;
+                x[1] = corner[1] + (0.5 * j - 1.0) * h;
+                x[2] = SELKIE_DIM == 3 ? corner[2] + (0.5 * k - 1.0) * h : 0.0;
+            }
+        sk_shape_distances(obstacle->shape, obstacle->moves ? &obstacle->pose : NULL, SLICE, points, distances);
+        for (int n = 0; n < SLICE; n++) {
+            float distance = (float)(distances[n] / h);
+            if (distance < s->distance[n + SLICE * k]) {
+                s->distance[n + SLICE * k] = distance;
+                s->nearest[n + SLICE * k] = (int16_t)index;
+            }
+        }
+    }
+}
+
+/* Open fraction of the square (segment in 2D) of one face, whose lower corner has node n; a and b step along it. */
+static float face_fraction(const float *distance, int n, int a, int b)
+{
+    float fraction;
+    if (SELKIE_DIM == 2) {
+        fraction = 0.5f * (sk_open_segment(distance[n], distance[n + a]) + sk_open_segment(distance[n + a], distance[n + 2 * a]));
+    } else {
+        fraction = 0.0f;
+        for (int j = 0; j < 2; j++)
+            for (int i = 0; i < 2; i++) {
+                const float *q = distance + n + i * a + j * b;
+                fraction += 0.25f * sk_open_square(q[0], q[a], q[a + b], q[b]);
+            }
+    }
+    /* Slivers would only make the system stiff. */
+    return fraction < 0.01f ? 0.0f : fraction > 0.99f ? 1.0f : fraction;
+}
+
+/* Share of the trilinear kernel of each cell that lies in the solid: the solid part of each half cell, filtered along
+ * each axis with the exact integrals of the hat over half cells. */
+static void blur(const float *distance, float *blurred)
+{
+    static const float taps[4] = {0.125f, 0.375f, 0.375f, 0.125f};
+    static const int flat = SELKIE_DIM == 2;
+    float rows[HALVES_Z][HALVES][SK_BLOCK_N];
+    float solid[HALVES];
+    for (int k = 0; k < HALVES_Z; k++)
+        for (int j = 0; j < HALVES; j++) {
+            for (int i = 0; i < HALVES; i++) {
+                const float *q = distance + i + NODES * (j + NODES * k);
+                float sum = (q[0] + q[1]) + (q[NODES] + q[NODES + 1]);
+                float mean = 0.25f * sum;
+                if (!flat) {
+                    q += SLICE;
+                    mean = 0.125f * (sum + ((q[0] + q[1]) + (q[NODES] + q[NODES + 1])));
+                }
+                float open = 0.5f + 2.0f * mean; /* a half cell is half a unit wide */
+                solid[i] = 1.0f - (open < 0.0f ? 0.0f : open > 1.0f ? 1.0f : open);
+            }
+            for (int c = 0; c < SK_BLOCK_N; c++) {
+                const float *q = solid + 2 * c + 1;
+                rows[k][j][c] = (taps[0] * q[0] + taps[3] * q[3]) + (taps[1] * q[1] + taps[2] * q[2]);
+            }
+        }
+    for (int k = 0; k < SK_BLOCK_NZ; k++)
+        for (int j = 0; j < SK_BLOCK_N; j++)
+            for (int c = 0; c < SK_BLOCK_N; c++) {
+                float total = 0.0f;
+                for (int z = 0; z < (flat ? 1 : 4); z++)
+                    for (int y = 0; y < 4; y++)
+                        total += (flat ? 1.0f : taps[z]) * taps[y] * rows[flat ? 0 : 2 * k + 1 + z][2 * j + 1 + y][c];
+                blurred[c + SK_BLOCK_N * (j + SK_BLOCK_N * k)] = total;
+            }
+}
+
+static void compute_block(sk_solids *solids, const sk_grid *grid, int block, size_t slot, int moving)
+{
+    samples s;
+    double corner[3];
+    block_corner(grid, grid->coordinates[block], corner);
+    sample_walls(solids, grid, corner, &s);
+    for (int o = 0; o < solids->obstacle_count; o++)
+        if ((moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, corner))
+            sample_obstacle(&solids->obstacles[o], o, grid, corner, &s);
+
+    size_t base = slot * SK_BLOCK_CELLS;
+    blur(s.distance, solids->blurred + base);
+    static const int steps[3] = {1, NODES, SLICE};
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        int i = c & SK_BLOCK_MASK, j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);
+        int node = (2 * i + 2) + NODES * ((2 * j + 2) + NODES * (SELKIE_DIM == 3 ? 2 * k + 2 : 0));
+        int centre = node + 1 + NODES + (SELKIE_DIM == 3 ? SLICE : 0);
+        solids->distance[base + (size_t)c] = s.distance[centre];
+        int nearest = s.nearest[centre];
+        solids->no_slip[base + (size_t)c] = nearest >= 0 ? solids->obstacles[nearest].def->surface == SELKIE_WALL_NO_SLIP
+                                                         : solids->walls[-1 - nearest] == SELKIE_WALL_NO_SLIP;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            int a = SELKIE_DIM == 2 ? steps[1 - d] : steps[(d + 1) % 3], b = steps[(d + 2) % 3];
+            float fraction = face_fraction(s.distance, node, a, b);
+            solids->fraction[d][base + (size_t)c] = fraction;
+            if (!moving)
+                continue;
+            int middle = node + a + (SELKIE_DIM == 3 ? b : 0), owner = s.nearest[middle];
+            double x[3], velocity[3];
+            int cell[3] = {i, j, k};
+            for (int e = 0; e < 3; e++)
+                x[e] = corner[e] + (cell[e] + (e == d || e >= SELKIE_DIM ? 0.0 : 0.5)) * grid->cell_size;
+            sk_solids_velocity(solids, owner, x, velocity);
+            solids->velocity[d][base + (size_t)c] = fraction < 1.0f ? (float)velocity[d] : 0.0f;
+        }
+    }
+}
+
+/* Room for `count` slots, keeping those that exist. */
+static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *error)
+{
+    if (count <= solids->capacity)
+        return SELKIE_OK;
+    size_t before = solids->capacity, capacity = before, element = SK_BLOCK_CELLS * sizeof(float);
+    float **arrays[] = {&solids->fraction[0], &solids->fraction[1], &solids->fraction[2], &solids->blurred,
+                        &solids->distance,    &solids->velocity[0], &solids->velocity[1], &solids->velocity[2]};
+    for (int a = 0; a < 8; a++) {
+        int third = a == 2 || a == 7, velocity = a >= 5;
+        if ((SELKIE_DIM == 2 && third) || (velocity && !solids->moving_count))
+            continue;
+        capacity = before;
+        SK_TRY(sk_reserve(solids->memory, (void **)arrays[a], &capacity, count, element, "solids", error));
+    }
+    size_t bytes_capacity = before;
+    SK_TRY(sk_reserve(solids->memory, (void **)&solids->no_slip, &bytes_capacity, count, SK_BLOCK_CELLS, "solids", error));
+    if (bytes_capacity < capacity)
+        capacity = bytes_capacity;
+    if (before == 0) {
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                solids->fraction[d][c] = 1.0f;
+                if (solids->moving_count)
+                    solids->velocity[d][c] = 0.0f;
+            }
+            solids->blurred[c] = 0.0f;
+            solids->distance[c] = 1e9f;
+            solids->no_slip[c] = 0;
+        }
+    }
+    solids->capacity = capacity;
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error)
+{
+    size_t blocks = (size_t)grid->block_count;
+    SK_TRY(sk_reserve(solids->memory, (void **)&solids->block_slot, &solids->block_capacity, blocks, sizeof(int32_t), "solids", error));
+    SK_TRY(sk_reserve(solids->memory, (void **)&solids->work, &solids->work_capacity, blocks, sizeof(int32_t), "solids", error));
+    solids->block_slot[0] = 0;
+    solids->slot_count = solids->static_count;
+
+    /* Places that liquid comes near for the first time. */
+    int32_t fresh = 0;
+    for (int b = 1; b < grid->block_count; b++) {
+        int32_t *known = &solids->table[grid->coordinates[b][3]];
+        if (!*known) {
+            double corner[3];
+            block_corner(grid, grid->coordinates[b], corner);
+            int near = wall_near(solids, grid, corner);
+            for (int o = 0; !near && o < solids->obstacle_count; o++)
+                near = !solids->obstacles[o].moves && obstacle_near(&solids->obstacles[o], grid, corner);
+            *known = near ? (int32_t)solids->slot_count++ : -1;
+            if (near)
+                solids->work[fresh++] = b;
+        }
+        solids->block_slot[b] = *known > 0 ? *known : 0;
+    }
+    SK_TRY(reserve_slots(solids, solids->slot_count, error));
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int32_t w = 0; w < fresh; w++)
+        compute_block(solids, grid, solids->work[w], (size_t)solids->block_slot[solids->work[w]], 0);
+    if (solids->moving_count)
+        for (size_t slot = solids->static_count; slot < solids->slot_count; slot++)
+            for (int d = 0; d < SELKIE_DIM; d++)
+                memset(solids->velocity[d] + slot * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
+    solids->static_count = solids->slot_count;
+
+    /* Blocks near a moving obstacle, anew in each step. */
+    int32_t touched = 0;
+    for (int b = 1; solids->moving_count && b < grid->block_count; b++) {
+        double corner[3];
+        block_corner(grid, grid->coordinates[b], corner);
+        for (int o = 0; o < solids->obstacle_count; o++)
+            if (solids->obstacles[o].moves && obstacle_near(&solids->obstacles[o], grid, corner)) {
+                solids->work[touched++] = b;
+                solids->block_slot[b] = (int32_t)solids->slot_count++;
+                break;
+            }
+    }
+    SK_TRY(reserve_slots(solids, solids->slot_count, error));
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int32_t w = 0; w < touched; w++)
+        compute_block(solids, grid, solids->work[w], (size_t)solids->block_slot[solids->work[w]], 1);
+    return SELKIE_OK;
+}

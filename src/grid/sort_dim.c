@@ -1,0 +1,291 @@
+/* The cell sort: which blocks exist, and the particles in the order of their cells.
+ *
+ * Four passes. (1) Each particle computes the place of its block and its cell there. (2) The marked places get slots;
+ * particles are counted by chunk and block. (3) Their indices are dealt out to the blocks. (4) Each block sorts its few
+ * thousand indices by cell, which fits into the first cache, and moves the records once. Every pass keeps the order of
+ * equal particles, so neither chunks nor threads show in the result.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "grid/grid.h"
+#include "grid/grid_kernels.h"
+
+enum { DEAD_KEY = -1 };
+
+typedef struct chunk_range {
+    int64_t begin, end;
+} chunk_range;
+
+static chunk_range chunk_of(int64_t count, int chunks, int chunk)
+{
+    chunk_range range = {count * chunk / chunks, count * (chunk + 1) / chunks};
+    return range;
+}
+
+/* Pass 1. Returns the number of particles that are nowhere (NaN or far outside). */
+static int64_t compute_keys(sk_grid *grid, const sk_particles *particles, int chunks, int threads)
+{
+    const float inverse = (float)(1.0 / grid->cell_size);
+    const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
+    float limit[3];
+    for (int d = 0; d < 3; d++)
+        limit[d] = (float)(grid->blocks[d] * grid->extent[d]);
+    const uint32_t stride_y = (uint32_t)grid->blocks[0], stride_z = (uint32_t)(grid->blocks[0] * grid->blocks[1]);
+    int64_t lost = 0;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) reduction(+ : lost)
+    for (int chunk = 0; chunk < chunks; chunk++) {
+        chunk_range range = chunk_of(particles->count, chunks, chunk);
+        for (int64_t p = range.begin; p < range.end; p++) {
+            const sk_particle *particle = &particles->records[p];
+            uint32_t key = 0, cell = 0;
+            if (particle->flags & SK_PARTICLE_DEAD) {
+                grid->keys[p] = (uint32_t)DEAD_KEY;
+                continue;
+            }
+            int inside = 1;
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                float g = sk_cell_coordinate(particle->position[d], corner[d], inverse);
+                inside &= g >= 0.0f && g < limit[d];
+                int i = inside ? (int)g : 0;
+                key += (uint32_t)(i >> SK_BLOCK_LOG) * (d == 0 ? 1u : d == 1 ? stride_y : stride_z);
+                cell += (uint32_t)(i & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+            }
+            if (!inside) {
+                lost++;
+                grid->keys[p] = (uint32_t)DEAD_KEY;
+                continue;
+            }
+            grid->keys[p] = key;
+            grid->cell_keys[p] = (uint16_t)cell;
+            /* Many threads may write the same 1: that is all they agree on, and enough. */
+            if (!__atomic_load_n(&grid->marks[key], __ATOMIC_RELAXED))
+                __atomic_store_n(&grid->marks[key], 1, __ATOMIC_RELAXED);
+        }
+    }
+    return lost;
+}
+
+static void set_coordinates(sk_grid *grid, int slot, uint32_t place)
+{
+    uint32_t bx = (uint32_t)grid->blocks[0], by = (uint32_t)grid->blocks[1];
+    grid->coordinates[slot][0] = (int32_t)(place % bx);
+    grid->coordinates[slot][1] = (int32_t)(place / bx % by);
+    grid->coordinates[slot][2] = (int32_t)(place / bx / by);
+    grid->coordinates[slot][3] = (int32_t)place;
+}
+
+/* Slots 1.. for the marked places, in the order of the table. */
+static selkie_code assign_particle_blocks(sk_grid *grid, selkie_error *error)
+{
+    size_t places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
+    /* The places of the last step are cleared one by one: the table may be far larger than the liquid. */
+    for (int b = 1; b < grid->block_count; b++)
+        grid->table[grid->coordinates[b][3]] = 0;
+    size_t found = 0;
+    for (size_t place = 0; place < places; place += 8) {
+        uint64_t eight = 0;
+        size_t n = places - place < 8 ? places - place : 8;
+        memcpy(&eight, grid->marks + place, n);
+        if (eight)
+            for (size_t i = 0; i < n; i++)
+                found += grid->marks[place + i];
+    }
+    SK_TRY(sk_grid_reserve_blocks(grid, found * 2 + 64, error));
+    int slot = 1;
+    for (size_t place = 0; place < places; place += 8) {
+        uint64_t eight = 0;
+        size_t n = places - place < 8 ? places - place : 8;
+        memcpy(&eight, grid->marks + place, n);
+        if (!eight)
+            continue;
+        for (size_t i = 0; i < n; i++)
+            if (grid->marks[place + i]) {
+                grid->marks[place + i] = 0;
+                grid->table[place + i] = slot;
+                set_coordinates(grid, slot++, (uint32_t)(place + i));
+            }
+    }
+    grid->particle_blocks = slot - 1;
+    grid->block_count = slot;
+    return SELKIE_OK;
+}
+
+/* Pass 2: histogram[chunk][slot], then turned into the first destination of each (slot, chunk). */
+static int64_t count_blocks(sk_grid *grid, int64_t particle_count, int chunks, int threads, uint32_t *block_start)
+{
+    size_t width = (size_t)grid->particle_blocks + 1;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int chunk = 0; chunk < chunks; chunk++) {
+        uint32_t *counts = grid->histogram + (size_t)chunk * width;
+        memset(counts, 0, width * sizeof *counts);
+        chunk_range range = chunk_of(particle_count, chunks, chunk);
+        for (int64_t p = range.begin; p < range.end; p++)
+            if (grid->keys[p] != (uint32_t)DEAD_KEY) {
+                uint32_t slot = (uint32_t)grid->table[grid->keys[p]];
+                grid->keys[p] = slot;
+                counts[slot]++;
+            }
+    }
+    uint32_t total = 0;
+    for (size_t slot = 1; slot < width; slot++) {
+        block_start[slot] = total;
+        for (int chunk = 0; chunk < chunks; chunk++) {
+            uint32_t *entry = grid->histogram + (size_t)chunk * width + slot;
+            uint32_t count = *entry;
+            *entry = total;
+            total += count;
+        }
+    }
+    block_start[width] = total;
+    return total;
+}
+
+/* Pass 3. */
+static void deal_indices(sk_grid *grid, int64_t particle_count, int chunks, int threads)
+{
+    size_t width = (size_t)grid->particle_blocks + 1;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int chunk = 0; chunk < chunks; chunk++) {
+        uint32_t *next = grid->histogram + (size_t)chunk * width;
+        chunk_range range = chunk_of(particle_count, chunks, chunk);
+        for (int64_t p = range.begin; p < range.end; p++)
+            if (grid->keys[p] != (uint32_t)DEAD_KEY) {
+                uint32_t place = next[grid->keys[p]]++;
+                grid->order[place] = (uint32_t)p;
+                grid->order_cells[place] = grid->cell_keys[p];
+            }
+    }
+}
+
+/* Pass 4. Also finds which neighbours the kernels of the block's particles reach: a bit for each of the 3^dim. */
+static uint32_t sort_block(sk_grid *grid, sk_particles *particles, int slot, uint32_t begin, uint32_t end)
+{
+    uint32_t *start = grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS;
+    uint32_t next[SK_BLOCK_CELLS];
+    memset(next, 0, sizeof next);
+    for (uint32_t i = begin; i < end; i++)
+        next[grid->order_cells[i]]++;
+    uint32_t total = begin, reach = 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        uint32_t count = next[c];
+        start[c] = next[c] = total;
+        total += count;
+        if (count) {
+            /* Two cells: one for the kernel, one for the band of extrapolated velocities around it. */
+            int range[3][2] = {{0, 0}, {0, 0}, {0, 0}};
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                int i = c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK;
+                range[d][0] = i < 2 ? -1 : 0;
+                range[d][1] = i >= SK_BLOCK_N - 2 ? 1 : 0;
+            }
+            for (int z = range[2][0]; z <= range[2][1]; z++)
+                for (int y = range[1][0]; y <= range[1][1]; y++)
+                    for (int x = range[0][0]; x <= range[0][1]; x++)
+                        reach |= 1u << (x + 1 + 3 * (y + 1 + 3 * (SELKIE_DIM == 3 ? z + 1 : 0)));
+        }
+    }
+    for (uint32_t i = begin; i < end; i++) {
+        uint32_t source = grid->order[i], target = next[grid->order_cells[i]]++;
+        particles->spare[target] = particles->records[source];
+        for (int a = 0; a < particles->attribute_count; a++) {
+            const sk_attribute *attribute = &particles->attributes[a];
+            size_t n = (size_t)attribute->components;
+            memcpy(attribute->spare + target * n, attribute->data + source * n, n * sizeof(uint32_t));
+        }
+    }
+    return reach;
+}
+
+/* Slots for the places that the kernels reach, and who is whose neighbour. */
+static selkie_code assign_surroundings(sk_grid *grid, const uint32_t *reach, int threads, selkie_error *error)
+{
+    size_t needed = (size_t)grid->block_count;
+    int slot = grid->block_count;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int b = 1; b <= grid->particle_blocks; b++) {
+            for (int n = 0; n < SK_NEIGHBOURS; n++) {
+                if (!(reach[b] >> n & 1))
+                    continue;
+                int x = grid->coordinates[b][0] + n % 3 - 1, y = grid->coordinates[b][1] + n / 3 % 3 - 1;
+                int z = SELKIE_DIM == 3 ? grid->coordinates[b][2] + n / 9 - 1 : 0;
+                if (x < 0 || y < 0 || z < 0 || x >= grid->blocks[0] || y >= grid->blocks[1] || z >= grid->blocks[2])
+                    continue;
+                uint32_t place = (uint32_t)x + (uint32_t)grid->blocks[0] * ((uint32_t)y + (uint32_t)grid->blocks[1] * (uint32_t)z);
+                if (grid->table[place])
+                    continue;
+                if (pass == 0) {
+                    if (!grid->marks[place])
+                        needed++;
+                    grid->marks[place] = 1;
+                } else {
+                    grid->marks[place] = 0;
+                    grid->table[place] = slot;
+                    set_coordinates(grid, slot++, place);
+                }
+            }
+        }
+        if (pass == 0 && needed > grid->block_capacity) {
+            /* Reserving clears the coordinates, so they are made again from the table. */
+            int count = grid->particle_blocks;
+            size_t places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
+            SK_TRY(sk_grid_reserve_blocks(grid, needed, error));
+            grid->particle_blocks = count;
+            for (size_t place = 0; place < places; place++)
+                if (grid->table[place])
+                    set_coordinates(grid, grid->table[place], (uint32_t)place);
+        }
+    }
+    grid->block_count = slot;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int b = 1; b < slot; b++) {
+        memset(grid->faces[b], 0, sizeof grid->faces[b]);
+        for (int n = 0; n < SK_NEIGHBOURS; n++) {
+            int dx = n % 3 - 1, dy = n / 3 % 3 - 1, dz = SELKIE_DIM == 3 ? n / 9 - 1 : 0;
+            int x = grid->coordinates[b][0] + dx, y = grid->coordinates[b][1] + dy, z = grid->coordinates[b][2] + dz;
+            int inside = x >= 0 && y >= 0 && z >= 0 && x < grid->blocks[0] && y < grid->blocks[1] && z < grid->blocks[2];
+            int32_t other = inside ? grid->table[(size_t)x + (size_t)grid->blocks[0] * ((size_t)y + (size_t)grid->blocks[1] * (size_t)z)] : 0;
+            grid->neighbours[b][n] = other;
+            if (abs(dx) + abs(dy) + abs(dz) == 1)
+                grid->faces[b][dx ? (dx + 1) / 2 : dy ? 2 + (dy + 1) / 2 : 4 + (dz + 1) / 2] = other;
+        }
+    }
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_grid_sort)(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
+{
+    size_t count = (size_t)particles->count;
+    sk_memory *memory = grid->memory;
+    SK_TRY(sk_reserve(memory, (void **)&grid->keys, &grid->key_capacity, count, sizeof *grid->keys, "cell sort", error));
+    SK_TRY(sk_reserve(memory, (void **)&grid->cell_keys, &grid->cell_key_capacity, count, sizeof *grid->cell_keys, "cell sort", error));
+    SK_TRY(sk_reserve(memory, (void **)&grid->order, &grid->order_capacity, count, sizeof *grid->order, "cell sort", error));
+    SK_TRY(sk_reserve(memory, (void **)&grid->order_cells, &grid->order_cell_capacity, count, sizeof *grid->order_cells, "cell sort", error));
+    int chunks = threads * 4;
+    int64_t lost = compute_keys(grid, particles, chunks, threads);
+    SK_TRY(assign_particle_blocks(grid, error));
+    if (lost)
+        return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                       "%lld particles are nowhere (position not a number, or far outside the domain): the simulation "
+                       "blew up; try a smaller time.step or time.cfl", (long long)lost);
+
+    size_t width = (size_t)grid->particle_blocks + 1;
+    SK_TRY(sk_reserve(memory, (void **)&grid->histogram, &grid->histogram_capacity, width * (size_t)(chunks + 2) + 2,
+                      sizeof *grid->histogram, "cell sort", error));
+    uint32_t *block_start = grid->histogram + width * (size_t)chunks; /* [particle_blocks + 2] */
+    uint32_t *reach = block_start + width + 1;                       /* [particle_blocks + 1] */
+    int64_t living = count_blocks(grid, particles->count, chunks, threads, block_start);
+    deal_indices(grid, particles->count, chunks, threads);
+
+    size_t starts = (size_t)grid->particle_blocks * SK_BLOCK_CELLS + 1;
+    SK_TRY(sk_reserve(memory, (void **)&grid->cell_start, &grid->cell_start_capacity, starts, sizeof *grid->cell_start,
+                      "cell sort", error));
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
+    for (int slot = 1; slot <= grid->particle_blocks; slot++)
+        reach[slot] = sort_block(grid, particles, slot, block_start[slot], block_start[slot + 1]);
+    grid->cell_start[starts - 1] = (uint32_t)living;
+    particles->count = living;
+    sk_particles_swap(particles);
+    return assign_surroundings(grid, reach, threads, error);
+}

@@ -1,0 +1,41 @@
+/* Transfers between particles and the staggered grid, trilinear weights (PIC, FLIP: Zhu and Bridson 2005; APIC: Jiang et
+ * al. 2015).
+ *
+ * To the grid without scattering: the particles of a block are added up, cell by cell in their sorted order, in a tile
+ * that belongs to the block and reaches one cell beyond it; then each block collects its own tile and the rims of its
+ * neighbours' in a fixed order. No atomics, and no trace of the number of threads.
+ */
+#ifndef SK_GRID_TRANSFER_H
+#define SK_GRID_TRANSFER_H
+
+#include "grid/grid.h"
+
+typedef enum sk_transfer_kind { SK_TRANSFER_PIC, SK_TRANSFER_FLIP, SK_TRANSFER_APIC } sk_transfer_kind;
+
+typedef struct sk_transfer_options {
+    sk_transfer_kind kind;
+    float flip_ratio;
+    float density_per_particle; /* 1 / particles per cell at rest */
+    int threads;
+} sk_transfer_options;
+
+typedef struct sk_particle_sums {
+    double kinetic;      /* sum of |v|^2 / 2, (m/s)^2 */
+    double position[3];  /* sum of x, m */
+    double max_speed;    /* m/s */
+    int64_t bad;         /* particles whose velocity is not finite */
+} sk_particle_sums;
+
+/* Fills VELOCITY_* (weighted mean of the particles, NaN where there are none), CHANGE_* (a copy of it) and DENSITY. */
+selkie_code sk_transfer_to_grid_2d(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
+                                   selkie_error *error);
+selkie_code sk_transfer_to_grid_3d(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
+                                   selkie_error *error);
+
+/* Particle velocities (and the attribute "affine") from VELOCITY_* and CHANGE_* (new minus old); sums over particles. */
+selkie_code sk_transfer_to_particles_2d(const sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,
+                                        sk_particle_sums *sums, selkie_error *error);
+selkie_code sk_transfer_to_particles_3d(const sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,
+                                        sk_particle_sums *sums, selkie_error *error);
+
+#endif

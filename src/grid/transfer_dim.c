@@ -1,0 +1,468 @@
+/* The tuned transfers. See transfer.h for the scheme; the plain forms are in grid_kernels.h and the tests compare.
+ *
+ * To the grid, the lanes of a vector are grid nodes along x: a cell's particles touch 2x3x3 nodes of a face component, so
+ * each particle is one multiply-add for each of the 9 or 6 rows, with momentum in the lower and weight in the upper four
+ * lanes, and the sums of a cell never leave the registers. To the particles, the lanes are particles: the cell's nodes
+ * are read once for eight of them.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "grid/grid_kernels.h"
+#include "grid/tile.h"
+#include "grid/transfer.h"
+
+typedef float f4 __attribute__((vector_size(16)));
+typedef float f8 __attribute__((vector_size(32)));
+typedef int32_t i8 __attribute__((vector_size(32)));
+typedef float f4_unaligned __attribute__((vector_size(16), aligned(4)));
+
+enum {
+    RIM = SK_TILE_N(1),                          /* nodes of an accumulation tile along y, z */
+    PITCH = (RIM + 2 + 3) / 4 * 4,               /* and along x, so that four can be added at any of them */
+    RIM_Z = SELKIE_DIM == 3 ? RIM : 1,
+    TILE = PITCH * RIM * RIM_Z,
+    TILE_FIELDS = 2 * SELKIE_DIM + 1,            /* momentum and weight of each component, density */
+    BATCH = 16                                   /* particles of a cell staged at a time */
+};
+
+/* The weights of a few particles of one cell, made once for all components. */
+typedef struct staged {
+    float face[3][BATCH][4];   /* weights of lower and upper face, 0, 0 */
+    float centre[3][BATCH][4]; /* weights of -1, 0, +1, 0 */
+    float offset[3][BATCH];    /* fraction of the cell */
+} staged;
+
+static inline __attribute__((always_inline)) void stage(const sk_particle *records, int count, const float corner[3],
+                                                        float inverse, const float cell[3], staged *s)
+{
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int p = 0; p < count; p++) {
+            float fraction = sk_cell_coordinate(records[p].position[d], corner[d], inverse) - cell[d];
+            float w[3];
+            s->offset[d][p] = fraction;
+            sk_hat_weights_centred(fraction, w);
+            s->centre[d][p][0] = w[0], s->centre[d][p][1] = w[1], s->centre[d][p][2] = w[2], s->centre[d][p][3] = 0.0f;
+            s->face[d][p][0] = 1.0f - fraction, s->face[d][p][1] = fraction;
+            s->face[d][p][2] = 0.0f, s->face[d][p][3] = 0.0f;
+        }
+}
+
+/* Adds the staged particles' momentum and weight of component d to the rows of nodes it has around the cell. */
+static inline __attribute__((always_inline)) void add_component(const int d, const int affine_on, const staged *s,
+                                                                const sk_particle *records, const float *affine,
+                                                                float cell_size, int count, f8 *rows)
+{
+    const int ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
+    for (int p = 0; p < count; p++) {
+        f4 x = *(const f4_unaligned *)(d == 0 ? s->face[0][p] : s->centre[0][p]);
+        const float *y = d == 1 ? s->face[1][p] : s->centre[1][p];
+        const float *z = SELKIE_DIM == 3 ? (d == 2 ? s->face[2][p] : s->centre[2][p]) : NULL;
+        float v = records[p].velocity[d];
+        f4 momentum = x * v;
+        f4 slope_x = {0, 0, 0, 0};
+        if (affine_on) {
+            /* v + C (x_node - x_particle), Jiang et al. 2015; the part along x differs from lane to lane. */
+            const float *c = affine + 9 * (size_t)p + 3 * d;
+            float first = (d == 0 ? 0.0f : -0.5f) - s->offset[0][p];
+            f4 distance = {first, first + 1.0f, first + 2.0f, first + 3.0f};
+            slope_x = x * (distance * (c[0] * cell_size));
+            momentum += slope_x;
+        }
+        f8 both = {momentum[0], momentum[1], momentum[2], momentum[3], x[0], x[1], x[2], x[3]};
+        for (int k = 0; k < nz; k++)
+            for (int j = 0; j < ny; j++) {
+                float w = SELKIE_DIM == 3 ? y[j] * z[k] : y[j];
+                f8 row = both;
+                if (affine_on) {
+                    const float *c = affine + 9 * (size_t)p + 3 * d;
+                    float dy = (d == 1 ? 0.0f : -0.5f) - s->offset[1][p] + (float)j;
+                    float slope = c[1] * dy;
+                    if (SELKIE_DIM == 3)
+                        slope += c[2] * ((d == 2 ? 0.0f : -0.5f) - s->offset[2][p] + (float)k);
+                    f4 extra = x * (slope * cell_size);
+                    f8 wide = {extra[0], extra[1], extra[2], extra[3], 0, 0, 0, 0};
+                    row += wide;
+                }
+                rows[j + 3 * k] += row * w;
+            }
+    }
+}
+
+/* Tile index of the first row of a component around local cell (i, j, k). */
+static inline int first_node(const int d, int i, int j, int k)
+{
+    int x = i + (d == 0), y = j + (d == 1), z = SELKIE_DIM == 3 ? k + (d == 2) : 0;
+    return x + PITCH * (y + RIM * z);
+}
+
+static inline __attribute__((always_inline)) void flush_component(const int d, const f8 *rows, int node, float *tiles)
+{
+    const int ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
+    float *momentum = tiles + (2 * d) * TILE + node, *weight = tiles + (2 * d + 1) * TILE + node;
+    for (int k = 0; k < nz; k++)
+        for (int j = 0; j < ny; j++) {
+            f8 row = rows[j + 3 * k];
+            f4 low = {row[0], row[1], row[2], row[3]}, high = {row[4], row[5], row[6], row[7]};
+            *(f4_unaligned *)(momentum + PITCH * (j + RIM * k)) += low;
+            *(f4_unaligned *)(weight + PITCH * (j + RIM * k)) += high;
+        }
+}
+
+static inline __attribute__((always_inline)) void add_cell(const int affine_on, const sk_particle *records,
+                                                           const float *affine, int count, const float corner[3],
+                                                           float inverse, float cell_size, const float cell[3],
+                                                           const int local[3], float density, float *tiles)
+{
+    f8 rows[SELKIE_DIM][9];
+    f4 dense[9];
+    memset(rows, 0, sizeof rows);
+    memset(dense, 0, sizeof dense);
+    staged s;
+    for (int begin = 0; begin < count; begin += BATCH) {
+        int n = count - begin < BATCH ? count - begin : BATCH;
+        const float *c = affine_on ? affine + 9 * (size_t)begin : NULL;
+        stage(records + begin, n, corner, inverse, cell, &s);
+        add_component(0, affine_on, &s, records + begin, c, cell_size, n, rows[0]);
+        add_component(1, affine_on, &s, records + begin, c, cell_size, n, rows[1]);
+#if SELKIE_DIM == 3
+        add_component(2, affine_on, &s, records + begin, c, cell_size, n, rows[2]);
+#endif
+        for (int p = 0; p < n; p++) {
+            f4 x = *(const f4_unaligned *)s.centre[0][p];
+            for (int k = 0; k < (SELKIE_DIM == 3 ? 3 : 1); k++)
+                for (int j = 0; j < 3; j++)
+                    dense[j + 3 * k] += x * (SELKIE_DIM == 3 ? s.centre[1][p][j] * s.centre[2][p][k] : s.centre[1][p][j]);
+        }
+    }
+    flush_component(0, rows[0], first_node(0, local[0], local[1], local[2]), tiles);
+    flush_component(1, rows[1], first_node(1, local[0], local[1], local[2]), tiles);
+#if SELKIE_DIM == 3
+    flush_component(2, rows[2], first_node(2, local[0], local[1], local[2]), tiles);
+#endif
+    float *target = tiles + 2 * SELKIE_DIM * TILE + first_node(3, local[0], local[1], local[2]);
+    for (int k = 0; k < (SELKIE_DIM == 3 ? 3 : 1); k++)
+        for (int j = 0; j < 3; j++)
+            *(f4_unaligned *)(target + PITCH * (j + RIM * k)) += dense[j + 3 * k] * density;
+}
+
+static inline __attribute__((always_inline)) void add_block(const int affine_on, const sk_grid *grid,
+                                                            const sk_particles *particles, const float *affine, int block,
+                                                            float density)
+{
+    const float inverse = (float)(1.0 / grid->cell_size), cell_size = (float)grid->cell_size;
+    const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    float *tiles = grid->tiles + (size_t)(block - 1) * TILE_FIELDS * TILE;
+    memset(tiles, 0, TILE_FIELDS * TILE * sizeof *tiles);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        uint32_t begin = start[c], end = start[c + 1];
+        if (begin == end)
+            continue;
+        int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+        float cell[3];
+        for (int d = 0; d < 3; d++)
+            cell[d] = (float)(grid->coordinates[block][d] * grid->extent[d] + local[d]);
+        add_cell(affine_on, particles->records + begin, affine_on ? affine + 9 * (size_t)begin : NULL, (int)(end - begin),
+                 corner, inverse, cell_size, cell, local, density, tiles);
+    }
+}
+
+/* Sums one field of a block: its own tile and the rims of its neighbours'. */
+static void collect(const sk_grid *grid, int block, int field, float *sums)
+{
+    memset(sums, 0, SK_BLOCK_CELLS * sizeof *sums);
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        int other = grid->neighbours[block][n];
+        if (other == 0 || other > grid->particle_blocks)
+            continue;
+        const float *tile = grid->tiles + ((size_t)(other - 1) * TILE_FIELDS + (size_t)field) * TILE;
+        int side[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        int from[3] = {0, 0, 0}, to[3] = {0, 0, 0}, size[3] = {1, 1, 1};
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            from[d] = side[d] < 0 ? SK_BLOCK_N + 1 : side[d] > 0 ? 0 : 1;
+            to[d] = side[d] > 0 ? SK_BLOCK_N - 1 : 0;
+            size[d] = side[d] ? 1 : SK_BLOCK_N;
+        }
+        for (int k = 0; k < size[2]; k++)
+            for (int j = 0; j < size[1]; j++) {
+                const float *source = tile + from[0] + PITCH * (from[1] + j + RIM * (from[2] + k));
+                float *target = sums + to[0] + SK_BLOCK_N * (to[1] + j + SK_BLOCK_N * (to[2] + k));
+                if (size[0] == SK_BLOCK_N)
+                    for (int i = 0; i < SK_BLOCK_N; i++)
+                        target[i] += source[i];
+                else
+                    *target += *source;
+            }
+    }
+}
+
+selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
+                                        selkie_error *error)
+{
+    const sk_attribute *affine = options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
+    size_t values = (size_t)grid->particle_blocks * TILE_FIELDS * TILE;
+    if (values > grid->tile_capacity) {
+        sk_release(grid->memory, grid->tiles);
+        grid->tile_capacity = 0;
+        grid->tiles = NULL;
+        SK_TRY(sk_reserve(grid->memory, (void **)&grid->tiles, &grid->tile_capacity, values + values / 8, sizeof(float),
+                          "particles to grid", error));
+    }
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        if (affine)
+            add_block(1, grid, particles, (const float *)affine->data, b, options->density_per_particle);
+        else
+            add_block(0, grid, particles, NULL, b, options->density_per_particle);
+    }
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++) {
+        size_t base = (size_t)b * SK_BLOCK_CELLS;
+        float momentum[SK_BLOCK_CELLS], weight[SK_BLOCK_CELLS];
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+            collect(grid, b, 2 * d, momentum);
+            collect(grid, b, 2 * d + 1, weight);
+            for (int c = 0; c < SK_BLOCK_CELLS; c++)
+                velocity[c] = change[c] = weight[c] > 0.0f ? momentum[c] / weight[c] : __builtin_nanf("");
+        }
+        collect(grid, b, 2 * SELKIE_DIM, grid->fields[SK_FIELD_DENSITY] + base);
+    }
+    return SELKIE_OK;
+}
+
+/* --- to the particles ------------------------------------------------------------------------------------------------ */
+
+static inline f8 splat(float value)
+{
+    return (f8){value, value, value, value, value, value, value, value};
+}
+
+static inline f8 blend(i8 mask, f8 yes, f8 no)
+{
+    return (f8)((mask & (i8)yes) | (~mask & (i8)no));
+}
+
+/* Eight records as eight vectors: x y z u v w and the two integers. */
+static inline __attribute__((always_inline)) void transpose(f8 r[8])
+{
+    f8 t[8], u[8];
+    for (int i = 0; i < 4; i++) {
+        t[2 * i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        t[2 * i + 1] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int h = 0; h < 2; h++)
+        for (int i = 0; i < 2; i++) {
+            u[4 * h + i] = __builtin_shufflevector(t[4 * h + i], t[4 * h + 2 + i], 0, 1, 8, 9, 4, 5, 12, 13);
+            u[4 * h + 2 + i] = __builtin_shufflevector(t[4 * h + i], t[4 * h + 2 + i], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int i = 0; i < 4; i++) {
+        r[i] = __builtin_shufflevector(u[i], u[4 + i], 0, 1, 2, 3, 8, 9, 10, 11);
+        r[4 + i] = __builtin_shufflevector(u[i], u[4 + i], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+typedef struct lane_weights {
+    f8 face[3][2], centre[3][3];
+    f8 slope[3][3]; /* derivative of the centred weights, 1/cell */
+} lane_weights;
+
+/* Component d of a field at eight particles of one cell; `tile` points at the cell's first node. */
+static inline __attribute__((always_inline)) f8 sample_component(const int d, const float *tile, const lane_weights *w)
+{
+    enum { N1 = SK_TILE_N(1) };
+    const int nx = d == 0 ? 2 : 3, ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
+    f8 total = splat(0.0f);
+    for (int k = 0; k < nz; k++) {
+        f8 plane = splat(0.0f);
+        for (int j = 0; j < ny; j++) {
+            f8 row = splat(0.0f);
+            for (int i = 0; i < nx; i++)
+                row += (d == 0 ? w->face[0][i] : w->centre[0][i]) * tile[i + N1 * (j + N1 * k)];
+            plane += (d == 1 ? w->face[1][j] : w->centre[1][j]) * row;
+        }
+        total += SELKIE_DIM == 2 ? plane : (d == 2 ? w->face[2][k] : w->centre[2][k]) * plane;
+    }
+    return total;
+}
+
+/* Its gradient along axis e, per cell (APIC's C, Jiang et al. 2015: sum of u_i grad w_i). */
+static inline __attribute__((always_inline)) f8 sample_gradient(const int d, const int e, const float *tile,
+                                                                const lane_weights *w)
+{
+    enum { N1 = SK_TILE_N(1) };
+    const int n[3] = {d == 0 ? 2 : 3, d == 1 ? 2 : 3, SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3};
+    f8 total = splat(0.0f);
+    for (int k = 0; k < n[2]; k++)
+        for (int j = 0; j < n[1]; j++)
+            for (int i = 0; i < n[0]; i++) {
+                f8 product = splat(tile[i + N1 * (j + N1 * k)]);
+                const int index[3] = {i, j, k};
+                for (int a = 0; a < SELKIE_DIM; a++) {
+                    if (a == e)
+                        product *= a == d ? splat(index[a] ? 1.0f : -1.0f) : w->slope[a][index[a]];
+                    else
+                        product *= a == d ? w->face[a][index[a]] : w->centre[a][index[a]];
+                }
+                total += product;
+            }
+    return total;
+}
+
+static inline __attribute__((always_inline)) void lanes_of(const f8 *position, const float corner[3], float inverse,
+                                                           const float cell[3], const int slopes, lane_weights *w)
+{
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        f8 fraction = (position[d] - splat(corner[d])) * splat(inverse) - splat(cell[d]);
+        f8 offset = fraction - 0.5f;
+        i8 below = offset < 0.0f;
+        w->face[d][0] = 1.0f - fraction;
+        w->face[d][1] = fraction;
+        w->centre[d][0] = blend(below, -offset, splat(0.0f));
+        w->centre[d][2] = blend(below, splat(0.0f), offset);
+        w->centre[d][1] = 1.0f - (w->centre[d][0] + w->centre[d][2]);
+        if (slopes) {
+            w->slope[d][0] = blend(below, splat(-1.0f), splat(0.0f));
+            w->slope[d][1] = blend(below, splat(1.0f), splat(-1.0f));
+            w->slope[d][2] = blend(below, splat(0.0f), splat(1.0f));
+        }
+    }
+}
+
+typedef struct lane_sums {
+    f8 speed_max;
+    double kinetic, position[3];
+    int64_t bad;
+} lane_sums;
+
+static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_kind kind, sk_particle *records,
+                                                              float *affine, int count, const float corner[3],
+                                                              float inverse, const float cell[3], int node,
+                                                              const float *const velocity_tiles[3],
+                                                              const float *const change_tiles[3], float ratio,
+                                                              lane_sums *sums)
+{
+    enum { N1 = SK_TILE_N(1), NODE_Z = SELKIE_DIM == 3 ? N1 * N1 : 0 };
+    for (int begin = 0; begin < count; begin += 8) {
+        int lanes = count - begin < 8 ? count - begin : 8;
+        f8 r[8];
+        for (int l = 0; l < 8; l++)
+            memcpy(&r[l], records + begin + (l < lanes ? l : lanes - 1), sizeof r[l]);
+        transpose(r);
+        lane_weights w;
+        lanes_of(r, corner, inverse, cell, kind == SK_TRANSFER_APIC, &w);
+        f8 speed2 = splat(0.0f);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            /* First node of the component: one lower along every axis but its own. */
+            int first = node - 1 - N1 - NODE_Z + (d == 0 ? 1 : d == 1 ? N1 : N1 * N1);
+            f8 grid_velocity = sample_component(d, velocity_tiles[d] + first, &w);
+            if (kind == SK_TRANSFER_FLIP) {
+                f8 change = sample_component(d, change_tiles[d] + first, &w);
+                r[3 + d] = ratio * (r[3 + d] + change) + (1.0f - ratio) * grid_velocity;
+            } else {
+                r[3 + d] = grid_velocity;
+            }
+            speed2 += r[3 + d] * r[3 + d];
+            if (kind == SK_TRANSFER_APIC)
+                for (int e = 0; e < SELKIE_DIM; e++) {
+                    f8 slope = sample_gradient(d, e, velocity_tiles[d] + first, &w) * inverse;
+                    for (int l = 0; l < lanes; l++)
+                        affine[9 * (size_t)(begin + l) + (size_t)(3 * d + e)] = slope[l];
+                }
+        }
+        f8 px = r[0], py = r[1], pz = r[2];
+        transpose(r);
+        for (int l = 0; l < lanes; l++)
+            memcpy(records + begin + l, &r[l], sizeof r[l]);
+        /* Idle lanes repeat the last particle: harmless for the largest, left out of the sums. */
+        sums->speed_max = blend(speed2 > sums->speed_max, speed2, sums->speed_max);
+        float kinetic = 0.0f;
+        for (int l = 0; l < lanes; l++) {
+            kinetic += speed2[l];
+            sums->position[0] += px[l];
+            sums->position[1] += py[l];
+            sums->position[2] += pz[l];
+        }
+        sums->kinetic += 0.5 * kinetic;
+        if (!(kinetic < 1e30f))
+            for (int l = 0; l < lanes; l++)
+                sums->bad += !(speed2[l] < 1e30f);
+    }
+}
+
+static void gather_block(sk_transfer_kind kind, const sk_grid *grid, sk_particles *particles, float *affine, int block,
+                         float ratio, lane_sums *sums)
+{
+    enum { N1 = SK_TILE_N(1) };
+    const float inverse = (float)(1.0 / grid->cell_size);
+    const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
+    float velocity[SELKIE_DIM][SK_TILE_VALUES(1)], change[SELKIE_DIM][SK_TILE_VALUES(1)];
+    const float *velocity_tiles[3] = {velocity[0], velocity[1], velocity[SELKIE_DIM - 1]};
+    const float *change_tiles[3] = {change[0], change[1], change[SELKIE_DIM - 1]};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, velocity[d]);
+        if (kind == SK_TRANSFER_FLIP)
+            sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, 1, change[d]);
+        /* A node of weight zero may be unknown, and zero times NaN is NaN. */
+        for (int i = 0; i < SK_TILE_VALUES(1); i++) {
+            velocity[d][i] = velocity[d][i] == velocity[d][i] ? velocity[d][i] : 0.0f;
+            if (kind == SK_TRANSFER_FLIP)
+                change[d][i] = change[d][i] == change[d][i] ? change[d][i] : 0.0f;
+        }
+    }
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        uint32_t begin = start[c], end = start[c + 1];
+        if (begin == end)
+            continue;
+        int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+        float cell[3];
+        for (int d = 0; d < 3; d++)
+            cell[d] = (float)(grid->coordinates[block][d] * grid->extent[d] + local[d]);
+        int node = SK_TILE_ORIGIN(1) + local[0] + N1 * (local[1] + N1 * local[2]);
+        sk_particle *records = particles->records + begin;
+        int count = (int)(end - begin);
+        if (kind == SK_TRANSFER_FLIP)
+            gather_cell(SK_TRANSFER_FLIP, records, NULL, count, corner, inverse, cell, node, velocity_tiles, change_tiles, ratio, sums);
+        else if (kind == SK_TRANSFER_PIC)
+            gather_cell(SK_TRANSFER_PIC, records, NULL, count, corner, inverse, cell, node, velocity_tiles, change_tiles, ratio, sums);
+        else
+            gather_cell(SK_TRANSFER_APIC, records, affine + 9 * (size_t)begin, count, corner, inverse, cell, node,
+                        velocity_tiles, change_tiles, ratio, sums);
+    }
+}
+
+selkie_code SK_DIM(sk_transfer_to_particles)(const sk_grid *grid, sk_particles *particles,
+                                             const sk_transfer_options *options, sk_particle_sums *sums, selkie_error *error)
+{
+    const sk_attribute *affine = options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
+    /* Partial sums by block, added up in order: the same bits on any number of threads. */
+    sk_particle_sums *partial = sk_allocate(grid->memory, ((size_t)grid->particle_blocks + 1) * sizeof *partial);
+    if (!partial)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "grid to particles: no memory for the sums of %d blocks", grid->particle_blocks);
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        lane_sums lanes;
+        memset(&lanes, 0, sizeof lanes);
+        gather_block(options->kind, grid, particles, affine ? (float *)affine->data : NULL, b, options->flip_ratio, &lanes);
+        float fastest = 0.0f;
+        for (int l = 0; l < 8; l++)
+            fastest = lanes.speed_max[l] > fastest ? lanes.speed_max[l] : fastest;
+        partial[b].kinetic = lanes.kinetic;
+        memcpy(partial[b].position, lanes.position, sizeof lanes.position);
+        partial[b].max_speed = sqrt((double)fastest);
+        partial[b].bad = lanes.bad;
+    }
+    memset(sums, 0, sizeof *sums);
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        sums->kinetic += partial[b].kinetic;
+        for (int d = 0; d < 3; d++)
+            sums->position[d] += partial[b].position[d];
+        sums->max_speed = partial[b].max_speed > sums->max_speed ? partial[b].max_speed : sums->max_speed;
+        sums->bad += partial[b].bad;
+    }
+    sk_release(grid->memory, partial);
+    return SELKIE_OK;
+}

@@ -1,0 +1,22 @@
+/* FLIP, PIC and APIC: the phases of the spine, in the order of a step. */
+#ifndef SK_METHODS_FLIP_FLIP_H
+#define SK_METHODS_FLIP_FLIP_H
+
+#include "methods/step.h"
+
+#define SK_FLIP_PHASES(dim)                                                                                             \
+    selkie_code sk_flip_sort_##dim(sk_step *step, selkie_error *error);                                                 \
+    selkie_code sk_flip_solids_##dim(sk_step *step, selkie_error *error);                                               \
+    selkie_code sk_flip_to_grid_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_flip_classify_##dim(sk_step *step, selkie_error *error);                                             \
+    selkie_code sk_flip_forces_##dim(sk_step *step, selkie_error *error);                                               \
+    selkie_code sk_flip_viscosity_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_flip_pressure_##dim(sk_step *step, selkie_error *error);                                             \
+    selkie_code sk_flip_extrapolate_##dim(sk_step *step, selkie_error *error);                                          \
+    selkie_code sk_flip_to_particles_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_flip_advect_##dim(sk_step *step, selkie_error *error);
+
+SK_FLIP_PHASES(2d)
+SK_FLIP_PHASES(3d)
+
+#endif

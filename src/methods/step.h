@@ -1,0 +1,62 @@
+/* What a phase of the step sees: the state it works on, the constants it works with, and where it says what it did.
+ *
+ * A method is a list of phases. The world strings the lists of the methods that take part together and times each
+ * phase; a phase never calls another one.
+ */
+#ifndef SK_METHODS_STEP_H
+#define SK_METHODS_STEP_H
+
+#include <selkie/world.h>
+#include "base/memory.h"
+#include "grid/grid.h"
+#include "grid/solids.h"
+#include "grid/transfer.h"
+#include "linalg/poisson.h"
+#include "particles/store.h"
+
+typedef struct sk_step {
+    /* constants */
+    const selkie_scene *scene;
+    sk_memory *memory;
+    int threads;
+    int dimension;
+    int particles_per_cell;
+    double density;        /* kg/m3 at rest */
+    double particle_mass;  /* kg (2D: for a depth of one metre) */
+
+    /* state */
+    sk_particles particles;
+    sk_grid grid;
+    sk_solids solids;
+    sk_poisson_solver *solver;
+    double time;           /* s  at the start of the step */
+    double dt;             /* s  of this step */
+    double last_dt;        /* s  of the step before, 0 at the start */
+    int64_t step_count;
+    int64_t emitted, drained; /* particles since the start */
+
+    /* what the last step found */
+    double kernel_volume;  /* cells: sum of min(density, 1 - solid share) */
+    double counted_volume; /* cells: Eq. 19 of Kugelstadt et al. 2019 */
+    int64_t occupied_cells;
+    int64_t liquid_cells;
+    sk_particle_sums sums;
+    sk_poisson_report pressure;
+    sk_poisson_report viscosity;
+} sk_step;
+
+/* Gravity acts from the middle of one step to the middle of the next, so that velocities and positions leap over each
+ * other and free fall is exact at any step size: v lives half a step behind x. */
+static inline double sk_step_kick(const sk_step *step)
+{
+    return 0.5 * (step->last_dt + step->dt);
+}
+
+typedef selkie_code (*sk_phase_function)(sk_step *step, selkie_error *error);
+
+typedef struct sk_phase {
+    const char *name; /* a column of stats.csv */
+    sk_phase_function run;
+} sk_phase;
+
+#endif

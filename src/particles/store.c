@@ -1,0 +1,122 @@
+#include "particles/store.h"
+
+#include <string.h>
+
+void sk_particles_init(sk_particles *particles, sk_memory *memory)
+{
+    memset(particles, 0, sizeof *particles);
+    particles->memory = memory;
+}
+
+void sk_particles_free(sk_particles *particles)
+{
+    sk_release(particles->memory, particles->records);
+    sk_release(particles->memory, particles->spare);
+    for (int a = 0; a < particles->attribute_count; a++) {
+        sk_release(particles->memory, particles->attributes[a].data);
+        sk_release(particles->memory, particles->attributes[a].spare);
+    }
+    sk_particles_init(particles, particles->memory);
+}
+
+/* Grows one of a pair of arrays; `content` is what must survive. */
+static int grow(sk_memory *memory, void **array, size_t content_bytes, size_t bytes)
+{
+    void *fresh = sk_allocate(memory, bytes);
+    if (!fresh)
+        return 0;
+    if (*array && content_bytes)
+        memcpy(fresh, *array, content_bytes);
+    memset((char *)fresh + content_bytes, 0, bytes - content_bytes);
+    sk_release(memory, *array);
+    *array = fresh;
+    return 1;
+}
+
+selkie_code sk_particles_reserve(sk_particles *particles, int64_t count, selkie_error *error)
+{
+    if ((size_t)count <= particles->capacity)
+        return SELKIE_OK;
+    if (count > (int64_t)UINT32_MAX / 2)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%lld particles: at most %lld can be held", (long long)count,
+                       (long long)UINT32_MAX / 2);
+    size_t capacity = particles->capacity ? (size_t)count + (size_t)count / 4 : (size_t)count;
+    size_t kept = (size_t)particles->count;
+    sk_memory *memory = particles->memory;
+    int ok = grow(memory, (void **)&particles->records, kept * sizeof(sk_particle), capacity * sizeof(sk_particle)) &&
+             grow(memory, (void **)&particles->spare, 0, capacity * sizeof(sk_particle));
+    for (int a = 0; ok && a < particles->attribute_count; a++) {
+        sk_attribute *attribute = &particles->attributes[a];
+        size_t bytes = (size_t)attribute->components * 4;
+        ok = grow(memory, (void **)&attribute->data, kept * bytes, capacity * bytes) &&
+             grow(memory, (void **)&attribute->spare, 0, capacity * bytes);
+    }
+    if (!ok)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%lld particles need %.1f MiB, which cannot be had",
+                       (long long)count, 2.0 * (double)capacity * sizeof(sk_particle) / 1048576.0);
+    particles->capacity = capacity;
+    return SELKIE_OK;
+}
+
+sk_attribute *sk_particles_find_attribute(const sk_particles *particles, const char *name)
+{
+    for (int a = 0; a < particles->attribute_count; a++)
+        if (strcmp(particles->attributes[a].name, name) == 0)
+            return (sk_attribute *)&particles->attributes[a];
+    return NULL;
+}
+
+sk_attribute *sk_particles_add_attribute(sk_particles *particles, const char *name, int components, int is_integer)
+{
+    sk_attribute *attribute = sk_particles_find_attribute(particles, name);
+    if (attribute)
+        return attribute->components == components ? attribute : NULL;
+    if (particles->attribute_count == SK_MAX_ATTRIBUTES || strlen(name) >= sizeof attribute->name)
+        return NULL;
+    attribute = &particles->attributes[particles->attribute_count];
+    memset(attribute, 0, sizeof *attribute);
+    strcpy(attribute->name, name);
+    attribute->components = components;
+    attribute->is_integer = is_integer;
+    if (particles->capacity) {
+        size_t bytes = particles->capacity * (size_t)components * 4;
+        attribute->data = sk_allocate_zeroed(particles->memory, bytes);
+        attribute->spare = sk_allocate_zeroed(particles->memory, bytes);
+        if (!attribute->data || !attribute->spare) {
+            sk_release(particles->memory, attribute->data);
+            sk_release(particles->memory, attribute->spare);
+            return NULL;
+        }
+    }
+    particles->attribute_count++;
+    return attribute;
+}
+
+sk_particle *sk_particles_append(sk_particles *particles, const double position[3], const double velocity[3])
+{
+    size_t index = (size_t)particles->count++;
+    sk_particle *particle = &particles->records[index];
+    for (int d = 0; d < 3; d++) {
+        particle->position[d] = (float)position[d];
+        particle->velocity[d] = (float)velocity[d];
+    }
+    particle->id = particles->next_id++;
+    particle->flags = 0;
+    for (int a = 0; a < particles->attribute_count; a++) {
+        sk_attribute *attribute = &particles->attributes[a];
+        memset(attribute->data + index * (size_t)attribute->components, 0, (size_t)attribute->components * 4);
+    }
+    return particle;
+}
+
+void sk_particles_swap(sk_particles *particles)
+{
+    sk_particle *records = particles->records;
+    particles->records = particles->spare;
+    particles->spare = records;
+    for (int a = 0; a < particles->attribute_count; a++) {
+        uint32_t *data = particles->attributes[a].data;
+        particles->attributes[a].data = particles->attributes[a].spare;
+        particles->attributes[a].spare = data;
+    }
+}
