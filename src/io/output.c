@@ -1,0 +1,125 @@
+/* The public writers: a world's particles and surface, by way of what any caller could ask of a world. */
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+#include <selkie/output.h>
+
+#include "base/status.h"
+#include "geom/surface.h"
+#include "io/mesh_file.h"
+#include "io/particles_file.h"
+
+/* m: distance of neighbours at rest */
+static double particle_spacing(const selkie_scene *scene, double cell_size)
+{
+    int dimension = scene->domain.dimension;
+    int per_cell = scene->particles.per_cell > 0 ? scene->particles.per_cell : dimension == 2 ? 9 : 8;
+    return cell_size / pow(per_cell, 1.0 / dimension);
+}
+
+static selkie_code find_typed(const selkie_world *world, const char *name, selkie_attribute_type type, int components,
+                              selkie_attribute_view *view, selkie_error *error)
+{
+    SK_TRY(selkie_world_find_attribute(world, name, view, error));
+    if (view->type != type || view->components < components)
+        return sk_fail(error, SELKIE_ERROR_INTERNAL,
+                       "attribute '%s' has type %d and %d components; %d and %d are expected", name, (int)view->type,
+                       view->components, (int)type, components);
+    return SELKIE_OK;
+}
+
+/* What methods have added, for everyone to see. Matrices are left out: they are how a method keeps its state between
+ * steps (APIC's affine), would double the file, and no target program knows what to do with them. */
+static int is_extra(const selkie_attribute_view *view)
+{
+    static const char *const own[] = {"position", "velocity", "id"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(view->name, own[i]) == 0)
+            return 0;
+    return view->components <= 4;
+}
+
+static selkie_code find_extras(const selkie_world *world, selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES],
+                               int *count, selkie_error *error)
+{
+    *count = 0;
+    for (int i = 0; i < selkie_world_attribute_count(world); i++) {
+        selkie_attribute_view view;
+        if (selkie_world_attribute(world, i, &view) != SELKIE_OK)
+            return sk_fail(error, SELKIE_ERROR_INTERNAL, "attribute %d of %d cannot be looked at", i,
+                           selkie_world_attribute_count(world));
+        if (!is_extra(&view))
+            continue;
+        if (*count == SK_MAX_EXTRA_ATTRIBUTES)
+            return sk_fail(error, SELKIE_ERROR_UNSUPPORTED,
+                           "attribute '%s': at most %d can be written beside position, velocity "
+                           "and id",
+                           view.name, SK_MAX_EXTRA_ATTRIBUTES);
+        extras[(*count)++] = view;
+    }
+    return SELKIE_OK;
+}
+
+selkie_code selkie_write_particles(const selkie_world *world, const char *path, selkie_error *error)
+{
+    const selkie_scene *scene = selkie_world_scene(world);
+    int cells[3], dimension = scene->domain.dimension;
+    double cell_size = selkie_scene_cells(scene, cells);
+    selkie_attribute_view position, velocity, id, extras[SK_MAX_EXTRA_ATTRIBUTES];
+    int extra_count;
+    SK_TRY(find_typed(world, "position", SELKIE_FLOAT32, dimension, &position, error));
+    SK_TRY(find_typed(world, "velocity", SELKIE_FLOAT32, dimension, &velocity, error));
+    SK_TRY(find_typed(world, "id", SELKIE_UINT32, 1, &id, error));
+    SK_TRY(find_extras(world, extras, &extra_count, error));
+    sk_frame frame = {
+        .dimension = dimension,
+        .time = selkie_world_time(world),
+        .count = selkie_world_particle_count(world),
+        .position = position.data,
+        .position_stride = position.stride,
+        .velocity = velocity.data,
+        .velocity_stride = velocity.stride,
+        .id = id.data,
+        .id_stride = id.stride,
+        .particle_radius = 0.5 * particle_spacing(scene, cell_size),
+        .names = scene->output.names,
+        .up = scene->output.up,
+        .extra_count = extra_count,
+        .extra = extras,
+    };
+    selkie_scene_up(scene, frame.scene_up);
+    return sk_particles_write(&frame, path, error);
+}
+
+selkie_code selkie_write_surface(const selkie_world *world, const char *path, selkie_error *error)
+{
+    const selkie_scene *scene = selkie_world_scene(world);
+    if (scene->domain.dimension != 3)
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "%s: a surface needs a world with domain.dimension 3; this one has %d", path,
+                       scene->domain.dimension);
+    int cells[3];
+    double cell_size = selkie_scene_cells(scene, cells);
+    selkie_attribute_view position, velocity;
+    SK_TRY(find_typed(world, "position", SELKIE_FLOAT32, 3, &position, error));
+    SK_TRY(find_typed(world, "velocity", SELKIE_FLOAT32, 3, &velocity, error));
+    /* Half a cell resolves what 8 particles a cell can carry, and no more. */
+    sk_surface_options options = {
+        .particle_spacing = particle_spacing(scene, cell_size),
+        .voxel_size = 0.5 * cell_size,
+        .smoothing = 0.5,
+        .threads = omp_get_max_threads(),
+    };
+    for (int k = 0; k < 3; k++) {
+        options.low[k] = scene->domain.origin[k];
+        options.high[k] = scene->domain.origin[k] + cells[k] * cell_size;
+    }
+    sk_mesh mesh = {0};
+    SK_TRY(sk_surface_extract((size_t)selkie_world_particle_count(world), position.data, position.stride, velocity.data,
+                              velocity.stride, &options, &mesh, error));
+    sk_mesh_frame frame = {&mesh, selkie_world_time(world), scene->output.names, scene->output.up, {0, 0, 0}};
+    selkie_scene_up(scene, frame.scene_up);
+    selkie_code code = sk_mesh_write(&frame, path, error);
+    sk_mesh_free(&mesh);
+    return code;
+}

@@ -1,0 +1,356 @@
+/* Writers. A frame becomes a list of columns first: what it is called, where it lies, how it turns. PLY interleaves
+ * them into records, .vtp writes one array after the other; both convert batches on all threads and write them in place
+ * (sk_atomic_write_records), so that the file system sees megabytes at a time and memory holds no second copy. */
+#include "io/particles_file.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/atomic_file.h"
+#include "io/number.h"
+
+enum { max_components = 16, max_columns = SK_MAX_EXTRA_ATTRIBUTES + 4 };
+
+typedef struct column {
+    char name[64];
+    selkie_attribute_type type;
+    int components; /* written; each has four bytes */
+    int stored;     /* components that the source has; the others are zero */
+    int turns;      /* a vector */
+    size_t stride;
+    const char *data; /* NULL: `constant` for every particle */
+    float constant;
+} column;
+
+typedef struct table {
+    int count;
+    column columns[max_columns];
+    int offsets[max_columns]; /* bytes into a PLY record */
+    int record_bytes;
+    sk_up_turn turn;
+    int turned;
+} table;
+
+/* --- From a frame to columns ---------------------------------------------------------------------------------------
+ */
+
+static column *add_column(table *to, const char *name, selkie_attribute_type type, int components, const void *data,
+                          size_t stride)
+{
+    column *added = &to->columns[to->count];
+    *added = (column){.type = type, .components = components, .stored = components, .data = data, .stride = stride};
+    snprintf(added->name, sizeof added->name, "%s", name);
+    /* Names end at a blank in PLY and need escaping in XML. */
+    for (char *letter = added->name; *letter; letter++)
+        if (!isascii((unsigned char)*letter) || (!isalnum((unsigned char)*letter) && *letter != '_'))
+            *letter = '_';
+    to->offsets[to->count++] = to->record_bytes;
+    to->record_bytes += 4 * components;
+    return added;
+}
+
+static const char *velocity_name(selkie_attribute_names names)
+{
+    return names == SELKIE_NAMES_HOUDINI ? "v" : "velocity";
+}
+
+void sk_ply_velocity_names(selkie_attribute_names names, const char *components[3])
+{
+    static const char *const short_names[3] = {"vx", "vy", "vz"};
+    static const char *const long_names[3] = {"velocity_x", "velocity_y", "velocity_z"};
+    for (int k = 0; k < 3; k++)
+        components[k] = names == SELKIE_NAMES_HOUDINI ? short_names[k] : long_names[k];
+}
+
+static selkie_code make_table(const sk_frame *frame, const char *path, table *to, selkie_error *error)
+{
+    *to = (table){.turn = sk_up_turn_make(frame->up, frame->scene_up)};
+    to->turned = !sk_up_turn_is_none(to->turn);
+    if ((frame->dimension != 2 && frame->dimension != 3) || frame->count < 0 ||
+        (frame->count > 0 && !frame->position) || frame->extra_count < 0 ||
+        frame->extra_count > SK_MAX_EXTRA_ATTRIBUTES)
+        return sk_fail(error, SELKIE_ERROR_INTERNAL,
+                       "%s: a frame of dimension %d with %lld particles and %d extra attributes", path,
+                       frame->dimension, (long long)frame->count, frame->extra_count);
+    column *position = add_column(to, "position", SELKIE_FLOAT32, 3, frame->position, frame->position_stride);
+    position->stored = frame->dimension;
+    position->turns = 1;
+    if (frame->velocity) {
+        column *velocity =
+            add_column(to, velocity_name(frame->names), SELKIE_FLOAT32, 3, frame->velocity, frame->velocity_stride);
+        velocity->stored = frame->dimension;
+        velocity->turns = 1;
+    }
+    if (frame->names == SELKIE_NAMES_HOUDINI)
+        add_column(to, "pscale", SELKIE_FLOAT32, 1, NULL, 0)->constant = (float)frame->particle_radius;
+    if (frame->id)
+        add_column(to, "id", SELKIE_UINT32, 1, frame->id, frame->id_stride);
+    for (int e = 0; e < frame->extra_count; e++) {
+        const selkie_attribute_view *extra = &frame->extra[e];
+        if (extra->components < 1 || extra->components > max_components)
+            return sk_fail(error, SELKIE_ERROR_INTERNAL, "%s: attribute '%s' has %d components; 1 to %d can be written",
+                           path, extra->name, extra->components, max_components);
+        column *added = add_column(to, extra->name, extra->type, extra->components, extra->data, extra->stride);
+        added->turns = extra->type == SELKIE_FLOAT32 && extra->components == 3;
+    }
+    return SELKIE_OK;
+}
+
+/* --- Conversion ------------------------------------------------------------------------------------------------------
+ */
+
+static void fill_vectors(const table *from, const column *source, int64_t first, int64_t count, unsigned char *out,
+                         size_t out_stride)
+{
+    const char *data = source->data + (size_t)first * source->stride;
+    size_t stored_bytes = (size_t)source->stored * sizeof(float);
+    for (int64_t i = 0; i < count; i++, data += source->stride, out += out_stride) {
+        float vector[3] = {0, 0, 0};
+        memcpy(vector, data, stored_bytes);
+        if (from->turned) {
+            float turned[3];
+            sk_up_turn_apply(&from->turn, vector, turned);
+            memcpy(vector, turned, sizeof vector);
+        }
+        memcpy(out, vector, sizeof vector);
+    }
+}
+
+static void fill_column(const table *from, const column *source, int64_t first, int64_t count, unsigned char *out,
+                        size_t out_stride)
+{
+    if (!source->data) {
+        for (int64_t i = 0; i < count; i++)
+            memcpy(out + (size_t)i * out_stride, &source->constant, sizeof source->constant);
+    } else if (source->turns) {
+        fill_vectors(from, source, first, count, out, out_stride);
+    } else {
+        const char *data = source->data + (size_t)first * source->stride;
+        for (int64_t i = 0; i < count; i++, data += source->stride)
+            memcpy(out + (size_t)i * out_stride, data, 4 * (size_t)source->components);
+    }
+}
+
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+static void to_little_endian(unsigned char *words, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 4) {
+        uint32_t word;
+        memcpy(&word, words + i, 4);
+        word = __builtin_bswap32(word);
+        memcpy(words + i, &word, 4);
+    }
+}
+#else
+static void to_little_endian(unsigned char *words, size_t bytes)
+{
+    (void)words;
+    (void)bytes;
+}
+#endif
+
+static void fill_ply(const void *context, int64_t first, int64_t count, unsigned char *out)
+{
+    const table *from = context;
+    for (int c = 0; c < from->count; c++)
+        fill_column(from, &from->columns[c], first, count, out + from->offsets[c], (size_t)from->record_bytes);
+    to_little_endian(out, (size_t)count * (size_t)from->record_bytes);
+}
+
+/* --- PLY
+ * --------------------------------------------------------------------------------------------------------------- */
+
+static selkie_code write_ply_column(sk_atomic_file *file, const table *from, int index, const sk_frame *frame,
+                                    selkie_error *error)
+{
+    const column *source = &from->columns[index];
+    const char *type = source->type == SELKIE_UINT32 ? "uint" : "float";
+    static const char *const axes[3] = {"x", "y", "z"};
+    const char *names[3];
+    sk_ply_velocity_names(frame->names, names);
+    for (int k = 0; k < source->components; k++) {
+        if (index == 0)
+            SK_TRY(sk_atomic_print(file, error, "property float %s\n", axes[k]));
+        else if (index == 1 && frame->velocity)
+            SK_TRY(sk_atomic_print(file, error, "property float %s\n", names[k]));
+        else if (source->components == 1)
+            SK_TRY(sk_atomic_print(file, error, "property %s %s\n", type, source->name));
+        else if (source->components <= 3)
+            SK_TRY(sk_atomic_print(file, error, "property %s %s_%s\n", type, source->name, axes[k]));
+        else
+            SK_TRY(sk_atomic_print(file, error, "property %s %s_%d\n", type, source->name, k));
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code write_ply(sk_atomic_file *file, const table *from, const sk_frame *frame, selkie_error *error)
+{
+    double matrix[9] = {0};
+    for (int k = 0; k < 3; k++)
+        matrix[3 * k + from->turn.axis[k]] = from->turn.sign[k];
+    SK_TRY(sk_atomic_print(file, error,
+                           "ply\nformat binary_little_endian 1.0\ncomment Selkie particles: metres, seconds\n"));
+    SK_TRY(sk_atomic_print(file, error, "comment selkie_time %.17g\n", frame->time));
+    SK_TRY(sk_atomic_print(file, error, "comment selkie_dimension %d\n", frame->dimension));
+    SK_TRY(sk_atomic_print(file, error, "comment selkie_radius %.9g\n", frame->particle_radius));
+    SK_TRY(sk_atomic_print(file, error, "comment selkie_turn %g %g %g %g %g %g %g %g %g\n", matrix[0], matrix[1],
+                           matrix[2], matrix[3], matrix[4], matrix[5], matrix[6], matrix[7], matrix[8]));
+    SK_TRY(sk_atomic_print(file, error, "element vertex %lld\n", (long long)frame->count));
+    for (int c = 0; c < from->count; c++)
+        SK_TRY(write_ply_column(file, from, c, frame, error));
+    SK_TRY(sk_atomic_print(file, error, "end_header\n"));
+    return sk_atomic_write_records(file, frame->count, (size_t)from->record_bytes, fill_ply, from, error);
+}
+
+/* --- VTK XML
+ * ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct vtp_array {
+    const table *from;
+    const column *source;
+} vtp_array;
+
+static void fill_vtp_array(const void *context, int64_t first, int64_t count, unsigned char *out)
+{
+    const vtp_array *array = context;
+    fill_column(array->from, array->source, first, count, out, 4 * (size_t)array->source->components);
+}
+
+/* One vertex cell a particle: connectivity i, offsets i + 1. ParaView shows and thresholds cells, not bare points. */
+typedef struct vtp_cells {
+    int64_t start;
+    int wide; /* eight bytes a number; four otherwise, which every frame of less than 2^31 particles needs */
+} vtp_cells;
+
+static void fill_vtp_cells(const void *context, int64_t first, int64_t count, unsigned char *out)
+{
+    const vtp_cells *cells = context;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t wide = cells->start + first + i;
+        int32_t narrow = (int32_t)wide;
+        if (cells->wide)
+            memcpy(out + 8 * i, &wide, sizeof wide);
+        else
+            memcpy(out + 4 * i, &narrow, sizeof narrow);
+    }
+}
+
+static selkie_code write_vtp_array_tag(sk_atomic_file *file, const column *source, int64_t count, uint64_t *offset,
+                                       selkie_error *error)
+{
+    SK_TRY(sk_atomic_print(file, error,
+                           "        <DataArray type=\"%s\" Name=\"%s\" NumberOfComponents=\"%d\" format=\"appended\" "
+                           "offset=\"%llu\"/>\n",
+                           source->type == SELKIE_UINT32 ? "UInt32" : "Float32", source->name, source->components,
+                           (unsigned long long)*offset));
+    *offset += 8 + 4 * (uint64_t)source->components * (uint64_t)count;
+    return SELKIE_OK;
+}
+
+static selkie_code write_vtp_header(sk_atomic_file *file, const table *from, const sk_frame *frame,
+                                    const vtp_cells *cells, selkie_error *error)
+{
+    long long count = (long long)frame->count;
+    const char *order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "LittleEndian" : "BigEndian";
+    const char *integer = cells->wide ? "Int64" : "Int32";
+    uint64_t offset = 0;
+    SK_TRY(sk_atomic_print(
+        file, error,
+        "<?xml version=\"1.0\"?>\n<VTKFile type=\"PolyData\" version=\"1.0\" byte_order=\"%s\" "
+        "header_type=\"UInt64\">\n  <PolyData>\n    <FieldData>\n      <DataArray type=\"Float64\" "
+        "Name=\"TimeValue\" NumberOfTuples=\"1\" format=\"ascii\">%.17g</DataArray>\n    </FieldData>\n",
+        order, frame->time));
+    SK_TRY(sk_atomic_print(file, error,
+                           "    <Piece NumberOfPoints=\"%lld\" NumberOfVerts=\"%lld\" NumberOfLines=\"0\" "
+                           "NumberOfStrips=\"0\" NumberOfPolys=\"0\">\n      <Points>\n",
+                           count, count));
+    SK_TRY(write_vtp_array_tag(file, &from->columns[0], frame->count, &offset, error));
+    SK_TRY(sk_atomic_print(file, error, "      </Points>\n"));
+    if (frame->velocity)
+        SK_TRY(sk_atomic_print(file, error, "      <PointData Vectors=\"%s\">\n", from->columns[1].name));
+    else
+        SK_TRY(sk_atomic_print(file, error, "      <PointData>\n"));
+    for (int c = 1; c < from->count; c++)
+        SK_TRY(write_vtp_array_tag(file, &from->columns[c], frame->count, &offset, error));
+    SK_TRY(sk_atomic_print(file, error, "      </PointData>\n      <Verts>\n"));
+    static const char *const names[2] = {"connectivity", "offsets"};
+    for (int a = 0; a < 2; a++) {
+        SK_TRY(sk_atomic_print(file, error,
+                               "        <DataArray type=\"%s\" Name=\"%s\" format=\"appended\" offset=\"%llu\"/>\n",
+                               integer, names[a], (unsigned long long)offset));
+        offset += 8 + (cells->wide ? 8 : 4) * (uint64_t)frame->count;
+    }
+    return sk_atomic_print(file, error,
+                           "      </Verts>\n    </Piece>\n  </PolyData>\n  <AppendedData encoding=\"raw\">\n_");
+}
+
+static selkie_code write_vtp_block(sk_atomic_file *file, int64_t count, size_t bytes, sk_record_fill fill,
+                                   const void *context, selkie_error *error)
+{
+    uint64_t total = (uint64_t)count * bytes;
+    SK_TRY(sk_atomic_write(file, &total, sizeof total, error));
+    return sk_atomic_write_records(file, count, bytes, fill, context, error);
+}
+
+static selkie_code write_vtp(sk_atomic_file *file, const table *from, const sk_frame *frame, selkie_error *error)
+{
+    vtp_cells cells = {0, frame->count >= INT32_MAX};
+    SK_TRY(write_vtp_header(file, from, frame, &cells, error));
+    for (int c = 0; c < from->count; c++) {
+        vtp_array array = {from, &from->columns[c]};
+        SK_TRY(
+            write_vtp_block(file, frame->count, 4 * (size_t)array.source->components, fill_vtp_array, &array, error));
+    }
+    for (int a = 0; a < 2; a++) {
+        cells.start = a;
+        SK_TRY(write_vtp_block(file, frame->count, cells.wide ? 8 : 4, fill_vtp_cells, &cells, error));
+    }
+    return sk_atomic_print(file, error, "\n  </AppendedData>\n</VTKFile>\n");
+}
+
+/* --- Files
+ * ------------------------------------------------------------------------------------------------------------- */
+
+typedef selkie_code (*frame_writer)(sk_atomic_file *file, const table *from, const sk_frame *frame,
+                                    selkie_error *error);
+
+static selkie_code write_frame(const sk_frame *frame, const char *path, frame_writer writer, size_t extra_bytes,
+                               selkie_error *error)
+{
+    table from;
+    SK_TRY(make_table(frame, path, &from, error));
+    uint64_t expected = (uint64_t)frame->count * ((uint64_t)from.record_bytes + extra_bytes);
+    sk_atomic_file *file;
+    SK_TRY(sk_atomic_open(path, expected, &file, error));
+    sk_number_scope scope;
+    selkie_code code = sk_number_begin(&scope, error);
+    if (code == SELKIE_OK) {
+        code = writer(file, &from, frame, error);
+        sk_number_end(&scope);
+    }
+    return sk_atomic_finish(&file, code, error);
+}
+
+selkie_code sk_particles_write_ply(const sk_frame *frame, const char *path, selkie_error *error)
+{
+    return write_frame(frame, path, write_ply, 0, error);
+}
+
+selkie_code sk_particles_write_vtp(const sk_frame *frame, const char *path, selkie_error *error)
+{
+    return write_frame(frame, path, write_vtp, 8, error);
+}
+
+selkie_code sk_particles_write(const sk_frame *frame, const char *path, selkie_error *error)
+{
+    size_t length = strlen(path);
+    const char *ending = length > 4 ? path + length - 4 : "";
+    if (strcmp(ending, ".ply") == 0)
+        return sk_particles_write_ply(frame, path, error);
+    if (strcmp(ending, ".vtp") == 0)
+        return sk_particles_write_vtp(frame, path, error);
+    return sk_fail(error, SELKIE_ERROR_INPUT,
+                   "%s: particles are written as .ply or .vtp; end the name with one of these", path);
+}

@@ -1,0 +1,67 @@
+/* Particles of one frame as files that other programs read: binary PLY and VTK XML (.vtp), and PLY back again.
+ *
+ * docs/manual/output.md says what stands in them and which program reads what. Positions are in metres, velocities in
+ * metres per second.
+ */
+#ifndef SK_IO_PARTICLES_FILE_H
+#define SK_IO_PARTICLES_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <selkie/scene.h>
+#include <selkie/world.h>
+#include "base/status.h"
+#include "io/up_turn.h"
+
+/* What a writer needs to know of a frame, wherever it comes from. Strides are bytes from one particle to the next. In
+ * 2D only two components of positions and velocities are looked at; three are written. */
+typedef struct sk_frame {
+    int dimension;
+    double time; /* s  */
+    int64_t count;
+    const float *position; /* m  */
+    size_t position_stride;
+    const float *velocity; /* m/s, NULL = none */
+    size_t velocity_stride;
+    const uint32_t *id; /*    NULL = none */
+    size_t id_stride;
+    double particle_radius; /* m  for pscale */
+    selkie_attribute_names names;
+    selkie_up_axis up;
+    double scene_up[3];
+    int extra_count;                    /* more attributes; those of three floats are vectors and turn along */
+    const selkie_attribute_view *extra; /* at most SK_MAX_EXTRA_ATTRIBUTES, of 1 to 16 components */
+} sk_frame;
+
+enum { SK_MAX_EXTRA_ATTRIBUTES = 32 };
+
+selkie_code sk_particles_write_ply(const sk_frame *frame, const char *path, selkie_error *error);
+selkie_code sk_particles_write_vtp(const sk_frame *frame, const char *path, selkie_error *error);
+/* By the ending: .ply or .vtp. */
+selkie_code sk_particles_write(const sk_frame *frame, const char *path, selkie_error *error);
+
+/* What the three components of the velocity are called as properties of a PLY file. */
+void sk_ply_velocity_names(selkie_attribute_names names, const char *components[3]);
+
+typedef struct sk_particles_data {
+    int dimension;          /*    3 where the file does not say */
+    double time;            /* s  NaN where the file does not say */
+    double particle_radius; /* m  0 where the file does not say */
+    sk_up_turn turn;        /*    scene axes -> axes of position and velocity below */
+    int64_t count;
+    float *position; /* m   [count][3] */
+    float *velocity; /* m/s [count][3], NULL = none */
+    uint32_t *id;    /*     [count], NULL = none */
+} sk_particles_data;
+
+/* Points of a PLY file, ours or another's: binary of either byte order or ASCII; x y z of any type, in any order among
+ * any other scalars; velocity (velocity_x, vx, v_x, ...) and id where they are. A file that is cut short, lies about
+ * its size or holds a NaN is refused. */
+selkie_code sk_particles_read_ply(const char *path, sk_particles_data **data, selkie_error *error);
+selkie_code sk_particles_parse_ply(const void *bytes, size_t size, const char *name, sk_particles_data **data,
+                                   selkie_error *error);
+/* Turns positions and velocities back to the scene's axes, where the file was written turned. */
+void sk_particles_turn_back(sk_particles_data *data);
+void sk_particles_free(sk_particles_data *data);
+
+#endif
