@@ -69,8 +69,8 @@ typedef struct selkie_time_def {
     double fps;      /* 1/s frames per second */
     double step;     /* s  fixed step, 0 = by the CFL number */
     double cfl;      /*    cells that the fastest particle crosses in a step */
-    double min_step; /* s  */
-    double max_step; /* s  */
+    double min_step; /* s  by the CFL number no step is shorter, unless a frame asks for it */
+    double max_step; /* s  0 = 1 / fps */
 } selkie_time_def;
 
 typedef enum selkie_arrangement {

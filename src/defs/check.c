@@ -83,18 +83,22 @@ static selkie_code check_numbers(const sk_field *field, const void *base, int di
     return check_plane(field, value, dimension, where, error);
 }
 
-static selkie_code check_string(const char *text, selkie_error *error)
+static selkie_code check_string(const sk_field *field, const char *text, selkie_error *error)
 {
     enum { longest = 4096 };
     size_t length = strlen(text);
-    if (length > longest)
+    if (length > longest && field->type != SK_FIELD_FILE) /* how long a file's name may be, the system says */
         return sk_fail(error, SELKIE_ERROR_INPUT, "%zu bytes are too long: at most %d", length, longest);
-    for (size_t i = 0; i < length; i++)
+    for (size_t i = 0, step; i < length; i += step) {
+        step = sk_utf8_length(text + i, length - i);
+        if (step == 0)
+            return sk_fail(error, SELKIE_ERROR_INPUT, "the byte 0x%02x is not UTF-8", (unsigned char)text[i]);
         if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f) {
             char quoted[80];
             return sk_fail(error, SELKIE_ERROR_INPUT, "%s has a control character: must be one line of plain text",
                            sk_quote(quoted, sizeof quoted, text));
         }
+    }
     return SELKIE_OK;
 }
 
@@ -137,7 +141,7 @@ static selkie_code check_field(const sk_field *field, const void *base, int dime
         return SELKIE_OK;
     case SK_FIELD_STRING:
     case SK_FIELD_FILE:
-        return check_string(sk_field_string(field, base), error);
+        return check_string(field, sk_field_string(field, base), error);
     case SK_FIELD_STRUCT:
         return check_struct(field->of, sk_field_in(field, base), dimension, depth, where, error);
     case SK_FIELD_ARRAY:

@@ -98,6 +98,24 @@ char *sk_number_text(char *buffer, size_t size, double value)
     return buffer;
 }
 
+size_t sk_utf8_length(const char *text, size_t left)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    unsigned char c = at[0];
+    if (c < 0x80)
+        return 1;
+    size_t length = c >= 0xc2 && c <= 0xdf ? 2 : c >= 0xe0 && c <= 0xef ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+    if (length == 0 || length > left)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    if ((c == 0xe0 && at[1] < 0xa0) || (c == 0xed && at[1] > 0x9f) || (c == 0xf0 && at[1] < 0x90) ||
+        (c == 0xf4 && at[1] > 0x8f))
+        return 0;
+    return length;
+}
+
 static int lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;

@@ -21,6 +21,9 @@ char *sk_quote(char *buffer, size_t size, const char *text);
 /* The shortest text that reads back as the same double, with a point whatever the locale. At least 32 bytes. */
 char *sk_number_text(char *buffer, size_t size, double value);
 
+/* Bytes of the UTF-8 character at `text`, 0 if there is none (RFC 3629: no overlong forms, no surrogates). */
+size_t sk_utf8_length(const char *text, size_t left);
+
 /* Insertions, deletions, replacements and swaps of neighbours that turn a into b, letters compared without case. */
 int sk_edit_distance(const char *a, const char *b);
 /* Whether a distance is small enough for "did you mean". */
