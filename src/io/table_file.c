@@ -270,9 +270,9 @@ static selkie_code trim(const char *path, const char *header, int column_count, 
     } else if (bytes < header_bytes || memcmp(data, header, header_bytes) != 0) {
         code =
             sk_fail(error, SELKIE_ERROR_FORMAT,
-                    "%s: its columns are not those of this run (%d columns from '%.40s'), so the run cannot go on with "
+                    "%s: its columns are not those of this run (%d columns from '%.*s'), so the run cannot go on with "
                     "it; move it away",
-                    path, column_count, header);
+                    path, column_count, (int)(header_bytes - 1 < 40 ? header_bytes - 1 : 40), header);
     } else if (!(kept = malloc(bytes))) {
         code = fail(path, "read", ENOMEM, error);
     } else {
