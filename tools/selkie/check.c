@@ -1,0 +1,147 @@
+/* `selkie check`: reads a scene as `run` would and says what it would run. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool.h"
+
+enum { check_set, check_end, check_frames, check_threads, check_open_meshes, check_option_count };
+
+static const option_spec check_options[] = {
+    [check_set] = {.name = "set",
+                   .kind = OPTION_LIST,
+                   .value = "KEY=VALUE",
+                   .help = "change a key, as of 'selkie run'"},
+    [check_end] = {.name = "end",
+                   .kind = OPTION_NUMBER,
+                   .value = "SECONDS",
+                   .least = 0,
+                   .most = 1e9,
+                   .help = "simulate until this time"},
+    [check_frames] =
+        {.name = "frames", .kind = OPTION_INTEGER, .value = "N", .least = 1, .most = 1e9, .help = "simulate N frames"},
+    [check_threads] = {.name = "threads",
+                       .letter = 'j',
+                       .kind = OPTION_INTEGER,
+                       .value = "N",
+                       .least = 1,
+                       .most = 1024,
+                       .help = "threads to plan for"},
+    [check_open_meshes] = {.name = "allow-open-meshes",
+                           .kind = OPTION_FLAG,
+                           .help = "a mesh with holes is no error, as of 'selkie run'"},
+};
+
+typedef struct mesh_report {
+    const selkie_scene *scene;
+    int allow_open;
+    int count;
+    int code; /* of the first complaint */
+    char complaint[1024];
+} mesh_report;
+
+static int report_mesh(const char *what, const selkie_shape *mesh, void *context)
+{
+    mesh_report *report = context;
+    char warning[256];
+    selkie_error error = {0};
+    if (inspect_mesh(report->scene, what, mesh, warning, &error))
+        return complain_error(&error);
+    printf("%s%s (%s): %s\n", report->count++ ? "              " : "meshes        ", mesh->file, what,
+           warning[0] ? "not closed" : "closed");
+    if (warning[0] && !report->allow_open && !report->code) {
+        report->code = EXIT_BAD_INPUT;
+        snprintf(report->complaint, sizeof report->complaint, "%s", warning);
+    }
+    return EXIT_GOOD;
+}
+
+static void print_method(const selkie_scene *scene)
+{
+    switch (scene->method) {
+    case SELKIE_METHOD_PIC:
+        printf("method        PIC");
+        break;
+    case SELKIE_METHOD_FLIP:
+        printf("method        FLIP, ratio %g", scene->flip_ratio);
+        break;
+    case SELKIE_METHOD_APIC:
+        printf("method        APIC");
+        break;
+    }
+    printf(", Runge-Kutta %d, pressure to %g (%s), %s surface", scene->advection.order, scene->pressure.tolerance,
+           scene->pressure.norm == SELKIE_NORM_MAX ? "largest cell" : "relative",
+           scene->pressure.surface == SELKIE_SURFACE_VOXEL ? "voxel" : "ghost fluid");
+    if (scene->viscosity > 0)
+        printf(", viscosity %g m2/s", scene->viscosity);
+    printf("\n");
+}
+
+static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_t available)
+{
+    char count[32], liquid[32], memory[32], there[32];
+    printf("scene         %s\n", scene->title && *scene->title ? scene->title : "untitled");
+    if (scene->domain.dimension == 2)
+        printf("domain        2D, %d x %d cells of %g m\n", plan->cells[0], plan->cells[1], plan->cell_size);
+    else
+        printf("domain        3D, %d x %d x %d cells of %g m\n", plan->cells[0], plan->cells[1], plan->cells[2],
+               plan->cell_size);
+    printf("particles     %s in %s liquid cells at the start\n", format_count(plan->particles, count),
+           format_count(plan->liquid_cells, liquid));
+    printf("memory        about %s", format_bytes((double)plan->memory_bytes, memory));
+    if (available)
+        printf(", %s are free", format_bytes((double)available, there));
+    printf("\ntime          %g s in %lld frames, ", scene->time.end, (long long)plan->frames);
+    if (scene->time.step > 0)
+        printf("fixed step %g s\n", scene->time.step);
+    else
+        printf("CFL number %g, first step %.3g s\n", scene->time.cfl, plan->first_step);
+    print_method(scene);
+    printf("parts         %d liquids, %d obstacles, %d sources, %d drains, %d probes\n", scene->liquid_count,
+           scene->obstacle_count, scene->source_count, scene->drain_count, scene->probe_count);
+}
+
+static int run_check(const tool_arguments *arguments)
+{
+    const option_value *values = arguments->values;
+    char *path = find_scene(arguments->operands[0]);
+    if (!path)
+        return EXIT_BAD_INPUT;
+    selkie_scene *scene = NULL;
+    selkie_plan plan = {0};
+    size_t available = 0;
+    int code = load_scene(path, &values[check_set], &values[check_end], &values[check_frames], &scene);
+    if (!code)
+        code = plan_scene(scene, (int)values[check_threads].integer, &plan, &available);
+    if (!code) {
+        print_plan(scene, &plan, available);
+        mesh_report report = {.scene = scene, .allow_open = values[check_open_meshes].given};
+        code = visit_meshes(scene, report_mesh, &report);
+        if (!code && report.code)
+            code =
+                complain("%s; close it, or use --allow-open-meshes where its inside may be guessed", report.complaint);
+        if (!code)
+            printf("good\n");
+    }
+    if (scene)
+        selkie_scene_free(scene);
+    free(path);
+    return code;
+}
+
+const tool_command check_command = {
+    .name = "check",
+    .synopsis = "SCENE",
+    .least_operands = 1,
+    .most_operands = 1,
+    .summary = "validate a scene and say what it would run",
+    .description = "Reads SCENE as 'selkie run' would and prints what it would run: cells, particles, expected memory, "
+                   "time step, frames, method, and whether meshes are closed. Nothing is simulated or written. The "
+                   "first thing that is wrong is told in one line, with exit code 2.",
+    .options = check_options,
+    .option_count = check_option_count,
+    .examples = "  selkie check dam_break_3d --set domain.resolution=256\n",
+    .run = run_check,
+};

@@ -1,0 +1,148 @@
+/* `selkie doctor`: what this build has, what it lacks, and how to get it. */
+#define _GNU_SOURCE
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/memory.h"
+#include "selkie_config.h"
+#include "tool.h"
+
+#if SELKIE_HAVE_JSON
+#include <json-c/json_c_version.h>
+#endif
+#if SELKIE_HAVE_ASSIMP
+#include <assimp/version.h>
+#endif
+#if SELKIE_HAVE_EMBREE
+#include <embree3/rtcore_config.h>
+#endif
+#if SELKIE_HAVE_PNG
+#include <png.h>
+#endif
+#if SELKIE_HAVE_CAIRO
+#include <cairo.h>
+#endif
+
+/* The widest vectors that the compiler was allowed to use. */
+static const char *instruction_set(void)
+{
+#if defined(__AVX512F__)
+    return "x86-64 with AVX-512";
+#elif defined(__AVX2__) && defined(__FMA__)
+    return "x86-64 with AVX2 and FMA";
+#elif defined(__AVX__)
+    return "x86-64 with AVX";
+#elif defined(__x86_64__)
+    return "x86-64 with SSE2";
+#elif defined(__ARM_FEATURE_SVE)
+    return "arm64 with SVE";
+#elif defined(__aarch64__)
+    return "arm64 with NEON";
+#else
+    return "plain";
+#endif
+}
+
+static void print_machine(void)
+{
+    char memory[32], all[32];
+    double pages = (double)sysconf(_SC_PHYS_PAGES), page = (double)sysconf(_SC_PAGESIZE);
+    printf("selkie        %s\n", SELKIE_VERSION);
+#if defined(__clang__)
+    printf("compiler      clang %s\n", __clang_version__);
+#else
+    printf("compiler      gcc %s\n", __VERSION__);
+#endif
+    printf("instructions  %s\n", instruction_set());
+    printf("threads       %d of %ld cores\n", omp_get_max_threads(), sysconf(_SC_NPROCESSORS_ONLN));
+    printf("memory        %s free of %s\n", format_bytes((double)sk_memory_available(), memory),
+           format_bytes(pages * page, all));
+    printf("scenes        %s%s%s\n", getenv("SELKIE_SCENES") ? getenv("SELKIE_SCENES") : "",
+           getenv("SELKIE_SCENES") ? ":" : "", SELKIE_SOURCE_SCENES ":" SELKIE_INSTALLED_SCENES);
+}
+
+/* Returns 1 where it is missing. */
+static int print_library(const char *name, int there, const char *version, const char *use, const char *package)
+{
+    if (there)
+        printf("%-14sthere, %s: %s\n", name, version, use);
+    else
+        printf("%-14smissing: %s. Get it with: apt-get install %s\n", name, use, package);
+    return !there;
+}
+
+static int print_libraries(void)
+{
+    char assimp[32] = "", embree[32] = "", png[32] = "";
+    const char *json = "", *cairo = "";
+#if SELKIE_HAVE_JSON
+    json = json_c_version();
+#endif
+#if SELKIE_HAVE_ASSIMP
+    snprintf(assimp, sizeof assimp, "%u.%u.%u", aiGetVersionMajor(), aiGetVersionMinor(), aiGetVersionPatch());
+#endif
+#if SELKIE_HAVE_EMBREE
+    snprintf(embree, sizeof embree, "%s", RTC_VERSION_STRING);
+#endif
+#if SELKIE_HAVE_PNG
+    snprintf(png, sizeof png, "%s", png_get_libpng_ver(NULL));
+#endif
+#if SELKIE_HAVE_CAIRO
+    cairo = cairo_version_string();
+#endif
+    int missing = 0;
+    print_library("zlib", 1, zlibVersion(), "compression and checksums", "zlib1g-dev");
+    missing += print_library("json-c", SELKIE_HAVE_JSON, json, "scene files", "libjson-c-dev");
+    missing +=
+        print_library("assimp", SELKIE_HAVE_ASSIMP, assimp, "meshes in scenes (OBJ, STL, PLY, glTF)", "libassimp-dev");
+    missing += print_library("embree", SELKIE_HAVE_EMBREE, embree, "distances to meshes, ray-traced pictures",
+                             "libembree-dev");
+    missing += print_library("libpng", SELKIE_HAVE_PNG, png, "pictures", "libpng-dev");
+    missing += print_library("cairo", SELKIE_HAVE_CAIRO, cairo, "plots and 2D pictures", "libcairo2-dev");
+    return missing;
+}
+
+/* The file that `name` would start, or NULL. */
+static char *find_program(const char *name)
+{
+    const char *places = getenv("PATH");
+    char *copy = places ? strdup(places) : NULL, *found = NULL;
+    for (char *rest = copy, *place; copy && !found && (place = strsep(&rest, ":"));) {
+        if (asprintf(&found, "%s/%s", *place ? place : ".", name) < 0)
+            found = NULL;
+        else if (access(found, X_OK)) {
+            free(found);
+            found = NULL;
+        }
+    }
+    free(copy);
+    return found;
+}
+
+static int run_doctor(const tool_arguments *arguments)
+{
+    (void)arguments;
+    print_machine();
+    printf("\n");
+    int missing = print_libraries();
+    char *ffmpeg = find_program("ffmpeg");
+    print_library("ffmpeg", ffmpeg != NULL, ffmpeg ? ffmpeg : "", "films of pictures (a program, found at run time)",
+                  "ffmpeg");
+    free(ffmpeg);
+    if (missing)
+        printf("\nAfter installing a library, build again: rm -rf build && make\n");
+    return EXIT_GOOD;
+}
+
+const tool_command doctor_command = {
+    .name = "doctor",
+    .synopsis = "",
+    .summary = "say what this build has, what is missing and how to get it",
+    .description = "Prints the version, the compiler, the instruction set, threads and memory, and for each optional "
+                   "library and program whether it is there, what for, and how to get it on Debian.",
+    .run = run_doctor,
+};

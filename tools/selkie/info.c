@@ -1,0 +1,339 @@
+/* `selkie info`: what is in a file or in the folder of a run. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "geom/mesh_import.h"
+#include "io/atomic_file.h"
+#include "io/container.h"
+#include "io/particles_file.h"
+#include "io/table_file.h"
+#include "run_folder.h"
+#include "tool.h"
+
+/* --- Points and meshes --------------------------------------------------------------------------------------------- */
+
+typedef struct point_bounds {
+    double low[3], high[3];
+} point_bounds;
+
+static point_bounds bounds_empty(void)
+{
+    return (point_bounds){{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+}
+
+static void bounds_include(point_bounds *bounds, const double point[3])
+{
+    for (int axis = 0; axis < 3; axis++) {
+        bounds->low[axis] = fmin(bounds->low[axis], point[axis]);
+        bounds->high[axis] = fmax(bounds->high[axis], point[axis]);
+    }
+}
+
+static void print_bounds(const point_bounds *bounds)
+{
+    if (bounds->low[0] <= bounds->high[0])
+        printf("bounds        (%.6g, %.6g, %.6g) to (%.6g, %.6g, %.6g) m\n", bounds->low[0], bounds->low[1],
+               bounds->low[2], bounds->high[0], bounds->high[1], bounds->high[2]);
+}
+
+/* Positions and, if there are any, velocities of particles. */
+static void print_particles(int64_t count, const float *position, const float *velocity)
+{
+    point_bounds box = bounds_empty();
+    double fastest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const float *x = position + 3 * i;
+        bounds_include(&box, (double[3]){x[0], x[1], x[2]});
+        if (velocity) {
+            const float *u = velocity + 3 * i;
+            fastest = fmax(fastest, (double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2]);
+        }
+    }
+    char text[32];
+    printf("particles     %s\n", format_count(count, text));
+    print_bounds(&box);
+    if (velocity)
+        printf("fastest       %.6g m/s\n", sqrt(fastest));
+}
+
+static int info_particles_ply(const char *path)
+{
+    sk_particles_data *data = NULL;
+    selkie_error error = {0};
+    if (sk_particles_read_ply(path, &data, &error))
+        return complain_error(&error);
+    printf("file          %s: particles, PLY\n", path);
+    if (isfinite(data->time))
+        printf("time          %g s\n", data->time);
+    print_particles(data->count, data->position, data->velocity);
+    sk_particles_free(data);
+    return EXIT_GOOD;
+}
+
+/* Reads the files that `selkie run` writes: raw appended data with the positions first. */
+static int info_particles_vtp(const char *path)
+{
+    char *data = NULL;
+    size_t size = 0;
+    selkie_error error = {0};
+    if (sk_file_read(path, &data, &size, &error))
+        return complain_error(&error);
+    const char *points = memmem(data, size, "NumberOfPoints=\"", 16);
+    const char *start = memmem(data, size, "<AppendedData encoding=\"raw\">", 29);
+    const char *underscore = start ? memchr(start, '_', size - (size_t)(start - data)) : NULL;
+    long long count = points ? strtoll(points + 16, NULL, 10) : -1;
+    uint64_t bytes = 0;
+    int good = underscore && count >= 0 && count < (1LL << 40) && (size_t)(data + size - underscore) > 9;
+    if (good) {
+        memcpy(&bytes, underscore + 1, sizeof bytes);
+        good = bytes == (uint64_t)count * 12 && (uint64_t)(data + size - underscore) - 9 >= bytes;
+    }
+    float *position = good ? malloc(bytes ? bytes : 1) : NULL;
+    int code = EXIT_GOOD;
+    if (!good) {
+        code = complain("%s: is not a .vtp file as selkie writes them (raw appended data, positions first), or it is "
+                        "damaged",
+                        path);
+    } else if (!position) {
+        code = complain("%s: %llu bytes of memory are needed and cannot be had", path, (unsigned long long)bytes);
+    } else {
+        memcpy(position, underscore + 9, bytes);
+        printf("file          %s: particles, VTK XML\n", path);
+        print_particles(count, position, NULL);
+    }
+    free(position);
+    sk_release(NULL, data);
+    return code;
+}
+
+static int info_mesh(const char *path)
+{
+    sk_solid_mesh mesh = {0};
+    sk_mesh_placement placement = {.scale = {1, 1, 1}};
+    selkie_error error = {0};
+    if (sk_solid_mesh_import(path, &placement, path, NULL, &mesh, &error))
+        return complain_error(&error);
+    char vertices[32], triangles[32];
+    point_bounds box = bounds_empty();
+    for (size_t i = 0; i < mesh.vertex_count; i++)
+        bounds_include(&box, mesh.vertices[i]);
+    printf("file          %s: mesh\n", path);
+    printf("triangles     %s, of %s points\n", format_count((int64_t)mesh.triangle_count, triangles),
+           format_count((int64_t)mesh.vertex_count, vertices));
+    if (mesh.open_edges)
+        printf("closed        no: %zu open edges\n", mesh.open_edges);
+    else
+        printf("closed        yes, volume %.6g m3\n", sk_solid_mesh_volume(&mesh));
+    print_bounds(&box);
+    sk_solid_mesh_release(&mesh);
+    return EXIT_GOOD;
+}
+
+/* A PLY file with faces is a mesh, one without is particles. */
+static int ply_has_faces(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return 0;
+    char line[256];
+    int faces = 0;
+    for (int i = 0; i < 200 && fgets(line, sizeof line, file) && strncmp(line, "end_header", 10); i++) {
+        long long count = 0;
+        if (sscanf(line, "element face %lld", &count) == 1)
+            faces = count > 0;
+    }
+    fclose(file);
+    return faces;
+}
+
+/* --- Checkpoints and scenes
+ * -------------------------------------------------------------------------------------------- */
+
+static int info_checkpoint(const char *path)
+{
+    sk_container *container = NULL;
+    selkie_error error = {0};
+    if (sk_container_read(path, &container, &error))
+        return complain_error(&error);
+    char size[32];
+    printf("file          %s: checkpoint, undamaged\n", path);
+    double all = 0;
+    for (int i = 0; i < sk_container_count(container); i++)
+        all += (double)sk_container_at(container, i)->bytes;
+    printf("chunks        %d, %s\n", sk_container_count(container), format_bytes(all, size));
+    for (int i = 0; i < sk_container_count(container); i++) {
+        const sk_chunk *chunk = sk_container_at(container, i);
+        printf("              %-24s%s\n", chunk->name, format_bytes((double)chunk->bytes, size));
+    }
+    sk_container_close(container);
+    return EXIT_GOOD;
+}
+
+static void print_scene(const selkie_scene *scene)
+{
+    int cells[3];
+    double cell_size = selkie_scene_cells(scene, cells);
+    printf("title         %s\n", scene->title && *scene->title ? scene->title : "untitled");
+    if (scene->domain.dimension == 2)
+        printf("domain        2D, %g x %g m, %d x %d cells of %g m\n", scene->domain.size[0], scene->domain.size[1],
+               cells[0], cells[1], cell_size);
+    else
+        printf("domain        3D, %g x %g x %g m, %d x %d x %d cells of %g m\n", scene->domain.size[0],
+               scene->domain.size[1], scene->domain.size[2], cells[0], cells[1], cells[2], cell_size);
+    printf("parts         %d liquids, %d obstacles, %d sources, %d drains, %d probes\n", scene->liquid_count,
+           scene->obstacle_count, scene->source_count, scene->drain_count, scene->probe_count);
+    printf("time          %g s, %g frames a second\n", scene->time.end, scene->time.fps);
+}
+
+static int info_scene(const char *path)
+{
+    selkie_scene *scene = NULL;
+    int code = load_scene(path, NULL, NULL, NULL, &scene);
+    if (code)
+        return code;
+    printf("file          %s: scene\n", path);
+    print_scene(scene);
+    selkie_scene_free(scene);
+    return EXIT_GOOD;
+}
+
+/* --- Folders of runs
+ * --------------------------------------------------------------------------------------------------- */
+
+static int print_stats(const run_folder *folder)
+{
+    char *path = run_folder_path(folder, "stats.csv");
+    if (!path || !sk_file_exists(path)) {
+        free(path);
+        return EXIT_GOOD;
+    }
+    sk_table *stats = NULL;
+    selkie_error error = {0};
+    int code = sk_table_read(path, &stats, &error) ? complain_error(&error) : EXIT_GOOD;
+    free(path);
+    int64_t last = code ? -1 : stats->row_count - 1;
+    const double *time = code ? NULL : sk_table_column(stats, "time");
+    const double *step = code ? NULL : sk_table_column(stats, "step");
+    const double *volume = code ? NULL : sk_table_column(stats, "volume_ratio");
+    const double *particles = code ? NULL : sk_table_column(stats, "particles");
+    const double *iterations = code ? NULL : sk_table_column(stats, "pressure_iterations");
+    const double *ms = code ? NULL : sk_table_column(stats, "step_ms");
+    char text[32];
+    if (last >= 0 && time && step)
+        printf("reached       step %.0f, %g s\n", step[last], time[last]);
+    if (last >= 0 && particles)
+        printf("particles     %s\n", format_count((int64_t)particles[last], text));
+    if (last >= 0 && volume)
+        printf("volume        %.5f of the start's\n", volume[last]);
+    double iteration_sum = 0, ms_sum = 0;
+    for (int64_t i = 0; i <= last; i++) {
+        iteration_sum += iterations ? iterations[i] : 0;
+        ms_sum += ms ? ms[i] : 0;
+    }
+    if (last >= 0 && iterations)
+        printf("iterations    %.2f a solve\n", iteration_sum / (double)(last + 1));
+    if (last >= 0 && ms)
+        printf("steps took    %s, %.2f ms each\n", format_duration(ms_sum * 1e-3, text), ms_sum / (double)(last + 1));
+    sk_table_free(stats);
+    return code;
+}
+
+static void print_folder(const run_folder *folder, const char *label, const char *name)
+{
+    double bytes;
+    char size[32];
+    int64_t count = run_folder_count(folder, name, &bytes);
+    if (count)
+        printf("%-14s%lld files, %s\n", label, (long long)count, format_bytes(bytes, size));
+}
+
+static int info_run(const char *path)
+{
+    run_folder folder = {.lock = -1};
+    sk_run_state state = {0};
+    selkie_error error = {0};
+    int code = run_folder_name(&folder, path);
+    if (!code && sk_run_look(folder.path, &state, &error))
+        code = complain_error(&error);
+    if (!code && !state.exists)
+        code = complain("%s: has no scene.json, so it is not the folder of a run", folder.path);
+    if (!code) {
+        printf("folder        %s: a run, %s\n", folder.path, state.finished ? "finished" : "not finished");
+        char *scene_path = run_folder_path(&folder, "scene.json");
+        selkie_scene *scene = NULL;
+        code = scene_path ? load_scene(scene_path, NULL, NULL, NULL, &scene) : complain("out of memory");
+        free(scene_path);
+        if (!code)
+            print_scene(scene);
+        if (scene)
+            selkie_scene_free(scene);
+    }
+    if (!code)
+        code = print_stats(&folder);
+    if (!code) {
+        print_folder(&folder, "frames", "frames");
+        print_folder(&folder, "surfaces", "surfaces");
+        print_folder(&folder, "pictures", "pictures");
+        print_folder(&folder, "checkpoints", "checkpoints");
+    }
+    run_folder_close(&folder);
+    return code;
+}
+
+/* --- The command
+ * ------------------------------------------------------------------------------------------------------- */
+
+static int run_info(const tool_arguments *arguments)
+{
+    const char *path = arguments->operands[0];
+    struct stat status;
+    char *found = NULL;
+    if (stat(path, &status)) {
+        /* The name of a scene that comes with the program is good too. */
+        if (strchr(path, '.') || !(found = find_scene(path)))
+            return strchr(path, '.') ? complain("%s: no such file or folder", path) : EXIT_BAD_INPUT;
+        path = found;
+    } else if (S_ISDIR(status.st_mode)) {
+        return info_run(path);
+    }
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    const char *ending = dot ? dot + 1 : "";
+    int code;
+    if (!strcasecmp(ending, "json"))
+        code = info_scene(path);
+    else if (!strcasecmp(ending, "selkie"))
+        code = info_checkpoint(path);
+    else if (!strcasecmp(ending, "vtp"))
+        code = info_particles_vtp(path);
+    else if (!strcasecmp(ending, "ply") && !ply_has_faces(path))
+        code = info_particles_ply(path);
+    else if (!strcasecmp(ending, "ply") || !strcasecmp(ending, "obj") || !strcasecmp(ending, "stl") ||
+             !strcasecmp(ending, "gltf") || !strcasecmp(ending, "glb"))
+        code = info_mesh(path);
+    else
+        code = complain("%s: is of no kind that is known here; known are folders of runs, .json, .selkie, .ply, .vtp, "
+                        ".obj, .stl, .gltf and .glb",
+                        path);
+    free(found);
+    return code;
+}
+
+const tool_command info_command = {
+    .name = "info",
+    .synopsis = "FILE|DIR",
+    .least_operands = 1,
+    .most_operands = 1,
+    .summary = "say what is in a file or in the folder of a run",
+    .description = "Of the folder of a run: how far it is, volume, iterations and what was written. Of a particle file "
+                   "(.ply, .vtp): count and bounds. Of a checkpoint (.selkie): whether it is undamaged, and its parts. "
+                   "Of a scene (.json): title and sizes. Of a mesh (.ply, .obj, .stl, .gltf, .glb): triangles, "
+                   "whether it is closed, bounds.",
+    .examples = "  selkie info out/dam\n  selkie info out/dam/frames/particles_0010.ply\n",
+    .run = run_info,
+};

@@ -1,0 +1,170 @@
+/* The command `selkie`: finds the sub-command, lets its table parse the rest, and runs it. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool.h"
+
+static const tool_command *const commands[] = {&run_command,  &check_command, &plot_command,  &info_command,
+                                               &list_command, &doctor_command};
+enum { command_count = sizeof commands / sizeof *commands };
+
+int complain(const char *format, ...)
+{
+    char line[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    /* File names and values from outside may hold anything; a message stays one line. */
+    for (char *c = line; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = ' ';
+    fflush(stdout);
+    fprintf(stderr, "selkie: %s\n", line);
+    return EXIT_BAD_INPUT;
+}
+
+int complain_error(const selkie_error *error)
+{
+    complain("%s", error->message[0] ? error->message : selkie_code_name(error->code));
+    switch (error->code) {
+    case SELKIE_OK:
+    case SELKIE_ERROR_INTERNAL:
+        return EXIT_INTERNAL;
+    case SELKIE_ERROR_DIVERGED:
+        return EXIT_DIVERGED;
+    case SELKIE_ERROR_INTERRUPTED:
+        return EXIT_INTERRUPTED;
+    default:
+        return EXIT_BAD_INPUT;
+    }
+}
+
+char *format_bytes(double bytes, char text[32])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    int unit = 0;
+    while (bytes >= 1000 && unit < 6) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, 32, unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+    return text;
+}
+
+char *format_duration(double seconds, char text[32])
+{
+    if (!(seconds >= 0) || seconds > 3.6e9)
+        snprintf(text, 32, "?");
+    else if (seconds < 10)
+        snprintf(text, 32, "%.1f s", seconds);
+    else if (seconds < 60)
+        snprintf(text, 32, "%.0f s", seconds);
+    else if (seconds < 3600)
+        snprintf(text, 32, "%d min %02d s", (int)seconds / 60, (int)seconds % 60);
+    else
+        snprintf(text, 32, "%ld h %02ld min", (long)seconds / 3600, (long)seconds / 60 % 60);
+    return text;
+}
+
+char *format_count(int64_t count, char text[32])
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)count);
+    char *out = text;
+    for (int i = 0; i < length; i++) {
+        *out++ = digits[i];
+        int left = length - 1 - i;
+        if (left && left % 3 == 0 && digits[i] != '-')
+            *out++ = ',';
+    }
+    *out = 0;
+    return text;
+}
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "usage: selkie COMMAND [arguments]\n\n"
+                 "Simulates liquids from scene files (FLIP, APIC, PIC; 2D and 3D).\n\ncommands:\n");
+    for (int i = 0; i < command_count; i++)
+        fprintf(out, "  %-10s%s\n", commands[i]->name, commands[i]->summary);
+    fprintf(out, "\noptions:\n"
+                 "  --version               print the version\n"
+                 "  -h, --help              print this; 'selkie COMMAND --help' tells more of one command\n"
+                 "\nexamples:\n"
+                 "  selkie list\n"
+                 "  selkie run dam_break_2d --out out/dam\n"
+                 "  selkie render out/dam\n"
+                 "\nexit codes: 0 good, 1 our mistake, 2 bad input, 3 the simulation diverged, 130 interrupted\n");
+}
+
+static const tool_command *find_command(const char *name)
+{
+    for (int i = 0; i < command_count; i++)
+        if (!strcmp(commands[i]->name, name))
+            return commands[i];
+    return NULL;
+}
+
+static int complain_unknown_command(const char *name)
+{
+    const char *names[command_count];
+    for (int i = 0; i < command_count; i++)
+        names[i] = commands[i]->name;
+    const char *meant = nearest_word(name, names, command_count);
+    if (meant)
+        return complain("there is no command '%s'; did you mean '%s'? 'selkie --help' lists all", name, meant);
+    return complain("there is no command '%s'; 'selkie --help' lists all", name);
+}
+
+/* Text that could not be written (a full disk behind '>') must not look like success. */
+static int close_output(int code)
+{
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "selkie: the output could not be written\n");
+        return code == EXIT_GOOD ? EXIT_BAD_INPUT : code;
+    }
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    /* A file over the size limit (ulimit -f) is then an error of the write like any other, not a death. */
+    signal(SIGXFSZ, SIG_IGN);
+    if (argc < 2) {
+        complain("a command is missing; 'selkie --help' lists them");
+        return EXIT_BAD_INPUT;
+    }
+    const char *first = argv[1];
+    if (!strcmp(first, "--version")) {
+        printf("selkie %s\n", SELKIE_VERSION);
+        return close_output(EXIT_GOOD);
+    }
+    if (!strcmp(first, "--help") || !strcmp(first, "-h") || (!strcmp(first, "help") && argc == 2)) {
+        print_help(stdout);
+        return close_output(EXIT_GOOD);
+    }
+    int help_word = !strcmp(first, "help");
+    const tool_command *command = find_command(help_word ? argv[2] : first);
+    if (!command) {
+        if (first[0] == '-')
+            return complain("there is no option '%s' before a command; see 'selkie --help'", first);
+        return complain_unknown_command(help_word ? argv[2] : first);
+    }
+    tool_arguments arguments = {0};
+    int help = help_word;
+    char message[512];
+    int code = EXIT_GOOD;
+    if (!help_word && options_parse(command, argc - 2, argv + 2, &arguments, &help, message, sizeof message))
+        code = complain("%s", message);
+    else if (help)
+        options_print_help(command, stdout);
+    else
+        code = command->run(&arguments);
+    options_free(&arguments);
+    return close_output(code);
+}

@@ -1,0 +1,70 @@
+/* Command-line options from tables.
+ *
+ * One table a command says which options there are; it is parsed from, and the
+ * help text is printed from it, so the two cannot disagree. Values land in an
+ * array beside the table: option i of the table has value i.
+ */
+#ifndef SELKIE_TOOL_OPTIONS_H
+#define SELKIE_TOOL_OPTIONS_H
+
+#include <stdio.h>
+
+typedef enum option_kind {
+    OPTION_FLAG,    /* --force */
+    OPTION_TEXT,    /* --out DIR */
+    OPTION_LIST,    /* --set A --set B: may be given again and again */
+    OPTION_INTEGER, /* --threads 4, within least..most */
+    OPTION_NUMBER,  /* --end 0.5, within least..most */
+    OPTION_CHOICE   /* --style surface, one of `choices` */
+} option_kind;
+
+typedef struct option_spec {
+    const char *name; /* without the dashes */
+    char letter;      /* short form, 0 = none */
+    option_kind kind;
+    const char *value; /* what the help calls its value; NULL for flags */
+    double least, most;
+    const char *const *choices; /* ends with NULL */
+    const char *help;
+} option_spec;
+
+typedef struct option_value {
+    int given;         /* how many times */
+    const char *text;  /* as written */
+    const char **list; /* OPTION_LIST: all of them */
+    long integer;      /* OPTION_INTEGER; OPTION_CHOICE: its index */
+    double number;
+} option_value;
+
+enum { MAX_OPTIONS = 16 };
+
+typedef struct tool_arguments {
+    option_value values[MAX_OPTIONS];
+    const char **operands;
+    int operand_count;
+} tool_arguments;
+
+typedef struct tool_command {
+    const char *name;
+    const char *synopsis; /* operands as the help shows them */
+    int least_operands, most_operands;
+    const char *summary;     /* one line */
+    const char *description; /* paragraphs of the help */
+    const option_spec *options;
+    int option_count;
+    const char *examples; /* lines, may be NULL */
+    int (*run)(const tool_arguments *arguments);
+} tool_command;
+
+/* Returns 0, or a one-line complaint in `message` and -1. *help is set where --help was asked for. The strings of
+ * `arguments` are those of argv; release the rest with options_free(). */
+int options_parse(const tool_command *command, int argument_count, char **argument_values, tool_arguments *arguments,
+                  int *help, char *message, size_t message_size);
+void options_free(tool_arguments *arguments);
+
+void options_print_help(const tool_command *command, FILE *out);
+
+/* The candidate that differs least from `word`, NULL if none is near enough to be what was meant. */
+const char *nearest_word(const char *word, const char *const *candidates, int count);
+
+#endif

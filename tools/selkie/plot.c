@@ -1,0 +1,435 @@
+/* `selkie plot`: figures of stats.csv and probes.csv of one or more runs.
+ *
+ * One run: a colour a quantity. Several: a colour a run, a kind of line a
+ * quantity, so that runs can be told apart in every panel.
+ */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/folder.h"
+#include "io/table_file.h"
+#include "render/plot.h"
+#include "tool.h"
+
+enum { plot_out, plot_columns, plot_option_count };
+
+static const option_spec plot_options[] = {
+    [plot_out] = {.name = "out",
+                  .letter = 'o',
+                  .kind = OPTION_TEXT,
+                  .value = "PREFIX",
+                  .help = "write PREFIX.png and PREFIX.svg; default DIR/plots, for several runs ./plots"},
+    [plot_columns] = {.name = "columns",
+                      .kind = OPTION_TEXT,
+                      .value = "A,B,C",
+                      .help = "a panel for each of these columns of stats.csv or probes.csv instead of the usual ones"},
+};
+
+/* --- Runs and what is drawn of them -------------------------------------------------------------------------------- */
+
+typedef struct plotted_run {
+    const char *folder;
+    char *label; /* the shortest end of the folder's path */
+    sk_table *stats;
+    sk_table *probes;    /* NULL where there are none */
+    selkie_scene *scene; /* NULL where it cannot be read */
+} plotted_run;
+
+typedef struct plot_job {
+    plotted_run *runs;
+    int run_count;
+    sk_plot_panel *panels;
+    int panel_count;
+    void **kept; /* labels and columns made on the way, released with the job */
+    size_t kept_count;
+    int out_of_memory;
+} plot_job;
+
+/* Takes over a block (NULL: there was no memory for it) until the job ends; returns it, or NULL. */
+static void *keep(plot_job *job, void *block)
+{
+    void **grown = block ? realloc(job->kept, sizeof *grown * (job->kept_count + 1)) : NULL;
+    if (!grown) {
+        free(block);
+        job->out_of_memory = 1;
+        return NULL;
+    }
+    job->kept = grown;
+    return grown[job->kept_count++] = block;
+}
+
+__attribute__((format(printf, 2, 3))) static const char *keep_word(plot_job *job, const char *format, ...)
+{
+    char *word = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&word, format, arguments) < 0)
+        word = NULL;
+    va_end(arguments);
+    return keep(job, word) ? word : "";
+}
+
+static sk_plot_panel *add_panel(plot_job *job, const char *title, const char *y_label)
+{
+    static sk_plot_panel nowhere; /* takes what is written where there was no memory */
+    sk_plot_panel *grown = realloc(job->panels, sizeof *grown * (size_t)(job->panel_count + 1));
+    if (!grown) {
+        job->out_of_memory = 1;
+        memset(&nowhere, 0, sizeof nowhere);
+        return &nowhere;
+    }
+    job->panels = grown;
+    sk_plot_panel *panel = &grown[job->panel_count++];
+    memset(panel, 0, sizeof *panel);
+    panel->title = title;
+    panel->x_label = "time (s)";
+    panel->y_label[0] = y_label;
+    return panel;
+}
+
+/* A column of a table; "kinetic_energy+potential_energy" is their sum. NULL where there is none. */
+static const double *find_column(plot_job *job, const sk_table *table, const char *column)
+{
+    const char *plus = strchr(column, '+');
+    if (!plus || sk_table_column(table, column))
+        return sk_table_column(table, column);
+    char first[64];
+    snprintf(first, sizeof first, "%.*s", (int)(plus - column), column);
+    const double *a = sk_table_column(table, first), *b = sk_table_column(table, plus + 1);
+    double *sum = a && b ? keep(job, calloc((size_t)table->row_count, sizeof *sum)) : NULL;
+    for (int64_t i = 0; sum && i < table->row_count; i++)
+        sum[i] = a[i] + b[i];
+    return sum;
+}
+
+/* The series of one column of a table, against its column "time"; nothing where it has no such column. */
+static void add_series(plot_job *job, sk_plot_panel *panel, const sk_table *table, const char *column, int axis,
+                       int color, int dash, const char *label)
+{
+    const double *x = table ? sk_table_column(table, "time") : NULL;
+    const double *y = table ? find_column(job, table, column) : NULL;
+    if (!x || !y)
+        return;
+    sk_plot_series *grown = realloc((sk_plot_series *)panel->series, sizeof *grown * (size_t)(panel->series_count + 1));
+    if (!grown) {
+        job->out_of_memory = 1;
+        return;
+    }
+    panel->series = grown;
+    grown[panel->series_count++] = (sk_plot_series){
+        .label = label, .x = x, .y = y, .count = (size_t)table->row_count, .color = color, .dash = dash, .axis = axis};
+}
+
+/* One quantity of all runs; `index` counts the quantities of a panel. */
+static void add_quantity(plot_job *job, sk_plot_panel *panel, int from_probes, const char *column, int axis, int index,
+                         const char *label)
+{
+    for (int i = 0; i < job->run_count; i++) {
+        const plotted_run *run = &job->runs[i];
+        int one = job->run_count == 1;
+        const char *words = one ? label : *label ? keep_word(job, "%s, %s", run->label, label) : run->label;
+        add_series(job, panel, from_probes ? run->probes : run->stats, column, axis, one ? index : i, one ? 0 : index,
+                   *words ? words : NULL);
+    }
+}
+
+/* A panel without a curve is not worth its place. */
+static void drop_empty_panel(plot_job *job)
+{
+    if (job->panel_count && !job->panels[job->panel_count - 1].series_count)
+        free((void *)job->panels[--job->panel_count].series);
+}
+
+/* --- The usual panels ---------------------------------------------------------------------------------------------- */
+
+static int is_phase(const char *column)
+{
+    size_t length = strlen(column);
+    return length > 3 && !strcmp(column + length - 3, "_ms") && strcmp(column, "step_ms");
+}
+
+static void add_step_time(plot_job *job)
+{
+    sk_plot_panel *panel = add_panel(job, "Wall time of a step", "time (ms)");
+    panel->from_zero[0] = 1;
+    const sk_table *stats = job->runs[0].stats;
+    if (job->run_count > 1) {
+        add_quantity(job, panel, 0, "step_ms", 0, 0, "");
+    } else {
+        panel->stacked = 1;
+        for (int i = 0, color = 0; i < stats->column_count; i++) {
+            if (!is_phase(stats->names[i]))
+                continue;
+            char *label = keep(job, strndup(stats->names[i], strlen(stats->names[i]) - 3));
+            for (char *c = label; c && *c; c++)
+                *c = *c == '_' ? ' ' : *c;
+            add_series(job, panel, stats, stats->names[i], 0, color++, 0, label);
+        }
+    }
+    drop_empty_panel(job);
+}
+
+static void add_usual_panels(plot_job *job)
+{
+    sk_plot_panel *panel = add_panel(job, "Volume, relative to the start", "ratio");
+    add_quantity(job, panel, 0, "volume_ratio", 0, 0, "kernel volume");
+    add_quantity(job, panel, 0, "volume_eq19", 0, 1, "count (Eq. 19)");
+    add_quantity(job, panel, 0, "occupied_ratio", 0, 2, "occupied cells");
+    drop_empty_panel(job);
+    panel = add_panel(job, "Energy", "energy (J)");
+    add_quantity(job, panel, 0, "kinetic_energy", 0, 0, "kinetic");
+    add_quantity(job, panel, 0, "potential_energy", 0, 1, "potential");
+    add_quantity(job, panel, 0, "kinetic_energy+potential_energy", 0, 2, "total");
+    drop_empty_panel(job);
+    panel = add_panel(job, "Iterations of the pressure solve", "iterations");
+    panel->from_zero[0] = 1;
+    add_quantity(job, panel, 0, "pressure_iterations", 0, 0, "");
+    drop_empty_panel(job);
+    panel = add_panel(job, "Residual of the pressure solve", "residual");
+    panel->logarithmic[0] = 1;
+    add_quantity(job, panel, 0, "pressure_residual", 0, 0, "");
+    drop_empty_panel(job);
+    add_step_time(job);
+    panel = add_panel(job, "Particles and time step", "particles");
+    panel->y_label[1] = "time step (s)";
+    panel->from_zero[1] = 1;
+    add_quantity(job, panel, 0, "particles", 0, 0, "particles");
+    add_quantity(job, panel, 0, "dt", 1, 1, "step (right)");
+    drop_empty_panel(job);
+    panel = add_panel(job, "Fastest particle", "speed (m/s)");
+    panel->from_zero[0] = 1;
+    add_quantity(job, panel, 0, "max_speed", 0, 0, "");
+    drop_empty_panel(job);
+}
+
+/* --- Probes -------------------------------------------------------------------------------------------------------- */
+
+/* Which probe of the scene a column belongs to: its name, or its name and _x, _y, _z. */
+static const selkie_probe_def *find_probe(const plotted_run *run, const char *column, const char **component)
+{
+    static const char *const axes[] = {"x", "y", "z"};
+    for (int i = 0; run->scene && i < run->scene->probe_count; i++) {
+        const selkie_probe_def *probe = &run->scene->probes[i];
+        size_t length = probe->name ? strlen(probe->name) : 0;
+        if (!length || strncmp(column, probe->name, length))
+            continue;
+        *component = "";
+        if (!column[length])
+            return probe;
+        for (int axis = 0; axis < 3; axis++)
+            if (column[length] == '_' && !strcmp(column + length + 1, axes[axis])) {
+                *component = axes[axis];
+                return probe;
+            }
+    }
+    *component = "";
+    return NULL;
+}
+
+static const char *probe_unit(const selkie_probe_def *probe)
+{
+    if (!probe)
+        return "";
+    switch (probe->kind) {
+    case SELKIE_PROBE_HEIGHT:
+        return "height (m)";
+    case SELKIE_PROBE_PRESSURE:
+        return "pressure (Pa)";
+    case SELKIE_PROBE_VELOCITY:
+        return "velocity (m/s)";
+    case SELKIE_PROBE_FRONT:
+        return "position (m)";
+    }
+    return "";
+}
+
+/* A panel a probe; the components of a velocity share one. The first run that has probes says which there are. */
+static void add_probe_panels(plot_job *job)
+{
+    const plotted_run *leader = NULL;
+    for (int i = 0; i < job->run_count && !leader; i++)
+        if (job->runs[i].probes && job->runs[i].probes->column_count > 2)
+            leader = &job->runs[i];
+    if (!leader)
+        return;
+    const selkie_probe_def *before = NULL;
+    sk_plot_panel *panel = NULL;
+    int index = 0;
+    for (int i = 0; i < leader->probes->column_count; i++) {
+        const char *column = leader->probes->names[i], *component;
+        if (!strcmp(column, "step") || !strcmp(column, "time"))
+            continue;
+        const selkie_probe_def *probe = find_probe(leader, column, &component);
+        if (!probe || probe != before) {
+            if (panel)
+                drop_empty_panel(job);
+            panel = add_panel(job, keep_word(job, "Probe: %s", probe ? probe->name : column), probe_unit(probe));
+            index = 0;
+        }
+        add_quantity(job, panel, 1, column, 0, index++, component);
+        before = probe;
+    }
+    drop_empty_panel(job);
+}
+
+/* --- Panels that were asked for
+ * ---------------------------------------------------------------------------------------- */
+
+static int add_asked_panels(plot_job *job, const char *columns)
+{
+    char *copy = strdup(columns);
+    if (!copy)
+        return complain("out of memory");
+    int code = EXIT_GOOD;
+    for (char *rest = copy, *column; !code && (column = strsep(&rest, ","));) {
+        if (!*column)
+            continue;
+        const plotted_run *run = &job->runs[0];
+        int in_stats = sk_table_column(run->stats, column) != NULL;
+        if (!in_stats && !(run->probes && sk_table_column(run->probes, column))) {
+            const char *meant = nearest_word(column, (const char *const *)run->stats->names, run->stats->column_count);
+            if (!meant && run->probes)
+                meant = nearest_word(column, (const char *const *)run->probes->names, run->probes->column_count);
+            code = complain("--columns: %s has no column '%s'%s%s%s", run->folder, column,
+                            meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+            break;
+        }
+        const char *word = keep_word(job, "%s", column);
+        sk_plot_panel *panel = add_panel(job, word, word);
+        add_quantity(job, panel, !in_stats, word, 0, 0, "");
+    }
+    free(copy);
+    if (!code && !job->panel_count)
+        code = complain("--columns names no column");
+    return code;
+}
+
+/* --- The command
+ * ------------------------------------------------------------------------------------------------------- */
+
+static int read_run(plotted_run *run, const char *folder)
+{
+    run->folder = folder;
+    char *stats = NULL, *probes = NULL, *scene = NULL;
+    selkie_error error = {0};
+    int code = EXIT_GOOD;
+    if (asprintf(&stats, "%s/stats.csv", folder) < 0)
+        stats = NULL;
+    if (asprintf(&probes, "%s/probes.csv", folder) < 0)
+        probes = NULL;
+    if (asprintf(&scene, "%s/scene.json", folder) < 0)
+        scene = NULL;
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/')
+        length--;
+    run->label = strndup(folder, length);
+    char *slash = run->label ? strrchr(run->label, '/') : NULL;
+    if (slash && slash[1])
+        memmove(run->label, slash + 1, strlen(slash + 1) + 1);
+    if (!stats || !probes || !scene || !run->label)
+        code = complain("out of memory");
+    else if (!sk_folder_exists(folder))
+        code = complain("%s: no such folder; 'selkie plot' needs the folder of a run", folder);
+    else if (!sk_file_exists(stats))
+        code = complain("%s: there is no stats.csv in it, so it is not the folder of a run", folder);
+    else if (sk_table_read(stats, &run->stats, &error))
+        code = complain_error(&error);
+    else if (!run->stats->row_count || !sk_table_column(run->stats, "time"))
+        code = complain("%s: has no steps yet", stats);
+    else if (sk_file_exists(probes) && sk_table_read(probes, &run->probes, &error))
+        code = complain_error(&error);
+    if (!code && selkie_scene_load(scene, 0, NULL, &run->scene, NULL))
+        run->scene = NULL; /* titles and units are nice to have */
+    free(stats);
+    free(probes);
+    free(scene);
+    return code;
+}
+
+static int write_figures(const plot_job *job, const char *prefix, const char *title)
+{
+    static const char *const endings[] = {"png", "svg"};
+    sk_plot_figure figure = {.title = title, .panels = job->panels, .panel_count = job->panel_count};
+    int code = EXIT_GOOD;
+    for (int i = 0; i < 2 && !code; i++) {
+        char *path = NULL;
+        selkie_error error = {0};
+        if (asprintf(&path, "%s.%s", prefix, endings[i]) < 0)
+            return complain("out of memory");
+        if (sk_plot_write(&figure, path, &error))
+            code = complain_error(&error);
+        else
+            printf("%s\n", path);
+        free(path);
+    }
+    return code;
+}
+
+static void free_job(plot_job *job)
+{
+    for (int i = 0; i < job->run_count; i++) {
+        free(job->runs[i].label);
+        sk_table_free(job->runs[i].stats);
+        sk_table_free(job->runs[i].probes);
+        if (job->runs[i].scene)
+            selkie_scene_free(job->runs[i].scene);
+    }
+    for (int i = 0; i < job->panel_count; i++)
+        free((void *)job->panels[i].series);
+    for (size_t i = 0; i < job->kept_count; i++)
+        free(job->kept[i]);
+    free(job->runs);
+    free(job->panels);
+    free(job->kept);
+}
+
+static int run_plot(const tool_arguments *arguments)
+{
+    const option_value *values = arguments->values;
+    plot_job job = {.run_count = arguments->operand_count};
+    job.runs = calloc((size_t)job.run_count, sizeof *job.runs);
+    int code = job.runs ? EXIT_GOOD : complain("out of memory");
+    if (!job.runs)
+        return code;
+    for (int i = 0; i < job.run_count && !code; i++)
+        code = read_run(&job.runs[i], arguments->operands[i]);
+    if (!code && values[plot_columns].given) {
+        code = add_asked_panels(&job, values[plot_columns].text);
+    } else if (!code) {
+        add_usual_panels(&job);
+        add_probe_panels(&job);
+    }
+    const char *title = "", *prefix = "plots";
+    if (!code) {
+        const selkie_scene *scene = job.runs[0].scene;
+        if (job.run_count > 1)
+            title = keep_word(&job, "%d runs", job.run_count);
+        else
+            title = scene && scene->title && *scene->title ? scene->title : job.runs[0].label;
+        if (values[plot_out].given)
+            prefix = values[plot_out].text;
+        else if (job.run_count == 1)
+            prefix = keep_word(&job, "%s/plots", job.runs[0].folder);
+        code = job.out_of_memory ? complain("out of memory") : write_figures(&job, prefix, title);
+    }
+    free_job(&job);
+    return code;
+}
+
+const tool_command plot_command = {
+    .name = "plot",
+    .synopsis = "DIR...",
+    .least_operands = 1,
+    .most_operands = -1,
+    .summary = "plot the statistics of one or more runs (PNG and SVG)",
+    .description = "Draws volume, energies, pressure solves, wall time of the phases, particles, time step and probes "
+                   "of the run in DIR over time. Several runs are drawn into the same panels, for comparison.",
+    .options = plot_options,
+    .option_count = plot_option_count,
+    .examples = "  selkie plot out/dam\n"
+                "  selkie plot out/flip out/apic --out comparison --columns volume_ratio,kinetic_energy\n",
+    .run = run_plot,
+};

@@ -1,0 +1,151 @@
+#define _GNU_SOURCE
+#include "progress.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/timer.h"
+#include "tool.h"
+
+enum { rewrite_interval_ms = 100, bar_width = 20 };
+
+void progress_start(progress_line *progress, int quiet, int64_t total_frames, double start_time, double end_time)
+{
+    memset(progress, 0, sizeof *progress);
+    progress->quiet = quiet;
+    progress->terminal = isatty(STDOUT_FILENO);
+    progress->total_frames = total_frames;
+    progress->start_time = start_time;
+    progress->end_time = end_time;
+    progress->start_wall = sk_wall_ms();
+}
+
+double progress_wall_seconds(const progress_line *progress)
+{
+    return (sk_wall_ms() - progress->start_wall) * 1e-3;
+}
+
+static int terminal_width(void)
+{
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < 20 ? 80 : size.ws_col;
+}
+
+/* Time left if the rest goes like what was done since the start of this process. */
+static char *format_time_left(const progress_line *progress, double done, double all, char text[32])
+{
+    if (done <= 0)
+        return strcpy(text, "?");
+    return format_duration(progress_wall_seconds(progress) * (all - done) / done, text);
+}
+
+static char *format_bar(double share, char text[bar_width * 3 + 1])
+{
+    int full = (int)(share * bar_width + 0.5);
+    full = full < 0 ? 0 : full > bar_width ? bar_width : full;
+    char *out = text;
+    for (int i = 0; i < bar_width; i++)
+        out = stpcpy(out, i < full ? "█" : "░");
+    return text;
+}
+
+/* Joins the parts that fit into the terminal's width; those in front are wanted most. */
+static void rewrite_line(progress_line *progress, const char *const *parts, const int *widths, int count)
+{
+    int room = terminal_width() - 1, used = 0;
+    char line[1024] = "";
+    for (int i = 0; i < count; i++) {
+        if (used + widths[i] + 2 > room)
+            break;
+        size_t length = strlen(line);
+        snprintf(line + length, sizeof line - length, "%s%s", i ? "  " : "", parts[i]);
+        used += widths[i] + 2;
+    }
+    printf("\r%s\033[K", line);
+    fflush(stdout);
+    progress->line_is_open = 1;
+}
+
+static int due(progress_line *progress, int is_last)
+{
+    double now = sk_wall_ms();
+    if (!is_last && now - progress->shown_wall < rewrite_interval_ms)
+        return 0;
+    progress->shown_wall = now;
+    return 1;
+}
+
+void progress_step(progress_line *progress, const selkie_statistics *s, int64_t frame, int at_frame)
+{
+    if (progress->quiet)
+        return;
+    double span = progress->end_time - progress->start_time, done = s->time - progress->start_time;
+    char left[32], particles[32];
+    if (!progress->terminal) {
+        if (!at_frame)
+            return;
+        printf("frame %lld/%lld  time %.4f s  step %lld  dt %.3g s  particles %lld  iterations %d  volume %.5f  "
+               "left %s\n",
+               (long long)frame, (long long)progress->total_frames, s->time, (long long)s->step, s->dt,
+               (long long)s->particles, s->pressure_iterations, s->volume_ratio,
+               format_time_left(progress, done, span, left));
+        fflush(stdout);
+        return;
+    }
+    if (!due(progress, s->time >= progress->end_time))
+        return;
+    enum { part_count = 8 };
+    char text[part_count][96];
+    const char *parts[part_count];
+    int widths[part_count];
+    double share = progress->end_time > 0 ? s->time / progress->end_time : 1;
+    snprintf(text[0], sizeof text[0], "frame %lld/%lld", (long long)frame, (long long)progress->total_frames);
+    format_bar(share, text[1]);
+    snprintf(text[2], sizeof text[2], "%s left", format_time_left(progress, done, span, left));
+    snprintf(text[3], sizeof text[3], "t %.3f s", s->time);
+    snprintf(text[4], sizeof text[4], "volume %.4f", s->volume_ratio);
+    snprintf(text[5], sizeof text[5], "%s particles", format_count(s->particles, particles));
+    snprintf(text[6], sizeof text[6], "%d it", s->pressure_iterations);
+    snprintf(text[7], sizeof text[7], "step %lld of %.2g s", (long long)s->step, s->dt);
+    for (int i = 0; i < part_count; i++) {
+        parts[i] = text[i];
+        widths[i] = i == 1 ? bar_width : (int)strlen(text[i]);
+    }
+    rewrite_line(progress, parts, widths, part_count);
+}
+
+void progress_count(progress_line *progress, const char *what, int64_t done)
+{
+    if (progress->quiet)
+        return;
+    char left[32];
+    format_time_left(progress, (double)done, (double)progress->total_frames, left);
+    if (!progress->terminal) {
+        /* A line a frame would drown the rest of a log; each tenth of the work is enough. */
+        int64_t tenth = progress->total_frames >= 10 ? progress->total_frames / 10 : 1;
+        if (done % tenth == 0 || done == progress->total_frames) {
+            printf("%s %lld/%lld  left %s\n", what, (long long)done, (long long)progress->total_frames, left);
+            fflush(stdout);
+        }
+        return;
+    }
+    if (!due(progress, done == progress->total_frames))
+        return;
+    char count[96], bar[96], rest[64];
+    snprintf(count, sizeof count, "%s %lld/%lld", what, (long long)done, (long long)progress->total_frames);
+    format_bar(progress->total_frames ? (double)done / (double)progress->total_frames : 1, bar);
+    snprintf(rest, sizeof rest, "%s left", left);
+    const char *parts[] = {count, bar, rest};
+    int widths[] = {(int)strlen(count), bar_width, (int)strlen(rest)};
+    rewrite_line(progress, parts, widths, 3);
+}
+
+void progress_break(progress_line *progress)
+{
+    if (progress->line_is_open)
+        putchar('\n');
+    progress->line_is_open = 0;
+    fflush(stdout);
+}

@@ -1,0 +1,20 @@
+/* Going on with a run: which scene it is, and which checkpoint is good. */
+#ifndef SELKIE_TOOL_RESUME_H
+#define SELKIE_TOOL_RESUME_H
+
+#include <selkie/selkie.h>
+#include "run_folder.h"
+#include "tool.h"
+
+/* The scene of DIR/scene.json with the options applied. Only time.end, output and render may differ from what is
+ * recorded; SCENE (path, may be NULL) must be the recorded one but for these. *scene stays NULL where there is no
+ * scene.json. Returns an exit code. */
+int load_resumed_scene(const run_folder *folder, const char *scene_path, const option_value *set,
+                       const option_value *end, const option_value *frames, int quiet, selkie_scene **scene);
+
+/* The world at the newest checkpoint that can be read, and its step. A damaged one is named on stderr and set aside as
+ * *.damaged. *world stays NULL where there is none. Returns an exit code. */
+int resume_from_checkpoint(const run_folder *folder, const selkie_scene *scene, const selkie_world_options *options,
+                           selkie_world **world, int64_t *step);
+
+#endif

@@ -1,0 +1,584 @@
+/* `selkie run`: the loop around the world's step.
+ *
+ * After each step, in this order: the row of stats.csv, the row of probes.csv,
+ * the frame's files where the step landed on one, then now and then a
+ * checkpoint. A checkpoint thus never stands for more than the files beside it
+ * show: --resume cuts the tables to the checkpoint's step, goes on from it, and
+ * writes the later frames again, to the same bits.
+ *
+ * A signal only raises a flag. The step in progress is finished and saved, so
+ * that nothing computed is lost; a second signal ends the program at once.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/timer.h"
+#include "io/table_file.h"
+#include "progress.h"
+#include "resume.h"
+#include "run_folder.h"
+#include "tool.h"
+
+/* --- Options ------------------------------------------------------------------------------------------------------- */
+
+enum {
+    run_out,
+    run_set,
+    run_end,
+    run_frames,
+    run_threads,
+    run_resume,
+    run_force,
+    run_open_meshes,
+    run_quiet,
+    run_option_count
+};
+
+static const option_spec run_options[] = {
+    [run_out] = {.name = "out",
+                 .letter = 'o',
+                 .kind = OPTION_TEXT,
+                 .value = "DIR",
+                 .help = "folder for the results; default out/NAME with the scene's file name"},
+    [run_set] = {.name = "set",
+                 .kind = OPTION_LIST,
+                 .value = "KEY=VALUE",
+                 .help = "change a key of the scene, as in --set time.end=2 or --set liquids[0].shape.radius=0.1; may "
+                         "be given many times"},
+    [run_end] = {.name = "end",
+                 .kind = OPTION_NUMBER,
+                 .value = "SECONDS",
+                 .least = 0,
+                 .most = 1e9,
+                 .help = "simulate until this time; the same as --set time.end"},
+    [run_frames] =
+        {.name = "frames", .kind = OPTION_INTEGER, .value = "N", .least = 1, .most = 1e9, .help = "simulate N frames"},
+    [run_threads] = {.name = "threads",
+                     .letter = 'j',
+                     .kind = OPTION_INTEGER,
+                     .value = "N",
+                     .least = 1,
+                     .most = 1024,
+                     .help = "threads to use; default all cores. Results do not depend on it"},
+    [run_resume] = {.name = "resume",
+                    .kind = OPTION_FLAG,
+                    .help = "go on from the newest good checkpoint in DIR, to the same bits as a run that was never "
+                            "stopped; SCENE may be left out"},
+    [run_force] = {.name = "force",
+                   .kind = OPTION_FLAG,
+                   .help = "start anew in a folder that holds a run, and remove that run's files"},
+    [run_open_meshes] = {.name = "allow-open-meshes",
+                         .kind = OPTION_FLAG,
+                         .help = "simulate although a mesh has holes, so that its inside is a guess"},
+    [run_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
+};
+
+/* --- Signals ------------------------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number)
+{
+    stop_signal = number;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {0};
+    action.sa_handler = on_signal;
+    action.sa_flags = (int)SA_RESETHAND | SA_RESTART; /* the second one ends the program */
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    /* Under nohup a closed terminal is not a reason to stop. */
+    struct sigaction before;
+    if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
+    /* `selkie run ... | head` should go on simulating. */
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* --- One run ------------------------------------------------------------------------------------------------------- */
+
+typedef struct run_state {
+    const tool_arguments *arguments;
+    selkie_scene *scene;
+    selkie_world *world;
+    run_folder folder;
+    sk_table_writer *stats, *probes;
+    double *probe_row;
+    progress_line progress;
+    int quiet;
+    double checkpoint_wall; /* ms, when the last one was written */
+    int64_t saved_step;     /* of the newest checkpoint, -1 = none */
+} run_state;
+
+static const char *const fixed_columns[] = {"step",
+                                            "time",
+                                            "dt",
+                                            "particles",
+                                            "volume_ratio",
+                                            "volume_eq19",
+                                            "occupied_ratio",
+                                            "kinetic_energy",
+                                            "potential_energy",
+                                            "max_speed",
+                                            "pressure_iterations",
+                                            "pressure_residual",
+                                            "step_ms",
+                                            "liquid_cells",
+                                            "blocks",
+                                            "emitted",
+                                            "drained"};
+enum { fixed_column_count = sizeof fixed_columns / sizeof *fixed_columns, phase_name_length = 64 };
+
+/* Opens one table: anew, or cut to the step that the world is at. */
+static int open_table(run_state *run, const char *name, int column_count, const char *const *columns, int continued,
+                      sk_table_writer **table)
+{
+    char *path = run_folder_path(&run->folder, "%s", name);
+    selkie_error error = {0};
+    if (!path)
+        return complain("out of memory");
+    selkie_code code =
+        continued ? sk_table_resume(path, column_count, columns, selkie_world_step_count(run->world), table, &error)
+                  : sk_table_create(path, column_count, columns, table, &error);
+    free(path);
+    return code ? complain_error(&error) : EXIT_GOOD;
+}
+
+static int open_stats(run_state *run, int continued)
+{
+    const char *columns[fixed_column_count + SELKIE_MAX_PHASES];
+    char phases[SELKIE_MAX_PHASES][phase_name_length];
+    memcpy(columns, fixed_columns, sizeof fixed_columns);
+    int phase_count = selkie_world_phase_count(run->world);
+    for (int phase = 0; phase < phase_count; phase++) {
+        snprintf(phases[phase], phase_name_length, "%s_ms", selkie_world_phase_name(run->world, phase));
+        for (char *c = phases[phase]; *c; c++)
+            *c = *c == ' ' ? '_' : *c;
+        columns[fixed_column_count + phase] = phases[phase];
+    }
+    return open_table(run, "stats.csv", fixed_column_count + phase_count, columns, continued, &run->stats);
+}
+
+static int open_probes(run_state *run, int continued)
+{
+    int count = selkie_world_probe_column_count(run->world);
+    const char **columns = calloc((size_t)count + 2, sizeof *columns);
+    run->probe_row = calloc((size_t)count + 2, sizeof *run->probe_row);
+    if (!columns || !run->probe_row) {
+        free(columns);
+        return complain("out of memory");
+    }
+    columns[0] = "step";
+    columns[1] = "time";
+    for (int column = 0; column < count; column++)
+        columns[2 + column] = selkie_world_probe_column_name(run->world, column);
+    int code = open_table(run, "probes.csv", count + 2, columns, continued, &run->probes);
+    free(columns);
+    return code;
+}
+
+/* The order is that of fixed_columns. */
+static int write_rows(run_state *run)
+{
+    const selkie_statistics *s = selkie_world_statistics(run->world);
+    double row[fixed_column_count + SELKIE_MAX_PHASES] = {
+        (double)s->step,
+        s->time,
+        s->dt,
+        (double)s->particles,
+        s->volume_ratio,
+        s->volume_eq19,
+        s->occupied_ratio,
+        s->kinetic_energy,
+        s->potential_energy,
+        s->max_speed,
+        s->pressure_iterations,
+        s->pressure_residual,
+        s->step_ms,
+        (double)s->liquid_cells,
+        (double)s->blocks,
+        (double)s->emitted,
+        (double)s->drained,
+    };
+    for (int phase = 0; phase < selkie_world_phase_count(run->world); phase++)
+        row[fixed_column_count + phase] = s->phase_ms[phase];
+    run->probe_row[0] = (double)s->step;
+    run->probe_row[1] = s->time;
+    for (int column = 0; column < selkie_world_probe_column_count(run->world); column++)
+        run->probe_row[2 + column] = selkie_world_probe_value(run->world, column);
+    selkie_error error = {0};
+    if (sk_table_row(run->stats, row, &error) || sk_table_row(run->probes, run->probe_row, &error)) {
+        progress_break(&run->progress);
+        return complain_error(&error);
+    }
+    return EXIT_GOOD;
+}
+
+typedef selkie_code (*write_function)(const selkie_world *world, const char *path, selkie_error *error);
+
+/* Writes one of a frame's files; with `only_missing` an existing one is left as it is. */
+static int write_frame_file(run_state *run, write_function write, const char *stem, const char *ending,
+                            int only_missing)
+{
+    char *path = run_folder_path(&run->folder, "%s_%04lld.%s", stem, (long long)selkie_world_frame(run->world), ending);
+    int code = EXIT_GOOD;
+    selkie_error error = {0};
+    if (!path) {
+        code = complain("out of memory");
+    } else if (!(only_missing && !access(path, F_OK)) && write(run->world, path, &error)) {
+        progress_break(&run->progress);
+        code = complain_error(&error);
+    }
+    free(path);
+    return code;
+}
+
+static int write_frame(run_state *run, int only_missing)
+{
+    const selkie_output_def *output = &run->scene->output;
+    if (output->every > 1 && selkie_world_frame(run->world) % output->every != 0)
+        return EXIT_GOOD;
+    int code = EXIT_GOOD;
+    if (output->ply)
+        code = write_frame_file(run, selkie_write_particles, "frames/particles", "ply", only_missing);
+    if (!code && output->vtp)
+        code = write_frame_file(run, selkie_write_particles, "frames/particles", "vtp", only_missing);
+    if (!code && output->surface != SELKIE_SURFACE_FORMAT_NONE)
+        code = write_frame_file(run, selkie_write_surface, "surfaces/surface",
+                                output->surface == SELKIE_SURFACE_FORMAT_OBJ ? "obj" : "ply", only_missing);
+    return code;
+}
+
+static int save_checkpoint(run_state *run)
+{
+    int64_t step = selkie_world_step_count(run->world);
+    if (run->saved_step == step)
+        return EXIT_GOOD;
+    char *path = run_folder_checkpoint(&run->folder, step);
+    selkie_error error = {0};
+    if (!path)
+        return complain("out of memory");
+    if (selkie_world_save(run->world, path, &error)) {
+        progress_break(&run->progress);
+        free(path);
+        return complain_error(&error);
+    }
+    free(path);
+    run->saved_step = step;
+    run->checkpoint_wall = sk_wall_ms();
+    run_folder_prune(&run->folder, run->scene->output.checkpoint_keep);
+    return EXIT_GOOD;
+}
+
+/* Says how to go on after an end that was none: what is saved, and the command. */
+static void say_how_to_resume(const run_state *run, FILE *out)
+{
+    if (run->saved_step < 0)
+        fprintf(out, "selkie: no checkpoint has been written yet; start again with --force\n");
+    else
+        fprintf(out, "selkie: saved up to step %lld; go on with: selkie run --resume --out %s\n",
+                (long long)run->saved_step, run->folder.path);
+}
+
+/* The loop. Returns an exit code; EXIT_INTERRUPTED where a signal stopped it. */
+static int step_to_end(run_state *run)
+{
+    double interval_ms = run->scene->output.checkpoint_interval * 1e3;
+    while (!selkie_world_finished(run->world)) {
+        if (stop_signal)
+            return EXIT_INTERRUPTED;
+        selkie_error error = {0};
+        if (selkie_world_step(run->world, &error)) {
+            progress_break(&run->progress);
+            return complain_error(&error);
+        }
+        int at_frame = selkie_world_at_frame(run->world);
+        int code = write_rows(run);
+        if (!code && at_frame)
+            code = write_frame(run, 0);
+        if (!code && interval_ms > 0 && sk_wall_ms() - run->checkpoint_wall >= interval_ms)
+            code = save_checkpoint(run);
+        if (code)
+            return code;
+        progress_step(&run->progress, selkie_world_statistics(run->world), selkie_world_frame(run->world), at_frame);
+    }
+    return EXIT_GOOD;
+}
+
+static void say_summary(const run_state *run)
+{
+    const selkie_statistics *s = selkie_world_statistics(run->world);
+    char time[32], size[32], memory[32];
+    double bytes;
+    double seconds = progress_wall_seconds(&run->progress);
+    printf("done: %.4g s, %lld frames, %lld steps, in %s of wall time, %s of memory\n", selkie_world_time(run->world),
+           (long long)selkie_world_frame(run->world), (long long)selkie_world_step_count(run->world),
+           format_duration(seconds, time), format_bytes((double)selkie_world_memory(run->world), memory));
+    if (s->step > 0)
+        printf("  volume    %.5f of the start's (by Eq. 19 %.5f, by occupied cells %.5f)\n", s->volume_ratio,
+               s->volume_eq19, s->occupied_ratio);
+    printf("  tables    %s/stats.csv, %s/probes.csv\n", run->folder.path, run->folder.path);
+    int64_t frames = run_folder_count(&run->folder, "frames", &bytes);
+    if (frames)
+        printf("  frames    %s/frames: %lld files, %s\n", run->folder.path, (long long)frames,
+               format_bytes(bytes, size));
+    int64_t surfaces = run_folder_count(&run->folder, "surfaces", &bytes);
+    if (surfaces)
+        printf("  surfaces  %s/surfaces: %lld files, %s\n", run->folder.path, (long long)surfaces,
+               format_bytes(bytes, size));
+    printf("  pictures  selkie render %s\n  plots     selkie plot %s\n", run->folder.path, run->folder.path);
+}
+
+/* --- Start --------------------------------------------------------------------------------------------------------- */
+
+static int refuse_open_mesh(const char *what, const selkie_shape *mesh, void *context)
+{
+    run_state *run = context;
+    char warning[256];
+    selkie_error error = {0};
+    if (inspect_mesh(run->scene, what, mesh, warning, &error))
+        return complain_error(&error);
+    if (!warning[0])
+        return EXIT_GOOD;
+    if (!run->arguments->values[run_open_meshes].given)
+        return complain("%s; close it, or use --allow-open-meshes where its inside may be guessed", warning);
+    fprintf(stderr, "selkie: note: %s\n", warning);
+    return EXIT_GOOD;
+}
+
+/* Says what is about to be run; refuses what cannot be. */
+static int look_before(run_state *run, const char *scene_path, selkie_plan *plan)
+{
+    int threads = (int)run->arguments->values[run_threads].integer;
+    int code = visit_meshes(run->scene, refuse_open_mesh, run);
+    size_t available = 0;
+    if (!code)
+        code = plan_scene(run->scene, threads, plan, &available);
+    if (code || run->quiet)
+        return code;
+    char particles[32], memory[32];
+    printf("%s (%s)\n", run->scene->title && *run->scene->title ? run->scene->title : "untitled", scene_path);
+    if (run->scene->domain.dimension == 2)
+        printf("  %d x %d cells of %g m", plan->cells[0], plan->cells[1], plan->cell_size);
+    else
+        printf("  %d x %d x %d cells of %g m", plan->cells[0], plan->cells[1], plan->cells[2], plan->cell_size);
+    printf(", %s particles, %lld frames to %g s, about %s of memory\n", format_count(plan->particles, particles),
+           (long long)plan->frames, run->scene->time.end, format_bytes((double)plan->memory_bytes, memory));
+    printf("  into %s\n", run->folder.path);
+    fflush(stdout);
+    return EXIT_GOOD;
+}
+
+/* Makes the world: from a checkpoint, or from the scene. */
+static int make_world(run_state *run, int resume)
+{
+    selkie_world_options options;
+    selkie_world_options_defaults(&options);
+    options.threads = (int)run->arguments->values[run_threads].integer;
+    if (resume) {
+        int code = resume_from_checkpoint(&run->folder, run->scene, &options, &run->world, &run->saved_step);
+        if (code)
+            return code;
+        if (!run->quiet && run->world)
+            printf("  going on from step %lld, %g s\n", (long long)selkie_world_step_count(run->world),
+                   selkie_world_time(run->world));
+        else if (!run->quiet)
+            printf("  no checkpoint in %s: starting anew\n", run->folder.path);
+        fflush(stdout);
+    }
+    selkie_error error = {0};
+    if (!run->world && selkie_world_create(run->scene, &options, &run->world, &error)) {
+        run->world = NULL;
+        return complain_error(&error);
+    }
+    return EXIT_GOOD;
+}
+
+/* Everything is known to be good: only now is the folder made, or an earlier run in it removed. */
+static int prepare_folder(run_state *run, run_start start)
+{
+    int code = run_folder_open(&run->folder, start);
+    if (code)
+        return code;
+    char *scene_path = run_folder_path(&run->folder, "scene.json");
+    selkie_error error = {0};
+    if (!scene_path)
+        return complain("out of memory");
+    if (selkie_scene_save(run->scene, scene_path, &error))
+        code = complain_error(&error);
+    free(scene_path);
+    if (!code && sk_run_mark_unfinished(run->folder.path, &error))
+        code = complain_error(&error);
+    if (!code && (run->scene->output.ply || run->scene->output.vtp))
+        code = run_folder_make(&run->folder, "frames");
+    if (!code && run->scene->output.surface != SELKIE_SURFACE_FORMAT_NONE)
+        code = run_folder_make(&run->folder, "surfaces");
+    if (!code)
+        code = run_folder_make(&run->folder, "checkpoints");
+    int continued = run->saved_step >= 0;
+    if (!code)
+        code = open_stats(run, continued);
+    if (!code)
+        code = open_probes(run, continued);
+    /* A resumed run has its frame already, unless the machine went down before it reached the disk. */
+    if (!code && (selkie_world_step_count(run->world) == 0 || selkie_world_at_frame(run->world)))
+        code = write_frame(run, continued);
+    return code;
+}
+
+static int close_tables(run_state *run)
+{
+    selkie_error error = {0};
+    int code = EXIT_GOOD;
+    if (sk_table_close(&run->stats, &error))
+        code = complain_error(&error);
+    if (sk_table_close(&run->probes, &error) && !code)
+        code = complain_error(&error);
+    return code;
+}
+
+/* After the loop: what is saved, what is said, and with which code we leave. */
+static int finish(run_state *run, int code)
+{
+    selkie_error error = {0};
+    progress_break(&run->progress);
+    if (code == EXIT_GOOD || code == EXIT_INTERRUPTED) {
+        int saved = save_checkpoint(run);
+        if (saved)
+            code = saved;
+    }
+    if (code == EXIT_GOOD)
+        code = close_tables(run);
+    if (code == EXIT_GOOD && sk_run_mark_finished(run->folder.path, selkie_world_step_count(run->world),
+                                                  selkie_world_time(run->world), &error))
+        code = complain_error(&error);
+    if (code == EXIT_GOOD) {
+        if (!run->quiet)
+            say_summary(run);
+        return code;
+    }
+    if (code == EXIT_DIVERGED)
+        fprintf(stderr,
+                "selkie: try a smaller time.cfl or time.step, a larger pressure.max_iterations, or "
+                "method=apic; 'selkie plot %s' shows what led to it\n",
+                run->folder.path);
+    if (code == EXIT_INTERRUPTED)
+        fprintf(stderr, "selkie: interrupted at %.6g s\n", selkie_world_time(run->world));
+    say_how_to_resume(run, stderr);
+    return code;
+}
+
+static int run_scene(run_state *run, const char *scene_path, run_start start)
+{
+    selkie_plan plan = {0};
+    int code = look_before(run, scene_path, &plan);
+    if (code)
+        return code;
+    catch_signals();
+    progress_start(&run->progress, run->quiet, plan.frames, 0, run->scene->time.end);
+    code = make_world(run, start == RUN_RESUME);
+    if (!code)
+        code = prepare_folder(run, start);
+    if (code)
+        return code;
+    run->progress.start_time = selkie_world_time(run->world);
+    run->checkpoint_wall = sk_wall_ms();
+    if (run->saved_step >= 0 && selkie_world_finished(run->world) && !run->quiet)
+        printf("  the run had already reached its end; --end or --frames take it further\n");
+    return finish(run, step_to_end(run));
+}
+
+/* The scene: DIR/scene.json where a run is resumed, else the one that was named. */
+static int choose_scene(run_state *run, const char *scene_path, run_start start)
+{
+    const option_value *values = run->arguments->values;
+    if (start == RUN_RESUME && sk_folder_exists(run->folder.path)) {
+        int code = run_folder_open(&run->folder, start);
+        if (!code)
+            code = load_resumed_scene(&run->folder, scene_path, &values[run_set], &values[run_end], &values[run_frames],
+                                      run->quiet, &run->scene);
+        if (code || run->scene)
+            return code;
+    }
+    if (!scene_path)
+        return complain("%s: there is no run to resume in it (no scene.json); name a SCENE to start one",
+                        run->folder.path);
+    int code = load_scene(scene_path, &values[run_set], &values[run_end], &values[run_frames], &run->scene);
+    if (!code && start == RUN_FRESH)
+        code = run_folder_refuse(&run->folder);
+    return code;
+}
+
+/* --out, or out/NAME. */
+static int name_folder(run_state *run, const char *scene_path)
+{
+    const option_value *out = &run->arguments->values[run_out];
+    if (out->given)
+        return run_folder_name(&run->folder, out->text);
+    char *name = scene_name(scene_path), *path = NULL;
+    if (!name || asprintf(&path, "out/%s", name) < 0)
+        path = NULL;
+    int code = path ? run_folder_name(&run->folder, path) : complain("out of memory");
+    free(name);
+    free(path);
+    return code;
+}
+
+static int run_run(const tool_arguments *arguments)
+{
+    const option_value *values = arguments->values;
+    int resume = values[run_resume].given, force = values[run_force].given;
+    if (resume && force)
+        return complain("--resume goes on with a run and --force removes it; give one of them");
+    if (!arguments->operand_count && !(resume && values[run_out].given))
+        return complain("'selkie run' needs a SCENE; 'selkie list' shows those that come with the program");
+    run_state run = {
+        .arguments = arguments, .quiet = values[run_quiet].given, .saved_step = -1, .folder = {.lock = -1}};
+    run_start start = resume ? RUN_RESUME : force ? RUN_FORCE : RUN_FRESH;
+    char *scene_path = NULL;
+    if (arguments->operand_count && !(scene_path = find_scene(arguments->operands[0])))
+        return EXIT_BAD_INPUT;
+    int code = name_folder(&run, scene_path);
+    if (!code)
+        code = choose_scene(&run, scene_path, start);
+    if (!code)
+        code = run_scene(&run, scene_path ? scene_path : run.folder.path, start);
+    sk_table_close(&run.stats, NULL);
+    sk_table_close(&run.probes, NULL);
+    free(run.probe_row);
+    if (run.world)
+        selkie_world_destroy(run.world);
+    if (run.scene)
+        selkie_scene_free(run.scene);
+    run_folder_close(&run.folder);
+    free(scene_path);
+    return code;
+}
+
+const tool_command run_command = {
+    .name = "run",
+    .synopsis = "SCENE",
+    .least_operands = 0,
+    .most_operands = 1,
+    .summary = "simulate a scene",
+    .description =
+        "Simulates SCENE, a JSON file or the name of a scene that comes with the program (selkie list), and writes "
+        "into DIR: scene.json (the scene with all defaults), stats.csv (a row a step), probes.csv, frames/ (particles "
+        "a frame), surfaces/ where output.surface asks for them, and checkpoints/.\n"
+        "\nCtrl-C ends the run after the step in progress and saves it; --resume goes on to the same bits as if it had "
+        "never been stopped. A resumed run keeps the scene in DIR/scene.json; only its end and its output may be "
+        "changed.",
+    .options = run_options,
+    .option_count = run_option_count,
+    .examples = "  selkie run dam_break_2d\n"
+                "  selkie run my_scene.json --out out/fine --set domain.resolution=256 --end 2\n"
+                "  selkie run --resume --out out/fine\n",
+    .run = run_run,
+};

@@ -1,0 +1,51 @@
+/* The folder a run writes into: who may use it, what may be removed from it, its checkpoints.
+ *
+ *     scene.json  stats.csv  probes.csv  frames/  surfaces/  checkpoints/  finished     by `selkie run`
+ *     pictures/  film.mp4                                                               by `selkie render`
+ *
+ * A run holds a lock on its folder, so that a second one started by mistake
+ * does not write into the same files.
+ *
+ * Functions that return int return an exit code (tool.h); the complaint has
+ * been made where it is not 0.
+ */
+#ifndef SELKIE_TOOL_RUN_FOLDER_H
+#define SELKIE_TOOL_RUN_FOLDER_H
+
+#include <stdint.h>
+#include "io/folder.h"
+
+typedef struct run_folder {
+    char *path;
+    int lock; /* descriptor of the folder, locked; -1 = none */
+} run_folder;
+
+typedef enum run_start {
+    RUN_FRESH, /* refuse a folder that is not empty */
+    RUN_FORCE, /* remove what an earlier run wrote */
+    RUN_RESUME /* go on with what is there */
+} run_start;
+
+/* Names the folder; touches nothing. */
+int run_folder_name(run_folder *folder, const char *path);
+/* Whether a fresh run would be refused; asked before the work of setting one up. */
+int run_folder_refuse(const run_folder *folder);
+/* Makes the folder where it is missing, locks it, and with RUN_FORCE empties it of an earlier run. Once it is open,
+ * opening it again does nothing. */
+int run_folder_open(run_folder *folder, run_start start);
+/* Makes a folder in it. */
+int run_folder_make(const run_folder *folder, const char *name);
+void run_folder_close(run_folder *folder);
+
+/* "DIR/" and the rest; free() it. NULL when out of memory. */
+char *run_folder_path(const run_folder *folder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Files in DIR/name, and their bytes together. */
+int64_t run_folder_count(const run_folder *folder, const char *name, double *bytes);
+
+/* checkpoints/checkpoint_<step>.selkie, oldest first; release with sk_file_list_free(). */
+int run_folder_checkpoints(const run_folder *folder, sk_file_list *list);
+char *run_folder_checkpoint(const run_folder *folder, int64_t step);
+/* Removes all but the newest `keep`. */
+void run_folder_prune(const run_folder *folder, int keep);
+
+#endif

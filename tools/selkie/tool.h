@@ -1,0 +1,73 @@
+/* What the commands of the tool share: exit codes, messages, and finding scenes. */
+#ifndef SELKIE_TOOL_TOOL_H
+#define SELKIE_TOOL_TOOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <selkie/selkie.h>
+
+#include "options.h"
+
+/* Documented in docs/manual/command.md and selkie.1. */
+enum exit_code {
+    EXIT_GOOD = 0,
+    EXIT_INTERNAL = 1,     /* our own mistake */
+    EXIT_BAD_INPUT = 2,    /* usage, scene, file, memory, a missing library: the user can mend it */
+    EXIT_DIVERGED = 3,     /* a NaN, a blow-up, a solve that did not converge */
+    EXIT_INTERRUPTED = 130 /* stopped by SIGINT, SIGTERM or SIGHUP, state saved */
+};
+
+extern const tool_command run_command, check_command, render_command, plot_command, info_command, list_command,
+    doctor_command, schema_command;
+
+/* One line "selkie: ..." on stderr; returns EXIT_BAD_INPUT. */
+int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for an error of the library; returns the exit code that belongs to it. */
+int complain_error(const selkie_error *error);
+
+/* Human sizes and times. They return `text`. */
+char *format_bytes(double bytes, char text[32]);
+char *format_duration(double seconds, char text[32]);
+char *format_count(int64_t count, char text[32]); /* 1,234,567 */
+
+/* --- Scenes -------------------------------------------------------------------------------------------------------- */
+
+/* A scene that comes with the program. */
+typedef struct known_scene {
+    char *path;
+    char *name;             /* folder/file without .json, relative to the scenes' folder */
+    const char *short_name; /* within `name`: the file alone */
+} known_scene;
+
+typedef struct known_scenes {
+    known_scene *items; /* by name; the first place wins where two have the same */
+    size_t count;
+} known_scenes;
+
+/* Looks into the folders of $SELKIE_SCENES (separated by ':'), the source tree and the installation. */
+void find_known_scenes(known_scenes *scenes);
+void free_known_scenes(known_scenes *scenes);
+
+/* The path of SCENE, a file or the name of a known scene; free() it. On failure NULL, and the complaint is made. */
+char *find_scene(const char *scene);
+/* "dam" of "scenes/examples/dam.json"; free() it. */
+char *scene_name(const char *path);
+
+/* Loads SCENE with --set, --end and --frames applied and checks it. `end` and `frames` may be NULL.
+ * Returns an exit code. */
+int load_scene(const char *path, const option_value *set, const option_value *end, const option_value *frames,
+               selkie_scene **scene);
+
+/* Calls `visit` for each mesh of the scene's shapes with where it stands ("obstacles[1].shape"), until it returns
+ * non-zero; returns that. */
+int visit_meshes(const selkie_scene *scene, int (*visit)(const char *what, const selkie_shape *mesh, void *context),
+                 void *context);
+/* Whether a mesh of the scene can be read and is closed: SELKIE_OK, and *warning "" or a line that says it is not. */
+selkie_code inspect_mesh(const selkie_scene *scene, const char *what, const selkie_shape *mesh, char warning[256],
+                         selkie_error *error);
+
+/* The plan of a scene, refused (with the complaint made) where the machine has not the memory for it. Returns an exit
+ * code. *available: bytes the machine has left, 0 if unknown. */
+int plan_scene(const selkie_scene *scene, int threads, selkie_plan *plan, size_t *available);
+
+#endif
