@@ -15,7 +15,7 @@ options=""
 case $name in
 fuzz_scene)
     seeds="$source/scenes"
-    options="-max_len=4096 -dict=$source/tests/fuzz/scene.dict"
+    options="-max_len=8192 -dict=$source/tests/fuzz/scene.dict"
     ;;
 fuzz_checkpoint) options="-max_len=262144" ;;
 fuzz_container) options="-max_len=4096" ;;
