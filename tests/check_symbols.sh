@@ -3,6 +3,8 @@
 #   - the shared library exports selkie_* and nothing else; the static one defines only selkie_* and sk_* globally;
 #   - nothing in it prints to the terminal, exits or aborts;
 #   - it has no mutable global state (.data and .bss are empty in every object).
+# One exception: the mesh importer runs in a child process of its own (src/geom/mesh_import.c), which sets its signals and
+# leaves by _exit(), and a mutex lets one child run at a time.
 # Usage: check_symbols.sh BUILD
 set -u
 build=$1
@@ -12,7 +14,7 @@ complain() {
     printf '%s\n' "$2" | head -n 20 | sed 's/^/    /'
     failed=1
 }
-shared=$(find "$build" -maxdepth 1 -name 'libselkie.so' | head -n 1)
+shared=$build/libselkie.so
 archive=$build/libselkie.a
 
 strange=$(nm -D --defined-only "$shared" | awk '$2 ~ /[TDBRVW]/ && $3 !~ /^(selkie_|_init$|_fini$)/ { print $3 }')
@@ -24,11 +26,12 @@ strange=$(nm -g --defined-only "$archive" 2>/dev/null | awk 'NF == 3 && $3 !~ /^
 rude=$(nm -u "$archive" 2>/dev/null | awk '
     /\.o:$/ { object = $1 }
     $1 == "U" && $2 ~ /^(printf|__printf_chk|vprintf|__vprintf_chk|puts|putchar|perror|stdout|stderr|exit|_exit|_Exit|quick_exit|abort|__assert_fail|raise|signal|setlocale)$/ \
-        { print object, $2 }')
+        { print object, $2 }' | grep -v -x -E 'mesh_import.c.o: (_exit|signal)')
 [ -z "$rude" ] || complain "the library must not print, exit, abort or change the process:" "$rude"
 
 state=$(size -A "$archive" 2>/dev/null | awk '
     /\.o +\(ex / { object = $1 }
-    $1 ~ /^\.(data|bss)(\.[^r].*)?$/ && $2 > 0 { print object, $1, $2, "bytes" }')
+    $1 ~ /^\.(data|bss)(\.[^r].*)?$/ && $2 > 0 { print object, $1, $2, "bytes" }' |
+    grep -v -x -E 'mesh_import.c.o .bss [0-9]+ bytes')
 [ -z "$state" ] || complain "the library must have no mutable global state:" "$state"
 exit $failed
