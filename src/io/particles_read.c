@@ -284,11 +284,22 @@ static selkie_code read_header(ply_header *header, const char *bytes, size_t siz
 
 static uint64_t load_word(const unsigned char *bytes, int count, int swapped)
 {
-    uint64_t word = 0;
-    int little = (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) != swapped;
-    for (int i = 0; i < count; i++)
-        word |= (uint64_t)bytes[i] << 8 * (little ? i : count - 1 - i);
-    return word;
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    switch (count) {
+    case 1:
+        return bytes[0];
+    case 2:
+        memcpy(&two, bytes, sizeof two);
+        return swapped ? __builtin_bswap16(two) : two;
+    case 4:
+        memcpy(&four, bytes, sizeof four);
+        return swapped ? __builtin_bswap32(four) : four;
+    default:
+        memcpy(&eight, bytes, sizeof eight);
+        return swapped ? __builtin_bswap64(eight) : eight;
+    }
 }
 
 static double load_value(const unsigned char *record, const ply_property *property, int swapped)
@@ -342,17 +353,41 @@ static selkie_code fail_value(const ply_header *header, int64_t particle, selkie
                    header->name, (long long)particle);
 }
 
+/* Three neighbouring floats in our own byte order, as in all our files; 0 if one is not finite. */
+static int copy_vector(const unsigned char *record, const ply_property *first, float *out)
+{
+    memcpy(out, record + first->offset, 3 * sizeof *out);
+    return isfinite(out[0]) && isfinite(out[1]) && isfinite(out[2]);
+}
+
+static int is_plain_vector(const ply_header *header, int role)
+{
+    const ply_property *parts = &header->roles[role];
+    for (int k = 0; k < 3; k++)
+        if (!header->has_role[role + k] || parts[k].type != PLY_FLOAT || parts[k].offset != parts[0].offset + 4 * k)
+            return 0;
+    return !header->swapped;
+}
+
 static selkie_code read_binary(const ply_header *header, const unsigned char *records, sk_particles_data *data,
                                selkie_error *error)
 {
+    int plain_position = is_plain_vector(header, role_position);
+    int plain_velocity = data->velocity && is_plain_vector(header, role_velocity);
     int64_t first_bad = INT64_MAX;
 #pragma omp parallel for schedule(static) reduction(min : first_bad) if (data->count > 10000)
     for (int64_t i = 0; i < data->count; i++) {
         const unsigned char *record = records + (size_t)i * (size_t)header->record_bytes;
-        for (int role = 0; role < role_count; role++)
-            if (header->has_role[role] &&
-                !store_value(data, i, role, load_value(record, &header->roles[role], header->swapped)) && i < first_bad)
-                first_bad = i;
+        int good = 1;
+        if (plain_position)
+            good = copy_vector(record, &header->roles[role_position], data->position + 3 * i);
+        if (plain_velocity)
+            good = copy_vector(record, &header->roles[role_velocity], data->velocity + 3 * i) && good;
+        for (int role = plain_position ? plain_velocity ? role_id : role_velocity : 0; role < role_count; role++)
+            if (header->has_role[role])
+                good = store_value(data, i, role, load_value(record, &header->roles[role], header->swapped)) && good;
+        if (!good && i < first_bad)
+            first_bad = i;
     }
     return first_bad == INT64_MAX ? SELKIE_OK : fail_value(header, first_bad, error);
 }
