@@ -99,7 +99,7 @@ static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_
     else
         printf("CFL number %g, first step %.3g s\n", scene->time.cfl, plan->first_step);
     print_method(scene);
-    printf("parts         %d liquids, %d obstacles, %d sources, %d drains, %d probes\n", scene->liquid_count,
+    printf("parts         liquids %d, obstacles %d, sources %d, drains %d, probes %d\n", scene->liquid_count,
            scene->obstacle_count, scene->source_count, scene->drain_count, scene->probe_count);
 }
 

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tool.h"
 
-static const tool_command *const commands[] = {&run_command,  &check_command, &plot_command,  &info_command,
-                                               &list_command, &doctor_command};
+static const tool_command *const commands[] = {&run_command,  &check_command, &plot_command,
+                                               &info_command, &list_command,  &doctor_command};
 enum { command_count = sizeof commands / sizeof *commands };
 
 int complain(const char *format, ...)
@@ -97,7 +99,7 @@ static void print_help(FILE *out)
                  "  -h, --help              print this; 'selkie COMMAND --help' tells more of one command\n"
                  "\nexamples:\n"
                  "  selkie list\n"
-                 "  selkie run dam_break_2d --out out/dam\n"
+                 "  selkie run double_dam_2d --out out/dam\n"
                  "  selkie render out/dam\n"
                  "\nexit codes: 0 good, 1 our mistake, 2 bad input, 3 the simulation diverged, 130 interrupted\n");
 }
@@ -121,10 +123,13 @@ static int complain_unknown_command(const char *name)
     return complain("there is no command '%s'; 'selkie --help' lists all", name);
 }
 
-/* Text that could not be written (a full disk behind '>') must not look like success. */
+/* Text that could not be written (a full disk behind '>') must not look like success. A reader that has gone away
+ * (`| head`) has what it wanted. */
 static int close_output(int code)
 {
-    if (fflush(stdout) || ferror(stdout)) {
+    struct stat status;
+    int failed = fflush(stdout) || ferror(stdout);
+    if (failed && !(!fstat(STDOUT_FILENO, &status) && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))) {
         fprintf(stderr, "selkie: the output could not be written\n");
         return code == EXIT_GOOD ? EXIT_BAD_INPUT : code;
     }

@@ -7,7 +7,8 @@
 
 #include "defs/text.h"
 
-/* --- What was meant ------------------------------------------------------------------------------------------------ */
+/* --- What was meant ------------------------------------------------------------------------------------------------
+ */
 
 const char *nearest_word(const char *word, const char *const *candidates, int count)
 {
@@ -27,7 +28,8 @@ const char *nearest_word(const char *word, const char *const *candidates, int co
     return best;
 }
 
-/* --- Parsing ------------------------------------------------------------------------------------------------------- */
+/* --- Parsing -------------------------------------------------------------------------------------------------------
+ */
 
 static int complain_unknown_option(const tool_command *command, const char *word, size_t length, char *message,
                                    size_t size)
@@ -41,7 +43,8 @@ static int complain_unknown_option(const tool_command *command, const char *word
     snprintf(name, sizeof name, "%.*s", (int)length, word);
     const char *meant = nearest_word(name, names, count);
     if (meant)
-        snprintf(message, size, "unknown option --%s of 'selkie %s'; did you mean --%s?", name, command->name, meant);
+        snprintf(message, size, "unknown option --%s of 'selkie %s'; did you mean --%s? See 'selkie %s --help'", name,
+                 command->name, meant, command->name);
     else
         snprintf(message, size, "unknown option --%s of 'selkie %s'; see 'selkie %s --help'", name, command->name,
                  command->name);
@@ -206,32 +209,31 @@ void options_free(tool_arguments *arguments)
     memset(arguments, 0, sizeof *arguments);
 }
 
-/* --- Help ---------------------------------------------------------------------------------------------------------- */
+/* --- Help ----------------------------------------------------------------------------------------------------------
+ */
 
 enum { help_column = 26, help_width = 78 };
 
 /* Prints `text` from the column it stands at, wrapped at words, continued at `indent`. */
 static void print_wrapped(FILE *out, const char *text, int column, int indent)
 {
+    int at_start = 1;
     while (*text) {
         int length = (int)strcspn(text, " \n");
-        if (column + length > help_width && column > indent) {
+        if (!at_start && column + 1 + length > help_width) {
             fprintf(out, "\n%*s", indent, "");
             column = indent;
+            at_start = 1;
         }
-        fprintf(out, "%.*s", length, text);
-        column += length;
+        column += fprintf(out, "%s%.*s", at_start ? "" : " ", length, text);
+        at_start = 0;
         text += length;
-        if (*text == ' ') {
-            if (column + 1 < help_width)
-                fputc(' ', out);
-            column++;
-            text++;
-        } else if (*text == '\n') {
+        if (*text == '\n') {
             fprintf(out, "\n%*s", text[1] == '\n' ? 0 : indent, "");
             column = indent;
-            text++;
+            at_start = 1;
         }
+        text += *text != 0;
     }
     fputc('\n', out);
 }

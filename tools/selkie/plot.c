@@ -28,7 +28,8 @@ static const option_spec plot_options[] = {
                       .help = "a panel for each of these columns of stats.csv or probes.csv instead of the usual ones"},
 };
 
-/* --- Runs and what is drawn of them -------------------------------------------------------------------------------- */
+/* --- Runs and what is drawn of them --------------------------------------------------------------------------------
+ */
 
 typedef struct plotted_run {
     const char *folder;
@@ -143,7 +144,8 @@ static void drop_empty_panel(plot_job *job)
         free((void *)job->panels[--job->panel_count].series);
 }
 
-/* --- The usual panels ---------------------------------------------------------------------------------------------- */
+/* --- The usual panels ----------------------------------------------------------------------------------------------
+ */
 
 static int is_phase(const char *column)
 {
@@ -205,7 +207,8 @@ static void add_usual_panels(plot_job *job)
     drop_empty_panel(job);
 }
 
-/* --- Probes -------------------------------------------------------------------------------------------------------- */
+/* --- Probes --------------------------------------------------------------------------------------------------------
+ */
 
 /* Which probe of the scene a column belongs to: its name, or its name and _x, _y, _z. */
 static const selkie_probe_def *find_probe(const plotted_run *run, const char *column, const char **component)

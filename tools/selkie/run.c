@@ -24,7 +24,8 @@
 #include "run_folder.h"
 #include "tool.h"
 
-/* --- Options ------------------------------------------------------------------------------------------------------- */
+/* --- Options -------------------------------------------------------------------------------------------------------
+ */
 
 enum {
     run_out,
@@ -78,7 +79,8 @@ static const option_spec run_options[] = {
     [run_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
 
-/* --- Signals ------------------------------------------------------------------------------------------------------- */
+/* --- Signals -------------------------------------------------------------------------------------------------------
+ */
 
 static volatile sig_atomic_t stop_signal;
 
@@ -102,7 +104,8 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* --- One run ------------------------------------------------------------------------------------------------------- */
+/* --- One run -------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct run_state {
     const tool_arguments *arguments;
@@ -336,7 +339,8 @@ static void say_summary(const run_state *run)
     printf("  pictures  selkie render %s\n  plots     selkie plot %s\n", run->folder.path, run->folder.path);
 }
 
-/* --- Start --------------------------------------------------------------------------------------------------------- */
+/* --- Start ---------------------------------------------------------------------------------------------------------
+ */
 
 static int refuse_open_mesh(const char *what, const selkie_shape *mesh, void *context)
 {
@@ -386,6 +390,10 @@ static int make_world(run_state *run, int resume)
         int code = resume_from_checkpoint(&run->folder, run->scene, &options, &run->world, &run->saved_step);
         if (code)
             return code;
+        double reached = run->world ? selkie_world_time(run->world) : 0, end = run->scene->time.end;
+        if (reached > end * (1 + 1e-9))
+            return complain("%s: the run is at %g s already, and the end that was asked for, %g s, lies behind it",
+                            run->folder.path, reached, end);
         if (!run->quiet && run->world)
             printf("  going on from step %lld, %g s\n", (long long)selkie_world_step_count(run->world),
                    selkie_world_time(run->world));
@@ -466,7 +474,7 @@ static int finish(run_state *run, int code)
     }
     if (code == EXIT_DIVERGED)
         fprintf(stderr,
-                "selkie: try a smaller time.cfl or time.step, a larger pressure.max_iterations, or "
+                "selkie: try again with a smaller time.cfl or time.step, a larger pressure.max_iterations, or "
                 "method=apic; 'selkie plot %s' shows what led to it\n",
                 run->folder.path);
     if (code == EXIT_INTERRUPTED)
@@ -577,7 +585,7 @@ const tool_command run_command = {
         "changed.",
     .options = run_options,
     .option_count = run_option_count,
-    .examples = "  selkie run dam_break_2d\n"
+    .examples = "  selkie run double_dam_2d\n"
                 "  selkie run my_scene.json --out out/fine --set domain.resolution=256 --end 2\n"
                 "  selkie run --resume --out out/fine\n",
     .run = run_run,

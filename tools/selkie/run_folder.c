@@ -13,7 +13,8 @@
 
 #include "tool.h"
 
-/* --- Opening ------------------------------------------------------------------------------------------------------- */
+/* --- Opening -------------------------------------------------------------------------------------------------------
+ */
 
 /* scene.json is the last to go, so that an interrupted removal can be taken up again. */
 static const char *const written_files[] = {"finished", "stats.csv", "probes.csv", "film.mp4", "scene.json"};
@@ -91,6 +92,23 @@ static int remove_earlier_run(const run_folder *folder)
     return code;
 }
 
+/* What a killed run was in the middle of writing. */
+static void remove_unfinished_files(const run_folder *folder)
+{
+    for (int i = 0; i < written_folder_count; i++) {
+        char *path = run_folder_path(folder, "%s", written_folders[i]);
+        DIR *entries = path ? opendir(path) : NULL;
+        free(path);
+        for (struct dirent *entry; entries && (entry = readdir(entries));) {
+            size_t length = strlen(entry->d_name);
+            if (length > 5 && !strcmp(entry->d_name + length - 5, ".part"))
+                unlinkat(dirfd(entries), entry->d_name, 0);
+        }
+        if (entries)
+            closedir(entries);
+    }
+}
+
 int run_folder_name(run_folder *folder, const char *path)
 {
     folder->lock = -1;
@@ -136,7 +154,10 @@ int run_folder_open(run_folder *folder, run_start start)
         return complain("%s: the folder cannot be written to: %s", folder->path, strerror(errno));
     if (start == RUN_FORCE)
         return remove_earlier_run(folder);
-    return start == RUN_FRESH ? run_folder_refuse(folder) : EXIT_GOOD;
+    if (start == RUN_FRESH)
+        return run_folder_refuse(folder);
+    remove_unfinished_files(folder);
+    return EXIT_GOOD;
 }
 
 int run_folder_make(const run_folder *folder, const char *name)
@@ -175,7 +196,8 @@ int64_t run_folder_count(const run_folder *folder, const char *name, double *byt
     return count;
 }
 
-/* --- Checkpoints --------------------------------------------------------------------------------------------------- */
+/* --- Checkpoints ---------------------------------------------------------------------------------------------------
+ */
 
 int run_folder_checkpoints(const run_folder *folder, sk_file_list *list)
 {
