@@ -1,0 +1,130 @@
+/* Levels of the multigrid preconditioner and what is done on them.
+ *
+ * Private to src/linalg. A level holds its blocks in two runs, first those whose
+ * block coordinates have an even sum (colour 0), then the others; inside a run
+ * along a Morton curve, so that neighbours in space are near in memory. Block 0
+ * is the empty one: zeros that stand for whatever is absent.
+ *
+ * Sizes of a level's fields: (block_count + 1) * SK_BLOCK_CELLS, in the split
+ * layout of split.h. Everything that works on a level takes a team: the range of
+ * blocks that falls to each thread depends on the level alone, and no result
+ * depends on who computed it.
+ */
+#ifndef SK_LINALG_MULTIGRID_H
+#define SK_LINALG_MULTIGRID_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/dimension.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "linalg/poisson.h"
+#include "linalg/split.h"
+
+enum {
+    SK_MAX_LEVELS = 28,
+    SK_BOTTOM_UNKNOWNS = 48, /* a level this small is solved exactly */
+    SK_SLOT_EMPTY = 0,       /* coefficients of block 0: all zero */
+    SK_SLOT_UNIFORM = 1,     /* shared by every uniform block: faces 1, nothing else in use */
+    SK_SLOT_FIRST = 2
+};
+
+/* Coefficients of a general block, each SK_BLOCK_CELLS floats, one after the other in its slot. */
+enum { SK_COEFFICIENT_FACE = 0, SK_COEFFICIENT_EXCESS = SELKIE_DIM, SK_COEFFICIENT_INVERSE, SK_COEFFICIENT_ARRAYS };
+
+/* Memory that only grows, so that a solve of the same size allocates nothing. */
+typedef struct sk_scratch {
+    void *data;
+    size_t bytes;
+} sk_scratch;
+
+typedef struct sk_level {
+    int block_count;          /* without block 0 */
+    int first[3];             /* first block of colour 0, of colour 1, and one past the last */
+    int64_t unknowns;
+    int32_t (*coordinates)[4];/* [block_count + 1] of the blocks; fourth unused */
+    int32_t (*neighbour)[6];  /* [block_count + 1] 0 = none */
+    int32_t *parent;          /* [block_count + 1] block of the next level */
+    int32_t *morton;          /* [block_count] blocks along the Morton curve, colours mixed */
+    int32_t *slot;            /* [block_count + 1] coefficients of the block */
+    int32_t *work;            /* [block_count + 2] cost of all blocks before this one, for fair shares */
+    float *excess, *inverse;  /* [block_count + 1] of uniform blocks: d - sum of faces, 1 / d */
+    float *coefficients;      /* [slots * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS] */
+    float *x, *b;             /* unknown and right side of this level's part of a cycle */
+    sk_scratch index_memory, coefficient_memory, vector_memory;
+} sk_level;
+
+typedef struct sk_multigrid {
+    sk_memory *memory;
+    int level_count;
+    sk_level level[SK_MAX_LEVELS];
+    int bottom_unknowns;
+    int32_t bottom_cell[SK_BOTTOM_UNKNOWNS];                 /* block * SK_BLOCK_CELLS + index on the last level */
+    float bottom_inverse[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS];
+} sk_multigrid;
+
+/* Who works on something. A team of one never waits. */
+typedef struct sk_team {
+    int thread, threads;
+} sk_team;
+
+SK_INLINE void sk_team_wait(sk_team team)
+{
+    if (team.threads > 1) {
+#pragma omp barrier
+    }
+}
+
+/* Blocks [*first, *last) of colours [from, to) of a level that are this thread's. */
+void SK_DIM(sk_level_share)(const sk_level *level, sk_team team, int from_colour, int to_colour, int *first, int *last);
+
+SK_INLINE const float *sk_slot_array(const sk_level *level, int block, int array)
+{
+    return level->coefficients + ((size_t)level->slot[block] * SK_COEFFICIENT_ARRAYS + (size_t)array) * SK_BLOCK_CELLS;
+}
+
+SK_INLINE void sk_look_around(const sk_level *level, const float *field, int block, sk_around *around)
+{
+    around->own = field + (size_t)block * SK_BLOCK_CELLS;
+    for (int side = 0; side < SK_SIDES; ++side)
+        around->side[side] = field + (size_t)level->neighbour[block][side] * SK_BLOCK_CELLS;
+}
+
+/* Upper faces belong to the blocks on the upper sides, so those are looked up there. */
+SK_INLINE void sk_look_around_faces(const sk_level *level, int block, sk_around around[SELKIE_DIM])
+{
+    for (int axis = 0; axis < SELKIE_DIM; ++axis) {
+        around[axis].own = sk_slot_array(level, block, axis);
+        for (int side = 0; side < SK_SIDES; ++side)
+            around[axis].side[side] = sk_slot_array(level, level->neighbour[block][side], axis);
+    }
+}
+
+/* --- multigrid_setup_dim.c --- */
+
+selkie_code SK_DIM(sk_scratch_reserve)(sk_memory *memory, sk_scratch *scratch, size_t bytes, selkie_error *error);
+/* Lays out the index arrays of a level of `block_count` blocks; their content is undefined but for block 0. */
+selkie_code SK_DIM(sk_level_allocate)(sk_multigrid *multigrid, int depth, int block_count, selkie_error *error);
+/* Sets colours, order and neighbours of the coarse levels, and their coefficients, from those of level 0. */
+selkie_code SK_DIM(sk_multigrid_coarsen)(sk_multigrid *multigrid, int threads, selkie_error *error);
+/* Gives the blocks of a level their numbers: `curve` lists them along the Morton curve by coordinates, and
+ * number[i] becomes the number of curve[i]. */
+void SK_DIM(sk_level_number)(sk_level *level, const int32_t (*coordinates)[4], int32_t *number);
+void SK_DIM(sk_level_finish_work)(sk_level *level);
+void SK_DIM(sk_multigrid_release)(sk_multigrid *multigrid);
+
+/* --- multigrid_cycle_dim.c --- */
+
+/* Two red-black sweeps inside each block of one colour of blocks. The reverse order of both, backwards, is the
+ * transpose. */
+typedef enum sk_sweep { SK_SWEEP_FORWARD, SK_SWEEP_FORWARD_FROM_ZERO, SK_SWEEP_BACKWARD } sk_sweep;
+void SK_DIM(sk_smooth_block)(const sk_level *level, int block, sk_sweep sweep);
+/* y = A x on one block; returns the sum of x * y. */
+double SK_DIM(sk_apply_block)(const sk_level *level, const float *x, int block, float *y);
+/* b - A (high + low) on one block, in double; out of single precision only by rounding the result. */
+void SK_DIM(sk_residual_block)(const sk_level *level, const float *high, const float *low, const float *b, int block,
+                               float *residual);
+/* x of the first level = M b, with M symmetric. partial[block] receives the sum of b * x if not NULL. */
+void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, sk_team team, double *partial);
+
+#endif

@@ -1,0 +1,404 @@
+/* One multigrid cycle over sparse blocks: the preconditioner of the conjugate gradients.
+ *
+ * The smoother takes the blocks in a checkerboard: all blocks of one colour,
+ * which do not touch each other, then all of the other. In its visit a block does
+ * two red-black Gauss-Seidel sweeps while it sits in the nearest cache, with the
+ * neighbouring blocks held still. So the result does not depend on threads, and
+ * one trip through memory does the smoothing of two. After the coarse correction
+ * everything runs backwards (blocks of the second colour first, black cells
+ * first), which makes the cycle its own transpose: conjugate gradients need that.
+ *
+ * Transfers are the simplest there are: a coarse cell is the sum of its children
+ * (restriction) and gives them its value (prolongation). Plain aggregation
+ * converges slowly because constant pieces make the coarse operator too stiff by
+ * a factor of two; scaling the right side up by that factor (scaled aggregation,
+ * Braess 1995; Stueben 2001) repairs it: restriction is 1/2 the sum of the 8
+ * children in 3D and the sum of the 4 in 2D, with a full face 1 on every level.
+ *
+ * The two finest levels are visited once in a cycle, every coarser one twice as
+ * often as its finer one: coarse levels are nearly free, and it is their errors
+ * that would otherwise cost iterations. Levels too small to be shared run on one
+ * thread while the others wait.
+ */
+#include "linalg/multigrid.h"
+
+enum { single_thread_blocks = 24 }; /* below this a barrier costs more than the second thread saves */
+
+/* --- Gauss-Seidel -------------------------------------------------------------------------------------------------- */
+
+SK_INLINE sk_vec sum_of_neighbours(const sk_around *x, sk_place at)
+{
+    sk_vec sum = (sk_left_of(x, at) + sk_right_of(x, at)) + (sk_below(x, at) + sk_above(x, at));
+#if SELKIE_DIM == 3
+    sum += sk_back_of(x, at) + sk_front_of(x, at);
+#endif
+    return sum;
+}
+
+SK_INLINE sk_vec weighted_sum_of_neighbours(const sk_around *x, const sk_around *face, sk_place at)
+{
+    sk_vec sum_x = sk_load(face[0].own + at.here) * sk_left_of(x, at) + sk_right_of(&face[0], at) * sk_right_of(x, at);
+    sk_vec sum_y = sk_load(face[1].own + at.here) * sk_below(x, at) + sk_above(&face[1], at) * sk_above(x, at);
+#if SELKIE_DIM == 3
+    sum_x += sk_load(face[2].own + at.here) * sk_back_of(x, at);
+    sum_y += sk_front_of(&face[2], at) * sk_front_of(x, at);
+#endif
+    return sum_x + sum_y;
+}
+
+SK_INLINE void relax_uniform_plane(int k, int k_parity, int colour, const sk_around *x, float *own, const float *b,
+                                   float inverse)
+{
+    for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
+        sk_place at = sk_place_at(colour, k, k_parity, v);
+        sk_store(own + at.here, inverse * (sk_load(b + at.here) + sum_of_neighbours(x, at)));
+    }
+}
+
+SK_INLINE void relax_general_plane(int k, int k_parity, int colour, const sk_around *x, float *own, const float *b,
+                                   const sk_around *face, const float *inverse)
+{
+    for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
+        sk_place at = sk_place_at(colour, k, k_parity, v);
+        sk_vec sum = sk_load(b + at.here) + weighted_sum_of_neighbours(x, face, at);
+        sk_store(own + at.here, sk_load(inverse + at.here) * sum);
+    }
+}
+
+static __attribute__((noinline)) void relax_uniform(int colour, const sk_around *x, float *own, const float *b,
+                                                    float inverse)
+{
+    if (colour == 0)
+        SK_EACH_PLANE(relax_uniform_plane, 0, x, own, b, inverse);
+    else
+        SK_EACH_PLANE(relax_uniform_plane, 1, x, own, b, inverse);
+}
+
+static __attribute__((noinline)) void relax_general(int colour, const sk_around *x, float *own, const float *b,
+                                                    const sk_around *face, const float *inverse)
+{
+    if (colour == 0)
+        SK_EACH_PLANE(relax_general_plane, 0, x, own, b, face, inverse);
+    else
+        SK_EACH_PLANE(relax_general_plane, 1, x, own, b, face, inverse);
+}
+
+void SK_DIM(sk_smooth_block)(const sk_level *level, int block, sk_sweep sweep)
+{
+    sk_around x;
+    sk_look_around(level, level->x, block, &x);
+    float *own = level->x + (size_t)block * SK_BLOCK_CELLS;
+    const float *b = level->b + (size_t)block * SK_BLOCK_CELLS;
+    if (sweep == SK_SWEEP_FORWARD_FROM_ZERO) {
+        /* Nobody has a value yet but the blocks of the colour before; the first red sweep overwrites the red half. */
+        memset(own + SK_HALF, 0, SK_HALF * sizeof(float));
+        if (block < level->first[1])
+            for (int side = 0; side < SK_SIDES; ++side)
+                x.side[side] = level->x;
+    }
+    int first_colour = sweep == SK_SWEEP_BACKWARD;
+    if (level->slot[block] == SK_SLOT_UNIFORM) {
+        for (int half = 0; half < 4; ++half)
+            relax_uniform((first_colour + half) & 1, &x, own, b, level->inverse[block]);
+    } else {
+        sk_around face[SELKIE_DIM];
+        sk_look_around_faces(level, block, face);
+        const float *inverse = sk_slot_array(level, block, SK_COEFFICIENT_INVERSE);
+        for (int half = 0; half < 4; ++half)
+            relax_general((first_colour + half) & 1, &x, own, b, face, inverse);
+    }
+}
+
+/* --- The operator --------------------------------------------------------------------------------------------------
+ * Written with differences, sum of c (x - x_neighbour) + e x, instead of d x - sum of c x_neighbour: a smooth x is
+ * large beside its differences, and single precision would lose what matters. */
+
+SK_INLINE sk_vec apply_uniform_at(const sk_around *x, float excess, sk_place at)
+{
+    sk_vec here = sk_load(x->own + at.here);
+    sk_vec sum = (here - sk_left_of(x, at)) + (here - sk_right_of(x, at));
+    sum += (here - sk_below(x, at)) + (here - sk_above(x, at));
+#if SELKIE_DIM == 3
+    sum += (here - sk_back_of(x, at)) + (here - sk_front_of(x, at));
+#endif
+    return sum + excess * here;
+}
+
+SK_INLINE sk_vec apply_general_at(const sk_around *x, const sk_around *face, const float *excess, sk_place at)
+{
+    sk_vec here = sk_load(x->own + at.here);
+    sk_vec sum_x = sk_load(face[0].own + at.here) * (here - sk_left_of(x, at)) +
+                   sk_right_of(&face[0], at) * (here - sk_right_of(x, at));
+    sk_vec sum_y = sk_load(face[1].own + at.here) * (here - sk_below(x, at)) +
+                   sk_above(&face[1], at) * (here - sk_above(x, at));
+#if SELKIE_DIM == 3
+    sum_x += sk_load(face[2].own + at.here) * (here - sk_back_of(x, at));
+    sum_y += sk_front_of(&face[2], at) * (here - sk_front_of(x, at));
+#endif
+    return sum_x + sum_y + sk_load(excess + at.here) * here;
+}
+
+SK_INLINE void apply_plane(int k, int k_parity, int colour, const sk_around *x, const sk_around *face,
+                           const float *excess, float uniform_excess, float *y)
+{
+    for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
+        sk_place at = sk_place_at(colour, k, k_parity, v);
+        sk_store(y + at.here,
+                 face ? apply_general_at(x, face, excess, at) : apply_uniform_at(x, uniform_excess, at));
+    }
+}
+
+/* y = A x on one block. y is the block's own part of its field. */
+static void apply_to(const sk_level *level, const float *field, int block, float *y)
+{
+    sk_around x;
+    sk_look_around(level, field, block, &x);
+    if (level->slot[block] == SK_SLOT_UNIFORM) {
+        float excess = level->excess[block];
+        SK_EACH_PLANE(apply_plane, 0, &x, NULL, NULL, excess, y);
+        SK_EACH_PLANE(apply_plane, 1, &x, NULL, NULL, excess, y);
+    } else {
+        sk_around face[SELKIE_DIM];
+        sk_look_around_faces(level, block, face);
+        const float *excess = sk_slot_array(level, block, SK_COEFFICIENT_EXCESS);
+        SK_EACH_PLANE(apply_plane, 0, &x, face, excess, 0.0f, y);
+        SK_EACH_PLANE(apply_plane, 1, &x, face, excess, 0.0f, y);
+    }
+}
+
+/* Lanes are summed in single precision over the vectors of a block, then in double. */
+static double block_dot(const float *a, const float *b)
+{
+    sk_vec sum[2] = {sk_load(a) * sk_load(b), sk_load(a + SK_LANES) * sk_load(b + SK_LANES)};
+    for (int i = 2 * SK_LANES; i < SK_BLOCK_CELLS; i += 2 * SK_LANES) {
+        sum[0] += sk_load(a + i) * sk_load(b + i);
+        sum[1] += sk_load(a + i + SK_LANES) * sk_load(b + i + SK_LANES);
+    }
+    sk_double_vec lanes = __builtin_convertvector(sum[0], sk_double_vec) + __builtin_convertvector(sum[1], sk_double_vec);
+    double total = 0;
+    for (int i = 0; i < SK_LANES; ++i)
+        total += lanes[i];
+    return total;
+}
+
+double SK_DIM(sk_apply_block)(const sk_level *level, const float *x, int block, float *y)
+{
+    float *own = y + (size_t)block * SK_BLOCK_CELLS;
+    apply_to(level, x, block, own);
+    return block_dot(x + (size_t)block * SK_BLOCK_CELLS, own);
+}
+
+/* --- The residual in double ---------------------------------------------------------------------------------------- */
+
+SK_INLINE sk_double_vec widen(sk_vec high, sk_vec low)
+{
+    return __builtin_convertvector(high, sk_double_vec) + __builtin_convertvector(low, sk_double_vec);
+}
+
+SK_INLINE void residual_plane(int k, int k_parity, int colour, const sk_around *high, const sk_around *low,
+                              const sk_around *face, const float *excess, float uniform_excess, const float *b,
+                              float *residual)
+{
+    for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
+        sk_place at = sk_place_at(colour, k, k_parity, v);
+        sk_double_vec here = widen(sk_load(high->own + at.here), sk_load(low->own + at.here));
+        sk_vec e = face ? sk_load(excess + at.here) : sk_splat(uniform_excess), one = sk_splat(1.0f), zero = {0};
+        sk_double_vec sum = widen(sk_load(b + at.here), zero) - widen(e, zero) * here;
+#define SK_FLUX(where, coefficient)                                                                                    \
+    sum -= widen(face ? (coefficient) : one, zero) * (here - widen(where(high, at), where(low, at)))
+        SK_FLUX(sk_left_of, sk_load(face[0].own + at.here));
+        SK_FLUX(sk_right_of, sk_right_of(&face[0], at));
+        SK_FLUX(sk_below, sk_load(face[1].own + at.here));
+        SK_FLUX(sk_above, sk_above(&face[1], at));
+#if SELKIE_DIM == 3
+        SK_FLUX(sk_back_of, sk_load(face[2].own + at.here));
+        SK_FLUX(sk_front_of, sk_front_of(&face[2], at));
+#endif
+#undef SK_FLUX
+        sk_store(residual + at.here, __builtin_convertvector(sum, sk_vec));
+    }
+}
+
+void SK_DIM(sk_residual_block)(const sk_level *level, const float *high_field, const float *low_field, const float *b,
+                               int block, float *residual)
+{
+    sk_around high, low;
+    sk_look_around(level, high_field, block, &high);
+    sk_look_around(level, low_field, block, &low);
+    if (level->slot[block] == SK_SLOT_UNIFORM) {
+        float excess = level->excess[block];
+        SK_EACH_PLANE(residual_plane, 0, &high, &low, NULL, NULL, excess, b, residual);
+        SK_EACH_PLANE(residual_plane, 1, &high, &low, NULL, NULL, excess, b, residual);
+    } else {
+        sk_around face[SELKIE_DIM];
+        sk_look_around_faces(level, block, face);
+        const float *excess = sk_slot_array(level, block, SK_COEFFICIENT_EXCESS);
+        SK_EACH_PLANE(residual_plane, 0, &high, &low, face, excess, 0.0f, b, residual);
+        SK_EACH_PLANE(residual_plane, 1, &high, &low, face, excess, 0.0f, b, residual);
+    }
+}
+
+/* --- Between levels ------------------------------------------------------------------------------------------------ */
+
+SK_INLINE sk_half_row half_row(const float *at)
+{
+    return *(const sk_half_row *)at;
+}
+
+/* A row of SK_ROW pair sums, in natural order. */
+SK_INLINE sk_half_row pair_sums(const float *block, int j, int k)
+{
+    int offset = (j + SK_BLOCK_N * k) * SK_ROW;
+    return half_row(block + offset) + half_row(block + SK_HALF + offset);
+}
+
+/* Where a fine block lies in its parent, in coarse cells. */
+SK_INLINE void place_in_parent(const sk_level *fine, int block, int origin[3])
+{
+    for (int axis = 0; axis < 3; ++axis)
+        origin[axis] = (fine->coordinates[block][axis] & 1) * SK_CHILD;
+}
+
+static void restrict_residual(const sk_level *fine, const sk_level *coarse, int block)
+{
+    float residual[SK_BLOCK_CELLS] __attribute__((aligned(64)));
+    apply_to(fine, fine->x, block, residual);
+    const float *b = fine->b + (size_t)block * SK_BLOCK_CELLS;
+    for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
+        sk_store(residual + i, sk_load(b + i) - sk_load(residual + i));
+    int origin[3];
+    place_in_parent(fine, block, origin);
+    float *target = coarse->b + (size_t)fine->parent[block] * SK_BLOCK_CELLS;
+#if SELKIE_DIM == 3
+    for (int k = 0; k < SK_BLOCK_N; k += 2)
+        for (int j = 0; j < SK_BLOCK_N; j += 2) {
+            sk_half_row sum = (pair_sums(residual, j, k) + pair_sums(residual, j + 1, k)) +
+                              (pair_sums(residual, j, k + 1) + pair_sums(residual, j + 1, k + 1));
+            sk_split_half_row(target, origin[0] != 0, origin[1] + j / 2, origin[2] + k / 2, 0.5f * sum);
+        }
+#else
+    for (int j = 0; j < SK_BLOCK_N; j += 2)
+        sk_split_half_row(target, origin[0] != 0, origin[1] + j / 2, 0,
+                          pair_sums(residual, j, 0) + pair_sums(residual, j + 1, 0));
+#endif
+}
+
+/* Cells that are no unknowns receive a value too; the sweeps that follow set it back to 0. */
+static void prolong(const sk_level *fine, const sk_level *coarse, int block)
+{
+    int origin[3];
+    place_in_parent(fine, block, origin);
+    const float *source = coarse->x + (size_t)fine->parent[block] * SK_BLOCK_CELLS;
+    float *x = fine->x + (size_t)block * SK_BLOCK_CELLS;
+    for (int k = 0; k < SK_PLANES; k += 2)
+        for (int j = 0; j < SK_BLOCK_N; j += 2) {
+            sk_half_row value = sk_joined_half_row(source, origin[0] != 0, origin[1] + j / 2, origin[2] + k / 2);
+            for (int child_k = k; child_k < k + 2 && child_k < SK_PLANES; ++child_k)
+                for (int child_j = j; child_j < j + 2; ++child_j)
+                    for (int colour = 0; colour < 2; ++colour) {
+                        float *row = x + colour * SK_HALF + (child_j + SK_BLOCK_N * child_k) * SK_ROW;
+                        *(sk_half_row *)row += value;
+                    }
+        }
+}
+
+/* --- The cycle ----------------------------------------------------------------------------------------------------- */
+
+void SK_DIM(sk_level_share)(const sk_level *level, sk_team team, int from_colour, int to_colour, int *first, int *last)
+{
+    int bound[2] = {level->first[from_colour], level->first[to_colour]};
+    if (team.threads == 1) {
+        *first = bound[0];
+        *last = bound[1];
+        return;
+    }
+    int64_t from = level->work[bound[0]], all = level->work[bound[1]] - from;
+    int *cut[2] = {first, last};
+    for (int end = 0; end < 2; ++end) {
+        int64_t wanted = from + all * (team.thread + end) / team.threads;
+        int low = bound[0], high = bound[1];
+        while (low < high) {
+            int middle = (low + high) / 2;
+            if (level->work[middle] < wanted)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        *cut[end] = low;
+    }
+}
+
+static void solve_bottom(const sk_multigrid *multigrid, const sk_level *level)
+{
+    int count = multigrid->bottom_unknowns;
+    float sum[SK_BOTTOM_UNKNOWNS] = {0};
+    for (int j = 0; j < count; ++j) {
+        float b = level->b[multigrid->bottom_cell[j]];
+        for (int i = 0; i < SK_BOTTOM_UNKNOWNS; ++i)
+            sum[i] += multigrid->bottom_inverse[j][i] * b;
+    }
+    for (int i = 0; i < count; ++i)
+        level->x[multigrid->bottom_cell[i]] = sum[i];
+}
+
+static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int from_zero, double *partial)
+{
+    const sk_level *level = &multigrid->level[depth];
+    if (team.threads > 1 && level->block_count < single_thread_blocks) {
+        if (team.thread == 0)
+            cycle(multigrid, depth, (sk_team){0, 1}, from_zero, partial);
+        sk_team_wait(team);
+        return;
+    }
+    int first[2], last[2];
+    for (int colour = 0; colour < 2; ++colour)
+        SK_DIM(sk_level_share)(level, team, colour, colour + 1, &first[colour], &last[colour]);
+    if (depth == multigrid->level_count - 1) {
+        if (team.thread == 0)
+            solve_bottom(multigrid, level);
+        sk_team_wait(team);
+    } else {
+        const sk_level *coarse = level + 1;
+        sk_sweep sweep = from_zero ? SK_SWEEP_FORWARD_FROM_ZERO : SK_SWEEP_FORWARD;
+
+        /* Down. Blocks of the second colour know all their neighbours' values at once. */
+        for (int block = first[0]; block < last[0]; ++block)
+            SK_DIM(sk_smooth_block)(level, block, sweep);
+        sk_team_wait(team);
+        for (int block = first[1]; block < last[1]; ++block) {
+            SK_DIM(sk_smooth_block)(level, block, sweep);
+            restrict_residual(level, coarse, block);
+        }
+        sk_team_wait(team);
+        for (int block = first[0]; block < last[0]; ++block)
+            restrict_residual(level, coarse, block);
+        sk_team_wait(team);
+
+        cycle(multigrid, depth + 1, team, 1, NULL);
+        if (depth >= 1 && depth + 1 < multigrid->level_count - 1)
+            cycle(multigrid, depth + 1, team, 0, NULL);
+
+        /* Up, in reverse. */
+        for (int block = first[0]; block < last[0]; ++block)
+            prolong(level, coarse, block);
+        sk_team_wait(team);
+        for (int block = first[1]; block < last[1]; ++block) {
+            prolong(level, coarse, block);
+            SK_DIM(sk_smooth_block)(level, block, SK_SWEEP_BACKWARD);
+        }
+        sk_team_wait(team);
+        for (int block = first[0]; block < last[0]; ++block)
+            SK_DIM(sk_smooth_block)(level, block, SK_SWEEP_BACKWARD);
+    }
+    if (partial)
+        for (int colour = 0; colour < 2; ++colour)
+            for (int block = first[colour]; block < last[colour]; ++block)
+                partial[block] = block_dot(level->b + (size_t)block * SK_BLOCK_CELLS,
+                                           level->x + (size_t)block * SK_BLOCK_CELLS);
+    sk_team_wait(team);
+}
+
+void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, sk_team team, double *partial)
+{
+    cycle(multigrid, 0, team, 1, partial);
+}

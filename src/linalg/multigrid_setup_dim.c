@@ -1,0 +1,410 @@
+/* Coarse levels out of level 0.
+ *
+ * A coarse cell stands for 2 x 2 (x 2) finer ones and is an unknown if any of
+ * them takes part: rules that drop a coarse cell because of air in it delete thin
+ * sheets and drops, and cost twice the iterations. Each level is scaled so that a
+ * full face is 1 again:
+ *
+ *   face    c_c = mean of the 4 (2D: 2) fine faces that make it up
+ *   excess  e_c = sum over the children of s e / (1 + 0.1 e),  s = 1/2 (2D: 1)
+ *   diagonal    = sum of the faces + e_c
+ *
+ * s is the factor of the restriction, so a mass term is carried over as a finer
+ * grid would see it. The denominator softens the very stiff Dirichlet terms of
+ * ghost-fluid faces close to a cell's centre (e up to 20): summed as they are
+ * they would hold the whole coarse cell at zero. Where the excess is not that of
+ * a surface but a mass (every cell of a uniform block has the same), it is left
+ * as it is.
+ *
+ * Coarsening goes on until SK_BOTTOM_UNKNOWNS are left or less, of which the
+ * inverse is kept.
+ */
+#include "linalg/multigrid.h"
+
+#include <math.h>
+
+static const float restriction_scale = SELKIE_DIM == 3 ? 0.5f : 1.0f;
+
+selkie_code SK_DIM(sk_scratch_reserve)(sk_memory *memory, sk_scratch *scratch, size_t bytes, selkie_error *error)
+{
+    if (bytes <= scratch->bytes)
+        return SELKIE_OK;
+    sk_release(memory, scratch->data);
+    size_t generous = bytes + bytes / 8; /* a splash grows from step to step */
+    scratch->data = sk_allocate(memory, generous);
+    scratch->bytes = generous;
+    if (!scratch->data) {
+        scratch->data = sk_allocate(memory, bytes);
+        scratch->bytes = bytes;
+    }
+    if (!scratch->data) {
+        scratch->bytes = 0;
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "pressure solver: %.1f MiB more are needed and cannot be had",
+                       (double)bytes / 1048576.0);
+    }
+    return SELKIE_OK;
+}
+
+/* Hands out consecutive pieces of a scratch, each on its own cache line. */
+static void *take(char **at, size_t bytes)
+{
+    void *piece = *at;
+    *at += (bytes + 63) / 64 * 64;
+    return piece;
+}
+
+selkie_code SK_DIM(sk_level_allocate)(sk_multigrid *multigrid, int depth, int block_count, selkie_error *error)
+{
+    sk_level *level = &multigrid->level[depth];
+    size_t blocks = (size_t)block_count + 2; /* block 0, and one past the last for sums */
+    size_t bytes = blocks * (sizeof(*level->coordinates) + sizeof(*level->neighbour) + 4 * sizeof(int32_t) +
+                             2 * sizeof(float)) + 8 * 64;
+    SK_TRY(SK_DIM(sk_scratch_reserve)(multigrid->memory, &level->index_memory, bytes, error));
+    char *at = level->index_memory.data;
+    level->block_count = block_count;
+    level->coordinates = take(&at, blocks * sizeof(*level->coordinates));
+    level->neighbour = take(&at, blocks * sizeof(*level->neighbour));
+    level->parent = take(&at, blocks * sizeof(int32_t));
+    level->morton = take(&at, blocks * sizeof(int32_t));
+    level->slot = take(&at, blocks * sizeof(int32_t));
+    level->work = take(&at, blocks * sizeof(int32_t));
+    level->excess = take(&at, blocks * sizeof(float));
+    level->inverse = take(&at, blocks * sizeof(float));
+    memset(level->coordinates[0], 0, sizeof(level->coordinates[0]));
+    memset(level->neighbour[0], 0, sizeof(level->neighbour[0]));
+    level->parent[0] = 0;
+    level->slot[0] = SK_SLOT_EMPTY;
+    level->excess[0] = level->inverse[0] = 0;
+    return SELKIE_OK;
+}
+
+void SK_DIM(sk_level_number)(sk_level *level, const int32_t (*coordinates)[4], int32_t *number)
+{
+    int next = 1;
+    for (int colour = 0; colour < 2; ++colour) {
+        level->first[colour] = next;
+        for (int i = 0; i < level->block_count; ++i) {
+            const int32_t *c = coordinates[i];
+            if (((c[0] + c[1] + c[2]) & 1) != colour)
+                continue;
+            memcpy(level->coordinates[next], c, sizeof(level->coordinates[0]));
+            level->morton[i] = next;
+            number[i] = next++;
+        }
+    }
+    level->first[2] = next;
+}
+
+void SK_DIM(sk_level_finish_work)(sk_level *level)
+{
+    level->work[0] = level->work[1] = 0;
+    for (int block = 1; block <= level->block_count; ++block)
+        level->work[block + 1] = level->work[block] + (level->slot[block] == SK_SLOT_UNIFORM ? 2 : 3);
+}
+
+/* --- Structure of the next level ----------------------------------------------------------------------------------- */
+
+static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *error)
+{
+    sk_level *fine = &multigrid->level[depth], *coarse = fine + 1;
+    /* Parents follow each other along the curve as their children do. */
+    int count = 0;
+    for (int i = 0; i < fine->block_count; ++i) {
+        const int32_t *c = fine->coordinates[fine->morton[i]];
+        const int32_t *before = i ? fine->coordinates[fine->morton[i - 1]] : NULL;
+        count += !before || c[0] >> 1 != before[0] >> 1 || c[1] >> 1 != before[1] >> 1 || c[2] >> 1 != before[2] >> 1;
+    }
+    SK_TRY(SK_DIM(sk_level_allocate)(multigrid, depth + 1, count, error));
+    size_t cells = ((size_t)count + 1) * SK_BLOCK_CELLS;
+    size_t coefficients = ((size_t)count + SK_SLOT_FIRST) * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
+    SK_TRY(SK_DIM(sk_scratch_reserve)(multigrid->memory, &coarse->vector_memory, 2 * cells * sizeof(float), error));
+    SK_TRY(SK_DIM(sk_scratch_reserve)(multigrid->memory, &coarse->coefficient_memory, coefficients * sizeof(float),
+                                      error));
+    coarse->x = coarse->vector_memory.data;
+    coarse->b = coarse->x + cells;
+    coarse->coefficients = coarse->coefficient_memory.data;
+
+    /* First as positions on the curve, with room to spare in arrays that are filled only later. */
+    int32_t(*curve)[4] = (void *)coarse->neighbour; /* 16 bytes of the 24 a block has there */
+    int position = -1;
+    for (int i = 0; i < fine->block_count; ++i) {
+        int block = fine->morton[i];
+        const int32_t *c = fine->coordinates[block];
+        int32_t up[4] = {c[0] >> 1, c[1] >> 1, c[2] >> 1, 0};
+        if (position < 0 || memcmp(curve[position], up, sizeof(up)) != 0)
+            memcpy(curve[++position], up, sizeof(up));
+        fine->parent[block] = position;
+    }
+    SK_DIM(sk_level_number)(coarse, (const int32_t(*)[4])curve, coarse->slot);
+    for (int block = 1; block <= fine->block_count; ++block)
+        fine->parent[block] = coarse->slot[fine->parent[block]];
+
+    /* A coarse block needs a neighbour only where two of the children touch. */
+    memset(coarse->neighbour, 0, ((size_t)count + 1) * sizeof(coarse->neighbour[0]));
+    for (int block = 1; block <= fine->block_count; ++block)
+        for (int side = 0; side < SK_SIDES; ++side)
+            if (fine->neighbour[block][side] && (fine->coordinates[block][side / 2] & 1) == (side & 1))
+                coarse->neighbour[fine->parent[block]][side] = fine->parent[fine->neighbour[block][side]];
+    for (int block = 0; block <= count; ++block)
+        coarse->slot[block] = block == 0 ? SK_SLOT_EMPTY : SK_SLOT_FIRST + block - 1;
+    return SELKIE_OK;
+}
+
+/* --- Coefficients of the next level -------------------------------------------------------------------------------- */
+
+SK_INLINE sk_half_row half_row(const float *field, int colour, int j, int k)
+{
+    return *(const sk_half_row *)(field + colour * SK_HALF + (j + SK_BLOCK_N * k) * SK_ROW);
+}
+
+SK_INLINE sk_half_row softened(sk_half_row excess)
+{
+    return restriction_scale * excess / (1.0f + 0.1f * excess);
+}
+
+/* Coarse row that stands for the fine rows (j, k), (j + 1, k) and in 3D the same at k + 1. */
+static void coarsen_rows(const float *const fine[SK_COEFFICIENT_ARRAYS], int j, int k, sk_half_row row[SELKIE_DIM + 1])
+{
+    const float mean = SELKIE_DIM == 3 ? 0.25f : 0.5f;
+    for (int array = 0; array <= SELKIE_DIM; ++array)
+        row[array] = (sk_half_row){0};
+    for (int dk = 0; dk < (SELKIE_DIM == 3 ? 2 : 1); ++dk)
+        for (int dj = 0; dj < 2; ++dj) {
+            int even = (j + dj + k + dk) & 1;
+            row[0] += mean * half_row(fine[0], even, j + dj, k + dk);
+            for (int colour = 0; colour < 2; ++colour) {
+                if (dj == 0)
+                    row[1] += mean * half_row(fine[1], colour, j, k + dk);
+#if SELKIE_DIM == 3
+                if (dk == 0)
+                    row[2] += mean * half_row(fine[2], colour, j + dj, k);
+#endif
+                row[SELKIE_DIM] += softened(half_row(fine[SK_COEFFICIENT_EXCESS], colour, j + dj, k + dk));
+            }
+        }
+}
+
+static void coarsen_block(const sk_level *fine, const sk_level *coarse, int block)
+{
+    float *target = coarse->coefficients +
+                    (size_t)coarse->slot[fine->parent[block]] * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
+    int origin[3];
+    for (int axis = 0; axis < 3; ++axis)
+        origin[axis] = (fine->coordinates[block][axis] & 1) * SK_CHILD;
+    int uniform = fine->slot[block] == SK_SLOT_UNIFORM;
+    const float *source[SK_COEFFICIENT_ARRAYS];
+    for (int array = 0; array < SK_COEFFICIENT_ARRAYS; ++array)
+        source[array] = sk_slot_array(fine, block, array);
+    float mass = fine->excess[block] * restriction_scale * SK_CORNERS;
+    for (int k = 0; k < SK_PLANES; k += 2)
+        for (int j = 0; j < SK_BLOCK_N; j += 2) {
+            sk_half_row row[SELKIE_DIM + 1];
+            if (uniform) {
+                for (int axis = 0; axis < SELKIE_DIM; ++axis)
+                    row[axis] = 1.0f - (sk_half_row){0};
+                row[SELKIE_DIM] = mass - (sk_half_row){0};
+            } else {
+                coarsen_rows(source, j, k, row);
+            }
+            for (int array = 0; array <= SELKIE_DIM; ++array)
+                sk_split_half_row(target + array * SK_BLOCK_CELLS, origin[0] != 0, origin[1] + j / 2, origin[2] + k / 2,
+                                  row[array]);
+        }
+}
+
+/* Inverse diagonals, once the faces of all blocks are known. Says whether the block is uniform; counts unknowns. */
+SK_INLINE void invert_plane(int k, int k_parity, int colour, const sk_around *face, const float *excess, float *inverse,
+                            sk_int_vec *unlike, sk_int_vec *unknowns)
+{
+    for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
+        sk_place at = sk_place_at(colour, k, k_parity, v);
+        sk_vec e = sk_load(excess + at.here), sum = e;
+        sk_vec side[6] = {sk_load(face[0].own + at.here), sk_right_of(&face[0], at), sk_load(face[1].own + at.here),
+                          sk_above(&face[1], at)};
+#if SELKIE_DIM == 3
+        side[4] = sk_load(face[2].own + at.here);
+        side[5] = sk_front_of(&face[2], at);
+#endif
+        for (int s = 0; s < SK_SIDES; ++s) {
+            sum += side[s];
+            *unlike |= side[s] != sk_splat(1.0f);
+        }
+        *unlike |= e != sk_splat(excess[0]);
+        sk_int_vec positive = sum > sk_splat(0.0f);
+        *unknowns -= positive;
+        sk_vec safe = sk_select(positive, sum, sk_splat(1.0f));
+        sk_store(inverse + at.here, sk_select(positive, 1.0f / safe, sk_splat(0.0f)));
+    }
+}
+
+static int invert_block(const sk_level *level, int block, int *unknowns)
+{
+    sk_around face[SELKIE_DIM];
+    sk_look_around_faces(level, block, face);
+    float *own = level->coefficients + (size_t)level->slot[block] * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
+    const float *excess = own + SK_COEFFICIENT_EXCESS * SK_BLOCK_CELLS;
+    float *inverse = own + SK_COEFFICIENT_INVERSE * SK_BLOCK_CELLS;
+    sk_int_vec unlike = {0}, counts = {0};
+    SK_EACH_PLANE(invert_plane, 0, face, excess, inverse, &unlike, &counts);
+    SK_EACH_PLANE(invert_plane, 1, face, excess, inverse, &unlike, &counts);
+    int different = 0, count = 0;
+    for (int lane = 0; lane < SK_LANES; ++lane) {
+        different |= unlike[lane];
+        count += counts[lane];
+    }
+    *unknowns = count;
+    level->excess[block] = excess[0];
+    level->inverse[block] = inverse[0];
+    return !different;
+}
+
+static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads)
+{
+    const sk_level *fine = &multigrid->level[depth];
+    sk_level *coarse = &multigrid->level[depth + 1];
+    size_t slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
+    memset(coarse->x, 0, 2 * ((size_t)coarse->block_count + 1) * SK_BLOCK_CELLS * sizeof(float));
+    memset(coarse->coefficients, 0, ((size_t)coarse->block_count + SK_SLOT_FIRST) * slot_cells * sizeof(float));
+    for (size_t i = 0; i < SELKIE_DIM * SK_BLOCK_CELLS; ++i)
+        coarse->coefficients[SK_SLOT_UNIFORM * slot_cells + i] = 1.0f;
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && fine->block_count > 64)
+    for (int block = 1; block <= fine->block_count; ++block)
+        coarsen_block(fine, coarse, block);
+    /* Whether a block is uniform must not show while others still look at its faces; until then the work array,
+     * which is not in use yet, says so. */
+    int64_t unknowns = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : unknowns)                                 \
+    if (threads > 1 && coarse->block_count > 64)
+    for (int block = 1; block <= coarse->block_count; ++block) {
+        int count;
+        coarse->work[block] = invert_block(coarse, block, &count);
+        unknowns += count;
+    }
+    coarse->unknowns = unknowns;
+    for (int block = 1; block <= coarse->block_count; ++block)
+        if (coarse->work[block])
+            coarse->slot[block] = SK_SLOT_UNIFORM;
+    SK_DIM(sk_level_finish_work)(coarse);
+}
+
+/* --- The bottom ---------------------------------------------------------------------------------------------------- */
+
+typedef double bottom_matrix[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS];
+
+/* The unknown across a side of cell (i, j, k), its coefficient, or -1. */
+static int across(const sk_multigrid *multigrid, const sk_level *level, int block, const int cell[3], int side,
+                  float *coefficient)
+{
+    int axis = side / 2, to[3] = {cell[0], cell[1], cell[2]}, other = block;
+    to[axis] += side & 1 ? 1 : -1;
+    if (to[axis] < 0 || to[axis] >= SK_BLOCK_N) {
+        other = level->neighbour[block][side];
+        to[axis] &= SK_BLOCK_MASK;
+    }
+    int here = sk_split_index(cell[0], cell[1], cell[2]), there = sk_split_index(to[0], to[1], to[2]);
+    *coefficient = side & 1 ? sk_slot_array(level, other, axis)[there] : sk_slot_array(level, block, axis)[here];
+    if (*coefficient == 0)
+        return -1;
+    for (int i = 0; i < multigrid->bottom_unknowns; ++i)
+        if (multigrid->bottom_cell[i] == other * SK_BLOCK_CELLS + there)
+            return i;
+    return -1;
+}
+
+/* Inverse by L D L^T. A pivot of zero (a region without any excess) is left out: what remains is a symmetric inverse
+ * on the rest, and the constant it lacks is taken out of everything anyway. */
+static void invert_matrix(int count, bottom_matrix a, float inverse[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS])
+{
+    double pivot[SK_BOTTOM_UNKNOWNS];
+    for (int j = 0; j < count; ++j) {
+        double diagonal = a[j][j], left = diagonal;
+        for (int k = 0; k < j; ++k)
+            left -= a[j][k] * a[j][k] * pivot[k];
+        pivot[j] = left > 1e-11 * diagonal ? left : 0;
+        for (int i = j + 1; i < count; ++i) {
+            double sum = a[i][j];
+            for (int k = 0; k < j; ++k)
+                sum -= a[i][k] * a[j][k] * pivot[k];
+            a[i][j] = pivot[j] > 0 ? sum / pivot[j] : 0;
+        }
+    }
+    memset(inverse, 0, sizeof(float) * SK_BOTTOM_UNKNOWNS * SK_BOTTOM_UNKNOWNS);
+    for (int column = 0; column < count; ++column) {
+        double x[SK_BOTTOM_UNKNOWNS] = {0};
+        x[column] = 1;
+        for (int i = column; i < count; ++i)
+            for (int k = column; k < i; ++k)
+                x[i] -= a[i][k] * x[k];
+        for (int i = column; i < count; ++i)
+            x[i] = pivot[i] > 0 ? x[i] / pivot[i] : 0;
+        for (int i = count - 1; i >= 0; --i)
+            for (int k = i + 1; k < count; ++k)
+                x[i] -= a[k][i] * x[k];
+        for (int i = column; i < count; ++i)
+            inverse[column][i] = inverse[i][column] = (float)x[i];
+    }
+}
+
+static void prepare_bottom(sk_multigrid *multigrid)
+{
+    const sk_level *level = &multigrid->level[multigrid->level_count - 1];
+    int32_t cells[SK_BOTTOM_UNKNOWNS][4];
+    int count = 0;
+    for (int block = 1; block <= level->block_count; ++block)
+        for (int k = 0; k < SK_PLANES; ++k)
+            for (int j = 0; j < SK_BLOCK_N; ++j)
+                for (int i = 0; i < SK_BLOCK_N; ++i) {
+                    int index = sk_split_index(i, j, k);
+                    float inverse = level->slot[block] == SK_SLOT_UNIFORM
+                                        ? level->inverse[block]
+                                        : sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)[index];
+                    if (inverse <= 0 || count == SK_BOTTOM_UNKNOWNS)
+                        continue;
+                    memcpy(cells[count], (int32_t[4]){i, j, k, block}, sizeof(cells[0]));
+                    multigrid->bottom_cell[count++] = block * SK_BLOCK_CELLS + index;
+                }
+    multigrid->bottom_unknowns = count;
+    bottom_matrix matrix;
+    memset(matrix, 0, sizeof(matrix));
+    for (int n = 0; n < count; ++n) {
+        int block = cells[n][3], index = sk_split_index(cells[n][0], cells[n][1], cells[n][2]);
+        matrix[n][n] = level->slot[block] == SK_SLOT_UNIFORM
+                           ? level->excess[block]
+                           : sk_slot_array(level, block, SK_COEFFICIENT_EXCESS)[index];
+        for (int side = 0; side < SK_SIDES; ++side) {
+            float coefficient;
+            int other = across(multigrid, level, block, cells[n], side, &coefficient);
+            matrix[n][n] += coefficient;
+            if (other >= 0)
+                matrix[n][other] -= coefficient;
+        }
+    }
+    invert_matrix(count, matrix, multigrid->bottom_inverse);
+}
+
+selkie_code SK_DIM(sk_multigrid_coarsen)(sk_multigrid *multigrid, int threads, selkie_error *error)
+{
+    int depth = 0;
+    while (multigrid->level[depth].unknowns > SK_BOTTOM_UNKNOWNS) {
+        if (depth + 1 >= SK_MAX_LEVELS)
+            return sk_fail(error, SELKIE_ERROR_INTERNAL, "pressure solver: more than %d levels", SK_MAX_LEVELS);
+        SK_TRY(lay_out(multigrid, depth, error));
+        coarsen_coefficients(multigrid, depth, threads);
+        ++depth;
+    }
+    multigrid->level_count = depth + 1;
+    prepare_bottom(multigrid);
+    return SELKIE_OK;
+}
+
+void SK_DIM(sk_multigrid_release)(sk_multigrid *multigrid)
+{
+    for (int depth = 0; depth < SK_MAX_LEVELS; ++depth) {
+        sk_level *level = &multigrid->level[depth];
+        sk_scratch *scratch[3] = {&level->index_memory, &level->coefficient_memory, &level->vector_memory};
+        for (int i = 0; i < 3; ++i) {
+            sk_release(multigrid->memory, scratch[i]->data);
+            *scratch[i] = (sk_scratch){NULL, 0};
+        }
+    }
+}

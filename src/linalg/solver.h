@@ -1,0 +1,66 @@
+/* What a Poisson solver keeps from solve to solve, and the steps of a solve that have files of their own. Private. */
+#ifndef SK_LINALG_SOLVER_H
+#define SK_LINALG_SOLVER_H
+
+#include "linalg/multigrid.h"
+
+enum { SK_BLOCK_WORDS = SK_BLOCK_CELLS / 64 };
+
+/* One bit a cell, in natural order: bit i + N (j + N k) of the block. */
+typedef struct sk_cell_bits {
+    uint64_t word[SK_BLOCK_WORDS];
+} sk_cell_bits;
+
+/* Of a general block: its unknowns, and the lower faces that are not closed. */
+typedef struct sk_links {
+    sk_cell_bits unknown, face[SELKIE_DIM];
+} sk_links;
+
+/* The part of a closed component that lies in one block. */
+typedef struct sk_pocket_piece {
+    int32_t block;
+    int32_t component;
+    int32_t first; /* into the list of cells; -1: all cells of the block */
+    int32_t count;
+} sk_pocket_piece;
+
+typedef struct sk_pockets {
+    int component_count;
+    size_t piece_count, cell_count;
+    sk_pocket_piece *piece; /* sorted by component, then block */
+    uint16_t *cell;         /* indices in the split layout */
+    double *sum;            /* [piece_count] */
+    double *mean;           /* [component_count] */
+    size_t *cells_of;       /* [component_count] */
+    size_t piece_capacity, cell_capacity, sum_capacity, mean_capacity, cells_of_capacity;
+    sk_scratch flood_memory;
+} sk_pockets;
+
+struct sk_poisson_solver {
+    sk_memory *memory;
+    sk_multigrid multigrid;
+    sk_pockets pockets;
+    sk_scratch map_memory, link_memory, partial_memory, sort_memory;
+    int32_t *inside;        /* [system.block_count] a caller's block -> ours, 0 = no unknowns in it */
+    int32_t *outside;       /* [block_count + 1] ours -> the caller's */
+    sk_links *links;        /* [slots] of the general blocks */
+    sk_cell_bits *open;     /* [block_count + 1] cells that are known to be connected to an excess */
+    double *partial[3];     /* [block_count + 2] sums of a block, for reductions in a fixed order */
+    float *high, *low;      /* the solution is high + low: as good as double, and one float to update */
+    float *r, *p, *z;       /* residual, direction, preconditioned residual (then A p in the same place) */
+};
+
+/* --- poisson_input_dim.c: the caller's fields to level 0 --- */
+selkie_code SK_DIM(sk_poisson_read)(sk_poisson_solver *solver, const sk_poisson_system *system, int threads,
+                                    selkie_error *error);
+/* The right side of one block in the split layout, scaled; returns its largest magnitude. */
+float SK_DIM(sk_read_right_side)(const sk_poisson_solver *solver, const sk_poisson_system *system, int block,
+                                 float scale, float *b);
+
+/* --- pockets_dim.c: components without any excess --- */
+selkie_code SK_DIM(sk_pockets_find)(sk_poisson_solver *solver, selkie_error *error);
+/* Takes the mean of each closed component out of a field. */
+void SK_DIM(sk_pockets_balance)(sk_pockets *pockets, sk_team team, float *field);
+void SK_DIM(sk_pockets_release)(sk_pockets *pockets, sk_memory *memory);
+
+#endif

@@ -1,0 +1,264 @@
+/* The layout of a block inside the solver, and the vectors that walk it.
+ *
+ * Red-black sweeps touch every other cell, so a block is stored as its red half
+ * ((i + j + k) even) and then its black half. A half holds the rows (j, k) in
+ * order, each as the SK_ROW = SK_BLOCK_N / 2 cells of that colour:
+ *
+ *   index(i, j, k) = colour * SK_HALF + (j + SK_BLOCK_N * k) * SK_ROW + i / 2
+ *
+ * What this buys: the six neighbours of a red cell are all black. Those along y
+ * and z lie in the same lane of the rows above and below; of those along x one
+ * lies in the same lane of the same row, the other one lane aside (to the left
+ * in rows where the cell's i is even, to the right where it is odd). A vector of
+ * SK_LANES floats holds several rows, so a neighbour is a load or one
+ * two-source shuffle, whose second source is the neighbouring block: there are
+ * no copies with halos.
+ *
+ * The two cells 2I and 2I+1 of a row share lane I of the two halves, so sums
+ * over pairs along x, as coarsening needs them, are plain vector additions.
+ */
+#ifndef SK_LINALG_SPLIT_H
+#define SK_LINALG_SPLIT_H
+
+#include <stdint.h>
+#include <string.h>
+#include "base/dimension.h"
+
+#define SK_INLINE static inline __attribute__((always_inline, unused))
+
+enum {
+    SK_ROW = SK_BLOCK_N / 2,        /* cells of one colour in a row */
+    SK_HALF = SK_BLOCK_CELLS / 2,   /* cells of one colour in a block */
+    SK_PLANES = SK_BLOCK_NZ,        /* 2D: one plane holds everything */
+    SK_PLANE_FLOATS = SK_HALF / SK_PLANES,
+    SK_SIDES = 2 * SELKIE_DIM,      /* -x +x -y +y (-z +z) */
+    SK_CHILD = SK_BLOCK_N / 2       /* cells along x of a coarse block that one fine block becomes */
+};
+
+/* As wide as the machine's registers, and at least one row. */
+#if defined(__AVX512F__)
+#define SK_LANES 16
+#elif defined(__AVX2__) || defined(__AVX__) || SELKIE_DIM == 2
+#define SK_LANES 8
+#else
+#define SK_LANES 4
+#endif
+enum { SK_VECTOR_ROWS = SK_LANES / SK_ROW, SK_PLANE_VECTORS = SK_PLANE_FLOATS / SK_LANES };
+
+typedef float sk_vec __attribute__((vector_size(SK_LANES * 4), may_alias));
+typedef int32_t sk_int_vec __attribute__((vector_size(SK_LANES * 4), may_alias));
+typedef double sk_double_vec __attribute__((vector_size(SK_LANES * 8)));
+
+SK_INLINE sk_vec sk_load(const float *from)
+{
+    return *(const sk_vec *)from;
+}
+
+SK_INLINE void sk_store(float *to, sk_vec value)
+{
+    *(sk_vec *)to = value;
+}
+
+SK_INLINE sk_vec sk_splat(float value)
+{
+    return value - (sk_vec){0};
+}
+
+/* C has no ?: on vectors. Masks are all ones or all zeros. */
+SK_INLINE sk_vec sk_select(sk_int_vec mask, sk_vec yes, sk_vec no)
+{
+    return (sk_vec)(((sk_int_vec)yes & mask) | ((sk_int_vec)no & ~mask));
+}
+
+#if SK_LANES == 16
+#define SK_EACH_LANE(f)                                                                                                \
+    f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), f(15)
+#elif SK_LANES == 8
+#define SK_EACH_LANE(f) f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7)
+#else
+#define SK_EACH_LANE(f) f(0), f(1), f(2), f(3)
+#endif
+
+/* Where lane n of the neighbour on the left (i - 1) comes from, in a vector whose first row holds even cells
+ * (LEFT_0) or odd ones (LEFT_1): the same lane if the cell's i is odd, the lane before if it is even, which for the
+ * first lane of a row is the last lane of the same row one block to the left (lanes SK_LANES and up). */
+#define SK_ROW_OF(n) ((n) / (SK_BLOCK_N / 2))
+#define SK_LANE_OF(n) ((n) % (SK_BLOCK_N / 2))
+#define SK_LEFT(n, p)                                                                                                  \
+    (((SK_ROW_OF(n) + (p)) & 1) ? (n) : SK_LANE_OF(n) == 0 ? SK_LANES + (n) + SK_BLOCK_N / 2 - 1 : (n) - 1)
+#define SK_LEFT_0(n) SK_LEFT(n, 0)
+#define SK_LEFT_1(n) SK_LEFT(n, 1)
+#define SK_RIGHT(n, p)                                                                                                 \
+    (((SK_ROW_OF(n) + (p)) & 1) == 0 ? (n)                                                                             \
+     : SK_LANE_OF(n) == SK_BLOCK_N / 2 - 1 ? SK_LANES + (n) - (SK_BLOCK_N / 2 - 1)                                     \
+                                           : (n) + 1)
+#define SK_RIGHT_0(n) SK_RIGHT(n, 0)
+#define SK_RIGHT_1(n) SK_RIGHT(n, 1)
+/* One row down and up, from two consecutive vectors. */
+#define SK_DOWN(n) ((n) + SK_LANES - SK_BLOCK_N / 2)
+#define SK_UP(n) ((n) + SK_BLOCK_N / 2)
+
+/* `odd` says whether the first row of the vector holds odd cells of the colour that is asked for; always a constant
+ * once inlined. */
+SK_INLINE sk_vec sk_left(sk_vec here, sk_vec left_block, int odd)
+{
+    return odd ? __builtin_shufflevector(here, left_block, SK_EACH_LANE(SK_LEFT_1))
+               : __builtin_shufflevector(here, left_block, SK_EACH_LANE(SK_LEFT_0));
+}
+
+SK_INLINE sk_vec sk_right(sk_vec here, sk_vec right_block, int odd)
+{
+    return odd ? __builtin_shufflevector(here, right_block, SK_EACH_LANE(SK_RIGHT_1))
+               : __builtin_shufflevector(here, right_block, SK_EACH_LANE(SK_RIGHT_0));
+}
+
+SK_INLINE sk_vec sk_down(sk_vec before, sk_vec here)
+{
+    return __builtin_shufflevector(before, here, SK_EACH_LANE(SK_DOWN));
+}
+
+SK_INLINE sk_vec sk_up(sk_vec here, sk_vec after)
+{
+    return __builtin_shufflevector(here, after, SK_EACH_LANE(SK_UP));
+}
+
+/* The same field in a block and in the six around it (-x +x -y +y -z +z). */
+typedef struct sk_around {
+    const float *own;
+    const float *side[6];
+} sk_around;
+
+/* One vector of cells: `colour`, plane k, vector v of the plane. Its neighbours are read from the other colour. */
+typedef struct sk_place {
+    int colour, k, v;
+    int odd;   /* first row of the vector holds odd cells */
+    int here;  /* offset of this vector in the block */
+    int there; /* offset of the vector of the other colour at the same rows */
+} sk_place;
+
+SK_INLINE sk_place sk_place_at(int colour, int k, int k_parity, int v)
+{
+    sk_place place = {colour, k, v, (colour + k_parity + v * SK_VECTOR_ROWS) & 1, 0, 0};
+    place.here = colour * SK_HALF + k * SK_PLANE_FLOATS + v * SK_LANES;
+    place.there = (1 - colour) * SK_HALF + k * SK_PLANE_FLOATS + v * SK_LANES;
+    return place;
+}
+
+/* Upper neighbours of a field: x at i + 1, y at j + 1, z at k + 1. */
+SK_INLINE sk_vec sk_right_of(const sk_around *field, sk_place at)
+{
+    return sk_right(sk_load(field->own + at.there), sk_load(field->side[1] + at.there), at.odd);
+}
+
+SK_INLINE sk_vec sk_above(const sk_around *field, sk_place at)
+{
+    sk_vec after = at.v < SK_PLANE_VECTORS - 1 ? sk_load(field->own + at.there + SK_LANES)
+                                               : sk_load(field->side[3] + at.there - at.v * SK_LANES);
+    return sk_up(sk_load(field->own + at.there), after);
+}
+
+SK_INLINE sk_vec sk_front_of(const sk_around *field, sk_place at)
+{
+    const float *base = at.k < SK_PLANES - 1 ? field->own + SK_PLANE_FLOATS : field->side[5] - at.k * SK_PLANE_FLOATS;
+    return sk_load(base + at.there);
+}
+
+SK_INLINE sk_vec sk_left_of(const sk_around *field, sk_place at)
+{
+    return sk_left(sk_load(field->own + at.there), sk_load(field->side[0] + at.there), at.odd);
+}
+
+SK_INLINE sk_vec sk_below(const sk_around *field, sk_place at)
+{
+    sk_vec before = at.v > 0 ? sk_load(field->own + at.there - SK_LANES)
+                             : sk_load(field->side[2] + at.there + (SK_PLANE_VECTORS - 1) * SK_LANES);
+    return sk_down(before, sk_load(field->own + at.there));
+}
+
+SK_INLINE sk_vec sk_back_of(const sk_around *field, sk_place at)
+{
+    const float *base = at.k > 0 ? field->own - SK_PLANE_FLOATS : field->side[4] + (SK_PLANES - 1) * SK_PLANE_FLOATS;
+    return sk_load(base + at.there);
+}
+
+/* Calls f(k, parity of k, ...) for each plane with the parity as a constant, so that shuffles need no branches. */
+#if SELKIE_DIM == 3
+#define SK_EACH_PLANE(f, ...)                                                                                          \
+    do {                                                                                                               \
+        for (int plane = 0; plane < SK_PLANES; plane += 2) {                                                           \
+            f(plane, 0, __VA_ARGS__);                                                                                  \
+            f(plane + 1, 1, __VA_ARGS__);                                                                              \
+        }                                                                                                              \
+    } while (0)
+#else
+#define SK_EACH_PLANE(f, ...) f(0, 0, __VA_ARGS__)
+#endif
+
+/* Rows in natural order, as the callers' fields have them. */
+typedef float sk_row __attribute__((vector_size(SK_BLOCK_N * 4), may_alias, aligned(4)));
+typedef int32_t sk_int_row __attribute__((vector_size(SK_BLOCK_N * 4), may_alias, aligned(4)));
+typedef float sk_half_row __attribute__((vector_size(SK_BLOCK_N * 2), may_alias, aligned(4)));
+
+#if SELKIE_DIM == 2
+#define SK_EVEN_THEN_ODD 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15
+#define SK_INTERLEAVE 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15
+#define SK_EVEN_THEN_ODD_HALF 0, 2, 4, 6, 1, 3, 5, 7
+#define SK_INTERLEAVE_HALF 0, 4, 1, 5, 2, 6, 3, 7
+#else
+#define SK_EVEN_THEN_ODD 0, 2, 4, 6, 1, 3, 5, 7
+#define SK_INTERLEAVE 0, 4, 1, 5, 2, 6, 3, 7
+#define SK_EVEN_THEN_ODD_HALF 0, 2, 1, 3
+#define SK_INTERLEAVE_HALF 0, 2, 1, 3
+#endif
+
+/* Row (j, k) of a block: natural order to split halves and back. */
+SK_INLINE void sk_split_row(float *block, int j, int k, sk_row row)
+{
+    sk_row sorted = __builtin_shufflevector(row, row, SK_EVEN_THEN_ODD);
+    int even = (j + k) & 1, offset = (j + SK_BLOCK_N * k) * SK_ROW; /* the even cells' colour */
+    float halves[SK_BLOCK_N];
+    memcpy(halves, &sorted, sizeof(halves));
+    memcpy(block + even * SK_HALF + offset, halves, sizeof(halves) / 2);
+    memcpy(block + (1 - even) * SK_HALF + offset, halves + SK_ROW, sizeof(halves) / 2);
+}
+
+SK_INLINE sk_row sk_joined_row(const float *block, int j, int k)
+{
+    int even = (j + k) & 1, offset = (j + SK_BLOCK_N * k) * SK_ROW;
+    float halves[SK_BLOCK_N];
+    memcpy(halves, block + even * SK_HALF + offset, sizeof(halves) / 2);
+    memcpy(halves + SK_ROW, block + (1 - even) * SK_HALF + offset, sizeof(halves) / 2);
+    sk_row sorted;
+    memcpy(&sorted, halves, sizeof(halves));
+    return __builtin_shufflevector(sorted, sorted, SK_INTERLEAVE);
+}
+
+/* The half of row (j, k) that starts at i = 0 or at i = SK_BLOCK_N / 2 (`upper`): SK_ROW cells in natural order. It is
+ * what one fine block's row pairs are to its parent. */
+SK_INLINE void sk_split_half_row(float *block, int upper, int j, int k, sk_half_row row)
+{
+    sk_half_row sorted = __builtin_shufflevector(row, row, SK_EVEN_THEN_ODD_HALF);
+    int even = (j + k) & 1, offset = (j + SK_BLOCK_N * k) * SK_ROW + upper * SK_ROW / 2;
+    float halves[SK_ROW];
+    memcpy(halves, &sorted, sizeof(halves));
+    memcpy(block + even * SK_HALF + offset, halves, sizeof(halves) / 2);
+    memcpy(block + (1 - even) * SK_HALF + offset, halves + SK_ROW / 2, sizeof(halves) / 2);
+}
+
+SK_INLINE sk_half_row sk_joined_half_row(const float *block, int upper, int j, int k)
+{
+    int even = (j + k) & 1, offset = (j + SK_BLOCK_N * k) * SK_ROW + upper * SK_ROW / 2;
+    float halves[SK_ROW];
+    memcpy(halves, block + even * SK_HALF + offset, sizeof(halves) / 2);
+    memcpy(halves + SK_ROW / 2, block + (1 - even) * SK_HALF + offset, sizeof(halves) / 2);
+    sk_half_row sorted;
+    memcpy(&sorted, halves, sizeof(halves));
+    return __builtin_shufflevector(sorted, sorted, SK_INTERLEAVE_HALF);
+}
+
+SK_INLINE int sk_split_index(int i, int j, int k)
+{
+    return ((i + j + k) & 1) * SK_HALF + (j + SK_BLOCK_N * k) * SK_ROW + i / 2;
+}
+
+#endif
