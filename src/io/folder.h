@@ -43,7 +43,8 @@ selkie_code sk_folder_free_space(const char *path, uint64_t *bytes, selkie_error
 /* What the numbered files of a run are called. */
 #define SK_FRAMES_FOLDER "frames"
 #define SK_PARTICLES_PREFIX "particles_" /* + .ply, .vtp */
-#define SK_SURFACE_PREFIX "surface_"     /* + .ply, .obj */
+#define SK_SURFACES_FOLDER "surfaces"
+#define SK_SURFACE_PREFIX "surface_" /* + .ply, .obj */
 #define SK_CHECKPOINTS_FOLDER "checkpoints"
 #define SK_CHECKPOINT_PREFIX "checkpoint_"
 #define SK_CHECKPOINT_SUFFIX ".selkie"
