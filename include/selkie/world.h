@@ -88,9 +88,11 @@ typedef struct selkie_field_view {
     int padding[3];                      /* cells of the grid before the domain's lower corner */
     const int32_t (*block_coordinates)[4];
     const float *data;
+    double scale;                        /* what to multiply a value with to get the unit below */
 } selkie_field_view;
 
-/* "velocity_x", "velocity_y", "velocity_z" (m/s), "pressure" (Pa), "fill" (density over what the open part of the cell holds) */
+/* "velocity_x", "velocity_y", "velocity_z" (m/s; NaN where no liquid is near), "pressure" (Pa), "density" (of the liquid
+ * over its rest density), "fill" (density over what the open part of the cell holds; -1 in solids) */
 SELKIE_API selkie_code selkie_world_field(const selkie_world *world, const char *name,
                                           selkie_field_view *view, selkie_error *error);
 

@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "particles/store.h"
 
-typedef enum sk_field {
+typedef enum sk_grid_field {
     SK_FIELD_VELOCITY_X, /* m/s  on lower faces; after the pressure solve: divergence-free */
     SK_FIELD_VELOCITY_Y,
     SK_FIELD_VELOCITY_Z,
@@ -33,7 +33,7 @@ typedef enum sk_field {
     SK_FIELD_RIGHT_SIDE,
     SK_FIELD_POTENTIAL,  /* m/s  solution: pressure x dt / (density x cell size) */
     SK_FIELD_COUNT
-} sk_field;
+} sk_grid_field;
 
 typedef enum sk_cell_kind { SK_CELL_AIR, SK_CELL_LIQUID, SK_CELL_SOLID } sk_cell_kind;
 enum { SK_CELL_KIND_MASK = 3, SK_CELL_OCCUPIED = 4 };

@@ -57,21 +57,26 @@ static inline sk_tile_span sk_tile_axis(int side, int halo)
 SK_TILE_LOADER(sk_tile_load, float)
 SK_TILE_LOADER(sk_tile_load_bytes, uint8_t)
 
-/* Likewise through an indirection: field of the solids, whose slots differ from the grid's. */
-static inline __attribute__((unused)) void sk_tile_load_mapped(const sk_grid *grid, const int32_t *slot_of_block,
-                                                               const float *field, int block, int halo, float *tile)
-{
-    const int width = SK_TILE_N(halo);
-    for (int n = 0; n < SK_NEIGHBOURS; n++) {
-        const float *source = field + (size_t)slot_of_block[grid->neighbours[block][n]] * SK_BLOCK_CELLS;
-        sk_tile_span x = sk_tile_axis(n % 3 - 1, halo), y = sk_tile_axis(n / 3 % 3 - 1, halo), z = {0, 0, 1};
-        if (SELKIE_DIM == 3)
-            z = sk_tile_axis(n / 9 - 1, halo);
-        for (int k = 0; k < z.count; k++)
-            for (int j = 0; j < y.count; j++)
-                memcpy(tile + x.to + width * (y.to + j + width * (z.to + k)),
-                       source + x.from + SK_BLOCK_N * (y.from + j + SK_BLOCK_N * (z.from + k)), (size_t)x.count * sizeof(float));
+/* Likewise through an indirection: a field of the solids, whose slots differ from the grid's. */
+#define SK_TILE_MAPPED_LOADER(name, type)                                                                               \
+    static inline __attribute__((unused)) void name(const sk_grid *grid, const int32_t *slot_of_block,                  \
+                                                    const type *field, int block, int halo, type *tile)                 \
+    {                                                                                                                   \
+        const int width = SK_TILE_N(halo);                                                                              \
+        for (int n = 0; n < SK_NEIGHBOURS; n++) {                                                                       \
+            const type *source = field + (size_t)slot_of_block[grid->neighbours[block][n]] * SK_BLOCK_CELLS;            \
+            sk_tile_span x = sk_tile_axis(n % 3 - 1, halo), y = sk_tile_axis(n / 3 % 3 - 1, halo), z = {0, 0, 1};       \
+            if (SELKIE_DIM == 3)                                                                                        \
+                z = sk_tile_axis(n / 9 - 1, halo);                                                                      \
+            for (int k = 0; k < z.count; k++)                                                                           \
+                for (int j = 0; j < y.count; j++)                                                                       \
+                    memcpy(tile + x.to + width * (y.to + j + width * (z.to + k)),                                       \
+                           source + x.from + SK_BLOCK_N * (y.from + j + SK_BLOCK_N * (z.from + k)),                     \
+                           (size_t)x.count * sizeof(type));                                                             \
+        }                                                                                                               \
     }
-}
+
+SK_TILE_MAPPED_LOADER(sk_tile_load_mapped, float)
+SK_TILE_MAPPED_LOADER(sk_tile_load_mapped_bytes, uint8_t)
 
 #endif

@@ -29,6 +29,7 @@ typedef struct sk_step {
     sk_grid grid;
     sk_solids solids;
     sk_poisson_solver *solver;
+    struct sk_sources *sources; /* NULL if the scene has none */
     double time;           /* s  at the start of the step */
     double dt;             /* s  of this step */
     double last_dt;        /* s  of the step before, 0 at the start */
@@ -40,7 +41,8 @@ typedef struct sk_step {
     double counted_volume; /* cells: Eq. 19 of Kugelstadt et al. 2019 */
     int64_t occupied_cells;
     int64_t liquid_cells;
-    sk_particle_sums sums;
+    sk_particle_sums sums;     /* positions: before the advection */
+    double moved_position[3];  /* m  sum of the positions after it */
     sk_poisson_report pressure;
     sk_poisson_report viscosity;
 } sk_step;

@@ -1,0 +1,38 @@
+/* Checkpoints: the world's state in a checked container. */
+#include <string.h>
+
+#include <selkie/world.h>
+#include "io/container.h"
+#include "world/world_internal.h"
+
+selkie_code selkie_world_save(const selkie_world *world, const char *path, selkie_error *error)
+{
+    sk_state_header header;
+    sk_state_chunk state[SK_STATE_MAX_CHUNKS];
+    sk_chunk chunks[SK_STATE_MAX_CHUNKS];
+    int count = sk_world_state(world, &header, state);
+    for (int c = 0; c < count; c++) {
+        memcpy(chunks[c].name, state[c].name, sizeof chunks[c].name);
+        chunks[c].data = state[c].data;
+        chunks[c].bytes = state[c].bytes;
+    }
+    return sk_container_write(path, count, chunks, error);
+}
+
+selkie_code selkie_world_load(selkie_world *world, const char *path, selkie_error *error)
+{
+    sk_container *container;
+    SK_TRY(sk_container_read(path, &container, error));
+    sk_state_chunk state[SK_STATE_MAX_CHUNKS];
+    int count = sk_container_count(container);
+    count = count < SK_STATE_MAX_CHUNKS ? count : SK_STATE_MAX_CHUNKS;
+    for (int c = 0; c < count; c++) {
+        const sk_chunk *chunk = sk_container_at(container, c);
+        memcpy(state[c].name, chunk->name, sizeof state[c].name);
+        state[c].data = chunk->data;
+        state[c].bytes = chunk->bytes;
+    }
+    selkie_code code = sk_world_restore(world, count, state, path, error);
+    sk_container_close(container);
+    return code;
+}

@@ -1,0 +1,170 @@
+/* Velocities around the liquid and behind solid surfaces.
+ *
+ * Unknown faces (NaN) take the mean of their known neighbours, a layer at a time, in the blocks that exist and in these
+ * alone: a band of a few cells, not the whole grid. Faces behind solids then lose the part of the velocity that goes
+ * through the surface (free slip), or take the solid's velocity (no slip). FLIP's change is carried along under the same
+ * mask, or the difference of two means would push particles along walls.
+ */
+#include <math.h>
+
+#include "base/dimension.h"
+#include "grid/tile.h"
+#include "methods/flip/cells.h"
+#include "methods/flip/flip.h"
+
+enum { LAYERS = 3 };
+
+/* Does the block have something to fill, and something near to fill it from? */
+static int needs_work(const sk_grid *grid, int block)
+{
+    if (!(grid->block_flags[block] & SK_BLOCK_UNKNOWN))
+        return 0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++)
+        if (grid->block_flags[grid->neighbours[block][n]] & SK_BLOCK_KNOWN)
+            return 1;
+    return 0;
+}
+
+/* Means of the known neighbours of the unknown faces of a block; NaN where there are none. */
+static void mean_block(const sk_grid *grid, const float *field, int block, float *result)
+{
+    float tile[SK_TILE_VALUES(1)];
+    sk_tile_load(grid, field, block, 1, tile);
+    for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N) {
+        int node = node_of(row);
+        for (int i = 0; i < SK_BLOCK_N; i++) {
+            float sum = 0.0f, count = 0.0f;
+            for (int d = 0; d < SELKIE_DIM; d++)
+                for (int side = -1; side <= 1; side += 2) {
+                    float value = tile[node + i + side * node_step[d]];
+                    sum += value == value ? value : 0.0f;
+                    count += value == value ? 1.0f : 0.0f;
+                }
+            float own = tile[node + i], mean = sum / count; /* 0 / 0 is the NaN we want */
+            result[row + i] = own == own ? own : mean;
+        }
+    }
+}
+
+static void extrapolate_field(sk_step *step, float *field, float *scratch, const int32_t *blocks, int count, int layers)
+{
+    const sk_grid *grid = &step->grid;
+    for (int layer = 0; layer < layers; layer++) {
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+        for (int w = 0; w < count; w++)
+            mean_block(grid, field, blocks[w], scratch + (size_t)blocks[w] * SK_BLOCK_CELLS);
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+        for (int w = 0; w < count; w++)
+            memcpy(field + (size_t)blocks[w] * SK_BLOCK_CELLS, scratch + (size_t)blocks[w] * SK_BLOCK_CELLS,
+                   SK_BLOCK_CELLS * sizeof(float));
+    }
+}
+
+typedef struct solid_view {
+    float distance[SK_TILE_VALUES(1)];
+    float velocity[SELKIE_DIM][SK_TILE_VALUES(1)];
+} solid_view;
+
+/* Mean of component e at the place of face (d, node): itself, or of the four (two) faces around. */
+static float velocity_at_face(const solid_view *view, int d, int e, int node)
+{
+    if (d == e)
+        return view->velocity[e][node];
+    float sum = 0.0f, count = 0.0f;
+    for (int a = -1; a <= 0; a++)
+        for (int b = 0; b <= 1; b++) {
+            float value = view->velocity[e][node + a * node_step[d] + b * node_step[e]];
+            sum += value == value ? value : 0.0f;
+            count += value == value ? 1.0f : 0.0f;
+        }
+    return count > 0.0f ? sum / count : 0.0f;
+}
+
+/* Outward normal of the nearest solid at a face, from the distances of the cell centres around it. */
+static void normal_at_face(const solid_view *view, int d, int node, float normal[3])
+{
+    float length2 = 0.0f;
+    normal[2] = 0.0f;
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        const float *distance = view->distance + node;
+        if (e == d)
+            normal[e] = distance[0] - distance[-node_step[d]];
+        else
+            normal[e] = 0.25f * ((distance[node_step[e]] - distance[-node_step[e]]) +
+                                 (distance[node_step[e] - node_step[d]] - distance[-node_step[e] - node_step[d]]));
+        length2 += normal[e] * normal[e];
+    }
+    float scale = length2 > 1e-12f && length2 < 1e12f ? 1.0f / sqrtf(length2) : 0.0f;
+    for (int e = 0; e < SELKIE_DIM; e++)
+        normal[e] *= scale;
+}
+
+/* Closed faces of one block: the velocity that the solid lets them have, into `result`. */
+static void constrain_block(const sk_step *step, int block, float *const result[3])
+{
+    const sk_grid *grid = &step->grid;
+    const sk_solids *solids = &step->solids;
+    size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
+    int moving = (size_t)solids->block_slot[block] >= solids->static_count;
+    solid_view view;
+    sk_tile_load_mapped(grid, solids->block_slot, solids->distance, block, 1, view.distance);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, view.velocity[d]);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            float u = grid->fields[SK_FIELD_VELOCITY_X + d][base + (size_t)c];
+            result[d][base + (size_t)c] = u;
+            if (solids->fraction[d][solid + (size_t)c] > 0.0f || u != u || on_wall(step, block, c, d))
+                continue;
+            int node = node_of(c);
+            float own = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
+            if (solids->no_slip[solid + (size_t)c]) {
+                result[d][base + (size_t)c] = own;
+                continue;
+            }
+            float normal[3], through = 0.0f;
+            normal_at_face(&view, d, node, normal);
+            for (int e = 0; e < SELKIE_DIM; e++) {
+                float wall = moving ? solids->velocity[e][solid + (size_t)c] : 0.0f;
+                through += normal[e] * (velocity_at_face(&view, d, e, node) - wall);
+            }
+            result[d][base + (size_t)c] = u - through * normal[d];
+        }
+}
+
+selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    int32_t *blocks = sk_allocate(step->memory, (size_t)grid->block_count * 2 * sizeof *blocks);
+    if (!blocks)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "extrapolate: no memory for a list of %d blocks", grid->block_count);
+    int32_t *solid_blocks = blocks + grid->block_count;
+    int count = 0, solid_count = 0;
+    for (int b = 1; b < grid->block_count; b++)
+        if (needs_work(grid, b)) {
+            blocks[count++] = b;
+            if (step->solids.block_slot[b])
+                solid_blocks[solid_count++] = b;
+        }
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        extrapolate_field(step, grid->fields[SK_FIELD_VELOCITY_X + d], grid->fields[SK_FIELD_FACE_X], blocks, count, LAYERS);
+        if (step->scene->method == SELKIE_METHOD_FLIP)
+            extrapolate_field(step, grid->fields[SK_FIELD_CHANGE_X + d], grid->fields[SK_FIELD_FACE_X], solid_blocks, solid_count, 1);
+    }
+    float *const result[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y], grid->fields[SK_FIELD_FACE_Z]};
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int w = 0; w < solid_count; w++)
+        constrain_block(step, solid_blocks[w], result);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int w = 0; w < solid_count; w++)
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            size_t base = (size_t)solid_blocks[w] * SK_BLOCK_CELLS;
+            float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+            for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+                change[c] += result[d][base + (size_t)c] - velocity[c];
+                velocity[c] = result[d][base + (size_t)c];
+            }
+        }
+    sk_release(step->memory, blocks);
+    return SELKIE_OK;
+}

@@ -1,0 +1,92 @@
+/* Implicit viscosity, a component at a time: (1 - nu dt laplacian) u_new = u.
+ *
+ * The faces of one component form a grid of their own, and the pressure's solver serves as it is with the mass term
+ * h^2 / (nu dt) in the diagonal. Neighbours without liquid take no part (a surface without stress); a no-slip wall half a
+ * cell away is a Dirichlet neighbour of weight two, a free-slip wall none; the wall that the component itself runs into
+ * is one of weight one. The coupling between components that the full stress has at a free surface is left out, so
+ * threads of honey bend but do not coil.
+ */
+#include <math.h>
+
+#include "base/dimension.h"
+#include "methods/flip/cells.h"
+#include "methods/flip/flip.h"
+
+static void build_component(const sk_step *step, int block, int d, float mass)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_solids *solids = &step->solids;
+    size_t base = (size_t)block * SK_BLOCK_CELLS;
+    float velocity[SK_TILE_VALUES(1)], fraction[SK_TILE_VALUES(1)], wall[SK_TILE_VALUES(1)];
+    uint8_t no_slip[SK_TILE_VALUES(1)];
+    sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, velocity);
+    sk_tile_load_mapped(grid, solids->block_slot, solids->fraction[d], block, 1, fraction);
+    sk_tile_load_mapped_bytes(grid, solids->block_slot, solids->no_slip, block, 1, no_slip);
+    if (solids->moving_count)
+        sk_tile_load_mapped(grid, solids->block_slot, solids->velocity[d], block, 1, wall);
+    float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base, *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
+    float *face[3];
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        face[e] = grid->fields[SK_FIELD_FACE_X + e] + base;
+        memset(face[e], 0, SK_BLOCK_CELLS * sizeof(float));
+    }
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        int node = node_of(c);
+        float u = velocity[node];
+        diagonal[c] = right[c] = 0.0f;
+        if (u != u || fraction[node] == 0.0f)
+            continue;
+        float sum = mass, known = mass * u;
+        for (int e = 0; e < SELKIE_DIM; e++)
+            for (int side = -1; side <= 1; side += 2) {
+                int other = node + side * node_step[e];
+                if (fraction[other] == 0.0f) {
+                    float weight = e == d ? 1.0f : no_slip[other] || no_slip[node] ? 2.0f : 0.0f;
+                    sum += weight;
+                    known += weight * (solids->moving_count ? wall[other] : 0.0f);
+                } else if (velocity[other] == velocity[other]) {
+                    sum += 1.0f;
+                    if (side < 0)
+                        face[e][c] = 1.0f;
+                }
+            }
+        diagonal[c] = sum;
+        right[c] = known;
+    }
+}
+
+selkie_code SK_DIM(sk_flip_viscosity)(sk_step *step, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    double mass = grid->cell_size * grid->cell_size / (step->scene->viscosity * sk_step_kick(step));
+    for (int d = 0; d < SELKIE_DIM; d++) {
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+        for (int b = 1; b < grid->block_count; b++)
+            build_component(step, b, d, (float)mass);
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d], *solution = grid->fields[SK_FIELD_POTENTIAL];
+        const float *diagonal = grid->fields[SK_FIELD_DIAGONAL];
+        sk_poisson_system system = {
+            .block_count = grid->block_count,
+            .coordinates = (const int32_t(*)[4])grid->coordinates,
+            .faces = (const int32_t(*)[6])grid->faces,
+            .face = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y], grid->fields[SK_FIELD_FACE_Z]},
+            .diagonal = diagonal,
+            .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
+            .solution = solution,
+        };
+        sk_poisson_options options = {1e-5, SELKIE_NORM_RELATIVE, step->scene->pressure.max_iterations, 0, step->threads};
+        SK_TRY(SK_DIM(sk_poisson_solve)(step->solver, &system, &options, &step->viscosity, error));
+        if (!step->viscosity.converged)
+            return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                           "step %lld at %g s: the viscosity solve stopped at a residual of %.3g after %d iterations; raise "
+                           "pressure.max_iterations (now %d) or lower time.cfl",
+                           (long long)step->step_count + 1, step->time, step->viscosity.residual, step->viscosity.iterations,
+                           step->scene->pressure.max_iterations);
+        int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+        for (int64_t c = SK_BLOCK_CELLS; c < end; c++)
+            if (diagonal[c] > 0.0f)
+                velocity[c] = solution[c];
+    }
+    return SELKIE_OK;
+}

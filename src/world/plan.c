@@ -1,0 +1,67 @@
+/* What a scene would need, before anything is allocated for it. */
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "world/world_internal.h"
+
+/* Bytes, measured with `make bench` and rounded up. */
+enum {
+    PARTICLE_BYTES = 2 * (int)sizeof(sk_particle) + 12, /* two copies and the sort's keys */
+    AFFINE_BYTES = 2 * 36,
+    CELL_BYTES = 14 * 4 + 2 + 70 + 90 /* fields, kinds, transfer tiles, solver */
+};
+
+selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_options *options, selkie_plan *plan,
+                              selkie_error *error)
+{
+    memset(plan, 0, sizeof *plan);
+    SK_TRY(selkie_scene_check(scene, error));
+    int threads = options && options->threads > 0 ? options->threads : omp_get_num_procs();
+    plan->cell_size = selkie_scene_cells(scene, plan->cells);
+    int dimension = scene->domain.dimension;
+    size_t limit = options && options->memory_limit ? options->memory_limit : sk_memory_available();
+    double table = sk_grid_table_bytes(dimension, plan->cells);
+    if (limit && table > (double)limit)
+        return sk_fail(error, SELKIE_ERROR_MEMORY,
+                       "domain: %d x %d x %d cells need %.1f GiB for the table of blocks alone; %.1f GiB are there; use larger cells",
+                       plan->cells[0], plan->cells[1], plan->cells[2], table / 1073741824.0, (double)limit / 1073741824.0);
+    sk_memory memory = {0, 0, limit};
+    sk_grid grid;
+    sk_solids solids;
+    memset(&solids, 0, sizeof solids);
+    selkie_code code = sk_grid_init(&grid, dimension, plan->cells, scene->domain.origin, plan->cell_size, &memory, error);
+    if (code == SELKIE_OK)
+        code = sk_solids_init(&solids, scene, &grid, &memory, error);
+    if (code == SELKIE_OK)
+        code = sk_world_sample(scene, &grid, &solids, threads, sk_scene_particles_per_cell(scene), NULL, &plan->particles,
+                               &plan->liquid_cells, error);
+    if (code == SELKIE_OK) {
+        double per_particle = PARTICLE_BYTES + (scene->method == SELKIE_METHOD_APIC ? AFFINE_BYTES : 0);
+        /* Blocks reach beyond the liquid, and a splash takes more of them than the start. */
+        double active = 2.0 * (double)plan->liquid_cells + 64.0 * pow((double)plan->liquid_cells, (dimension - 1.0) / dimension);
+        plan->memory_bytes = memory.peak + (size_t)(per_particle * (double)plan->particles + CELL_BYTES * active);
+        double speed = 0.0;
+        for (int l = 0; l < scene->liquid_count; l++) {
+            const double *v = scene->liquids[l].velocity;
+            speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
+        }
+        const double *g = scene->gravity;
+        speed += sqrt(sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * plan->cell_size);
+        double longest = scene->time.max_step > 0.0 ? fmin(scene->time.max_step, 1.0 / scene->time.fps) : 1.0 / scene->time.fps;
+        plan->first_step = scene->time.step > 0.0 ? scene->time.step : speed > 0.0 ? scene->time.cfl * plan->cell_size / speed : longest;
+        plan->first_step = fmin(plan->first_step, longest);
+        plan->frames = (int64_t)floor(scene->time.end * scene->time.fps * (1 + 1e-12));
+        if (limit && plan->memory_bytes > limit)
+            code = sk_fail(error, SELKIE_ERROR_MEMORY,
+                           "%lld particles in %d x %d x %d cells need about %.1f GiB; %.1f GiB are there; use larger cells "
+                           "(domain.cell_size) or fewer particles (particles.per_cell)",
+                           (long long)plan->particles, plan->cells[0], plan->cells[1], plan->cells[2],
+                           (double)plan->memory_bytes / 1073741824.0, (double)limit / 1073741824.0);
+    }
+    if (solids.memory)
+        sk_solids_free(&solids);
+    sk_grid_free(&grid);
+    return code;
+}

@@ -1,0 +1,21 @@
+/* Probes: what is measured after each step, for probes.csv. */
+#ifndef SK_WORLD_PROBES_H
+#define SK_WORLD_PROBES_H
+
+#include "methods/step.h"
+
+typedef struct sk_probes {
+    sk_memory *memory;
+    int column_count;
+    char (*names)[64];
+    double *values;
+    float *columns;      /* scratch of the height probes */
+    uint32_t *histogram; /* scratch of the front probes */
+} sk_probes;
+
+selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, selkie_error *error);
+void sk_probes_free(sk_probes *probes);
+/* Reads particles where they are now; pressure and velocity are those of the last solve. */
+void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick);
+
+#endif

@@ -1,0 +1,244 @@
+/* Liquids to particles. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "world/world_internal.h"
+
+enum { SPAN = 8 }; /* cells of the blocks that are asked as a whole first */
+
+int sk_scene_particles_per_cell(const selkie_scene *scene)
+{
+    if (scene->particles.per_cell > 0)
+        return scene->particles.per_cell;
+    return scene->domain.dimension == 2 ? 9 : 8;
+}
+
+typedef struct sampler {
+    const selkie_scene *scene;
+    const sk_grid *grid;
+    const sk_solids *solids;
+    sk_shape **shapes;
+    int per_cell, per_axis, sub_cells;
+    int blocks[3];
+} liquid_sampler;
+
+/* Place of the s-th particle of a cell, in cells. Where there are more sub-cells than particles, the ones left out are
+ * drawn by lot. Returns 0 for those. */
+static int place(const liquid_sampler *sampler, uint64_t cell_index, int s, double offset[3])
+{
+    int n = sampler->per_axis, sub[3] = {s % n, s / n % n, s / n / n};
+    uint64_t seed = sampler->scene->seed;
+    if (sampler->sub_cells > sampler->per_cell) {
+        float lot = sk_random_float(seed, cell_index * 4096 + (uint64_t)s, 7);
+        int before = 0;
+        for (int other = 0; other < sampler->sub_cells; other++) {
+            float lot_other = sk_random_float(seed, cell_index * 4096 + (uint64_t)other, 7);
+            before += lot_other < lot || (lot_other == lot && other < s);
+        }
+        if (before >= sampler->per_cell)
+            return 0;
+    }
+    for (int d = 0; d < 3; d++) {
+        double jitter = 0.0;
+        if (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_JITTERED)
+            jitter = 0.5 * (sk_random_float(seed, cell_index * 4096 + (uint64_t)s, (uint64_t)d) - 0.5);
+        offset[d] = d < sampler->grid->dimension ? (sub[d] + 0.5 + jitter) / n : 0.0;
+    }
+    return 1;
+}
+
+/* Which liquid a point belongs to: the first that has it; -1 none, or inside a solid. */
+static int liquid_at(const liquid_sampler *sampler, const double x[3], const int *candidates, int candidate_count, int ask_solids)
+{
+    for (int c = 0; c < candidate_count; c++)
+        if (sk_shape_distance(sampler->shapes[candidates[c]], x) < 0.0) {
+            double normal[3];
+            int obstacle;
+            if (ask_solids && sk_solids_distance(sampler->solids, x, normal, &obstacle) < 1e-3 * sampler->grid->cell_size)
+                return -1;
+            return candidates[c];
+        }
+    return -1;
+}
+
+/* Counts (particles == NULL) or writes the particles of one span of cells. */
+static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_particle *records, uint32_t first_id,
+                           int64_t *per_liquid, int64_t *cells_filled)
+{
+    const sk_grid *grid = sampler->grid;
+    const double h = grid->cell_size;
+    int begin[3], end[3];
+    double middle[3], radius2 = 0.0;
+    for (int d = 0; d < 3; d++) {
+        begin[d] = span[d] * SPAN;
+        end[d] = begin[d] + SPAN < grid->cells[d] ? begin[d] + SPAN : grid->cells[d];
+        middle[d] = d < grid->dimension ? grid->low[d] + 0.5 * (begin[d] + end[d]) * h : 0.0;
+        if (d < grid->dimension)
+            radius2 += 0.25 * (end[d] - begin[d]) * h * (end[d] - begin[d]) * h;
+    }
+    double radius = sqrt(radius2);
+    int candidates[256], candidate_count = 0;
+    for (int l = 0; l < sampler->scene->liquid_count && candidate_count < 256; l++)
+        if (sk_shape_distance(sampler->shapes[l], middle) < radius + h)
+            candidates[candidate_count++] = l;
+    if (!candidate_count)
+        return 0;
+    int ask_solids = 0;
+    for (int o = 0; o < sampler->solids->obstacle_count && !ask_solids; o++) {
+        const sk_obstacle *obstacle = &sampler->solids->obstacles[o];
+        double normal[3];
+        ask_solids = sk_obstacle_distance(obstacle->shape, obstacle->moves ? &obstacle->pose : NULL, middle, normal) < radius + h;
+    }
+    int64_t count = 0;
+    for (int k = begin[2]; k < end[2]; k++)
+        for (int j = begin[1]; j < end[1]; j++)
+            for (int i = begin[0]; i < end[0]; i++) {
+                uint64_t cell = (uint64_t)i + (uint64_t)grid->cells[0] * ((uint64_t)j + (uint64_t)grid->cells[1] * (uint64_t)k);
+                int64_t before = count;
+                for (int s = 0; s < sampler->sub_cells; s++) {
+                    double offset[3], x[3] = {0, 0, 0};
+                    if (!place(sampler, cell, s, offset))
+                        continue;
+                    const int index[3] = {i, j, k};
+                    for (int d = 0; d < grid->dimension; d++)
+                        x[d] = grid->low[d] + (index[d] + offset[d]) * h;
+                    int liquid = liquid_at(sampler, x, candidates, candidate_count, ask_solids);
+                    if (liquid < 0)
+                        continue;
+                    per_liquid[liquid]++;
+                    if (records) {
+                        const selkie_liquid_def *def = &sampler->scene->liquids[liquid];
+                        const double *w = def->angular_velocity, *g = def->velocity_gradient;
+                        double r[3] = {x[0] - def->center[0], x[1] - def->center[1], grid->dimension == 3 ? x[2] - def->center[2] : 0.0};
+                        double v[3] = {def->velocity[0] + w[1] * r[2] - w[2] * r[1], def->velocity[1] + w[2] * r[0] - w[0] * r[2],
+                                       def->velocity[2] + w[0] * r[1] - w[1] * r[0]};
+                        sk_particle *particle = &records[count];
+                        memset(particle, 0, sizeof *particle);
+                        for (int d = 0; d < grid->dimension; d++) {
+                            particle->position[d] = (float)x[d];
+                            particle->velocity[d] = (float)(v[d] + g[3 * d] * r[0] + g[3 * d + 1] * r[1] + g[3 * d + 2] * r[2]);
+                        }
+                        particle->id = first_id + (uint32_t)count;
+                    }
+                    count++;
+                }
+                *cells_filled += count > before;
+            }
+    return count;
+}
+
+/* A liquid without a single particle is a mistake in the scene; say which one. */
+static selkie_code check_liquids(const liquid_sampler *sampler, const int64_t *per_liquid, selkie_error *error)
+{
+    const sk_grid *grid = sampler->grid;
+    for (int l = 0; l < sampler->scene->liquid_count; l++) {
+        if (per_liquid[l])
+            continue;
+        double low[3], high[3];
+        sk_shape_bounds(sampler->shapes[l], low, high);
+        for (int d = 0; d < grid->dimension; d++)
+            if (low[d] >= grid->high[d] || high[d] <= grid->low[d])
+                return sk_fail(error, SELKIE_ERROR_INPUT,
+                               "liquids[%d].shape: %g..%g m along %c lies outside the domain, which is %g..%g m", l, low[d],
+                               high[d], "xyz"[d], grid->low[d], grid->high[d]);
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "liquids[%d].shape: holds no particle: it lies wholly inside an obstacle or an earlier liquid, or is "
+                       "smaller than the particles' spacing of %g m", l, grid->cell_size / sampler->per_axis);
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles *particles, int64_t *total, int64_t *liquid_cells,
+                              sk_memory *memory, selkie_error *error)
+{
+    const sk_grid *grid = sampler->grid;
+    int64_t spans = 1;
+    for (int d = 0; d < 3; d++) {
+        sampler->blocks[d] = (grid->cells[d] + SPAN - 1) / SPAN;
+        spans *= sampler->blocks[d];
+    }
+    int liquids = sampler->scene->liquid_count;
+    int64_t *counts = sk_allocate_zeroed(memory, (size_t)(spans + 1) * sizeof *counts);
+    int64_t *per_liquid = sk_allocate_zeroed(memory, ((size_t)liquids + 1) * sizeof *per_liquid);
+    selkie_code code = SELKIE_OK;
+    if (!counts || !per_liquid)
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "liquids: %.1f MiB for counting cannot be had", (double)spans * 8 / 1048576.0);
+    for (int pass = 0; code == SELKIE_OK && pass < 2; pass++) {
+        int64_t filled = 0;
+        if (pass == 1) {
+            int64_t sum = 0;
+            for (int64_t s = 0; s < spans; s++) {
+                int64_t n = counts[s];
+                counts[s] = sum;
+                sum += n;
+            }
+            counts[spans] = sum;
+            *total = sum;
+            code = check_liquids(sampler, per_liquid, error);
+            if (code == SELKIE_OK && particles)
+                code = sk_particles_reserve(particles, sum, error);
+            if (code != SELKIE_OK || !particles)
+                break;
+        }
+#pragma omp parallel num_threads(threads) reduction(+ : filled)
+        {
+            int64_t found[256] = {0};
+            int64_t *tally = liquids <= 256 ? found : per_liquid;
+#pragma omp for schedule(dynamic, 16)
+            for (int64_t s = 0; s < spans; s++) {
+                int span[3] = {(int)(s % sampler->blocks[0]), (int)(s / sampler->blocks[0] % sampler->blocks[1]),
+                               (int)(s / sampler->blocks[0] / sampler->blocks[1])};
+                if (pass == 0)
+                    counts[s] = sample_span(sampler, span, NULL, 0, tally, &filled);
+                else if (counts[s + 1] > counts[s])
+                    sample_span(sampler, span, particles->records + counts[s], (uint32_t)counts[s], tally, &filled);
+            }
+#pragma omp critical
+            for (int l = 0; pass == 0 && l < liquids && l < 256; l++)
+                per_liquid[l] += found[l];
+        }
+        if (pass == 0)
+            *liquid_cells = filled;
+        else {
+            particles->count = *total;
+            particles->next_id = (uint32_t)*total;
+        }
+    }
+    sk_release(memory, counts);
+    sk_release(memory, per_liquid);
+    return code;
+}
+
+selkie_code sk_world_sample(const selkie_scene *scene, const sk_grid *grid, const sk_solids *solids, int threads,
+                            int particles_per_cell, sk_particles *particles, int64_t *total, int64_t *liquid_cells,
+                            selkie_error *error)
+{
+    *total = *liquid_cells = 0;
+    if (scene->liquid_count > 256)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "liquids: %d of them; at most 256 (join shapes in a union)", scene->liquid_count);
+    liquid_sampler sampler = {.scene = scene, .grid = grid, .solids = solids, .per_cell = particles_per_cell, .per_axis = 1};
+    while ((grid->dimension == 2 ? sampler.per_axis * sampler.per_axis
+                                 : sampler.per_axis * sampler.per_axis * sampler.per_axis) < particles_per_cell)
+        sampler.per_axis++;
+    sampler.sub_cells = sampler.per_axis * sampler.per_axis * (grid->dimension == 3 ? sampler.per_axis : 1);
+    sampler.shapes = sk_allocate_zeroed(grid->memory, ((size_t)scene->liquid_count + 1) * sizeof *sampler.shapes);
+    if (!sampler.shapes)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "liquids: no memory");
+    double up[3];
+    selkie_scene_up(scene, up);
+    selkie_code code = SELKIE_OK;
+    for (int l = 0; code == SELKIE_OK && l < scene->liquid_count; l++) {
+        char what[64];
+        snprintf(what, sizeof what, "liquids[%d].shape", l);
+        code = sk_shape_create(&scene->liquids[l].shape, grid->dimension, up, scene->folder,
+                               grid->cell_size / sampler.per_axis, what, grid->memory, &sampler.shapes[l], NULL, error);
+    }
+    if (code == SELKIE_OK)
+        code = sample_all(&sampler, threads, particles, total, liquid_cells, grid->memory, error);
+    for (int l = 0; l < scene->liquid_count; l++)
+        sk_shape_destroy(sampler.shapes[l]);
+    sk_release(grid->memory, sampler.shapes);
+    return code;
+}

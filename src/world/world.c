@@ -1,0 +1,480 @@
+/* Making a world, and its step. */
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/timer.h"
+#include "defs/structs.h"
+#include "methods/flip/flip.h"
+#include "world/world_internal.h"
+
+void selkie_world_options_defaults(selkie_world_options *options)
+{
+    memset(options, 0, sizeof *options);
+}
+
+/* --- composition ------------------------------------------------------------------------------------------------------ */
+
+static void add_phase(selkie_world *world, const char *name, sk_phase_function run_2d, sk_phase_function run_3d)
+{
+    sk_phase *phase = &world->phases[world->phase_count++];
+    phase->name = name;
+    phase->run = world->step.dimension == 2 ? run_2d : run_3d;
+}
+
+/* The step, read from top to bottom. A method adds its phases here. */
+static void compose(selkie_world *world)
+{
+    if (world->step.sources)
+        add_phase(world, "sources", sk_sources_run, sk_sources_run);
+    add_phase(world, "sort", sk_flip_sort_2d, sk_flip_sort_3d);
+    add_phase(world, "solids", sk_flip_solids_2d, sk_flip_solids_3d);
+    add_phase(world, "to_grid", sk_flip_to_grid_2d, sk_flip_to_grid_3d);
+    add_phase(world, "classify", sk_flip_classify_2d, sk_flip_classify_3d);
+    add_phase(world, "forces", sk_flip_forces_2d, sk_flip_forces_3d);
+    if (world->scene->viscosity > 0.0)
+        add_phase(world, "viscosity", sk_flip_viscosity_2d, sk_flip_viscosity_3d);
+    add_phase(world, "pressure", sk_flip_pressure_2d, sk_flip_pressure_3d);
+    add_phase(world, "extrapolate", sk_flip_extrapolate_2d, sk_flip_extrapolate_3d);
+    add_phase(world, "to_particles", sk_flip_to_particles_2d, sk_flip_to_particles_3d);
+    add_phase(world, "advect", sk_flip_advect_2d, sk_flip_advect_3d);
+}
+
+/* Volume, speed and energy of the start: the phases up to the classification, without a step. */
+static selkie_code measure_start(selkie_world *world, selkie_error *error)
+{
+    sk_step *step = &world->step;
+    for (int p = 0; p < world->phase_count; p++) {
+        if (strcmp(world->phases[p].name, "forces") == 0)
+            break;
+        if (strcmp(world->phases[p].name, "sources") != 0)
+            SK_TRY(world->phases[p].run(step, error));
+    }
+    world->start_kernel_volume = step->kernel_volume;
+    world->start_counted_volume = step->counted_volume;
+    world->start_occupied_cells = step->occupied_cells;
+    world->start_particles = step->particles.count;
+    double kinetic = 0.0, fastest = 0.0, position[3] = {0, 0, 0};
+    for (int64_t p = 0; p < step->particles.count; p++) {
+        const sk_particle *particle = &step->particles.records[p];
+        double speed2 = 0.0;
+        for (int d = 0; d < 3; d++) {
+            speed2 += (double)particle->velocity[d] * particle->velocity[d];
+            position[d] += particle->position[d];
+        }
+        kinetic += 0.5 * speed2;
+        fastest = speed2 > fastest ? speed2 : fastest;
+    }
+    step->sums.kinetic = kinetic;
+    step->sums.max_speed = sqrt(fastest);
+    memcpy(step->sums.position, position, sizeof position);
+    memcpy(step->moved_position, position, sizeof position);
+    return SELKIE_OK;
+}
+
+static void collect_statistics(selkie_world *world, double step_ms)
+{
+    const sk_step *step = &world->step;
+    selkie_statistics *s = &world->statistics;
+    s->step = step->step_count;
+    s->time = step->time;
+    s->particles = step->particles.count;
+    /* What sources added and drains took, in cells of liquid. */
+    double moved = (double)(step->emitted - step->drained) / step->particles_per_cell;
+    double kernel = world->start_kernel_volume + moved, counted = world->start_counted_volume + moved;
+    double occupied = (double)world->start_occupied_cells + moved;
+    s->volume_ratio = kernel > 0.0 ? step->kernel_volume / kernel : 1.0;
+    s->volume_eq19 = counted > 0.0 ? step->counted_volume / counted : 1.0;
+    s->occupied_ratio = occupied > 0.0 ? (double)step->occupied_cells / occupied : 1.0;
+    s->kinetic_energy = step->particle_mass * step->sums.kinetic;
+    s->potential_energy = 0.0;
+    for (int d = 0; d < step->dimension; d++) {
+        /* Velocities live in the middle of the step; so does this mean of the heights before and after it. */
+        double sum = 0.5 * (step->sums.position[d] + step->moved_position[d]);
+        s->potential_energy -= step->particle_mass * step->scene->gravity[d] * (sum - (double)step->particles.count * step->grid.low[d]);
+    }
+    s->max_speed = step->sums.max_speed;
+    s->pressure_iterations = step->pressure.iterations;
+    s->pressure_residual = step->pressure.residual;
+    s->liquid_cells = step->liquid_cells;
+    s->blocks = step->grid.block_count - 1;
+    s->emitted = step->emitted;
+    s->drained = step->drained;
+    s->step_ms = step_ms;
+}
+
+selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_options *options, selkie_world **out,
+                                selkie_error *error)
+{
+    *out = NULL;
+    SK_TRY(selkie_scene_check(scene, error));
+    selkie_world *world = calloc(1, sizeof *world);
+    if (!world)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");
+    sk_step *step = &world->step;
+    step->threads = options && options->threads > 0 ? options->threads : omp_get_num_procs();
+    world->memory.limit = options && options->memory_limit ? options->memory_limit : sk_memory_available();
+    step->memory = &world->memory;
+    sk_particles_init(&step->particles, &world->memory);
+
+    int cells[3];
+    double cell_size = selkie_scene_cells(scene, cells);
+    selkie_code code = sk_scene_copy(scene, &world->scene, error);
+    if (code != SELKIE_OK) {
+        free(world);
+        return code;
+    }
+    scene = step->scene = world->scene;
+    step->dimension = scene->domain.dimension;
+    step->particles_per_cell = sk_scene_particles_per_cell(scene);
+    step->density = scene->liquid_count ? scene->liquids[0].density : 1000.0;
+    step->particle_mass = step->density * pow(cell_size, step->dimension) / step->particles_per_cell;
+    code = sk_grid_init(&step->grid, step->dimension, cells, scene->domain.origin, cell_size, &world->memory, error);
+    if (code == SELKIE_OK)
+        code = sk_solids_init(&step->solids, scene, &step->grid, &world->memory, error);
+    int64_t total, liquid_cells;
+    if (code == SELKIE_OK && scene->method == SELKIE_METHOD_APIC &&
+        !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"affine\"");
+    if (code == SELKIE_OK)
+        code = sk_world_sample(scene, &step->grid, &step->solids, step->threads, step->particles_per_cell, &step->particles,
+                               &total, &liquid_cells, error);
+    if (code == SELKIE_OK && (scene->source_count || scene->drain_count)) {
+        code = sk_sources_init(&world->sources, step, error);
+        step->sources = &world->sources;
+    }
+    if (code == SELKIE_OK) {
+        step->solver = step->dimension == 2 ? sk_poisson_create_2d(&world->memory) : sk_poisson_create_3d(&world->memory);
+        if (!step->solver)
+            code = sk_fail(error, SELKIE_ERROR_MEMORY, "pressure: no memory for the solver");
+    }
+    if (code == SELKIE_OK)
+        code = sk_probes_init(&world->probes, step, error);
+    if (code == SELKIE_OK) {
+        compose(world);
+        code = measure_start(world, error);
+    }
+    if (code != SELKIE_OK) {
+        selkie_world_destroy(world);
+        return code;
+    }
+    collect_statistics(world, 0.0);
+    sk_probes_measure(&world->probes, step, 0.0);
+    world->at_frame = 1;
+    *out = world;
+    return SELKIE_OK;
+}
+
+void selkie_world_destroy(selkie_world *world)
+{
+    if (!world)
+        return;
+    sk_step *step = &world->step;
+    sk_probes_free(&world->probes);
+    if (step->sources)
+        sk_sources_free(&world->sources);
+    if (step->solver && step->dimension == 2)
+        sk_poisson_destroy_2d(step->solver);
+    if (step->solver && step->dimension == 3)
+        sk_poisson_destroy_3d(step->solver);
+    sk_particles_free(&step->particles);
+    if (step->solids.memory)
+        sk_solids_free(&step->solids);
+    if (step->grid.memory)
+        sk_grid_free(&step->grid);
+    selkie_scene_free(world->scene);
+    free(world);
+}
+
+/* --- the step --------------------------------------------------------------------------------------------------------- */
+
+/* The fastest thing that the step must resolve, m/s. */
+static double fastest(const selkie_world *world)
+{
+    const sk_step *step = &world->step;
+    const selkie_scene *scene = world->scene;
+    double speed = step->sums.max_speed;
+    for (int s = 0; s < scene->source_count; s++) {
+        const double *v = scene->sources[s].velocity;
+        speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
+    }
+    for (int o = 0; o < step->solids.obstacle_count; o++) {
+        const sk_obstacle *obstacle = &step->solids.obstacles[o];
+        for (int corner = 0; obstacle->moves && corner < 8; corner++) {
+            double x[3], v[3];
+            int finite = 1;
+            for (int d = 0; d < 3; d++) {
+                x[d] = corner >> d & 1 ? obstacle->high[d] : obstacle->low[d];
+                finite &= isfinite(x[d]) != 0;
+            }
+            if (finite) {
+                sk_pose_velocity(&obstacle->pose, x, v);
+                speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
+            }
+        }
+    }
+    const double *g = scene->gravity;
+    return speed + sqrt(sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * step->grid.cell_size);
+}
+
+/* The step's length, and where it ends: steps land exactly on frames and on the end. */
+static double choose_step(const selkie_world *world, double *end_time, int *on_frame)
+{
+    const selkie_time_def *def = &world->scene->time;
+    const sk_step *step = &world->step;
+    double frame_time = (double)(world->frame + 1) / def->fps;
+    double target = frame_time <= def->end * (1 + 1e-12) || step->time >= def->end ? frame_time : def->end;
+    double remaining = target - step->time, longest = def->max_step > 0.0 ? def->max_step : 1.0 / def->fps;
+    double dt = def->step;
+    if (!(dt > 0.0)) {
+        double speed = fastest(world);
+        dt = speed > 0.0 ? def->cfl * step->grid.cell_size / speed : longest;
+        dt = fmin(fmax(dt, def->min_step), longest);
+    }
+    double pieces = ceil(remaining / dt - 1e-6);
+    if (pieces <= 1.0) {
+        *end_time = target;
+        *on_frame = target == frame_time;
+        return remaining;
+    }
+    if (!(def->step > 0.0))
+        dt = remaining / pieces;
+    *end_time = step->time + dt;
+    *on_frame = 0;
+    return dt;
+}
+
+selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
+{
+    sk_step *step = &world->step;
+    if (world->failed)
+        return sk_fail(error, SELKIE_ERROR_DIVERGED, "the world failed in an earlier step and cannot go on");
+    double end_time, begin = sk_wall_ms(), before = begin;
+    int on_frame;
+    step->dt = choose_step(world, &end_time, &on_frame);
+    world->failed = 1;
+    for (int p = 0; p < world->phase_count; p++) {
+        SK_TRY(world->phases[p].run(step, error));
+        double now = sk_wall_ms();
+        world->statistics.phase_ms[p] = now - before;
+        before = now;
+    }
+    world->failed = 0;
+    double kick = sk_step_kick(step);
+    world->pressure_unit = step->density * step->grid.cell_size / kick;
+    step->time = end_time;
+    step->last_dt = step->dt;
+    step->step_count++;
+    world->at_frame = on_frame;
+    world->frame += on_frame;
+    world->statistics.dt = step->dt;
+    collect_statistics(world, sk_wall_ms() - begin);
+    sk_probes_measure(&world->probes, step, kick);
+    return SELKIE_OK;
+}
+
+/* --- what a caller may see -------------------------------------------------------------------------------------------- */
+
+double selkie_world_time(const selkie_world *world) { return world->step.time; }
+int64_t selkie_world_step_count(const selkie_world *world) { return world->step.step_count; }
+int64_t selkie_world_frame(const selkie_world *world) { return world->frame; }
+int selkie_world_at_frame(const selkie_world *world) { return world->at_frame; }
+const selkie_scene *selkie_world_scene(const selkie_world *world) { return world->scene; }
+int64_t selkie_world_particle_count(const selkie_world *world) { return world->step.particles.count; }
+int selkie_world_attribute_count(const selkie_world *world) { return 3 + world->step.particles.attribute_count; }
+double selkie_world_particle_mass(const selkie_world *world) { return world->step.particle_mass; }
+const selkie_statistics *selkie_world_statistics(const selkie_world *world) { return &world->statistics; }
+int selkie_world_phase_count(const selkie_world *world) { return world->phase_count; }
+size_t selkie_world_memory(const selkie_world *world) { return world->memory.used; }
+int selkie_world_probe_column_count(const selkie_world *world) { return world->probes.column_count; }
+
+int selkie_world_finished(const selkie_world *world)
+{
+    return world->step.time >= world->scene->time.end * (1 - 1e-12);
+}
+
+const char *selkie_world_phase_name(const selkie_world *world, int phase)
+{
+    return phase >= 0 && phase < world->phase_count ? world->phases[phase].name : NULL;
+}
+
+const char *selkie_world_probe_column_name(const selkie_world *world, int column)
+{
+    return column >= 0 && column < world->probes.column_count ? world->probes.names[column] : NULL;
+}
+
+double selkie_world_probe_value(const selkie_world *world, int column)
+{
+    return column >= 0 && column < world->probes.column_count ? world->probes.values[column] : NAN;
+}
+
+selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_attribute_view *view)
+{
+    const sk_particles *particles = &world->step.particles;
+    memset(view, 0, sizeof *view);
+    if (index < 0 || index >= selkie_world_attribute_count(world))
+        return SELKIE_ERROR_INPUT;
+    static const char *const names[] = {"position", "velocity", "id"};
+    static const size_t offsets[] = {offsetof(sk_particle, position), offsetof(sk_particle, velocity), offsetof(sk_particle, id)};
+    if (index < 3) {
+        view->name = names[index];
+        view->type = index == 2 ? SELKIE_UINT32 : SELKIE_FLOAT32;
+        view->components = index == 2 ? 1 : 3;
+        view->stride = sizeof(sk_particle);
+        view->data = particles->records ? (char *)particles->records + offsets[index] : NULL;
+        return SELKIE_OK;
+    }
+    const sk_attribute *attribute = &particles->attributes[index - 3];
+    view->name = attribute->name;
+    view->type = attribute->is_integer ? SELKIE_UINT32 : SELKIE_FLOAT32;
+    view->components = attribute->components;
+    view->stride = (size_t)attribute->components * 4;
+    view->data = attribute->data;
+    return SELKIE_OK;
+}
+
+selkie_code selkie_world_find_attribute(const selkie_world *world, const char *name, selkie_attribute_view *view,
+                                        selkie_error *error)
+{
+    for (int a = 0; a < selkie_world_attribute_count(world); a++)
+        if (selkie_world_attribute(world, a, view) == SELKIE_OK && strcmp(view->name, name) == 0)
+            return SELKIE_OK;
+    memset(view, 0, sizeof *view);
+    return sk_fail(error, SELKIE_ERROR_INPUT, "there is no particle attribute \"%s\" in this world", name);
+}
+
+selkie_code selkie_world_field(const selkie_world *world, const char *name, selkie_field_view *view, selkie_error *error)
+{
+    static const struct {
+        const char *name;
+        sk_grid_field field;
+    } known[] = {{"velocity_x", SK_FIELD_VELOCITY_X}, {"velocity_y", SK_FIELD_VELOCITY_Y}, {"velocity_z", SK_FIELD_VELOCITY_Z},
+                 {"pressure", SK_FIELD_POTENTIAL},   {"density", SK_FIELD_DENSITY},       {"fill", SK_FIELD_FILL}};
+    const sk_grid *grid = &world->step.grid;
+    memset(view, 0, sizeof *view);
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (strcmp(known[k].name, name) == 0 && grid->fields[known[k].field]) {
+            view->name = known[k].name;
+            /* Slot 0 is the shared empty block and nobody else's business. */
+            view->block_count = grid->block_count - 1;
+            memcpy(view->extent, grid->extent, sizeof view->extent);
+            memcpy(view->padding, grid->padding, sizeof view->padding);
+            view->block_coordinates = (const int32_t(*)[4])(grid->coordinates + 1);
+            view->data = grid->fields[known[k].field] + grid->block_cells;
+            view->scale = known[k].field == SK_FIELD_POTENTIAL ? world->pressure_unit : 1.0;
+            return SELKIE_OK;
+        }
+    return sk_fail(error, SELKIE_ERROR_INPUT,
+                   "there is no grid field \"%s\"; the fields are velocity_x, velocity_y, velocity_z (3D), pressure, density, fill",
+                   name);
+}
+
+/* --- the state, for checkpoints ----------------------------------------------------------------------------------------- */
+
+int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_chunk chunks[SK_STATE_MAX_CHUNKS])
+{
+    const sk_step *step = &world->step;
+    memset(header, 0, sizeof *header);
+    header->version = SK_STATE_VERSION;
+    header->dimension = (uint32_t)step->dimension;
+    memcpy(header->cells, step->grid.cells, sizeof header->cells);
+    header->particles_per_cell = step->particles_per_cell;
+    header->cell_size = step->grid.cell_size;
+    header->time = step->time;
+    header->last_dt = step->last_dt;
+    header->max_speed = step->sums.max_speed;
+    header->step_count = step->step_count;
+    header->frame = world->frame;
+    header->particle_count = step->particles.count;
+    header->emitted = step->emitted;
+    header->drained = step->drained;
+    header->start_kernel_volume = world->start_kernel_volume;
+    header->start_counted_volume = world->start_counted_volume;
+    header->start_occupied_cells = world->start_occupied_cells;
+    header->start_particles = world->start_particles;
+    header->next_id = step->particles.next_id;
+    header->at_frame = (uint32_t)world->at_frame;
+    memset(chunks, 0, SK_STATE_MAX_CHUNKS * sizeof *chunks);
+    strcpy(chunks[0].name, "header");
+    chunks[0].data = header;
+    chunks[0].bytes = sizeof *header;
+    strcpy(chunks[1].name, "particles");
+    chunks[1].data = step->particles.records;
+    chunks[1].bytes = (uint64_t)step->particles.count * sizeof(sk_particle);
+    for (int a = 0; a < step->particles.attribute_count; a++) {
+        const sk_attribute *attribute = &step->particles.attributes[a];
+        snprintf(chunks[2 + a].name, sizeof chunks[2 + a].name, "a:%.20s", attribute->name);
+        chunks[2 + a].data = attribute->data;
+        chunks[2 + a].bytes = (uint64_t)step->particles.count * (uint64_t)attribute->components * 4;
+    }
+    return 2 + step->particles.attribute_count;
+}
+
+static const sk_state_chunk *find_chunk(int count, const sk_state_chunk *chunks, const char *name)
+{
+    for (int c = 0; c < count; c++)
+        if (strncmp(chunks[c].name, name, sizeof chunks[c].name) == 0)
+            return &chunks[c];
+    return NULL;
+}
+
+selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file, selkie_error *error)
+{
+    sk_step *step = &world->step;
+    sk_particles *particles = &step->particles;
+    const sk_state_chunk *chunk = find_chunk(count, chunks, "header");
+    sk_state_header header;
+    if (!chunk || chunk->bytes != sizeof header)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: is not a checkpoint of this version of Selkie", file);
+    memcpy(&header, chunk->data, sizeof header);
+    if (header.version != SK_STATE_VERSION)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: state version %u; this build reads %d", file, header.version, SK_STATE_VERSION);
+    if ((int)header.dimension != step->dimension || memcmp(header.cells, step->grid.cells, sizeof header.cells) != 0 ||
+        header.cell_size != step->grid.cell_size || header.particles_per_cell != step->particles_per_cell)
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "%s: was written by another scene (%uD, %d x %d x %d cells of %g m, %d particles a cell)", file,
+                       header.dimension, header.cells[0], header.cells[1], header.cells[2], header.cell_size, header.particles_per_cell);
+    if (header.particle_count < 0 || header.particle_count > (int64_t)UINT32_MAX / 2 || !(header.time >= 0.0) || header.step_count < 0 || header.frame < 0)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the header makes no sense (%lld particles at %g s)", file,
+                       (long long)header.particle_count, header.time);
+    uint64_t n = (uint64_t)header.particle_count;
+    const sk_state_chunk *records = find_chunk(count, chunks, "particles");
+    if (!records || records->bytes != n * sizeof(sk_particle))
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the particles are missing or of another number than the header says", file);
+    const sk_state_chunk *attributes[SK_MAX_ATTRIBUTES];
+    for (int a = 0; a < particles->attribute_count; a++) {
+        char name[24];
+        snprintf(name, sizeof name, "a:%.20s", particles->attributes[a].name);
+        attributes[a] = find_chunk(count, chunks, name);
+        if (!attributes[a] || attributes[a]->bytes != n * (uint64_t)particles->attributes[a].components * 4)
+            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the attribute \"%s\" is missing; was it written with another method?",
+                           file, particles->attributes[a].name);
+    }
+    SK_TRY(sk_particles_reserve(particles, header.particle_count, error));
+    if (n)
+        memcpy(particles->records, records->data, records->bytes);
+    for (int a = 0; a < particles->attribute_count; a++)
+        if (n)
+            memcpy(particles->attributes[a].data, attributes[a]->data, attributes[a]->bytes);
+    particles->count = header.particle_count;
+    particles->next_id = header.next_id;
+    step->time = header.time;
+    step->last_dt = header.last_dt;
+    step->sums.max_speed = header.max_speed;
+    step->step_count = header.step_count;
+    step->emitted = header.emitted;
+    step->drained = header.drained;
+    world->frame = header.frame;
+    world->at_frame = (int)header.at_frame;
+    world->start_kernel_volume = header.start_kernel_volume;
+    world->start_counted_volume = header.start_counted_volume;
+    world->start_occupied_cells = header.start_occupied_cells;
+    world->start_particles = header.start_particles;
+    world->failed = 0;
+    /* The speed of obstacles belongs to the time: it decides the next step. */
+    sk_solids_move(&step->solids, step->time);
+    collect_statistics(world, 0.0);
+    return SELKIE_OK;
+}

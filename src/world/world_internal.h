@@ -1,0 +1,64 @@
+/* The world's own struct: composition of the state, the phases, and what was measured. */
+#ifndef SK_WORLD_WORLD_INTERNAL_H
+#define SK_WORLD_WORLD_INTERNAL_H
+
+#include <selkie/world.h>
+#include "methods/sources/sources.h"
+#include "methods/step.h"
+#include "world/probes.h"
+
+struct selkie_world {
+    sk_memory memory;
+    selkie_scene *scene; /* own copy */
+    sk_step step;
+    sk_sources sources;
+    sk_probes probes;
+    int phase_count;
+    sk_phase phases[SELKIE_MAX_PHASES];
+    selkie_statistics statistics;
+    int64_t frame;       /* last one reached */
+    int at_frame;
+    int failed;
+    double pressure_unit; /* Pa / (m/s): what makes a pressure of the last solve's potential */
+
+    /* measures of the start, cells */
+    double start_kernel_volume, start_counted_volume;
+    int64_t start_occupied_cells, start_particles;
+};
+
+/* Liquids to particles: how many, and then the particles themselves. One block of cells at a time, so that the work goes
+ * with the surface of the shapes. `report` gets the number of each liquid. */
+selkie_code sk_world_sample(const selkie_scene *scene, const sk_grid *grid, const sk_solids *solids, int threads,
+                            int particles_per_cell, sk_particles *particles, int64_t *total, int64_t *liquid_cells,
+                            selkie_error *error);
+
+int sk_scene_particles_per_cell(const selkie_scene *scene);
+
+/* The state as named chunks, in place, for checkpoints (src/io/checkpoint.c). */
+enum { SK_STATE_MAX_CHUNKS = 2 + SK_MAX_ATTRIBUTES };
+typedef struct sk_state_chunk {
+    char name[24];
+    const void *data;
+    uint64_t bytes;
+} sk_state_chunk;
+
+typedef struct sk_state_header {
+    uint32_t version;
+    uint32_t dimension;
+    int32_t cells[3];
+    int32_t particles_per_cell;
+    double cell_size, time, last_dt, max_speed;
+    int64_t step_count, frame, particle_count, emitted, drained;
+    double start_kernel_volume, start_counted_volume;
+    int64_t start_occupied_cells, start_particles;
+    uint32_t next_id, at_frame;
+} sk_state_header;
+
+enum { SK_STATE_VERSION = 1 };
+
+int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_chunk chunks[SK_STATE_MAX_CHUNKS]);
+/* Checks everything before it changes anything. `file` is for messages. */
+selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
+                             selkie_error *error);
+
+#endif
