@@ -433,6 +433,6 @@ const tool_command plot_command = {
     .options = plot_options,
     .option_count = plot_option_count,
     .examples = "  selkie plot out/dam\n"
-                "  selkie plot out/flip out/apic --out comparison --columns volume_ratio,kinetic_energy\n",
+                "  selkie plot out/flip out/apic --columns volume_ratio,dt --out both\n",
     .run = run_plot,
 };

@@ -1,0 +1,120 @@
+# Bad input: one clear line, exit code 2, nothing lost.
+. "$(dirname "$0")/common.sh"
+write_dam dam.json
+
+# --- Usage
+expect "no command" 2 "selkie --help"
+expect "unknown command" 2 "did you mean 'render'" rendr
+expect "option before the command" 2 "selkie --help" --frobnicate
+expect "run without a scene" 2 "needs a SCENE" run
+expect "check without a scene" 2 "check --help" check
+expect "unknown option" 2 "did you mean --threads" run dam.json --theads 2
+expect "option without its value" 2 "--out needs a value" run dam.json --out
+expect "flag with a value" 2 "takes no value" run dam.json --resume=yes
+expect "threads that are no number" 2 "whole number" run dam.json --threads two
+expect "no threads" 2 "whole number" run dam.json --threads 0
+expect "an end that is no number" 2 "not a number" run dam.json --end soon
+expect "an option twice" 2 "twice" run dam.json --end 1 --end 2
+expect "two operands" 2 "does not know what to do with 'b'" check dam.json b
+expect "end and frames" 2 "give one" run dam.json --end 1 --frames 3
+expect "resume and force" 2 "give one" run dam.json --resume --force
+
+# --- Scene files
+expect "missing file" 2 "nowhere.json: no such file" run nowhere.json
+expect "misspelt name of a scene" 2 "did you mean 'dam_break_3d'" run dam_brake_3d
+expect "a folder" 2 "is a folder" check .
+if [ "$(id -u)" -ne 0 ]; then
+    cp dam.json locked.json && chmod 000 locked.json
+    expect "unreadable file" 2 "locked.json" check locked.json
+fi
+: >empty.json
+expect "empty file" 2 "empty.json" check empty.json
+printf '{"domain": {"size": [1, 1],}\n "time": 3' >cut.json
+expect "malformed JSON" 2 "cut.json:[0-9]+" check cut.json
+head -c 4000 /dev/urandom >noise.json
+expect "noise" 2 "noise.json" check noise.json
+sed 's/"step"/"stpe"/' dam.json >key.json
+expect "unknown key" 2 'key.json:5:[0-9]+: .*did you mean "step"' check key.json
+sed 's/"end": 0.5/"end": "soon"/' dam.json >type.json
+expect "wrong type" 2 "type.json:5:[0-9]+: time.end" check type.json
+sed 's/"size": \[1, 0.75\]/"size": [-1, 0.75]/' dam.json >negative.json
+expect "negative size" 2 "negative.json:4:[0-9]+: domain.size" check negative.json
+expect "unknown key in --set" 2 'did you mean "method"' check dam.json --set metod=flip
+expect "bad value in --set" 2 'flip' check dam.json --set method=flap
+expect "--set without a value" 2 'time.end' check dam.json --set time.end
+expect "an end before the start" 2 'time.end|--end' check dam.json --end -1
+
+# --- Geometry
+sed 's/"min": \[0, 0\], "max": \[0.35, 0.5\]/"min": [5, 5], "max": [6, 6]/' dam.json >outside.json
+expect "liquid outside the domain" 2 "liquids\[0\]" run outside.json --out never
+sed 's/"center": \[0.7, 0.1\], "radius": 0.1/"center": [0.2, 0.2], "radius": 0.7/' dam.json >inside.json
+expect "liquid inside an obstacle" 2 "liquids\[0\]" run inside.json --out never
+sed 's/"type": "sphere".*}}/"type": "mesh", "file": "thing.obj"}}/' dam.json >mesh.json
+expect "missing mesh" 2 "thing.obj" run mesh.json --out never
+echo "this is no mesh" >thing.obj
+expect "a mesh that is none" 2 "thing.obj" run mesh.json --out never
+cat >thing.obj <<'MESH'
+v 0.6 0.0 -0.1
+v 0.8 0.0 -0.1
+v 0.7 0.2 -0.1
+v 0.7 0.1 0.2
+f 1 3 2
+f 1 2 4
+f 2 3 4
+MESH
+expect "a mesh with a hole" 2 "thing.obj.*(closed|open|hole)" run mesh.json --out never
+expect "the same, checked" 2 "thing.obj.*(closed|open|hole)" check mesh.json
+echo "f 3 1 4" >>thing.obj
+check "closed, it is fine" "$selkie" check mesh.json
+
+# --- Memory: told before it is tried
+sed 's/"dimension": 2, "size": \[1, 0.75\]/"dimension": 3, "size": [1, 1, 1]/; s/"max": \[0.35, 0.5\]/"max": [1, 1, 0.9]/;
+     s/"min": \[0, 0\]/"min": [0, 0, 0]/; /"obstacles"/d; /"probes"/d' dam.json >huge.json
+check "the scene itself is fine" "$selkie" check huge.json
+expect "a resolution that does not fit" 2 "(GiB|TiB|PiB)" run huge.json --set domain.resolution=8000 --out never
+[ ! -e never ] && good "a refused run makes no folder" || bad "a refused run left a folder"
+
+# --- Folders
+mkdir full && echo mine >full/notes.txt
+expect "a folder with something in it" 2 "not empty.*--resume.*--force" run dam.json --out full
+[ "$(cat full/notes.txt)" = mine ] && good "it is left alone" || bad "it was changed"
+mkdir full/frames && echo mine >full/frames/holiday.ply
+expect "force where no run was" 2 "no scene.json" run dam.json --out full --force
+[ "$(cat full/frames/holiday.ply)" = mine ] && good "it is left alone" || bad "it was changed"
+echo file >afile
+expect "a file as the folder" 2 "afile" run dam.json --out afile
+expect "a folder that cannot be made" 2 "/proc/nowhere" run dam.json --out /proc/nowhere/out
+expect "nothing to resume" 2 "no run to resume" run --resume --out nothing
+
+# --- A run that fails must not cost the one that was there
+check "a run" "$selkie" run dam.json --out kept --quiet --frames 2
+expect "force with a scene that is bad" 2 "liquids\[0\]" run outside.json --out kept --force
+[ -s kept/frames/particles_0002.ply ] && [ -s kept/finished ] && good "the run is still there" || bad "the run was lost"
+expect "a run that exists" 2 "not empty" run dam.json --out kept
+
+# --- Full disk: a limit on the size of files does the same to a program
+(ulimit -f 40 && "$selkie" run huge.json --set domain.resolution=24 --frames 3 --out limited --quiet) 2>.error
+code=$?
+if [ $code -eq 2 ] && grep -q '^selkie: .*limited/' .error && ! ls limited/frames/*.part >/dev/null 2>&1; then
+    good "no space for a frame: $(head -1 .error | cut -c9-)"
+else
+    bad "no space for a frame: exit code $code: $(cat .error)"
+fi
+
+# --- The other commands
+expect "plot of nothing" 2 "no such folder" plot nowhere
+expect "plot of a folder without a run" 2 "stats.csv" plot full
+expect "plot of a column that is not there" 2 "did you mean 'volume_ratio'" plot kept --columns volume_rato
+expect "plot where it cannot be written" 2 "/proc/x" plot kept --out /proc/x
+expect "info of nothing" 2 "no such file" info nowhere.ply
+expect "info of something unknown" 2 "of no kind" info afile
+expect "info of a folder without a run" 2 "scene.json" info full
+echo "ply" >short.ply
+expect "info of a particle file that is cut" 2 "short.ply" info short.ply
+cp kept/checkpoints/*.selkie damaged.selkie && printf 'XXXX' | dd of=damaged.selkie bs=1 seek=200 conv=notrunc 2>/dev/null
+expect "info of a damaged checkpoint" 2 "damaged.selkie.*damaged" info damaged.selkie
+expect "render of nothing" 2 "nowhere" render nowhere
+expect "render of a folder without a run" 2 "full" render full
+expect "render with a style that is none" 2 "surface, particles" render kept --style shiny
+expect "render of frames that are none" 2 "A:B|frames" render kept --frames x:y
+finish

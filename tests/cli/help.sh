@@ -1,0 +1,50 @@
+# Every command explains itself, and the manual says the same.
+. "$(dirname "$0")/common.sh"
+manual=$source/docs/manual
+
+check "version" sh -c '"$0" --version | grep -Eq "^selkie [0-9]+\.[0-9]+\.[0-9]+$"' "$selkie"
+check "help" sh -c '"$0" --help | grep -q "^commands:"' "$selkie"
+commands=$("$selkie" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+for command in run check render plot info list doctor schema; do
+    echo "$commands" | grep -qx "$command" || bad "$command is not in the help"
+done
+for command in $commands; do
+    "$selkie" "$command" --help >help.txt 2>error.txt || bad "$command --help fails"
+    [ -s error.txt ] && bad "$command --help complains"
+    grep -q "^usage: selkie $command" help.txt || bad "$command --help shows no usage"
+    awk 'length > 79 || / $/' help.txt | grep . && bad "$command --help: lines that are too long or end in a space"
+    "$selkie" help "$command" | cmp -s - help.txt || bad "help $command is not $command --help"
+    missing=
+    for option in $(grep -Eo '^ +(-[a-z], )?--[a-z-]+' help.txt | grep -Eo -- '--[a-z-]+'); do
+        [ "$option" = --help ] && continue
+        sed -n "/^## selkie $command/,/^## /p" "$manual/command.md" | grep -q -- "$option" ||
+            missing="$missing $option (command.md)"
+        grep -q -- "Fl -\{0,1\}.*${option#-}" "$manual/selkie.1" || missing="$missing $option (selkie.1)"
+    done
+    [ -z "$missing" ] && good "$command --help, and its options are in the manual" ||
+        bad "$command: not in the manual:$missing"
+done
+if command -v groff >/dev/null; then
+    groff -mdoc -Tutf8 -ww "$manual/selkie.1" >page.txt 2>error.txt
+    [ ! -s error.txt ] && grep -q "simulate liquids" page.txt && good "the manual page can be formatted" ||
+        bad "the manual page: $(cat error.txt)"
+fi
+
+"$selkie" list >list.txt || bad "list fails"
+grep -Eq '^examples/dam_break_3d +[A-Z]' list.txt && good "list shows names and titles" || bad "list: $(head -3 list.txt)"
+count=$(find "$source/scenes" -name '*.json' ! -name '*.schema.json' | wc -l)
+[ "$(wc -l <list.txt)" -eq "$count" ] && good "list shows all $count scenes" || bad "list does not show $count scenes"
+while read -r name title; do
+    check "check $name" "$selkie" check "$name"
+done <list.txt
+mkdir mine && cp "$source/scenes/examples/double_dam_2d.json" mine/my_own.json
+SELKIE_SCENES=$work/mine "$selkie" list | grep -q '^my_own ' && good "SELKIE_SCENES is searched" ||
+    bad "SELKIE_SCENES is not searched"
+
+"$selkie" doctor >doctor.txt || bad "doctor fails"
+for word in compiler instructions threads memory zlib json-c assimp embree libpng cairo ffmpeg; do
+    grep -q "^$word " doctor.txt || bad "doctor does not speak of $word"
+done
+grep -q missing doctor.txt && ! grep -q 'apt-get install' doctor.txt && bad "doctor does not say how to get what is missing"
+good "doctor"
+finish

@@ -1,0 +1,97 @@
+# What a run leaves in its folder, and what the other commands make of it.
+. "$(dirname "$0")/common.sh"
+write_dam dam.json
+
+"$selkie" run dam.json >log.txt 2>error.txt || bad "run: $(cat error.txt)"
+[ ! -s error.txt ] && good "a good run says nothing on stderr" || bad "stderr: $(cat error.txt)"
+[ -d out/dam ] && good "the folder is out/NAME" || bad "no out/dam"
+grep -q '32 x 24 cells' log.txt && grep -q 'MiB of memory' log.txt && good "says cells and memory before it starts" ||
+    bad "plan: $(head -3 log.txt)"
+[ "$(grep -c '^frame ' log.txt)" -eq 10 ] && good "a line a frame where there is no terminal" || bad "log: $(cat log.txt)"
+grep -q 'selkie render out/dam' log.txt && good "ends with what to do next" || bad "no summary"
+
+# --- Tables
+header="step,time,dt,particles,volume_ratio,volume_eq19,occupied_ratio,kinetic_energy,potential_energy,max_speed"
+header="$header,pressure_iterations,pressure_residual,step_ms,liquid_cells,blocks,emitted,drained,"
+head -1 out/dam/stats.csv | grep -q "^$header" && good "columns of stats.csv" || bad "stats.csv: $(head -1 out/dam/stats.csv)"
+head -1 out/dam/stats.csv | grep -Eq ',pressure_ms(,|$)' && good "a column a phase" || bad "no pressure_ms"
+[ "$(wc -l <out/dam/stats.csv)" -eq 201 ] && good "a row a step" || bad "rows: $(wc -l <out/dam/stats.csv)"
+awk -F, 'NR == 1 { n = NF } NF != n { bad = 1 } NR > 1 && $1 != NR - 1 { bad = 1 } END { exit bad }' out/dam/stats.csv &&
+    good "rows are whole and in order" || bad "rows of stats.csv"
+tail -1 out/dam/stats.csv | grep -q '^200,0.5,' && good "ends at the end" || bad "ends with $(tail -1 out/dam/stats.csv)"
+awk -F, 'NR > 1 && ($5 < 0.7 || $5 > 1.3 || $4 < 500) { bad = 1 } END { exit bad }' out/dam/stats.csv &&
+    good "volumes and particles are sensible" || bad "volumes"
+[ "$(head -1 out/dam/probes.csv)" = "step,time,level,front" ] && good "columns of probes.csv" ||
+    bad "probes.csv: $(head -1 out/dam/probes.csv)"
+awk -F, 'NR == 2 { first = $4 } END { exit !($4 > first && $4 <= 1.0001 && NR == 201) }' out/dam/probes.csv &&
+    good "the front runs" || bad "front"
+
+# --- Frames
+[ "$(ls out/dam/frames | wc -l)" -eq 11 ] && [ -s out/dam/frames/particles_0000.ply ] && [ -s out/dam/frames/particles_0010.ply ] &&
+    good "frames 0 to 10" || bad "frames: $(ls out/dam/frames)"
+head -c 400 out/dam/frames/particles_0003.ply | grep -aq '^format binary_little_endian' && good "binary PLY" || bad "not a PLY"
+"$selkie" info out/dam/frames/particles_0003.ply >info.txt && grep -q '^particles ' info.txt && grep -q '^bounds ' info.txt &&
+    good "info of particles" || bad "info: $(cat info.txt)"
+check "with everything on" "$selkie" run dam.json --out more --quiet --end 0.2 --set output.vtp=true --set output.every=2
+[ "$(ls more/frames | tr '\n' ' ')" = "particles_0000.ply particles_0000.vtp particles_0002.ply particles_0002.vtp particles_0004.ply particles_0004.vtp " ] &&
+    good "every second frame in both formats" || bad "frames: $(ls more/frames)"
+"$selkie" info more/frames/particles_0002.vtp | grep -q '^bounds ' && good "info of a .vtp" || bad "info of a .vtp"
+cmp -s more/frames/particles_0004.ply out/dam/frames/particles_0004.ply && good "what is written does not change the run" ||
+    bad "frame 4 differs"
+
+# --- The recorded scene
+check "scene.json is valid" "$selkie" check out/dam/scene.json
+check "and can be run" "$selkie" run out/dam/scene.json --out again --quiet
+check "to the same bits" same_run out/dam again
+if command -v python3 >/dev/null; then
+    check "scene.json is plain JSON" python3 -c 'import json, sys; json.load(open(sys.argv[1]))["pressure"]["tolerance"]' out/dam/scene.json
+    "$selkie" schema >schema.json
+    check "the schema is JSON" python3 -c 'import json, sys; json.load(open(sys.argv[1]))["properties"]["domain"]' schema.json
+    check "the published schema is this one" cmp schema.json "$source/docs/scene.schema.json"
+fi
+
+# --- Surfaces, 3D
+cat >drop.json <<'SCENE'
+{"title": "A drop", "domain": {"size": [1, 1, 1], "resolution": 16}, "time": {"end": 0.1, "fps": 20},
+ "liquids": [{"shape": {"type": "sphere", "center": [0.5, 0.6, 0.5], "radius": 0.25}},
+             {"shape": {"type": "box", "min": [0, 0, 0], "max": [1, 0.2, 1]}}]}
+SCENE
+check "surfaces as PLY" "$selkie" run drop.json --out drop --quiet --set output.surface=ply
+"$selkie" info drop/surfaces/surface_0002.ply >info.txt && grep -q '^closed  *yes' info.txt && good "a closed surface" ||
+    bad "surface: $(cat info.txt)"
+check "surfaces as OBJ" "$selkie" run drop.json --out drop --force --quiet --frames 1 --set output.surface=obj --set output.ply=false
+[ -s drop/surfaces/surface_0001.obj ] && [ ! -e drop/surfaces/surface_0002.ply ] && [ ! -e drop/frames ] &&
+    good "and nothing else" || bad "$(ls -R drop)"
+
+# --- Checkpoints, info, plots
+[ "$(ls out/dam/checkpoints)" = checkpoint_00000200.selkie ] && good "a checkpoint at the end" || bad "$(ls out/dam/checkpoints)"
+"$selkie" info out/dam/checkpoints/*.selkie >info.txt && grep -Eq '^step +200' info.txt && good "info of a checkpoint" ||
+    bad "info: $(cat info.txt)"
+"$selkie" info out/dam >info.txt && grep -q 'a run, finished' info.txt && grep -q 'step 200, 0.5 s' info.txt &&
+    good "info of a run" || bad "info: $(cat info.txt)"
+"$selkie" info dam.json | grep -q 'A small dam' && good "info of a scene" || bad "info of a scene"
+"$selkie" doctor >doctor.txt
+if grep -q '^cairo *there' doctor.txt; then
+    check "plot of one run" "$selkie" plot out/dam
+    check "plot of two" "$selkie" plot out/dam more --out both
+    check "plot of some columns" "$selkie" plot out/dam more --out some --columns volume_ratio,front
+    for file in out/dam/plots both some; do
+        head -c 4 "$file.png" | grep -aq PNG && head -c 200 "$file.svg" | grep -q '<svg' && good "$file.png and .svg" ||
+            bad "$file.png or .svg"
+    done
+else
+    expect "plot without cairo" 2 "libcairo2-dev" plot out/dam
+fi
+
+# --- Pictures
+if grep -q '^libpng *there' doctor.txt; then
+    check "render" "$selkie" render out/dam --width 160 --frames 0:2 --no-film
+    [ "$(ls out/dam/pictures/*.png | wc -l)" -eq 3 ] && good "three pictures" || bad "$(ls out/dam/pictures)"
+    if grep -q '^ffmpeg *there' doctor.txt; then
+        check "render with a film" "$selkie" render out/dam --width 160 --frames 0:3 --force
+        [ -s out/dam/film.mp4 ] && good "a film" || bad "no film"
+    fi
+else
+    expect "render without libpng" 2 "libpng-dev" render out/dam
+fi
+finish
