@@ -202,9 +202,9 @@ static selkie_code set_component(walk *w, json_object *object, const sk_field *f
     int components = sk_field_components(field);
     if (s.index < 0 || s.index >= components || !at_end(w))
         return fail(w, "%s has the parts 0 to %d", w->override->path.text, components - 1);
-    sk_path_index(&w->override->path, s.index);
     json_object *array, *value;
     SK_TRY(enter_components(w, object, field, &array));
+    sk_path_index(&w->override->path, s.index);
     SK_TRY(parse_value(w, field, 1, &value));
     if (json_object_array_put_idx(array, (size_t)s.index, value) != 0) {
         json_object_put(value);
