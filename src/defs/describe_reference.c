@@ -48,9 +48,9 @@ static void write_default(FILE *out, const sk_field *field)
 static void write_type(FILE *out, const sk_field *field)
 {
     static const char *const names[] = {
-        [SK_FIELD_BOOL] = "true or false", [SK_FIELD_INTEGER] = "integer",       [SK_FIELD_SEED] = "integer",
-        [SK_FIELD_NUMBER] = "number",      [SK_FIELD_VECTOR] = "vector",         [SK_FIELD_ROTATION] = "rotation",
-        [SK_FIELD_SCALE] = "scale",        [SK_FIELD_MATRIX] = "matrix",         [SK_FIELD_STRING] = "string",
+        [SK_FIELD_BOOL] = "true or false", [SK_FIELD_INTEGER] = "integer", [SK_FIELD_SEED] = "integer",
+        [SK_FIELD_NUMBER] = "number",      [SK_FIELD_VECTOR] = "vector",   [SK_FIELD_ROTATION] = "rotation",
+        [SK_FIELD_SCALE] = "scale",        [SK_FIELD_MATRIX] = "matrix",   [SK_FIELD_STRING] = "string",
         [SK_FIELD_FILE] = "file name",     [SK_FIELD_ENUM] = "choice",
     };
     if (field->type == SK_FIELD_STRUCT)
@@ -109,8 +109,8 @@ static void write_row(FILE *out, const sk_struct *type, const sk_field *field)
 
 static void write_struct(FILE *out, const sk_struct *type)
 {
-    fprintf(out, "\n### %s\n\n%s\n\n| key | type | unit | default | meaning |\n| --- | --- | --- | --- | --- |\n", type->name,
-            type->doc);
+    fprintf(out, "\n### %s\n\n%s\n\n| key | type | unit | default | meaning |\n| --- | --- | --- | --- | --- |\n",
+            type->name, type->doc);
     for (int i = 0; i < type->field_count; i++)
         write_row(out, type, &type->fields[i]);
 }

@@ -1,5 +1,6 @@
-/* The JSON Schema. A struct becomes a definition that the fields refer to; a struct with variants becomes one definition
- * a variant, of which exactly one must fit, so that editors offer only the keys of the type that was chosen. */
+/* The JSON Schema. A struct becomes a definition that the fields refer to; a struct with variants becomes one
+ * definition a variant, of which exactly one must fit, so that editors offer only the keys of the type that was chosen.
+ */
 #include "defs/describe.h"
 
 #include <string.h>
@@ -68,7 +69,8 @@ static void number_member(schema *s, const char *name, double value)
     number(s, value);
 }
 
-/* --- Fields ----------------------------------------------------------------------------------------------------------------- */
+/* --- Fields
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static void bounds(schema *s, const sk_field *field)
 {
@@ -213,7 +215,8 @@ static void description(schema *s, const sk_field *field)
     string_member(s, "description", buffer);
 }
 
-/* --- Structs ---------------------------------------------------------------------------------------------------------------- */
+/* --- Structs
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 /* The members of an object schema; `variant` -1 = it has none. */
 static void object(schema *s, const sk_struct *type, int variant)
@@ -308,9 +311,10 @@ selkie_code sk_scene_schema_write(FILE *stream)
     open_bracket(&s, '{');
     string_member(&s, "$schema", "https://json-schema.org/draft/2020-12/schema");
     string_member(&s, "title", "Selkie scene");
-    string_member(&s, "description",
-                  "What a scene file may say. Metres, seconds, kilograms. Comments and trailing commas are allowed. In 2D "
-                  "vectors may have two numbers and rotations be a single one.");
+    string_member(
+        &s, "description",
+        "What a scene file may say. Metres, seconds, kilograms. Comments and trailing commas are allowed. In 2D "
+        "vectors may have two numbers and rotations be a single one.");
     object(&s, &sk_scene_struct, -1);
     key(&s, "$defs");
     open_bracket(&s, '{');

@@ -28,7 +28,8 @@
     .key = name, .type = SK_FIELD_ARRAY, .offset = offsetof(owner, member), .count_offset = offsetof(owner, number),   \
     .of = &type_of
 
-/* --- Choices ------------------------------------------------------------------------------------------------------------ */
+/* --- Choices
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static const sk_enum_value wall_values[] = {
     {"free_slip", SELKIE_WALL_FREE_SLIP, "closed; liquid slides along it"},
@@ -73,7 +74,8 @@ static const sk_enum_value volume_values[] = {
 CHOICES(volume);
 
 static const sk_enum_value incompressibility_values[] = {
-    {"bilateral", SELKIE_INCOMPRESSIBILITY_BILATERAL, "liquid neither compresses nor comes apart: pressure of any sign"},
+    {"bilateral", SELKIE_INCOMPRESSIBILITY_BILATERAL,
+     "liquid neither compresses nor comes apart: pressure of any sign"},
 };
 CHOICES(incompressibility);
 
@@ -138,7 +140,8 @@ static const sk_enum_value picture_color_values[] = {
 };
 CHOICES(picture_color);
 
-/* --- Shapes ------------------------------------------------------------------------------------------------------------- */
+/* --- Shapes
+ * ------------------------------------------------------------------------------------------------------------- */
 
 #define OF_BOX .variants = 1u << SELKIE_SHAPE_BOX
 #define OF_SPHERE .variants = 1u << SELKIE_SHAPE_SPHERE
@@ -167,7 +170,8 @@ static const sk_field shape_fields[] = {
     {NUMBER(selkie_shape, phase, 0), ANY, OF_WAVE, .unit = "deg", .doc = "phase at the point 0"},
     {ROW(selkie_shape, file, SK_FIELD_FILE), .text = "", OF_MESH, .required = 1,
      .doc = "mesh file, relative to the scene file's folder"},
-    {ROW(selkie_shape, scale, SK_FIELD_SCALE), ANY, OF_MESH, .initial = {1, 1, 1}, .doc = "first it is scaled about 0,"},
+    {ROW(selkie_shape, scale, SK_FIELD_SCALE), ANY, OF_MESH, .initial = {1, 1, 1},
+     .doc = "first it is scaled about 0,"},
     {ROW(selkie_shape, rotate, SK_FIELD_ROTATION), ANY, OF_MESH, .unit = "deg",
      .doc = "then turned about the axes x, then y, then z,"},
     {VECTOR(selkie_shape, translate), OF_MESH, .unit = "m", .doc = "then moved"},
@@ -181,7 +185,8 @@ const sk_struct sk_shape_struct = {.name = "shape",
                                    .fields = shape_fields,
                                    .variant = &shape_fields[0]};
 
-/* --- Domain and time ---------------------------------------------------------------------------------------------------- */
+/* --- Domain and time
+ * ---------------------------------------------------------------------------------------------------- */
 
 #define WALL(index, name, text)                                                                                        \
     .key = name, .type = SK_FIELD_ENUM, .offset = (index) * sizeof(selkie_wall), .choices = &wall,                     \
@@ -233,10 +238,12 @@ static const sk_struct time_struct = {.name = "time",
                                       .field_count = COUNT(time_fields),
                                       .fields = time_fields};
 
-/* --- Numerics ----------------------------------------------------------------------------------------------------------- */
+/* --- Numerics
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static const sk_field particles_fields[] = {
-    {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000), .doc = "particles in a full cell; 0 = 8 in 3D, 9 in 2D"},
+    {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000),
+     .doc = "particles in a full cell; 0 = 8 in 3D, 9 in 2D"},
     {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_JITTERED),
      .doc = "how they are laid out at the start"},
 };
@@ -269,7 +276,8 @@ static const sk_struct advection_struct = {.name = "advection",
                                            .field_count = COUNT(advection_fields),
                                            .fields = advection_fields};
 
-/* --- What is in the scene ------------------------------------------------------------------------------------------------ */
+/* --- What is in the scene
+ * ------------------------------------------------------------------------------------------------ */
 
 static const sk_field liquid_fields[] = {
     {STRING(selkie_liquid_def, name), .doc = "for people"},
@@ -281,7 +289,8 @@ static const sk_field liquid_fields[] = {
      .doc = "turning at the start"},
     {ROW(selkie_liquid_def, velocity_gradient, SK_FIELD_MATRIX), ANY, .unit = "1/s",
      .doc = "stretching at the start: du_i/dx_j, row by row"},
-    {VECTOR(selkie_liquid_def, center), .unit = "m", .doc = "point that angular_velocity and velocity_gradient leave at rest"},
+    {VECTOR(selkie_liquid_def, center), .unit = "m",
+     .doc = "point that angular_velocity and velocity_gradient leave at rest"},
 };
 const sk_struct sk_liquid_struct = {.name = "liquid",
                                     .doc = "Liquid that is there at the start.",
@@ -321,7 +330,8 @@ static const sk_field keyframe_fields[] = {
      .doc = "turned about the axes x, then y, then z, through the obstacle's center"},
 };
 const sk_struct sk_keyframe_struct = {.name = "keyframe",
-                                      .doc = "Where an obstacle is at a time; held before the first and after the last.",
+                                      .doc =
+                                          "Where an obstacle is at a time; held before the first and after the last.",
                                       .size = sizeof(selkie_keyframe),
                                       .field_count = COUNT(keyframe_fields),
                                       .fields = keyframe_fields};
@@ -343,8 +353,7 @@ const sk_struct sk_obstacle_struct = {.name = "obstacle",
                                       .field_count = COUNT(obstacle_fields),
                                       .fields = obstacle_fields};
 
-#define OF_POINT_PROBE                                                                                                 \
-    .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY
+#define OF_POINT_PROBE .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY
 #define OF_FRONT_PROBE .variants = 1u << SELKIE_PROBE_FRONT
 
 static const sk_field probe_fields[] = {
@@ -352,7 +361,8 @@ static const sk_field probe_fields[] = {
     {TYPE(selkie_probe_def, probe_kind, SELKIE_PROBE_HEIGHT), .doc = "what it measures"},
     {VECTOR(selkie_probe_def, at), .unit = "m", .required = 1, OF_POINT_PROBE, .doc = "where"},
     {ENUM(selkie_probe_def, axis, axis, SELKIE_AXIS_X), OF_FRONT_PROBE, .doc = "along which axis"},
-    {INTEGER(selkie_probe_def, direction, 1), BETWEEN(-1, 1), OF_FRONT_PROBE, .doc = "1 = towards its high end, -1 = its low end"},
+    {INTEGER(selkie_probe_def, direction, 1), BETWEEN(-1, 1), OF_FRONT_PROBE,
+     .doc = "1 = towards its high end, -1 = its low end"},
 };
 const sk_struct sk_probe_struct = {.name = "probe",
                                    .doc = "A measurement, written to probes.csv after each step.",
@@ -361,7 +371,8 @@ const sk_struct sk_probe_struct = {.name = "probe",
                                    .fields = probe_fields,
                                    .variant = &probe_fields[1]};
 
-/* --- What comes out ------------------------------------------------------------------------------------------------------ */
+/* --- What comes out
+ * ------------------------------------------------------------------------------------------------------ */
 
 static const sk_field output_fields[] = {
     {BOOL(selkie_output_def, ply, 1), .doc = "particles as binary PLY"},
@@ -383,7 +394,8 @@ static const sk_struct output_struct = {.name = "output",
 
 static const sk_field render_fields[] = {
     {INTEGER(selkie_render_def, width, 1280), BETWEEN(16, 16384), .unit = "pixels", .doc = "of a picture"},
-    {INTEGER(selkie_render_def, height, 0), BETWEEN(0, 16384), .unit = "pixels", .doc = "of a picture; 0 = follows the domain"},
+    {INTEGER(selkie_render_def, height, 0), BETWEEN(0, 16384), .unit = "pixels",
+     .doc = "of a picture; 0 = follows the domain"},
     {ENUM(selkie_render_def, style, picture_style, SELKIE_STYLE_SURFACE), .doc = "what is drawn"},
     {ENUM(selkie_render_def, color, picture_color, SELKIE_COLOR_WATER), .doc = "in which colours"},
     {VECTOR(selkie_render_def, eye), .unit = "m", .dimension = 3,
@@ -398,7 +410,8 @@ static const sk_struct render_struct = {.name = "render",
                                         .field_count = COUNT(render_fields),
                                         .fields = render_fields};
 
-/* --- The scene ----------------------------------------------------------------------------------------------------------- */
+/* --- The scene
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static const sk_field scene_fields[] = {
     {STRING(selkie_scene, title), .doc = "one line about the scene"},
@@ -406,9 +419,11 @@ static const sk_field scene_fields[] = {
     {VECTOR(selkie_scene, gravity), .unit = "m/s2", .in_plane = 1, .initial = {0, -9.81, 0},
      .doc = "acceleration; up is against it (y where there is none)"},
     {STRUCT(selkie_scene, time, time_struct), .doc = "end, frames, steps"},
-    {ROW(selkie_scene, seed, SK_FIELD_SEED), .initial = {1}, .doc = "of all random numbers: the same seed gives the same run"},
+    {ROW(selkie_scene, seed, SK_FIELD_SEED), .initial = {1},
+     .doc = "of all random numbers: the same seed gives the same run"},
     {STRUCT(selkie_scene, particles, particles_struct), .doc = "how finely liquid is divided"},
-    {ENUM(selkie_scene, method, method, SELKIE_METHOD_FLIP), .doc = "how velocity goes from particles to the grid and back"},
+    {ENUM(selkie_scene, method, method, SELKIE_METHOD_FLIP),
+     .doc = "how velocity goes from particles to the grid and back"},
     {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1), .doc = "method flip: share of FLIP, the rest is PIC"},
     {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_NONE), .doc = "how volume is kept over many steps"},
     {ENUM(selkie_scene, incompressibility, incompressibility, SELKIE_INCOMPRESSIBILITY_BILATERAL),
@@ -430,10 +445,11 @@ const sk_struct sk_scene_struct = {.name = "scene",
                                    .field_count = COUNT(scene_fields),
                                    .fields = scene_fields};
 
-/* --- Access ---------------------------------------------------------------------------------------------------------------- */
+/* --- Access
+ * ---------------------------------------------------------------------------------------------------------------- */
 
-/* Enumerations and ints are read and written through memcpy: an enumeration's type is the compiler's choice, but its size
- * is an int's on every platform we build for, which the assertion below holds us to. */
+/* Enumerations and ints are read and written through memcpy: an enumeration's type is the compiler's choice, but its
+ * size is an int's on every platform we build for, which the assertion below holds us to. */
 _Static_assert(sizeof(selkie_wall) == sizeof(int), "enumerations are stored as int");
 
 int sk_field_int(const sk_field *field, const void *base)

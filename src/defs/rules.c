@@ -31,7 +31,8 @@ __attribute__((format(printf, 3, 4))) static selkie_code fail_at(sk_rules *rules
 
 static const char axis_letter[] = "xyz";
 
-/* --- Domain, time, numerics ----------------------------------------------------------------------------------------------- */
+/* --- Domain, time, numerics
+ * ----------------------------------------------------------------------------------------------- */
 
 static selkie_code check_domain(sk_rules *rules)
 {
@@ -84,7 +85,8 @@ static selkie_code check_particles(sk_rules *rules)
                    dimension, below, full);
 }
 
-/* --- Shapes --------------------------------------------------------------------------------------------------------------- */
+/* --- Shapes
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static selkie_code check_shape(sk_rules *rules, const selkie_shape *shape)
 {
@@ -193,7 +195,8 @@ static selkie_code check_placed_shape(sk_rules *rules, const selkie_shape *shape
     return SELKIE_OK;
 }
 
-/* --- Liquids, sources, drains, obstacles ------------------------------------------------------------------------------------ */
+/* --- Liquids, sources, drains, obstacles
+ * ------------------------------------------------------------------------------------ */
 
 static selkie_code check_liquid(sk_rules *rules, int i)
 {
@@ -253,7 +256,8 @@ static selkie_code check_obstacle(sk_rules *rules, int i)
     return SELKIE_OK;
 }
 
-/* --- Probes ---------------------------------------------------------------------------------------------------------------- */
+/* --- Probes
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static int is_column_name(const char *name)
 {
@@ -352,7 +356,8 @@ static selkie_code check_columns(sk_rules *rules)
                    first.probe);
 }
 
-/* --- All together ------------------------------------------------------------------------------------------------------------ */
+/* --- All together
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static selkie_code check_each(sk_rules *rules, const char *key, int count, selkie_code (*check)(sk_rules *, int))
 {
@@ -374,7 +379,8 @@ static selkie_code check_pictures(sk_rules *rules)
     }
     if (scene->render.height != 0 && scene->render.height < 16) {
         sk_path_key(rules->where, "render");
-        return fail_at(rules, "height", "%d pixels: must be 0 (follows the domain) or at least 16", scene->render.height);
+        return fail_at(rules, "height", "%d pixels: must be 0 (follows the domain) or at least 16",
+                       scene->render.height);
     }
     return SELKIE_OK;
 }

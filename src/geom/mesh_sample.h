@@ -1,4 +1,21 @@
+/* The signed distance to a mesh, sampled once on a sparse grid and interpolated from then on.
+ *
+ * Within three sample sizes of the surface the answer is the trilinear interpolation of exact distances. Farther away it
+ * keeps its sign and is never more than the true distance (but more than three sample sizes): a lower bound. */
 #ifndef SK_GEOM_MESH_SAMPLE_H
 #define SK_GEOM_MESH_SAMPLE_H
+
+#include "base/memory.h"
+#include "geom/mesh_distance.h"
+
 typedef struct sk_mesh_sample sk_mesh_sample;
+
+/* `mesh` is 3D, is kept and must live as long. `sample_size` in m. Uses all threads that OpenMP gives; the result does
+ * not depend on how many. */
+selkie_code sk_mesh_sample_create(const sk_mesh_distance *mesh, double sample_size, const char *name, sk_memory *memory,
+                                  sk_mesh_sample **sample, selkie_error *error);
+void sk_mesh_sample_destroy(sk_mesh_sample *sample);
+/* `normal` may be NULL; it is the direction of the interpolated gradient. */
+double sk_mesh_sample_distance(const sk_mesh_sample *sample, const double x[3], double normal[3]);
+
 #endif

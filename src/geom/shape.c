@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "geom/mesh_import.h"
 
 enum { union_depth_limit = 64 };
 
@@ -167,6 +168,75 @@ typedef struct making {
     int depth;
 } making;
 
+/* A name for messages: the file as it is opened, the place in the scene before it. */
+static selkie_code mesh_path(const selkie_shape *def, const char *folder, const char *what, char *path, size_t size,
+                             selkie_error *error)
+{
+    if (!def->file || !def->file[0])
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s.file: a mesh needs the name of a file", what);
+    int within = folder && folder[0] && def->file[0] != '/';
+    int length = snprintf(path, size, "%s%s%s", within ? folder : "", within ? "/" : "", def->file);
+    if (length < 0 || (size_t)length >= size)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s.file: %.200s...: the path is longer than %zu bytes", what,
+                       def->file, size - 1);
+    return SELKIE_OK;
+}
+
+/* The first warning stays: there is room for one. */
+static void warn_of_open_edges(const sk_solid_mesh *mesh, const char *file, char *warning)
+{
+    if (!warning || warning[0] || mesh->open_edges == 0)
+        return;
+    const char *slash = strrchr(file, '/');
+    snprintf(warning, 256, "%.120s: %zu open edge%s, not closed: inside is decided by winding number, look for holes",
+             slash ? slash + 1 : file, mesh->open_edges, mesh->open_edges == 1 ? "" : "s");
+}
+
+/* Pieces of the mesh for its distance: triangles, or in 2D the segments of its outline. */
+static selkie_code mesh_pieces(const sk_solid_mesh *solid, const char *name, sk_shape *shape, selkie_error *error)
+{
+    size_t count = solid->triangle_count;
+    double(*corners)[3] = NULL;
+    if (shape->dimension == 2) {
+        double(*segments)[2][3];
+        SK_TRY(sk_solid_mesh_outline(solid, name, shape->memory, &count, &segments, error));
+        corners = (double(*)[3])segments;
+    } else {
+        corners = sk_allocate(shape->memory, 3 * count * sizeof *corners);
+        if (!corners)
+            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %zu triangles", name, count);
+        for (size_t i = 0; i < 3 * count; i++)
+            memcpy(corners[i], solid->vertices[solid->triangles[i / 3][i % 3]], sizeof corners[i]);
+    }
+    selkie_code code = sk_mesh_distance_create(shape->dimension, count, (const double(*)[3])corners,
+                                               solid->open_edges == 0, name, shape->memory, &shape->mesh, error);
+    sk_release(shape->memory, corners);
+    return code;
+}
+
+static selkie_code make_mesh(const selkie_shape *def, const char *what, making *context, sk_shape *shape,
+                             selkie_error *error)
+{
+    char path[4096], name[600];
+    SK_TRY(mesh_path(def, context->folder, what, path, sizeof path, error));
+    snprintf(name, sizeof name, "%.200s.file: %.380s", what, path);
+    sk_mesh_placement placement;
+    memcpy(placement.scale, def->scale, sizeof placement.scale);
+    memcpy(placement.rotate, def->rotate, sizeof placement.rotate);
+    memcpy(placement.translate, def->translate, sizeof placement.translate);
+    sk_solid_mesh solid;
+    SK_TRY(sk_solid_mesh_import(path, &placement, what, shape->memory, &solid, error));
+    selkie_code code = mesh_pieces(&solid, name, shape, error);
+    /* A flat mesh in 2D is open by nature. */
+    if (code == SELKIE_OK && !(shape->dimension == 2 && sk_solid_mesh_is_flat(&solid)))
+        warn_of_open_edges(&solid, path, context->warning);
+    sk_solid_mesh_release(&solid);
+    /* Outlines have few pieces and are quick to ask without samples. */
+    if (code == SELKIE_OK && context->sample_size > 0.0 && shape->dimension == 3)
+        code = sk_mesh_sample_create(shape->mesh, context->sample_size, name, shape->memory, &shape->sample, error);
+    return code;
+}
+
 static selkie_code make_shape(const selkie_shape *def, const char *what, making *context, sk_shape **shape,
                               selkie_error *error);
 
@@ -220,7 +290,7 @@ static selkie_code make_shape(const selkie_shape *def, const char *what, making 
         code = make_wave(def, context->up, what, shape, error);
         break;
     case SELKIE_SHAPE_MESH:
-        code = sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "%s: meshes are not part of this build", what);
+        code = make_mesh(def, what, context, shape, error);
         break;
     case SELKIE_SHAPE_UNION:
         code = make_union(def, what, context, shape, error);
@@ -256,6 +326,8 @@ void sk_shape_destroy(sk_shape *shape)
     for (int i = 0; i < shape->child_count; i++)
         sk_shape_destroy(shape->children[i]);
     sk_release(shape->memory, shape->children);
+    sk_mesh_sample_destroy(shape->sample);
+    sk_mesh_distance_destroy(shape->mesh);
     sk_release(shape->memory, shape);
 }
 
@@ -424,6 +496,8 @@ static double distance_in_plane(const sk_shape *shape, const double x[3], double
     case SELKIE_SHAPE_WAVE:
         return wave_distance(shape, x, normal);
     case SELKIE_SHAPE_MESH:
+        return shape->sample ? sk_mesh_sample_distance(shape->sample, x, normal)
+                             : sk_mesh_distance_signed(shape->mesh, x, normal);
     case SELKIE_SHAPE_UNION:
         break;
     }
@@ -516,6 +590,7 @@ void sk_shape_bounds(const sk_shape *shape, double low[3], double high[3])
         wave_bounds(shape, low, high);
         break;
     case SELKIE_SHAPE_MESH:
+        sk_mesh_distance_bounds(shape->mesh, low, high);
         break;
     case SELKIE_SHAPE_UNION:
         for (int i = 0; i < shape->child_count; i++) {

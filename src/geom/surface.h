@@ -18,9 +18,9 @@ typedef struct sk_surface_options {
 
 typedef struct sk_mesh {
     size_t vertex_count;
-    float *positions;   /* m   [vertex_count][3] */
-    float *normals;     /*     [vertex_count][3] outward */
-    float *velocities;  /* m/s [vertex_count][3], NULL if none */
+    float *positions;  /* m   [vertex_count][3] */
+    float *normals;    /*     [vertex_count][3] outward */
+    float *velocities; /* m/s [vertex_count][3], NULL if none */
     size_t triangle_count;
     uint32_t *triangles; /*    [triangle_count][3], counter-clockwise seen from outside */
 } sk_mesh;

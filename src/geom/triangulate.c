@@ -292,6 +292,16 @@ static void add_half_space_or_wave(piece_list *list, const sk_shape *shape)
     }
 }
 
+static void add_mesh(piece_list *list, const sk_shape *shape)
+{
+    size_t count = sk_mesh_distance_piece_count(shape->mesh);
+    for (size_t i = 0; i < count; i++) {
+        double corners[3][3];
+        sk_mesh_distance_piece(shape->mesh, i, corners);
+        add_piece(list, (const double(*)[3])corners);
+    }
+}
+
 static void add_shape(piece_list *list, const sk_shape *shape)
 {
     switch (shape->kind) {
@@ -309,6 +319,7 @@ static void add_shape(piece_list *list, const sk_shape *shape)
         add_half_space_or_wave(list, shape);
         break;
     case SELKIE_SHAPE_MESH:
+        add_mesh(list, shape);
         break;
     case SELKIE_SHAPE_UNION:
         for (int i = 0; i < shape->child_count; i++)

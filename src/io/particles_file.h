@@ -62,6 +62,6 @@ selkie_code sk_particles_parse_ply(const void *bytes, size_t size, const char *n
                                    selkie_error *error);
 /* Turns positions and velocities back to the scene's axes, where the file was written turned. */
 void sk_particles_turn_back(sk_particles_data *data);
-void sk_particles_free(sk_particles_data *data);
+void sk_particles_data_free(sk_particles_data *data);
 
 #endif

@@ -493,7 +493,7 @@ selkie_code sk_particles_parse_ply(const void *bytes, size_t size, const char *n
         sk_number_end(&scope);
     }
     if (code != SELKIE_OK) {
-        sk_particles_free(data);
+        sk_particles_data_free(data);
         return code;
     }
     *result = data;
@@ -532,7 +532,7 @@ void sk_particles_turn_back(sk_particles_data *data)
     data->turn = sk_up_turn_none();
 }
 
-void sk_particles_free(sk_particles_data *data)
+void sk_particles_data_free(sk_particles_data *data)
 {
     if (!data)
         return;

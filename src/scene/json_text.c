@@ -17,7 +17,8 @@
 /* Values that a text may have; bounds memory, since json-c spends some 70 bytes on each. */
 enum { max_values = 4000000 };
 
-/* --- The bytes ------------------------------------------------------------------------------------------------------------ */
+/* --- The bytes
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static selkie_code check_bytes(const char *text, size_t length, size_t *offset, selkie_error *error)
 {
@@ -38,7 +39,8 @@ static selkie_code check_bytes(const char *text, size_t length, size_t *offset, 
     return SELKIE_OK;
 }
 
-/* --- The scanner ----------------------------------------------------------------------------------------------------------- */
+/* --- The scanner
+ * ----------------------------------------------------------------------------------------------------------- */
 
 typedef struct scanner {
     const char *text; /* ends with '\0', so that looking one byte ahead is safe */
@@ -122,7 +124,8 @@ static int skip_value(scanner *s)
     return 1;
 }
 
-/* --- The second walk: what json-c lets through ----------------------------------------------------------------------------- */
+/* --- The second walk: what json-c lets through
+ * ----------------------------------------------------------------------------- */
 
 static int is_digit(char c)
 {
@@ -175,8 +178,9 @@ static selkie_code check_word(scanner *s)
     if (length == 0)
         return sk_fail(s->error, SELKIE_ERROR_FORMAT, "unexpected character '%c'", s->text[start]);
     if (!is_number(word, length, &integer))
-        return sk_fail(s->error, SELKIE_ERROR_FORMAT, "%.*s is no value: must be a number, true, false, or a string in "
-                                                      "double quotes",
+        return sk_fail(s->error, SELKIE_ERROR_FORMAT,
+                       "%.*s is no value: must be a number, true, false, or a string in "
+                       "double quotes",
                        shown, word);
     if (integer) {
         errno = 0;
@@ -295,7 +299,8 @@ static selkie_code check_value(scanner *s, int depth)
     return c == '"' || c == '\'' ? check_string_token(s) : check_word(s);
 }
 
-/* --- Parsing ---------------------------------------------------------------------------------------------------------------- */
+/* --- Parsing
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static const char *plain_reason(enum json_tokener_error reason)
 {
@@ -335,7 +340,8 @@ selkie_code sk_json_parse(const char *text, size_t length, struct json_object **
     if (length >= INT_MAX)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%zu bytes are too many", length);
     SK_TRY(check_bytes(text, length, offset, error));
-    size_t mark = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* some editors begin with a byte order mark */
+    size_t mark =
+        length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* some editors begin with a byte order mark */
     scanner s = {text, length, mark, error};
     skip_space(&s);
     *offset = s.at;
@@ -370,7 +376,8 @@ selkie_code sk_json_parse(const char *text, size_t length, struct json_object **
     return SELKIE_OK;
 }
 
-/* --- Places ----------------------------------------------------------------------------------------------------------------- */
+/* --- Places
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 void sk_json_position(const char *text, size_t length, size_t offset, int *line, int *column)
 {

@@ -17,7 +17,8 @@
 
 #include "scene/json_text.h"
 
-/* --- Suggestions -------------------------------------------------------------------------------------------------------------- */
+/* --- Suggestions
+ * -------------------------------------------------------------------------------------------------------------- */
 
 /* Looks for the same key elsewhere in the scene, below `type`; the path to the first one found. */
 static int find_elsewhere(const sk_struct *type, const char *key, sk_path *path)
@@ -61,7 +62,8 @@ char *sk_suggest_key(const sk_struct *type, int variant, const char *key, char *
     return buffer;
 }
 
-/* --- Following a path ---------------------------------------------------------------------------------------------------------- */
+/* --- Following a path
+ * ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct walk {
     sk_reader *reader;
@@ -122,7 +124,8 @@ static selkie_code parse_value(walk *w, const sk_field *field, int component, js
     size_t offset;
     selkie_error inner;
     selkie_code code = sk_json_parse(w->value, strlen(w->value), value, &offset, &inner);
-    int textual = field && (field->type == SK_FIELD_STRING || field->type == SK_FIELD_FILE || field->type == SK_FIELD_ENUM);
+    int textual =
+        field && (field->type == SK_FIELD_STRING || field->type == SK_FIELD_FILE || field->type == SK_FIELD_ENUM);
     if (textual && (code != SELKIE_OK || json_object_get_type(*value) != json_type_string)) {
         if (code == SELKIE_OK)
             json_object_put(*value);
@@ -187,7 +190,8 @@ static selkie_code enter_components(walk *w, json_object *object, const sk_field
     *array = json_object_new_array();
     for (int i = 0; *array && i < sk_field_components(field); i++) {
         int from_file = present && (field->type != SK_FIELD_ROTATION || i == 2);
-        json_object_array_add(*array, json_object_new_double(from_file ? json_object_get_double(given) : field->initial[i]));
+        json_object_array_add(*array,
+                              json_object_new_double(from_file ? json_object_get_double(given) : field->initial[i]));
     }
     if (!*array || json_object_object_add(object, field->key, *array) != 0)
         return sk_reader_no_memory(w->reader);
@@ -228,8 +232,8 @@ static selkie_code enter_object(walk *w, json_object *object, const char *key, j
     return SELKIE_OK;
 }
 
-/* The element of an array that the path names; the one after the last is made. At the path's end it is set, and *element
- * becomes NULL. */
+/* The element of an array that the path names; the one after the last is made. At the path's end it is set, and
+ * *element becomes NULL. */
 static selkie_code enter_element(walk *w, json_object *object, const sk_field *field, json_object **element)
 {
     char shown[80];

@@ -1,8 +1,8 @@
 /* Reading a scene file: text -> json-c tree -> overrides -> structs, by the field table.
  *
- * This file knows about types: which JSON value fits which field. Ranges and what fields must be together are the check's
- * (src/defs), so that a scene made by a program is held to the same rules. A message begins with where the value came
- * from, which is worked out only when there is one: the path of the value is searched for in the text again.
+ * This file knows about types: which JSON value fits which field. Ranges and what fields must be together are the
+ * check's (src/defs), so that a scene made by a program is held to the same rules. A message begins with where the
+ * value came from, which is worked out only when there is one: the path of the value is searched for in the text again.
  */
 #include "scene/read.h"
 
@@ -28,7 +28,8 @@
 #include "scene/json_text.h"
 #include "scene/reader.h"
 
-/* --- Messages --------------------------------------------------------------------------------------------------------------- */
+/* --- Messages
+ * --------------------------------------------------------------------------------------------------------------- */
 
 /* The last --set that gave the value at `path` or something that contains it; NULL if it is from the file. */
 static const sk_override *origin_of(const sk_reader *reader, const char *path)
@@ -151,7 +152,8 @@ static selkie_code wrong_type(sk_reader *reader, const sk_field *field, json_obj
                           sk_field_expected(field, reader->dimension, expected, sizeof expected));
 }
 
-/* --- Values ------------------------------------------------------------------------------------------------------------------ */
+/* --- Values
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 /* A finite number; 0 if it is none. */
 static int get_number(json_object *value, double *number)
@@ -314,7 +316,8 @@ static selkie_code read_field(sk_reader *reader, const sk_field *field, json_obj
     }
 }
 
-/* --- Structs ------------------------------------------------------------------------------------------------------------------ */
+/* --- Structs
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 /* The keys of one variant: "min, max". */
 static void list_keys(const sk_struct *type, int variant, char *buffer, size_t size)
@@ -391,7 +394,8 @@ static selkie_code read_struct(sk_reader *reader, const sk_struct *type, json_ob
     return SELKIE_OK;
 }
 
-/* --- The scene ---------------------------------------------------------------------------------------------------------------- */
+/* --- The scene
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 /* Vectors may be shorter in 2D, so the dimension is looked up before all else; a bad one is reported in its turn. */
 static int find_dimension(json_object *root)
@@ -457,7 +461,8 @@ selkie_code sk_scene_parse(const char *text, size_t length, const char *name, co
     return code;
 }
 
-/* --- The file ----------------------------------------------------------------------------------------------------------------- */
+/* --- The file
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 enum { max_file_bytes = 64 << 20 };
 

@@ -201,9 +201,8 @@ selkie_code selkie_scene_save(const selkie_scene *scene, const char *path, selki
     writer w = {.dimension = scene->domain.dimension, .folder = folder};
     put_struct(&w, &sk_scene_struct, scene);
     put(&w, "\n");
-    selkie_code code = w.failed
-                           ? sk_fail(error, SELKIE_ERROR_MEMORY, "%s: not enough memory to write the scene", path)
-                           : sk_file_write(path, w.text, w.length, error);
+    selkie_code code = w.failed ? sk_fail(error, SELKIE_ERROR_MEMORY, "%s: not enough memory to write the scene", path)
+                                : sk_file_write(path, w.text, w.length, error);
     sk_release(NULL, w.text);
     free(folder);
     return code;

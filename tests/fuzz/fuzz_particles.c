@@ -16,6 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_demand(!particles->velocity || isfinite(particles->velocity[i]), "a velocity is not a number");
     }
     sk_particles_turn_back(particles);
-    sk_particles_free(particles);
+    sk_particles_data_free(particles);
     return 0;
 }

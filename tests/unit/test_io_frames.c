@@ -122,7 +122,7 @@ static void ply_round_trip(void **state)
         assert_memory_equal(data->velocity + 3 * i, records[i].velocity, 12);
         assert_int_equal(data->id[i], records[i].id);
     }
-    sk_particles_free(data);
+    sk_particles_data_free(data);
     free(records);
 }
 
@@ -137,7 +137,7 @@ static void empty_frames_are_files(void **state)
     sk_particles_data *data;
     assert_int_equal(sk_particles_read_ply(in_root("empty.ply"), &data, &error), SELKIE_OK);
     assert_int_equal(data->count, 0);
-    sk_particles_free(data);
+    sk_particles_data_free(data);
     assert_int_equal(sk_particles_write(&frame, in_root("empty.abc"), &error), SELKIE_ERROR_INPUT);
     assert_says(&error, ".vtp");
     free(records);
@@ -210,7 +210,7 @@ static void turned_frames_come_back(void **state)
         assert_memory_equal(data->position + 3 * i, records[i].position, 12);
         assert_memory_equal(data->velocity + 3 * i, records[i].velocity, 12);
     }
-    sk_particles_free(data);
+    sk_particles_data_free(data);
     free(records);
 }
 
@@ -233,7 +233,7 @@ static void two_dimensions_leave_the_third_alone(void **state)
     assert_null(data->id);
     float expected[6] = {1, 0, 2, 3, 0, 4};
     assert_memory_equal(data->position, expected, sizeof expected); /* and no -0 */
-    sk_particles_free(data);
+    sk_particles_data_free(data);
 }
 
 static void names_for_each_program(void **state)
@@ -273,7 +273,7 @@ static void names_for_each_program(void **state)
         assert_int_equal(sk_particles_read_ply(in_root("n.ply"), &data, &error), SELKIE_OK);
         assert_memory_equal(data->velocity + 6, records[2].velocity, 12);
         assert_int_equal(data->id[2], records[2].id);
-        sk_particles_free(data);
+        sk_particles_data_free(data);
     }
     extra[0].components = 17;
     assert_int_equal(sk_particles_write(&frame, in_root("n.ply"), &error), SELKIE_ERROR_INTERNAL);
@@ -394,7 +394,7 @@ static void ply_of_others(void **state)
     assert_memory_equal(data->velocity, velocities, sizeof velocities);
     assert_int_equal(data->id[1], 8);
     assert_true(isnan(data->time));
-    sk_particles_free(data);
+    sk_particles_data_free(data);
 
     const char *header =
         "ply\nformat binary_big_endian 1.0\nelement other 2\nproperty short a\nelement vertex 1\nproperty "
@@ -409,7 +409,7 @@ static void ply_of_others(void **state)
     float one[3] = {1, -2, 3};
     assert_memory_equal(data->position, one, sizeof one);
     assert_null(data->velocity); /* a component alone is no velocity */
-    sk_particles_free(data);
+    sk_particles_data_free(data);
 }
 
 static void bad_ply_is_refused(void **state)
@@ -479,7 +479,7 @@ static void damaged_ply_does_no_harm(void **state)
             text[i] ^= (char)(1 << bit);
             if (sk_particles_parse_ply(text, bytes, "flipped.ply", &data, &error) == SELKIE_OK) {
                 sk_particles_turn_back(data);
-                sk_particles_free(data);
+                sk_particles_data_free(data);
             }
             text[i] ^= (char)(1 << bit);
         }
@@ -508,7 +508,7 @@ static void surfaces(void **state)
     assert_memory_equal(data->position, positions, sizeof positions);
     assert_memory_equal(data->velocity, velocities, sizeof velocities);
     assert_true(data->time == 0.25);
-    sk_particles_free(data);
+    sk_particles_data_free(data);
     size_t bytes;
     char *text = read_text(in_root("s.ply"), &bytes);
     assert_non_null(strstr(text, "property float nx"));

@@ -26,7 +26,8 @@
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 #define DOCS SELKIE_SCENES "/../docs"
 
-/* --- Helpers ------------------------------------------------------------------------------------------------------------------ */
+/* --- Helpers
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 /* A file in a folder of its own that goes away with the test program. */
 static char scratch[64];
@@ -141,7 +142,8 @@ static void for_each_scene(void (*visit)(const char *path))
     assert_true(count >= 11);
 }
 
-/* --- Defaults and small questions --------------------------------------------------------------------------------------------- */
+/* --- Defaults and small questions
+ * --------------------------------------------------------------------------------------------- */
 
 static void defaults_are_as_documented(void **state)
 {
@@ -220,7 +222,8 @@ static void cells_and_up(void **state)
     assert_true(up[1] == 1);
 }
 
-/* --- Messages ------------------------------------------------------------------------------------------------------------------ */
+/* --- Messages
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static void malformed_text(void **state)
 {
@@ -237,7 +240,8 @@ static void malformed_text(void **state)
     expect("{\"time\": {\"end\": @}}", "test.json:1:18: a value was expected");
     expect("{\"title\": 'abc'}", "test.json:1:11: strings stand in double quotes");
     expect("{\"title\": \"a\nb\"}", "test.json:1:13: a line break or control character inside a string");
-    expect("{\"title\": \"a\", \"time\": {},\n \"title\": \"b\"}", "test.json:2:2: \"title\" is given twice, first in line 1");
+    expect("{\"title\": \"a\", \"time\": {},\n \"title\": \"b\"}",
+           "test.json:2:2: \"title\" is given twice, first in line 1");
     expect("{\"title\": \"a\", \"t\\u0069tle\": \"b\"}", "\"title\" is given twice");
     expect("{\"a\\u0000b\": 1}", "a key with a zero character");
     expect("{\"time\": {\"end\": NaN}}", "test.json:1:18: NaN is no value");
@@ -274,18 +278,20 @@ static void malformed_text(void **state)
 static void comforts_are_read(void **state)
 {
     (void)state;
-    selkie_scene *scene = parse("\xef\xbb\xbf// begins with a byte order mark\n"
-                                "{\"$schema\": \"x\", \"title\": \"\\u00fc \xe6\xb0\xb4\", /* , */ \"domain\": {\"size\": [1, 2.0, 3e0,],},\n"
-                                "\"seed\": 18446744073709551615, \"advection\": {\"order\": 3.0},\n"
-                                "\"liquids\": [{\"shape\": {\"type\": \"mesh\", \"file\": \"a.obj\", \"scale\": 2}},],} // end",
-                                0, NULL);
+    selkie_scene *scene = parse(
+        "\xef\xbb\xbf// begins with a byte order mark\n"
+        "{\"$schema\": \"x\", \"title\": \"\\u00fc \xe6\xb0\xb4\", /* , */ \"domain\": {\"size\": [1, 2.0, 3e0,],},\n"
+        "\"seed\": 18446744073709551615, \"advection\": {\"order\": 3.0},\n"
+        "\"liquids\": [{\"shape\": {\"type\": \"mesh\", \"file\": \"a.obj\", \"scale\": 2}},],} // end",
+        0, NULL);
     assert_string_equal(scene->title, "\xc3\xbc \xe6\xb0\xb4");
     assert_true(scene->seed == UINT64_MAX);
     assert_int_equal(scene->advection.order, 3);
     assert_true(scene->liquids[0].shape.scale[1] == 2);
     assert_true(scene->domain.size[2] == 3);
     selkie_scene_free(scene);
-    scene = parse("{\"domain\": {\"dimension\": 2, \"size\": [1, 1]}, \"liquids\": [{\"angular_velocity\": 3, \"velocity_gradient\": "
+    scene = parse("{\"domain\": {\"dimension\": 2, \"size\": [1, 1]}, \"liquids\": [{\"angular_velocity\": 3, "
+                  "\"velocity_gradient\": "
                   "[1, 2, 3, 4], \"shape\": {\"type\": \"sphere\", \"center\": [0.5, 0.5, 9], \"radius\": 0.1}}]}",
                   0, NULL);
     assert_true(scene->liquids[0].angular_velocity[2] == 3 && scene->liquids[0].angular_velocity[0] == 0);
@@ -297,7 +303,8 @@ static void comforts_are_read(void **state)
 static void unknown_keys_suggest(void **state)
 {
     (void)state;
-    expect("{\n \"liquids\": [\n  {\"shape\": {\"type\": \"box\", \"min\": [0,0,0], \"max\": [1,1,1]},\n   \"velocty\": [0,0,0]}]}",
+    expect("{\n \"liquids\": [\n  {\"shape\": {\"type\": \"box\", \"min\": [0,0,0], \"max\": [1,1,1]},\n   "
+           "\"velocty\": [0,0,0]}]}",
            "test.json:4:4: liquids[0].velocty: unknown key; did you mean \"velocity\"?");
     expect("{\"cfl\": 3}", "test.json:1:2: cfl: unknown key; did you mean \"time.cfl\"?");
     expect("{\"density\": 3}", "density: unknown key; did you mean \"liquids[0].density\"?");
@@ -306,7 +313,8 @@ static void unknown_keys_suggest(void **state)
     expect("{\"liquids\": [{\"shape\": {\"type\": \"box\", \"radius\": 1}}]}",
            "liquids[0].shape.radius: a shape of type \"box\" does not have this; it has min, max");
     expect("{\"liquids\": [{\"shape\": {\"type\": \"sphere\", \"radios\": 1}}]}", "did you mean \"radius\"?");
-    expect("{\"probes\": [{\"name\": \"a\", \"type\": \"front\", \"at\": [0,0,0]}]}", "a probe of type \"front\" does not have this");
+    expect("{\"probes\": [{\"name\": \"a\", \"type\": \"front\", \"at\": [0,0,0]}]}",
+           "a probe of type \"front\" does not have this");
     expect("{\"liquids\": [{\"shape\": {\"min\": [0,0,0]}}]}", "liquids[0].shape: the key \"type\" is missing");
     expect("{\"liquids\": [{}]}", "test.json:1:14: liquids[0]: the key \"shape\" is missing");
     expect("{\"domain\": {}}", "test.json:1:12: domain: the key \"size\" is missing");
@@ -372,9 +380,12 @@ static void ranges_and_rules(void **state)
         {"liquids[0].density=0", "0 is out of range: must be above 0 kg/m3"},
         {"liquids[0].shape.max=[3, 0, 3]", "0 along y is not above min, 0"},
         {"liquids[0].shape={\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":0}", "shape.radius: 0 is out of range"},
-        {"liquids[0].shape={\"type\":\"sphere\",\"center\":[9,1,1],\"radius\":1}", "lies outside the domain: x from 8 to 10 m"},
-        {"liquids[0].shape={\"type\":\"cylinder\",\"from\":[1,1,1],\"to\":[1,1,1],\"radius\":1}", "is the same point as from"},
-        {"liquids[0].shape={\"type\":\"half_space\",\"point\":[1,1,1],\"normal\":[0,0,0]}", "shape.normal: has no length"},
+        {"liquids[0].shape={\"type\":\"sphere\",\"center\":[9,1,1],\"radius\":1}",
+         "lies outside the domain: x from 8 to 10 m"},
+        {"liquids[0].shape={\"type\":\"cylinder\",\"from\":[1,1,1],\"to\":[1,1,1],\"radius\":1}",
+         "is the same point as from"},
+        {"liquids[0].shape={\"type\":\"half_space\",\"point\":[1,1,1],\"normal\":[0,0,0]}",
+         "shape.normal: has no length"},
         {"liquids[0].shape={\"type\":\"mesh\",\"file\":\"\"}", "shape.file: is empty: must name an OBJ"},
         {"liquids[0].shape={\"type\":\"mesh\",\"file\":\"a\",\"scale\":[1,0,1]}", "is 0 along y"},
         {"liquids[0].shape={\"type\":\"union\",\"shapes\":[]}", "shapes: is empty: a union needs at least one shape"},
@@ -385,11 +396,15 @@ static void ranges_and_rules(void **state)
          "900 kg/m3 differs from that of liquids[0], 1000"},
         {"sources=[{\"start\":2,\"end\":1,\"shape\":{\"type\":\"box\",\"min\":[0,0,0],\"max\":[1,1,1]}}]",
          "sources[0].end: 1 s is not after start, 2 s"},
-        {"drains=[{\"start\":2,\"end\":2,\"shape\":{\"type\":\"box\",\"min\":[0,0,0],\"max\":[1,1,1]}}]", "drains[0].end: 2 s"},
-        {"drains=[{\"shape\":{\"type\":\"box\",\"min\":[5,0,0],\"max\":[6,1,1]}}]", "drains[0].shape: lies outside the domain"},
-        {"obstacles=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},\"keyframes\":[{\"time\":1},{\"time\":1}]}]",
+        {"drains=[{\"start\":2,\"end\":2,\"shape\":{\"type\":\"box\",\"min\":[0,0,0],\"max\":[1,1,1]}}]",
+         "drains[0].end: 2 s"},
+        {"drains=[{\"shape\":{\"type\":\"box\",\"min\":[5,0,0],\"max\":[6,1,1]}}]",
+         "drains[0].shape: lies outside the domain"},
+        {"obstacles=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},\"keyframes\":[{\"time\":1},{"
+         "\"time\":1}]}]",
          "obstacles[0].keyframes[1].time: 1 s is not after that of the keyframe before, 1 s"},
-        {"obstacles=[{\"velocity\":[1,0,0],\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},\"keyframes\":[{\"time\":1}]}]",
+        {"obstacles=[{\"velocity\":[1,0,0],\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},"
+         "\"keyframes\":[{\"time\":1}]}]",
          "obstacles[0].keyframes: stand beside a constant velocity"},
         {"obstacles=[{\"surface\":\"open\",\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
          "\"open\" is no choice: must be \"free_slip\" or \"no_slip\""},
@@ -402,7 +417,8 @@ static void ranges_and_rules(void **state)
         {"probes=[{\"name\":\"time\",\"type\":\"front\"}]", "the column \"time\" is there anyway"},
         {"probes=[{\"name\":\"a\",\"type\":\"front\",\"direction\":0}]", "0: must be 1 or -1"},
         {"probes=[{\"name\":\"a\",\"type\":\"pressure\",\"at\":[5,0,0]}]", "5 m along x is outside the domain"},
-        {"particles={\"per_cell\":10,\"arrangement\":\"lattice\"}", "particles.per_cell: 10 do not make a lattice: must be n^3, such as 8 or 27"},
+        {"particles={\"per_cell\":10,\"arrangement\":\"lattice\"}",
+         "particles.per_cell: 10 do not make a lattice: must be n^3, such as 8 or 27"},
         {"render.height=5", "5 pixels: must be 0 (follows the domain) or at least 16"},
         {"render.field_of_view=180", "180 is out of range: must be above 0 and below 180 deg"},
         {"pressure.tolerance=0", "0 is out of range: must be above 0 and at most 1"},
@@ -418,7 +434,8 @@ static void ranges_and_rules(void **state)
     expect_set(long_title, "5994 bytes are too long: at most 4096");
     free(long_title);
     /* From a file the same messages name line and column. */
-    expect("{\n \"domain\": {\"size\": [1, 1, 1]},\n \"time\": {\n  \"fps\": 0}}", "test.json:4:10: time.fps: 0 is out of range");
+    expect("{\n \"domain\": {\"size\": [1, 1, 1]},\n \"time\": {\n  \"fps\": 0}}",
+           "test.json:4:10: time.fps: 0 is out of range");
 }
 
 static void rules_of_the_plane(void **state)
@@ -561,7 +578,8 @@ static void checks_of_structs(void **state)
     assert_null(copy);
 }
 
-/* --- Round trips ---------------------------------------------------------------------------------------------------------------- */
+/* --- Round trips
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static int has_mesh(const selkie_shape *shape)
 {
@@ -684,7 +702,8 @@ static void odd_text_round_trips(void **state)
     assert_string_equal(sk_quote(quoted, sizeof quoted, "abcdefghi"), "\"abcdefghi\"");
 }
 
-/* --- --set on every key ------------------------------------------------------------------------------------------------------------ */
+/* --- --set on every key
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* The way from the scene to a struct: fields, of which arrays stand for their first element. */
 typedef struct route {
@@ -867,12 +886,14 @@ static void set_parts(void **state)
     selkie_scene_free(scene);
 }
 
-/* --- Random damage --------------------------------------------------------------------------------------------------------------- */
+/* --- Random damage
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static size_t mutate(char *text, size_t length, size_t room, uint64_t seed)
 {
-    static const char *const pieces[] = {"[",  "]",    "{",  "}",     ",",    ":",  "\"", "//",  "/*",       "*/", "-",
-                                         "1e", "1e99", "\\", "\\u00", "null", "[]", "{}", "NaN", "\"type\"", "0",  "\xff"};
+    static const char *const pieces[] = {"[",  "]",  "{",   "}",        ",",    ":",   "\"",    "//",
+                                         "/*", "*/", "-",   "1e",       "1e99", "\\",  "\\u00", "null",
+                                         "[]", "{}", "NaN", "\"type\"", "0",    "\xff"};
     int rounds = 1 + (int)(sk_hash64(seed) % 4);
     for (int i = 0; i < rounds; i++) {
         uint64_t bits = sk_hash64(seed * 31 + (uint64_t)i + 7);
@@ -942,7 +963,8 @@ static void damaged_scenes(void **state)
     for_each_scene(damage);
 }
 
-/* --- What is made from the table ---------------------------------------------------------------------------------------------------- */
+/* --- What is made from the table
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void compare_with_file(const char *path, const char *kept, selkie_code (*write)(FILE *))
 {
@@ -995,7 +1017,8 @@ static void check_rows(const sk_struct *type, int depth)
         if (field->replaces)
             assert_non_null(sk_struct_find(type, field->replaces));
         for (int k = 0; k < sk_field_components(field); k++)
-            assert_true(field->initial[k] >= field->low && field->initial[k] <= field->high && field->low < field->high);
+            assert_true(field->initial[k] >= field->low && field->initial[k] <= field->high &&
+                        field->low < field->high);
         if (field->of && field->of != type)
             check_rows(field->of, depth + 1);
     }

@@ -15,6 +15,7 @@
 #include "io/table_file.h"
 #include "run_folder.h"
 #include "tool.h"
+#include "world/world_internal.h"
 
 /* --- Points and meshes ---------------------------------------------------------------------------------------------
  */
@@ -73,7 +74,7 @@ static int info_particles_ply(const char *path)
     if (isfinite(data->time))
         printf("time          %g s\n", data->time);
     print_particles(data->count, data->position, data->velocity);
-    sk_particles_free(data);
+    sk_particles_data_free(data);
     return EXIT_GOOD;
 }
 
@@ -167,6 +168,19 @@ static int info_checkpoint(const char *path)
     double all = 0;
     for (int i = 0; i < sk_container_count(container); i++)
         all += (double)sk_container_at(container, i)->bytes;
+    const sk_chunk *header_chunk = sk_container_find(container, "header");
+    sk_state_header header;
+    if (header_chunk && header_chunk->bytes == sizeof header) {
+        memcpy(&header, header_chunk->data, sizeof header);
+        printf("step          %lld\ntime          %.9g s, frame %lld\n", (long long)header.step_count, header.time,
+               (long long)header.frame);
+        printf("particles     %s\n", format_count(header.particle_count, size));
+        if (header.dimension == 2)
+            printf("domain        2D, %d x %d cells of %g m\n", header.cells[0], header.cells[1], header.cell_size);
+        else
+            printf("domain        3D, %d x %d x %d cells of %g m\n", header.cells[0], header.cells[1], header.cells[2],
+                   header.cell_size);
+    }
     printf("chunks        %d, %s\n", sk_container_count(container), format_bytes(all, size));
     for (int i = 0; i < sk_container_count(container); i++) {
         const sk_chunk *chunk = sk_container_at(container, i);

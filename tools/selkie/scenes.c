@@ -248,13 +248,6 @@ int plan_scene(const selkie_scene *scene, int threads, selkie_plan *plan, size_t
     if (selkie_scene_plan(scene, &options, plan, &error))
         return complain_error(&error);
     *available = sk_memory_available();
-    if (*available && plan->memory_bytes > *available) {
-        char needed[32], there[32], particles[32];
-        return complain("%d x %d x %d cells and %s particles need about %s of memory and %s are free; use a larger "
-                        "domain.cell_size, a smaller domain.resolution or fewer particles.per_cell",
-                        plan->cells[0], plan->cells[1], plan->cells[2], format_count(plan->particles, particles),
-                        format_bytes((double)plan->memory_bytes, needed), format_bytes((double)*available, there));
-    }
     return EXIT_GOOD;
 }
 

@@ -66,8 +66,8 @@ int visit_meshes(const selkie_scene *scene, int (*visit)(const char *what, const
 selkie_code inspect_mesh(const selkie_scene *scene, const char *what, const selkie_shape *mesh, char warning[256],
                          selkie_error *error);
 
-/* The plan of a scene, refused (with the complaint made) where the machine has not the memory for it. Returns an exit
- * code. *available: bytes the machine has left, 0 if unknown. */
+/* The plan of a scene; the library refuses one that the machine has not the memory for. *available: bytes the machine
+ * has left, 0 if unknown. Returns an exit code. */
 int plan_scene(const selkie_scene *scene, int threads, selkie_plan *plan, size_t *available);
 
 #endif
