@@ -1,0 +1,14 @@
+/* The part of mesh import that talks to assimp; for mesh_import.c, which runs it apart. */
+#ifndef SK_GEOM_MESH_ASSIMP_H
+#define SK_GEOM_MESH_ASSIMP_H
+
+#include "geom/mesh_import.h"
+
+/* All triangles of a file, with the transforms of their nodes and then `placement` (rows of a 3x4 matrix) applied;
+ * neither welded nor cleaned. */
+selkie_code sk_assimp_load(const char *path, const double placement[12], const char *name, sk_solid_mesh *mesh,
+                           selkie_error *error);
+/* The size of a regular file within the limit for meshes. */
+selkie_code sk_mesh_file_size(const char *path, const char *name, size_t *size, selkie_error *error);
+
+#endif
