@@ -28,8 +28,7 @@
     .key = name, .type = SK_FIELD_ARRAY, .offset = offsetof(owner, member), .count_offset = offsetof(owner, number),   \
     .of = &type_of
 
-/* --- Choices
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- Choices ------------------------------------------------------------------------------------------------------ */
 
 static const sk_enum_value wall_values[] = {
     {"free_slip", SELKIE_WALL_FREE_SLIP, "closed; liquid slides along it"},
@@ -140,8 +139,7 @@ static const sk_enum_value picture_color_values[] = {
 };
 CHOICES(picture_color);
 
-/* --- Shapes
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- Shapes ------------------------------------------------------------------------------------------------------- */
 
 #define OF_BOX .variants = 1u << SELKIE_SHAPE_BOX
 #define OF_SPHERE .variants = 1u << SELKIE_SHAPE_SPHERE
@@ -185,8 +183,7 @@ const sk_struct sk_shape_struct = {.name = "shape",
                                    .fields = shape_fields,
                                    .variant = &shape_fields[0]};
 
-/* --- Domain and time
- * ---------------------------------------------------------------------------------------------------- */
+/* --- Domain and time ---------------------------------------------------------------------------------------------- */
 
 #define WALL(index, name, text)                                                                                        \
     .key = name, .type = SK_FIELD_ENUM, .offset = (index) * sizeof(selkie_wall), .choices = &wall,                     \
@@ -238,8 +235,7 @@ static const sk_struct time_struct = {.name = "time",
                                       .field_count = COUNT(time_fields),
                                       .fields = time_fields};
 
-/* --- Numerics
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- Numerics ----------------------------------------------------------------------------------------------------- */
 
 static const sk_field particles_fields[] = {
     {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000),
@@ -276,8 +272,7 @@ static const sk_struct advection_struct = {.name = "advection",
                                            .field_count = COUNT(advection_fields),
                                            .fields = advection_fields};
 
-/* --- What is in the scene
- * ------------------------------------------------------------------------------------------------ */
+/* --- What is in the scene ----------------------------------------------------------------------------------------- */
 
 static const sk_field liquid_fields[] = {
     {STRING(selkie_liquid_def, name), .doc = "for people"},
@@ -371,8 +366,7 @@ const sk_struct sk_probe_struct = {.name = "probe",
                                    .fields = probe_fields,
                                    .variant = &probe_fields[1]};
 
-/* --- What comes out
- * ------------------------------------------------------------------------------------------------------ */
+/* --- What comes out ----------------------------------------------------------------------------------------------- */
 
 static const sk_field output_fields[] = {
     {BOOL(selkie_output_def, ply, 1), .doc = "particles as binary PLY"},
@@ -410,8 +404,7 @@ static const sk_struct render_struct = {.name = "render",
                                         .field_count = COUNT(render_fields),
                                         .fields = render_fields};
 
-/* --- The scene
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- The scene ---------------------------------------------------------------------------------------------------- */
 
 static const sk_field scene_fields[] = {
     {STRING(selkie_scene, title), .doc = "one line about the scene"},
@@ -445,8 +438,7 @@ const sk_struct sk_scene_struct = {.name = "scene",
                                    .field_count = COUNT(scene_fields),
                                    .fields = scene_fields};
 
-/* --- Access
- * ---------------------------------------------------------------------------------------------------------------- */
+/* --- Access ------------------------------------------------------------------------------------------------------- */
 
 /* Enumerations and ints are read and written through memcpy: an enumeration's type is the compiler's choice, but its
  * size is an int's on every platform we build for, which the assertion below holds us to. */

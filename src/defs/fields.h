@@ -21,19 +21,19 @@
 #include <selkie/scene.h>
 
 typedef enum sk_field_type {
-    SK_FIELD_BOOL,      /* int, 0 or 1 */
-    SK_FIELD_INTEGER,   /* int */
-    SK_FIELD_SEED,      /* uint64_t */
-    SK_FIELD_NUMBER,    /* double */
-    SK_FIELD_VECTOR,    /* double[3]; in 2D two numbers will do */
-    SK_FIELD_ROTATION,  /* double[3]; in 2D one number, about z, will do */
-    SK_FIELD_SCALE,     /* double[3]; one number stands for three */
-    SK_FIELD_MATRIX,    /* double[9], row-major; in 2D four numbers will do */
-    SK_FIELD_STRING,    /* const char * */
-    SK_FIELD_FILE,      /* const char *, relative to scene.folder */
-    SK_FIELD_ENUM,      /* an int-sized enumeration */
-    SK_FIELD_STRUCT,    /* a struct in place */
-    SK_FIELD_ARRAY      /* pointer to structs, and their number at count_offset */
+    SK_FIELD_BOOL,     /* int, 0 or 1 */
+    SK_FIELD_INTEGER,  /* int */
+    SK_FIELD_SEED,     /* uint64_t */
+    SK_FIELD_NUMBER,   /* double */
+    SK_FIELD_VECTOR,   /* double[3]; in 2D two numbers will do */
+    SK_FIELD_ROTATION, /* double[3]; in 2D one number, about z, will do */
+    SK_FIELD_SCALE,    /* double[3]; one number stands for three */
+    SK_FIELD_MATRIX,   /* double[9], row-major; in 2D four numbers will do */
+    SK_FIELD_STRING,   /* const char * */
+    SK_FIELD_FILE,     /* const char *, relative to scene.folder */
+    SK_FIELD_ENUM,     /* an int-sized enumeration */
+    SK_FIELD_STRUCT,   /* a struct in place */
+    SK_FIELD_ARRAY     /* pointer to structs, and their number at count_offset */
 } sk_field_type;
 
 typedef struct sk_enum_value {
@@ -90,13 +90,13 @@ extern const sk_struct sk_keyframe_struct;
 extern const sk_struct sk_probe_struct;
 
 enum {
-    SK_MAX_UNION_DEPTH = 16,     /* unions within unions */
-    SK_MAX_ELEMENTS = 1000000,   /* of any array of a scene */
+    SK_MAX_UNION_DEPTH = 16,      /* unions within unions */
+    SK_MAX_ELEMENTS = 1000000,    /* of any array of a scene */
     SK_MAX_CELLS_PER_AXIS = 65536 /* leaves 8 bits of a float's 24 to the place inside a cell */
 };
 #define SK_LARGEST_NUMBER 1e9 /* bound of numbers that have no other */
 
-/* --- Access to one field of a struct -------------------------------------------------------------------------------- */
+/* --- Access to one field of a struct ------------------------------------------------------------------------------ */
 
 static inline void *sk_field_at(const sk_field *field, void *base)
 {
@@ -108,16 +108,16 @@ static inline const void *sk_field_in(const sk_field *field, const void *base)
     return (const char *)base + field->offset;
 }
 
-int sk_field_int(const sk_field *field, const void *base);              /* BOOL, INTEGER, ENUM */
+int sk_field_int(const sk_field *field, const void *base); /* BOOL, INTEGER, ENUM */
 void sk_field_set_int(const sk_field *field, void *base, int value);
 uint64_t sk_field_seed(const sk_field *field, const void *base);
-const char *sk_field_string(const sk_field *field, const void *base);   /* never NULL */
-int sk_field_components(const sk_field *field);                         /* doubles it holds: 0, 1, 3 or 9 */
+const char *sk_field_string(const sk_field *field, const void *base); /* never NULL */
+int sk_field_components(const sk_field *field);                       /* doubles it holds: 0, 1, 3 or 9 */
 const double *sk_field_numbers(const sk_field *field, const void *base);
 int sk_field_count(const sk_field *field, const void *base);            /* ARRAY: number of elements */
 const void *sk_field_elements(const sk_field *field, const void *base); /* ARRAY: the first of them */
 
-/* --- Looking things up ------------------------------------------------------------------------------------------------ */
+/* --- Looking things up -------------------------------------------------------------------------------------------- */
 
 /* The field with this key, whichever variant has it; NULL if there is none. */
 const sk_field *sk_struct_find(const sk_struct *type, const char *key);

@@ -31,8 +31,7 @@ __attribute__((format(printf, 3, 4))) static selkie_code fail_at(sk_rules *rules
 
 static const char axis_letter[] = "xyz";
 
-/* --- Domain, time, numerics
- * ----------------------------------------------------------------------------------------------- */
+/* --- Domain, time, numerics --------------------------------------------------------------------------------------- */
 
 static selkie_code check_domain(sk_rules *rules)
 {
@@ -85,8 +84,7 @@ static selkie_code check_particles(sk_rules *rules)
                    dimension, below, full);
 }
 
-/* --- Shapes
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- Shapes ------------------------------------------------------------------------------------------------------- */
 
 static selkie_code check_shape(sk_rules *rules, const selkie_shape *shape)
 {
@@ -195,8 +193,7 @@ static selkie_code check_placed_shape(sk_rules *rules, const selkie_shape *shape
     return SELKIE_OK;
 }
 
-/* --- Liquids, sources, drains, obstacles
- * ------------------------------------------------------------------------------------ */
+/* --- Liquids, sources, drains, obstacles -------------------------------------------------------------------------- */
 
 static selkie_code check_liquid(sk_rules *rules, int i)
 {
@@ -256,8 +253,7 @@ static selkie_code check_obstacle(sk_rules *rules, int i)
     return SELKIE_OK;
 }
 
-/* --- Probes
- * ---------------------------------------------------------------------------------------------------------------- */
+/* --- Probes ------------------------------------------------------------------------------------------------------- */
 
 static int is_column_name(const char *name)
 {
@@ -356,8 +352,7 @@ static selkie_code check_columns(sk_rules *rules)
                    first.probe);
 }
 
-/* --- All together
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- All together ------------------------------------------------------------------------------------------------- */
 
 static selkie_code check_each(sk_rules *rules, const char *key, int count, selkie_code (*check)(sk_rules *, int))
 {

@@ -7,8 +7,7 @@
 
 #include "base/status.h"
 
-/* --- Pool
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- Pool --------------------------------------------------------------------------------------------------------- */
 
 typedef struct sk_chunk {
     struct sk_chunk *next;
@@ -76,8 +75,7 @@ void selkie_scene_free(selkie_scene *scene)
         sk_pool_destroy(scene->owned); /* the scene itself lies in it */
 }
 
-/* --- Defaults
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- Defaults ----------------------------------------------------------------------------------------------------- */
 
 static void field_defaults(const sk_field *field, void *base)
 {
@@ -149,8 +147,7 @@ DEFAULTS(drain, selkie_drain_def, drain)
 DEFAULTS(obstacle, selkie_obstacle_def, obstacle)
 DEFAULTS(probe, selkie_probe_def, probe)
 
-/* --- Copies
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- Copies ------------------------------------------------------------------------------------------------------- */
 
 /* Replaces the pointers of a struct, which is already a plain copy of its original, by copies of what they point to.
  * Returns 0 when memory runs out. The depth is bounded because only checked scenes are copied. */
@@ -215,8 +212,7 @@ selkie_code sk_scene_copy(const selkie_scene *from, selkie_scene **to, selkie_er
     return SELKIE_OK;
 }
 
-/* --- Comparison
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- Comparison --------------------------------------------------------------------------------------------------- */
 
 static int equal_struct(const sk_struct *type, const void *a, const void *b, int dimension, sk_path *where);
 
@@ -287,8 +283,7 @@ int sk_scene_equal(const selkie_scene *a, const selkie_scene *b, sk_path *where)
     return equal_struct(&sk_scene_struct, a, b, a->domain.dimension, where);
 }
 
-/* --- Small questions
- * ------------------------------------------------------------------------------------------------------- */
+/* --- Small questions ---------------------------------------------------------------------------------------------- */
 
 double selkie_scene_cells(const selkie_scene *scene, int cells[3])
 {

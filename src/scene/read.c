@@ -28,8 +28,7 @@
 #include "scene/json_text.h"
 #include "scene/reader.h"
 
-/* --- Messages
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- Messages ----------------------------------------------------------------------------------------------------- */
 
 /* The last --set that gave the value at `path` or something that contains it; NULL if it is from the file. */
 static const sk_override *origin_of(const sk_reader *reader, const char *path)
@@ -152,8 +151,7 @@ static selkie_code wrong_type(sk_reader *reader, const sk_field *field, json_obj
                           sk_field_expected(field, reader->dimension, expected, sizeof expected));
 }
 
-/* --- Values
- * ------------------------------------------------------------------------------------------------------------------ */
+/* --- Values ------------------------------------------------------------------------------------------------------- */
 
 /* A finite number; 0 if it is none. */
 static int get_number(json_object *value, double *number)
@@ -316,8 +314,7 @@ static selkie_code read_field(sk_reader *reader, const sk_field *field, json_obj
     }
 }
 
-/* --- Structs
- * ------------------------------------------------------------------------------------------------------------------ */
+/* --- Structs ------------------------------------------------------------------------------------------------------ */
 
 /* The keys of one variant: "min, max". */
 static void list_keys(const sk_struct *type, int variant, char *buffer, size_t size)
@@ -394,8 +391,7 @@ static selkie_code read_struct(sk_reader *reader, const sk_struct *type, json_ob
     return SELKIE_OK;
 }
 
-/* --- The scene
- * ---------------------------------------------------------------------------------------------------------------- */
+/* --- The scene ---------------------------------------------------------------------------------------------------- */
 
 /* Vectors may be shorter in 2D, so the dimension is looked up before all else; a bad one is reported in its turn. */
 static int find_dimension(json_object *root)
@@ -461,8 +457,7 @@ selkie_code sk_scene_parse(const char *text, size_t length, const char *name, co
     return code;
 }
 
-/* --- The file
- * ----------------------------------------------------------------------------------------------------------------- */
+/* --- The file ----------------------------------------------------------------------------------------------------- */
 
 enum { max_file_bytes = 64 << 20 };
 

@@ -26,8 +26,7 @@
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 #define DOCS SELKIE_SCENES "/../docs"
 
-/* --- Helpers
- * ------------------------------------------------------------------------------------------------------------------ */
+/* --- Helpers ------------------------------------------------------------------------------------------------------ */
 
 /* A file in a folder of its own that goes away with the test program. */
 static char scratch[64];
@@ -142,8 +141,7 @@ static void for_each_scene(void (*visit)(const char *path))
     assert_true(count >= 11);
 }
 
-/* --- Defaults and small questions
- * --------------------------------------------------------------------------------------------- */
+/* --- Defaults and small questions --------------------------------------------------------------------------------- */
 
 static void defaults_are_as_documented(void **state)
 {
@@ -222,8 +220,7 @@ static void cells_and_up(void **state)
     assert_true(up[1] == 1);
 }
 
-/* --- Messages
- * ------------------------------------------------------------------------------------------------------------------ */
+/* --- Messages ----------------------------------------------------------------------------------------------------- */
 
 static void malformed_text(void **state)
 {
@@ -578,8 +575,7 @@ static void checks_of_structs(void **state)
     assert_null(copy);
 }
 
-/* --- Round trips
- * ---------------------------------------------------------------------------------------------------------------- */
+/* --- Round trips -------------------------------------------------------------------------------------------------- */
 
 static int has_mesh(const selkie_shape *shape)
 {
@@ -702,8 +698,7 @@ static void odd_text_round_trips(void **state)
     assert_string_equal(sk_quote(quoted, sizeof quoted, "abcdefghi"), "\"abcdefghi\"");
 }
 
-/* --- --set on every key
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- --set on every key ------------------------------------------------------------------------------------------- */
 
 /* The way from the scene to a struct: fields, of which arrays stand for their first element. */
 typedef struct route {
@@ -886,8 +881,7 @@ static void set_parts(void **state)
     selkie_scene_free(scene);
 }
 
-/* --- Random damage
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- Random damage ------------------------------------------------------------------------------------------------ */
 
 static size_t mutate(char *text, size_t length, size_t room, uint64_t seed)
 {
@@ -963,8 +957,7 @@ static void damaged_scenes(void **state)
     for_each_scene(damage);
 }
 
-/* --- What is made from the table
- * ---------------------------------------------------------------------------------------------------- */
+/* --- What is made from the table ---------------------------------------------------------------------------------- */
 
 static void compare_with_file(const char *path, const char *kept, selkie_code (*write)(FILE *))
 {
