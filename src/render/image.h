@@ -1,0 +1,50 @@
+/* An RGB image with 8 bits a channel, and its way into a PNG file. */
+#ifndef SK_RENDER_IMAGE_H
+#define SK_RENDER_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/status.h"
+#include "render/vector.h"
+
+typedef struct sk_image {
+    int width, height;
+    uint8_t *pixels; /* [height][width][3], top row first, sRGB */
+} sk_image;
+
+enum { SK_IMAGE_MAX_SIDE = 16384 };
+
+/* Black. Sides from 1 to SK_IMAGE_MAX_SIDE. */
+selkie_code sk_image_create(sk_image *image, int width, int height, selkie_error *error);
+void sk_image_free(sk_image *image);
+
+/* Written beside and renamed. */
+selkie_code sk_image_write_png(const sk_image *image, const char *path, selkie_error *error);
+/* Sides of a PNG file. */
+selkie_code sk_image_png_size(const char *path, int *width, int *height, selkie_error *error);
+
+/* Colours are sRGB, 0..1, in what follows. */
+void sk_image_set(sk_image *image, int x, int y, vec3 color);
+void sk_image_blend(sk_image *image, int x, int y, vec3 color, float alpha);
+/* Pixels of the rectangle from (x0,y0) to (x1,y1), ends not included. */
+void sk_image_fill(sk_image *image, int x0, int y0, int x1, int y1, vec3 color, float alpha);
+/* An antialiased line of a width in pixels. */
+void sk_image_line(sk_image *image, float x0, float y0, float x1, float y1, float width, vec3 color, float alpha);
+
+/* A line of text, its baseline's start at (x, y), with letters `size` pixels high. `align` 0 left, 1 middle, 2 right.
+ * Drawn by cairo where it is there, else in a small set of signs of our own. */
+void sk_image_text(sk_image *image, float x, float y, float size, int align, const char *text, vec3 color, float alpha);
+
+/* Linear light to sRGB, 0..1. */
+static inline float sk_to_srgb(float x)
+{
+    x = clampf(x, 0.0f, 1.0f);
+    return x <= 0.0031308f ? 12.92f * x : 1.055f * powf(x, 1.0f / 2.4f) - 0.055f;
+}
+
+static inline float sk_from_srgb(float x)
+{
+    return x <= 0.04045f ? x / 12.92f : powf((x + 0.055f) / 1.055f, 2.4f);
+}
+
+#endif

@@ -1,0 +1,69 @@
+#include "render/picture.h"
+
+#include <omp.h>
+#include <stdio.h>
+
+#include "render/stage.h"
+#include "selkie_config.h"
+
+int sk_picture_traces_rays(void)
+{
+    return SELKIE_HAVE_EMBREE;
+}
+
+void sk_picture_options_defaults(const selkie_scene *scene, sk_picture_options *options)
+{
+    *options = (sk_picture_options){.style = scene->render.style, .color = scene->render.color, .time = NAN, .label = 1};
+}
+
+/* Films want even sides. */
+static int even(double x)
+{
+    int side = 2 * (int)(x / 2 + 0.5);
+    return side < 16 ? 16 : side > SK_IMAGE_MAX_SIDE ? SK_IMAGE_MAX_SIDE : side;
+}
+
+void sk_picture_size(const sk_stage *stage, const sk_picture_options *options, int *width, int *height)
+{
+    const selkie_render_def *render = &stage->scene->render;
+    *width = options->width > 0 ? options->width : render->width > 0 ? render->width : 960;
+    *height = options->height > 0 ? options->height : options->width > 0 ? 0 : render->height;
+    if (*height > 0)
+        return;
+    double ratio = 9.0 / 16.0;
+    if (stage->dimension == 2) {
+        ratio = (stage->high[1] - stage->low[1]) / (stage->high[0] - stage->low[0]);
+        ratio = fmin(fmax(ratio, 0.3), 1.5);
+    }
+    *height = even(*width * ratio);
+}
+
+static void draw_time(const sk_picture_options *options, sk_image *image)
+{
+    if (!options->label || !isfinite(options->time))
+        return;
+    char text[48];
+    float size = fmaxf(9.0f, (float)image->height / 45.0f);
+    snprintf(text, sizeof text, "t = %.2f s", options->time);
+    sk_image_text(image, size, (float)image->height - size, size, 0, text, v3(0.12f, 0.16f, 0.20f), 0.85f);
+}
+
+selkie_code sk_picture_draw(const sk_stage *stage, const sk_picture_particles *particles,
+                            const sk_picture_options *options, sk_image *image, selkie_error *error)
+{
+    int width, height, threads = options->threads > 0 ? options->threads : omp_get_max_threads();
+    sk_picture_size(stage, options, &width, &height);
+    SK_TRY(sk_image_create(image, width, height, error));
+    selkie_code code;
+    if (stage->dimension == 2)
+        code = sk_draw_flat(stage, particles, options, threads, image, error);
+    else if (sk_picture_traces_rays())
+        code = sk_draw_traced(stage, particles, options, threads, image, error);
+    else
+        code = sk_draw_splats(stage, particles, options, threads, image, error);
+    if (code)
+        sk_image_free(image);
+    else
+        draw_time(options, image);
+    return code;
+}

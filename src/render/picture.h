@@ -1,0 +1,53 @@
+/* Pictures of particles in their scene, without a display.
+ *
+ * A stage is a scene made ready to be looked at: obstacles as triangles, the camera, the light. It is made once and
+ * serves many frames. Drawing does not change it, so frames may be drawn by several threads.
+ *
+ * 3D, style "surface": the liquid's surface ray traced (needs embree; without it the style "particles" is drawn).
+ * 3D, style "particles": shaded balls coloured by speed (rays with embree, a depth buffer without).
+ * 2D: filled liquid or discs, coloured by speed or density, with obstacles, frame and a scale of colours.
+ */
+#ifndef SK_RENDER_PICTURE_H
+#define SK_RENDER_PICTURE_H
+
+#include <stddef.h>
+#include <selkie/scene.h>
+#include "base/status.h"
+#include "render/image.h"
+
+typedef struct sk_picture_particles {
+    size_t count;
+    const float *position;  /* m   */
+    size_t position_stride; /* bytes */
+    const float *velocity;  /* m/s, NULL = none */
+    size_t velocity_stride; /* bytes */
+} sk_picture_particles;
+
+typedef struct sk_picture_options {
+    int width, height; /* pixels; 0 = as the scene says, height 0 = follows the domain */
+    selkie_picture_style style;
+    selkie_picture_color color;
+    double time;        /* s   for moving obstacles and the label; NaN = not known */
+    double speed_scale; /* m/s the fastest colour; 0 = from gravity and the domain's height */
+    int samples;        /*     rays a pixel where it matters; 0 = 4 */
+    int label;          /*     write the time (and in 2D the scale of colours) into the picture */
+    int threads;        /*     0 = all cores */
+} sk_picture_options;
+
+typedef struct sk_stage sk_stage;
+
+selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **stage, selkie_error *error);
+void sk_stage_destroy(sk_stage *stage);
+
+/* What the scene's render section asks for. */
+void sk_picture_options_defaults(const selkie_scene *scene, sk_picture_options *options);
+/* Pixels that a picture with these options has. */
+void sk_picture_size(const sk_stage *stage, const sk_picture_options *options, int *width, int *height);
+
+selkie_code sk_picture_draw(const sk_stage *stage, const sk_picture_particles *particles,
+                            const sk_picture_options *options, sk_image *image, selkie_error *error);
+
+/* Whether this build traces rays (1) or draws with a depth buffer (0). */
+int sk_picture_traces_rays(void);
+
+#endif

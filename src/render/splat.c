@@ -1,0 +1,213 @@
+/* Pictures without rays: balls and triangles into a depth buffer, for builds without embree.
+ *
+ * Every ball is a disc with the normals of a ball, every obstacle a set of flat triangles; light comes from the sun and
+ * the sky without shadows. How deep a ball sits in the liquid is guessed from how many others lie around it, which
+ * gives crevices and undersides some shade. Bands of rows go to threads; within a band things are drawn in their own
+ * order, so the picture is the same on any number of threads.
+ */
+#include "render/stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+typedef struct splat {
+    float x, y, depth, radius; /* pixels, pixels, m, pixels */
+    float metres;              /* radius */
+    vec3 color;                /* linear */
+} splat;
+
+typedef struct canvas {
+    const sk_stage *stage;
+    const sk_camera *camera;
+    size_t splat_count;
+    splat *splats;
+    size_t triangle_count;
+    float *points;
+    int *owner;
+    float *depth;
+    sk_image *image;
+} canvas;
+
+enum { band_rows = 16 };
+
+static vec3 lit(const sk_stage *stage, vec3 albedo, vec3 normal)
+{
+    vec3 light = sk_studio_ambient(stage, normal);
+    light = v3_along(light, 0.42f * fmaxf(v3_dot(normal, stage->sun), 0.0f), sk_studio_sunlight());
+    return v3_mul(albedo, light);
+}
+
+static void draw_background(const canvas *c, int first, int last)
+{
+    const sk_stage *stage = c->stage;
+    for (int y = first; y < last; ++y)
+        for (int x = 0; x < c->camera->width; ++x) {
+            size_t pixel = (size_t)y * (size_t)c->camera->width + (size_t)x;
+            vec3 d = sk_camera_ray(c->camera, (float)x + 0.5f, (float)y + 0.5f);
+            float down = v3_dot(d, stage->up), distance = INFINITY;
+            if (down < -1e-6f)
+                distance = (stage->floor_height - v3_dot(c->camera->eye, stage->up)) / down;
+            vec3 color = sk_studio_sky(stage, d);
+            c->depth[pixel] = INFINITY;
+            if (distance > 0.0f && isfinite(distance)) {
+                vec3 point = v3_along(c->camera->eye, distance, d);
+                vec3 ground = lit(stage, sk_studio_floor_color(stage, point), stage->up);
+                vec3 flat = v3_unit(v3_along(d, -down, stage->up));
+                color = v3_mix(sk_studio_sky(stage, flat), ground, sk_studio_haze(stage, distance));
+                c->depth[pixel] = distance;
+            }
+            sk_image_set(c->image, x, y, sk_studio_tone(color));
+        }
+}
+
+/* The depth buffer holds distances from the eye, as the container's lines need them. */
+static void draw_ball(const canvas *c, const splat *s, int first, int last)
+{
+    int width = c->camera->width;
+    int x0 = (int)fmaxf(floorf(s->x - s->radius), 0.0f), x1 = (int)fminf(ceilf(s->x + s->radius), (float)width);
+    int y0 = (int)fmaxf(floorf(s->y - s->radius), (float)first), y1 = (int)fminf(ceilf(s->y + s->radius), (float)last);
+    for (int y = y0; y < y1; ++y)
+        for (int x = x0; x < x1; ++x) {
+            float u = ((float)x + 0.5f - s->x) / s->radius, v = ((float)y + 0.5f - s->y) / s->radius;
+            float square = u * u + v * v;
+            if (square > 1.0f && s->radius > 0.75f)
+                continue;
+            float w = sqrtf(fmaxf(1.0f - square, 0.0f));
+            vec3 d = sk_camera_ray(c->camera, (float)x + 0.5f, (float)y + 0.5f);
+            float distance = (s->depth - w * s->metres) / fmaxf(v3_dot(d, c->camera->forward), 1e-3f);
+            size_t pixel = (size_t)y * (size_t)width + (size_t)x;
+            if (distance >= c->depth[pixel])
+                continue;
+            c->depth[pixel] = distance;
+            vec3 normal = v3_add(v3_scale(c->camera->right, u),
+                                 v3_add(v3_scale(c->camera->up, -v), v3_scale(c->camera->forward, -w)));
+            sk_image_set(c->image, x, y, sk_studio_tone(lit(c->stage, s->color, v3_unit(normal))));
+        }
+}
+
+static void draw_triangle(const canvas *c, size_t t, int first, int last)
+{
+    const float *p = c->points + 9 * t;
+    vec3 corner[3];
+    float x[3], y[3], z[3];
+    for (int k = 0; k < 3; ++k) {
+        corner[k] = v3(p[3 * k], p[3 * k + 1], p[3 * k + 2]);
+        z[k] = sk_camera_project(c->camera, corner[k], &x[k], &y[k]);
+        if (z[k] <= 1e-4f)
+            return; /* cut by the eye's plane: not worth clipping for */
+    }
+    float area = (x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]);
+    if (fabsf(area) < 1e-9f)
+        return;
+    vec3 normal = v3_unit(v3_cross(v3_sub(corner[1], corner[0]), v3_sub(corner[2], corner[0])));
+    if (v3_dot(normal, v3_sub(corner[0], c->camera->eye)) > 0.0f)
+        normal = v3_scale(normal, -1.0f);
+    vec3 color = sk_studio_tone(lit(c->stage, sk_studio_solid_color(c->owner[t]), normal));
+    int width = c->camera->width;
+    int x0 = (int)fmaxf(floorf(fminf(x[0], fminf(x[1], x[2]))), 0.0f);
+    int x1 = (int)fminf(ceilf(fmaxf(x[0], fmaxf(x[1], x[2]))), (float)width);
+    int y0 = (int)fmaxf(floorf(fminf(y[0], fminf(y[1], y[2]))), (float)first);
+    int y1 = (int)fminf(ceilf(fmaxf(y[0], fmaxf(y[1], y[2]))), (float)last);
+    for (int j = y0; j < y1; ++j)
+        for (int i = x0; i < x1; ++i) {
+            float px = (float)i + 0.5f, py = (float)j + 0.5f;
+            float b = ((px - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (py - y[0])) / area;
+            float d = ((x[1] - x[0]) * (py - y[0]) - (px - x[0]) * (y[1] - y[0])) / area;
+            if (b < 0.0f || d < 0.0f || b + d > 1.0f)
+                continue;
+            float inverse = (1.0f - b - d) / z[0] + b / z[1] + d / z[2];
+            vec3 ray = sk_camera_ray(c->camera, px, py);
+            float distance = 1.0f / inverse / fmaxf(v3_dot(ray, c->camera->forward), 1e-3f);
+            size_t pixel = (size_t)j * (size_t)width + (size_t)i;
+            if (distance < c->depth[pixel]) {
+                c->depth[pixel] = distance;
+                sk_image_set(c->image, i, j, color);
+            }
+        }
+}
+
+/* Particles in each cell of a hashed grid of three spacings: near 27 in the bulk, fewer at the surface. */
+static unsigned cell_of(const sk_stage *stage, vec3 p, unsigned mask)
+{
+    float size = 3.0f * (float)stage->spacing;
+    int i = (int)floorf(p.x / size), j = (int)floorf(p.y / size), k = (int)floorf(p.z / size);
+    return ((unsigned)i * 73856093u ^ (unsigned)j * 19349663u ^ (unsigned)k * 83492791u) & mask;
+}
+
+static selkie_code make_splats(canvas *c, const sk_picture_particles *particles, const sk_picture_options *options,
+                               selkie_error *error)
+{
+    enum { table_mask = (1 << 20) - 1 };
+    uint16_t *crowd = sk_allocate_zeroed(NULL, ((size_t)table_mask + 1) * sizeof *crowd);
+    c->splats = sk_allocate(NULL, (particles->count + 1) * sizeof *c->splats);
+    if (!crowd || !c->splats) {
+        sk_release(NULL, crowd);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: %.1f MiB for %zu particles cannot be had",
+                       (double)particles->count * sizeof(splat) / 1048576.0, particles->count);
+    }
+    float scale = sk_stage_speed_scale(c->stage, particles, options);
+    float pixels = 0.5f * (float)c->camera->height / c->camera->half_height;
+    for (int pass = 0; pass < 2; ++pass)
+        for (size_t i = 0; i < particles->count; ++i) {
+            const float *x = sk_particle_position(particles, i);
+            /* Far outside there is nothing to see, and its cell would not fit into an int. */
+            if (!(fabsf(x[0]) < 1e6f && fabsf(x[1]) < 1e6f && fabsf(x[2]) < 1e6f))
+                continue;
+            vec3 p = v3(x[0], x[1], x[2]);
+            unsigned cell = cell_of(c->stage, p, table_mask);
+            if (!pass) {
+                crowd[cell] += crowd[cell] < 60000;
+                continue;
+            }
+            splat *s = &c->splats[c->splat_count];
+            s->depth = sk_camera_project(c->camera, p, &s->x, &s->y);
+            s->metres = 0.6f * (float)c->stage->spacing;
+            if (s->depth <= s->metres)
+                continue;
+            s->radius = fmaxf(s->metres * pixels / s->depth, 0.6f);
+            float open = 1.0f - 0.35f * clampf((float)crowd[cell] / 27.0f, 0.0f, 1.0f);
+            vec3 color = sk_stage_speed_color(options->color, sk_particle_speed(particles, i, 3), scale);
+            s->color = v3_scale(v3(sk_from_srgb(color.x), sk_from_srgb(color.y), sk_from_srgb(color.z)), 1.3f * open);
+            ++c->splat_count;
+        }
+    sk_release(NULL, crowd);
+    return SELKIE_OK;
+}
+
+selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *particles,
+                           const sk_picture_options *options, int threads, sk_image *image, selkie_error *error)
+{
+    sk_camera camera;
+    sk_camera_frame(stage, image->width, image->height, &camera);
+    canvas c = {.stage = stage, .camera = &camera, .image = image};
+    c.depth = sk_allocate(NULL, (size_t)image->width * (size_t)image->height * sizeof(float));
+    selkie_code code = c.depth ? SELKIE_OK
+                               : sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d x %d pixels",
+                                         image->width, image->height);
+    if (!code)
+        code = make_splats(&c, particles, options, error);
+    if (!code)
+        code = sk_stage_triangles(stage, options->time, &c.triangle_count, &c.points, &c.owner, error);
+    if (!code) {
+        int bands = (image->height + band_rows - 1) / band_rows;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+        for (int band = 0; band < bands; ++band) {
+            int first = band * band_rows, last = first + band_rows;
+            last = last < image->height ? last : image->height;
+            draw_background(&c, first, last);
+            for (size_t t = 0; t < c.triangle_count; ++t)
+                draw_triangle(&c, t, first, last);
+            for (size_t i = 0; i < c.splat_count; ++i)
+                if (c.splats[i].y + c.splats[i].radius > (float)first && c.splats[i].y - c.splats[i].radius < (float)last)
+                    draw_ball(&c, &c.splats[i], first, last);
+        }
+        sk_draw_container(stage, &camera, c.depth, image);
+    }
+    sk_release(NULL, c.depth);
+    sk_release(NULL, c.splats);
+    sk_release(NULL, c.points);
+    sk_release(NULL, c.owner);
+    return code;
+}

@@ -1,0 +1,296 @@
+/* A scene made ready to be looked at: obstacles as triangles, directions, light, camera. */
+#include "render/stage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "render/color.h"
+
+/* --- Making and releasing -------------------------------------------------------------------------------------------------- */
+
+/* The axis nearest to up decides how the domain stands; the longer of the other two lies across the picture. */
+static void choose_directions(sk_stage *stage)
+{
+    double up[3];
+    selkie_scene_up(stage->scene, up);
+    stage->up = v3_unit(v3_from(up));
+    int vertical = 0;
+    for (int a = 1; a < 3; ++a)
+        if (fabs(up[a]) > fabs(up[vertical]) + 1e-9)
+            vertical = a;
+    int first = (vertical + 1) % 3, second = (vertical + 2) % 3;
+    double extent[3];
+    for (int a = 0; a < 3; ++a)
+        extent[a] = stage->high[a] - stage->low[a];
+    int across = extent[first] > extent[second] * 1.0001 ? first : extent[second] > extent[first] * 1.0001 ? second : -1;
+    /* A domain as deep as wide: x across if it lies, so that x runs to the right as in most figures. */
+    if (across < 0)
+        across = vertical == 0 ? 2 : 0;
+    double axis[3] = {0, 0, 0};
+    axis[across] = 1;
+    vec3 side = v3_from(axis);
+    stage->side = v3_unit(v3_along(side, -v3_dot(side, stage->up), stage->up));
+    stage->front = v3_cross(stage->side, stage->up);
+    stage->floor_height = 1e30f;
+    for (int c = 0; c < 8; ++c) {
+        vec3 corner = v3((float)(c & 1 ? stage->high[0] : stage->low[0]), (float)(c & 2 ? stage->high[1] : stage->low[1]),
+                         (float)(c & 4 ? stage->high[2] : stage->low[2]));
+        stage->floor_height = fminf(stage->floor_height, v3_dot(corner, stage->up));
+    }
+    /* High, from the left and a little from behind the liquid: crests and drops glint towards the viewer. */
+    stage->sun = v3_unit(v3_add(v3_scale(stage->up, 0.80f), v3_add(v3_scale(stage->side, -0.55f), v3_scale(stage->front, -0.22f))));
+}
+
+/* The speed of a fall through most of the domain: the same colour means the same speed in every frame. */
+static float natural_speed(const sk_stage *stage)
+{
+    double g = 0, height = 0, up[3];
+    selkie_scene_up(stage->scene, up);
+    for (int a = 0; a < stage->dimension; ++a) {
+        g += stage->scene->gravity[a] * stage->scene->gravity[a];
+        height += fabs(up[a]) * (stage->high[a] - stage->low[a]);
+    }
+    return (float)(0.7 * sqrt(2 * sqrt(g) * height));
+}
+
+static selkie_code make_solid(sk_stage *stage, int index, selkie_error *error)
+{
+    const selkie_scene *scene = stage->scene;
+    sk_stage_solid *solid = &stage->solids[index];
+    char what[64];
+    double up[3], low[3], high[3];
+    solid->def = &scene->obstacles[index];
+    selkie_scene_up(scene, up);
+    snprintf(what, sizeof what, "obstacles[%d].shape", index);
+    SK_TRY(sk_shape_create(&solid->def->shape, stage->dimension, up, scene->folder, 0, what, NULL, &solid->shape, NULL,
+                           error));
+    /* Cut a hair outside the domain: an obstacle that ends at a wall must not lie in the wall's plane. What moves is
+     * cut where it stands at the start, so that is given room. */
+    double room = sk_obstacle_moves(solid->def) ? stage->diagonal : 1e-3 * stage->diagonal;
+    for (int a = 0; a < 3; ++a) {
+        low[a] = stage->low[a] - room;
+        high[a] = stage->high[a] + room;
+    }
+    return sk_shape_triangles(solid->shape, low, high, &solid->triangle_count, &solid->points, error);
+}
+
+selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie_error *error)
+{
+    *result = NULL;
+    SK_TRY(selkie_scene_check(scene, error));
+    sk_stage *stage = sk_allocate_zeroed(NULL, sizeof *stage);
+    sk_stage_solid *solids =
+        stage ? sk_allocate_zeroed(NULL, ((size_t)scene->obstacle_count + 1) * sizeof *solids) : NULL;
+    if (!solids) {
+        sk_release(NULL, stage);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d obstacles", scene->obstacle_count);
+    }
+    int cells[3];
+    stage->scene = scene;
+    stage->solids = solids;
+    stage->dimension = scene->domain.dimension;
+    stage->cell_size = selkie_scene_cells(scene, cells);
+    double square = 0;
+    for (int a = 0; a < 3; ++a) {
+        int flat = stage->dimension == 2 && a == 2;
+        stage->low[a] = flat ? 0 : scene->domain.origin[a];
+        stage->high[a] = flat ? 0 : scene->domain.origin[a] + cells[a] * stage->cell_size;
+        square += (stage->high[a] - stage->low[a]) * (stage->high[a] - stage->low[a]);
+    }
+    stage->diagonal = sqrt(square);
+    int per_cell = scene->particles.per_cell > 0 ? scene->particles.per_cell : stage->dimension == 2 ? 9 : 8;
+    stage->spacing = stage->cell_size / pow(per_cell, 1.0 / stage->dimension);
+    choose_directions(stage);
+    stage->speed_scale = natural_speed(stage);
+    selkie_code code = SELKIE_OK;
+    for (int i = 0; i < scene->obstacle_count && !code; ++i) {
+        code = make_solid(stage, i, error);
+        stage->solid_count = i + 1;
+    }
+    if (code) {
+        sk_stage_destroy(stage);
+        return code;
+    }
+    *result = stage;
+    return SELKIE_OK;
+}
+
+void sk_stage_destroy(sk_stage *stage)
+{
+    if (!stage)
+        return;
+    for (int i = 0; i < stage->solid_count; ++i) {
+        sk_shape_destroy(stage->solids[i].shape);
+        free(stage->solids[i].points);
+    }
+    sk_release(NULL, stage->solids);
+    sk_release(NULL, stage);
+}
+
+selkie_code sk_stage_triangles(const sk_stage *stage, double time, size_t *count, float **points, int **solid,
+                               selkie_error *error)
+{
+    size_t total = 0;
+    for (int i = 0; i < stage->solid_count; ++i)
+        total += stage->solids[i].triangle_count;
+    *count = total;
+    *points = sk_allocate(NULL, (total + 1) * 9 * sizeof(float));
+    *solid = sk_allocate(NULL, (total + 1) * sizeof(int));
+    if (!*points || !*solid) {
+        sk_release(NULL, *points);
+        sk_release(NULL, *solid);
+        *points = NULL;
+        *solid = NULL;
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: %.1f MiB for the triangles of obstacles cannot be had",
+                       (double)total * 40 / 1048576.0);
+    }
+    float *to = *points;
+    int *owner = *solid;
+    for (int i = 0; i < stage->solid_count; ++i) {
+        sk_pose pose;
+        sk_pose_at(stage->solids[i].def, isfinite(time) ? time : 0, &pose);
+        const float *from = stage->solids[i].points;
+        for (size_t p = 0; p < 3 * stage->solids[i].triangle_count; ++p, from += 3, to += 3) {
+            double local[3] = {(double)from[0], (double)from[1], (double)from[2]}, world[3];
+            sk_pose_to_world(&pose, local, world);
+            for (int a = 0; a < 3; ++a)
+                to[a] = (float)world[a];
+        }
+        for (size_t t = 0; t < stage->solids[i].triangle_count; ++t)
+            *owner++ = i;
+    }
+    return SELKIE_OK;
+}
+
+/* --- Camera ----------------------------------------------------------------------------------------------------------------- */
+
+static vec3 domain_corner(const sk_stage *stage, int c)
+{
+    return v3((float)(c & 1 ? stage->high[0] : stage->low[0]), (float)(c & 2 ? stage->high[1] : stage->low[1]),
+              (float)(c & 4 ? stage->high[2] : stage->low[2]));
+}
+
+static void look(sk_camera *camera, vec3 eye, vec3 target, vec3 up)
+{
+    camera->eye = eye;
+    camera->forward = v3_unit(v3_sub(target, eye));
+    vec3 right = v3_cross(camera->forward, up);
+    /* Straight down or up: any direction across serves. */
+    if (v3_length(right) < 1e-4f)
+        right = v3_cross(camera->forward, fabsf(up.x) < 0.9f ? v3(1, 0, 0) : v3(0, 0, 1));
+    camera->right = v3_unit(right);
+    camera->up = v3_cross(camera->right, camera->forward);
+}
+
+/* Moves the eye back along its direction and sideways until the domain just fits, in the middle. */
+static void fit_domain(const sk_stage *stage, sk_camera *camera, vec3 forward)
+{
+    vec3 middle = v3_scale(v3_add(domain_corner(stage, 0), domain_corner(stage, 7)), 0.5f);
+    float distance = (float)stage->diagonal;
+    const float margin = 0.93f;
+    for (int round = 0; round < 24; ++round) {
+        look(camera, v3_along(middle, -distance, forward), middle, stage->up);
+        float low[2] = {1e30f, 1e30f}, high[2] = {-1e30f, -1e30f}, back = -1e30f;
+        for (int c = 0; c < 8; ++c) {
+            vec3 d = v3_sub(domain_corner(stage, c), camera->eye);
+            float depth = fmaxf(v3_dot(d, camera->forward), 1e-3f * distance);
+            float u = v3_dot(d, camera->right) / depth, v = v3_dot(d, camera->up) / depth;
+            low[0] = fminf(low[0], u);
+            high[0] = fmaxf(high[0], u);
+            low[1] = fminf(low[1], v);
+            high[1] = fmaxf(high[1], v);
+            float need = fmaxf(fabsf(v3_dot(d, camera->right)) / (margin * camera->half_width),
+                               fabsf(v3_dot(d, camera->up)) / (margin * camera->half_height));
+            back = fmaxf(back, need - depth);
+        }
+        middle = v3_along(middle, 0.5f * (low[0] + high[0]) * distance, camera->right);
+        middle = v3_along(middle, 0.5f * (low[1] + high[1]) * distance, camera->up);
+        distance = fmaxf(distance + back, 0.2f * (float)stage->diagonal);
+    }
+    look(camera, v3_along(middle, -distance, forward), middle, stage->up);
+}
+
+void sk_camera_frame(const sk_stage *stage, int width, int height, sk_camera *camera)
+{
+    const selkie_render_def *render = &stage->scene->render;
+    double angle = render->field_of_view > 0 && render->field_of_view < 170 ? render->field_of_view : 30;
+    camera->width = width;
+    camera->height = height;
+    camera->half_height = (float)tan(angle * 3.14159265358979 / 360);
+    camera->half_width = camera->half_height * (float)width / (float)height;
+    double apart = 0;
+    for (int a = 0; a < 3; ++a)
+        apart += fabs(render->eye[a] - render->target[a]);
+    if (apart > 0) {
+        look(camera, v3_from(render->eye), v3_from(render->target), stage->up);
+        return;
+    }
+    /* Three quarters: from the front, a little from the right and from above. */
+    const float azimuth = 0.50f, elevation = 0.34f;
+    vec3 level = v3_add(v3_scale(stage->front, cosf(azimuth)), v3_scale(stage->side, sinf(azimuth)));
+    vec3 from = v3_add(v3_scale(level, cosf(elevation)), v3_scale(stage->up, sinf(elevation)));
+    fit_domain(stage, camera, v3_scale(from, -1.0f));
+}
+
+vec3 sk_camera_ray(const sk_camera *camera, float x, float y)
+{
+    float u = (2.0f * x / (float)camera->width - 1.0f) * camera->half_width;
+    float v = (1.0f - 2.0f * y / (float)camera->height) * camera->half_height;
+    return v3_unit(v3_along(v3_along(camera->forward, u, camera->right), v, camera->up));
+}
+
+float sk_camera_project(const sk_camera *camera, vec3 point, float *x, float *y)
+{
+    vec3 d = v3_sub(point, camera->eye);
+    float depth = v3_dot(d, camera->forward);
+    if (depth <= 0.0f)
+        return depth;
+    *x = (v3_dot(d, camera->right) / (depth * camera->half_width) + 1.0f) * 0.5f * (float)camera->width;
+    *y = (1.0f - v3_dot(d, camera->up) / (depth * camera->half_height)) * 0.5f * (float)camera->height;
+    return depth;
+}
+
+/* --- Colours of particles ---------------------------------------------------------------------------------------------------- */
+
+vec3 sk_stage_speed_color(selkie_picture_color color, float speed, float scale)
+{
+    return sk_color(color == SELKIE_COLOR_WATER ? SK_MAP_WATER : SK_MAP_SPEED, scale > 0 ? speed / scale : 0.0f);
+}
+
+static int compare_floats(const void *a, const void *b)
+{
+    float left = *(const float *)a, right = *(const float *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* Up to the next 1, 2 or 5 times a power of ten, so that the scale's numbers are short. */
+static float round_up(float x)
+{
+    if (!(x > 0) || !isfinite(x))
+        return 1.0f;
+    float power = powf(10.0f, floorf(log10f(x))), part = x / power;
+    return power * (part <= 1.0f ? 1.0f : part <= 2.0f ? 2.0f : part <= 5.0f ? 5.0f : 10.0f);
+}
+
+float sk_stage_speed_scale(const sk_stage *stage, const sk_picture_particles *particles,
+                           const sk_picture_options *options)
+{
+    if (options->speed_scale > 0)
+        return (float)options->speed_scale;
+    if (stage->speed_scale > 0)
+        return round_up(stage->speed_scale);
+    /* No gravity: what the fast ones of up to 4096 particles have. */
+    float speeds[4096];
+    size_t step = particles->count / 4096 + 1, count = 0;
+    for (size_t i = 0; i < particles->count && count < 4096; i += step) {
+        float speed = sk_particle_speed(particles, i, stage->dimension);
+        if (isfinite(speed))
+            speeds[count++] = speed;
+    }
+    if (!count)
+        return 1.0f;
+    qsort(speeds, count, sizeof *speeds, compare_floats);
+    return round_up(speeds[(size_t)(0.99 * (double)(count - 1))]);
+}

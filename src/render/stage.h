@@ -1,0 +1,90 @@
+/* The stage: what all ways of drawing share. */
+#ifndef SK_RENDER_STAGE_H
+#define SK_RENDER_STAGE_H
+
+#include "geom/shape.h"
+#include "render/picture.h"
+
+typedef struct sk_stage_solid {
+    const selkie_obstacle_def *def;
+    sk_shape *shape;
+    size_t triangle_count; /* in 2D segments */
+    float *points;         /* m local frame */
+} sk_stage_solid;
+
+struct sk_stage {
+    const selkie_scene *scene; /* the caller's; must outlive the stage */
+    int dimension;
+    double low[3], high[3];    /* m the domain, in whole cells */
+    double cell_size;          /* m */
+    double spacing;            /* m between particles at rest */
+    double diagonal;           /* m of the domain */
+    vec3 up, side, front;      /* unit; front points from the domain towards the default viewer */
+    float floor_height;        /* m along up */
+    vec3 sun;                  /* unit, towards the sun */
+    float speed_scale;         /* m/s; 0 = unknown */
+    int solid_count;
+    sk_stage_solid *solids;
+};
+
+/* Where a picture is seen from. */
+typedef struct sk_camera {
+    vec3 eye;                /* m */
+    vec3 right, up, forward; /* unit */
+    float half_width, half_height; /* tangents of half the angles of view */
+    int width, height;       /* pixels */
+} sk_camera;
+
+void sk_camera_frame(const sk_stage *stage, int width, int height, sk_camera *camera);
+/* Direction (unit) through a point of the picture, in pixels. */
+vec3 sk_camera_ray(const sk_camera *camera, float x, float y);
+/* Pixel of a point; returns the depth along forward (m), not above 0 behind the eye. */
+float sk_camera_project(const sk_camera *camera, vec3 point, float *x, float *y);
+
+/* Light and ground, linear light. */
+vec3 sk_studio_sky(const sk_stage *stage, vec3 direction);
+vec3 sk_studio_floor_color(const sk_stage *stage, vec3 point);
+vec3 sk_studio_sunlight(void);
+/* Ambient light from the sky on a surface of this normal. */
+vec3 sk_studio_ambient(const sk_stage *stage, vec3 normal);
+/* The floor loses itself in the haze: how much of it is left at a distance from the eye. */
+float sk_studio_haze(const sk_stage *stage, float distance);
+vec3 sk_studio_solid_color(int solid);
+/* Linear light to what the screen shows, sRGB 0..1. */
+vec3 sk_studio_tone(vec3 light);
+
+/* World-space triangles of all obstacles at a time; the caller frees *points with sk_release(NULL, ...) and *solid. */
+selkie_code sk_stage_triangles(const sk_stage *stage, double time, size_t *count, float **points, int **solid,
+                               selkie_error *error);
+
+/* Colour (sRGB) of a particle's speed or of a relative density. */
+vec3 sk_stage_speed_color(selkie_picture_color color, float speed, float scale);
+/* m/s: the option, or the stage's, or the 99 % quantile of these particles. */
+float sk_stage_speed_scale(const sk_stage *stage, const sk_picture_particles *particles,
+                           const sk_picture_options *options);
+
+static inline const float *sk_particle_position(const sk_picture_particles *p, size_t i)
+{
+    return (const float *)((const char *)p->position + i * p->position_stride);
+}
+
+static inline float sk_particle_speed(const sk_picture_particles *p, size_t i, int dimension)
+{
+    if (!p->velocity)
+        return 0.0f;
+    const float *v = (const float *)((const char *)p->velocity + i * p->velocity_stride);
+    return sqrtf(v[0] * v[0] + v[1] * v[1] + (dimension == 3 ? v[2] * v[2] : 0.0f));
+}
+
+/* The ways of drawing. */
+selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *particles,
+                           const sk_picture_options *options, int threads, sk_image *image, selkie_error *error);
+selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *particles,
+                           const sk_picture_options *options, int threads, sk_image *image, selkie_error *error);
+selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *particles,
+                         const sk_picture_options *options, int threads, sk_image *image, selkie_error *error);
+
+/* Container's edges over a finished 3D picture; `depth` (may be NULL) holds metres to what is seen, per pixel. */
+void sk_draw_container(const sk_stage *stage, const sk_camera *camera, const float *depth, sk_image *image);
+
+#endif

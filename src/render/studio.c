@@ -1,0 +1,110 @@
+/* Light and ground of 3D pictures: a bright sky with a soft window of light, a low sun, a pale tiled floor that loses
+ * itself in haze. Water has little colour of its own; what makes it read as water is what it mirrors and bends, so the
+ * surroundings have gradients to mirror and lines to bend. */
+#include "render/stage.h"
+
+#include "render/image.h"
+
+vec3 sk_studio_sunlight(void)
+{
+    return v3(2.35f, 2.15f, 1.85f);
+}
+
+vec3 sk_studio_sky(const sk_stage *stage, vec3 d)
+{
+    float h = v3_dot(d, stage->up);
+    const vec3 horizon = v3(0.80f, 0.87f, 0.93f), middle = v3(0.42f, 0.60f, 0.82f), zenith = v3(0.16f, 0.32f, 0.60f);
+    if (h < 0.0f)
+        h = 0.0f;
+    vec3 sky = h < 0.35f ? v3_mix(horizon, middle, smoothstepf(0.0f, 0.35f, h))
+                         : v3_mix(middle, zenith, smoothstepf(0.35f, 1.0f, h));
+    /* A large bank of bright cloud opposite the viewer gives broad reflections on wave faces. */
+    float across = v3_dot(d, stage->side), away = -v3_dot(d, stage->front);
+    float cloud = smoothstepf(0.10f, 0.35f, h) * (1.0f - smoothstepf(0.45f, 0.75f, h)) * smoothstepf(-0.2f, 0.6f, away) *
+                  (0.65f + 0.35f * cosf(9.0f * across + 3.0f * h));
+    sky = v3_mix(sky, v3(1.15f, 1.15f, 1.12f), 0.55f * cloud);
+    float s = v3_dot(d, stage->sun);
+    if (s > 0.0f) {
+        float glow = powf(s, 24.0f), halo = powf(s, 300.0f), disc = smoothstepf(0.9988f, 0.9994f, s);
+        sky = v3_add(sky, v3_scale(v3(1.0f, 0.93f, 0.80f), 0.18f * glow + 1.2f * halo + 40.0f * disc));
+    }
+    return sky;
+}
+
+vec3 sk_studio_ambient(const sk_stage *stage, vec3 normal)
+{
+    float h = 0.5f + 0.5f * v3_dot(normal, stage->up);
+    return v3_mix(v3(0.34f, 0.33f, 0.31f), v3(0.56f, 0.63f, 0.72f), h);
+}
+
+vec3 sk_studio_floor_color(const sk_stage *stage, vec3 point)
+{
+    /* Tiles counted from the domain's corner, about twelve along its longer side. */
+    float tile = (float)stage->diagonal / 14.0f;
+    vec3 from = v3_sub(point, v3_from(stage->low));
+    float u = v3_dot(from, stage->side) / tile, v = v3_dot(from, stage->front) / tile;
+    float du = fabsf(u - floorf(u + 0.5f)), dv = fabsf(v - floorf(v + 0.5f));
+    float line = fminf(du, dv);
+    int odd = ((int)floorf(u) + (int)floorf(v)) & 1;
+    vec3 stone = odd ? v3(0.62f, 0.61f, 0.59f) : v3(0.70f, 0.69f, 0.67f);
+    return v3_mix(v3(0.45f, 0.44f, 0.43f), stone, smoothstepf(0.012f, 0.03f, line));
+}
+
+float sk_studio_haze(const sk_stage *stage, float distance)
+{
+    float d = distance / (float)stage->diagonal;
+    return 1.0f - smoothstepf(1.8f, 5.5f, d);
+}
+
+vec3 sk_studio_solid_color(int solid)
+{
+    static const vec3 colors[] = {{0.62f, 0.26f, 0.14f}, {0.42f, 0.40f, 0.38f}, {0.60f, 0.47f, 0.22f},
+                                  {0.30f, 0.36f, 0.30f}, {0.48f, 0.28f, 0.33f}};
+    return colors[solid % 5];
+}
+
+/* Bright light is rolled off channel by channel (Reinhard et al. 2002 with a white point), so that glints stay white
+ * without flattening the middle tones. */
+vec3 sk_studio_tone(vec3 light)
+{
+    const float exposure = 0.92f, white = 3.2f;
+    float c[3] = {light.x * exposure, light.y * exposure, light.z * exposure};
+    for (int a = 0; a < 3; ++a) {
+        float x = c[a] > 0.0f ? c[a] : 0.0f;
+        c[a] = sk_to_srgb(x * (1.0f + x / (white * white)) / (1.0f + 0.35f * x));
+    }
+    return v3(c[0], c[1], c[2]);
+}
+
+/* --- The container ----------------------------------------------------------------------------------------------------------- */
+
+void sk_draw_container(const sk_stage *stage, const sk_camera *camera, const float *depth, sk_image *image)
+{
+    static const int edge[12][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3},
+                                    {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}};
+    enum { pieces = 64 };
+    float width = fmaxf(1.0f, (float)image->height / 540.0f);
+    for (int e = 0; e < 12; ++e) {
+        vec3 end[2];
+        for (int k = 0; k < 2; ++k) {
+            int c = edge[e][k];
+            end[k] = v3((float)(c & 1 ? stage->high[0] : stage->low[0]), (float)(c & 2 ? stage->high[1] : stage->low[1]),
+                        (float)(c & 4 ? stage->high[2] : stage->low[2]));
+        }
+        for (int i = 0; i < pieces; ++i) {
+            float x[2], y[2], z[2];
+            for (int k = 0; k < 2; ++k)
+                z[k] = sk_camera_project(camera, v3_mix(end[0], end[1], (float)(i + k) / pieces), &x[k], &y[k]);
+            if (z[0] <= 0.0f || z[1] <= 0.0f)
+                continue;
+            int px = (int)(0.5f * (x[0] + x[1])), py = (int)(0.5f * (y[0] + y[1]));
+            float alpha = 0.38f;
+            if (depth && px >= 0 && py >= 0 && px < image->width && py < image->height) {
+                vec3 d = v3_sub(v3_mix(end[0], end[1], ((float)i + 0.5f) / pieces), camera->eye);
+                if (v3_length(d) > depth[(size_t)py * (size_t)image->width + (size_t)px] + 0.01f * (float)stage->diagonal)
+                    alpha = 0.06f;
+            }
+            sk_image_line(image, x[0], y[0], x[1], y[1], width, v3(0.30f, 0.36f, 0.42f), alpha);
+        }
+    }
+}

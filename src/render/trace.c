@@ -1,0 +1,234 @@
+/* The ray tracer's frame: geometry into embree, light on the floor, pixels.
+ *
+ * One ray a pixel first; where a pixel differs from its neighbours, more. Which pixels those are depends on the first
+ * pass alone and every pixel is worked out on its own, so the picture is the same on any number of threads.
+ */
+#include "render/trace.h"
+
+#if SELKIE_HAVE_EMBREE
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* --- Geometry ------------------------------------------------------------------------------------------------------------------ */
+
+static selkie_code embree_failed(const sk_tracer *t, selkie_error *error)
+{
+    enum RTCError code = rtcGetDeviceError(t->device);
+    if (code == RTC_ERROR_NONE)
+        return SELKIE_OK;
+    return sk_fail(error, code == RTC_ERROR_OUT_OF_MEMORY ? SELKIE_ERROR_MEMORY : SELKIE_ERROR_INTERNAL,
+                   "picture: embree failed with code %d", (int)code);
+}
+
+static RTCScene finish_scene(const sk_tracer *t, RTCGeometry geometry)
+{
+    RTCScene scene = rtcNewScene(t->device);
+    rtcSetSceneBuildQuality(scene, RTC_BUILD_QUALITY_MEDIUM);
+    rtcSetSceneFlags(scene, RTC_SCENE_FLAG_ROBUST);
+    rtcCommitGeometry(geometry);
+    rtcAttachGeometry(scene, geometry);
+    rtcReleaseGeometry(geometry);
+    rtcCommitScene(scene);
+    return scene;
+}
+
+static void add_water(sk_tracer *t)
+{
+    RTCGeometry geometry = rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_TRIANGLE);
+    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, t->mesh.positions, 0, 12,
+                               t->mesh.vertex_count);
+    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, t->mesh.triangles, 0, 12,
+                               t->mesh.triangle_count);
+    t->water = finish_scene(t, geometry);
+}
+
+static selkie_code add_solids(sk_tracer *t, double time, selkie_error *error)
+{
+    SK_TRY(sk_stage_triangles(t->stage, time, &t->solid_triangles, &t->solid_points, &t->solid_owner, error));
+    if (!t->solid_triangles)
+        return SELKIE_OK;
+    RTCGeometry geometry = rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_TRIANGLE);
+    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, t->solid_points, 0, 12,
+                               3 * t->solid_triangles);
+    unsigned *index =
+        rtcSetNewGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, 12, t->solid_triangles);
+    for (size_t i = 0; index && i < 3 * t->solid_triangles; ++i)
+        index[i] = (unsigned)i;
+    t->solids = finish_scene(t, geometry);
+    return embree_failed(t, error);
+}
+
+static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles, selkie_error *error)
+{
+    t->ball = sk_allocate(NULL, (particles->count + 1) * sizeof *t->ball);
+    t->ball_speed = sk_allocate(NULL, (particles->count + 1) * sizeof *t->ball_speed);
+    if (!t->ball || !t->ball_speed)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: %.1f MiB for %zu particles cannot be had",
+                       (double)particles->count * 20 / 1048576.0, particles->count);
+    size_t count = 0;
+    for (size_t i = 0; i < particles->count; ++i) {
+        const float *x = sk_particle_position(particles, i);
+        float speed = sk_particle_speed(particles, i, 3);
+        if (!isfinite(x[0]) || !isfinite(x[1]) || !isfinite(x[2]))
+            continue;
+        memcpy(t->ball[count], x, 12);
+        t->ball[count][3] = 0.55f * (float)t->stage->spacing;
+        t->ball_speed[count++] = isfinite(speed) ? speed : 0.0f;
+    }
+    if (!count)
+        return SELKIE_OK;
+    RTCGeometry geometry = rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_SPHERE_POINT);
+    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT4, t->ball, 0, 16, count);
+    t->balls = finish_scene(t, geometry);
+    return embree_failed(t, error);
+}
+
+static selkie_code make_mesh(sk_tracer *t, const sk_picture_particles *particles, selkie_error *error)
+{
+    sk_surface_options options = {.particle_spacing = t->stage->spacing, .voxel_size = t->stage->spacing,
+                                  .smoothing = 1.0, .threads = t->threads};
+    memcpy(options.low, t->stage->low, sizeof options.low);
+    memcpy(options.high, t->stage->high, sizeof options.high);
+    SK_TRY(sk_surface_extract(particles->count, particles->position, particles->position_stride, NULL, 0, &options,
+                              &t->mesh, error));
+    if (t->mesh.triangle_count)
+        add_water(t);
+    return embree_failed(t, error);
+}
+
+static void tracer_free(sk_tracer *t)
+{
+    if (t->water)
+        rtcReleaseScene(t->water);
+    if (t->solids)
+        rtcReleaseScene(t->solids);
+    if (t->balls)
+        rtcReleaseScene(t->balls);
+    if (t->device)
+        rtcReleaseDevice(t->device);
+    sk_mesh_free(&t->mesh);
+    sk_release(NULL, t->solid_points);
+    sk_release(NULL, t->solid_owner);
+    sk_release(NULL, t->ball);
+    sk_release(NULL, t->ball_speed);
+    sk_release(NULL, t->sunlight);
+    sk_release(NULL, t->openness);
+}
+
+/* --- Pixels -------------------------------------------------------------------------------------------------------------------- */
+
+static void first_pass(const sk_tracer *t, vec3 *colors, float *depth)
+{
+    const int width = t->camera.width, height = t->camera.height;
+    /* Tiles of 16 x 16 keep neighbouring rays together. */
+    const int across = (width + 15) / 16, tiles = across * ((height + 15) / 16);
+#pragma omp parallel for num_threads(t->threads) schedule(dynamic, 2)
+    for (int tile = 0; tile < tiles; ++tile)
+        for (int y = tile / across * 16; y < tile / across * 16 + 16 && y < height; ++y)
+            for (int x = tile % across * 16; x < tile % across * 16 + 16 && x < width; ++x) {
+                size_t pixel = (size_t)y * (size_t)width + (size_t)x;
+                vec3 direction = sk_camera_ray(&t->camera, (float)x + 0.5f, (float)y + 0.5f);
+                colors[pixel] = sk_studio_tone(sk_trace_light(t, t->camera.eye, direction, &depth[pixel]));
+            }
+}
+
+static float difference(vec3 a, vec3 b)
+{
+    return fmaxf(fabsf(a.x - b.x), fmaxf(fabsf(a.y - b.y), fabsf(a.z - b.z)));
+}
+
+static int needs_more(const vec3 *colors, int width, int height, int x, int y)
+{
+    vec3 own = colors[(size_t)y * (size_t)width + (size_t)x];
+    for (int j = y > 0 ? y - 1 : 0; j <= y + 1 && j < height; ++j)
+        for (int i = x > 0 ? x - 1 : 0; i <= x + 1 && i < width; ++i)
+            if (difference(own, colors[(size_t)j * (size_t)width + (size_t)i]) > 0.045f)
+                return 1;
+    return 0;
+}
+
+/* Means of tone-mapped samples: a glint in one sample must not outshine the pixel. */
+static void second_pass(const sk_tracer *t, const vec3 *colors, int samples, sk_image *image)
+{
+    const int width = t->camera.width, height = t->camera.height;
+#pragma omp parallel for num_threads(t->threads) schedule(dynamic, 2)
+    for (int y = 0; y < height; ++y)
+        for (int x = 0; x < width; ++x) {
+            vec3 sum = colors[(size_t)y * (size_t)width + (size_t)x];
+            if (samples > 1 && needs_more(colors, width, height, x, y)) {
+                for (int k = 1; k < samples; ++k) {
+                    /* A lattice of rank one spreads the samples over the pixel, the centre being the first. */
+                    float u = 0.5f + (float)k * 0.7548777f, v = 0.5f + (float)k * 0.5698403f;
+                    vec3 direction =
+                        sk_camera_ray(&t->camera, (float)x + u - floorf(u), (float)y + v - floorf(v));
+                    sum = v3_add(sum, sk_studio_tone(sk_trace_light(t, t->camera.eye, direction, NULL)));
+                }
+                sum = v3_scale(sum, 1.0f / (float)samples);
+            }
+            sk_image_set(image, x, y, sum);
+        }
+}
+
+static selkie_code draw_pixels(const sk_tracer *t, int samples, sk_image *image, selkie_error *error)
+{
+    size_t pixels = (size_t)image->width * (size_t)image->height;
+    vec3 *colors = sk_allocate(NULL, pixels * sizeof *colors);
+    float *depth = sk_allocate(NULL, pixels * sizeof *depth);
+    selkie_code code = SELKIE_OK;
+    if (colors && depth) {
+        first_pass(t, colors, depth);
+        second_pass(t, colors, samples, image);
+        sk_draw_container(t->stage, &t->camera, depth, image);
+    } else {
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: %.1f MiB for %d x %d pixels cannot be had",
+                       (double)pixels * 16 / 1048576.0, image->width, image->height);
+    }
+    sk_release(NULL, colors);
+    sk_release(NULL, depth);
+    return code;
+}
+
+selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *particles,
+                           const sk_picture_options *options, int threads, sk_image *image, selkie_error *error)
+{
+    sk_tracer t = {.stage = stage, .threads = threads, .color = options->color};
+    char config[64];
+    snprintf(config, sizeof config, "threads=%d", threads);
+    t.device = rtcNewDevice(config);
+    if (!t.device)
+        return sk_fail(error, SELKIE_ERROR_INTERNAL, "picture: embree cannot be started (code %d)",
+                       (int)rtcGetDeviceError(NULL));
+    sk_camera_frame(stage, image->width, image->height, &t.camera);
+    t.speed_scale = sk_stage_speed_scale(stage, particles, options);
+    t.near = 3e-5f * (float)stage->diagonal;
+    t.contact = 1.2f * (float)stage->spacing;
+    /* Real water is clear over metres. Tinted as if the domain were some metres deep, whatever its size, a tank in a
+     * laboratory reads as water too. */
+    t.absorption = v3_scale(v3(3.2f, 0.95f, 0.55f), 1.0f / (float)stage->diagonal);
+    t.scatter = v3(0.030f, 0.215f, 0.290f);
+    selkie_code code = add_solids(&t, options->time, error);
+    if (!code)
+        code = options->style == SELKIE_STYLE_PARTICLES ? add_balls(&t, particles, error)
+                                                        : make_mesh(&t, particles, error);
+    if (!code)
+        code = sk_trace_light_floor(&t, error);
+    if (!code)
+        code = draw_pixels(&t, options->samples > 0 ? options->samples : 4, image, error);
+    tracer_free(&t);
+    return code;
+}
+
+#else
+
+/* sk_picture_draw does not come here in builds without embree. */
+selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *particles,
+                           const sk_picture_options *options, int threads, sk_image *image, selkie_error *error)
+{
+    return sk_draw_splats(stage, particles, options, threads, image, error);
+}
+
+#endif

@@ -1,0 +1,86 @@
+/* What the parts of the ray tracer share. Only for builds with embree. */
+#ifndef SK_RENDER_TRACE_H
+#define SK_RENDER_TRACE_H
+
+#include "selkie_config.h"
+
+#if SELKIE_HAVE_EMBREE
+#include <embree3/rtcore.h>
+
+#include "geom/surface.h"
+#include "render/stage.h"
+
+enum { SK_LIGHTMAP_SIDE = 224 };
+
+typedef struct sk_tracer {
+    const sk_stage *stage;
+    sk_camera camera;
+    RTCDevice device;
+    RTCScene water;  /* the liquid's surface, NULL if none */
+    RTCScene solids; /* obstacles, NULL if none */
+    RTCScene balls;  /* particles, NULL if none */
+    sk_mesh mesh;
+    size_t solid_triangles;
+    float *solid_points;
+    int *solid_owner;
+    float (*ball)[4]; /* centre and radius */
+    float *ball_speed;
+    float speed_scale;
+    selkie_picture_color color;
+    float near;       /* m a ray starts this far from the surface it left */
+    float contact;    /* m liquid this close to a solid touches it */
+    vec3 absorption;  /* 1/m of the liquid */
+    vec3 scatter;     /* light that deep liquid sends back */
+    int threads;
+
+    /* Light on the floor, texels over a rectangle of it: sunlight and ambient, linear. */
+    float floor_low[2], floor_size[2]; /* m along side and front */
+    vec3 *sunlight;                    /* fraction of the sun that arrives, coloured by the liquid it passed */
+    float *openness;                   /* fraction of the sky that is seen */
+} sk_tracer;
+
+typedef enum sk_hit_kind { SK_HIT_SKY, SK_HIT_FLOOR, SK_HIT_SOLID, SK_HIT_WATER, SK_HIT_BALL } sk_hit_kind;
+
+typedef struct sk_hit {
+    sk_hit_kind kind;
+    float distance;  /* m; INFINITY for the sky */
+    vec3 point;
+    vec3 normal;     /* unit, smooth for water, as the surface has it (outward) */
+    vec3 face;       /* unit, of the triangle */
+    unsigned primitive;
+} sk_hit;
+
+sk_hit sk_trace_solids(const sk_tracer *t, vec3 from, vec3 direction, float start, float end);
+sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end);
+sk_hit sk_trace_balls(const sk_tracer *t, vec3 from, vec3 direction, float start, float end);
+/* Anything opaque in the way? */
+int sk_trace_blocked(const sk_tracer *t, vec3 from, vec3 direction, float end);
+
+/* Bends d at a surface with unit normal n against d; 0 where everything is mirrored. `ratio` is the refractive index of
+ * this side over that of the other. */
+int sk_refract(vec3 d, vec3 n, float ratio, vec3 *bent);
+/* Fraction that is mirrored, for unpolarised light. */
+float sk_fresnel(vec3 d, vec3 n, float ratio);
+vec3 sk_transmittance(const sk_tracer *t, float distance);
+
+/* Light along a ray from the eye; *distance gets where it first meets something. */
+vec3 sk_trace_light(const sk_tracer *t, vec3 from, vec3 direction, float *distance);
+
+/* Fills the floor's light (trace_light.c). */
+selkie_code sk_trace_light_floor(sk_tracer *t, selkie_error *error);
+vec3 sk_floor_light(const sk_tracer *t, vec3 point);
+
+/* Deterministic numbers in [0, 1) for a pixel's k-th sample. */
+static inline float sk_sample(unsigned a, unsigned b, unsigned k)
+{
+    unsigned h = a * 0x9e3779b1u ^ (b + 0x7f4a7c15u) * 0x85ebca77u ^ k * 0xc2b2ae3du;
+    h ^= h >> 15;
+    h *= 0x2c1b3c6du;
+    h ^= h >> 12;
+    h *= 0x297a2d39u;
+    h ^= h >> 15;
+    return (float)(h >> 8) * (1.0f / 16777216.0f);
+}
+
+#endif
+#endif

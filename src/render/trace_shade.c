@@ -1,0 +1,328 @@
+/* Rays and what they see.
+ *
+ * A ray from the eye that meets water splits in two: the mirrored part, weighted by Fresnel's equations, and the bent
+ * part, which runs on inside the liquid, loses light by the Beer-Lambert law and gains a little that deep liquid
+ * scatters back. Inside, the path does not split again: where it can leave it leaves, where all is mirrored it stays;
+ * what it would mirror besides is taken from the sky without a ray. That keeps the cost of a pixel at a handful of rays.
+ *
+ * Liquid that touches a solid or the floor leaves no air gap, although the two surfaces are a fraction of the particle
+ * spacing apart: a path that would leave the liquid within `contact` of something opaque ends on it instead.
+ */
+#include "render/trace.h"
+
+#if SELKIE_HAVE_EMBREE
+
+static const float water_index = 1.333f;
+
+/* --- Rays -------------------------------------------------------------------------------------------------------------------- */
+
+static struct RTCRayHit shoot(RTCScene scene, vec3 from, vec3 direction, float start, float end)
+{
+    struct RTCIntersectContext context;
+    rtcInitIntersectContext(&context);
+    struct RTCRayHit ray = {0};
+    ray.ray.org_x = from.x;
+    ray.ray.org_y = from.y;
+    ray.ray.org_z = from.z;
+    ray.ray.dir_x = direction.x;
+    ray.ray.dir_y = direction.y;
+    ray.ray.dir_z = direction.z;
+    ray.ray.tnear = start;
+    ray.ray.tfar = end;
+    ray.ray.mask = 0xffffffffu;
+    ray.hit.geomID = RTC_INVALID_GEOMETRY_ID;
+    ray.hit.instID[0] = RTC_INVALID_GEOMETRY_ID;
+    rtcIntersect1(scene, &context, &ray);
+    return ray;
+}
+
+static sk_hit no_hit(void)
+{
+    return (sk_hit){.kind = SK_HIT_SKY, .distance = INFINITY};
+}
+
+static sk_hit hit_from(const struct RTCRayHit *ray, sk_hit_kind kind, vec3 from, vec3 direction)
+{
+    sk_hit hit = {.kind = kind, .distance = ray->ray.tfar, .primitive = ray->hit.primID};
+    hit.point = v3_along(from, hit.distance, direction);
+    hit.face = v3_unit(v3(ray->hit.Ng_x, ray->hit.Ng_y, ray->hit.Ng_z));
+    hit.normal = hit.face;
+    return hit;
+}
+
+sk_hit sk_trace_solids(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
+{
+    /* The floor is a plane; it lies a hair below the domain. */
+    sk_hit hit = no_hit();
+    const sk_stage *stage = t->stage;
+    float down = v3_dot(direction, stage->up);
+    float distance = (stage->floor_height - t->near - v3_dot(from, stage->up)) / (down < -1e-6f ? down : -1e-6f);
+    if (down < -1e-6f && distance > start && distance < end) {
+        hit = (sk_hit){.kind = SK_HIT_FLOOR, .distance = distance, .normal = stage->up, .face = stage->up};
+        hit.point = v3_along(from, distance, direction);
+        end = distance;
+    }
+    if (!t->solids)
+        return hit;
+    struct RTCRayHit ray = shoot(t->solids, from, direction, start, end);
+    return ray.hit.geomID == RTC_INVALID_GEOMETRY_ID ? hit : hit_from(&ray, SK_HIT_SOLID, from, direction);
+}
+
+sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
+{
+    if (!t->water)
+        return no_hit();
+    struct RTCRayHit ray = shoot(t->water, from, direction, start, end);
+    if (ray.hit.geomID == RTC_INVALID_GEOMETRY_ID)
+        return no_hit();
+    sk_hit hit = hit_from(&ray, SK_HIT_WATER, from, direction);
+    const uint32_t *corner = t->mesh.triangles + 3 * (size_t)ray.hit.primID;
+    float weight[3] = {1.0f - ray.hit.u - ray.hit.v, ray.hit.u, ray.hit.v};
+    vec3 normal = v3(0, 0, 0);
+    for (int c = 0; c < 3; ++c) {
+        const float *n = t->mesh.normals + 3 * (size_t)corner[c];
+        normal = v3_along(normal, weight[c], v3(n[0], n[1], n[2]));
+    }
+    hit.normal = v3_unit(normal);
+    /* Seen from behind, the smooth normal would bend light to the wrong side: then the triangle's own counts. */
+    if (v3_dot(hit.normal, direction) * v3_dot(hit.face, direction) <= 0.0f)
+        hit.normal = hit.face;
+    return hit;
+}
+
+sk_hit sk_trace_balls(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
+{
+    if (!t->balls)
+        return no_hit();
+    struct RTCRayHit ray = shoot(t->balls, from, direction, start, end);
+    return ray.hit.geomID == RTC_INVALID_GEOMETRY_ID ? no_hit() : hit_from(&ray, SK_HIT_BALL, from, direction);
+}
+
+static int occluded(RTCScene scene, vec3 from, vec3 direction, float start, float end)
+{
+    if (!scene)
+        return 0;
+    struct RTCIntersectContext context;
+    rtcInitIntersectContext(&context);
+    struct RTCRay ray = {0};
+    ray.org_x = from.x;
+    ray.org_y = from.y;
+    ray.org_z = from.z;
+    ray.dir_x = direction.x;
+    ray.dir_y = direction.y;
+    ray.dir_z = direction.z;
+    ray.tnear = start;
+    ray.tfar = end;
+    ray.mask = 0xffffffffu;
+    rtcOccluded1(scene, &context, &ray);
+    return ray.tfar < 0.0f;
+}
+
+int sk_trace_blocked(const sk_tracer *t, vec3 from, vec3 direction, float end)
+{
+    return occluded(t->solids, from, direction, t->near, end) || occluded(t->balls, from, direction, t->near, end);
+}
+
+/* --- Optics ------------------------------------------------------------------------------------------------------------------ */
+
+int sk_refract(vec3 d, vec3 n, float ratio, vec3 *bent)
+{
+    float cosine = -v3_dot(d, n), square = 1.0f - ratio * ratio * (1.0f - cosine * cosine);
+    if (square <= 0.0f)
+        return 0;
+    *bent = v3_unit(v3_along(v3_scale(d, ratio), ratio * cosine - sqrtf(square), n));
+    return 1;
+}
+
+float sk_fresnel(vec3 d, vec3 n, float ratio)
+{
+    float in = clampf(-v3_dot(d, n), 0.0f, 1.0f), square = 1.0f - ratio * ratio * (1.0f - in * in);
+    if (square <= 0.0f)
+        return 1.0f;
+    float out = sqrtf(square);
+    float parallel = (in - ratio * out) / (in + ratio * out), across = (ratio * in - out) / (ratio * in + out);
+    return 0.5f * (parallel * parallel + across * across);
+}
+
+vec3 sk_transmittance(const sk_tracer *t, float distance)
+{
+    return v3(expf(-t->absorption.x * distance), expf(-t->absorption.y * distance), expf(-t->absorption.z * distance));
+}
+
+/* --- What opaque things look like ---------------------------------------------------------------------------------------------- */
+
+static vec3 shade_floor(const sk_tracer *t, const sk_hit *hit, vec3 direction, float travelled)
+{
+    vec3 light = v3_mul(sk_studio_floor_color(t->stage, hit->point), sk_floor_light(t, hit->point));
+    vec3 flat = v3_unit(v3_along(direction, -v3_dot(direction, t->stage->up), t->stage->up));
+    return v3_mix(sk_studio_sky(t->stage, flat), light, sk_studio_haze(t->stage, travelled + hit->distance));
+}
+
+/* Fraction of the sun at a point of a solid: none behind solids, tinted behind liquid. */
+static vec3 sun_at(const sk_tracer *t, vec3 point)
+{
+    if (sk_trace_blocked(t, point, t->stage->sun, INFINITY))
+        return v3(0, 0, 0);
+    sk_hit water = sk_trace_water(t, point, t->stage->sun, t->near, INFINITY);
+    if (water.kind != SK_HIT_WATER)
+        return v3(1, 1, 1);
+    float length = v3_dot(water.face, t->stage->sun) > 0.0f ? water.distance : 0.5f * t->contact;
+    return v3_scale(sk_transmittance(t, length), 0.85f);
+}
+
+static vec3 shade_lit(const sk_tracer *t, vec3 albedo, vec3 point, vec3 normal, vec3 direction, float gloss)
+{
+    const sk_stage *stage = t->stage;
+    float facing = v3_dot(normal, stage->sun);
+    vec3 light = sk_studio_ambient(stage, normal);
+    /* Near the floor less of the sky is seen. */
+    float height = (v3_dot(point, stage->up) - stage->floor_height) / (0.12f * (float)stage->diagonal);
+    light = v3_scale(light, 0.72f + 0.28f * clampf(height, 0.0f, 1.0f));
+    vec3 shine = v3(0, 0, 0);
+    if (facing > 0.0f) {
+        vec3 sun = v3_mul(sun_at(t, v3_along(point, 4.0f * t->near, normal)), sk_studio_sunlight());
+        light = v3_along(light, 0.42f * facing, sun);
+        vec3 half = v3_unit(v3_sub(stage->sun, direction));
+        shine = v3_scale(sun, gloss * powf(fmaxf(v3_dot(normal, half), 0.0f), 60.0f));
+    }
+    vec3 mirrored = v3_reflect(direction, normal);
+    float edge = 0.03f + 0.35f * powf(1.0f - clampf(-v3_dot(direction, normal), 0.0f, 1.0f), 5.0f);
+    return v3_add(v3_add(v3_mul(albedo, light), shine), v3_scale(sk_studio_sky(stage, mirrored), edge * gloss * 2.0f));
+}
+
+static vec3 shade_solid(const sk_tracer *t, const sk_hit *hit, vec3 direction)
+{
+    vec3 normal = v3_dot(hit->face, direction) < 0.0f ? hit->face : v3_scale(hit->face, -1.0f);
+    return shade_lit(t, sk_studio_solid_color(t->solid_owner[hit->primitive]), hit->point, normal, direction, 0.25f);
+}
+
+static vec3 shade_ball(const sk_tracer *t, const sk_hit *hit, vec3 direction)
+{
+    const float *ball = t->ball[hit->primitive];
+    vec3 normal = v3_unit(v3_sub(hit->point, v3(ball[0], ball[1], ball[2])));
+    vec3 color = sk_stage_speed_color(t->color, t->ball_speed[hit->primitive], t->speed_scale);
+    vec3 albedo = v3(sk_from_srgb(color.x), sk_from_srgb(color.y), sk_from_srgb(color.z));
+    /* Two rays a few balls long say how deep the ball sits among the others. */
+    vec3 across = v3_unit(v3_cross(normal, fabsf(normal.x) < 0.7f ? v3(1, 0, 0) : v3(0, 1, 0)));
+    vec3 other = v3_cross(normal, across), from = v3_along(hit->point, 0.05f * ball[3], normal);
+    float open = 1.0f;
+    for (unsigned k = 0; k < 2; ++k) {
+        float angle = 6.2831853f * sk_sample((unsigned)(hit->point.x * 7919.0f / ball[3]),
+                                             (unsigned)(int)(hit->point.y * 7919.0f / ball[3]), hit->primitive) +
+                      3.1415927f * (float)k;
+        vec3 d = v3_unit(v3_add(normal, v3_add(v3_scale(across, 0.8f * cosf(angle)), v3_scale(other, 0.8f * sinf(angle)))));
+        open -= sk_trace_blocked(t, from, d, 12.0f * ball[3]) ? 0.27f : 0.0f;
+    }
+    return v3_scale(shade_lit(t, v3_scale(albedo, open), hit->point, normal, direction, 0.12f), 1.25f);
+}
+
+static vec3 shade_opaque(const sk_tracer *t, const sk_hit *hit, vec3 direction, float travelled)
+{
+    switch (hit->kind) {
+    case SK_HIT_FLOOR:
+        return shade_floor(t, hit, direction, travelled);
+    case SK_HIT_SOLID:
+        return shade_solid(t, hit, direction);
+    case SK_HIT_BALL:
+        return shade_ball(t, hit, direction);
+    default:
+        return sk_studio_sky(t->stage, direction);
+    }
+}
+
+/* --- Water --------------------------------------------------------------------------------------------------------------------- */
+
+enum { inside_bounces = 5, deepest = 2 };
+
+static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int depth, float travelled, float *distance);
+
+/* Light along a path inside the liquid. */
+static vec3 light_in_water(const sk_tracer *t, vec3 from, vec3 direction, int depth, float travelled)
+{
+    vec3 light = v3(0, 0, 0), weight = v3(1, 1, 1);
+    for (int bounce = 0; bounce < inside_bounces; ++bounce) {
+        sk_hit water = sk_trace_water(t, from, direction, t->near, INFINITY);
+        sk_hit opaque = sk_trace_solids(t, from, direction, t->near, water.distance + t->contact);
+        int ends = opaque.kind != SK_HIT_SKY;
+        float length = ends ? fminf(opaque.distance, water.distance) : water.distance;
+        if (!isfinite(length))
+            return v3_add(light, v3_mul(weight, sk_studio_sky(t->stage, direction)));
+        vec3 passed = sk_transmittance(t, length);
+        vec3 lost = v3_sub(v3(1, 1, 1), passed);
+        light = v3_add(light, v3_mul(weight, v3_mul(lost, t->scatter)));
+        weight = v3_mul(weight, passed);
+        travelled += length;
+        if (ends)
+            return v3_add(light, v3_mul(weight, shade_opaque(t, &opaque, direction, travelled)));
+
+        vec3 normal = v3_dot(water.normal, direction) < 0.0f ? water.normal : v3_scale(water.normal, -1.0f), bent;
+        from = water.point;
+        if (!sk_refract(direction, normal, water_index, &bent)) {
+            direction = v3_reflect(direction, normal);
+            continue;
+        }
+        float mirrored = sk_fresnel(direction, normal, water_index);
+        light = v3_add(light, v3_scale(v3_mul(weight, t->scatter), mirrored));
+        weight = v3_scale(weight, 1.0f - mirrored);
+        vec3 beyond = depth < deepest ? light_in_air(t, from, bent, depth + 1, travelled, NULL)
+                                      : sk_studio_sky(t->stage, bent);
+        return v3_add(light, v3_mul(weight, beyond));
+    }
+    return v3_add(light, v3_mul(weight, t->scatter));
+}
+
+static vec3 light_at_water(const sk_tracer *t, const sk_hit *water, vec3 direction, int depth, float travelled)
+{
+    vec3 normal = v3_dot(water->normal, direction) < 0.0f ? water->normal : v3_scale(water->normal, -1.0f), bent;
+    float mirrored = sk_fresnel(direction, normal, 1.0f / water_index);
+    vec3 back = v3_reflect(direction, normal), seen;
+    /* A mirrored ray that points into the liquid, because normals are smoothed, is lifted along the face. */
+    vec3 face = v3_dot(water->face, direction) < 0.0f ? water->face : v3_scale(water->face, -1.0f);
+    float below = v3_dot(back, face);
+    if (below < 0.02f)
+        back = v3_unit(v3_along(back, 0.02f - below, face));
+    if (depth == 0) {
+        sk_hit opaque = sk_trace_solids(t, water->point, back, t->near, INFINITY);
+        sk_hit other = sk_trace_water(t, water->point, back, t->near, opaque.distance);
+        if (other.kind == SK_HIT_WATER) {
+            vec3 n = v3_dot(other.normal, back) < 0.0f ? other.normal : v3_scale(other.normal, -1.0f);
+            float f = sk_fresnel(back, n, 1.0f / water_index);
+            seen = v3_mix(v3_scale(t->scatter, 1.1f), sk_studio_sky(t->stage, v3_reflect(back, n)), f);
+        } else {
+            seen = shade_opaque(t, &opaque, back, travelled);
+        }
+    } else {
+        seen = sk_studio_sky(t->stage, back);
+    }
+    if (!sk_refract(direction, normal, 1.0f / water_index, &bent))
+        return seen;
+    vec3 through = light_in_water(t, water->point, bent, depth, travelled);
+    return v3_mix(through, seen, mirrored);
+}
+
+static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int depth, float travelled, float *distance)
+{
+    float start = depth ? t->near : 0.0f;
+    sk_hit hit = sk_trace_solids(t, from, direction, start, INFINITY);
+    sk_hit ball = sk_trace_balls(t, from, direction, start, hit.distance);
+    if (ball.kind == SK_HIT_BALL)
+        hit = ball;
+    sk_hit water = sk_trace_water(t, from, direction, start, hit.distance);
+    if (water.kind == SK_HIT_WATER)
+        hit = water;
+    if (distance)
+        *distance = hit.distance;
+    if (hit.kind != SK_HIT_WATER)
+        return shade_opaque(t, &hit, direction, travelled);
+    /* From inside: the eye is under water. */
+    if (v3_dot(hit.face, direction) > 0.0f)
+        return light_in_water(t, from, direction, depth, travelled);
+    return light_at_water(t, &hit, direction, depth, travelled + hit.distance);
+}
+
+vec3 sk_trace_light(const sk_tracer *t, vec3 from, vec3 direction, float *distance)
+{
+    return light_in_air(t, from, direction, 0, 0.0f, distance);
+}
+
+#endif
