@@ -52,24 +52,25 @@ SK_KERNEL float sk_surface_theta(float fill_liquid, float fill_air)
     return theta < 0.05f ? 0.05f : theta > 1.0f ? 1.0f : theta;
 }
 
-/* Part of a segment that lies where the distance, linear between its ends, is positive (outside the solid). */
+/* Part of a segment that lies where the distance, linear between its ends, is positive (outside the solid). A face that
+ * lies wholly in the solid's surface, all zero, is closed. */
 SK_KERNEL float sk_open_segment(float a, float b)
 {
+    if (a <= 0.0f && b <= 0.0f)
+        return 0.0f;
     if (a >= 0.0f && b >= 0.0f)
         return 1.0f;
-    if (a < 0.0f && b < 0.0f)
-        return 0.0f;
-    return a >= 0.0f ? a / (a - b) : b / (b - a);
+    return a > 0.0f ? a / (a - b) : b / (b - a);
 }
 
 /* Part of a triangle outside, the distance being linear on it. */
 SK_KERNEL float sk_open_triangle(float a, float b, float c)
 {
     int inside = (a < 0.0f) + (b < 0.0f) + (c < 0.0f);
+    if (a <= 0.0f && b <= 0.0f && c <= 0.0f)
+        return 0.0f;
     if (inside == 0)
         return 1.0f;
-    if (inside == 3)
-        return 0.0f;
     if (inside == 1) { /* turn the inner one into a */
         float t = a;
         if (b < 0.0f) { a = b; b = c; c = t; }

@@ -159,6 +159,13 @@ static void blur(const float *distance, float *blurred)
             }
 }
 
+/* Rounding must not open a face that lies in a wall. */
+static void snap(samples *s)
+{
+    for (int n = 0; n < NODES_Z * SLICE; n++)
+        s->distance[n] = fabsf(s->distance[n]) < 1e-4f ? 0.0f : s->distance[n];
+}
+
 static void compute_block(sk_solids *solids, const sk_grid *grid, int block, size_t slot, int moving)
 {
     samples s;
@@ -168,6 +175,7 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     for (int o = 0; o < solids->obstacle_count; o++)
         if ((moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, corner))
             sample_obstacle(&solids->obstacles[o], o, grid, corner, &s);
+    snap(&s);
 
     size_t base = slot * SK_BLOCK_CELLS;
     blur(s.distance, solids->blurred + base);
