@@ -9,14 +9,10 @@
 #include <string.h>
 
 #include "base/dimension.h"
+#include "base/simd.h"
 #include "grid/grid_kernels.h"
 #include "grid/tile.h"
 #include "grid/transfer.h"
-
-typedef float f4 __attribute__((vector_size(16)));
-typedef float f8 __attribute__((vector_size(32)));
-typedef int32_t i8 __attribute__((vector_size(32)));
-typedef float f4_unaligned __attribute__((vector_size(16), aligned(4)));
 
 enum {
     RIM = SK_TILE_N(1),                          /* nodes of an accumulation tile along y, z */
@@ -235,35 +231,6 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
 
 /* --- to the particles ------------------------------------------------------------------------------------------------ */
 
-static inline f8 splat(float value)
-{
-    return (f8){value, value, value, value, value, value, value, value};
-}
-
-static inline f8 blend(i8 mask, f8 yes, f8 no)
-{
-    return (f8)((mask & (i8)yes) | (~mask & (i8)no));
-}
-
-/* Eight records as eight vectors: x y z u v w and the two integers. */
-static inline __attribute__((always_inline)) void transpose(f8 r[8])
-{
-    f8 t[8], u[8];
-    for (int i = 0; i < 4; i++) {
-        t[2 * i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-        t[2 * i + 1] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-    }
-    for (int h = 0; h < 2; h++)
-        for (int i = 0; i < 2; i++) {
-            u[4 * h + i] = __builtin_shufflevector(t[4 * h + i], t[4 * h + 2 + i], 0, 1, 8, 9, 4, 5, 12, 13);
-            u[4 * h + 2 + i] = __builtin_shufflevector(t[4 * h + i], t[4 * h + 2 + i], 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    for (int i = 0; i < 4; i++) {
-        r[i] = __builtin_shufflevector(u[i], u[4 + i], 0, 1, 2, 3, 8, 9, 10, 11);
-        r[4 + i] = __builtin_shufflevector(u[i], u[4 + i], 4, 5, 6, 7, 12, 13, 14, 15);
-    }
-}
-
 typedef struct lane_weights {
     f8 face[3][2], centre[3][3];
     f8 slope[3][3]; /* derivative of the centred weights, 1/cell */
@@ -274,11 +241,11 @@ static inline __attribute__((always_inline)) f8 sample_component(const int d, co
 {
     enum { N1 = SK_TILE_N(1) };
     const int nx = d == 0 ? 2 : 3, ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
-    f8 total = splat(0.0f);
+    f8 total = f8_splat(0.0f);
     for (int k = 0; k < nz; k++) {
-        f8 plane = splat(0.0f);
+        f8 plane = f8_splat(0.0f);
         for (int j = 0; j < ny; j++) {
-            f8 row = splat(0.0f);
+            f8 row = f8_splat(0.0f);
             for (int i = 0; i < nx; i++)
                 row += (d == 0 ? w->face[0][i] : w->centre[0][i]) * tile[i + N1 * (j + N1 * k)];
             plane += (d == 1 ? w->face[1][j] : w->centre[1][j]) * row;
@@ -294,15 +261,15 @@ static inline __attribute__((always_inline)) f8 sample_gradient(const int d, con
 {
     enum { N1 = SK_TILE_N(1) };
     const int n[3] = {d == 0 ? 2 : 3, d == 1 ? 2 : 3, SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3};
-    f8 total = splat(0.0f);
+    f8 total = f8_splat(0.0f);
     for (int k = 0; k < n[2]; k++)
         for (int j = 0; j < n[1]; j++)
             for (int i = 0; i < n[0]; i++) {
-                f8 product = splat(tile[i + N1 * (j + N1 * k)]);
+                f8 product = f8_splat(tile[i + N1 * (j + N1 * k)]);
                 const int index[3] = {i, j, k};
                 for (int a = 0; a < SELKIE_DIM; a++) {
                     if (a == e)
-                        product *= a == d ? splat(index[a] ? 1.0f : -1.0f) : w->slope[a][index[a]];
+                        product *= a == d ? f8_splat(index[a] ? 1.0f : -1.0f) : w->slope[a][index[a]];
                     else
                         product *= a == d ? w->face[a][index[a]] : w->centre[a][index[a]];
                 }
@@ -315,18 +282,18 @@ static inline __attribute__((always_inline)) void lanes_of(const f8 *position, c
                                                            const float cell[3], const int slopes, lane_weights *w)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
-        f8 fraction = (position[d] - splat(corner[d])) * splat(inverse) - splat(cell[d]);
+        f8 fraction = (position[d] - f8_splat(corner[d])) * f8_splat(inverse) - f8_splat(cell[d]);
         f8 offset = fraction - 0.5f;
         i8 below = offset < 0.0f;
         w->face[d][0] = 1.0f - fraction;
         w->face[d][1] = fraction;
-        w->centre[d][0] = blend(below, -offset, splat(0.0f));
-        w->centre[d][2] = blend(below, splat(0.0f), offset);
+        w->centre[d][0] = f8_select(below, -offset, f8_splat(0.0f));
+        w->centre[d][2] = f8_select(below, f8_splat(0.0f), offset);
         w->centre[d][1] = 1.0f - (w->centre[d][0] + w->centre[d][2]);
         if (slopes) {
-            w->slope[d][0] = blend(below, splat(-1.0f), splat(0.0f));
-            w->slope[d][1] = blend(below, splat(1.0f), splat(-1.0f));
-            w->slope[d][2] = blend(below, splat(0.0f), splat(1.0f));
+            w->slope[d][0] = f8_select(below, f8_splat(-1.0f), f8_splat(0.0f));
+            w->slope[d][1] = f8_select(below, f8_splat(1.0f), f8_splat(-1.0f));
+            w->slope[d][2] = f8_select(below, f8_splat(0.0f), f8_splat(1.0f));
         }
     }
 }
@@ -350,10 +317,10 @@ static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_
         f8 r[8];
         for (int l = 0; l < 8; l++)
             memcpy(&r[l], records + begin + (l < lanes ? l : lanes - 1), sizeof r[l]);
-        transpose(r);
+        f8_transpose(r);
         lane_weights w;
         lanes_of(r, corner, inverse, cell, kind == SK_TRANSFER_APIC, &w);
-        f8 speed2 = splat(0.0f);
+        f8 speed2 = f8_splat(0.0f);
         for (int d = 0; d < SELKIE_DIM; d++) {
             /* First node of the component: one lower along every axis but its own. */
             int first = node - 1 - N1 - NODE_Z + (d == 0 ? 1 : d == 1 ? N1 : N1 * N1);
@@ -373,11 +340,11 @@ static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_
                 }
         }
         f8 px = r[0], py = r[1], pz = r[2];
-        transpose(r);
+        f8_transpose(r);
         for (int l = 0; l < lanes; l++)
             memcpy(records + begin + l, &r[l], sizeof r[l]);
         /* Idle lanes repeat the last particle: harmless for the largest, left out of the sums. */
-        sums->speed_max = blend(speed2 > sums->speed_max, speed2, sums->speed_max);
+        sums->speed_max = f8_select(speed2 > sums->speed_max, speed2, sums->speed_max);
         float kinetic = 0.0f;
         for (int l = 0; l < lanes; l++) {
             kinetic += speed2[l];

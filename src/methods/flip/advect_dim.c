@@ -4,12 +4,14 @@
  * pool below it and the drop would hover. So a fast particle takes as many sub-steps as it needs, each with the solids
  * asked again. Where no velocity is known (out in the air, beyond the band) a particle keeps its own and flies.
  *
- * The velocities of a block and four cells around it are copied into one dense piece; the few particles that get farther
- * move on to a piece fetched around where they are.
+ * The velocities of a block and four cells around it are copied into one dense piece, and eight particles go at a time,
+ * a lane each, every one with its own sub-steps. A lane that leaves the piece, or meets an unknown node, is answered by
+ * the plain kernel; which way a particle takes depends on the particle alone.
  */
 #include <math.h>
 
 #include "base/dimension.h"
+#include "base/simd.h"
 #include "grid/grid_kernels.h"
 #include "grid/tile.h"
 #include "methods/flip/advect_kernels.h"
@@ -157,62 +159,143 @@ static void stop_at_solid(const advect_frame *frame, sk_particle *particle)
         particle->velocity[d] -= (float)(into * normal[d]);
 }
 
-/* Keeps a position within closed walls; says whether it left through an open one. */
-static inline __attribute__((always_inline)) int leaves_domain(const advect_frame *frame, float x[3])
+/* Component d at eight places of the piece; NaN where a node is unknown. The twin of sk_sample_component. */
+SK_VECTOR f8 sample_lanes(const local_piece *local, const int d, const f8 place[3])
 {
-    int left = 0;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        left |= (frame->open[2 * d] && x[d] < (float)frame->step->grid.low[d]) |
-                (frame->open[2 * d + 1] && x[d] > (float)frame->step->grid.high[d]);
-        x[d] = x[d] < frame->low[d] ? frame->low[d] : x[d] > frame->high[d] ? frame->high[d] : x[d];
+    f8 weight[3];
+    i8 base = i8_splat(0);
+    int step = 1;
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        f8 x = e == d ? place[e] : place[e] - 0.5f;
+        i8 i = i8_from_f8(x);
+        weight[e] = x - f8_from_i8(i);
+        base += i * step;
+        step *= WIDTH;
     }
-    return left;
+    f8 plane[2];
+    for (int k = 0; k < (SELKIE_DIM == 3 ? 2 : 1); k++) {
+        f8 a, b, c, e;
+        f8_gather_pairs(local->values[d] + k * WIDTH * WIDTH, base, &a, &b);
+        f8_gather_pairs(local->values[d] + k * WIDTH * WIDTH + WIDTH, base, &c, &e);
+        a += weight[0] * (b - a);
+        c += weight[0] * (e - c);
+        plane[k] = a + weight[1] * (c - a);
+    }
+    return SELKIE_DIM == 3 ? plane[0] + weight[2] * (plane[SELKIE_DIM - 2] - plane[0]) : plane[0];
 }
 
-static inline __attribute__((always_inline)) float largest(const float v[3])
+/* Velocity of eight particles at x (m), in m/s; `own` is what each falls back on. */
+SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local, const f8 x[3], const f8 own[3], f8 velocity[3])
 {
-    float m = fabsf(v[0]) > fabsf(v[1]) ? fabsf(v[0]) : fabsf(v[1]);
-    return SELKIE_DIM == 3 && fabsf(v[2]) > m ? fabsf(v[2]) : m;
+    f8 place[3];
+    i8 covered = i8_splat(-1);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        place[d] = (x[d] - frame->corner[d]) * frame->inverse - local->origin[d];
+        i8 here = (place[d] >= 0.5f) & (place[d] < (float)(WIDTH - 1));
+        covered &= here;
+        place[d] = f8_select(here, place[d], f8_splat(1.0f));
+    }
+    i8 known = covered;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        velocity[d] = sample_lanes(local, d, place);
+        known &= velocity[d] == velocity[d];
+    }
+    if (!i8_any(~known))
+        return;
+    for (int l = 0; l < 8; l++)
+        if (!known[l]) {
+            float at[3] = {0, 0, 0}, mine[3] = {0, 0, 0}, v[3] = {0, 0, 0};
+            for (int d = 0; d < SELKIE_DIM; d++)
+                at[d] = x[d][l], mine[d] = own[d][l];
+            velocity_at(frame, local, at, mine, v);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                velocity[d][l] = v[d];
+        }
 }
 
-static void advect_particle(const advect_frame *frame, const local_piece *local, sk_particle *particle)
+/* One Runge-Kutta step of length h (s) for eight particles. */
+SK_VECTOR void runge_kutta(const advect_frame *frame, const local_piece *local, f8 x[3], const f8 own[3], const f8 k1[3], f8 h)
 {
-    float x[3] = {particle->position[0], particle->position[1], particle->position[2]};
-    float own[3] = {particle->velocity[0], particle->velocity[1], particle->velocity[2]};
-    float remaining = frame->dt;
-    int touched = 0;
-    /* A particle that would need more than this many sub-steps is far beyond any sensible step; it goes on in larger ones. */
-    for (int sub_step = 0; sub_step < 1000 && remaining > 0.0f; sub_step++) {
-        float k1[3], k2[3], k3[3], stage[3] = {0, 0, 0};
-        velocity_at(frame, local, x, own, k1);
-        float cells = largest(k1) * frame->inverse * remaining;
-        float h = cells > 1.0f ? remaining / ceilf(cells) : remaining;
+    f8 stage[3], k2[3], k3[3];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        stage[d] = x[d] + 0.5f * h * k1[d];
+    velocities_at(frame, local, stage, own, k2);
+    if (frame->order == 3) {
+        /* Ralston's third order scheme. */
         for (int d = 0; d < SELKIE_DIM; d++)
-            stage[d] = x[d] + 0.5f * h * k1[d];
-        velocity_at(frame, local, stage, own, k2);
-        if (frame->order == 3) {
-            /* Ralston's third order scheme. */
+            stage[d] = x[d] + 0.75f * h * k2[d];
+        velocities_at(frame, local, stage, own, k3);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            x[d] += h * ((2.0f / 9.0f) * k1[d] + (3.0f / 9.0f) * k2[d] + (4.0f / 9.0f) * k3[d]);
+    } else {
+        for (int d = 0; d < SELKIE_DIM; d++)
+            x[d] += h * k2[d];
+    }
+}
+
+/* Keeps positions within closed walls and out of obstacles; lanes that left through an open side come back in `gone`,
+ * those that touched an obstacle in `touched`. */
+SK_VECTOR void confine(const advect_frame *frame, int lanes, f8 x[3], i8 *gone, i8 *touched)
+{
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        if (frame->open[2 * d])
+            *gone |= x[d] < (float)frame->step->grid.low[d];
+        if (frame->open[2 * d + 1])
+            *gone |= x[d] > (float)frame->step->grid.high[d];
+        x[d] = f8_min(f8_max(x[d], f8_splat(frame->low[d])), f8_splat(frame->high[d]));
+    }
+    if (!frame->step->solids.obstacle_count)
+        return;
+    for (int l = 0; l < lanes; l++) {
+        float at[3] = {0, 0, 0};
+        for (int d = 0; d < SELKIE_DIM; d++)
+            at[d] = x[d][l];
+        if (!(*gone)[l] && near_solid(frame, at) && push_out(frame, at)) {
+            (*touched)[l] = -1;
             for (int d = 0; d < SELKIE_DIM; d++)
-                stage[d] = x[d] + 0.75f * h * k2[d];
-            velocity_at(frame, local, stage, own, k3);
-            for (int d = 0; d < SELKIE_DIM; d++)
-                x[d] += h * ((2.0f / 9.0f) * k1[d] + (3.0f / 9.0f) * k2[d] + (4.0f / 9.0f) * k3[d]);
-        } else {
-            for (int d = 0; d < SELKIE_DIM; d++)
-                x[d] += h * k2[d];
+                x[d][l] = at[d];
         }
-        remaining = h == remaining ? 0.0f : remaining - h;
-        if (leaves_domain(frame, x)) {
-            particle->flags |= SK_PARTICLE_DEAD;
-            return;
-        }
-        if (near_solid(frame, x))
-            touched |= push_out(frame, x);
+    }
+}
+
+static void advect_lanes(const advect_frame *frame, const local_piece *local, sk_particle *records, int lanes)
+{
+    f8 r[8], x[3], k1[3];
+    for (int l = 0; l < 8; l++)
+        memcpy(&r[l], records + (l < lanes ? l : lanes - 1), sizeof r[l]);
+    f8_transpose(r);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        x[d] = r[d];
+    f8 remaining = f8_splat(frame->dt);
+    i8 gone = i8_splat(0), touched = i8_splat(0);
+    /* A particle that would need more sub-steps than this is far beyond any sensible step; the rest of its way is left. */
+    for (int sub_step = 0; sub_step < 1000; sub_step++) {
+        velocities_at(frame, local, x, r + 3, k1);
+        f8 fastest = f8_max(f8_abs(k1[0]), f8_abs(k1[1]));
+        if (SELKIE_DIM == 3)
+            fastest = f8_max(fastest, f8_abs(k1[SELKIE_DIM - 1]));
+        f8 cells = fastest * frame->inverse * remaining;
+        /* rounded up */
+        f8 whole = f8_from_i8(i8_from_f8(f8_min(cells, f8_splat(1e6f))));
+        whole = f8_select(whole < cells, whole + 1.0f, whole);
+        i8 last = cells <= 1.0f;
+        f8 h = f8_select(last, remaining, remaining / f8_max(whole, f8_splat(1.0f)));
+        runge_kutta(frame, local, x, r + 3, k1, h);
+        confine(frame, lanes, x, &gone, &touched);
+        remaining = f8_select(last | gone, f8_splat(0.0f), remaining - h);
+        if (!i8_any(remaining > 0.0f))
+            break;
     }
     for (int d = 0; d < SELKIE_DIM; d++)
-        particle->position[d] = x[d];
-    if (touched)
-        stop_at_solid(frame, particle);
+        r[d] = x[d];
+    f8_transpose(r);
+    for (int l = 0; l < lanes; l++) {
+        memcpy(records + l, &r[l], sizeof r[l]);
+        if (gone[l])
+            records[l].flags |= SK_PARTICLE_DEAD;
+        else if (touched[l])
+            stop_at_solid(frame, &records[l]);
+    }
 }
 
 selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
@@ -242,9 +325,12 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
             load_piece(grid, b, &local);
             const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
             memset(&sums[b], 0, sizeof sums[b]);
+            for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p += 8) {
+                uint32_t left = start[SK_BLOCK_CELLS] - p;
+                advect_lanes(&frame, &local, step->particles.records + p, left < 8 ? (int)left : 8);
+            }
             for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
-                sk_particle *particle = &step->particles.records[p];
-                advect_particle(&frame, &local, particle);
+                const sk_particle *particle = &step->particles.records[p];
                 sums[b].gone += particle->flags & SK_PARTICLE_DEAD;
                 for (int d = 0; d < SELKIE_DIM; d++)
                     sums[b].position[d] += particle->position[d];
