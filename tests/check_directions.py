@@ -91,7 +91,7 @@ def check_file(source, path, complaints):
         if name == "selkie_config.h":
             continue
         target = source / "src" / name
-        if not target.exists():
+        if ".." in Path(name).parts or not target.exists():
             if relative.parts[0] == "src":
                 complain(f'"{name}" is not a path under src/')
             continue
