@@ -2,8 +2,9 @@
  * domain's frame and a scale of colours.
  *
  * Both styles work on weights at the nodes of a grid half a spacing wide. Filled liquid is where the weighted mean of
- * the particles is nearer than a particle's radius (Zhu and Bridson 2005, in the plane), smooth to a fraction of a pixel;
- * discs are drawn in the order of the particles. Rows are shared out among threads, so every pixel is written by one.
+ * the particles is nearer than a particle's radius (Zhu and Bridson 2005, in the plane), smooth to a fraction of a
+ * pixel; discs are drawn in the order of the particles. Rows are shared out among threads, so every pixel is written by
+ * one.
  */
 #include "render/stage.h"
 
@@ -24,20 +25,24 @@ typedef struct flat_picture {
     const sk_picture_particles *particles;
     const sk_picture_options *options;
     sk_image *image;
-    float left, top;  /* pixels of the domain's upper left corner */
-    float scale;      /* pixels a metre */
+    float left, top; /* pixels of the domain's upper left corner */
+    float scale;     /* pixels a metre */
     float speed_scale;
     int nodes[2];
-    float step;       /* m between nodes */
-    float reach;      /* m of the kernel */
+    float step;  /* m between nodes */
+    float reach; /* m of the kernel */
     node *node;
-    uint32_t *order;  /* particles by row of nodes */
-    size_t *first;    /* [nodes[1] + 1] */
+    uint32_t *order; /* particles by row of nodes */
+    size_t *first;   /* [nodes[1] + 1] */
+    sk_pose *poses;  /* of the obstacles */
+    float *solid;    /* pixels to the nearest obstacle, a pixel each */
 } flat_picture;
 
 static const vec3 paper = {0.965f, 0.970f, 0.975f}, ink = {0.13f, 0.17f, 0.21f}, stone = {0.45f, 0.44f, 0.43f};
 
-/* --- Layout ---------------------------------------------------------------------------------------------------------------------- */
+/* --- Layout
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static int wants_scale(const flat_picture *f)
 {
@@ -49,7 +54,8 @@ static void lay_out(flat_picture *f)
     const sk_stage *s = f->stage;
     float text = fmaxf(9.0f, (float)f->image->height / 45.0f);
     float margin = fmaxf(2.0f, 0.02f * (float)f->image->width);
-    float right = margin + (wants_scale(f) ? 7.0f * text : 0.0f), bottom = margin + (f->options->label ? 2.2f * text : 0);
+    float right = margin + (wants_scale(f) ? 7.0f * text : 0.0f),
+          bottom = margin + (f->options->label ? 2.2f * text : 0);
     float width = (float)f->image->width - margin - right, height = (float)f->image->height - margin - bottom;
     float metres[2] = {(float)(s->high[0] - s->low[0]), (float)(s->high[1] - s->low[1])};
     f->scale = fminf(width / metres[0], height / metres[1]);
@@ -67,7 +73,8 @@ static float to_y(const flat_picture *f, float metres)
     return f->top + ((float)f->stage->high[1] - metres) * f->scale;
 }
 
-/* --- Sums at nodes ----------------------------------------------------------------------------------------------------------------- */
+/* --- Sums at nodes
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static int row_of(const flat_picture *f, float y)
 {
@@ -99,34 +106,51 @@ static void sort_rows(flat_picture *f)
     }
 }
 
-static void gather_row(flat_picture *f, int row)
+/* One particle, or its image behind a wall, onto a row of nodes. */
+static void add_to_row(const flat_picture *f, node *nodes, float x, float dy, float speed)
 {
-    const int reach_rows = (int)(f->reach / f->step) + 1;
-    const float inverse = 1.0f / (f->reach * f->reach), y = (float)f->stage->low[1] + (float)row * f->step;
-    node *nodes = f->node + (size_t)row * (size_t)f->nodes[0];
-    int low = row - reach_rows - 1 < 0 ? 0 : row - reach_rows - 1;
-    int high = row + reach_rows + 1 > f->nodes[1] - 1 ? f->nodes[1] - 1 : row + reach_rows + 1;
-    for (size_t k = f->first[low]; k < f->first[high + 1]; ++k) {
-        const float *p = sk_particle_position(f->particles, f->order[k]);
-        float dy = p[1] - y, across = (p[0] - (float)f->stage->low[0]) / f->step;
-        if (dy * dy >= f->reach * f->reach)
+    const float inverse = 1.0f / (f->reach * f->reach), across = (x - (float)f->stage->low[0]) / f->step;
+    if (dy * dy >= f->reach * f->reach)
+        return;
+    int first = (int)ceilf(across - f->reach / f->step), last = (int)floorf(across + f->reach / f->step);
+    for (int i = first < 0 ? 0 : first; i <= last && i < f->nodes[0]; ++i) {
+        float dx = (across - (float)i) * f->step, q = 1.0f - (dx * dx + dy * dy) * inverse;
+        if (q <= 0.0f)
             continue;
-        float speed = sk_particle_speed(f->particles, f->order[k], 2);
-        int first = (int)ceilf(across - f->reach / f->step), last = (int)floorf(across + f->reach / f->step);
-        for (int i = first < 0 ? 0 : first; i <= last && i < f->nodes[0]; ++i) {
-            float dx = (across - (float)i) * f->step, q = 1.0f - (dx * dx + dy * dy) * inverse;
-            if (q <= 0.0f)
-                continue;
-            float w = q * q * q;
-            nodes[i].weight += w;
-            nodes[i].x += w * dx;
-            nodes[i].y += w * dy;
-            nodes[i].value += w * (isfinite(speed) ? speed : 0.0f);
-        }
+        float w = q * q * q;
+        nodes[i].weight += w;
+        nodes[i].x += w * dx;
+        nodes[i].y += w * dy;
+        nodes[i].value += w * speed;
     }
 }
 
-/* --- Liquid ------------------------------------------------------------------------------------------------------------------------ */
+/* Images behind the walls keep the liquid's edge from bending away from them. */
+static void gather_row(flat_picture *f, int row)
+{
+    const int reach_rows = (int)(f->reach / f->step) + 2;
+    const float *low = (const float[2]){(float)f->stage->low[0], (float)f->stage->low[1]};
+    const float *high = (const float[2]){(float)f->stage->high[0], (float)f->stage->high[1]};
+    const float y = low[1] + (float)row * f->step;
+    node *nodes = f->node + (size_t)row * (size_t)f->nodes[0];
+    int first = row - reach_rows < 0 ? 0 : row - reach_rows;
+    int last = row + reach_rows > f->nodes[1] - 1 ? f->nodes[1] - 1 : row + reach_rows;
+    for (size_t k = f->first[first]; k < f->first[last + 1]; ++k) {
+        const float *p = sk_particle_position(f->particles, f->order[k]);
+        float speed = sk_particle_speed(f->particles, f->order[k], 2);
+        speed = isfinite(speed) ? speed : 0.0f;
+        const float xs[3] = {p[0], 2 * low[0] - p[0], 2 * high[0] - p[0]};
+        const float ys[3] = {p[1], 2 * low[1] - p[1], 2 * high[1] - p[1]};
+        for (int b = 0; b < 3; ++b)
+            for (int a = 0; a < 3; ++a)
+                if (xs[a] > low[0] - f->reach && xs[a] < high[0] + f->reach)
+                    add_to_row(f, nodes, xs[a], ys[b] - y, speed);
+    }
+}
+
+/* --- Liquid
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Weight of the kernel in the bulk at rest: its integral over the area of a particle. */
 static float rest_weight(const flat_picture *f)
@@ -142,7 +166,9 @@ static vec3 value_color(const flat_picture *f, float speed, float density)
     return sk_stage_speed_color(f->options->color, speed, f->speed_scale);
 }
 
-static void fill_row(const flat_picture *f, int y)
+/* `solid` holds distances of the row's pixels to the obstacles, in pixels. Liquid that comes close to one touches it.
+ */
+static void fill_row(const flat_picture *f, int y, const float *solid)
 {
     const float radius = 0.5642f * (float)f->stage->spacing;
     float down = (float)(f->stage->high[1] - f->stage->low[1]) - ((float)y + 0.5f - f->top) / f->scale;
@@ -163,13 +189,12 @@ static void fill_row(const flat_picture *f, int y)
             value += share * n->value;
             weight += share * n->weight;
         }
+        phi -= 1.3f * radius * (1.0f - smoothstepf(0.0f, 3.0f * radius * f->scale, solid[x]));
         float cover = clampf(0.5f - phi * f->scale * 1.4f, 0.0f, 1.0f);
         if (cover <= 0.0f || weight <= 0.0f)
             continue;
         vec3 color = value_color(f, value / weight, weight / rest_weight(f));
-        /* A darker rim, as a meniscus has. */
-        float rim = 1.0f - smoothstepf(0.0f, 2.5f, -phi * f->scale);
-        sk_image_blend(f->image, x, y, v3_scale(color, 1.0f - 0.25f * rim), cover);
+        sk_image_blend(f->image, x, y, color, cover);
     }
 }
 
@@ -201,22 +226,34 @@ static void disc_band(const flat_picture *f, int top, int bottom)
     }
 }
 
-/* --- Around it --------------------------------------------------------------------------------------------------------------------- */
+/* --- Around it
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
-static void obstacle_row(const flat_picture *f, const sk_stage_solid *solid, const sk_pose *pose, int y)
+/* Distances of a row's pixels to the nearest obstacle, in pixels. */
+static void measure_row(const flat_picture *f, const sk_pose *poses, int y, float *solid)
 {
+    const double room = 1.0 / (double)f->scale;
     for (int x = 0; x < f->image->width; ++x) {
         double world[3] = {f->stage->low[0] + (double)(((float)x + 0.5f - f->left) / f->scale),
-                           f->stage->high[1] - (double)(((float)y + 0.5f - f->top) / f->scale), 0},
-               local[3];
-        double room = 1.0 / (double)f->scale;
+                           f->stage->high[1] - (double)(((float)y + 0.5f - f->top) / f->scale), 0};
+        solid[x] = 1e9f;
         if (world[0] < f->stage->low[0] - room || world[0] > f->stage->high[0] + room ||
             world[1] < f->stage->low[1] - room || world[1] > f->stage->high[1] + room)
             continue;
-        sk_pose_to_local(pose, world, local);
-        float distance = (float)sk_shape_distance(solid->shape, local) * f->scale;
-        float cover = clampf(0.5f - distance, 0.0f, 1.0f), rim = 1.0f - smoothstepf(0.5f, 2.0f, -distance);
-        sk_image_blend(f->image, x, y, v3_mix(stone, ink, 0.6f * rim), cover);
+        for (int i = 0; i < f->stage->solid_count; ++i) {
+            double local[3];
+            sk_pose_to_local(&poses[i], world, local);
+            solid[x] = fminf(solid[x], (float)sk_shape_distance(f->stage->solids[i].shape, local) * f->scale);
+        }
+    }
+}
+
+static void obstacle_row(const flat_picture *f, const float *solid, int y)
+{
+    for (int x = 0; x < f->image->width; ++x) {
+        float rim = 1.0f - smoothstepf(0.5f, 2.0f, -solid[x]);
+        sk_image_blend(f->image, x, y, v3_mix(stone, ink, 0.6f * rim), clampf(0.5f - solid[x], 0.0f, 1.0f));
     }
 }
 
@@ -226,8 +263,8 @@ static void draw_frame(const flat_picture *f)
     float x[2] = {to_x(f, (float)s->low[0]), to_x(f, (float)s->high[0])};
     float y[2] = {to_y(f, (float)s->low[1]), to_y(f, (float)s->high[1])};
     float width = fmaxf(1.0f, (float)f->image->height / 400.0f);
-    const float ends[4][4] = {{x[0], y[0], x[0], y[1]}, {x[1], y[0], x[1], y[1]}, {x[0], y[0], x[1], y[0]},
-                              {x[0], y[1], x[1], y[1]}};
+    const float ends[4][4] = {
+        {x[0], y[0], x[0], y[1]}, {x[1], y[0], x[1], y[1]}, {x[0], y[0], x[1], y[0]}, {x[0], y[1], x[1], y[1]}};
     for (int w = 0; w < 4; ++w) {
         /* An open wall is only hinted at. */
         float alpha = s->scene->domain.walls[w] == SELKIE_WALL_OPEN ? 0.2f : 0.9f;
@@ -255,10 +292,13 @@ static void draw_scale(const flat_picture *f)
         sk_image_line(f->image, (float)x1, y, (float)x1 + 0.3f * text, y, 1.0f, ink, 0.8f);
         sk_image_text(f->image, (float)x1 + 0.6f * text, y + 0.4f * text, 0.85f * text, 0, number, ink, 0.9f);
     }
-    sk_image_text(f->image, (float)x0, (float)y0 - 0.8f * text, 0.85f * text, 0, density ? "density" : "m/s", ink, 0.9f);
+    sk_image_text(f->image, (float)x0, (float)y0 - 0.8f * text, 0.85f * text, 0, density ? "density" : "m/s", ink,
+                  0.9f);
 }
 
-/* --- The whole --------------------------------------------------------------------------------------------------------------------- */
+/* --- The whole
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static void draw_all(flat_picture *f, int threads)
 {
@@ -274,13 +314,11 @@ static void draw_all(flat_picture *f, int threads)
         if (f->options->style == SELKIE_STYLE_PARTICLES)
             disc_band(f, top, bottom);
         for (int y = top; y < bottom; ++y) {
+            float *solid = f->solid + (size_t)y * (size_t)f->image->width;
+            measure_row(f, f->poses, y, solid);
             if (f->options->style != SELKIE_STYLE_PARTICLES)
-                fill_row(f, y);
-            for (int i = 0; i < f->stage->solid_count; ++i) {
-                sk_pose pose;
-                sk_pose_at(f->stage->solids[i].def, isfinite(f->options->time) ? f->options->time : 0, &pose);
-                obstacle_row(f, &f->stage->solids[i], &pose, y);
-            }
+                fill_row(f, y, solid);
+            obstacle_row(f, solid, y);
         }
     }
     draw_frame(f);
@@ -302,8 +340,12 @@ selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *part
     f.node = sk_allocate_zeroed(NULL, nodes * sizeof *f.node);
     f.order = sk_allocate(NULL, (particles->count + 1) * sizeof *f.order);
     f.first = sk_allocate_zeroed(NULL, ((size_t)f.nodes[1] + 3) * sizeof *f.first);
+    f.poses = sk_allocate(NULL, ((size_t)stage->solid_count + 1) * sizeof *f.poses);
+    f.solid = sk_allocate(NULL, (size_t)image->width * (size_t)image->height * sizeof *f.solid);
     selkie_code code = SELKIE_OK;
-    if (f.node && f.order && f.first) {
+    if (f.node && f.order && f.first && f.poses && f.solid) {
+        for (int i = 0; i < stage->solid_count; ++i)
+            sk_pose_at(stage->solids[i].def, isfinite(options->time) ? options->time : 0, &f.poses[i]);
         sort_rows(&f);
         draw_all(&f, threads);
     } else {
@@ -313,5 +355,7 @@ selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *part
     sk_release(NULL, f.node);
     sk_release(NULL, f.order);
     sk_release(NULL, f.first);
+    sk_release(NULL, f.poses);
+    sk_release(NULL, f.solid);
     return code;
 }

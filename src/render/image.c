@@ -16,8 +16,9 @@ selkie_code sk_image_create(sk_image *image, int width, int height, selkie_error
 {
     memset(image, 0, sizeof *image);
     if (width < 1 || height < 1 || width > SK_IMAGE_MAX_SIDE || height > SK_IMAGE_MAX_SIDE)
-        return sk_fail(error, SELKIE_ERROR_INPUT, "a picture of %d x %d pixels cannot be made, each side must be 1 to %d",
-                       width, height, SK_IMAGE_MAX_SIDE);
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "a picture of %d x %d pixels cannot be made, each side must be 1 to %d", width, height,
+                       SK_IMAGE_MAX_SIDE);
     image->pixels = sk_allocate_zeroed(NULL, (size_t)width * (size_t)height * 3);
     if (!image->pixels)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%.1f MiB for a picture of %d x %d pixels cannot be had",
@@ -33,7 +34,8 @@ void sk_image_free(sk_image *image)
     memset(image, 0, sizeof *image);
 }
 
-/* --- PNG ------------------------------------------------------------------------------------------------------------- */
+/* --- PNG -------------------------------------------------------------------------------------------------------------
+ */
 
 #if SELKIE_HAVE_PNG
 
@@ -99,7 +101,8 @@ selkie_code sk_image_write_png(const sk_image *image, const char *path, selkie_e
     if (!info)
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "%s: libpng cannot be started", path);
     else if (!png_encode(png, info, image, &target))
-        code = target.code ? target.code : sk_fail(error, SELKIE_ERROR_FILE, "%s: libpng says: %s", path, target.message);
+        code =
+            target.code ? target.code : sk_fail(error, SELKIE_ERROR_FILE, "%s: libpng says: %s", path, target.message);
     png_destroy_write_struct(&png, &info);
     return sk_atomic_finish(&target.file, code, error);
 }
@@ -131,7 +134,8 @@ selkie_code sk_image_png_size(const char *path, int *width, int *height, selkie_
     return SELKIE_OK;
 }
 
-/* --- Drawing ------------------------------------------------------------------------------------------------------------- */
+/* --- Drawing
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static uint8_t to_byte(float x)
 {

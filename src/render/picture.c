@@ -13,7 +13,8 @@ int sk_picture_traces_rays(void)
 
 void sk_picture_options_defaults(const selkie_scene *scene, sk_picture_options *options)
 {
-    *options = (sk_picture_options){.style = scene->render.style, .color = scene->render.color, .time = NAN, .label = 1};
+    *options =
+        (sk_picture_options){.style = scene->render.style, .color = scene->render.color, .time = NAN, .label = 1};
 }
 
 /* Films want even sides. */

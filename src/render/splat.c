@@ -200,7 +200,8 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
             for (size_t t = 0; t < c.triangle_count; ++t)
                 draw_triangle(&c, t, first, last);
             for (size_t i = 0; i < c.splat_count; ++i)
-                if (c.splats[i].y + c.splats[i].radius > (float)first && c.splats[i].y - c.splats[i].radius < (float)last)
+                if (c.splats[i].y + c.splats[i].radius > (float)first &&
+                    c.splats[i].y - c.splats[i].radius < (float)last)
                     draw_ball(&c, &c.splats[i], first, last);
         }
         sk_draw_container(stage, &camera, c.depth, image);

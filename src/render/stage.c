@@ -8,7 +8,8 @@
 #include "base/memory.h"
 #include "render/color.h"
 
-/* --- Making and releasing -------------------------------------------------------------------------------------------------- */
+/* --- Making and releasing
+ * -------------------------------------------------------------------------------------------------- */
 
 /* The axis nearest to up decides how the domain stands; the longer of the other two lies across the picture. */
 static void choose_directions(sk_stage *stage)
@@ -24,7 +25,9 @@ static void choose_directions(sk_stage *stage)
     double extent[3];
     for (int a = 0; a < 3; ++a)
         extent[a] = stage->high[a] - stage->low[a];
-    int across = extent[first] > extent[second] * 1.0001 ? first : extent[second] > extent[first] * 1.0001 ? second : -1;
+    int across = extent[first] > extent[second] * 1.0001   ? first
+                 : extent[second] > extent[first] * 1.0001 ? second
+                                                           : -1;
     /* A domain as deep as wide: x across if it lies, so that x runs to the right as in most figures. */
     if (across < 0)
         across = vertical == 0 ? 2 : 0;
@@ -35,12 +38,14 @@ static void choose_directions(sk_stage *stage)
     stage->front = v3_cross(stage->side, stage->up);
     stage->floor_height = 1e30f;
     for (int c = 0; c < 8; ++c) {
-        vec3 corner = v3((float)(c & 1 ? stage->high[0] : stage->low[0]), (float)(c & 2 ? stage->high[1] : stage->low[1]),
-                         (float)(c & 4 ? stage->high[2] : stage->low[2]));
+        vec3 corner =
+            v3((float)(c & 1 ? stage->high[0] : stage->low[0]), (float)(c & 2 ? stage->high[1] : stage->low[1]),
+               (float)(c & 4 ? stage->high[2] : stage->low[2]));
         stage->floor_height = fminf(stage->floor_height, v3_dot(corner, stage->up));
     }
     /* High, from the left and a little from behind the liquid: crests and drops glint towards the viewer. */
-    stage->sun = v3_unit(v3_add(v3_scale(stage->up, 0.80f), v3_add(v3_scale(stage->side, -0.55f), v3_scale(stage->front, -0.22f))));
+    stage->sun = v3_unit(
+        v3_add(v3_scale(stage->up, 0.80f), v3_add(v3_scale(stage->side, -0.55f), v3_scale(stage->front, -0.22f))));
 }
 
 /* The speed of a fall through most of the domain: the same colour means the same speed in every frame. */
@@ -85,7 +90,8 @@ selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie
         stage ? sk_allocate_zeroed(NULL, ((size_t)scene->obstacle_count + 1) * sizeof *solids) : NULL;
     if (!solids) {
         sk_release(NULL, stage);
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d obstacles", scene->obstacle_count);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d obstacles",
+                       scene->obstacle_count);
     }
     int cells[3];
     stage->scene = scene;
@@ -164,7 +170,8 @@ selkie_code sk_stage_triangles(const sk_stage *stage, double time, size_t *count
     return SELKIE_OK;
 }
 
-/* --- Camera ----------------------------------------------------------------------------------------------------------------- */
+/* --- Camera
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static vec3 domain_corner(const sk_stage *stage, int c)
 {
@@ -252,7 +259,8 @@ float sk_camera_project(const sk_camera *camera, vec3 point, float *x, float *y)
     return depth;
 }
 
-/* --- Colours of particles ---------------------------------------------------------------------------------------------------- */
+/* --- Colours of particles
+ * ---------------------------------------------------------------------------------------------------- */
 
 vec3 sk_stage_speed_color(selkie_picture_color color, float speed, float scale)
 {

@@ -15,24 +15,24 @@ typedef struct sk_stage_solid {
 struct sk_stage {
     const selkie_scene *scene; /* the caller's; must outlive the stage */
     int dimension;
-    double low[3], high[3];    /* m the domain, in whole cells */
-    double cell_size;          /* m */
-    double spacing;            /* m between particles at rest */
-    double diagonal;           /* m of the domain */
-    vec3 up, side, front;      /* unit; front points from the domain towards the default viewer */
-    float floor_height;        /* m along up */
-    vec3 sun;                  /* unit, towards the sun */
-    float speed_scale;         /* m/s; 0 = unknown */
+    double low[3], high[3]; /* m the domain, in whole cells */
+    double cell_size;       /* m */
+    double spacing;         /* m between particles at rest */
+    double diagonal;        /* m of the domain */
+    vec3 up, side, front;   /* unit; front points from the domain towards the default viewer */
+    float floor_height;     /* m along up */
+    vec3 sun;               /* unit, towards the sun */
+    float speed_scale;      /* m/s; 0 = unknown */
     int solid_count;
     sk_stage_solid *solids;
 };
 
 /* Where a picture is seen from. */
 typedef struct sk_camera {
-    vec3 eye;                /* m */
-    vec3 right, up, forward; /* unit */
+    vec3 eye;                      /* m */
+    vec3 right, up, forward;       /* unit */
     float half_width, half_height; /* tangents of half the angles of view */
-    int width, height;       /* pixels */
+    int width, height;             /* pixels */
 } sk_camera;
 
 void sk_camera_frame(const sk_stage *stage, int width, int height, sk_camera *camera);

@@ -20,8 +20,8 @@ vec3 sk_studio_sky(const sk_stage *stage, vec3 d)
                          : v3_mix(middle, zenith, smoothstepf(0.35f, 1.0f, h));
     /* A large bank of bright cloud opposite the viewer gives broad reflections on wave faces. */
     float across = v3_dot(d, stage->side), away = -v3_dot(d, stage->front);
-    float cloud = smoothstepf(0.10f, 0.35f, h) * (1.0f - smoothstepf(0.45f, 0.75f, h)) * smoothstepf(-0.2f, 0.6f, away) *
-                  (0.65f + 0.35f * cosf(9.0f * across + 3.0f * h));
+    float cloud = smoothstepf(0.10f, 0.35f, h) * (1.0f - smoothstepf(0.45f, 0.75f, h)) *
+                  smoothstepf(-0.2f, 0.6f, away) * (0.65f + 0.35f * cosf(9.0f * across + 3.0f * h));
     sky = v3_mix(sky, v3(1.15f, 1.15f, 1.12f), 0.55f * cloud);
     float s = v3_dot(d, stage->sun);
     if (s > 0.0f) {
@@ -58,8 +58,11 @@ float sk_studio_haze(const sk_stage *stage, float distance)
 
 vec3 sk_studio_solid_color(int solid)
 {
-    static const vec3 colors[] = {{0.62f, 0.26f, 0.14f}, {0.42f, 0.40f, 0.38f}, {0.60f, 0.47f, 0.22f},
-                                  {0.30f, 0.36f, 0.30f}, {0.48f, 0.28f, 0.33f}};
+    static const vec3 colors[] = {{0.62f, 0.26f, 0.14f},
+                                  {0.42f, 0.40f, 0.38f},
+                                  {0.60f, 0.47f, 0.22f},
+                                  {0.30f, 0.36f, 0.30f},
+                                  {0.48f, 0.28f, 0.33f}};
     return colors[solid % 5];
 }
 
@@ -76,7 +79,8 @@ vec3 sk_studio_tone(vec3 light)
     return v3(c[0], c[1], c[2]);
 }
 
-/* --- The container ----------------------------------------------------------------------------------------------------------- */
+/* --- The container
+ * ----------------------------------------------------------------------------------------------------------- */
 
 void sk_draw_container(const sk_stage *stage, const sk_camera *camera, const float *depth, sk_image *image)
 {
@@ -88,8 +92,9 @@ void sk_draw_container(const sk_stage *stage, const sk_camera *camera, const flo
         vec3 end[2];
         for (int k = 0; k < 2; ++k) {
             int c = edge[e][k];
-            end[k] = v3((float)(c & 1 ? stage->high[0] : stage->low[0]), (float)(c & 2 ? stage->high[1] : stage->low[1]),
-                        (float)(c & 4 ? stage->high[2] : stage->low[2]));
+            end[k] =
+                v3((float)(c & 1 ? stage->high[0] : stage->low[0]), (float)(c & 2 ? stage->high[1] : stage->low[1]),
+                   (float)(c & 4 ? stage->high[2] : stage->low[2]));
         }
         for (int i = 0; i < pieces; ++i) {
             float x[2], y[2], z[2];
@@ -101,7 +106,8 @@ void sk_draw_container(const sk_stage *stage, const sk_camera *camera, const flo
             float alpha = 0.38f;
             if (depth && px >= 0 && py >= 0 && px < image->width && py < image->height) {
                 vec3 d = v3_sub(v3_mix(end[0], end[1], ((float)i + 0.5f) / pieces), camera->eye);
-                if (v3_length(d) > depth[(size_t)py * (size_t)image->width + (size_t)px] + 0.01f * (float)stage->diagonal)
+                if (v3_length(d) >
+                    depth[(size_t)py * (size_t)image->width + (size_t)px] + 0.01f * (float)stage->diagonal)
                     alpha = 0.06f;
             }
             sk_image_line(image, x[0], y[0], x[1], y[1], width, v3(0.30f, 0.36f, 0.42f), alpha);

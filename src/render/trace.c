@@ -5,6 +5,8 @@
  */
 #include "render/trace.h"
 
+#include "render/stage.h"
+
 #if SELKIE_HAVE_EMBREE
 
 #include <stdio.h>
@@ -13,7 +15,8 @@
 
 #include "base/memory.h"
 
-/* --- Geometry ------------------------------------------------------------------------------------------------------------------ */
+/* --- Geometry
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 static selkie_code embree_failed(const sk_tracer *t, selkie_error *error)
 {
@@ -46,11 +49,72 @@ static void add_water(sk_tracer *t)
     t->water = finish_scene(t, geometry);
 }
 
+typedef struct corner {
+    float point[3];
+    uint32_t index; /* 3 triangle + corner */
+} corner;
+
+static int compare_corners(const void *a, const void *b)
+{
+    const corner *left = a, *right = b;
+    for (int i = 0; i < 3; ++i)
+        if (left->point[i] != right->point[i])
+            return left->point[i] < right->point[i] ? -1 : 1;
+    return left->index < right->index ? -1 : left->index > right->index;
+}
+
+static vec3 face_normal(const sk_tracer *t, size_t triangle)
+{
+    const float *p = t->solid_points + 9 * triangle;
+    vec3 a = v3(p[0], p[1], p[2]), b = v3(p[3], p[4], p[5]), c = v3(p[6], p[7], p[8]);
+    return v3_cross(v3_sub(b, a), v3_sub(c, a)); /* twice the area: large faces count for more */
+}
+
+/* Triangles come without shared corners: those at the same place are found by sorting. */
+static selkie_code smooth_solids(sk_tracer *t, selkie_error *error)
+{
+    size_t count = 3 * t->solid_triangles;
+    corner *corners = sk_allocate(NULL, count * sizeof *corners);
+    t->solid_normals = sk_allocate(NULL, count * 3 * sizeof(float));
+    if (!corners || !t->solid_normals) {
+        sk_release(NULL, corners);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: %.1f MiB for the normals of obstacles cannot be had",
+                       (double)count * (sizeof *corners + 12) / 1048576.0);
+    }
+    for (size_t i = 0; i < count; ++i) {
+        memcpy(corners[i].point, t->solid_points + 3 * i, 12);
+        corners[i].index = (uint32_t)i;
+    }
+    qsort(corners, count, sizeof *corners, compare_corners);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i; end < count && memcmp(corners[i].point, corners[end].point, 12) == 0;)
+            ++end;
+        /* A point where very many faces meet is not worth the square of them. */
+        size_t last = end - i > 256 ? i + 256 : end;
+        for (size_t a = i; a < end; ++a) {
+            vec3 own = face_normal(t, corners[a].index / 3), unit = v3_unit(own), sum = own;
+            for (size_t b = i; b < last; ++b) {
+                vec3 other = face_normal(t, corners[b].index / 3);
+                if (b != a && v3_dot(unit, v3_unit(other)) > 0.82f)
+                    sum = v3_add(sum, other);
+            }
+            sum = v3_unit(sum);
+            float *normal = t->solid_normals + 3 * (size_t)corners[a].index;
+            normal[0] = sum.x;
+            normal[1] = sum.y;
+            normal[2] = sum.z;
+        }
+    }
+    sk_release(NULL, corners);
+    return SELKIE_OK;
+}
+
 static selkie_code add_solids(sk_tracer *t, double time, selkie_error *error)
 {
     SK_TRY(sk_stage_triangles(t->stage, time, &t->solid_triangles, &t->solid_points, &t->solid_owner, error));
     if (!t->solid_triangles)
         return SELKIE_OK;
+    SK_TRY(smooth_solids(t, error));
     RTCGeometry geometry = rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_TRIANGLE);
     rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, t->solid_points, 0, 12,
                                3 * t->solid_triangles);
@@ -89,8 +153,10 @@ static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles
 
 static selkie_code make_mesh(sk_tracer *t, const sk_picture_particles *particles, selkie_error *error)
 {
-    sk_surface_options options = {.particle_spacing = t->stage->spacing, .voxel_size = t->stage->spacing,
-                                  .smoothing = 1.0, .threads = t->threads};
+    sk_surface_options options = {.particle_spacing = t->stage->spacing,
+                                  .voxel_size = t->stage->spacing,
+                                  .smoothing = 1.0,
+                                  .threads = t->threads};
     memcpy(options.low, t->stage->low, sizeof options.low);
     memcpy(options.high, t->stage->high, sizeof options.high);
     SK_TRY(sk_surface_extract(particles->count, particles->position, particles->position_stride, NULL, 0, &options,
@@ -113,13 +179,16 @@ static void tracer_free(sk_tracer *t)
     sk_mesh_free(&t->mesh);
     sk_release(NULL, t->solid_points);
     sk_release(NULL, t->solid_owner);
+    sk_release(NULL, t->solid_normals);
     sk_release(NULL, t->ball);
     sk_release(NULL, t->ball_speed);
     sk_release(NULL, t->sunlight);
     sk_release(NULL, t->openness);
 }
 
-/* --- Pixels -------------------------------------------------------------------------------------------------------------------- */
+/* --- Pixels
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static void first_pass(const sk_tracer *t, vec3 *colors, float *depth)
 {
@@ -163,8 +232,7 @@ static void second_pass(const sk_tracer *t, const vec3 *colors, int samples, sk_
                 for (int k = 1; k < samples; ++k) {
                     /* A lattice of rank one spreads the samples over the pixel, the centre being the first. */
                     float u = 0.5f + (float)k * 0.7548777f, v = 0.5f + (float)k * 0.5698403f;
-                    vec3 direction =
-                        sk_camera_ray(&t->camera, (float)x + u - floorf(u), (float)y + v - floorf(v));
+                    vec3 direction = sk_camera_ray(&t->camera, (float)x + u - floorf(u), (float)y + v - floorf(v));
                     sum = v3_add(sum, sk_studio_tone(sk_trace_light(t, t->camera.eye, direction, NULL)));
                 }
                 sum = v3_scale(sum, 1.0f / (float)samples);

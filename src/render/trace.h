@@ -10,8 +10,6 @@
 #include "geom/surface.h"
 #include "render/stage.h"
 
-enum { SK_LIGHTMAP_SIDE = 224 };
-
 typedef struct sk_tracer {
     const sk_stage *stage;
     sk_camera camera;
@@ -23,17 +21,19 @@ typedef struct sk_tracer {
     size_t solid_triangles;
     float *solid_points;
     int *solid_owner;
-    float (*ball)[4]; /* centre and radius */
+    float *solid_normals; /* at the corners, smooth where faces meet at less than 35 degrees */
+    float (*ball)[4];     /* centre and radius */
     float *ball_speed;
     float speed_scale;
     selkie_picture_color color;
-    float near;       /* m a ray starts this far from the surface it left */
-    float contact;    /* m liquid this close to a solid touches it */
-    vec3 absorption;  /* 1/m of the liquid */
-    vec3 scatter;     /* light that deep liquid sends back */
+    float near;      /* m a ray starts this far from the surface it left */
+    float contact;   /* m liquid this close to a solid touches it */
+    vec3 absorption; /* 1/m of the liquid */
+    vec3 scatter;    /* light that deep liquid sends back */
     int threads;
 
     /* Light on the floor, texels over a rectangle of it: sunlight and ambient, linear. */
+    int map_side;                      /* texels along each side */
     float floor_low[2], floor_size[2]; /* m along side and front */
     vec3 *sunlight;                    /* fraction of the sun that arrives, coloured by the liquid it passed */
     float *openness;                   /* fraction of the sky that is seen */
@@ -43,10 +43,10 @@ typedef enum sk_hit_kind { SK_HIT_SKY, SK_HIT_FLOOR, SK_HIT_SOLID, SK_HIT_WATER,
 
 typedef struct sk_hit {
     sk_hit_kind kind;
-    float distance;  /* m; INFINITY for the sky */
+    float distance; /* m; INFINITY for the sky */
     vec3 point;
-    vec3 normal;     /* unit, smooth for water, as the surface has it (outward) */
-    vec3 face;       /* unit, of the triangle */
+    vec3 normal; /* unit, smooth for water, as the surface has it (outward) */
+    vec3 face;   /* unit, of the triangle */
     unsigned primitive;
 } sk_hit;
 

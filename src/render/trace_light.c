@@ -13,13 +13,13 @@
 
 #include "base/memory.h"
 
-enum { sun_rays = 6, sky_rays = 6, photon_side = 320, photon_bounces = 4 };
+enum { sun_rays = 6, sky_rays = 6, photon_bounces = 4 };
 
 static vec3 texel_point(const sk_tracer *t, float i, float j)
 {
     const sk_stage *s = t->stage;
-    float u = t->floor_low[0] + i / SK_LIGHTMAP_SIDE * t->floor_size[0];
-    float v = t->floor_low[1] + j / SK_LIGHTMAP_SIDE * t->floor_size[1];
+    float u = t->floor_low[0] + i / (float)t->map_side * t->floor_size[0];
+    float v = t->floor_low[1] + j / (float)t->map_side * t->floor_size[1];
     return v3_add(v3_add(v3_scale(s->side, u), v3_scale(s->front, v)), v3_scale(s->up, s->floor_height));
 }
 
@@ -60,14 +60,14 @@ static vec3 near_sun(const sk_tracer *t, float u, float v)
 static void light_row(sk_tracer *t, int j)
 {
     const sk_stage *s = t->stage;
-    for (int i = 0; i < SK_LIGHTMAP_SIDE; ++i) {
+    for (int i = 0; i < t->map_side; ++i) {
         vec3 p = texel_point(t, (float)i + 0.5f, (float)j + 0.5f);
         float sun = 0.0f, sky = 0.0f;
         for (unsigned k = 0; k < sun_rays; ++k) {
             float a = sk_sample((unsigned)i, (unsigned)j, 2 * k), b = sk_sample((unsigned)i, (unsigned)j, 2 * k + 1);
             vec3 d = near_sun(t, ((float)k + a) / sun_rays, b);
-            sun += !sk_trace_blocked(t, p, d, INFINITY) &&
-                   sk_trace_water(t, p, d, t->near, INFINITY).kind == SK_HIT_SKY;
+            sun +=
+                !sk_trace_blocked(t, p, d, INFINITY) && sk_trace_water(t, p, d, t->near, INFINITY).kind == SK_HIT_SKY;
         }
         for (unsigned k = 0; k < sky_rays; ++k) {
             float a = ((float)k + sk_sample((unsigned)i, (unsigned)j, 100 + k)) / sky_rays;
@@ -76,7 +76,7 @@ static void light_row(sk_tracer *t, int j)
                             v3_add(v3_scale(s->side, flat * cosf(angle)), v3_scale(s->front, flat * sinf(angle))));
             sky += sk_trace_blocked(t, p, d, (float)s->diagonal) ? 0.15f : 1.0f;
         }
-        size_t texel = (size_t)i + (size_t)j * SK_LIGHTMAP_SIDE;
+        size_t texel = (size_t)i + (size_t)j * (size_t)t->map_side;
         t->sunlight[texel] = v3(sun / sun_rays, sun / sun_rays, sun / sun_rays);
         t->openness[texel] = sky / sky_rays;
     }
@@ -102,8 +102,8 @@ static photon follow(const sk_tracer *t, vec3 from)
         if (opaque.kind == SK_HIT_FLOOR) {
             if (inside)
                 result.weight = v3_mul(result.weight, sk_transmittance(t, fminf(opaque.distance, water.distance)));
-            result.u = (v3_dot(opaque.point, s->side) - t->floor_low[0]) / t->floor_size[0] * SK_LIGHTMAP_SIDE;
-            result.v = (v3_dot(opaque.point, s->front) - t->floor_low[1]) / t->floor_size[1] * SK_LIGHTMAP_SIDE;
+            result.u = (v3_dot(opaque.point, s->side) - t->floor_low[0]) / t->floor_size[0] * (float)t->map_side;
+            result.v = (v3_dot(opaque.point, s->front) - t->floor_low[1]) / t->floor_size[1] * (float)t->map_side;
             return wet ? result : none;
         }
         int entering = v3_dot(water.face, d) < 0.0f;
@@ -128,10 +128,10 @@ static void drop_photon(sk_tracer *t, const photon *p, float share)
     int i = (int)floorf(u), j = (int)floorf(v);
     for (int b = 0; b < 2; ++b)
         for (int a = 0; a < 2; ++a) {
-            if (i + a < 0 || j + b < 0 || i + a >= SK_LIGHTMAP_SIDE || j + b >= SK_LIGHTMAP_SIDE)
+            if (i + a < 0 || j + b < 0 || i + a >= t->map_side || j + b >= t->map_side)
                 continue;
             float weight = (a ? u - (float)i : 1.0f - u + (float)i) * (b ? v - (float)j : 1.0f - v + (float)j);
-            vec3 *texel = &t->sunlight[(size_t)(i + a) + (size_t)(j + b) * SK_LIGHTMAP_SIDE];
+            vec3 *texel = &t->sunlight[(size_t)(i + a) + (size_t)(j + b) * (size_t)t->map_side];
             *texel = v3_along(*texel, share * weight, p->weight);
         }
 }
@@ -140,18 +140,19 @@ static void drop_photon(sk_tracer *t, const photon *p, float share)
  * followed in parallel and dropped in order, so that sums do not depend on threads. */
 static selkie_code light_through_water(sk_tracer *t, selkie_error *error)
 {
-    photon *photons = sk_allocate(NULL, sizeof *photons * photon_side * photon_side);
+    const int photon_side = t->map_side * 7 / 5;
+    photon *photons = sk_allocate(NULL, sizeof *photons * (size_t)photon_side * (size_t)photon_side);
     if (!photons)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for the light through the liquid");
     float up = v3_dot(t->stage->sun, t->stage->up), rise = 1.01f * (float)t->stage->diagonal / up;
 #pragma omp parallel for num_threads(t->threads) schedule(dynamic, 4)
     for (int j = 0; j < photon_side; ++j)
         for (int i = 0; i < photon_side; ++i) {
-            float a = ((float)i + sk_sample((unsigned)i, (unsigned)j, 7)) / photon_side * SK_LIGHTMAP_SIDE;
-            float b = ((float)j + sk_sample((unsigned)i, (unsigned)j, 8)) / photon_side * SK_LIGHTMAP_SIDE;
+            float a = ((float)i + sk_sample((unsigned)i, (unsigned)j, 7)) / (float)photon_side * (float)t->map_side;
+            float b = ((float)j + sk_sample((unsigned)i, (unsigned)j, 8)) / (float)photon_side * (float)t->map_side;
             photons[i + j * photon_side] = follow(t, v3_along(texel_point(t, a, b), rise, t->stage->sun));
         }
-    float share = (float)(SK_LIGHTMAP_SIDE * SK_LIGHTMAP_SIDE) / (float)(photon_side * photon_side);
+    float share = (float)(t->map_side * t->map_side) / (float)(photon_side * photon_side);
     for (int i = 0; i < photon_side * photon_side; ++i)
         if (photons[i].weight.x + photons[i].weight.y + photons[i].weight.z > 0.0f)
             drop_photon(t, &photons[i], share);
@@ -161,16 +162,16 @@ static selkie_code light_through_water(sk_tracer *t, selkie_error *error)
 
 static vec3 lit(const sk_tracer *t, int i, int j, float *open)
 {
-    i = i < 0 ? 0 : i >= SK_LIGHTMAP_SIDE ? SK_LIGHTMAP_SIDE - 1 : i;
-    j = j < 0 ? 0 : j >= SK_LIGHTMAP_SIDE ? SK_LIGHTMAP_SIDE - 1 : j;
-    size_t texel = (size_t)i + (size_t)j * SK_LIGHTMAP_SIDE;
+    i = i < 0 ? 0 : i >= t->map_side ? t->map_side - 1 : i;
+    j = j < 0 ? 0 : j >= t->map_side ? t->map_side - 1 : j;
+    size_t texel = (size_t)i + (size_t)j * (size_t)t->map_side;
     *open = t->openness[texel];
     return t->sunlight[texel];
 }
 
 static selkie_code blur_map(sk_tracer *t, selkie_error *error)
 {
-    const size_t texels = (size_t)SK_LIGHTMAP_SIDE * SK_LIGHTMAP_SIDE;
+    const size_t texels = (size_t)t->map_side * (size_t)t->map_side;
     static const float taps[3] = {0.25f, 0.5f, 0.25f};
     vec3 *sun = sk_allocate(NULL, texels * sizeof *sun);
     float *sky = sk_allocate(NULL, texels * sizeof *sky);
@@ -179,8 +180,8 @@ static selkie_code blur_map(sk_tracer *t, selkie_error *error)
         sk_release(NULL, sky);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for the light on the floor");
     }
-    for (int j = 0; j < SK_LIGHTMAP_SIDE; ++j)
-        for (int i = 0; i < SK_LIGHTMAP_SIDE; ++i) {
+    for (int j = 0; j < t->map_side; ++j)
+        for (int i = 0; i < t->map_side; ++i) {
             vec3 sum = v3(0, 0, 0);
             float open_sum = 0.0f, open;
             for (int b = -1; b <= 1; ++b)
@@ -192,8 +193,8 @@ static selkie_code blur_map(sk_tracer *t, selkie_error *error)
                     lit(t, i + a, j + b, &open);
                     open_sum += open / 49.0f;
                 }
-            sun[i + j * SK_LIGHTMAP_SIDE] = sum;
-            sky[i + j * SK_LIGHTMAP_SIDE] = open_sum;
+            sun[i + j * t->map_side] = sum;
+            sky[i + j * t->map_side] = open_sum;
         }
     memcpy(t->sunlight, sun, texels * sizeof *sun);
     memcpy(t->openness, sky, texels * sizeof *sky);
@@ -204,14 +205,16 @@ static selkie_code blur_map(sk_tracer *t, selkie_error *error)
 
 selkie_code sk_trace_light_floor(sk_tracer *t, selkie_error *error)
 {
-    const size_t texels = (size_t)SK_LIGHTMAP_SIDE * SK_LIGHTMAP_SIDE;
+    /* As fine as the picture can show. */
+    t->map_side = (int)clampf(0.42f * (float)t->camera.height, 48.0f, 512.0f);
+    const size_t texels = (size_t)t->map_side * (size_t)t->map_side;
     t->sunlight = sk_allocate(NULL, texels * sizeof *t->sunlight);
     t->openness = sk_allocate(NULL, texels * sizeof *t->openness);
     if (!t->sunlight || !t->openness)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for the light on the floor");
     place_map(t);
 #pragma omp parallel for num_threads(t->threads) schedule(dynamic, 4)
-    for (int j = 0; j < SK_LIGHTMAP_SIDE; ++j)
+    for (int j = 0; j < t->map_side; ++j)
         light_row(t, j);
     if (t->water)
         SK_TRY(light_through_water(t, error));
@@ -221,17 +224,17 @@ selkie_code sk_trace_light_floor(sk_tracer *t, selkie_error *error)
 vec3 sk_floor_light(const sk_tracer *t, vec3 point)
 {
     const sk_stage *s = t->stage;
-    float u = (v3_dot(point, s->side) - t->floor_low[0]) / t->floor_size[0] * SK_LIGHTMAP_SIDE - 0.5f;
-    float v = (v3_dot(point, s->front) - t->floor_low[1]) / t->floor_size[1] * SK_LIGHTMAP_SIDE - 0.5f;
+    float u = (v3_dot(point, s->side) - t->floor_low[0]) / t->floor_size[0] * (float)t->map_side - 0.5f;
+    float v = (v3_dot(point, s->front) - t->floor_low[1]) / t->floor_size[1] * (float)t->map_side - 0.5f;
     vec3 sun = v3(1, 1, 1);
     float open = 1.0f;
-    if (u > -1.0f && v > -1.0f && u < SK_LIGHTMAP_SIDE && v < SK_LIGHTMAP_SIDE) {
+    if (u > -1.0f && v > -1.0f && u < (float)t->map_side && v < (float)t->map_side) {
         int i = (int)floorf(u), j = (int)floorf(v);
         float a = u - (float)i, b = v - (float)j, o[4];
         vec3 low = v3_mix(lit(t, i, j, &o[0]), lit(t, i + 1, j, &o[1]), a);
         vec3 high = v3_mix(lit(t, i, j + 1, &o[2]), lit(t, i + 1, j + 1, &o[3]), a);
         /* Towards the map's border it passes into open ground. */
-        float inside = fminf(fminf(u, (float)SK_LIGHTMAP_SIDE - 1 - u), fminf(v, (float)SK_LIGHTMAP_SIDE - 1 - v));
+        float inside = fminf(fminf(u, (float)t->map_side - 1 - u), fminf(v, (float)t->map_side - 1 - v));
         float keep = smoothstepf(-1.0f, 10.0f, inside);
         sun = v3_mix(sun, v3_mix(low, high, b), keep);
         open = mixf(1.0f, mixf(mixf(o[0], o[1], a), mixf(o[2], o[3], a), b), keep);

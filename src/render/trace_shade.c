@@ -3,7 +3,8 @@
  * A ray from the eye that meets water splits in two: the mirrored part, weighted by Fresnel's equations, and the bent
  * part, which runs on inside the liquid, loses light by the Beer-Lambert law and gains a little that deep liquid
  * scatters back. Inside, the path does not split again: where it can leave it leaves, where all is mirrored it stays;
- * what it would mirror besides is taken from the sky without a ray. That keeps the cost of a pixel at a handful of rays.
+ * what it would mirror besides is taken from the sky without a ray. That keeps the cost of a pixel at a handful of
+ * rays.
  *
  * Liquid that touches a solid or the floor leaves no air gap, although the two surfaces are a fraction of the particle
  * spacing apart: a path that would leave the liquid within `contact` of something opaque ends on it instead.
@@ -14,7 +15,9 @@
 
 static const float water_index = 1.333f;
 
-/* --- Rays -------------------------------------------------------------------------------------------------------------------- */
+/* --- Rays
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static struct RTCRayHit shoot(RTCScene scene, vec3 from, vec3 direction, float start, float end)
 {
@@ -65,7 +68,16 @@ sk_hit sk_trace_solids(const sk_tracer *t, vec3 from, vec3 direction, float star
     if (!t->solids)
         return hit;
     struct RTCRayHit ray = shoot(t->solids, from, direction, start, end);
-    return ray.hit.geomID == RTC_INVALID_GEOMETRY_ID ? hit : hit_from(&ray, SK_HIT_SOLID, from, direction);
+    if (ray.hit.geomID == RTC_INVALID_GEOMETRY_ID)
+        return hit;
+    hit = hit_from(&ray, SK_HIT_SOLID, from, direction);
+    const float *n = t->solid_normals + 9 * (size_t)ray.hit.primID;
+    float w = 1.0f - ray.hit.u - ray.hit.v, u = ray.hit.u, v = ray.hit.v;
+    hit.normal =
+        v3_unit(v3(w * n[0] + u * n[3] + v * n[6], w * n[1] + u * n[4] + v * n[7], w * n[2] + u * n[5] + v * n[8]));
+    if (v3_dot(hit.normal, direction) * v3_dot(hit.face, direction) <= 0.0f)
+        hit.normal = hit.face;
+    return hit;
 }
 
 sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
@@ -123,7 +135,8 @@ int sk_trace_blocked(const sk_tracer *t, vec3 from, vec3 direction, float end)
     return occluded(t->solids, from, direction, t->near, end) || occluded(t->balls, from, direction, t->near, end);
 }
 
-/* --- Optics ------------------------------------------------------------------------------------------------------------------ */
+/* --- Optics
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 int sk_refract(vec3 d, vec3 n, float ratio, vec3 *bent)
 {
@@ -149,7 +162,8 @@ vec3 sk_transmittance(const sk_tracer *t, float distance)
     return v3(expf(-t->absorption.x * distance), expf(-t->absorption.y * distance), expf(-t->absorption.z * distance));
 }
 
-/* --- What opaque things look like ---------------------------------------------------------------------------------------------- */
+/* --- What opaque things look like
+ * ---------------------------------------------------------------------------------------------- */
 
 static vec3 shade_floor(const sk_tracer *t, const sk_hit *hit, vec3 direction, float travelled)
 {
@@ -192,7 +206,7 @@ static vec3 shade_lit(const sk_tracer *t, vec3 albedo, vec3 point, vec3 normal, 
 
 static vec3 shade_solid(const sk_tracer *t, const sk_hit *hit, vec3 direction)
 {
-    vec3 normal = v3_dot(hit->face, direction) < 0.0f ? hit->face : v3_scale(hit->face, -1.0f);
+    vec3 normal = v3_dot(hit->normal, direction) < 0.0f ? hit->normal : v3_scale(hit->normal, -1.0f);
     return shade_lit(t, sk_studio_solid_color(t->solid_owner[hit->primitive]), hit->point, normal, direction, 0.25f);
 }
 
@@ -210,7 +224,8 @@ static vec3 shade_ball(const sk_tracer *t, const sk_hit *hit, vec3 direction)
         float angle = 6.2831853f * sk_sample((unsigned)(hit->point.x * 7919.0f / ball[3]),
                                              (unsigned)(int)(hit->point.y * 7919.0f / ball[3]), hit->primitive) +
                       3.1415927f * (float)k;
-        vec3 d = v3_unit(v3_add(normal, v3_add(v3_scale(across, 0.8f * cosf(angle)), v3_scale(other, 0.8f * sinf(angle)))));
+        vec3 d =
+            v3_unit(v3_add(normal, v3_add(v3_scale(across, 0.8f * cosf(angle)), v3_scale(other, 0.8f * sinf(angle)))));
         open -= sk_trace_blocked(t, from, d, 12.0f * ball[3]) ? 0.27f : 0.0f;
     }
     return v3_scale(shade_lit(t, v3_scale(albedo, open), hit->point, normal, direction, 0.12f), 1.25f);
@@ -230,7 +245,9 @@ static vec3 shade_opaque(const sk_tracer *t, const sk_hit *hit, vec3 direction, 
     }
 }
 
-/* --- Water --------------------------------------------------------------------------------------------------------------------- */
+/* --- Water
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 enum { inside_bounces = 5, deepest = 2 };
 
@@ -264,8 +281,8 @@ static vec3 light_in_water(const sk_tracer *t, vec3 from, vec3 direction, int de
         float mirrored = sk_fresnel(direction, normal, water_index);
         light = v3_add(light, v3_scale(v3_mul(weight, t->scatter), mirrored));
         weight = v3_scale(weight, 1.0f - mirrored);
-        vec3 beyond = depth < deepest ? light_in_air(t, from, bent, depth + 1, travelled, NULL)
-                                      : sk_studio_sky(t->stage, bent);
+        vec3 beyond =
+            depth < deepest ? light_in_air(t, from, bent, depth + 1, travelled, NULL) : sk_studio_sky(t->stage, bent);
         return v3_add(light, v3_mul(weight, beyond));
     }
     return v3_add(light, v3_mul(weight, t->scatter));

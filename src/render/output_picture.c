@@ -1,0 +1,29 @@
+#include <selkie/output.h>
+
+#include <math.h>
+
+#include "base/status.h"
+#include "render/picture.h"
+
+selkie_code selkie_write_picture(const selkie_world *world, const char *path, selkie_error *error)
+{
+    const selkie_scene *scene = selkie_world_scene(world);
+    selkie_attribute_view position, velocity;
+    SK_TRY(selkie_world_find_attribute(world, "position", &position, error));
+    SK_TRY(selkie_world_find_attribute(world, "velocity", &velocity, error));
+    sk_stage *stage;
+    SK_TRY(sk_stage_create(scene, &stage, error));
+    sk_picture_particles particles = {(size_t)selkie_world_particle_count(world), position.data, position.stride,
+                                      velocity.data, velocity.stride};
+    sk_picture_options options;
+    sk_picture_options_defaults(scene, &options);
+    options.time = selkie_world_time(world);
+    sk_image image;
+    selkie_code code = sk_picture_draw(stage, &particles, &options, &image, error);
+    if (!code) {
+        code = sk_image_write_png(&image, path, error);
+        sk_image_free(&image);
+    }
+    sk_stage_destroy(stage);
+    return code;
+}

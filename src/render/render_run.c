@@ -1,0 +1,224 @@
+#include "render/render_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/timer.h"
+#include "io/atomic_file.h"
+#include "io/folder.h"
+#include "io/particles_file.h"
+#include "render/film.h"
+#include "render/picture.h"
+
+enum { path_size = 4096 };
+
+void sk_render_run_defaults(sk_render_run_options *options)
+{
+    *options = (sk_render_run_options){.style = -1, .color = -1, .last = -1, .label = 1, .film = 1};
+}
+
+typedef struct run_renderer {
+    const char *folder;
+    const sk_render_run_options *options;
+    sk_render_run_callback callback;
+    void *context;
+    selkie_scene *scene;
+    sk_stage *stage;
+    sk_picture_options picture;
+    sk_file_list frames;
+} run_renderer;
+
+static selkie_code join_path(char path[path_size], const char *folder, const char *name, selkie_error *error)
+{
+    if (snprintf(path, path_size, "%s/%s", folder, name) >= path_size)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s: the name is too long", folder);
+    return SELKIE_OK;
+}
+
+static int is_newer(const struct stat *a, const struct stat *b)
+{
+    return a->st_mtim.tv_sec != b->st_mtim.tv_sec ? a->st_mtim.tv_sec > b->st_mtim.tv_sec
+                                                  : a->st_mtim.tv_nsec >= b->st_mtim.tv_nsec;
+}
+
+/* Keeps the frames that were asked for. */
+static void choose_frames(run_renderer *r)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < r->frames.count; ++i) {
+        sk_numbered_file *file = &r->frames.files[i];
+        int wanted = file->number >= r->options->first && (r->options->last < 0 || file->number <= r->options->last);
+        if (wanted) {
+            sk_numbered_file swap = r->frames.files[kept];
+            r->frames.files[kept++] = *file;
+            *file = swap;
+        }
+    }
+    for (size_t i = kept; i < r->frames.count; ++i)
+        free(r->frames.files[i].path);
+    r->frames.count = kept;
+}
+
+/* What besides particles and size decides how a picture looks is kept with the pictures as a line of text. Pictures
+ * that were drawn with another one are removed. */
+static selkie_code compare_options(run_renderer *r, const char *pictures, selkie_error *error)
+{
+    char path[path_size], line[512], *old = NULL;
+    size_t bytes = 0;
+    const selkie_render_def *c = &r->scene->render;
+    SK_TRY(join_path(path, pictures, "drawn_with.txt", error));
+    snprintf(line, sizeof line,
+             "style %d color %d label %d scale %.9g samples %d eye %.9g %.9g %.9g target %.9g %.9g %.9g "
+             "angle %.9g rays %d\n",
+             (int)r->picture.style, (int)r->picture.color, r->picture.label, r->picture.speed_scale, r->picture.samples,
+             c->eye[0], c->eye[1], c->eye[2], c->target[0], c->target[1], c->target[2], c->field_of_view,
+             sk_picture_traces_rays());
+    int same = sk_file_exists(path) && sk_file_read(path, &old, &bytes, NULL) == SELKIE_OK && strcmp(old, line) == 0;
+    sk_release(NULL, old);
+    if (same)
+        return SELKIE_OK;
+    /* Gone before the new line is there: if this is interrupted, none can be taken for a new one later. */
+    sk_file_list stale;
+    SK_TRY(sk_folder_list(pictures, SK_PICTURE_PREFIX, ".png", &stale, error));
+    for (size_t i = 0; i < stale.count; ++i)
+        remove(stale.files[i].path);
+    sk_file_list_free(&stale);
+    return sk_file_write(path, line, strlen(line), error);
+}
+
+static int up_to_date(const run_renderer *r, const char *particles, const char *picture)
+{
+    struct stat source, result;
+    int width, height, wanted_width, wanted_height;
+    if (r->options->force || stat(particles, &source) != 0 || stat(picture, &result) != 0 ||
+        !is_newer(&result, &source))
+        return 0;
+    sk_picture_size(r->stage, &r->picture, &wanted_width, &wanted_height);
+    return sk_image_png_size(picture, &width, &height, NULL) == SELKIE_OK && width == wanted_width &&
+           height == wanted_height;
+}
+
+static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, const char *picture, selkie_error *error)
+{
+    sk_particles_data *data;
+    SK_TRY(sk_particles_read_ply(file->path, &data, error));
+    sk_particles_turn_back(data);
+    sk_picture_particles particles = {(size_t)data->count, data->position, 12, data->velocity, 12};
+    sk_picture_options options = r->picture;
+    options.time = isfinite(data->time) ? data->time : (double)file->number / r->scene->time.fps;
+    sk_image image;
+    selkie_code code = sk_picture_draw(r->stage, &particles, &options, &image, error);
+    if (!code) {
+        code = sk_image_write_png(&image, picture, error);
+        sk_image_free(&image);
+    }
+    sk_particles_data_free(data);
+    return code;
+}
+
+static selkie_code report(run_renderer *r, const sk_render_run_progress *progress, selkie_error *error)
+{
+    if (!r->callback || !r->callback(r->context, progress))
+        return SELKIE_OK;
+    return sk_fail(error, SELKIE_ERROR_INTERRUPTED, "%s: stopped after %zu of %zu pictures; they are kept", r->folder,
+                   progress->done, progress->total);
+}
+
+static selkie_code draw_pictures(run_renderer *r, const char *pictures, selkie_error *error)
+{
+    for (size_t i = 0; i < r->frames.count; ++i) {
+        char path[path_size];
+        const sk_numbered_file *file = &r->frames.files[i];
+        SK_TRY(sk_numbered_path(path, sizeof path, pictures, SK_PICTURE_PREFIX, file->number, ".png", error));
+        double start = sk_wall_ms();
+        int skip = up_to_date(r, file->path, path);
+        if (!skip)
+            SK_TRY(draw_frame(r, file, path, error));
+        sk_render_run_progress progress = {file->number, i + 1, r->frames.count, skip, 0, sk_wall_ms() - start, path};
+        SK_TRY(report(r, &progress, error));
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code make_film(run_renderer *r, const char *pictures, selkie_error *error)
+{
+    char film_path[path_size];
+    SK_TRY(join_path(film_path, r->folder, SK_FILM_NAME, error));
+    sk_render_run_progress progress = {
+        .done = r->frames.count, .total = r->frames.count, .filming = 1, .path = film_path};
+    SK_TRY(report(r, &progress, error));
+    double fps = r->options->fps > 0 ? r->options->fps
+                                     : r->scene->time.fps / (r->scene->output.every > 1 ? r->scene->output.every : 1);
+    sk_film *film;
+    SK_TRY(sk_film_begin(film_path, fps, r->options->threads, &film, error));
+    for (size_t i = 0; i < r->frames.count; ++i) {
+        char path[path_size];
+        selkie_code code =
+            sk_numbered_path(path, sizeof path, pictures, SK_PICTURE_PREFIX, r->frames.files[i].number, ".png", error);
+        if (!code)
+            code = sk_film_add_png(film, path, error);
+        if (code) {
+            sk_film_abandon(film);
+            return code;
+        }
+    }
+    return sk_film_finish(film, error);
+}
+
+static selkie_code open_run(run_renderer *r, selkie_error *error)
+{
+    char path[path_size];
+    SK_TRY(join_path(path, r->folder, "scene.json", error));
+    if (!sk_file_exists(path))
+        return sk_fail(error, SELKIE_ERROR_FILE, "%s: no scene.json in it, so it is not the folder of a run",
+                       r->folder);
+    SK_TRY(selkie_scene_load(path, 0, NULL, &r->scene, error));
+    SK_TRY(join_path(path, r->folder, SK_FRAMES_FOLDER, error));
+    SK_TRY(sk_folder_list(path, SK_PARTICLES_PREFIX, ".ply", &r->frames, error));
+    choose_frames(r);
+    if (!r->frames.count)
+        return sk_fail(error, SELKIE_ERROR_FILE,
+                       "%s: no " SK_PARTICLES_PREFIX
+                       "NNNN.ply among the frames asked for; pictures are drawn from those "
+                       "(output.ply must be true)",
+                       path);
+    SK_TRY(sk_stage_create(r->scene, &r->stage, error));
+    sk_picture_options_defaults(r->scene, &r->picture);
+    r->picture.width = r->options->width;
+    r->picture.height = r->options->height;
+    r->picture.speed_scale = r->options->speed_scale;
+    r->picture.samples = r->options->samples;
+    r->picture.label = r->options->label;
+    r->picture.threads = r->options->threads;
+    if (r->options->style >= 0)
+        r->picture.style = (selkie_picture_style)r->options->style;
+    if (r->options->color >= 0)
+        r->picture.color = (selkie_picture_color)r->options->color;
+    return SELKIE_OK;
+}
+
+selkie_code sk_render_run(const char *folder, const sk_render_run_options *options, sk_render_run_callback callback,
+                          void *context, selkie_error *error)
+{
+    run_renderer r = {.folder = folder, .options = options, .callback = callback, .context = context};
+    char pictures[path_size];
+    selkie_code code = open_run(&r, error);
+    if (!code)
+        code = join_path(pictures, folder, SK_PICTURES_FOLDER, error);
+    if (!code)
+        code = sk_folder_make(pictures, error);
+    if (!code)
+        code = compare_options(&r, pictures, error);
+    if (!code)
+        code = draw_pictures(&r, pictures, error);
+    if (!code && options->film)
+        code = make_film(&r, pictures, error);
+    sk_stage_destroy(r.stage);
+    sk_file_list_free(&r.frames);
+    selkie_scene_free(r.scene);
+    return code;
+}

@@ -1,0 +1,48 @@
+/* Pictures and a film of what a run has left in its folder, finished or not. */
+#ifndef SK_RENDER_RENDER_RUN_H
+#define SK_RENDER_RENDER_RUN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <selkie/scene.h>
+#include "base/status.h"
+
+#define SK_PICTURES_FOLDER "pictures"
+#define SK_PICTURE_PREFIX "frame_"
+#define SK_FILM_NAME "film.mp4"
+
+typedef struct sk_render_run_options {
+    int width, height;   /* pixels; 0 = as the scene says */
+    int style;           /* selkie_picture_style, -1 = as the scene says */
+    int color;           /* selkie_picture_color, -1 = as the scene says */
+    int64_t first, last; /* frames; last < 0 = to the end */
+    double fps;          /* of the film; 0 = the scene's, over output.every */
+    double speed_scale;  /* m/s of the fastest colour; 0 = from the scene */
+    int samples;         /* rays a pixel where it matters; 0 = 4 */
+    int label;           /* the time in the corner */
+    int threads;         /* 0 = all cores */
+    int force;           /* draw again what is up to date */
+    int film;            /* 0 = pictures only */
+} sk_render_run_options;
+
+void sk_render_run_defaults(sk_render_run_options *options);
+
+typedef struct sk_render_run_progress {
+    int64_t frame;      /* its number */
+    size_t done, total; /* frames */
+    int skipped;        /* it was up to date */
+    int filming;        /* pictures are done, the film is being made */
+    double draw_ms;     /* this frame took */
+    const char *path;   /* of the picture or the film */
+} sk_render_run_progress;
+
+/* Called after every picture. Anything but 0 stops with SELKIE_ERROR_INTERRUPTED; pictures that are done stay. */
+typedef int (*sk_render_run_callback)(void *context, const sk_render_run_progress *progress);
+
+/* Reads FOLDER/scene.json and FOLDER/frames/particles_NNNN.ply, writes FOLDER/pictures/frame_NNNN.png and
+ * FOLDER/film.mp4. A picture newer than its particles and of the right size is kept, so that it can be called again and
+ * again while a run goes on; pictures drawn with other options (a file of them lies beside) are drawn again. */
+selkie_code sk_render_run(const char *folder, const sk_render_run_options *options, sk_render_run_callback callback,
+                          void *context, selkie_error *error);
+
+#endif
