@@ -294,28 +294,8 @@ static double segment_squared(const double a[3], const double b[3], const double
     return dot(arm, arm);
 }
 
-/* The foot of the perpendicular if it lies in the triangle, else the nearest point of the three sides; the sides are
- * told by the sign of the area that the foot forms with each (scaled barycentric coordinates). */
-static double triangle_squared(const double p[3][3], const double x[3], double nearest[3])
+static double sides_squared(const double p[3][3], const double x[3], double nearest[3])
 {
-    double u[3], v[3], w[3], normal[3];
-    subtract(p[1], p[0], u);
-    subtract(p[2], p[0], v);
-    subtract(x, p[0], w);
-    cross(u, v, normal);
-    double squared = dot(normal, normal);
-    if (squared > 0.0) {
-        double a[3], b[3];
-        cross(u, w, a);
-        cross(w, v, b);
-        double third = dot(a, normal), second = dot(b, normal); /* shares of corners 2 and 1, times squared */
-        if (third >= 0.0 && second >= 0.0 && third + second <= squared) {
-            double height = dot(w, normal) / squared;
-            for (int i = 0; i < 3; i++)
-                nearest[i] = x[i] - height * normal[i];
-            return height * height * squared;
-        }
-    }
     double best = INFINITY;
     for (int side = 0; side < 3; side++) {
         double candidate[3];
@@ -326,6 +306,56 @@ static double triangle_squared(const double p[3][3], const double x[3], double n
         }
     }
     return best;
+}
+
+/* Squared distance from x to a triangle. Which of its corners, sides or inside is nearest follows from the projections
+ * of x, seen from each corner, on the two sides u and v that leave the first corner (the Voronoi regions of a triangle,
+ * Ericson 2005, section 5.1.5). The areas that x's foot forms with the sides decide the rest; they are weak in needles,
+ * where the sides are looked at one by one. */
+static double triangle_squared(const double p[3][3], const double x[3], double nearest[3])
+{
+    double u[3], v[3], arm[3];
+    subtract(p[1], p[0], u);
+    subtract(p[2], p[0], v);
+    double on_u[3], on_v[3]; /* of x from corner 0, 1, 2 */
+    for (int corner = 0; corner < 3; corner++) {
+        subtract(x, p[corner], arm);
+        on_u[corner] = dot(u, arm);
+        on_v[corner] = dot(v, arm);
+    }
+    double s, t; /* the nearest point is p0 + s u + t v */
+    double area_2 = on_u[0] * on_v[1] - on_u[1] * on_v[0];
+    double area_1 = on_u[2] * on_v[0] - on_u[0] * on_v[2];
+    double area_0 = on_u[1] * on_v[2] - on_u[2] * on_v[1];
+    double from_1 = on_v[1] - on_u[1], from_2 = on_u[2] - on_v[2]; /* along the third side, from either end */
+    if (on_u[0] <= 0.0 && on_v[0] <= 0.0) {
+        s = t = 0.0;
+    } else if (on_u[1] >= 0.0 && from_1 <= 0.0) {
+        s = 1.0;
+        t = 0.0;
+    } else if (on_v[2] >= 0.0 && from_2 <= 0.0) {
+        s = 0.0;
+        t = 1.0;
+    } else if (area_2 <= 0.0 && on_u[0] >= 0.0 && on_u[1] <= 0.0) {
+        s = on_u[0] / (on_u[0] - on_u[1]);
+        t = 0.0;
+    } else if (area_1 <= 0.0 && on_v[0] >= 0.0 && on_v[2] <= 0.0) {
+        s = 0.0;
+        t = on_v[0] / (on_v[0] - on_v[2]);
+    } else if (area_0 <= 0.0 && from_1 >= 0.0 && from_2 >= 0.0) {
+        t = from_1 / (from_1 + from_2);
+        s = 1.0 - t;
+    } else {
+        double whole = area_0 + area_1 + area_2;
+        s = area_1 / whole;
+        t = area_2 / whole;
+    }
+    if (!(s >= 0.0 && t >= 0.0 && s + t <= 1.0 + 1e-12))
+        return sides_squared(p, x, nearest);
+    for (int i = 0; i < 3; i++)
+        nearest[i] = p[0][i] + s * u[i] + t * v[i];
+    subtract(x, nearest, arm);
+    return dot(arm, arm);
 }
 
 static inline double box_squared(const box_node *node, const double x[3])
@@ -346,17 +376,15 @@ typedef struct nearest_piece {
     size_t piece; /* SIZE_MAX: none within the bound */
 } nearest_piece;
 
-static void search_leaf(const sk_mesh_distance *mesh, const box_node *leaf, const double x[3], nearest_piece *best)
+static inline void try_piece(const sk_mesh_distance *mesh, size_t piece, const double x[3], nearest_piece *best)
 {
-    for (size_t piece = leaf->first; piece < (size_t)leaf->first + leaf->count; piece++) {
-        const double(*p)[3] = (const double(*)[3])(mesh->corners + piece * (size_t)mesh->dimension);
-        double point[3];
-        double squared = mesh->dimension == 3 ? triangle_squared(p, x, point) : segment_squared(p[0], p[1], x, point);
-        if (squared < best->squared || (best->piece == SIZE_MAX && squared <= best->squared)) {
-            best->squared = squared;
-            best->piece = piece;
-            memcpy(best->point, point, sizeof point);
-        }
+    const double(*p)[3] = (const double(*)[3])(mesh->corners + piece * (size_t)mesh->dimension);
+    double point[3];
+    double squared = mesh->dimension == 3 ? triangle_squared(p, x, point) : segment_squared(p[0], p[1], x, point);
+    if (squared < best->squared || best->piece == SIZE_MAX) {
+        best->squared = squared;
+        best->piece = piece;
+        memcpy(best->point, point, sizeof point);
     }
 }
 
@@ -371,11 +399,10 @@ static void search(const sk_mesh_distance *mesh, const double x[3], nearest_piec
     stack[height++].squared = box_squared(&mesh->nodes[0], x);
     while (height > 0) {
         height--;
-        if (stack[height].squared > best->squared)
-            continue;
+        double to_node = stack[height].squared;
         uint32_t node = stack[height].node;
-        /* Down to a leaf, the nearer child first, the other one left for later. */
-        while (mesh->nodes[node].count == 0) {
+        /* Down to a leaf, the nearer child first, the other one left for later; or until all of it is too far. */
+        while (to_node <= best->squared && mesh->nodes[node].count == 0) {
             uint32_t left = node + 1, right = mesh->nodes[node].first;
             double to_left = box_squared(&mesh->nodes[left], x), to_right = box_squared(&mesh->nodes[right], x);
             int left_first = to_left <= to_right;
@@ -385,20 +412,22 @@ static void search(const sk_mesh_distance *mesh, const double x[3], nearest_piec
                 stack[height++].squared = later;
             }
             node = left_first ? left : right;
+            to_node = left_first ? to_left : to_right;
         }
-        search_leaf(mesh, &mesh->nodes[node], x, best);
+        if (to_node <= best->squared)
+            for (uint32_t i = 0; i < mesh->nodes[node].count; i++)
+                try_piece(mesh, mesh->nodes[node].first + i, x, best);
     }
 }
 
-double sk_mesh_distance_unsigned(const sk_mesh_distance *mesh, const double x[3], double bound)
+double sk_mesh_distance_unsigned(const sk_mesh_distance *mesh, const double x[3], size_t *hint)
 {
-    /* A little more than the bound, which was made with rounding. */
-    nearest_piece best = {bound * bound * (1.0 + 1e-6), {0.0, 0.0, 0.0}, SIZE_MAX};
+    nearest_piece best = {INFINITY, {0.0, 0.0, 0.0}, SIZE_MAX};
+    if (hint && *hint < mesh->piece_count)
+        try_piece(mesh, *hint, x, &best);
     search(mesh, x, &best);
-    if (best.piece == SIZE_MAX) { /* the bound was no bound: look again without one */
-        best.squared = INFINITY;
-        search(mesh, x, &best);
-    }
+    if (hint)
+        *hint = best.piece;
     return sqrt(best.squared);
 }
 

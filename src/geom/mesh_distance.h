@@ -15,9 +15,9 @@ selkie_code sk_mesh_distance_create(int dimension, size_t piece_count, const dou
                                     const char *name, sk_memory *memory, sk_mesh_distance **mesh, selkie_error *error);
 void sk_mesh_distance_destroy(sk_mesh_distance *mesh);
 
-/* Distance to the nearest piece, m, >= 0. `bound`: something that is known to be no less (INFINITY if nothing is); it
- * makes the search quicker and changes nothing else. */
-double sk_mesh_distance_unsigned(const sk_mesh_distance *mesh, const double x[3], double bound);
+/* Distance to the nearest piece, m, >= 0. `hint` (may be NULL): a piece that may be near, such as the nearest one of a
+ * point close by (SIZE_MAX: none known); gets the nearest one. It makes the search quicker and changes nothing else. */
+double sk_mesh_distance_unsigned(const sk_mesh_distance *mesh, const double x[3], size_t *hint);
 /* How often the mesh goes around a point: 1 inside, 0 outside a closed one; in between near a hole. */
 double sk_mesh_distance_winding(const sk_mesh_distance *mesh, const double x[3]);
 /* Inside is where the mesh goes around by more than half, in either direction. */
