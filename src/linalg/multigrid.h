@@ -13,6 +13,7 @@
 #ifndef SK_LINALG_MULTIGRID_H
 #define SK_LINALG_MULTIGRID_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/dimension.h"
@@ -63,16 +64,24 @@ typedef struct sk_multigrid {
     float bottom_inverse[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS];
 } sk_multigrid;
 
+/* Where the threads of a team meet. They spin, since a sweep over a small level takes microseconds, but not for long:
+ * on a machine that is busy with other things a thread that spins may keep away the one it waits for. */
+typedef struct sk_barrier {
+    atomic_int arrived, round;
+} sk_barrier;
+
 /* Who works on something. A team of one never waits. */
 typedef struct sk_team {
     int thread, threads;
+    sk_barrier *barrier;
 } sk_team;
+
+void SK_DIM(sk_barrier_wait)(sk_barrier *barrier, int threads);
 
 SK_INLINE void sk_team_wait(sk_team team)
 {
-    if (team.threads > 1) {
-#pragma omp barrier
-    }
+    if (team.threads > 1)
+        SK_DIM(sk_barrier_wait)(team.barrier, team.threads);
 }
 
 /* Blocks [*first, *last) of colours [from, to) of a level that are this thread's. */

@@ -15,14 +15,19 @@
  * Braess 1995; Stueben 2001) repairs it: restriction is 1/2 the sum of the 8
  * children in 3D and the sum of the 4 in 2D, with a full face 1 on every level.
  *
- * The two finest levels are visited once in a cycle, every coarser one twice as
- * often as its finer one: coarse levels are nearly free, and it is their errors
- * that would otherwise cost iterations. Levels too small to be shared run on one
- * thread while the others wait.
+ * Every level is visited twice as often as the finer one (a W cycle): it has an
+ * eighth (2D: a quarter) of the cells, and errors of the coarse levels cost
+ * iterations, that is work on the finest. Levels too small to be shared run on
+ * one thread while the others wait.
  */
 #include "linalg/multigrid.h"
 
-enum { single_thread_blocks = 24 }; /* below this a barrier costs more than the second thread saves */
+#include <sched.h>
+
+enum {
+    single_thread_blocks = 24, /* below this a barrier costs more than the second thread saves */
+    barrier_spins = 500        /* some tens of microseconds */
+};
 
 /* --- Gauss-Seidel -------------------------------------------------------------------------------------------------- */
 
@@ -304,6 +309,27 @@ static void prolong(const sk_level *fine, const sk_level *coarse, int block)
 
 /* --- The cycle ----------------------------------------------------------------------------------------------------- */
 
+void SK_DIM(sk_barrier_wait)(sk_barrier *barrier, int threads)
+{
+    int round = atomic_load_explicit(&barrier->round, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) == threads - 1) {
+        atomic_store_explicit(&barrier->arrived, 0, memory_order_relaxed);
+        atomic_store_explicit(&barrier->round, round + 1, memory_order_release);
+        return;
+    }
+    for (int spins = 0; atomic_load_explicit(&barrier->round, memory_order_acquire) == round; ++spins) {
+        if (spins > barrier_spins) {
+            sched_yield();
+            continue;
+        }
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("yield");
+#endif
+    }
+}
+
 void SK_DIM(sk_level_share)(const sk_level *level, sk_team team, int from_colour, int to_colour, int *first, int *last)
 {
     int bound[2] = {level->first[from_colour], level->first[to_colour]};
@@ -346,7 +372,7 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int fr
     const sk_level *level = &multigrid->level[depth];
     if (team.threads > 1 && level->block_count < single_thread_blocks) {
         if (team.thread == 0)
-            cycle(multigrid, depth, (sk_team){0, 1}, from_zero, partial);
+            cycle(multigrid, depth, (sk_team){0, 1, NULL}, from_zero, partial);
         sk_team_wait(team);
         return;
     }
@@ -375,7 +401,7 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int fr
         sk_team_wait(team);
 
         cycle(multigrid, depth + 1, team, 1, NULL);
-        if (depth >= 1 && depth + 1 < multigrid->level_count - 1)
+        if (depth + 1 < multigrid->level_count - 1)
             cycle(multigrid, depth + 1, team, 0, NULL);
 
         /* Up, in reverse. */

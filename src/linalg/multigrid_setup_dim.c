@@ -311,8 +311,7 @@ static int across(const sk_multigrid *multigrid, const sk_level *level, int bloc
     return -1;
 }
 
-/* Inverse by L D L^T. A pivot of zero (a region without any excess) is left out: what remains is a symmetric inverse
- * on the rest, and the constant it lacks is taken out of everything anyway. */
+/* Inverse by L D L^T. */
 static void invert_matrix(int count, bottom_matrix a, float inverse[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS])
 {
     double pivot[SK_BOTTOM_UNKNOWNS];
@@ -320,7 +319,7 @@ static void invert_matrix(int count, bottom_matrix a, float inverse[SK_BOTTOM_UN
         double diagonal = a[j][j], left = diagonal;
         for (int k = 0; k < j; ++k)
             left -= a[j][k] * a[j][k] * pivot[k];
-        pivot[j] = left > 1e-11 * diagonal ? left : 0;
+        pivot[j] = left > 1e-14 * diagonal ? left : 0;
         for (int i = j + 1; i < count; ++i) {
             double sum = a[i][j];
             for (int k = 0; k < j; ++k)
@@ -345,6 +344,40 @@ static void invert_matrix(int count, bottom_matrix a, float inverse[SK_BOTTOM_UN
     }
 }
 
+/* Makes regions without any excess regular: a small stiffness for their constants (ones times ones) leaves the answer
+ * to right sides that sum to zero as it is, and gives round-off in that sum nothing to grow from. */
+static void stiffen_closed_regions(int count, bottom_matrix matrix, const double *excess)
+{
+    int region[SK_BOTTOM_UNKNOWNS];
+    for (int i = 0; i < count; ++i)
+        region[i] = i;
+    for (int changed = 1; changed;) {
+        changed = 0;
+        for (int i = 0; i < count; ++i)
+            for (int j = 0; j < count; ++j)
+                if (matrix[i][j] < 0 && region[j] > region[i]) {
+                    region[j] = region[i];
+                    changed = 1;
+                }
+    }
+    for (int first = 0; first < count; ++first) {
+        double sum = 0, stiffness = 0;
+        int cells = 0;
+        for (int i = 0; i < count; ++i)
+            if (region[i] == first) {
+                sum += excess[i];
+                stiffness += matrix[i][i];
+                ++cells;
+            }
+        if (cells == 0 || sum > 0)
+            continue;
+        for (int i = 0; i < count; ++i)
+            for (int j = 0; j < count; ++j)
+                if (region[i] == first && region[j] == first)
+                    matrix[i][j] += stiffness / ((double)cells * cells);
+    }
+}
+
 static void prepare_bottom(sk_multigrid *multigrid)
 {
     const sk_level *level = &multigrid->level[multigrid->level_count - 1];
@@ -365,12 +398,13 @@ static void prepare_bottom(sk_multigrid *multigrid)
                 }
     multigrid->bottom_unknowns = count;
     bottom_matrix matrix;
+    double excess[SK_BOTTOM_UNKNOWNS];
     memset(matrix, 0, sizeof(matrix));
     for (int n = 0; n < count; ++n) {
         int block = cells[n][3], index = sk_split_index(cells[n][0], cells[n][1], cells[n][2]);
-        matrix[n][n] = level->slot[block] == SK_SLOT_UNIFORM
-                           ? level->excess[block]
-                           : sk_slot_array(level, block, SK_COEFFICIENT_EXCESS)[index];
+        excess[n] = level->slot[block] == SK_SLOT_UNIFORM ? level->excess[block]
+                                                          : sk_slot_array(level, block, SK_COEFFICIENT_EXCESS)[index];
+        matrix[n][n] = excess[n];
         for (int side = 0; side < SK_SIDES; ++side) {
             float coefficient;
             int other = across(multigrid, level, block, cells[n], side, &coefficient);
@@ -379,6 +413,7 @@ static void prepare_bottom(sk_multigrid *multigrid)
                 matrix[n][other] -= coefficient;
         }
     }
+    stiffen_closed_regions(count, matrix, excess);
     invert_matrix(count, matrix, multigrid->bottom_inverse);
 }
 

@@ -213,6 +213,8 @@ static double advance(const work *w, float alpha)
         solver->partial[2][block] = block_norm(solver->r + at, w->options->norm);
     }
     sk_team_wait(w->team);
+    /* Round-off must not pile up where A has no answer to it. */
+    SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
     return residual_of(w, solver->partial[2]);
 }
 
@@ -389,11 +391,12 @@ selkie_code SK_DIM(sk_poisson_solve)(sk_poisson_solver *solver, const sk_poisson
     report->setup_ms = ready - start;
 
     int right_side_finite = 1, finite = 1;
+    sk_barrier barrier = {0, 0};
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         unsigned long mode = flush_denormals();
         work w = {.solver = solver, .system = system, .options = options};
-        w.team = (sk_team){omp_get_thread_num(), omp_get_num_threads()};
+        w.team = (sk_team){omp_get_thread_num(), omp_get_num_threads(), &barrier};
         SK_DIM(sk_level_share)(&solver->multigrid.level[0], w.team, 0, 2, &w.first, &w.last);
         if (start_right_side(&w)) {
             iterate(&w, report, &finite);

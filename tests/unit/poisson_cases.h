@@ -73,6 +73,8 @@ static inline double shape_level(const case_shape *shape, const double x[3])
     double level = pool;
     for (int i = 0; i < shape->ball_count; ++i) {
         double d = 0;
+        if (fabs(x[0] - shape->ball[i].centre[0]) > shape->ball[i].radius + 3)
+            continue; /* too far to matter to any face */
         for (int a = 0; a < shape->dimension; ++a)
             d += (x[a] - shape->ball[i].centre[a]) * (x[a] - shape->ball[i].centre[a]);
         level = fmin(level, sqrt(d) - shape->ball[i].radius);
@@ -167,8 +169,8 @@ static inline void case_blocks(poisson_case *c, int dimension, const int cells[3
 static inline float open_part(const case_shape *shape, int axis, const double x[3], uint64_t index)
 {
     double s = shape->size, d = 0;
-    for (int a = 0; a < shape->dimension; ++a)
-        d += (x[a] - 0.3 * s) * (x[a] - 0.3 * s);
+    for (int a = 0; a < 3; ++a)
+        d += a < shape->dimension ? (x[a] - 0.3 * s) * (x[a] - 0.3 * s) : 0;
     if (shape->kind != CASE_SPLASHY)
         return 1;
     double out = sqrt(d) - 0.12 * s;
@@ -223,7 +225,9 @@ static inline void case_make(poisson_case *c, case_kind kind, case_source source
                     if (upper ? p[axis] == cells[axis] - 1 : p[axis] == 0)
                         continue;
                     size_t other = upper ? at + stride[axis] : at - stride[axis], owner = upper ? other : at;
-                    double x[3] = {i + 0.5, j + 0.5, k + 0.5};
+                    double x[3] = {0};
+                    for (int a = 0; a < 3; ++a)
+                        x[a] = p[a] + 0.5;
                     x[axis] += upper ? 0.5 : -0.5;
                     float part = open_part(&shape, axis, x, owner);
                     if (liquid[other]) {
