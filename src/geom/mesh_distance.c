@@ -317,12 +317,11 @@ static double triangle_squared(const double p[3][3], const double x[3], double n
     double u[3], v[3], arm[3];
     subtract(p[1], p[0], u);
     subtract(p[2], p[0], v);
-    double on_u[3], on_v[3]; /* of x from corner 0, 1, 2 */
-    for (int corner = 0; corner < 3; corner++) {
-        subtract(x, p[corner], arm);
-        on_u[corner] = dot(u, arm);
-        on_v[corner] = dot(v, arm);
-    }
+    subtract(x, p[0], arm);
+    double uv = dot(u, v), along_u = dot(u, arm), along_v = dot(v, arm);
+    /* Projections of x seen from corner 0, 1, 2. */
+    double on_u[3] = {along_u, along_u - dot(u, u), along_u - uv};
+    double on_v[3] = {along_v, along_v - uv, along_v - dot(v, v)};
     double s, t; /* the nearest point is p0 + s u + t v */
     double area_2 = on_u[0] * on_v[1] - on_u[1] * on_v[0];
     double area_1 = on_u[2] * on_v[0] - on_u[0] * on_v[2];

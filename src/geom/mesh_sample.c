@@ -132,9 +132,11 @@ static void sample_odd(block_sampling *block, int i, int j, int k)
         sum += value;
         least = fmin(least, fabs(value));
     }
-    /* Within the band all corners of a cell are asked: 3 cells, a cell's diagonal, and the way to an even corner. Signs
-     * differ only across the hole of an open mesh. */
-    if (least > (band_cells + 2 * 1.7321) * block->cell && fabs(sum) >= 8.0 * least * (1.0 - 1e-6)) {
+    /* Asked for are the corners of all cells that the band touches: 3 cells and the diagonal of one. No surface passes
+     * between even corners that are farther from it than from each other; across the hole of an open mesh their signs
+     * may differ all the same, and the mean is then small. */
+    const double diagonal = 1.7321 * block->cell;
+    if (least > 2.0 * diagonal && fabs(0.125 * sum) > band_cells * block->cell + diagonal) {
         block->values[sample_index(i, j, k)] = (float)(0.125 * sum);
         return;
     }
