@@ -2,7 +2,7 @@
 # Sets: selkie (the command), source (the project), work (an empty folder that is removed at the end, and where we are).
 
 set -u
-export LC_ALL=C
+export LC_ALL=C OMP_WAIT_POLICY=passive
 if [ $# -lt 1 ] || [ ! -x "$1/selkie" ]; then
     echo "usage: $0 BUILD-FOLDER (with the command selkie in it)" >&2
     exit 2

@@ -1,0 +1,203 @@
+/* `selkie render`: pictures and a film of what a run has left in its folder. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "progress.h"
+#include "render/film.h"
+#include "render/render_run.h"
+#include "run_folder.h"
+#include "tool.h"
+
+enum {
+    render_width,
+    render_height,
+    render_style,
+    render_color,
+    render_frames,
+    render_fps,
+    render_force,
+    render_no_film,
+    render_threads,
+    render_quiet,
+    render_option_count
+};
+
+/* In the order of selkie_picture_style and selkie_picture_color. */
+static const char *const styles[] = {"surface", "particles", NULL};
+static const char *const colors[] = {"water", "speed", "density", NULL};
+
+static const option_spec render_options[] = {
+    [render_width] = {.name = "width",
+                      .kind = OPTION_INTEGER,
+                      .value = "N",
+                      .least = 16,
+                      .most = 16384,
+                      .help = "width of the pictures in pixels; default as the scene says"},
+    [render_height] = {.name = "height",
+                       .kind = OPTION_INTEGER,
+                       .value = "N",
+                       .least = 16,
+                       .most = 16384,
+                       .help = "height in pixels; default as the scene says or the domain's shape asks for"},
+    [render_style] = {.name = "style",
+                      .kind = OPTION_CHOICE,
+                      .value = "STYLE",
+                      .choices = styles,
+                      .help = "surface: the liquid's surface as water; particles: a ball a particle"},
+    [render_color] = {.name = "color",
+                      .kind = OPTION_CHOICE,
+                      .value = "COLOR",
+                      .choices = colors,
+                      .help = "water, speed or density: what the colours show"},
+    [render_frames] = {.name = "frames",
+                       .kind = OPTION_TEXT,
+                       .value = "A:B",
+                       .help = "only frames A to B; A: and :B leave one end open, a single number is one frame"},
+    [render_fps] = {.name = "fps",
+                    .kind = OPTION_NUMBER,
+                    .value = "N",
+                    .least = 0.1,
+                    .most = 1000,
+                    .help = "pictures a second of the film; default as time passes in the scene"},
+    [render_force] = {.name = "force", .kind = OPTION_FLAG, .help = "draw pictures again that are up to date"},
+    [render_no_film] = {.name = "no-film", .kind = OPTION_FLAG, .help = "make pictures only"},
+    [render_threads] = {.name = "threads",
+                        .letter = 'j',
+                        .kind = OPTION_INTEGER,
+                        .value = "N",
+                        .least = 1,
+                        .most = 1024,
+                        .help = "threads to use; default all cores"},
+    [render_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
+};
+
+/* "A:B", "A:", ":B" or "A". */
+static int read_frames(const char *text, sk_render_run_options *options)
+{
+    const char *colon = strchr(text, ':');
+    char *end = NULL;
+    long long first = 0, last = -1;
+    int good = *text != 0;
+    if (*text && *text != ':') {
+        first = strtoll(text, &end, 10);
+        good = end != text && (colon ? end == colon : !*end);
+        last = colon ? -1 : first;
+    }
+    if (colon && colon[1]) {
+        last = strtoll(colon + 1, &end, 10);
+        good = good && end != colon + 1 && !*end && last >= first;
+    }
+    if (!good || first < 0)
+        return complain("--frames '%s' is not a range of frames A:B with A <= B", text);
+    options->first = first;
+    options->last = last;
+    return EXIT_GOOD;
+}
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number)
+{
+    stop_signal = number;
+}
+
+typedef struct render_job {
+    progress_line progress;
+    int64_t drawn, kept;
+    int filming;
+} render_job;
+
+static int on_progress(void *context, const sk_render_run_progress *state)
+{
+    render_job *job = context;
+    if (state->filming) {
+        if (!job->filming && !job->progress.quiet) {
+            progress_break(&job->progress);
+            printf("making the film\n");
+            fflush(stdout);
+        }
+        job->filming = 1;
+        return stop_signal != 0;
+    }
+    job->drawn += !state->skipped;
+    job->kept += state->skipped;
+    job->progress.total_frames = (int64_t)state->total;
+    progress_count(&job->progress, "picture", (int64_t)state->done);
+    return stop_signal != 0;
+}
+
+static void say_summary(const render_job *job, const char *folder, int film)
+{
+    char time[32];
+    printf("%lld pictures drawn, %lld were up to date, in %s\n", (long long)job->drawn, (long long)job->kept,
+           format_duration(progress_wall_seconds(&job->progress), time));
+    printf("  pictures  %s/%s/%s*.png\n", folder, SK_PICTURES_FOLDER, SK_PICTURE_PREFIX);
+    if (film)
+        printf("  film      %s/%s\n", folder, SK_FILM_NAME);
+}
+
+static int run_render(const tool_arguments *arguments)
+{
+    const option_value *values = arguments->values;
+    sk_render_run_options options;
+    sk_render_run_defaults(&options);
+    options.width = (int)values[render_width].integer;
+    options.height = (int)values[render_height].integer;
+    if (values[render_style].given)
+        options.style = (int)values[render_style].integer;
+    if (values[render_color].given)
+        options.color = (int)values[render_color].integer;
+    if (values[render_frames].given && read_frames(values[render_frames].text, &options))
+        return EXIT_BAD_INPUT;
+    options.fps = values[render_fps].number;
+    options.threads = (int)values[render_threads].integer;
+    options.force = values[render_force].given;
+    options.film = !values[render_no_film].given;
+    run_folder folder = {.lock = -1};
+    int code = run_folder_name(&folder, arguments->operands[0]);
+    if (code)
+        return code;
+    if (!sk_folder_exists(folder.path)) {
+        code = complain("%s: no such folder; 'selkie render' needs the folder of a run", folder.path);
+        run_folder_close(&folder);
+        return code;
+    }
+    if (options.film && !sk_film_possible()) {
+        fprintf(stderr, "selkie: note: no film, because the program ffmpeg is not there (apt-get install ffmpeg)\n");
+        options.film = 0;
+    }
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    render_job job = {0};
+    progress_start(&job.progress, values[render_quiet].given, 0, 0, 0);
+    selkie_error error = {0};
+    selkie_code result = sk_render_run(folder.path, &options, on_progress, &job, &error);
+    progress_break(&job.progress);
+    if (result)
+        code = complain_error(&error);
+    else if (!values[render_quiet].given)
+        say_summary(&job, folder.path, options.film);
+    run_folder_close(&folder);
+    return code;
+}
+
+const tool_command render_command = {
+    .name = "render",
+    .synopsis = "DIR",
+    .least_operands = 1,
+    .most_operands = 1,
+    .summary = "make pictures and a film of a run",
+    .description =
+        "Draws the frames that the run in DIR has written so far into DIR/pictures (PNG) and makes DIR/film.mp4 of "
+        "them; the run may still be going on. No display is needed. Pictures that are up to date are kept. Size, "
+        "style, colours and camera are those of the scene's render keys where no option says otherwise.",
+    .options = render_options,
+    .option_count = render_option_count,
+    .examples = "  selkie render out/dam\n"
+                "  selkie render out/dam --width 1280 --frames 0:20 --no-film\n",
+    .run = run_render,
+};
