@@ -30,28 +30,37 @@ static inline sk_tile_span sk_tile_axis(int side, int halo)
     return span;
 }
 
-#define SK_TILE_LOADER(name, type)                                                                                      \
-    static inline __attribute__((unused)) void name(const sk_grid *grid, const type *field, int block, int halo,        \
-                                                    type *tile)                                                        \
-    {                                                                                                                   \
-        const int width = SK_TILE_N(halo);                                                                              \
-        for (int n = 0; n < SK_NEIGHBOURS; n++) {                                                                       \
-            const type *source = field + (size_t)grid->neighbours[block][n] * SK_BLOCK_CELLS;                           \
-            sk_tile_span x = sk_tile_axis(n % 3 - 1, halo), y = sk_tile_axis(n / 3 % 3 - 1, halo);                      \
-            sk_tile_span z = {0, 0, 1};                                                                                 \
-            if (SELKIE_DIM == 3)                                                                                        \
-                z = sk_tile_axis(n / 9 - 1, halo);                                                                      \
+/* Row by row from the three blocks it runs through. `halo` is a constant where this is inlined, so that the copies become
+ * a few moves of fixed size: tiles are loaded for every block in most phases, and this is what they cost. */
+#define SK_TILE_ROWS(type, slot_of)                                                                                     \
+    const int width = SK_TILE_N(halo);                                                                                  \
+    for (int nz = SELKIE_DIM == 3 ? 0 : 1; nz < (SELKIE_DIM == 3 ? 3 : 2); nz++) {                                      \
+        const sk_tile_span z = SELKIE_DIM == 3 ? sk_tile_axis(nz - 1, halo) : (sk_tile_span){0, 0, 1};                  \
+        for (int ny = 0; ny < 3; ny++) {                                                                                \
+            const sk_tile_span y = sk_tile_axis(ny - 1, halo);                                                          \
+            const int32_t *around = grid->neighbours[block] + 3 * ny + (SELKIE_DIM == 3 ? 9 * nz : 0);                  \
+            const type *left = field + (size_t)slot_of(around[0]) * SK_BLOCK_CELLS + (SK_BLOCK_N - halo);               \
+            const type *middle = field + (size_t)slot_of(around[1]) * SK_BLOCK_CELLS;                                   \
+            const type *right = field + (size_t)slot_of(around[2]) * SK_BLOCK_CELLS;                                    \
             for (int k = 0; k < z.count; k++)                                                                           \
                 for (int j = 0; j < y.count; j++) {                                                                     \
-                    const type *from = source + x.from + SK_BLOCK_N * (y.from + j + SK_BLOCK_N * (z.from + k));         \
-                    type *to = tile + x.to + width * (y.to + j + width * (z.to + k));                                   \
-                    if (x.count == SK_BLOCK_N)                                                                          \
-                        memcpy(to, from, SK_BLOCK_N * sizeof(type));                                                    \
-                    else                                                                                                \
-                        for (int i = 0; i < x.count; i++)                                                               \
-                            to[i] = from[i];                                                                            \
+                    const int row = SK_BLOCK_N * (y.from + j + SK_BLOCK_N * (z.from + k));                              \
+                    type *to = tile + width * (y.to + j + width * (z.to + k));                                          \
+                    memcpy(to, left + row, (size_t)halo * sizeof(type));                                                \
+                    memcpy(to + halo, middle + row, SK_BLOCK_N * sizeof(type));                                         \
+                    memcpy(to + halo + SK_BLOCK_N, right + row, (size_t)halo * sizeof(type));                           \
                 }                                                                                                       \
         }                                                                                                               \
+    }
+
+#define SK_TILE_OWN(slot) (slot)
+#define SK_TILE_MAPPED(slot) (slot_of_block[slot])
+
+#define SK_TILE_LOADER(name, type)                                                                                      \
+    static inline __attribute__((unused, always_inline)) void name(const sk_grid *grid, const type *field, int block,   \
+                                                                   const int halo, type *tile)                          \
+    {                                                                                                                   \
+        SK_TILE_ROWS(type, SK_TILE_OWN)                                                                                 \
     }
 
 SK_TILE_LOADER(sk_tile_load, float)
@@ -59,21 +68,11 @@ SK_TILE_LOADER(sk_tile_load_bytes, uint8_t)
 
 /* Likewise through an indirection: a field of the solids, whose slots differ from the grid's. */
 #define SK_TILE_MAPPED_LOADER(name, type)                                                                               \
-    static inline __attribute__((unused)) void name(const sk_grid *grid, const int32_t *slot_of_block,                  \
-                                                    const type *field, int block, int halo, type *tile)                 \
+    static inline __attribute__((unused, always_inline)) void name(const sk_grid *grid, const int32_t *slot_of_block,   \
+                                                                   const type *field, int block, const int halo,        \
+                                                                   type *tile)                                          \
     {                                                                                                                   \
-        const int width = SK_TILE_N(halo);                                                                              \
-        for (int n = 0; n < SK_NEIGHBOURS; n++) {                                                                       \
-            const type *source = field + (size_t)slot_of_block[grid->neighbours[block][n]] * SK_BLOCK_CELLS;            \
-            sk_tile_span x = sk_tile_axis(n % 3 - 1, halo), y = sk_tile_axis(n / 3 % 3 - 1, halo), z = {0, 0, 1};       \
-            if (SELKIE_DIM == 3)                                                                                        \
-                z = sk_tile_axis(n / 9 - 1, halo);                                                                      \
-            for (int k = 0; k < z.count; k++)                                                                           \
-                for (int j = 0; j < y.count; j++)                                                                       \
-                    memcpy(tile + x.to + width * (y.to + j + width * (z.to + k)),                                       \
-                           source + x.from + SK_BLOCK_N * (y.from + j + SK_BLOCK_N * (z.from + k)),                     \
-                           (size_t)x.count * sizeof(type));                                                             \
-        }                                                                                                               \
+        SK_TILE_ROWS(type, SK_TILE_MAPPED)                                                                              \
     }
 
 SK_TILE_MAPPED_LOADER(sk_tile_load_mapped, float)

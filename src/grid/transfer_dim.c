@@ -19,71 +19,55 @@ enum {
     PITCH = (RIM + 2 + 3) / 4 * 4,               /* and along x, so that four can be added at any of them */
     RIM_Z = SELKIE_DIM == 3 ? RIM : 1,
     TILE = PITCH * RIM * RIM_Z,
-    TILE_FIELDS = 2 * SELKIE_DIM + 1,            /* momentum and weight of each component, density */
-    BATCH = 16                                   /* particles of a cell staged at a time */
+    TILE_FIELDS = 2 * SELKIE_DIM + 1             /* momentum and weight of each component, density */
 };
 
-/* The weights of a few particles of one cell, made once for all components. */
+enum {
+    NZ_CENTRE = SELKIE_DIM == 3 ? 3 : 1, /* rows across z of a centred quantity */
+    NZ_FACE = SELKIE_DIM == 3 ? 2 : 1
+};
+
+/* Eight particles of one cell made ready: weights along x as vectors of nodes, products of the weights along y and z as
+ * numbers to broadcast. */
 typedef struct staged {
-    float face[3][BATCH][4];   /* weights of lower and upper face, 0, 0 */
-    float centre[3][BATCH][4]; /* weights of -1, 0, +1, 0 */
-    float offset[3][BATCH];    /* fraction of the cell */
+    float along_x[8][8];             /* [particle]: weights of -1 0 +1 and 0, then of the lower and upper face and 0 0 */
+    float across[3][9][8];           /* [face along x, y, z][row j + 3 k][particle] */
+    float offset[3][8];              /* fraction of the cell */
 } staged;
 
 static inline __attribute__((always_inline)) void stage(const sk_particle *records, int count, const float corner[3],
                                                         float inverse, const float cell[3], staged *s)
 {
-    for (int d = 0; d < SELKIE_DIM; d++)
-        for (int p = 0; p < count; p++) {
-            float fraction = sk_cell_coordinate(records[p].position[d], corner[d], inverse) - cell[d];
-            float w[3];
-            s->offset[d][p] = fraction;
-            sk_hat_weights_centred(fraction, w);
-            s->centre[d][p][0] = w[0], s->centre[d][p][1] = w[1], s->centre[d][p][2] = w[2], s->centre[d][p][3] = 0.0f;
-            s->face[d][p][0] = 1.0f - fraction, s->face[d][p][1] = fraction;
-            s->face[d][p][2] = 0.0f, s->face[d][p][3] = 0.0f;
-        }
-}
-
-/* Adds the staged particles' momentum and weight of component d to the rows of nodes it has around the cell. */
-static inline __attribute__((always_inline)) void add_component(const int d, const int affine_on, const staged *s,
-                                                                const sk_particle *records, const float *affine,
-                                                                float cell_size, int count, f8 *rows)
-{
-    const int ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
-    for (int p = 0; p < count; p++) {
-        f4 x = *(const f4_unaligned *)(d == 0 ? s->face[0][p] : s->centre[0][p]);
-        const float *y = d == 1 ? s->face[1][p] : s->centre[1][p];
-        const float *z = SELKIE_DIM == 3 ? (d == 2 ? s->face[2][p] : s->centre[2][p]) : NULL;
-        float v = records[p].velocity[d];
-        f4 momentum = x * v;
-        f4 slope_x = {0, 0, 0, 0};
-        if (affine_on) {
-            /* v + C (x_node - x_particle), Jiang et al. 2015; the part along x differs from lane to lane. */
-            const float *c = affine + 9 * (size_t)p + 3 * d;
-            float first = (d == 0 ? 0.0f : -0.5f) - s->offset[0][p];
-            f4 distance = {first, first + 1.0f, first + 2.0f, first + 3.0f};
-            slope_x = x * (distance * (c[0] * cell_size));
-            momentum += slope_x;
-        }
-        f8 both = {momentum[0], momentum[1], momentum[2], momentum[3], x[0], x[1], x[2], x[3]};
-        for (int k = 0; k < nz; k++)
-            for (int j = 0; j < ny; j++) {
-                float w = SELKIE_DIM == 3 ? y[j] * z[k] : y[j];
-                f8 row = both;
-                if (affine_on) {
-                    const float *c = affine + 9 * (size_t)p + 3 * d;
-                    float dy = (d == 1 ? 0.0f : -0.5f) - s->offset[1][p] + (float)j;
-                    float slope = c[1] * dy;
-                    if (SELKIE_DIM == 3)
-                        slope += c[2] * ((d == 2 ? 0.0f : -0.5f) - s->offset[2][p] + (float)k);
-                    f4 extra = x * (slope * cell_size);
-                    f8 wide = {extra[0], extra[1], extra[2], extra[3], 0, 0, 0, 0};
-                    row += wide;
-                }
-                rows[j + 3 * k] += row * w;
-            }
+    f8 r[8], centre[3][3], face[3][2];
+    for (int l = 0; l < 8; l++)
+        memcpy(&r[l], records + (l < count ? l : count - 1), sizeof r[l]);
+    f8_transpose(r);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        f8 fraction = (r[d] - corner[d]) * inverse - cell[d];
+        f8 offset = fraction - 0.5f;
+        memcpy(s->offset[d], &fraction, sizeof fraction);
+        centre[d][0] = f8_max(-offset, f8_splat(0.0f));
+        centre[d][2] = f8_max(offset, f8_splat(0.0f));
+        centre[d][1] = 1.0f - (centre[d][0] + centre[d][2]);
+        face[d][0] = 1.0f - fraction;
+        face[d][1] = fraction;
     }
+    f8 x[8] = {centre[0][0], centre[0][1], centre[0][2], f8_splat(0.0f), face[0][0], face[0][1], f8_splat(0.0f), f8_splat(0.0f)};
+    f8_transpose(x);
+    memcpy(s->along_x, x, sizeof x);
+    for (int k = 0; k < NZ_CENTRE; k++)
+        for (int j = 0; j < 3; j++) {
+            f8 product = SELKIE_DIM == 3 ? centre[1][j] * centre[SELKIE_DIM - 1][k] : centre[1][j];
+            memcpy(s->across[0][j + 3 * k], &product, sizeof product);
+            if (j < 2) {
+                product = SELKIE_DIM == 3 ? face[1][j] * centre[SELKIE_DIM - 1][k] : face[1][j];
+                memcpy(s->across[1][j + 3 * k], &product, sizeof product);
+            }
+            if (SELKIE_DIM == 3 && k < 2) {
+                product = centre[1][j] * face[SELKIE_DIM - 1][k];
+                memcpy(s->across[2][j + 3 * k], &product, sizeof product);
+            }
+        }
 }
 
 /* Tile index of the first row of a component around local cell (i, j, k). */
@@ -93,17 +77,69 @@ static inline int first_node(const int d, int i, int j, int k)
     return x + PITCH * (y + RIM * z);
 }
 
-static inline __attribute__((always_inline)) void flush_component(const int d, const f8 *rows, int node, float *tiles)
+/* Adds the staged particles' momentum and weight of component d to the rows of nodes it has around the cell. */
+static inline __attribute__((always_inline)) void add_component(const int d, const int affine_on, const staged *s,
+                                                                const sk_particle *records, const float *affine,
+                                                                float cell_size, int count, int node, float *tiles)
 {
-    const int ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
+    const int ny = d == 1 ? 2 : 3, nz = d == 2 ? NZ_FACE : NZ_CENTRE;
+    f8 rows[9];
+    for (int row = 0; row < 9; row++)
+        rows[row] = f8_splat(0.0f);
+#pragma GCC unroll 1
+    for (int p = 0; p < count; p++) {
+        f4 x = *(const f4_unaligned *)(s->along_x[p] + (d == 0 ? 4 : 0));
+        f4 momentum = x * records[p].velocity[d];
+        const float *c = affine_on ? affine + 9 * (size_t)p + 3 * d : NULL;
+        if (affine_on) {
+            /* v + C (x_node - x_particle), Jiang et al. 2015; the part along x differs from lane to lane. */
+            float first = (d == 0 ? 0.0f : -0.5f) - s->offset[0][p];
+            f4 distance = {first, first + 1.0f, first + 2.0f, first + 3.0f};
+            momentum += x * (distance * (c[0] * cell_size));
+        }
+        f8 both = __builtin_shufflevector(momentum, x, 0, 1, 2, 3, 4, 5, 6, 7);
+#pragma GCC unroll 3
+        for (int k = 0; k < nz; k++)
+#pragma GCC unroll 3
+            for (int j = 0; j < ny; j++) {
+                f8 row = both;
+                if (affine_on) {
+                    float slope = c[1] * ((d == 1 ? 0.0f : -0.5f) - s->offset[1][p] + (float)j);
+                    if (SELKIE_DIM == 3)
+                        slope += c[2] * ((d == 2 ? 0.0f : -0.5f) - s->offset[2][p] + (float)k);
+                    f4 extra = x * (slope * cell_size);
+                    row += __builtin_shufflevector(extra, (f4){0, 0, 0, 0}, 0, 1, 2, 3, 4, 5, 6, 7);
+                }
+                rows[j + 3 * k] += row * s->across[d][j + 3 * k][p];
+            }
+    }
     float *momentum = tiles + (2 * d) * TILE + node, *weight = tiles + (2 * d + 1) * TILE + node;
+#pragma GCC unroll 3
     for (int k = 0; k < nz; k++)
+#pragma GCC unroll 3
         for (int j = 0; j < ny; j++) {
             f8 row = rows[j + 3 * k];
-            f4 low = {row[0], row[1], row[2], row[3]}, high = {row[4], row[5], row[6], row[7]};
-            *(f4_unaligned *)(momentum + PITCH * (j + RIM * k)) += low;
-            *(f4_unaligned *)(weight + PITCH * (j + RIM * k)) += high;
+            *(f4_unaligned *)(momentum + PITCH * (j + RIM * k)) += __builtin_shufflevector(row, row, 0, 1, 2, 3);
+            *(f4_unaligned *)(weight + PITCH * (j + RIM * k)) += __builtin_shufflevector(row, row, 4, 5, 6, 7);
         }
+}
+
+static inline __attribute__((always_inline)) void add_density(const staged *s, int count, float density, int node, float *tiles)
+{
+    f4 rows[9];
+    for (int row = 0; row < 9; row++)
+        rows[row] = (f4){0, 0, 0, 0};
+#pragma GCC unroll 1
+    for (int p = 0; p < count; p++) {
+        f4 x = *(const f4_unaligned *)s->along_x[p];
+#pragma GCC unroll 9
+        for (int row = 0; row < 3 * NZ_CENTRE; row++)
+            rows[row] += x * s->across[0][row][p];
+    }
+    float *target = tiles + 2 * SELKIE_DIM * TILE + node;
+#pragma GCC unroll 9
+    for (int row = 0; row < 3 * NZ_CENTRE; row++)
+        *(f4_unaligned *)(target + PITCH * (row % 3 + RIM * (row / 3))) += rows[row] * density;
 }
 
 static inline __attribute__((always_inline)) void add_cell(const int affine_on, const sk_particle *records,
@@ -111,36 +147,21 @@ static inline __attribute__((always_inline)) void add_cell(const int affine_on, 
                                                            float inverse, float cell_size, const float cell[3],
                                                            const int local[3], float density, float *tiles)
 {
-    f8 rows[SELKIE_DIM][9];
-    f4 dense[9];
-    memset(rows, 0, sizeof rows);
-    memset(dense, 0, sizeof dense);
     staged s;
-    for (int begin = 0; begin < count; begin += BATCH) {
-        int n = count - begin < BATCH ? count - begin : BATCH;
+    for (int begin = 0; begin < count; begin += 8) {
+        int n = count - begin < 8 ? count - begin : 8;
+        const sk_particle *batch = records + begin;
         const float *c = affine_on ? affine + 9 * (size_t)begin : NULL;
-        stage(records + begin, n, corner, inverse, cell, &s);
-        add_component(0, affine_on, &s, records + begin, c, cell_size, n, rows[0]);
-        add_component(1, affine_on, &s, records + begin, c, cell_size, n, rows[1]);
+        stage(batch, n, corner, inverse, cell, &s);
+        /* The compiler would rather keep all of it in registers and shuffle; broadcasts from memory are cheaper. */
+        __asm__ __volatile__("" : "+m"(s));
+        add_component(0, affine_on, &s, batch, c, cell_size, n, first_node(0, local[0], local[1], local[2]), tiles);
+        add_component(1, affine_on, &s, batch, c, cell_size, n, first_node(1, local[0], local[1], local[2]), tiles);
 #if SELKIE_DIM == 3
-        add_component(2, affine_on, &s, records + begin, c, cell_size, n, rows[2]);
+        add_component(2, affine_on, &s, batch, c, cell_size, n, first_node(2, local[0], local[1], local[2]), tiles);
 #endif
-        for (int p = 0; p < n; p++) {
-            f4 x = *(const f4_unaligned *)s.centre[0][p];
-            for (int k = 0; k < (SELKIE_DIM == 3 ? 3 : 1); k++)
-                for (int j = 0; j < 3; j++)
-                    dense[j + 3 * k] += x * (SELKIE_DIM == 3 ? s.centre[1][p][j] * s.centre[2][p][k] : s.centre[1][p][j]);
-        }
+        add_density(&s, n, density, first_node(3, local[0], local[1], local[2]), tiles);
     }
-    flush_component(0, rows[0], first_node(0, local[0], local[1], local[2]), tiles);
-    flush_component(1, rows[1], first_node(1, local[0], local[1], local[2]), tiles);
-#if SELKIE_DIM == 3
-    flush_component(2, rows[2], first_node(2, local[0], local[1], local[2]), tiles);
-#endif
-    float *target = tiles + 2 * SELKIE_DIM * TILE + first_node(3, local[0], local[1], local[2]);
-    for (int k = 0; k < (SELKIE_DIM == 3 ? 3 : 1); k++)
-        for (int j = 0; j < 3; j++)
-            *(f4_unaligned *)(target + PITCH * (j + RIM * k)) += dense[j + 3 * k] * density;
 }
 
 static inline __attribute__((always_inline)) void add_block(const int affine_on, const sk_grid *grid,
