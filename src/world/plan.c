@@ -13,6 +13,37 @@ enum {
     CELL_BYTES = 14 * 4 + 2 + 70 + 90 /* fields, kinds, transfer tiles, solver */
 };
 
+static double bytes_per_particle(const selkie_scene *scene)
+{
+    return PARTICLE_BYTES + (scene->method == SELKIE_METHOD_APIC ? AFFINE_BYTES : 0);
+}
+
+/* A scene that is far too large is refused after a coarse look at it: to count billions of particles would take minutes
+ * and more memory than there is. What the coarse look cannot tell (liquids thinner than its cells) is left to the count. */
+static selkie_code refuse_hopeless(const selkie_scene *scene, const selkie_world_options *options, const selkie_plan *plan,
+                                   size_t limit, selkie_error *error)
+{
+    const double looked_at = 4e6, countable = 1e8; /* cells */
+    double cells = (double)plan->cells[0] * plan->cells[1] * plan->cells[2];
+    if (!limit || cells < countable)
+        return SELKIE_OK;
+    int dimension = scene->domain.dimension;
+    double factor = pow(cells / looked_at, 1.0 / dimension);
+    selkie_scene coarse = *scene;
+    coarse.domain.cell_size = plan->cell_size * factor;
+    selkie_plan rough;
+    if (selkie_scene_plan(&coarse, options, &rough, NULL) != SELKIE_OK)
+        return SELKIE_OK;
+    double finer = pow(factor, dimension), particles = (double)rough.particles * finer;
+    double bytes = particles * bytes_per_particle(scene) + CELL_BYTES * (double)rough.liquid_cells * finer;
+    if (bytes < 1.2 * (double)limit)
+        return SELKIE_OK;
+    return sk_fail(error, SELKIE_ERROR_MEMORY,
+                   "about %.2g particles in %d x %d x %d cells need about %.0f GiB; %.1f GiB are there; use larger cells "
+                   "(domain.cell_size) or fewer particles (particles.per_cell)",
+                   particles, plan->cells[0], plan->cells[1], plan->cells[2], bytes / 1073741824.0, (double)limit / 1073741824.0);
+}
+
 selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_options *options, selkie_plan *plan,
                               selkie_error *error)
 {
@@ -27,6 +58,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
         return sk_fail(error, SELKIE_ERROR_MEMORY,
                        "domain: %d x %d x %d cells need %.1f GiB for the table of blocks alone; %.1f GiB are there; use larger cells",
                        plan->cells[0], plan->cells[1], plan->cells[2], table / 1073741824.0, (double)limit / 1073741824.0);
+    SK_TRY(refuse_hopeless(scene, options, plan, limit, error));
     sk_memory memory = {0, 0, limit};
     sk_grid grid;
     sk_solids solids;
@@ -38,7 +70,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
         code = sk_world_sample(scene, &grid, &solids, threads, sk_scene_particles_per_cell(scene), NULL, &plan->particles,
                                &plan->liquid_cells, error);
     if (code == SELKIE_OK) {
-        double per_particle = PARTICLE_BYTES + (scene->method == SELKIE_METHOD_APIC ? AFFINE_BYTES : 0);
+        double per_particle = bytes_per_particle(scene);
         /* Blocks reach beyond the liquid, and a splash takes more of them than the start. */
         double active = 2.0 * (double)plan->liquid_cells + 64.0 * pow((double)plan->liquid_cells, (dimension - 1.0) / dimension);
         plan->memory_bytes = memory.peak + (size_t)(per_particle * (double)plan->particles + CELL_BYTES * active);

@@ -91,6 +91,13 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
         double normal[3];
         ask_solids = sk_obstacle_distance(obstacle->shape, obstacle->moves ? &obstacle->pose : NULL, middle, normal) < radius + h;
     }
+    /* Deep inside the first liquid, far from solids: counting needs no particle. Counts then cost what surfaces cost. */
+    if (!records && !ask_solids && sk_shape_distance(sampler->shapes[candidates[0]], middle) < -(radius + h)) {
+        int64_t cells = (int64_t)(end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]);
+        *cells_filled += cells;
+        per_liquid[candidates[0]] += cells * sampler->per_cell;
+        return cells * sampler->per_cell;
+    }
     int64_t count = 0;
     for (int k = begin[2]; k < end[2]; k++)
         for (int j = begin[1]; j < end[1]; j++)
