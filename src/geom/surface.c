@@ -127,7 +127,7 @@ static selkie_code cloud_read(const sk_surface_grid *grid, size_t count, const f
         float x[3];
         int usable = 1;
         for (int a = 0; a < 3; ++a) {
-            x[a] = (float)(((double)p[a] - grid->origin[a]) / grid->voxel);
+            x[a] = (float)(((double)p[a] - grid->origin[a]) / grid->voxel[a]);
             usable &= x[a] > grid->wall_low[a] - grid->radius && x[a] < grid->wall_high[a] + grid->radius;
             x[a] = fminf(fmaxf(x[a], grid->wall_low[a]), grid->wall_high[a]);
         }
@@ -206,7 +206,7 @@ static selkie_code order_blocks(sk_surface_grid *grid, block_set *set, selkie_er
         sk_release(NULL, keys);
         return sk_fail(error, SELKIE_ERROR_MEMORY,
                        "surface: %.1f MiB for %zu blocks cannot be had; a larger voxel_size than %g m needs less",
-                       (double)count * 2 * sk_node_count * sizeof(float) / 1048576.0, count, grid->voxel);
+                       (double)count * 2 * sk_node_count * sizeof(float) / 1048576.0, count, grid->voxel[0]);
     }
     size_t n = 0;
     for (size_t i = 0; i < set->capacity; ++i)
@@ -375,7 +375,7 @@ selkie_code sk_surface_extract(size_t particle_count, const float *position, siz
 {
     memset(mesh, 0, sizeof *mesh);
     SK_TRY(check_options(particle_count, options, error));
-    sk_surface_grid grid = {.voxel = options->voxel_size};
+    sk_surface_grid grid = {0};
     grid.threads = options->threads > 0 ? options->threads : omp_get_max_threads();
     grid.spacing = (float)(options->particle_spacing / options->voxel_size);
     /* Seen from the flat surface of a half space of particles, the weighted mean of the particles within the kernel
@@ -386,12 +386,15 @@ selkie_code sk_surface_extract(size_t particle_count, const float *position, siz
     grid.reach = grid.radius / 0.246f;
     grid.cutoff = 1.35f * grid.spacing;
     grid.offset = 0.11f * grid.spacing;
-    grid.drop_radius = fmaxf(grid.radius, 0.88f - grid.offset);
+    grid.drop_radius = fmaxf(grid.radius, 0.88f);
     grid.mirror = grid.reach + (float)sk_halo;
     for (int a = 0; a < 3; ++a) {
-        grid.origin[a] = options->low[a] - (2 * sk_node_n + 0.5) * options->voxel_size;
-        grid.wall_low[a] = 2 * sk_node_n + 0.5f;
-        grid.wall_high[a] = (float)((options->high[a] - grid.origin[a]) / options->voxel_size);
+        double extent = options->high[a] - options->low[a], gap = (double)SK_SURFACE_WALL_GAP;
+        double steps = fmax(floor(extent / options->voxel_size - 2 * gap + 0.5), 1);
+        grid.voxel[a] = extent / (steps + 2 * gap);
+        grid.origin[a] = options->low[a] - (2 * sk_node_n - gap) * grid.voxel[a];
+        grid.wall_low[a] = 2 * sk_node_n - SK_SURFACE_WALL_GAP;
+        grid.wall_high[a] = (float)(2 * sk_node_n + steps + gap);
     }
     selkie_code code = build_grid(&grid, particle_count, position, position_stride, error);
     if (!code) {

@@ -1,8 +1,9 @@
 /* What the parts of the surface extraction share: the sparse grid of nodes and the particles binned into its blocks.
  *
- * Lengths inside are in voxels, and coordinates are counted from `origin`, so that node (i,j,k) lies at (i,j,k). The
- * container's lower walls lie half a voxel off the nodes: no node lies on a wall, so that no triangle of a flat wall
- * has zero area.
+ * Lengths inside are in voxels, and coordinates are counted from `origin`, so that node (i,j,k) lies at (i,j,k). Voxels
+ * are stretched by less than half of one over the whole container, along each axis on its own, so that the outermost
+ * nodes in it lie SK_SURFACE_WALL_GAP inside both walls. They then see the surface next to the wall as it is, and the
+ * line where it meets the wall comes out straight and not in steps.
  */
 #ifndef SK_GEOM_SURFACE_INTERNAL_H
 #define SK_GEOM_SURFACE_INTERNAL_H
@@ -21,10 +22,11 @@ enum {
 
 /* Distances are known up to here, in voxels; beyond they stay at this value. */
 #define SK_SURFACE_BAND 4.0f
+#define SK_SURFACE_WALL_GAP 0.04f
 
 typedef struct sk_surface_grid {
     double origin[3];   /* m      where node (0,0,0) lies */
-    double voxel;       /* m      */
+    double voxel[3];    /* m      */
     float spacing;      /* voxels between particles at rest */
     float reach;        /* voxels radius of the kernel, below sk_node_n */
     float radius;       /* voxels of a particle among others */

@@ -226,30 +226,41 @@ static void gradient(const float *phi, int n, float g[3])
         g[a] = 0.5f * (phi[n + step[a]] - phi[n - step[a]]);
 }
 
+/* Where an edge along `axis` leaves the liquid, as a fraction from its lower node: where the level set rises through
+ * zero or where the container ends, whichever comes first from the inside. The larger of the two is not linear between
+ * the nodes, each of them is. */
+static float crossing(const mesher *m, const float *phi, int n, int step, int axis, float x, int *at_wall)
+{
+    float level[2] = {phi[n], phi[n + step]};
+    float wall[2] = {wall_distance(m->grid, axis, x), wall_distance(m->grid, axis, x + 1.0f)};
+    int inside = level[0] < 0.0f && wall[0] < 0.0f ? 0 : 1, outside = 1 - inside;
+    float part = 1.0f;
+    *at_wall = 0;
+    if (level[outside] >= 0.0f)
+        part = level[inside] / (level[inside] - level[outside]);
+    if (wall[outside] >= 0.0f) {
+        float end = wall[inside] / (wall[inside] - wall[outside]);
+        *at_wall = end <= part;
+        part = fminf(part, end);
+    }
+    part = fminf(fmaxf(part, 0.001f), 0.999f);
+    return inside ? 1.0f - part : part;
+}
+
 /* Outward: the wall's where the surface has been cut, else the level set's gradient before it was cut, so that the
  * pool stays flat up to the wall. */
-static void vertex_normal(const mesher *m, const float *phi, int n, int step, float t, const float x[3],
+static void vertex_normal(const mesher *m, const float *phi, int n, int axis, int step, float t, float x, int at_wall,
                           float normal[3])
 {
-    float low[3], high[3], level = phi[n] + t * (phi[n + step] - phi[n]), nearest = -1e30f;
-    int wall_axis = 0;
-    for (int a = 0; a < 3; ++a) {
-        float wall = wall_distance(m->grid, a, x[a]);
-        if (wall > nearest) {
-            nearest = wall;
-            wall_axis = a;
-        }
-    }
-    if (nearest > -0.01f && nearest > level) {
+    float low[3], high[3], square = 0.0f;
+    if (at_wall) {
         for (int a = 0; a < 3; ++a)
             normal[a] = 0.0f;
-        float middle = 0.5f * (m->grid->wall_low[wall_axis] + m->grid->wall_high[wall_axis]);
-        normal[wall_axis] = x[wall_axis] < middle ? -1.0f : 1.0f;
+        normal[axis] = x < 0.5f * (m->grid->wall_low[axis] + m->grid->wall_high[axis]) ? -1.0f : 1.0f;
         return;
     }
     gradient(phi, n, low);
     gradient(phi, n + step, high);
-    float square = 0.0f;
     for (int a = 0; a < 3; ++a) {
         normal[a] = low[a] + t * (high[a] - low[a]);
         square += normal[a] * normal[a];
@@ -297,14 +308,16 @@ static void emit_vertices(const mesher *m, size_t block, const float *phi, const
             float near = clipped[n], far = clipped[n + step[a]];
             if ((near < 0.0f) == (far < 0.0f))
                 continue;
-            float t = fminf(fmaxf(near / (near - far), 0.001f), 0.999f), x[3];
+            int at_wall;
+            float base = (float)(grid->coordinates[block][a] * sk_node_n + place[a]);
+            float t = crossing(m, phi, n, step[a], a, base, &at_wall);
             for (int b = 0; b < 3; ++b) {
-                x[b] = (float)(grid->coordinates[block][b] * sk_node_n + place[b]) + (b == a ? t : 0.0f);
-                double metres = grid->origin[b] + (double)x[b] * grid->voxel;
+                float x = (float)(grid->coordinates[block][b] * sk_node_n + place[b]) + (b == a ? t : 0.0f);
+                double metres = grid->origin[b] + (double)x * grid->voxel[b];
                 metres = fmin(fmax(metres, m->options->low[b]), m->options->high[b]);
                 m->mesh->positions[3 * (size_t)vertex + (size_t)b] = (float)metres;
             }
-            vertex_normal(m, phi, n, step[a], t, x, m->mesh->normals + 3 * (size_t)vertex);
+            vertex_normal(m, phi, n, a, step[a], t, base, at_wall, m->mesh->normals + 3 * (size_t)vertex);
             if (m->mesh->velocities)
                 vertex_velocity(m, block, place, a, t, m->mesh->velocities + 3 * (size_t)vertex);
             ++vertex;

@@ -13,7 +13,7 @@ vec3 sk_studio_sunlight(void)
 vec3 sk_studio_sky(const sk_stage *stage, vec3 d)
 {
     float h = v3_dot(d, stage->up);
-    const vec3 horizon = v3(0.80f, 0.87f, 0.93f), middle = v3(0.42f, 0.60f, 0.82f), zenith = v3(0.16f, 0.32f, 0.60f);
+    const vec3 horizon = v3(0.74f, 0.81f, 0.88f), middle = v3(0.36f, 0.54f, 0.78f), zenith = v3(0.12f, 0.26f, 0.54f);
     if (h < 0.0f)
         h = 0.0f;
     vec3 sky = h < 0.35f ? v3_mix(horizon, middle, smoothstepf(0.0f, 0.35f, h))
@@ -46,8 +46,13 @@ vec3 sk_studio_floor_color(const sk_stage *stage, vec3 point)
     float du = fabsf(u - floorf(u + 0.5f)), dv = fabsf(v - floorf(v + 0.5f));
     float line = fminf(du, dv);
     int odd = ((int)floorf(u) + (int)floorf(v)) & 1;
-    vec3 stone = odd ? v3(0.62f, 0.61f, 0.59f) : v3(0.70f, 0.69f, 0.67f);
-    return v3_mix(v3(0.45f, 0.44f, 0.43f), stone, smoothstepf(0.012f, 0.03f, line));
+    vec3 stone = odd ? v3(0.40f, 0.395f, 0.385f) : v3(0.47f, 0.465f, 0.455f);
+    stone = v3_mix(v3(0.25f, 0.25f, 0.25f), stone, smoothstepf(0.010f, 0.028f, line));
+    /* Away from the liquid the pattern fades: nothing out there should draw the eye. */
+    vec3 middle = v3_scale(v3_add(v3_from(stage->low), v3_from(stage->high)), 0.5f);
+    vec3 off = v3_sub(point, middle);
+    float away = v3_length(v3_along(off, -v3_dot(off, stage->up), stage->up)) / (float)stage->diagonal;
+    return v3_mix(stone, v3(0.435f, 0.43f, 0.42f), smoothstepf(0.55f, 1.5f, away));
 }
 
 float sk_studio_haze(const sk_stage *stage, float distance)

@@ -276,8 +276,8 @@ selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *pa
     t.contact = 1.2f * (float)stage->spacing;
     /* Real water is clear over metres. Tinted as if the domain were some metres deep, whatever its size, a tank in a
      * laboratory reads as water too. */
-    t.absorption = v3_scale(v3(3.2f, 0.95f, 0.55f), 1.0f / (float)stage->diagonal);
-    t.scatter = v3(0.030f, 0.215f, 0.290f);
+    t.absorption = v3_scale(v3(5.2f, 1.55f, 0.85f), 1.0f / (float)stage->diagonal);
+    t.scatter = v3(0.008f, 0.105f, 0.185f);
     selkie_code code = add_solids(&t, options->time, error);
     if (!code)
         code = options->style == SELKIE_STYLE_PARTICLES ? add_balls(&t, particles, error)
