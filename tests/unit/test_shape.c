@@ -790,7 +790,7 @@ static void expect_mesh_failure(const selkie_shape *def, int dimension, selkie_c
         fail_msg("\"%s\" does not say \"%s\"", error.message, part);
 }
 
-/* A ball of level 5 is at most 6e-4 inside the sphere. */
+/* A ball of level 4 is at most 2.5e-3 inside the sphere. */
 static void expect_ball(const sk_shape *shape, const double center[3], double radius, double tolerance)
 {
     for (uint64_t n = 0; n < 400; n++) {
@@ -808,7 +808,7 @@ static void expect_ball(const sk_shape *shape, const double center[3], double ra
 static void mesh_ball_in_every_format(void **state)
 {
     (void)state;
-    soup s = ball(5);
+    soup s = ball(4);
     write_obj("ball.obj", &s);
     write_stl("ball_text.stl", &s, 0);
     write_stl("ball_binary.STL", &s, 1);
@@ -824,10 +824,10 @@ static void mesh_ball_in_every_format(void **state)
         selkie_shape def = mesh_def(names[i]);
         sk_memory memory = {0};
         sk_shape *shape = make_mesh(&def, 3, 0.0, &memory, NULL); /* no warning: welded and closed */
-        expect_ball(shape, origin, 1.0, 1e-3);
+        expect_ball(shape, origin, 1.0, 4e-3);
         size_t count;
         expect_near(enclosed(shape, 3, box_low, box_high, &count), 4.0 / 3.0 * M_PI,
-                    0.01); /* outward, also the inverted */
+                    0.04); /* outward, also the inverted */
         assert_int_equal(count, s.count);
         sk_shape_destroy(shape);
         assert_int_equal(memory.used, 0);
@@ -894,19 +894,19 @@ static void mesh_with_a_hole(void **state)
         double x[3];
         random_point(n, 3, 1.5, x);
         double r = sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
-        if (fabs(r - 1.0) > 0.1)
+        if (fabs(r - 1.0) > 0.15)
             wrong += (sk_shape_distance(shape, x) < 0.0) != (r < 1.0);
     }
     assert_int_equal(wrong, 0);
     sk_shape_destroy(shape);
 
     /* Sampled: the same sides. */
-    shape = make_mesh(&def, 3, 0.05, NULL, warning);
+    shape = make_mesh(&def, 3, 0.1, NULL, warning);
     for (uint64_t n = 0; n < 2000; n++) {
         double x[3];
         random_point(n, 3, 1.5, x);
         double r = sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
-        if (fabs(r - 1.0) > 0.1)
+        if (fabs(r - 1.0) > 0.15)
             wrong += (sk_shape_distance(shape, x) < 0.0) != (r < 1.0);
     }
     assert_int_equal(wrong, 0);
@@ -948,7 +948,7 @@ static void mesh_of_parts(void **state)
     write_ply("parts.ply", &s, 1);
     selkie_shape def = mesh_def("parts.ply");
     for (int sampled = 0; sampled < 2; sampled++) {
-        sk_shape *shape = make_mesh(&def, 3, sampled ? 0.05 : 0.0, NULL, NULL);
+        sk_shape *shape = make_mesh(&def, 3, sampled ? 0.1 : 0.0, NULL, NULL);
         assert_true(distance(shape, 0.0, 0.02, 0.01) > 0.1);
         assert_true(distance(shape, 0.75, 0, 0) < -0.1);
         assert_true(distance(shape, 5, 0.1, 0) < -0.1);
@@ -1051,16 +1051,16 @@ static void mesh_in_two_dimensions(void **state)
 static void mesh_sampled(void **state)
 {
     (void)state;
-    soup s = ball(5);
+    soup s = ball(4);
     write_stl("ball.stl", &s, 1);
     free(s.points);
     selkie_shape def = mesh_def("ball.stl");
-    const double h = 1.0 / 24.0;
+    const double h = 1.0 / 16.0;
     sk_memory memory = {0};
     sk_shape *exact = make_mesh(&def, 3, 0.0, NULL, NULL), *sampled = make_mesh(&def, 3, h, &memory, NULL);
     assert_in_range(memory.used, 1 << 18, 64 << 20);
     int near = 0, far = 0;
-    for (uint64_t n = 0; n < 20000; n++) {
+    for (uint64_t n = 0; n < 8000; n++) {
         double x[3], normal[3], true_normal[3];
         random_point(n, 3, 2.0, x);
         double d = sk_shape_distance_normal(sampled, x, normal),
@@ -1073,10 +1073,10 @@ static void mesh_sampled(void **state)
         } else {
             far++;
             assert_true((d < 0.0) == (truth < 0.0));
-            assert_true(fabs(d) <= fabs(truth) + 0.05 * h && fabs(d) >= 2.9 * h);
+            assert_true(fabs(d) <= fabs(truth) + 0.1 * h && fabs(d) >= 2.9 * h);
         }
     }
-    assert_true(near > 1000 && far > 1000);
+    assert_true(near > 500 && far > 1000);
     expect_near(distance(sampled, 0, 0, 0), -1.0, 0.5);
     expect_near(distance(sampled, 100, 0, 0), 98.75, 0.25); /* a lower bound */
     expect_near(distance(sampled, 60, 80, 0), 99.0, 1.0);
@@ -1101,7 +1101,7 @@ static void same_bits_on_any_number_of_threads(void **state)
 {
     (void)state;
 #ifdef _OPENMP
-    soup s = ball(4);
+    soup s = ball(3);
     for (size_t i = 0; i < 3 * s.count; i++) /* something less even */
         s.points[i][1] *= 1.0 + 0.3 * sin(7.0 * s.points[i][0]);
     write_ply("uneven.ply", &s, 1);
@@ -1111,8 +1111,8 @@ static void same_bits_on_any_number_of_threads(void **state)
     uint64_t hashes[3] = {0};
     for (int run = 0; run < 3; run++) {
         omp_set_num_threads(1 + run);
-        sk_shape *shape = make_mesh(&def, 3, 0.04, NULL, NULL);
-        for (uint64_t n = 0; n < 20000; n++) {
+        sk_shape *shape = make_mesh(&def, 3, 0.07, NULL, NULL);
+        for (uint64_t n = 0; n < 5000; n++) {
             double x[3], normal[3];
             random_point(n, 3, 1.5, x);
             double values[2] = {sk_shape_distance_normal(shape, x, normal), normal[0]};
@@ -1196,7 +1196,7 @@ static void broken_meshes_are_refused(void **state)
     /* Not enough memory, at every stage of it. */
     def = mesh_def("whole.stl");
     int made = 0;
-    for (size_t limit = 64; limit < (1 << 22); limit += limit / 2) {
+    for (size_t limit = 64; limit < (1 << 22); limit *= 2) {
         sk_memory memory = {0, 0, limit};
         selkie_code code = sk_shape_create(&def, 3, up_y, folder, 0.2, "shape", &memory, &shape, NULL, &error);
         assert_true(code == SELKIE_OK || (code == SELKIE_ERROR_MEMORY && !made));
