@@ -9,7 +9,8 @@
 #include "io/atomic_file.h"
 #include "selkie_config.h"
 
-/* --- Ticks --------------------------------------------------------------------------------------------------------- */
+/* --- Ticks ---------------------------------------------------------------------------------------------------------
+ */
 
 sk_plot_ticks sk_plot_choose_ticks(double low, double high, int most)
 {
@@ -53,7 +54,8 @@ char *sk_plot_tick_label(const sk_plot_ticks *ticks, int index, char text[32])
 #include <cairo.h>
 #include <cairo-svg.h>
 
-/* --- Measures, in points; a PNG has `png_scale` pixels a point ----------------------------------------------------- */
+/* --- Measures, in points; a PNG has `png_scale` pixels a point -----------------------------------------------------
+ */
 
 enum {
     panel_width = 620,
@@ -92,7 +94,8 @@ static void set_dash(cairo_t *c, int dash)
     cairo_set_dash(c, patterns[index], lengths[index], 0);
 }
 
-/* --- Text ---------------------------------------------------------------------------------------------------------- */
+/* --- Text ----------------------------------------------------------------------------------------------------------
+ */
 
 static void set_font(cairo_t *c, double size, int bold)
 {
@@ -145,7 +148,8 @@ static char *format_power(int exponent, char text[64])
     return text;
 }
 
-/* --- Axes ---------------------------------------------------------------------------------------------------------- */
+/* --- Axes ----------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct plot_axis {
     double low, high; /* shown range; log10 of it on a logarithmic axis */
@@ -197,6 +201,12 @@ static void axis_settle(plot_axis *axis, double air, int from_zero, int most_tic
     }
     if (from_zero && !axis->logarithmic && axis->low > 0)
         axis->low = 0;
+    /* Fewer than three decades are shown whole, so that there are labels to read. */
+    if (axis->logarithmic && axis->high - axis->low < 3) {
+        axis->low = floor(axis->low);
+        axis->high = fmax(ceil(axis->high), axis->low + 1);
+        air = 0;
+    }
     double size = fmax(fabs(axis->low), fabs(axis->high)), span = axis->high - axis->low;
     /* Differences below what single precision carries are noise; shown large they would look like news. */
     double least = axis->logarithmic ? 1 : size > 0 ? 1e-6 * size : 1e-12;
@@ -253,7 +263,7 @@ static void measure_panel(const sk_plot_panel *panel, plot_area *area)
         }
     }
     /* The first step's time is a bit above zero; the axis should begin at zero all the same. */
-    if (area->x.low > 0 && area->x.low < 0.05 * area->x.high)
+    if (area->x.low > 0 && area->x.low < 0.25 * area->x.high)
         area->x.low = 0;
     axis_settle(&area->x, 0, 0, most_x_ticks);
     for (int side = 0; side < 2; side++) {
@@ -303,6 +313,24 @@ static void draw_x_axis(cairo_t *c, const plot_area *area, const char *label)
     draw_text(c, area->left + area->width / 2, bottom + 33, 0.5, text);
 }
 
+/* Lines at 2, 3, .. 9 times a power of ten. */
+static void draw_minor_grid(cairo_t *c, const plot_area *area)
+{
+    const plot_axis *axis = &area->y[0];
+    set_color(c, 0xf2f2f2, 1);
+    cairo_set_line_width(c, 0.6);
+    for (int decade = (int)floor(axis->low); decade < axis->high && axis->high - axis->low < 6; decade++)
+        for (int digit = 2; digit < 10; digit++) {
+            double value = decade + log10(digit);
+            if (value < axis->low || value > axis->high)
+                continue;
+            double y = area->top + area->height * (1 - (value - axis->low) / (axis->high - axis->low));
+            cairo_move_to(c, area->left, y);
+            cairo_line_to(c, area->left + area->width, y);
+            cairo_stroke(c);
+        }
+}
+
 static void draw_y_axis(cairo_t *c, const plot_area *area, int side, const char *label)
 {
     const plot_axis *axis = &area->y[side];
@@ -346,7 +374,8 @@ static void draw_frame(cairo_t *c, const plot_area *area)
     cairo_stroke(c);
 }
 
-/* --- Curves -------------------------------------------------------------------------------------------------------- */
+/* --- Curves --------------------------------------------------------------------------------------------------------
+ */
 
 static void add_point(cairo_t *c, double x, double y, int *pen_is_down)
 {
@@ -450,7 +479,8 @@ static selkie_code draw_stack(cairo_t *c, const plot_area *area, const sk_plot_p
     return SELKIE_OK;
 }
 
-/* --- Panel --------------------------------------------------------------------------------------------------------- */
+/* --- Panel ---------------------------------------------------------------------------------------------------------
+ */
 
 static void draw_legend(cairo_t *c, const sk_plot_panel *panel, double left, double top)
 {
@@ -493,6 +523,8 @@ static selkie_code draw_panel(cairo_t *c, const sk_plot_panel *panel, double lef
     set_color(c, 0x222222, 1);
     draw_fitting(c, area.left, top + 21, panel_width - space_left - 8, panel->title ? panel->title : "");
     set_font(c, text_size, 0);
+    if (area.y[0].logarithmic)
+        draw_minor_grid(c, &area);
     draw_x_axis(c, &area, panel->x_label);
     draw_y_axis(c, &area, 0, panel->y_label[0]);
     if (has_right)
@@ -511,7 +543,8 @@ static selkie_code draw_panel(cairo_t *c, const sk_plot_panel *panel, double lef
     return code;
 }
 
-/* --- Figure -------------------------------------------------------------------------------------------------------- */
+/* --- Figure --------------------------------------------------------------------------------------------------------
+ */
 
 static int figure_columns(const sk_plot_figure *figure)
 {
