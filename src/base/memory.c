@@ -17,13 +17,13 @@ void *sk_allocate(sk_memory *memory, size_t bytes)
     if (bytes > SIZE_MAX - 2 * (size_t)huge_page_bytes)
         return NULL;
     size_t total = (bytes + header_bytes + 63) / 64 * 64;
-    if (memory && memory->limit && (total > memory->limit || memory->used > memory->limit - total))
-        return NULL;
     /* Large blocks are asked for in huge pages: the fields of a big grid are walked block by block in an order that
      * defeats small ones. */
     size_t alignment = total >= 4 * (size_t)huge_page_bytes ? huge_page_bytes : 64;
     if (alignment == huge_page_bytes)
         total = (total + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
+    if (memory && memory->limit && (total > memory->limit || memory->used > memory->limit - total))
+        return NULL;
     char *block = aligned_alloc(alignment, total);
     if (!block)
         return NULL;
