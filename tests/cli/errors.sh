@@ -102,6 +102,15 @@ else
     bad "no space for a frame: exit code $code: $(cat .error)"
 fi
 
+# --- A simulation that fails
+"$selkie" run dam.json --out failed --quiet --set pressure.max_iterations=1 --set pressure.tolerance=1e-12 2>.error
+code=$?
+if [ $code -eq 3 ] && head -1 .error | grep -q '^selkie: step 1 .*pressure.max_iterations' && grep -q 'selkie: try' .error; then
+    good "a solve that does not converge: $(head -1 .error | cut -c9-)"
+else
+    bad "a solve that does not converge: exit code $code: $(cat .error)"
+fi
+
 # --- The other commands
 expect "plot of nothing" 2 "no such folder" plot nowhere
 expect "plot of a folder without a run" 2 "stats.csv" plot full

@@ -73,6 +73,13 @@ check "the same bits as the whole run" same_run whole longer
 "$selkie" run --resume --out longer >output.txt 2>&1 && grep -q "already reached its end" output.txt &&
     good "a finished run is not run again" || bad "a finished run: $(cat output.txt)"
 
+# --- A scene with a mesh: its name is relative in the scene and absolute in scene.json
+check "a scene with a mesh" "$selkie" run mesh_obstacle_3d --set domain.resolution=16 --frames 1 --out meshed --quiet
+check "is the same when resumed" "$selkie" run mesh_obstacle_3d --set domain.resolution=16 --frames 2 --out meshed --resume --quiet
+mkdir elsewhere && cp meshed/scene.json elsewhere/
+check "and runs from anywhere" "$selkie" run elsewhere/scene.json --out elsewhere/run --quiet
+check "to the same bits" same_run meshed elsewhere/run
+
 # --- What may not change
 expect "another method" 2 "method" run dam.json --out longer --resume --set method=apic
 sed 's/0.35/0.4/' dam.json >other.json
