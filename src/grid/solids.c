@@ -32,6 +32,7 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
         solids->obstacle_count++;
         obstacle->def = &scene->obstacles[o];
         obstacle->moves = sk_obstacle_moves(obstacle->def);
+        obstacle->placed = obstacle->moves || obstacle->def->keyframe_count ? &obstacle->pose : NULL;
         solids->moving_count += obstacle->moves;
         sk_shape_bounds(obstacle->shape, obstacle->local_low, obstacle->local_high);
     }
@@ -53,6 +54,8 @@ void sk_solids_free(sk_solids *solids)
     sk_release(solids->memory, solids->blurred);
     sk_release(solids->memory, solids->distance);
     sk_release(solids->memory, solids->no_slip);
+    sk_release(solids->memory, solids->closed);
+    sk_release(solids->memory, solids->plain);
     sk_release(solids->memory, solids->block_slot);
     sk_release(solids->memory, solids->work);
     memset(solids, 0, sizeof *solids);
@@ -64,11 +67,11 @@ void sk_solids_move(sk_solids *solids, double time)
         sk_obstacle *obstacle = &solids->obstacles[o];
         sk_pose_at(obstacle->def, time, &obstacle->pose);
         for (int d = 0; d < 3; d++) {
-            obstacle->low[d] = obstacle->moves ? INFINITY : obstacle->local_low[d];
-            obstacle->high[d] = obstacle->moves ? -INFINITY : obstacle->local_high[d];
+            obstacle->low[d] = obstacle->placed ? INFINITY : obstacle->local_low[d];
+            obstacle->high[d] = obstacle->placed ? -INFINITY : obstacle->local_high[d];
         }
         /* The corners of the local bounds span the bounds now; an infinite corner makes everything infinite. */
-        for (int corner = 0; obstacle->moves && corner < 8; corner++) {
+        for (int corner = 0; obstacle->placed && corner < 8; corner++) {
             double local[3], world[3];
             int finite = 1;
             for (int d = 0; d < 3; d++) {
@@ -111,7 +114,7 @@ double sk_solids_distance(const sk_solids *solids, const double x[3], double nor
         if (!near)
             continue;
         double direction[3];
-        double distance = sk_obstacle_distance(candidate->shape, candidate->moves ? &candidate->pose : NULL, x, direction);
+        double distance = sk_obstacle_distance(candidate->shape, candidate->placed, x, direction);
         if (distance < nearest) {
             nearest = distance;
             memcpy(normal, direction, sizeof direction);

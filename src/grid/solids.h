@@ -20,6 +20,7 @@ typedef struct sk_obstacle {
     sk_shape *shape;
     int moves;
     sk_pose pose;             /* now */
+    const sk_pose *placed;    /* the pose, or NULL where the shape stands as it was drawn */
     double low[3], high[3];   /* m  bounds now */
     double local_low[3], local_high[3];
 } sk_obstacle;
@@ -45,6 +46,8 @@ typedef struct sk_solids {
     float *distance;          /* [slots][block_cells] cells, of the centre; negative inside */
     float *velocity[3];       /* [slots][block_cells] m/s of the solid at the lower face; only moving slots hold it */
     uint8_t *no_slip;         /* [slots][block_cells] the nearest solid is no-slip */
+    uint8_t *closed;          /* [slots][block_cells] no face of the cell is open */
+    uint8_t *plain;           /* [slots] nothing but free-slip walls of the domain is near */
     int32_t *block_slot;      /* [grid blocks] */
     size_t block_capacity;
     int32_t *work;            /* scratch: blocks to compute */

@@ -37,7 +37,7 @@ static int obstacle_near(const sk_obstacle *obstacle, const sk_grid *grid, const
             return 0;
     }
     double normal[3];
-    double distance = sk_obstacle_distance(obstacle->shape, obstacle->moves ? &obstacle->pose : NULL, middle, normal);
+    double distance = sk_obstacle_distance(obstacle->shape, obstacle->placed, middle, normal);
     return distance < sqrt((double)SELKIE_DIM) * (half + 2 * h);
 }
 
@@ -93,7 +93,7 @@ static void sample_obstacle(const sk_obstacle *obstacle, int index, const sk_gri
                 x[1] = corner[1] + (0.5 * j - 1.0) * h;
                 x[2] = SELKIE_DIM == 3 ? corner[2] + (0.5 * k - 1.0) * h : 0.0;
             }
-        sk_shape_distances(obstacle->shape, obstacle->moves ? &obstacle->pose : NULL, SLICE, points, distances);
+        sk_shape_distances(obstacle->shape, obstacle->placed, SLICE, points, distances);
         for (int n = 0; n < SLICE; n++) {
             float distance = (float)(distances[n] / h);
             if (distance < s->distance[n + SLICE * k]) {
@@ -172,10 +172,16 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     double corner[3];
     block_corner(grid, grid->coordinates[block], corner);
     sample_walls(solids, grid, corner, &s);
+    int plain = 1;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++)
+        plain &= solids->walls[side] != SELKIE_WALL_NO_SLIP;
     for (int o = 0; o < solids->obstacle_count; o++)
-        if ((moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, corner))
+        if ((moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, corner)) {
             sample_obstacle(&solids->obstacles[o], o, grid, corner, &s);
+            plain = 0;
+        }
     snap(&s);
+    solids->plain[slot] = (uint8_t)plain;
 
     size_t base = slot * SK_BLOCK_CELLS;
     blur(s.distance, solids->blurred + base);
@@ -188,10 +194,12 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
         int nearest = s.nearest[centre];
         solids->no_slip[base + (size_t)c] = nearest >= 0 ? solids->obstacles[nearest].def->surface == SELKIE_WALL_NO_SLIP
                                                          : solids->walls[-1 - nearest] == SELKIE_WALL_NO_SLIP;
+        float open = 0.0f;
         for (int d = 0; d < SELKIE_DIM; d++) {
             int a = SELKIE_DIM == 2 ? steps[1 - d] : steps[(d + 1) % 3], b = steps[(d + 2) % 3];
             float fraction = face_fraction(s.distance, node, a, b);
             solids->fraction[d][base + (size_t)c] = fraction;
+            open += fraction + face_fraction(s.distance, node + 2 * steps[d], a, b);
             if (!moving)
                 continue;
             int middle = node + a + (SELKIE_DIM == 3 ? b : 0), owner = s.nearest[middle];
@@ -202,6 +210,7 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
             sk_solids_velocity(solids, owner, x, velocity);
             solids->velocity[d][base + (size_t)c] = fraction < 1.0f ? (float)velocity[d] : 0.0f;
         }
+        solids->closed[base + (size_t)c] = open == 0.0f;
     }
 }
 
@@ -220,10 +229,12 @@ static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *
         capacity = before;
         SK_TRY(sk_reserve(solids->memory, (void **)arrays[a], &capacity, count, element, "solids", error));
     }
-    size_t bytes_capacity = before;
-    SK_TRY(sk_reserve(solids->memory, (void **)&solids->no_slip, &bytes_capacity, count, SK_BLOCK_CELLS, "solids", error));
-    if (bytes_capacity < capacity)
-        capacity = bytes_capacity;
+    uint8_t **bytes[] = {&solids->no_slip, &solids->closed, &solids->plain};
+    for (int a = 0; a < 3; a++) {
+        size_t got = before;
+        SK_TRY(sk_reserve(solids->memory, (void **)bytes[a], &got, count, a == 2 ? 1 : SK_BLOCK_CELLS, "solids", error));
+        capacity = got < capacity ? got : capacity;
+    }
     if (before == 0) {
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             for (int d = 0; d < SELKIE_DIM; d++) {
@@ -234,7 +245,9 @@ static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *
             solids->blurred[c] = 0.0f;
             solids->distance[c] = 1e9f;
             solids->no_slip[c] = 0;
+            solids->closed[c] = 0;
         }
+        solids->plain[0] = 1;
     }
     solids->capacity = capacity;
     return SELKIE_OK;

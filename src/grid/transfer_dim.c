@@ -328,8 +328,7 @@ typedef struct lane_sums {
 static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_kind kind, sk_particle *records,
                                                               float *affine, int count, const float corner[3],
                                                               float inverse, const float cell[3], int node,
-                                                              const float *const velocity_tiles[3],
-                                                              const float *const change_tiles[3], float ratio,
+                                                              const float *const tiles[3], float ratio,
                                                               lane_sums *sums)
 {
     enum { N1 = SK_TILE_N(1), NODE_Z = SELKIE_DIM == 3 ? N1 * N1 : 0 };
@@ -345,17 +344,12 @@ static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_
         for (int d = 0; d < SELKIE_DIM; d++) {
             /* First node of the component: one lower along every axis but its own. */
             int first = node - 1 - N1 - NODE_Z + (d == 0 ? 1 : d == 1 ? N1 : N1 * N1);
-            f8 grid_velocity = sample_component(d, velocity_tiles[d] + first, &w);
-            if (kind == SK_TRANSFER_FLIP) {
-                f8 change = sample_component(d, change_tiles[d] + first, &w);
-                r[3 + d] = ratio * (r[3 + d] + change) + (1.0f - ratio) * grid_velocity;
-            } else {
-                r[3 + d] = grid_velocity;
-            }
+            f8 sampled = sample_component(d, tiles[d] + first, &w);
+            r[3 + d] = kind == SK_TRANSFER_FLIP ? ratio * r[3 + d] + sampled : sampled;
             speed2 += r[3 + d] * r[3 + d];
             if (kind == SK_TRANSFER_APIC)
                 for (int e = 0; e < SELKIE_DIM; e++) {
-                    f8 slope = sample_gradient(d, e, velocity_tiles[d] + first, &w) * inverse;
+                    f8 slope = sample_gradient(d, e, tiles[d] + first, &w) * inverse;
                     for (int l = 0; l < lanes; l++)
                         affine[9 * (size_t)(begin + l) + (size_t)(3 * d + e)] = slope[l];
                 }
@@ -386,19 +380,19 @@ static void gather_block(sk_transfer_kind kind, const sk_grid *grid, sk_particle
     enum { N1 = SK_TILE_N(1) };
     const float inverse = (float)(1.0 / grid->cell_size);
     const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
-    float velocity[SELKIE_DIM][SK_TILE_VALUES(1)], change[SELKIE_DIM][SK_TILE_VALUES(1)];
-    const float *velocity_tiles[3] = {velocity[0], velocity[1], velocity[SELKIE_DIM - 1]};
-    const float *change_tiles[3] = {change[0], change[1], change[SELKIE_DIM - 1]};
+    float velocity[SELKIE_DIM][SK_TILE_VALUES(1)], change[SK_TILE_VALUES(1)];
+    const float *const tiles[3] = {velocity[0], velocity[1], velocity[SELKIE_DIM - 1]};
     for (int d = 0; d < SELKIE_DIM; d++) {
         sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, velocity[d]);
-        if (kind == SK_TRANSFER_FLIP)
-            sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, 1, change[d]);
         /* A node of weight zero may be unknown, and zero times NaN is NaN. */
-        for (int i = 0; i < SK_TILE_VALUES(1); i++) {
+        for (int i = 0; i < SK_TILE_VALUES(1); i++)
             velocity[d][i] = velocity[d][i] == velocity[d][i] ? velocity[d][i] : 0.0f;
-            if (kind == SK_TRANSFER_FLIP)
-                change[d][i] = change[d][i] == change[d][i] ? change[d][i] : 0.0f;
-        }
+        if (kind != SK_TRANSFER_FLIP)
+            continue;
+        /* ratio (v + change) + (1 - ratio) velocity is linear in the fields: mixed here, they are sampled once. */
+        sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, 1, change);
+        for (int i = 0; i < SK_TILE_VALUES(1); i++)
+            velocity[d][i] = (change[i] == change[i] ? ratio * change[i] : 0.0f) + (1.0f - ratio) * velocity[d][i];
     }
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
@@ -413,12 +407,12 @@ static void gather_block(sk_transfer_kind kind, const sk_grid *grid, sk_particle
         sk_particle *records = particles->records + begin;
         int count = (int)(end - begin);
         if (kind == SK_TRANSFER_FLIP)
-            gather_cell(SK_TRANSFER_FLIP, records, NULL, count, corner, inverse, cell, node, velocity_tiles, change_tiles, ratio, sums);
+            gather_cell(SK_TRANSFER_FLIP, records, NULL, count, corner, inverse, cell, node, tiles, ratio, sums);
         else if (kind == SK_TRANSFER_PIC)
-            gather_cell(SK_TRANSFER_PIC, records, NULL, count, corner, inverse, cell, node, velocity_tiles, change_tiles, ratio, sums);
+            gather_cell(SK_TRANSFER_PIC, records, NULL, count, corner, inverse, cell, node, tiles, ratio, sums);
         else
             gather_cell(SK_TRANSFER_APIC, records, affine + 9 * (size_t)begin, count, corner, inverse, cell, node,
-                        velocity_tiles, change_tiles, ratio, sums);
+                        tiles, ratio, sums);
     }
 }
 

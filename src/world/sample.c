@@ -89,7 +89,7 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
     for (int o = 0; o < sampler->solids->obstacle_count && !ask_solids; o++) {
         const sk_obstacle *obstacle = &sampler->solids->obstacles[o];
         double normal[3];
-        ask_solids = sk_obstacle_distance(obstacle->shape, obstacle->moves ? &obstacle->pose : NULL, middle, normal) < radius + h;
+        ask_solids = sk_obstacle_distance(obstacle->shape, obstacle->placed, middle, normal) < radius + h;
     }
     /* Deep inside the first liquid, far from solids: counting needs no particle. Counts then cost what surfaces cost. */
     if (!records && !ask_solids && sk_shape_distance(sampler->shapes[candidates[0]], middle) < -(radius + h)) {

@@ -12,7 +12,7 @@
 #include "methods/flip/cells.h"
 #include "methods/flip/flip.h"
 
-enum { LAYERS = 3 };
+enum { LAYERS = 2 };
 
 /* Does the block have something to fill, and something near to fill it from? */
 static int needs_work(const sk_grid *grid, int block)
@@ -152,6 +152,12 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
             extrapolate_field(step, grid->fields[SK_FIELD_CHANGE_X + d], grid->fields[SK_FIELD_FACE_X], solid_blocks, solid_count, 1);
     }
     float *const result[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y], grid->fields[SK_FIELD_FACE_Z]};
+    /* Behind plain walls the means are right already: what runs along the wall slips, what runs into it is zero. */
+    int constrained = 0;
+    for (int w = 0; w < solid_count; w++)
+        if (!step->solids.plain[step->solids.block_slot[solid_blocks[w]]])
+            solid_blocks[constrained++] = solid_blocks[w];
+    solid_count = constrained;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int w = 0; w < solid_count; w++)
         constrain_block(step, solid_blocks[w], result);

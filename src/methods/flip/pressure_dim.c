@@ -108,12 +108,44 @@ static void build_block(const sk_step *step, int block)
     }
 }
 
+static void set_flags(const sk_grid *grid, int block, int flags)
+{
+    __atomic_store_n(&grid->block_flags[block], (uint8_t)flags, __ATOMIC_RELAXED);
+}
+
+/* A block without liquid: particles fly, faces behind solids are unknown. */
+static void pass_block(const sk_step *step, int block)
+{
+    const sk_grid *grid = &step->grid;
+    size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
+    int known = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+        for (int c = 0; solid && c < SK_BLOCK_CELLS; c++)
+            if (step->solids.fraction[d][solid + (size_t)c] == 0.0f)
+                velocity[c] = on_wall(step, block, c, d) && velocity[c] == velocity[c] ? 0.0f : __builtin_nanf("");
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            change[c] = velocity[c] - change[c];
+            known += velocity[c] == velocity[c];
+        }
+    }
+    set_flags(grid, block, (known ? SK_BLOCK_KNOWN : 0) | (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
+}
+
 /* Velocities after the solve, the change for FLIP, and which faces remain unknown: those without particles or behind
  * solids, which the extrapolation fills. */
 static void project_block(const sk_step *step, int block, block_view *view, float *potential)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
+    /* Others write their flags meanwhile, but never this bit of them. */
+    int liquid_near = grid->block_flags[block] & SK_BLOCK_LIQUID;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        liquid_near |= __atomic_load_n(&grid->block_flags[grid->faces[block][2 * d]], __ATOMIC_RELAXED) & SK_BLOCK_LIQUID;
+    if (!liquid_near) {
+        pass_block(step, block);
+        return;
+    }
     load_view(step, block, 0, view);
     sk_tile_load(grid, grid->fields[SK_FIELD_POTENTIAL], block, 1, potential);
     int known = 0, unknown = 0;
@@ -138,8 +170,7 @@ static void project_block(const sk_step *step, int block, block_view *view, floa
             unknown += u != u;
         }
     }
-    grid->block_flags[block] = (uint8_t)((grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
-                                         (unknown ? SK_BLOCK_UNKNOWN : 0));
+    set_flags(grid, block, (grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) | (unknown ? SK_BLOCK_UNKNOWN : 0));
 }
 
 selkie_code SK_DIM(sk_flip_pressure)(sk_step *step, selkie_error *error)

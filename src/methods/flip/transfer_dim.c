@@ -59,32 +59,28 @@ static void measure_block(const sk_step *step, int block, block_volumes *volumes
     const float *density = grid->fields[SK_FIELD_DENSITY] + base, *blurred = solids->blurred + solid;
     float *fill = grid->fields[SK_FIELD_FILL] + base;
     const uint32_t *start = block <= grid->particle_blocks ? grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS : NULL;
-    float open[SK_BLOCK_CELLS];
-    for (int c = 0; c < SK_BLOCK_CELLS; c++)
-        open[c] = solids->fraction[0][solid + (size_t)c] + solids->fraction[1][solid + (size_t)c] +
-                  (SELKIE_DIM == 3 ? solids->fraction[SELKIE_DIM - 1][solid + (size_t)c] : 0.0f);
-    for (int d = 0; solid && d < SELKIE_DIM; d++) {
-        /* upper faces belong to the next cells */
-        const float *fraction = solids->fraction[d] + solid;
-        const float *next = solids->fraction[d] + (size_t)solids->block_slot[grid->faces[block][2 * d + 1]] * SK_BLOCK_CELLS;
-        int stride = 1 << (d * SK_BLOCK_LOG);
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            int last = (c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) == SK_BLOCK_MASK;
-            open[c] += last ? (grid->faces[block][2 * d + 1] ? next[c - (SK_BLOCK_N - 1) * stride] : 0.0f) : fraction[c + stride];
-        }
-    }
+    const uint8_t *closed = solids->closed + solid;
     double kernel = 0.0, counted = 0.0;
     int64_t occupied = 0;
     const float full = 1.0f / (float)step->particles_per_cell;
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        float room = 1.0f - blurred[c];
-        uint32_t count = start ? start[c + 1] - start[c] : 0;
-        kernel += density[c] < room ? density[c] : room;
-        counted += count * full < 1.0f ? count * full : 1.0f;
+    for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N) {
+        /* A row in single precision, rows in double: the sums stay exact enough and the rows stay vectors. */
+        float kernel_row = 0.0f;
+        for (int c = row; c < row + SK_BLOCK_N; c++) {
+            float room = 1.0f - blurred[c];
+            kernel_row += density[c] < room ? density[c] : room;
+            fill[c] = closed[c] ? -1.0f : density[c] / (room > 0.05f ? room : 0.05f);
+        }
+        kernel += kernel_row;
+    }
+    uint8_t *kinds = grid->kinds + base;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        kinds[c] = closed[c] ? SK_CELL_SOLID : SK_CELL_AIR;
+    for (int c = 0; start && c < SK_BLOCK_CELLS; c++) {
+        uint32_t count = start[c + 1] - start[c];
+        counted += (float)count * full < 1.0f ? (float)count * full : 1.0f;
         occupied += count > 0;
-        int closed = solid && open[c] == 0.0f;
-        fill[c] = closed ? -1.0f : density[c] / (room > 0.05f ? room : 0.05f);
-        grid->kinds[base + (size_t)c] = (uint8_t)((closed ? SK_CELL_SOLID : SK_CELL_AIR) | (count ? SK_CELL_OCCUPIED : 0));
+        kinds[c] |= count ? SK_CELL_OCCUPIED : 0;
     }
     volumes->kernel = kernel;
     volumes->counted = counted;
