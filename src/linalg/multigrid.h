@@ -49,6 +49,7 @@ typedef struct sk_level {
     int32_t *morton;          /* [block_count] blocks along the Morton curve, colours mixed */
     int32_t *slot;            /* [block_count + 1] coefficients of the block */
     int32_t *work;            /* [block_count + 2] cost of all blocks before this one, for fair shares */
+    sk_active *active;        /* [block_count + 1] vectors with unknowns */
     float *excess, *inverse;  /* [block_count + 1] of uniform blocks: d - sum of faces, 1 / d */
     float *coefficients;      /* [slots * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS] */
     float *x, *b;             /* unknown and right side of this level's part of a cycle */
@@ -128,9 +129,11 @@ void SK_DIM(sk_multigrid_release)(sk_multigrid *multigrid);
  * transpose. */
 typedef enum sk_sweep { SK_SWEEP_FORWARD, SK_SWEEP_FORWARD_FROM_ZERO, SK_SWEEP_BACKWARD } sk_sweep;
 void SK_DIM(sk_smooth_block)(const sk_level *level, int block, sk_sweep sweep);
-/* y = A x on one block; returns the sum of x * y. */
+/* Sum of a * b over a block. */
+double SK_DIM(sk_dot_block)(const float *a, const float *b, sk_active active);
+/* y = A x on one block, its active vectors alone; returns the sum of x * y. */
 double SK_DIM(sk_apply_block)(const sk_level *level, const float *x, int block, float *y);
-/* b - A (high + low) on one block, in double; out of single precision only by rounding the result. */
+/* b - A (high + low) on one block, in double, rounded at the end. low is what high cannot hold (see fold). */
 void SK_DIM(sk_residual_block)(const sk_level *level, const float *high, const float *low, const float *b, int block,
                                float *residual);
 /* x of the first level = M b, with M symmetric. partial[block] receives the sum of b * x if not NULL. */

@@ -51,41 +51,37 @@ SK_INLINE sk_vec weighted_sum_of_neighbours(const sk_around *x, const sk_around 
     return sum_x + sum_y;
 }
 
-SK_INLINE void relax_uniform_plane(int k, int k_parity, int colour, const sk_around *x, float *own, const float *b,
-                                   float inverse)
+SK_INLINE void relax_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
+                                    const float *b, float inverse)
 {
-    for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
-        sk_place at = sk_place_at(colour, k, k_parity, v);
-        sk_store(own + at.here, inverse * (sk_load(b + at.here) + sum_of_neighbours(x, at)));
-    }
+    sk_place at = sk_place_at(colour, k, v, parity);
+    sk_store(own + at.here, inverse * (sk_load(b + at.here) + sum_of_neighbours(x, at)));
 }
 
-SK_INLINE void relax_general_plane(int k, int k_parity, int colour, const sk_around *x, float *own, const float *b,
-                                   const sk_around *face, const float *inverse)
+SK_INLINE void relax_general_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
+                                    const float *b, const sk_around *face, const float *inverse)
 {
-    for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
-        sk_place at = sk_place_at(colour, k, k_parity, v);
-        sk_vec sum = sk_load(b + at.here) + weighted_sum_of_neighbours(x, face, at);
-        sk_store(own + at.here, sk_load(inverse + at.here) * sum);
-    }
+    sk_place at = sk_place_at(colour, k, v, parity);
+    sk_vec sum = sk_load(b + at.here) + weighted_sum_of_neighbours(x, face, at);
+    sk_store(own + at.here, sk_load(inverse + at.here) * sum);
 }
 
 static __attribute__((noinline)) void relax_uniform(int colour, const sk_around *x, float *own, const float *b,
                                                     float inverse)
 {
     if (colour == 0)
-        SK_EACH_PLANE(relax_uniform_plane, 0, x, own, b, inverse);
+        SK_EACH_VECTOR_OF_ALL(relax_uniform_vector, 0, x, own, b, inverse);
     else
-        SK_EACH_PLANE(relax_uniform_plane, 1, x, own, b, inverse);
+        SK_EACH_VECTOR_OF_ALL(relax_uniform_vector, 1, x, own, b, inverse);
 }
 
-static __attribute__((noinline)) void relax_general(int colour, const sk_around *x, float *own, const float *b,
-                                                    const sk_around *face, const float *inverse)
+static __attribute__((noinline)) void relax_general(int colour, sk_active active, const sk_around *x, float *own,
+                                                    const float *b, const sk_around *face, const float *inverse)
 {
     if (colour == 0)
-        SK_EACH_PLANE(relax_general_plane, 0, x, own, b, face, inverse);
+        SK_EACH_VECTOR(active, relax_general_vector, 0, x, own, b, face, inverse);
     else
-        SK_EACH_PLANE(relax_general_plane, 1, x, own, b, face, inverse);
+        SK_EACH_VECTOR(active, relax_general_vector, 1, x, own, b, face, inverse);
 }
 
 void SK_DIM(sk_smooth_block)(const sk_level *level, int block, sk_sweep sweep)
@@ -110,7 +106,7 @@ void SK_DIM(sk_smooth_block)(const sk_level *level, int block, sk_sweep sweep)
         sk_look_around_faces(level, block, face);
         const float *inverse = sk_slot_array(level, block, SK_COEFFICIENT_INVERSE);
         for (int half = 0; half < 4; ++half)
-            relax_general((first_colour + half) & 1, &x, own, b, face, inverse);
+            relax_general((first_colour + half) & 1, level->active[block], &x, own, b, face, inverse);
     }
 }
 
@@ -143,42 +139,47 @@ SK_INLINE sk_vec apply_general_at(const sk_around *x, const sk_around *face, con
     return sum_x + sum_y + sk_load(excess + at.here) * here;
 }
 
-SK_INLINE void apply_plane(int k, int k_parity, int colour, const sk_around *x, const sk_around *face,
-                           const float *excess, float uniform_excess, float *y)
+SK_INLINE void apply_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float excess, float *y)
 {
-    for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
-        sk_place at = sk_place_at(colour, k, k_parity, v);
-        sk_store(y + at.here,
-                 face ? apply_general_at(x, face, excess, at) : apply_uniform_at(x, uniform_excess, at));
-    }
+    sk_place at = sk_place_at(colour, k, v, parity);
+    sk_store(y + at.here, apply_uniform_at(x, excess, at));
 }
 
-/* y = A x on one block. y is the block's own part of its field. */
+SK_INLINE void apply_general_vector(int k, int v, int parity, int colour, const sk_around *x, const sk_around *face,
+                                    const float *excess, float *y)
+{
+    sk_place at = sk_place_at(colour, k, v, parity);
+    sk_store(y + at.here, apply_general_at(x, face, excess, at));
+}
+
+/* y = A x on the active vectors of one block. y is the block's own part of its field. */
 static void apply_to(const sk_level *level, const float *field, int block, float *y)
 {
     sk_around x;
     sk_look_around(level, field, block, &x);
     if (level->slot[block] == SK_SLOT_UNIFORM) {
         float excess = level->excess[block];
-        SK_EACH_PLANE(apply_plane, 0, &x, NULL, NULL, excess, y);
-        SK_EACH_PLANE(apply_plane, 1, &x, NULL, NULL, excess, y);
+        SK_EACH_VECTOR_OF_ALL(apply_uniform_vector, 0, &x, excess, y);
+        SK_EACH_VECTOR_OF_ALL(apply_uniform_vector, 1, &x, excess, y);
     } else {
         sk_around face[SELKIE_DIM];
         sk_look_around_faces(level, block, face);
         const float *excess = sk_slot_array(level, block, SK_COEFFICIENT_EXCESS);
-        SK_EACH_PLANE(apply_plane, 0, &x, face, excess, 0.0f, y);
-        SK_EACH_PLANE(apply_plane, 1, &x, face, excess, 0.0f, y);
+        SK_EACH_VECTOR(level->active[block], apply_general_vector, 0, &x, face, excess, y);
+        SK_EACH_VECTOR(level->active[block], apply_general_vector, 1, &x, face, excess, y);
     }
 }
 
-/* Lanes are summed in single precision over the vectors of a block, then in double. */
-static double block_dot(const float *a, const float *b)
+SK_INLINE void dot_at(int offset, const float *a, const float *b, sk_vec *sum)
 {
-    sk_vec sum[2] = {sk_load(a) * sk_load(b), sk_load(a + SK_LANES) * sk_load(b + SK_LANES)};
-    for (int i = 2 * SK_LANES; i < SK_BLOCK_CELLS; i += 2 * SK_LANES) {
-        sum[0] += sk_load(a + i) * sk_load(b + i);
-        sum[1] += sk_load(a + i + SK_LANES) * sk_load(b + i + SK_LANES);
-    }
+    sum[offset / SK_LANES & 1] += sk_load(a + offset) * sk_load(b + offset);
+}
+
+/* Lanes are summed in single precision over the vectors of a block, then in double. */
+double SK_DIM(sk_dot_block)(const float *a, const float *b, sk_active active)
+{
+    sk_vec sum[2] = {{0}};
+    SK_EACH_OFFSET(active, dot_at, a, b, sum);
     sk_double_vec lanes = __builtin_convertvector(sum[0], sk_double_vec) + __builtin_convertvector(sum[1], sk_double_vec);
     double total = 0;
     for (int i = 0; i < SK_LANES; ++i)
@@ -190,38 +191,38 @@ double SK_DIM(sk_apply_block)(const sk_level *level, const float *x, int block, 
 {
     float *own = y + (size_t)block * SK_BLOCK_CELLS;
     apply_to(level, x, block, own);
-    return block_dot(x + (size_t)block * SK_BLOCK_CELLS, own);
+    return SK_DIM(sk_dot_block)(x + (size_t)block * SK_BLOCK_CELLS, own, level->active[block]);
 }
 
 /* --- The residual in double ---------------------------------------------------------------------------------------- */
 
-SK_INLINE sk_double_vec widen(sk_vec high, sk_vec low)
+SK_INLINE sk_double_vec widen(sk_vec value)
 {
-    return __builtin_convertvector(high, sk_double_vec) + __builtin_convertvector(low, sk_double_vec);
+    return __builtin_convertvector(value, sk_double_vec);
 }
 
-SK_INLINE void residual_plane(int k, int k_parity, int colour, const sk_around *high, const sk_around *low,
-                              const sk_around *face, const float *excess, float uniform_excess, const float *b,
-                              float *residual)
+/* Differences of high are taken in double. Those of low, a rounding error of high, need no more than single precision. */
+SK_INLINE void residual_vector(int k, int v, int parity, int colour, const sk_around *high, const sk_around *low,
+                               const sk_around *face, const float *excess, float uniform_excess, const float *b,
+                               float *residual)
 {
-    for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
-        sk_place at = sk_place_at(colour, k, k_parity, v);
-        sk_double_vec here = widen(sk_load(high->own + at.here), sk_load(low->own + at.here));
-        sk_vec e = face ? sk_load(excess + at.here) : sk_splat(uniform_excess), one = sk_splat(1.0f), zero = {0};
-        sk_double_vec sum = widen(sk_load(b + at.here), zero) - widen(e, zero) * here;
+    sk_place at = sk_place_at(colour, k, v, parity);
+    sk_double_vec here = widen(sk_load(high->own + at.here));
+    sk_vec e = face ? sk_load(excess + at.here) : sk_splat(uniform_excess);
+    sk_vec small = face ? apply_general_at(low, face, excess, at) : apply_uniform_at(low, uniform_excess, at);
+    sk_double_vec sum = widen(sk_load(b + at.here)) - widen(small) - widen(e) * here;
 #define SK_FLUX(where, coefficient)                                                                                    \
-    sum -= widen(face ? (coefficient) : one, zero) * (here - widen(where(high, at), where(low, at)))
-        SK_FLUX(sk_left_of, sk_load(face[0].own + at.here));
-        SK_FLUX(sk_right_of, sk_right_of(&face[0], at));
-        SK_FLUX(sk_below, sk_load(face[1].own + at.here));
-        SK_FLUX(sk_above, sk_above(&face[1], at));
+    sum -= face ? widen(coefficient) * (here - widen(where(high, at))) : here - widen(where(high, at))
+    SK_FLUX(sk_left_of, sk_load(face[0].own + at.here));
+    SK_FLUX(sk_right_of, sk_right_of(&face[0], at));
+    SK_FLUX(sk_below, sk_load(face[1].own + at.here));
+    SK_FLUX(sk_above, sk_above(&face[1], at));
 #if SELKIE_DIM == 3
-        SK_FLUX(sk_back_of, sk_load(face[2].own + at.here));
-        SK_FLUX(sk_front_of, sk_front_of(&face[2], at));
+    SK_FLUX(sk_back_of, sk_load(face[2].own + at.here));
+    SK_FLUX(sk_front_of, sk_front_of(&face[2], at));
 #endif
 #undef SK_FLUX
-        sk_store(residual + at.here, __builtin_convertvector(sum, sk_vec));
-    }
+    sk_store(residual + at.here, __builtin_convertvector(sum, sk_vec));
 }
 
 void SK_DIM(sk_residual_block)(const sk_level *level, const float *high_field, const float *low_field, const float *b,
@@ -232,14 +233,14 @@ void SK_DIM(sk_residual_block)(const sk_level *level, const float *high_field, c
     sk_look_around(level, low_field, block, &low);
     if (level->slot[block] == SK_SLOT_UNIFORM) {
         float excess = level->excess[block];
-        SK_EACH_PLANE(residual_plane, 0, &high, &low, NULL, NULL, excess, b, residual);
-        SK_EACH_PLANE(residual_plane, 1, &high, &low, NULL, NULL, excess, b, residual);
+        SK_EACH_VECTOR_OF_ALL(residual_vector, 0, &high, &low, NULL, NULL, excess, b, residual);
+        SK_EACH_VECTOR_OF_ALL(residual_vector, 1, &high, &low, NULL, NULL, excess, b, residual);
     } else {
         sk_around face[SELKIE_DIM];
         sk_look_around_faces(level, block, face);
         const float *excess = sk_slot_array(level, block, SK_COEFFICIENT_EXCESS);
-        SK_EACH_PLANE(residual_plane, 0, &high, &low, face, excess, 0.0f, b, residual);
-        SK_EACH_PLANE(residual_plane, 1, &high, &low, face, excess, 0.0f, b, residual);
+        SK_EACH_VECTOR(level->active[block], residual_vector, 0, &high, &low, face, excess, 0.0f, b, residual);
+        SK_EACH_VECTOR(level->active[block], residual_vector, 1, &high, &low, face, excess, 0.0f, b, residual);
     }
 }
 
@@ -264,13 +265,19 @@ SK_INLINE void place_in_parent(const sk_level *fine, int block, int origin[3])
         origin[axis] = (fine->coordinates[block][axis] & 1) * SK_CHILD;
 }
 
+SK_INLINE void subtract_from(int offset, const float *b, float *y)
+{
+    sk_store(y + offset, sk_load(b + offset) - sk_load(y + offset));
+}
+
 static void restrict_residual(const sk_level *fine, const sk_level *coarse, int block)
 {
     float residual[SK_BLOCK_CELLS] __attribute__((aligned(64)));
+    sk_active active = fine->active[block];
+    if (active != SK_ALL_ACTIVE)
+        memset(residual, 0, sizeof(residual));
     apply_to(fine, fine->x, block, residual);
-    const float *b = fine->b + (size_t)block * SK_BLOCK_CELLS;
-    for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
-        sk_store(residual + i, sk_load(b + i) - sk_load(residual + i));
+    SK_EACH_OFFSET(active, subtract_from, fine->b + (size_t)block * SK_BLOCK_CELLS, residual);
     int origin[3];
     place_in_parent(fine, block, origin);
     float *target = coarse->b + (size_t)fine->parent[block] * SK_BLOCK_CELLS;
@@ -288,22 +295,26 @@ static void restrict_residual(const sk_level *fine, const sk_level *coarse, int 
 #endif
 }
 
-/* Cells that are no unknowns receive a value too; the sweeps that follow set it back to 0. */
+/* Cells that are no unknowns receive a value too if their vector has any; the sweeps that follow set it back to 0. */
 static void prolong(const sk_level *fine, const sk_level *coarse, int block)
 {
     int origin[3];
     place_in_parent(fine, block, origin);
     const float *source = coarse->x + (size_t)fine->parent[block] * SK_BLOCK_CELLS;
     float *x = fine->x + (size_t)block * SK_BLOCK_CELLS;
+    sk_active active = fine->active[block];
     for (int k = 0; k < SK_PLANES; k += 2)
         for (int j = 0; j < SK_BLOCK_N; j += 2) {
             sk_half_row value = sk_joined_half_row(source, origin[0] != 0, origin[1] + j / 2, origin[2] + k / 2);
             for (int child_k = k; child_k < k + 2 && child_k < SK_PLANES; ++child_k)
-                for (int child_j = j; child_j < j + 2; ++child_j)
+                for (int child_j = j; child_j < j + 2; ++child_j) {
+                    if (!(active >> (child_j / SK_VECTOR_ROWS + SK_PLANE_VECTORS * child_k) & 1))
+                        continue;
                     for (int colour = 0; colour < 2; ++colour) {
                         float *row = x + colour * SK_HALF + (child_j + SK_BLOCK_N * child_k) * SK_ROW;
                         *(sk_half_row *)row += value;
                     }
+                }
         }
 }
 
@@ -367,6 +378,14 @@ static void solve_bottom(const sk_multigrid *multigrid, const sk_level *level)
         level->x[multigrid->bottom_cell[i]] = sum[i];
 }
 
+/* A block's part of b.x, while it is at hand. */
+SK_INLINE void take_dot(const sk_level *level, int block, double *partial)
+{
+    size_t at = (size_t)block * SK_BLOCK_CELLS;
+    if (partial)
+        partial[block] = SK_DIM(sk_dot_block)(level->b + at, level->x + at, level->active[block]);
+}
+
 static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int from_zero, double *partial)
 {
     const sk_level *level = &multigrid->level[depth];
@@ -380,9 +399,11 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int fr
     for (int colour = 0; colour < 2; ++colour)
         SK_DIM(sk_level_share)(level, team, colour, colour + 1, &first[colour], &last[colour]);
     if (depth == multigrid->level_count - 1) {
-        if (team.thread == 0)
+        if (team.thread == 0) {
             solve_bottom(multigrid, level);
-        sk_team_wait(team);
+            for (int block = 1; block <= level->block_count; ++block)
+                take_dot(level, block, partial);
+        }
     } else {
         const sk_level *coarse = level + 1;
         sk_sweep sweep = from_zero ? SK_SWEEP_FORWARD_FROM_ZERO : SK_SWEEP_FORWARD;
@@ -411,16 +432,14 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int fr
         for (int block = first[1]; block < last[1]; ++block) {
             prolong(level, coarse, block);
             SK_DIM(sk_smooth_block)(level, block, SK_SWEEP_BACKWARD);
+            take_dot(level, block, partial);
         }
         sk_team_wait(team);
-        for (int block = first[0]; block < last[0]; ++block)
+        for (int block = first[0]; block < last[0]; ++block) {
             SK_DIM(sk_smooth_block)(level, block, SK_SWEEP_BACKWARD);
+            take_dot(level, block, partial);
+        }
     }
-    if (partial)
-        for (int colour = 0; colour < 2; ++colour)
-            for (int block = first[colour]; block < last[colour]; ++block)
-                partial[block] = block_dot(level->b + (size_t)block * SK_BLOCK_CELLS,
-                                           level->x + (size_t)block * SK_BLOCK_CELLS);
     sk_team_wait(team);
 }
 

@@ -58,7 +58,7 @@ selkie_code SK_DIM(sk_level_allocate)(sk_multigrid *multigrid, int depth, int bl
     sk_level *level = &multigrid->level[depth];
     size_t blocks = (size_t)block_count + 2; /* block 0, and one past the last for sums */
     size_t bytes = blocks * (sizeof(*level->coordinates) + sizeof(*level->neighbour) + 4 * sizeof(int32_t) +
-                             2 * sizeof(float)) + 8 * 64;
+                             2 * sizeof(float) + sizeof(sk_active)) + 9 * 64;
     SK_TRY(SK_DIM(sk_scratch_reserve)(multigrid->memory, &level->index_memory, bytes, error));
     char *at = level->index_memory.data;
     level->block_count = block_count;
@@ -68,12 +68,14 @@ selkie_code SK_DIM(sk_level_allocate)(sk_multigrid *multigrid, int depth, int bl
     level->morton = take(&at, blocks * sizeof(int32_t));
     level->slot = take(&at, blocks * sizeof(int32_t));
     level->work = take(&at, blocks * sizeof(int32_t));
+    level->active = take(&at, blocks * sizeof(sk_active));
     level->excess = take(&at, blocks * sizeof(float));
     level->inverse = take(&at, blocks * sizeof(float));
     memset(level->coordinates[0], 0, sizeof(level->coordinates[0]));
     memset(level->neighbour[0], 0, sizeof(level->neighbour[0]));
     level->parent[0] = 0;
     level->slot[0] = SK_SLOT_EMPTY;
+    level->active[0] = 0;
     level->excess[0] = level->inverse[0] = 0;
     return SELKIE_OK;
 }
@@ -213,28 +215,26 @@ static void coarsen_block(const sk_level *fine, const sk_level *coarse, int bloc
 }
 
 /* Inverse diagonals, once the faces of all blocks are known. Says whether the block is uniform; counts unknowns. */
-SK_INLINE void invert_plane(int k, int k_parity, int colour, const sk_around *face, const float *excess, float *inverse,
-                            sk_int_vec *unlike, sk_int_vec *unknowns)
+SK_INLINE void invert_vector(int k, int v, int parity, int colour, const sk_around *face, const float *excess,
+                             float *inverse, sk_int_vec *unlike, sk_int_vec *unknowns)
 {
-    for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
-        sk_place at = sk_place_at(colour, k, k_parity, v);
-        sk_vec e = sk_load(excess + at.here), sum = e;
-        sk_vec side[6] = {sk_load(face[0].own + at.here), sk_right_of(&face[0], at), sk_load(face[1].own + at.here),
-                          sk_above(&face[1], at)};
+    sk_place at = sk_place_at(colour, k, v, parity);
+    sk_vec e = sk_load(excess + at.here), sum = e;
+    sk_vec side[6] = {sk_load(face[0].own + at.here), sk_right_of(&face[0], at), sk_load(face[1].own + at.here),
+                      sk_above(&face[1], at)};
 #if SELKIE_DIM == 3
-        side[4] = sk_load(face[2].own + at.here);
-        side[5] = sk_front_of(&face[2], at);
+    side[4] = sk_load(face[2].own + at.here);
+    side[5] = sk_front_of(&face[2], at);
 #endif
-        for (int s = 0; s < SK_SIDES; ++s) {
-            sum += side[s];
-            *unlike |= side[s] != sk_splat(1.0f);
-        }
-        *unlike |= e != sk_splat(excess[0]);
-        sk_int_vec positive = sum > sk_splat(0.0f);
-        *unknowns -= positive;
-        sk_vec safe = sk_select(positive, sum, sk_splat(1.0f));
-        sk_store(inverse + at.here, sk_select(positive, 1.0f / safe, sk_splat(0.0f)));
+    for (int s = 0; s < SK_SIDES; ++s) {
+        sum += side[s];
+        *unlike |= side[s] != sk_splat(1.0f);
     }
+    *unlike |= e != sk_splat(excess[0]);
+    sk_int_vec positive = sum > sk_splat(0.0f);
+    *unknowns -= positive;
+    sk_vec safe = sk_select(positive, sum, sk_splat(1.0f));
+    sk_store(inverse + at.here, sk_select(positive, 1.0f / safe, sk_splat(0.0f)));
 }
 
 static int invert_block(const sk_level *level, int block, int *unknowns)
@@ -245,8 +245,17 @@ static int invert_block(const sk_level *level, int block, int *unknowns)
     const float *excess = own + SK_COEFFICIENT_EXCESS * SK_BLOCK_CELLS;
     float *inverse = own + SK_COEFFICIENT_INVERSE * SK_BLOCK_CELLS;
     sk_int_vec unlike = {0}, counts = {0};
-    SK_EACH_PLANE(invert_plane, 0, face, excess, inverse, &unlike, &counts);
-    SK_EACH_PLANE(invert_plane, 1, face, excess, inverse, &unlike, &counts);
+    SK_EACH_VECTOR(SK_ALL_ACTIVE, invert_vector, 0, face, excess, inverse, &unlike, &counts);
+    SK_EACH_VECTOR(SK_ALL_ACTIVE, invert_vector, 1, face, excess, inverse, &unlike, &counts);
+    level->active[block] = 0;
+    for (int bit = 0; bit < SK_ACTIVE_BITS; ++bit) {
+        int32_t found = 0;
+        sk_int_vec any = (sk_int_vec)sk_load(inverse + bit * SK_LANES) |
+                         (sk_int_vec)sk_load(inverse + SK_HALF + bit * SK_LANES);
+        for (int lane = 0; lane < SK_LANES; ++lane)
+            found |= any[lane];
+        level->active[block] |= (sk_active)(found != 0) << bit;
+    }
     int different = 0, count = 0;
     for (int lane = 0; lane < SK_LANES; ++lane) {
         different |= unlike[lane];

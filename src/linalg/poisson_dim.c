@@ -175,17 +175,19 @@ static void fold(const work *w)
     sk_team_wait(w->team);
 }
 
+SK_INLINE void turn_at(int offset, float *p, const float *z, float beta)
+{
+    sk_store(p + offset, sk_load(z + offset) + beta * sk_load(p + offset));
+}
+
 /* p = z + beta p */
 static void turn(const work *w, float beta)
 {
-    float *p = w->solver->p;
-    const float *z = w->solver->z;
-    size_t first = (size_t)w->first * SK_BLOCK_CELLS, last = (size_t)w->last * SK_BLOCK_CELLS;
-    if (beta == 0)
-        memcpy(p + first, z + first, (last - first) * sizeof(float));
-    else
-        for (size_t i = first; i < last; i += SK_LANES)
-            sk_store(p + i, sk_load(z + i) + beta * sk_load(p + i));
+    const sk_level *level = &w->solver->multigrid.level[0];
+    for (int block = w->first; block < w->last; ++block) {
+        size_t at = (size_t)block * SK_BLOCK_CELLS;
+        SK_EACH_OFFSET(level->active[block], turn_at, w->solver->p + at, w->solver->z + at, beta);
+    }
     sk_team_wait(w->team);
 }
 
@@ -200,17 +202,28 @@ static double apply(const work *w)
     return sum_blocks(w, solver->partial[1]);
 }
 
+SK_INLINE void advance_at(int offset, const sk_poisson_solver *solver, size_t at, float alpha, sk_vec *squares,
+                          sk_vec *largest)
+{
+    at += (size_t)offset;
+    sk_vec r = sk_load(solver->r + at) - alpha * sk_load(solver->z + at);
+    sk_store(solver->low + at, sk_load(solver->low + at) + alpha * sk_load(solver->p + at));
+    sk_store(solver->r + at, r);
+    *squares += r * r;
+    sk_vec magnitude = (sk_vec)((sk_int_vec)r & 0x7fffffff);
+    *largest = sk_select(~(magnitude <= *largest), magnitude, *largest); /* lets NaN through */
+}
+
 /* low += alpha p, r -= alpha A p; returns the residual */
 static double advance(const work *w, float alpha)
 {
     sk_poisson_solver *solver = w->solver;
+    const sk_level *level = &solver->multigrid.level[0];
     for (int block = w->first; block < w->last; ++block) {
-        size_t at = (size_t)block * SK_BLOCK_CELLS;
-        for (size_t i = at; i < at + SK_BLOCK_CELLS; i += SK_LANES) {
-            sk_store(solver->low + i, sk_load(solver->low + i) + alpha * sk_load(solver->p + i));
-            sk_store(solver->r + i, sk_load(solver->r + i) - alpha * sk_load(solver->z + i));
-        }
-        solver->partial[2][block] = block_norm(solver->r + at, w->options->norm);
+        sk_vec squares = {0}, largest = {0};
+        SK_EACH_OFFSET(level->active[block], advance_at, solver, (size_t)block * SK_BLOCK_CELLS, alpha, &squares,
+                       &largest);
+        solver->partial[2][block] = w->options->norm == SELKIE_NORM_MAX ? largest_lane(largest) : sum_lanes(squares);
     }
     sk_team_wait(w->team);
     /* Round-off must not pile up where A has no answer to it. */
@@ -253,8 +266,8 @@ static double start_solution(const work *w)
     size_t first = (size_t)w->first * SK_BLOCK_CELLS, count = (size_t)(w->last - w->first) * SK_BLOCK_CELLS;
     memset(solver->low + first, 0, count * sizeof(float));
     memset(solver->high + first, 0, count * sizeof(float));
-    if (solver->multigrid.level_count == 1)
-        memset(solver->z + first, 0, count * sizeof(float));
+    memset(solver->p + first, 0, count * sizeof(float));
+    memset(solver->z + first, 0, count * sizeof(float));
     if (w->team.thread == 0) {
         float *empty[5] = {solver->high, solver->low, solver->r, solver->p, solver->z};
         for (int i = 0; i < 5; ++i)
@@ -343,6 +356,7 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
             break;
     }
     if (!fresh) {
+        fold(w);
         residual = true_residual(w);
         converged = residual <= options->tolerance;
     }

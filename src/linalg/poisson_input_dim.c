@@ -322,6 +322,13 @@ static int read_general(sk_poisson_solver *solver, const sk_poisson_system *syst
     for (int i = 0; i < SK_BLOCK_N; ++i)
         *unknowns += count[i];
     level->excess[block] = level->inverse[block] = 0;
+    /* A vector of both colours together is a run of cells in natural order. */
+    level->active[block] = 0;
+    for (int bit = 0; bit < SK_ACTIVE_BITS; ++bit) {
+        int first = bit * 2 * SK_LANES;
+        uint64_t run = links->unknown.word[first / 64] >> (first % 64) & ~0ULL >> (64 - 2 * SK_LANES);
+        level->active[block] |= (sk_active)(run != 0) << bit;
+    }
     return judge(flaw);
 }
 
@@ -369,6 +376,7 @@ selkie_code SK_DIM(sk_poisson_read)(sk_poisson_solver *solver, const sk_poisson_
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : unknowns) if (threads > 1 && active > 64)
     for (int block = 1; block <= active; ++block) {
         int count = SK_BLOCK_CELLS;
+        level->active[block] = SK_ALL_ACTIVE;
         if (level->slot[block] != SK_SLOT_UNIFORM)
             level->work[block] = read_general(solver, system, block, &count);
         else if (level->excess[block] > 0)

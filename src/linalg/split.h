@@ -130,18 +130,17 @@ typedef struct sk_around {
 
 /* One vector of cells: `colour`, plane k, vector v of the plane. Its neighbours are read from the other colour. */
 typedef struct sk_place {
-    int colour, k, v;
+    int k, v;
     int odd;   /* first row of the vector holds odd cells */
     int here;  /* offset of this vector in the block */
     int there; /* offset of the vector of the other colour at the same rows */
 } sk_place;
 
-SK_INLINE sk_place sk_place_at(int colour, int k, int k_parity, int v)
+/* `parity` is that of the first row, (j + k) & 1. */
+SK_INLINE sk_place sk_place_at(int colour, int k, int v, int parity)
 {
-    sk_place place = {colour, k, v, (colour + k_parity + v * SK_VECTOR_ROWS) & 1, 0, 0};
-    place.here = colour * SK_HALF + k * SK_PLANE_FLOATS + v * SK_LANES;
-    place.there = (1 - colour) * SK_HALF + k * SK_PLANE_FLOATS + v * SK_LANES;
-    return place;
+    int offset = k * SK_PLANE_FLOATS + v * SK_LANES;
+    return (sk_place){k, v, colour ^ parity, colour * SK_HALF + offset, (1 - colour) * SK_HALF + offset};
 }
 
 /* Upper neighbours of a field: x at i + 1, y at j + 1, z at k + 1. */
@@ -152,9 +151,9 @@ SK_INLINE sk_vec sk_right_of(const sk_around *field, sk_place at)
 
 SK_INLINE sk_vec sk_above(const sk_around *field, sk_place at)
 {
-    sk_vec after = at.v < SK_PLANE_VECTORS - 1 ? sk_load(field->own + at.there + SK_LANES)
-                                               : sk_load(field->side[3] + at.there - at.v * SK_LANES);
-    return sk_up(sk_load(field->own + at.there), after);
+    const float *after = at.v < SK_PLANE_VECTORS - 1 ? field->own + at.there + SK_LANES
+                                                     : field->side[3] + at.there - at.v * SK_LANES;
+    return sk_up(sk_load(field->own + at.there), sk_load(after));
 }
 
 SK_INLINE sk_vec sk_front_of(const sk_around *field, sk_place at)
@@ -170,9 +169,9 @@ SK_INLINE sk_vec sk_left_of(const sk_around *field, sk_place at)
 
 SK_INLINE sk_vec sk_below(const sk_around *field, sk_place at)
 {
-    sk_vec before = at.v > 0 ? sk_load(field->own + at.there - SK_LANES)
-                             : sk_load(field->side[2] + at.there + (SK_PLANE_VECTORS - 1) * SK_LANES);
-    return sk_down(before, sk_load(field->own + at.there));
+    const float *before = at.v > 0 ? field->own + at.there - SK_LANES
+                                   : field->side[2] + at.there + (SK_PLANE_VECTORS - 1) * SK_LANES;
+    return sk_down(sk_load(before), sk_load(field->own + at.there));
 }
 
 SK_INLINE sk_vec sk_back_of(const sk_around *field, sk_place at)
@@ -181,18 +180,63 @@ SK_INLINE sk_vec sk_back_of(const sk_around *field, sk_place at)
     return sk_load(base + at.there);
 }
 
-/* Calls f(k, parity of k, ...) for each plane with the parity as a constant, so that shuffles need no branches. */
+/* Which vectors of a half hold unknowns: bit v + SK_PLANE_VECTORS * k, for both colours alike. In a splash most blocks
+ * are far from full, and their empty vectors are left alone: zero in every field, at all times. */
+typedef uint64_t sk_active;
+#define SK_ACTIVE_BITS (SK_PLANES * SK_PLANE_VECTORS)
+#define SK_ALL_ACTIVE (~(sk_active)0 >> (64 - SK_ACTIVE_BITS))
+/* The vectors whose first row has (j + k) even. */
 #if SELKIE_DIM == 3
-#define SK_EACH_PLANE(f, ...)                                                                                          \
+#define SK_EVEN_VECTORS                                                                                                \
+    (SK_LANES == 16 ? 0x3333ULL : SK_LANES == 8 ? 0x0f0f0f0fULL : 0xaa55aa55aa55aa55ULL)
+#else
+#define SK_EVEN_VECTORS (SK_LANES == 16 ? 0xffULL : 0x5555ULL)
+#endif
+
+/* Calls f(k, v, parity of the first row, ...) for each active vector. The parity is a constant wherever f is inlined,
+ * so that shuffles need no branches; in a full block, v is as well. */
+#define SK_EACH_VECTOR(active, f, ...)                                                                                 \
+    do {                                                                                                               \
+        if ((active) == SK_ALL_ACTIVE) {                                                                               \
+            SK_EACH_VECTOR_OF_ALL(f, __VA_ARGS__);                                                                     \
+        } else {                                                                                                       \
+            for (sk_active bits = (active)&SK_EVEN_VECTORS; bits; bits &= bits - 1)                                    \
+                f(__builtin_ctzll(bits) / SK_PLANE_VECTORS, __builtin_ctzll(bits) % SK_PLANE_VECTORS, 0, __VA_ARGS__); \
+            for (sk_active bits = (active) & ~SK_EVEN_VECTORS; bits; bits &= bits - 1)                                 \
+                f(__builtin_ctzll(bits) / SK_PLANE_VECTORS, __builtin_ctzll(bits) % SK_PLANE_VECTORS, 1, __VA_ARGS__); \
+        }                                                                                                              \
+    } while (0)
+#if SELKIE_DIM == 3
+#define SK_EACH_VECTOR_OF_ALL(f, ...)                                                                                  \
     do {                                                                                                               \
         for (int plane = 0; plane < SK_PLANES; plane += 2) {                                                           \
-            f(plane, 0, __VA_ARGS__);                                                                                  \
-            f(plane + 1, 1, __VA_ARGS__);                                                                              \
+            _Pragma("GCC unroll 8") for (int v = 0; v < SK_PLANE_VECTORS; ++v)                                         \
+                f(plane, v, (v * SK_VECTOR_ROWS) & 1, __VA_ARGS__);                                                    \
+            _Pragma("GCC unroll 8") for (int v = 0; v < SK_PLANE_VECTORS; ++v)                                         \
+                f(plane + 1, v, (1 + v * SK_VECTOR_ROWS) & 1, __VA_ARGS__);                                            \
         }                                                                                                              \
     } while (0)
 #else
-#define SK_EACH_PLANE(f, ...) f(0, 0, __VA_ARGS__)
+#define SK_EACH_VECTOR_OF_ALL(f, ...)                                                                                  \
+    do {                                                                                                               \
+        _Pragma("GCC unroll 16") for (int v = 0; v < SK_PLANE_VECTORS; ++v)                                            \
+            f(0, v, (v * SK_VECTOR_ROWS) & 1, __VA_ARGS__);                                                            \
+    } while (0)
 #endif
+
+/* Calls f(offset in the block, ...) for each active vector of both colours: for what needs no neighbours. */
+#define SK_EACH_OFFSET(active, f, ...)                                                                                 \
+    do {                                                                                                               \
+        if ((active) == SK_ALL_ACTIVE) {                                                                               \
+            for (int offset = 0; offset < SK_BLOCK_CELLS; offset += SK_LANES)                                          \
+                f(offset, __VA_ARGS__);                                                                                \
+        } else {                                                                                                       \
+            for (sk_active bits = (active); bits; bits &= bits - 1) {                                                  \
+                f(__builtin_ctzll(bits) * SK_LANES, __VA_ARGS__);                                                      \
+                f(__builtin_ctzll(bits) * SK_LANES + SK_HALF, __VA_ARGS__);                                            \
+            }                                                                                                          \
+        }                                                                                                              \
+    } while (0)
 
 /* Rows in natural order, as the callers' fields have them. */
 typedef float sk_row __attribute__((vector_size(SK_BLOCK_N * 4), may_alias, aligned(4)));
