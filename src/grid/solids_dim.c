@@ -122,6 +122,33 @@ static float face_fraction(const float *distance, int n, int a, int b)
     return fraction < 0.01f ? 0.0f : fraction > 0.99f ? 1.0f : fraction;
 }
 
+/* Open part of a half cell whose lower corner is q. Between two walls the distance has an edge, and a mean over the
+ * corners would take the nook for half solid; the part of the section through the middle does not. In 3D: the mean of
+ * the three sections. */
+static float open_half_cell(const float *q)
+{
+    static const int steps[3] = {1, NODES, SELKIE_DIM == 3 ? SLICE : 0};
+    float least = INFINITY, most = -INFINITY;
+    for (int corner = 0; corner < 1 << SELKIE_DIM; corner++) {
+        float value = q[(corner & 1) + (corner >> 1 & 1) * steps[1] + (corner >> 2) * steps[2]];
+        least = value < least ? value : least;
+        most = value > most ? value : most;
+    }
+    if (least >= 0.0f)
+        return most > 0.0f ? 1.0f : 0.0f;
+    if (most <= 0.0f)
+        return 0.0f;
+    if (SELKIE_DIM == 2)
+        return sk_open_square(q[0], q[1], q[NODES + 1], q[NODES]);
+    float open = 0.0f;
+    for (int axis = 0; axis < 3; axis++) {
+        int up = steps[axis], a = steps[(axis + 1) % 3], b = steps[(axis + 2) % 3];
+        open += sk_open_square(0.5f * (q[0] + q[up]), 0.5f * (q[a] + q[a + up]), 0.5f * (q[a + b] + q[a + b + up]),
+                               0.5f * (q[b] + q[b + up]));
+    }
+    return open / 3.0f;
+}
+
 /* Share of the trilinear kernel of each cell that lies in the solid: the solid part of each half cell, filtered along
  * each axis with the exact integrals of the hat over half cells. */
 static void blur(const float *distance, float *blurred)
@@ -133,15 +160,7 @@ static void blur(const float *distance, float *blurred)
     for (int k = 0; k < HALVES_Z; k++)
         for (int j = 0; j < HALVES; j++) {
             for (int i = 0; i < HALVES; i++) {
-                const float *q = distance + i + NODES * (j + NODES * k);
-                float sum = (q[0] + q[1]) + (q[NODES] + q[NODES + 1]);
-                float mean = 0.25f * sum;
-                if (!flat) {
-                    q += SLICE;
-                    mean = 0.125f * (sum + ((q[0] + q[1]) + (q[NODES] + q[NODES + 1])));
-                }
-                float open = 0.5f + 2.0f * mean; /* a half cell is half a unit wide */
-                solid[i] = 1.0f - (open < 0.0f ? 0.0f : open > 1.0f ? 1.0f : open);
+                solid[i] = 1.0f - open_half_cell(distance + i + NODES * (j + NODES * k));
             }
             for (int c = 0; c < SK_BLOCK_N; c++) {
                 const float *q = solid + 2 * c + 1;
