@@ -259,11 +259,11 @@ static int print_stats(const run_folder *folder)
     return code;
 }
 
-static void print_folder(const run_folder *folder, const char *label, const char *name)
+static void print_folder(const run_folder *folder, const char *label, const char *name, const char *ending)
 {
     double bytes;
     char size[32];
-    int64_t count = run_folder_count(folder, name, &bytes);
+    int64_t count = run_folder_count(folder, name, ending, &bytes);
     if (count)
         printf("%-14s%lld files, %s\n", label, (long long)count, format_bytes(bytes, size));
 }
@@ -292,10 +292,10 @@ static int info_run(const char *path)
     if (!code)
         code = print_stats(&folder);
     if (!code) {
-        print_folder(&folder, "frames", "frames");
-        print_folder(&folder, "surfaces", "surfaces");
-        print_folder(&folder, "pictures", "pictures");
-        print_folder(&folder, "checkpoints", "checkpoints");
+        print_folder(&folder, "frames", "frames", "");
+        print_folder(&folder, "surfaces", "surfaces", "");
+        print_folder(&folder, "pictures", "pictures", ".png");
+        print_folder(&folder, "checkpoints", "checkpoints", ".selkie");
     }
     run_folder_close(&folder);
     return code;

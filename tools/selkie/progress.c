@@ -19,7 +19,13 @@ void progress_start(progress_line *progress, int quiet, int64_t total_frames, do
     progress->total_frames = total_frames;
     progress->start_time = start_time;
     progress->end_time = end_time;
-    progress->start_wall = sk_wall_ms();
+    progress->start_wall = progress->work_wall = sk_wall_ms();
+}
+
+void progress_begin_work(progress_line *progress, double start_time)
+{
+    progress->start_time = start_time;
+    progress->work_wall = sk_wall_ms();
 }
 
 double progress_wall_seconds(const progress_line *progress)
@@ -33,12 +39,12 @@ static int terminal_width(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < 20 ? 80 : size.ws_col;
 }
 
-/* Time left if the rest goes like what was done since the start of this process. */
+/* Time left if the rest goes like what this process has done so far. */
 static char *format_time_left(const progress_line *progress, double done, double all, char text[32])
 {
     if (done <= 0)
         return strcpy(text, "?");
-    return format_duration(progress_wall_seconds(progress) * (all - done) / done, text);
+    return format_duration((sk_wall_ms() - progress->work_wall) * 1e-3 * (all - done) / done, text);
 }
 
 static char *format_bar(double share, char text[bar_width * 3 + 1])

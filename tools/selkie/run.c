@@ -328,11 +328,11 @@ static void say_summary(const run_state *run)
         printf("  volume    %.5f of the start's (by Eq. 19 %.5f, by occupied cells %.5f)\n", s->volume_ratio,
                s->volume_eq19, s->occupied_ratio);
     printf("  tables    %s/stats.csv, %s/probes.csv\n", run->folder.path, run->folder.path);
-    int64_t frames = run_folder_count(&run->folder, "frames", &bytes);
+    int64_t frames = run_folder_count(&run->folder, "frames", "", &bytes);
     if (frames)
         printf("  frames    %s/frames: %lld files, %s\n", run->folder.path, (long long)frames,
                format_bytes(bytes, size));
-    int64_t surfaces = run_folder_count(&run->folder, "surfaces", &bytes);
+    int64_t surfaces = run_folder_count(&run->folder, "surfaces", "", &bytes);
     if (surfaces)
         printf("  surfaces  %s/surfaces: %lld files, %s\n", run->folder.path, (long long)surfaces,
                format_bytes(bytes, size));
@@ -496,7 +496,7 @@ static int run_scene(run_state *run, const char *scene_path, run_start start)
         code = prepare_folder(run, start);
     if (code)
         return code;
-    run->progress.start_time = selkie_world_time(run->world);
+    progress_begin_work(&run->progress, selkie_world_time(run->world));
     run->checkpoint_wall = sk_wall_ms();
     if (run->saved_step >= 0 && selkie_world_finished(run->world) && !run->quiet)
         printf("  the run had already reached its end; --end or --frames take it further\n");

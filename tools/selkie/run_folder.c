@@ -100,8 +100,7 @@ static void remove_unfinished_files(const run_folder *folder)
         DIR *entries = path ? opendir(path) : NULL;
         free(path);
         for (struct dirent *entry; entries && (entry = readdir(entries));) {
-            size_t length = strlen(entry->d_name);
-            if (length > 5 && !strcmp(entry->d_name + length - 5, ".part"))
+            if (has_ending(entry->d_name, ".part"))
                 unlinkat(dirfd(entries), entry->d_name, 0);
         }
         if (entries)
@@ -177,7 +176,7 @@ void run_folder_close(run_folder *folder)
     folder->path = NULL;
 }
 
-int64_t run_folder_count(const run_folder *folder, const char *name, double *bytes)
+int64_t run_folder_count(const run_folder *folder, const char *name, const char *ending, double *bytes)
 {
     char *path = run_folder_path(folder, "%s", name);
     DIR *entries = path ? opendir(path) : NULL;
@@ -186,7 +185,8 @@ int64_t run_folder_count(const run_folder *folder, const char *name, double *byt
     *bytes = 0;
     for (struct dirent *entry; entries && (entry = readdir(entries));) {
         struct stat status;
-        if (fstatat(dirfd(entries), entry->d_name, &status, 0) || !S_ISREG(status.st_mode))
+        if (!has_ending(entry->d_name, ending) || fstatat(dirfd(entries), entry->d_name, &status, 0) ||
+            !S_ISREG(status.st_mode))
             continue;
         count++;
         *bytes += (double)status.st_size;

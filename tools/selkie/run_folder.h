@@ -39,8 +39,8 @@ void run_folder_close(run_folder *folder);
 
 /* "DIR/" and the rest; free() it. NULL when out of memory. */
 char *run_folder_path(const run_folder *folder, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Files in DIR/name, and their bytes together. */
-int64_t run_folder_count(const run_folder *folder, const char *name, double *bytes);
+/* Files in DIR/name whose names end so ("" = all), and their bytes together. */
+int64_t run_folder_count(const run_folder *folder, const char *name, const char *ending, double *bytes);
 
 /* checkpoints/checkpoint_<step>.selkie, oldest first; release with sk_file_list_free(). */
 int run_folder_checkpoints(const run_folder *folder, sk_file_list *list);

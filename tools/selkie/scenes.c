@@ -15,7 +15,7 @@
 /* --- Scenes that come with the program -----------------------------------------------------------------------------
  */
 
-static int has_ending(const char *text, const char *ending)
+int has_ending(const char *text, const char *ending)
 {
     size_t length = strlen(text), ending_length = strlen(ending);
     return length > ending_length && !strcmp(text + length - ending_length, ending);

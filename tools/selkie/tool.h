@@ -25,12 +25,14 @@ int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for an error of the library; returns the exit code that belongs to it. */
 int complain_error(const selkie_error *error);
 
+int has_ending(const char *text, const char *ending);
+
 /* Human sizes and times. They return `text`. */
 char *format_bytes(double bytes, char text[32]);
 char *format_duration(double seconds, char text[32]);
 char *format_count(int64_t count, char text[32]); /* 1,234,567 */
 
-/* --- Scenes -------------------------------------------------------------------------------------------------------- */
+/* --- Scenes -------------------------------------------------------------------------------------------------- */
 
 /* A scene that comes with the program. */
 typedef struct known_scene {
