@@ -38,7 +38,8 @@ selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const
         grid->corner[d] = low[d] - grid->padding[d] * cell_size;
     }
     double places = (double)grid->blocks[0] * grid->blocks[1] * grid->blocks[2];
-    if (places > 4e9 || !(grid->table = sk_allocate_zeroed(memory, (size_t)places * sizeof *grid->table)) ||
+    /* Places are kept as 32-bit numbers with a sign. */
+    if (places > INT32_MAX || !(grid->table = sk_allocate_zeroed(memory, (size_t)places * sizeof *grid->table)) ||
         !(grid->marks = sk_allocate_zeroed(memory, (size_t)places)))
         return sk_fail(error, SELKIE_ERROR_MEMORY,
                        "domain: %d x %d x %d cells need %.1f GiB for the table of blocks alone; use larger cells",

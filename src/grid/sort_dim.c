@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/dimension.h"
+#include "base/simd.h"
 #include "grid/grid.h"
 #include "grid/grid_kernels.h"
 
@@ -37,31 +38,32 @@ static int64_t compute_keys(sk_grid *grid, const sk_particles *particles, int ch
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) reduction(+ : lost)
     for (int chunk = 0; chunk < chunks; chunk++) {
         chunk_range range = chunk_of(particles->count, chunks, chunk);
-        for (int64_t p = range.begin; p < range.end; p++) {
-            const sk_particle *particle = &particles->records[p];
-            uint32_t key = 0, cell = 0;
-            if (particle->flags & SK_PARTICLE_DEAD) {
-                grid->keys[p] = (uint32_t)DEAD_KEY;
-                continue;
-            }
-            int inside = 1;
+        for (int64_t p = range.begin; p < range.end; p += 8) {
+            int lanes = range.end - p < 8 ? (int)(range.end - p) : 8;
+            f8 r[8];
+            for (int l = 0; l < 8; l++)
+                memcpy(&r[l], &particles->records[p + (l < lanes ? l : lanes - 1)], sizeof r[l]);
+            f8_transpose(r);
+            i8 key = i8_splat(0), cell = i8_splat(0), inside = i8_splat(-1);
+            const int32_t stride[3] = {1, (int32_t)stride_y, (int32_t)stride_z};
             for (int d = 0; d < SELKIE_DIM; d++) {
-                float g = sk_cell_coordinate(particle->position[d], corner[d], inverse);
-                inside &= g >= 0.0f && g < limit[d];
-                int i = inside ? (int)g : 0;
-                key += (uint32_t)(i >> SK_BLOCK_LOG) * (d == 0 ? 1u : d == 1 ? stride_y : stride_z);
-                cell += (uint32_t)(i & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+                f8 g = (r[d] - corner[d]) * inverse;
+                i8 here = (g >= 0.0f) & (g < limit[d]);
+                i8 i = i8_from_f8(f8_select(here, g, f8_splat(0.0f)));
+                inside &= here;
+                key += (i >> SK_BLOCK_LOG) * stride[d];
+                cell += (i & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
             }
-            if (!inside) {
-                lost++;
-                grid->keys[p] = (uint32_t)DEAD_KEY;
-                continue;
+            i8 dead = ((i8)r[7] & SK_PARTICLE_DEAD) != 0;
+            key |= dead | ~inside; /* all ones: DEAD_KEY */
+            for (int l = 0; l < lanes; l++) {
+                grid->keys[p + l] = (uint32_t)key[l];
+                grid->cell_keys[p + l] = (uint16_t)cell[l];
+                lost += !inside[l] && !dead[l];
+                /* Many threads may write the same 1: that is all they agree on, and enough. */
+                if (key[l] != DEAD_KEY && !__atomic_load_n(&grid->marks[(uint32_t)key[l]], __ATOMIC_RELAXED))
+                    __atomic_store_n(&grid->marks[(uint32_t)key[l]], 1, __ATOMIC_RELAXED);
             }
-            grid->keys[p] = key;
-            grid->cell_keys[p] = (uint16_t)cell;
-            /* Many threads may write the same 1: that is all they agree on, and enough. */
-            if (!__atomic_load_n(&grid->marks[key], __ATOMIC_RELAXED))
-                __atomic_store_n(&grid->marks[key], 1, __ATOMIC_RELAXED);
         }
     }
     return lost;
@@ -254,7 +256,7 @@ static selkie_code assign_surroundings(sk_grid *grid, const uint32_t *reach, int
     return SELKIE_OK;
 }
 
-selkie_code SK_DIM(sk_grid_sort)(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
+static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
 {
     size_t count = (size_t)particles->count;
     sk_memory *memory = grid->memory;
@@ -288,4 +290,18 @@ selkie_code SK_DIM(sk_grid_sort)(sk_grid *grid, sk_particles *particles, int thr
     particles->count = living;
     sk_particles_swap(particles);
     return assign_surroundings(grid, reach, threads, error);
+}
+
+selkie_code SK_DIM(sk_grid_sort)(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
+{
+    selkie_code code = sort_particles(grid, particles, threads, error);
+    if (code != SELKIE_OK) {
+        /* Half a list of blocks is worse than none: whoever looks or sorts again finds an empty grid. */
+        size_t places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
+        memset(grid->table, 0, places * sizeof *grid->table);
+        memset(grid->marks, 0, places);
+        grid->block_count = 1;
+        grid->particle_blocks = 0;
+    }
+    return code;
 }

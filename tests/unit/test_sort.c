@@ -1,0 +1,492 @@
+/* The cell sort against a plain one: order, ties, dead particles, starts of cells, slots of blocks and who is whose
+ * neighbour, in 2D and 3D, on any number of threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "grid/grid.h"
+
+static selkie_code sort(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
+{
+    return grid->dimension == 2 ? sk_grid_sort_2d(grid, particles, threads, error)
+                                : sk_grid_sort_3d(grid, particles, threads, error);
+}
+
+static void make_grid(sk_grid *grid, int dimension, const int cells[3], sk_memory *memory)
+{
+    const double low[3] = {-1.5, 0.25, dimension == 3 ? 2.0 : 0.0};
+    assert_int_equal(sk_grid_init(grid, dimension, cells, low, 0.125, memory, NULL), SELKIE_OK);
+}
+
+static void add(sk_particles *particles, double x, double y, double z)
+{
+    assert_int_equal(sk_particles_reserve(particles, particles->count + 1, NULL), SELKIE_OK);
+    const double at[3] = {x, y, z}, v[3] = {x, -y, 1.0};
+    sk_particles_append(particles, at, v);
+    sk_attribute *tag = sk_particles_find_attribute(particles, "tag");
+    if (tag) {
+        tag->data[2 * (particles->count - 1)] = particles->next_id;
+        tag->data[2 * (particles->count - 1) + 1] = ~particles->next_id;
+    }
+}
+
+/* Position of a place given in cells from the domain's corner. */
+static void add_at_cell(sk_particles *particles, const sk_grid *grid, double i, double j, double k)
+{
+    const double h = grid->cell_size;
+    add(particles, grid->low[0] + i * h, grid->low[1] + j * h, grid->dimension == 3 ? grid->low[2] + k * h : 0.0);
+}
+
+static void add_cloud(sk_particles *particles, const sk_grid *grid, int count, uint64_t seed)
+{
+    for (int p = 0; p < count; p++) {
+        double x[3] = {0, 0, 0};
+        for (int d = 0; d < grid->dimension; d++)
+            x[d] = sk_random_float(seed, (uint64_t)p, (uint64_t)d) * grid->cells[d];
+        add_at_cell(particles, grid, x[0], x[1], x[2]);
+        /* Some are dead, some share a place with the one before. */
+        sk_particle *last = &particles->records[particles->count - 1];
+        if (p % 11 == 7)
+            last->flags |= SK_PARTICLE_DEAD;
+        if (p % 13 == 5)
+            memcpy(last->position, last[-1].position, sizeof last->position);
+    }
+}
+
+typedef struct reference_entry {
+    uint64_t place; /* of the block in the table */
+    uint32_t cell;  /* in the block */
+    int64_t index;
+    int cells[3];
+} reference_entry;
+
+static int compare_entries(const void *a, const void *b)
+{
+    const reference_entry *x = a, *y = b;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
+    if (x->cell != y->cell)
+        return x->cell < y->cell ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
+}
+
+static reference_entry *reference_sort(const sk_grid *grid, const sk_particles *particles, int64_t *living)
+{
+    reference_entry *entries = malloc(((size_t)particles->count + 1) * sizeof *entries);
+    *living = 0;
+    for (int64_t p = 0; p < particles->count; p++) {
+        if (particles->records[p].flags & SK_PARTICLE_DEAD)
+            continue;
+        reference_entry *entry = &entries[(*living)++];
+        memset(entry, 0, sizeof *entry);
+        entry->index = p;
+        uint64_t place_stride = 1;
+        uint32_t cell_stride = 1;
+        for (int d = 0; d < grid->dimension; d++) {
+            float g = (particles->records[p].position[d] - (float)grid->corner[d]) * (float)(1.0 / grid->cell_size);
+            int i = entry->cells[d] = (int)floorf(g);
+            entry->place += (uint64_t)(i / grid->extent[d]) * place_stride;
+            entry->cell += (uint32_t)(i % grid->extent[d]) * cell_stride;
+            place_stride *= (uint64_t)grid->blocks[d];
+            cell_stride *= (uint32_t)grid->extent[d];
+        }
+    }
+    qsort(entries, (size_t)*living, sizeof *entries, compare_entries);
+    return entries;
+}
+
+/* Which block places the particles need: all within two cells. */
+static uint8_t *reference_blocks(const sk_grid *grid, const reference_entry *entries, int64_t living)
+{
+    size_t places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
+    uint8_t *needed = calloc(places, 1);
+    for (int64_t e = 0; e < living; e++)
+        for (int dz = grid->dimension == 3 ? -2 : 0; dz <= (grid->dimension == 3 ? 2 : 0); dz++)
+            for (int dy = -2; dy <= 2; dy++)
+                for (int dx = -2; dx <= 2; dx++) {
+                    int at[3] = {entries[e].cells[0] + dx, entries[e].cells[1] + dy, entries[e].cells[2] + dz}, inside = 1;
+                    size_t place = 0, stride = 1;
+                    for (int d = 0; d < 3; d++) {
+                        inside &= at[d] >= 0 && at[d] < grid->blocks[d] * grid->extent[d];
+                        place += inside ? (size_t)(at[d] / grid->extent[d]) * stride : 0;
+                        stride *= (size_t)grid->blocks[d];
+                    }
+                    if (inside)
+                        needed[place] |= 1;
+                }
+    for (int64_t e = 0; e < living; e++)
+        needed[entries[e].place] |= 2;
+    return needed;
+}
+
+static int32_t slot_at(const sk_grid *grid, const int32_t *from, int dx, int dy, int dz)
+{
+    int at[3] = {from[0] + dx, from[1] + dy, from[2] + dz};
+    for (int d = 0; d < 3; d++)
+        if (at[d] < 0 || at[d] >= grid->blocks[d])
+            return 0;
+    return grid->table[(size_t)at[0] + (size_t)grid->blocks[0] * ((size_t)at[1] + (size_t)grid->blocks[1] * (size_t)at[2])];
+}
+
+static void check_blocks(const sk_grid *grid, const uint8_t *needed)
+{
+    size_t places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
+    int32_t last = 0;
+    int particle_blocks = 0, blocks = 1;
+    for (size_t place = 0; place < places; place++) {
+        assert_int_equal(grid->marks[place], 0);
+        int32_t slot = grid->table[place];
+        assert_int_equal(slot != 0, needed[place] != 0);
+        if (!slot)
+            continue;
+        blocks++;
+        assert_in_range(slot, 1, grid->block_count - 1);
+        assert_int_equal(grid->coordinates[slot][3], place);
+        assert_int_equal((size_t)grid->coordinates[slot][0] + (size_t)grid->blocks[0] * ((size_t)grid->coordinates[slot][1] +
+                         (size_t)grid->blocks[1] * (size_t)grid->coordinates[slot][2]), place);
+        if (needed[place] & 2) { /* in the table's order */
+            assert_int_equal(slot, last + 1);
+            last = slot;
+            particle_blocks++;
+        } else {
+            assert_true(slot > grid->particle_blocks);
+        }
+    }
+    assert_int_equal(particle_blocks, grid->particle_blocks);
+    assert_int_equal(blocks, grid->block_count);
+    int deep = grid->dimension == 3;
+    for (int b = 1; b < grid->block_count; b++) {
+        for (int n = 0; n < (deep ? 27 : 9); n++)
+            assert_int_equal(grid->neighbours[b][n],
+                             slot_at(grid, grid->coordinates[b], n % 3 - 1, n / 3 % 3 - 1, deep ? n / 9 - 1 : 0));
+        for (int side = 0; side < 6; side++) {
+            int step[3] = {0, 0, 0};
+            step[side / 2] = side & 1 ? 1 : -1;
+            assert_int_equal(grid->faces[b][side],
+                             side / 2 < grid->dimension ? slot_at(grid, grid->coordinates[b], step[0], step[1], step[2]) : 0);
+        }
+    }
+    /* The shared empty block: no neighbours, velocities unknown, the rest zero. */
+    for (int n = 0; n < SK_MAX_NEIGHBOURS; n++)
+        assert_int_equal(grid->neighbours[0][n], 0);
+    for (int c = 0; c < grid->block_cells; c++) {
+        assert_true(isnan(grid->fields[SK_FIELD_VELOCITY_X][c]) && isnan(grid->fields[SK_FIELD_VELOCITY_Y][c]));
+        assert_true(grid->fields[SK_FIELD_DENSITY][c] == 0.0f && grid->fields[SK_FIELD_POTENTIAL][c] == 0.0f);
+    }
+}
+
+/* Sorts, and compares everything with the plain sort of the particles as they were. */
+static void sort_and_check(sk_grid *grid, sk_particles *particles, int threads)
+{
+    int64_t living, count = particles->count;
+    reference_entry *entries = reference_sort(grid, particles, &living);
+    sk_particle *before = malloc(((size_t)count + 1) * sizeof *before);
+    if (count)
+        memcpy(before, particles->records, (size_t)count * sizeof *before);
+    selkie_error error = {0};
+    assert_int_equal(sort(grid, particles, threads, &error), SELKIE_OK);
+
+    assert_int_equal(particles->count, living);
+    const sk_attribute *tag = sk_particles_find_attribute(particles, "tag");
+    for (int64_t p = 0; p < living; p++) {
+        assert_memory_equal(&particles->records[p], &before[entries[p].index], sizeof *before);
+        if (tag) {
+            assert_int_equal(tag->data[2 * p], particles->records[p].id + 1);
+            assert_int_equal(tag->data[2 * p + 1], ~(particles->records[p].id + 1));
+        }
+    }
+    int64_t next = 0;
+    for (int slot = 1; slot <= grid->particle_blocks; slot++)
+        for (int c = 0; c < grid->block_cells; c++) {
+            assert_int_equal(grid->cell_start[(slot - 1) * grid->block_cells + c], next);
+            while (next < living && entries[next].place == (uint64_t)grid->coordinates[slot][3] && entries[next].cell == (uint32_t)c)
+                next++;
+        }
+    assert_int_equal(next, living);
+    assert_int_equal(grid->cell_start[(size_t)grid->particle_blocks * (size_t)grid->block_cells], living);
+    uint8_t *needed = reference_blocks(grid, entries, living);
+    check_blocks(grid, needed);
+    free(needed);
+    free(before);
+    free(entries);
+}
+
+static const int small_cells[2][3] = {{45, 70, 1}, {20, 31, 11}};
+
+static void an_empty_world(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        sk_memory memory = {0, 0, 0};
+        sk_grid grid;
+        sk_particles particles;
+        sk_particles_init(&particles, &memory);
+        make_grid(&grid, dimension, small_cells[dimension - 2], &memory);
+        sort_and_check(&grid, &particles, 2);
+        assert_int_equal(grid.block_count, 1);
+        assert_int_equal(grid.cell_start[0], 0);
+        /* Nothing but dead ones is as empty. */
+        add_at_cell(&particles, &grid, 3.5, 3.5, 3.5);
+        particles.records[0].flags = SK_PARTICLE_DEAD;
+        sort_and_check(&grid, &particles, 2);
+        assert_int_equal(grid.block_count, 1);
+        sk_particles_free(&particles);
+        sk_grid_free(&grid);
+        assert_int_equal(memory.used, 0);
+    }
+}
+
+static void one_particle_anywhere(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        sk_grid grid;
+        sk_particles particles;
+        sk_particles_init(&particles, NULL);
+        make_grid(&grid, dimension, small_cells[dimension - 2], NULL);
+        add(&particles, 0, 0, 0);
+        /* Along the domain in steps of a half cell: every border of a block is met exactly. The last is the upper corner. */
+        for (int n = 0; n <= 2 * grid.cells[0]; n++) {
+            for (int d = 0; d < dimension; d++) {
+                double place = fmin(0.5 * n, grid.cells[d]);
+                particles.records[0].position[d] = (float)(grid.low[d] + place * grid.cell_size);
+            }
+            sort_and_check(&grid, &particles, 1 + n % 3);
+        }
+        sk_particles_free(&particles);
+        sk_grid_free(&grid);
+    }
+}
+
+static void corners_of_blocks_and_of_the_domain(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        sk_grid grid;
+        sk_particles particles;
+        sk_particles_init(&particles, NULL);
+        sk_particles_add_attribute(&particles, "tag", 2, 1);
+        make_grid(&grid, dimension, small_cells[dimension - 2], NULL);
+        for (int corner = 0; corner < 1 << dimension; corner++)
+            for (int inwards = 0; inwards < 2; inwards++) {
+                double x[3] = {0, 0, 0};
+                for (int d = 0; d < dimension; d++)
+                    x[d] = corner >> d & 1 ? grid.cells[d] - 1e-3 * inwards : 1e-3 * inwards;
+                add_at_cell(&particles, &grid, x[0], x[1], x[2]);
+            }
+        int n = grid.extent[0], p = SK_GRID_PADDING;
+        for (int k = n - p; k < (dimension == 3 ? grid.cells[2] : n - p + 1); k += n)
+            for (int j = n - p; j < grid.cells[1]; j += n)
+                for (int i = n - p; i < grid.cells[0]; i += n)
+                    for (int corner = 0; corner < 8; corner++)
+                        add_at_cell(&particles, &grid, i - 0.01 * (corner & 1), j - 0.01 * (corner >> 1 & 1), k - 0.01 * (corner >> 2));
+        sort_and_check(&grid, &particles, 2);
+        sort_and_check(&grid, &particles, 2); /* sorted already: nothing moves */
+        sk_particles_free(&particles);
+        sk_grid_free(&grid);
+    }
+}
+
+static void random_clouds(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        sk_memory memory = {0, 0, 0};
+        sk_grid grid;
+        sk_particles particles;
+        sk_particles_init(&particles, &memory);
+        sk_particles_add_attribute(&particles, "tag", 2, 1);
+        make_grid(&grid, dimension, small_cells[dimension - 2], &memory);
+        static const int more[] = {1, 7, 60, 500, 3000, 4000};
+        for (int n = 0; n < 6; n++) {
+            add_cloud(&particles, &grid, more[n], (uint64_t)n);
+            sort_and_check(&grid, &particles, 1 + n % 4);
+            /* Things move, and the table of the last time must not show. */
+            for (int64_t p = 0; p < particles.count; p++)
+                particles.records[p].position[0] = (float)(grid.high[0] + grid.low[0]) - particles.records[p].position[0];
+            sort_and_check(&grid, &particles, 2);
+        }
+        sk_particles_free(&particles);
+        sk_grid_free(&grid);
+        assert_int_equal(memory.used, 0);
+    }
+}
+
+/* Lone particles in the corners of blocks have four or eight times as many blocks around them as hold particles, more
+ * than there was room for at first. */
+static void many_lone_particles(void **state)
+{
+    (void)state;
+    static const int cells[2][3] = {{800, 640, 1}, {160, 120, 90}};
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        sk_grid grid;
+        sk_particles particles;
+        sk_particles_init(&particles, NULL);
+        make_grid(&grid, dimension, cells[dimension - 2], NULL);
+        int n = grid.extent[0], p = SK_GRID_PADDING;
+        for (int k = n - p; k < (dimension == 3 ? grid.cells[2] : n - p + 1); k += 3 * n)
+            for (int j = n - p; j < grid.cells[1]; j += 3 * n)
+                for (int i = n - p; i < grid.cells[0]; i += 3 * n)
+                    add_at_cell(&particles, &grid, i + 0.5, j + 0.5, k + 0.5);
+        assert_true(particles.count > 64);
+        sort_and_check(&grid, &particles, 2);
+        assert_int_equal(grid.block_count - 1, particles.count * (dimension == 3 ? 8 : 4));
+        sk_particles_free(&particles);
+        sk_grid_free(&grid);
+    }
+}
+
+static void the_same_bits_on_any_number_of_threads(void **state)
+{
+    (void)state;
+    static const int threads[] = {1, 2, 3, 7};
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        sk_grid grid[4];
+        sk_particles particles[4];
+        for (int n = 0; n < 4; n++) {
+            sk_particles_init(&particles[n], NULL);
+            sk_particles_add_attribute(&particles[n], "tag", 2, 1);
+            make_grid(&grid[n], dimension, small_cells[dimension - 2], NULL);
+            add_cloud(&particles[n], &grid[n], 20000, 5);
+            assert_int_equal(sort(&grid[n], &particles[n], threads[n], NULL), SELKIE_OK);
+            if (n == 0)
+                continue;
+            assert_int_equal(particles[n].count, particles[0].count);
+            assert_int_equal(grid[n].block_count, grid[0].block_count);
+            assert_int_equal(grid[n].particle_blocks, grid[0].particle_blocks);
+            size_t count = (size_t)particles[0].count, blocks = (size_t)grid[0].block_count;
+            assert_memory_equal(particles[n].records, particles[0].records, count * sizeof(sk_particle));
+            assert_memory_equal(particles[n].attributes[0].data, particles[0].attributes[0].data, count * 8);
+            assert_memory_equal(grid[n].cell_start, grid[0].cell_start,
+                                ((size_t)grid[0].particle_blocks * (size_t)grid[0].block_cells + 1) * 4);
+            assert_memory_equal(grid[n].coordinates, grid[0].coordinates, blocks * sizeof *grid[0].coordinates);
+            assert_memory_equal(grid[n].faces, grid[0].faces, blocks * sizeof *grid[0].faces);
+            for (size_t b = 0; b < blocks; b++)
+                assert_memory_equal(grid[n].neighbours[b], grid[0].neighbours[b], dimension == 3 ? 27 * 4 : 9 * 4);
+        }
+        for (int n = 0; n < 4; n++) {
+            sk_particles_free(&particles[n]);
+            sk_grid_free(&grid[n]);
+        }
+    }
+}
+
+/* A particle that is nowhere ends the sort with a message, not with a write outside the table; mended, it sorts again. */
+static void lost_particles_are_an_error(void **state)
+{
+    (void)state;
+    static const float nowhere[] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f, 1e9f, -100.0f};
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (size_t n = 0; n < sizeof nowhere / sizeof *nowhere; n++)
+            for (int d = 0; d < dimension; d++) {
+                sk_grid grid;
+                sk_particles particles;
+                sk_particles_init(&particles, NULL);
+                make_grid(&grid, dimension, small_cells[dimension - 2], NULL);
+                add_cloud(&particles, &grid, 100, n);
+                for (int p = 0; p < 30; p += 10) {
+                    particles.records[p].flags = 0;
+                    particles.records[p].position[d] = nowhere[n];
+                }
+                selkie_error error = {0};
+                assert_int_equal(sort(&grid, &particles, 2, &error), SELKIE_ERROR_DIVERGED);
+                assert_non_null(strstr(error.message, "3 particles are nowhere"));
+                assert_int_equal(particles.count, 100);
+                for (int p = 0; p < 30; p += 10)
+                    particles.records[p].position[d] = (float)grid.low[d] + 0.3f;
+                sort_and_check(&grid, &particles, 2);
+                /* A dead one may be anywhere. */
+                particles.records[0].position[d] = nowhere[n];
+                particles.records[0].flags = SK_PARTICLE_DEAD;
+                sort_and_check(&grid, &particles, 2);
+                sk_particles_free(&particles);
+                sk_grid_free(&grid);
+            }
+}
+
+/* Wherever the memory ends, the sort ends with a message, and goes through once there is enough. */
+static void out_of_memory_is_an_error(void **state)
+{
+    (void)state;
+    static const int cells[2][3] = {{400, 320, 1}, {120, 80, 60}};
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        int failures = 0;
+        for (size_t room = 0; room < (16u << 20); room += room < 200000 ? 20000 : 500000) {
+            sk_memory memory = {0, 0, 0};
+            sk_grid grid;
+            sk_particles particles;
+            sk_particles_init(&particles, NULL);
+            make_grid(&grid, dimension, cells[dimension - 2], &memory);
+            add_at_cell(&particles, &grid, 10.5, 10.5, 10.5);
+            sort_and_check(&grid, &particles, 2);
+            int n = grid.extent[0], p = SK_GRID_PADDING;
+            for (int k = n - p; k < (dimension == 3 ? grid.cells[2] : n - p + 1); k += 3 * n)
+                for (int j = n - p; j < grid.cells[1]; j += 3 * n)
+                    for (int i = n - p; i < grid.cells[0]; i += 3 * n)
+                        add_at_cell(&particles, &grid, i + 0.5, j + 0.5, k + 0.5);
+            memory.limit = memory.used + room;
+            selkie_error error = {0};
+            selkie_code code = sort(&grid, &particles, 2, &error);
+            if (code != SELKIE_OK) {
+                failures++;
+                assert_int_equal(code, SELKIE_ERROR_MEMORY);
+                assert_int_equal(error.code, SELKIE_ERROR_MEMORY);
+                memory.limit = 0;
+                sort_and_check(&grid, &particles, 2);
+            }
+            sk_particles_free(&particles);
+            sk_grid_free(&grid);
+            assert_int_equal(memory.used, 0);
+            if (code == SELKIE_OK)
+                break;
+        }
+        assert_true(failures > 3);
+    }
+}
+
+static void a_table_that_is_too_large_is_refused(void **state)
+{
+    (void)state;
+    sk_grid grid;
+    selkie_error error = {0};
+    const double low[3] = {0, 0, 0};
+    const int vast[3] = {100000, 100000, 100000};
+    assert_int_equal(sk_grid_init(&grid, 3, vast, low, 1e-3, NULL, &error), SELKIE_ERROR_MEMORY);
+    assert_non_null(strstr(error.message, "100000 x 100000 x 100000"));
+    sk_grid_free(&grid);
+    /* Places are counted in 32 bits with a sign. */
+    const int large[3] = {10700, 10700, 10700};
+    assert_true(sk_grid_table_bytes(3, large) / 9 > INT32_MAX);
+    assert_int_equal(sk_grid_init(&grid, 3, large, low, 1e-3, NULL, &error), SELKIE_ERROR_MEMORY);
+    sk_grid_free(&grid);
+    sk_memory memory = {0, 0, 1 << 20};
+    const int too_many[3] = {2000, 2000, 2000};
+    assert_int_equal(sk_grid_init(&grid, 3, too_many, low, 1e-3, &memory, &error), SELKIE_ERROR_MEMORY);
+    assert_non_null(strstr(error.message, "GiB"));
+    sk_grid_free(&grid);
+    assert_int_equal(memory.used, 0);
+    assert_true(sk_grid_table_bytes(3, too_many) > 250.0 * 250.0 * 250.0 * 9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_world),
+        cmocka_unit_test(one_particle_anywhere),
+        cmocka_unit_test(corners_of_blocks_and_of_the_domain),
+        cmocka_unit_test(random_clouds),
+        cmocka_unit_test(many_lone_particles),
+        cmocka_unit_test(the_same_bits_on_any_number_of_threads),
+        cmocka_unit_test(lost_particles_are_an_error),
+        cmocka_unit_test(out_of_memory_is_an_error),
+        cmocka_unit_test(a_table_that_is_too_large_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
