@@ -34,22 +34,24 @@ SK_KERNEL void sk_hat_weights_face(float fraction, float weights[3])
  * flat surface across the axis, whose fill by the linear hat is 1 - (1 - d)^2 / 2 below and (1 + d)^2 / 2 above. */
 SK_KERNEL float sk_surface_depth(float fill)
 {
-    if (fill >= 0.5f) {
-        float rest = 1.0f - fill;
-        return rest > 0.0f ? 1.0f - __builtin_sqrtf(2.0f * rest) : 1.0f;
-    }
-    return fill > 0.0f ? __builtin_sqrtf(2.0f * fill) - 1.0f : -1.0f;
+    float below = 1.0f - __builtin_sqrtf(2.0f * (fill < 1.0f ? 1.0f - fill : 0.0f));
+    float above = __builtin_sqrtf(2.0f * (fill > 0.0f ? fill : 0.0f)) - 1.0f;
+    return fill >= 0.5f ? below : above;
 }
 
 /* Share of the way from a liquid cell's centre to its air neighbour's at which the surface lies (ghost fluid method,
- * Enright et al. 2003), bounded away from 0, where the system would become singular. */
+ * Enright et al. 2003), bounded away from 0, where the system would become singular. Where the depths say nothing (a hole
+ * in the liquid counted as liquid) it lies in the neighbour's centre. */
+SK_KERNEL float sk_surface_theta_of_depths(float inside, float outside)
+{
+    float theta = inside / (inside - outside);
+    theta = theta < 0.05f ? 0.05f : theta;
+    return inside > 0.0f && outside < 0.0f && theta < 1.0f ? theta : 1.0f;
+}
+
 SK_KERNEL float sk_surface_theta(float fill_liquid, float fill_air)
 {
-    float inside = sk_surface_depth(fill_liquid), outside = sk_surface_depth(fill_air);
-    if (!(inside > 0.0f) || !(outside < inside))
-        return 1.0f;
-    float theta = outside < 0.0f ? inside / (inside - outside) : 1.0f;
-    return theta < 0.05f ? 0.05f : theta > 1.0f ? 1.0f : theta;
+    return sk_surface_theta_of_depths(sk_surface_depth(fill_liquid), sk_surface_depth(fill_air));
 }
 
 /* Part of a segment that lies where the distance, linear between its ends, is positive (outside the solid). A face that

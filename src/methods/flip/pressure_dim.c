@@ -15,13 +15,14 @@
 #include "methods/flip/cells.h"
 #include "methods/flip/flip.h"
 
+/* A block and one cell around it, as numbers that a row of cells can be computed with. */
 typedef struct block_view {
-    uint8_t kinds[SK_TILE_VALUES(1)];
-    float fill[SK_TILE_VALUES(1)];
+    _Alignas(64) float liquid[SK_TILE_VALUES(1)]; /* 1 = unknown of the system, 0 = not */
+    float depth[SK_TILE_VALUES(1)];               /* cells from the centre to the surface, positive inside */
     float velocity[SELKIE_DIM][SK_TILE_VALUES(1)];
     float fraction[SELKIE_DIM][SK_TILE_VALUES(1)];
     float solid_velocity[SELKIE_DIM][SK_TILE_VALUES(1)];
-    int has_solid, has_moving;
+    int has_moving;
 } block_view;
 
 /* `with_velocity`: the projection writes velocities while other blocks are read, so it does without their tiles. */
@@ -29,42 +30,56 @@ static void load_view(const sk_step *step, int block, int with_velocity, block_v
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
-    view->has_solid = view->has_moving = 0;
+    view->has_moving = 0;
+    int has_solid = 0;
     for (int n = 0; n < SK_NEIGHBOURS; n++) {
         int slot = solids->block_slot[grid->neighbours[block][n]];
-        view->has_solid |= slot > 0;
+        has_solid |= slot > 0;
         view->has_moving |= (size_t)slot >= solids->static_count;
     }
-    sk_tile_load_bytes(grid, grid->kinds, block, 1, view->kinds);
-    sk_tile_load(grid, grid->fields[SK_FIELD_FILL], block, 1, view->fill);
+    uint8_t kinds[SK_TILE_VALUES(1)];
+    sk_tile_load_bytes(grid, grid->kinds, block, 1, kinds);
+    for (int n = 0; n < SK_TILE_VALUES(1); n++)
+        view->liquid[n] = (kinds[n] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID ? 1.0f : 0.0f;
+    if (step->scene->pressure.surface == SELKIE_SURFACE_GHOST_FLUID) {
+        sk_tile_load(grid, grid->fields[SK_FIELD_FILL], block, 1, view->depth);
+        for (int n = 0; n < SK_TILE_VALUES(1); n++)
+            view->depth[n] = sk_surface_depth(view->depth[n]);
+    } else {
+        /* The surface lies in the centres of the air cells. */
+        for (int n = 0; n < SK_TILE_VALUES(1); n++)
+            view->depth[n] = view->liquid[n];
+    }
     for (int d = 0; d < SELKIE_DIM; d++) {
         if (with_velocity)
             sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, view->velocity[d]);
-        if (view->has_solid)
+        if (has_solid)
             sk_tile_load_mapped(grid, solids->block_slot, solids->fraction[d], block, 1, view->fraction[d]);
+        else
+            for (int n = 0; n < SK_TILE_VALUES(1); n++)
+                view->fraction[d][n] = 1.0f;
         if (view->has_moving)
             sk_tile_load_mapped(grid, solids->block_slot, solids->velocity[d], block, 1, view->solid_velocity[d]);
     }
 }
 
-static inline int is_liquid(const block_view *view, int node)
+/* What each face gives to the diagonals of its two cells: the open fraction between liquid cells, more towards air, where
+ * the surface is nearer than the neighbour's centre. */
+static inline float face_weight(const block_view *view, int d, int liquid, int other, int face)
 {
-    return (view->kinds[node] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID;
+    float toward_air = 1.0f / sk_surface_theta_of_depths(view->depth[liquid], view->depth[other]);
+    return view->fraction[d][face] * (view->liquid[other] > 0.0f ? 1.0f : toward_air);
 }
 
-static inline float theta_of(const sk_step *step, const block_view *view, int liquid, int air)
+/* Fluxes through the lower faces along axis d, m/s, for the block's cells and the next ones. */
+static void face_fluxes(const block_view *view, int d, float *flux)
 {
-    return step->scene->pressure.surface == SELKIE_SURFACE_VOXEL ? 1.0f : sk_surface_theta(view->fill[liquid], view->fill[air]);
-}
-
-/* Flux through the face `node` of component d along its axis, m/s. */
-static inline float face_flux(const block_view *view, int d, int node)
-{
-    float w = view->has_solid ? view->fraction[d][node] : 1.0f, u = view->velocity[d][node];
-    float flux = u == u ? w * u : 0.0f; /* no particle near this face: at rest */
-    if (view->has_moving)
-        flux += (1.0f - w) * view->solid_velocity[d][node];
-    return flux;
+    for (int n = 0; n < SK_TILE_VALUES(1); n++) {
+        float u = view->velocity[d][n];
+        flux[n] = view->fraction[d][n] * (u == u ? u : 0.0f); /* no particle near this face: at rest */
+    }
+    for (int n = 0; view->has_moving && n < SK_TILE_VALUES(1); n++)
+        flux[n] += (1.0f - view->fraction[d][n]) * view->solid_velocity[d][n];
 }
 
 static void build_block(const sk_step *step, int block)
@@ -72,40 +87,32 @@ static void build_block(const sk_step *step, int block)
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base, *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
-    float *face[3];
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        face[d] = grid->fields[SK_FIELD_FACE_X + d] + base;
-        memset(face[d], 0, SK_BLOCK_CELLS * sizeof(float));
-    }
     memset(diagonal, 0, SK_BLOCK_CELLS * sizeof(float));
     memset(right, 0, SK_BLOCK_CELLS * sizeof(float));
-    if (!(grid->block_flags[block] & SK_BLOCK_LIQUID))
-        return;
-    block_view view;
-    load_view(step, block, 1, &view);
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        int node = node_of(c);
-        if (!is_liquid(&view, node))
-            continue;
-        float sum = 0.0f, divergence = 0.0f;
+    if (!(grid->block_flags[block] & SK_BLOCK_LIQUID)) {
         for (int d = 0; d < SELKIE_DIM; d++)
-            for (int side = 0; side < 2; side++) {
-                int f = node + side * node_step[d], other = node + (2 * side - 1) * node_step[d];
-                float w = view.has_solid ? view.fraction[d][f] : 1.0f;
-                divergence += side ? face_flux(&view, d, f) : -face_flux(&view, d, f);
-                if (w == 0.0f)
-                    continue;
-                if (is_liquid(&view, other)) {
-                    sum += w;
-                    if (!side)
-                        face[d][c] = w;
-                } else {
-                    sum += w / theta_of(step, &view, node, other);
-                }
-            }
-        diagonal[c] = sum;
-        right[c] = sum > 0.0f ? -divergence : 0.0f;
+            memset(grid->fields[SK_FIELD_FACE_X + d] + base, 0, SK_BLOCK_CELLS * sizeof(float));
+        return;
     }
+    block_view view;
+    float flux[SK_TILE_VALUES(1)];
+    load_view(step, block, 1, &view);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *face = grid->fields[SK_FIELD_FACE_X + d] + base;
+        const int up = node_step[d];
+        face_fluxes(&view, d, flux);
+        for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N)
+            for (int i = 0; i < SK_BLOCK_N; i++) {
+                int n = node_of(row) + i, c = row + i;
+                float own = view.liquid[n];
+                face[c] = own * view.liquid[n - up] * view.fraction[d][n];
+                diagonal[c] += own * (face_weight(&view, d, n, n - up, n) + face_weight(&view, d, n, n + up, n + up));
+                right[c] += own * (flux[n] - flux[n + up]);
+            }
+    }
+    /* A liquid cell whose faces are all closed is no unknown. */
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        right[c] = diagonal[c] > 0.0f ? right[c] : 0.0f;
 }
 
 static void set_flags(const sk_grid *grid, int block, int flags)
@@ -148,27 +155,34 @@ static void project_block(const sk_step *step, int block, block_view *view, floa
     }
     load_view(step, block, 0, view);
     sk_tile_load(grid, grid->fields[SK_FIELD_POTENTIAL], block, 1, potential);
+    const int walls = step->solids.block_slot[block] > 0;
     int known = 0, unknown = 0;
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            int upper = node_of(c), lower = upper - node_step[d];
-            float w = view->has_solid ? view->fraction[d][upper] : 1.0f, u = velocity[c];
-            int above = is_liquid(view, upper), below = is_liquid(view, lower);
-            if (w == 0.0f) {
-                u = on_wall(step, block, c, d) && u == u ? 0.0f : __builtin_nanf("");
-            } else if (above || below) {
-                float q = potential[upper] - potential[lower];
-                if (!(above && below))
-                    q = above ? potential[upper] / theta_of(step, view, upper, lower)
-                              : -potential[lower] / theta_of(step, view, lower, upper);
-                u = (u == u ? u : 0.0f) - q;
+        const int up = node_step[d];
+        int known_rows = 0;
+        for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N)
+            for (int i = 0; i < SK_BLOCK_N; i++) {
+                int upper = node_of(row) + i, lower = upper - up, c = row + i;
+                float above = view->liquid[upper], below = view->liquid[lower], u = velocity[c];
+                /* q is zero outside the liquid, so the plain difference is right but for the surface's distance. */
+                float inside = above > 0.0f ? view->depth[upper] : view->depth[lower];
+                float outside = above > 0.0f ? view->depth[lower] : view->depth[upper];
+                float slope = above * below > 0.0f ? 1.0f : 1.0f / sk_surface_theta_of_depths(inside, outside);
+                float q = slope * (potential[upper] - potential[lower]);
+                float projected = (u == u ? u : 0.0f) - q;
+                u = above + below > 0.0f ? projected : u;
+                velocity[c] = view->fraction[d][upper] > 0.0f ? u : __builtin_nanf("");
             }
-            velocity[c] = u;
-            change[c] = u - change[c];
-            known += u == u;
-            unknown += u != u;
+        for (int c = 0; walls && c < SK_BLOCK_CELLS; c++)
+            if (velocity[c] != velocity[c] && change[c] == change[c] && on_wall(step, block, c, d))
+                velocity[c] = 0.0f; /* particles are near, and the wall lets nothing through */
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            change[c] = velocity[c] - change[c];
+            known_rows += velocity[c] == velocity[c];
         }
+        known += known_rows;
+        unknown += SK_BLOCK_CELLS - known_rows;
     }
     set_flags(grid, block, (grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) | (unknown ? SK_BLOCK_UNKNOWN : 0));
 }
