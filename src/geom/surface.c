@@ -385,7 +385,7 @@ selkie_code sk_surface_extract(size_t particle_count, const float *position, siz
     grid.radius = 0.620f * grid.spacing;
     grid.reach = grid.radius / 0.246f;
     grid.cutoff = 1.35f * grid.spacing;
-    grid.offset = 0.11f * grid.spacing;
+    grid.offset = 0.05f * grid.spacing;
     grid.drop_radius = fmaxf(grid.radius, 0.88f);
     grid.mirror = grid.reach + (float)sk_halo;
     for (int a = 0; a < 3; ++a) {

@@ -3,7 +3,9 @@
  * Level set: phi(x) = |x - mean(x)| - radius, where mean(x) is the kernel-weighted mean of the particles around x
  * (Zhu and Bridson 2005, "Animating sand as a fluid", section 5). Weights are normalised, so clumps and gaps in the
  * particles do not move the surface, as they would with a density. Its known flaw, blobs of liquid half way between
- * two far clusters, is cut away: no liquid farther than `cutoff` from the nearest particle.
+ * two far clusters, is cut away: no liquid farther than `cutoff` from the nearest particle. Its other one, holes in
+ * liquid whose particles clump (a gap between clumps has its mean far off, in one of them), is mended by the weight
+ * itself: where there is clearly more of it than at a flat surface, there is liquid.
  *
  * Distance: phi saturates at -radius inside. Before smoothing it is turned into a true distance within 4 voxels of the
  * surface by Godunov's upwind scheme for |grad d| = 1 (Rouy and Tourin 1992), iterated in a block with its halo, where
@@ -12,10 +14,11 @@
  * Smoothing: the top of a pool at rest still shows the particles as bumps a fraction of their spacing high. A blur with
  * a kernel of vanishing second moment, 2 G - G*G (it leaves planes, spheres and long waves alone), gives the
  * large-scale surface; where it differs from the sharp one by less than the particles can tell, it is taken, where it
- * differs by more (drops, thin sheets, crests), the sharp one stays.
+ * differs by more (drops, thin sheets, crests), the sharp one stays. Gaps in the particles well inside the large-scale
+ * surface are closed: liquid after a splash is full of them, and light would show each as a bubble.
  *
  * Offset: the calibration of the radius holds for infinitely many particles in the kernel and a flat surface. With the
- * few there are, and round shapes, the surface comes out about 0.11 spacings too low (balls, boxes and pools of
+ * few there are, and round shapes, the surface comes out about 0.05 spacings too low (balls, boxes and pools of
  * jittered particles at 48 to 64 particles a metre), which is put back at the end.
  */
 #include "geom/surface_internal.h"
@@ -114,6 +117,10 @@ static int deep_inside(const sk_surface_grid *grid, size_t block)
     return 1;
 }
 
+/* The weight at a flat surface is 5.1 and falls by 5 a spacing outward, in the bulk it is 10.2 (integrals of the kernel
+ * over half and whole balls). A node with clearly more than 5.1 is inside, wherever the mean of its particles lies. */
+static const float crowd_inside = 5.6f, crowd_depth = 0.2f;
+
 static void level_set_block(const sk_surface_grid *grid, size_t block, float *phi)
 {
     if (deep_inside(grid, block)) {
@@ -139,9 +146,9 @@ static void level_set_block(const sk_surface_grid *grid, size_t block, float *ph
         /* A lone particle has a weight of 1 or less where its drop ends, a flat surface has 5, a thin sheet 4. */
         float lone = 1.0f - clamp((sums.weight[i] - 1.0f) * 0.5f, 0.0f, 1.0f);
         float radius = grid->radius + lone * (grid->drop_radius - grid->radius);
-        float distance = sqrtf(x * x + y * y + z * z) - radius;
-        float cut = sqrtf(sums.nearest[i]) - grid->cutoff;
-        phi[i] = least(most(distance, cut), SK_SURFACE_BAND);
+        float distance = most(sqrtf(x * x + y * y + z * z) - radius, sqrtf(sums.nearest[i]) - grid->cutoff);
+        float crowd = (crowd_inside - sums.weight[i]) * crowd_depth * grid->spacing;
+        phi[i] = least(least(distance, crowd), SK_SURFACE_BAND);
     }
 }
 
@@ -307,13 +314,14 @@ static void blend_block(const sk_surface_grid *grid, const float *blurred, const
         return;
     blur(padded, taps, twice);
     const float *once = blurred + block * sk_node_count;
-    const float low = 0.30f * grid->spacing, high = 0.80f * grid->spacing;
+    const float low = 0.30f * grid->spacing, high = 0.80f * grid->spacing, closing = 0.15f * grid->spacing;
     for (int i = 0; i < sk_node_count; ++i) {
         float smooth = 2.0f * once[i] - twice[i];
         float t = (fabsf(smooth - phi[i]) - low) / (high - low);
         t = clamp(t, 0.0f, 1.0f);
         t = t * t * (3.0f - 2.0f * t);
-        phi[i] = smooth + (phi[i] - smooth) * t;
+        /* Air that the large-scale surface lies well above is a gap between particles, not a bubble: it is closed. */
+        phi[i] = least(smooth + (phi[i] - smooth) * t, smooth + closing);
     }
 }
 

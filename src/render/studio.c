@@ -80,6 +80,7 @@ vec3 sk_studio_tone(vec3 light)
     for (int a = 0; a < 3; ++a) {
         float x = c[a] > 0.0f ? c[a] : 0.0f;
         c[a] = sk_to_srgb(x * (1.0f + x / (white * white)) / (1.0f + 0.35f * x));
+        c[a] = mixf(c[a], smoothstepf(0.0f, 1.0f, c[a]), 0.30f); /* a little more contrast */
     }
     return v3(c[0], c[1], c[2]);
 }
