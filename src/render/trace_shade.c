@@ -221,8 +221,8 @@ static vec3 shade_ball(const sk_tracer *t, const sk_hit *hit, vec3 direction)
     vec3 other = v3_cross(normal, across), from = v3_along(hit->point, 0.05f * ball[3], normal);
     float open = 1.0f;
     for (unsigned k = 0; k < 2; ++k) {
-        float angle = 6.2831853f * sk_sample((unsigned)(hit->point.x * 7919.0f / ball[3]),
-                                             (unsigned)(int)(hit->point.y * 7919.0f / ball[3]), hit->primitive) +
+        float angle = 6.2831853f * sk_sample((unsigned)(long long)(hit->point.x * 7919.0f / ball[3]),
+                                             (unsigned)(long long)(hit->point.y * 7919.0f / ball[3]), hit->primitive) +
                       3.1415927f * (float)k;
         vec3 d =
             v3_unit(v3_add(normal, v3_add(v3_scale(across, 0.8f * cosf(angle)), v3_scale(other, 0.8f * sinf(angle)))));
