@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 #include <string.h>
-#if defined(__AVX2__)
+#if defined(__AVX__)
 #include <immintrin.h>
 #endif
 
@@ -45,6 +45,27 @@ SK_VECTOR f8 f8_min(f8 a, f8 b)
 SK_VECTOR f8 f8_abs(f8 a)
 {
     return (f8)((i8)a & i8_splat(0x7fffffff));
+}
+
+SK_VECTOR f8 f8_sqrt(f8 a)
+{
+#if defined(__AVX__)
+    return (f8)_mm256_sqrt_ps((__m256)a);
+#else
+    for (int l = 0; l < 8; l++)
+        a[l] = __builtin_sqrtf(a[l]);
+    return a;
+#endif
+}
+
+SK_VECTOR f8 f8_load(const float *from)
+{
+    return *(const f8_unaligned *)from;
+}
+
+SK_VECTOR void f8_store(float *to, f8 value)
+{
+    *(f8_unaligned *)to = value;
 }
 
 /* Towards zero. */

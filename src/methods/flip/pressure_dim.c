@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "base/simd.h"
 #include "grid/grid_kernels.h"
 #include "grid/tile.h"
 #include "methods/flip/cells.h"
@@ -18,11 +19,11 @@
 /* A block and one cell around it, as numbers that a row of cells can be computed with. */
 typedef struct block_view {
     _Alignas(64) float liquid[SK_TILE_VALUES(1)]; /* 1 = unknown of the system, 0 = not */
-    float depth[SK_TILE_VALUES(1)];               /* cells from the centre to the surface, positive inside */
+    float fill[SK_TILE_VALUES(1)];
     float velocity[SELKIE_DIM][SK_TILE_VALUES(1)];
     float fraction[SELKIE_DIM][SK_TILE_VALUES(1)];
     float solid_velocity[SELKIE_DIM][SK_TILE_VALUES(1)];
-    int has_moving;
+    int has_moving, voxel;
 } block_view;
 
 /* `with_velocity`: the projection writes velocities while other blocks are read, so it does without their tiles. */
@@ -41,15 +42,9 @@ static void load_view(const sk_step *step, int block, int with_velocity, block_v
     sk_tile_load_bytes(grid, grid->kinds, block, 1, kinds);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         view->liquid[n] = (kinds[n] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID ? 1.0f : 0.0f;
-    if (step->scene->pressure.surface == SELKIE_SURFACE_GHOST_FLUID) {
-        sk_tile_load(grid, grid->fields[SK_FIELD_FILL], block, 1, view->depth);
-        for (int n = 0; n < SK_TILE_VALUES(1); n++)
-            view->depth[n] = sk_surface_depth(view->depth[n]);
-    } else {
-        /* The surface lies in the centres of the air cells. */
-        for (int n = 0; n < SK_TILE_VALUES(1); n++)
-            view->depth[n] = view->liquid[n];
-    }
+    view->voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
+    if (!view->voxel)
+        sk_tile_load(grid, grid->fields[SK_FIELD_FILL], block, 1, view->fill);
     for (int d = 0; d < SELKIE_DIM; d++) {
         if (with_velocity)
             sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, view->velocity[d]);
@@ -63,12 +58,29 @@ static void load_view(const sk_step *step, int block, int with_velocity, block_v
     }
 }
 
-/* What each face gives to the diagonals of its two cells: the open fraction between liquid cells, more towards air, where
- * the surface is nearer than the neighbour's centre. */
-static inline float face_weight(const block_view *view, int d, int liquid, int other, int face)
+/* The twins of sk_surface_depth and sk_surface_theta_of_depths for eight cells. */
+SK_VECTOR f8 depths(f8 fill)
 {
-    float toward_air = 1.0f / sk_surface_theta_of_depths(view->depth[liquid], view->depth[other]);
-    return view->fraction[d][face] * (view->liquid[other] > 0.0f ? 1.0f : toward_air);
+    f8 below = 1.0f - f8_sqrt(2.0f * f8_max(1.0f - fill, f8_splat(0.0f)));
+    f8 above = f8_sqrt(2.0f * f8_max(fill, f8_splat(0.0f))) - 1.0f;
+    return f8_select(fill >= 0.5f, below, above);
+}
+
+SK_VECTOR f8 thetas(f8 inside, f8 outside)
+{
+    f8 theta = f8_max(inside / (inside - outside), f8_splat(0.05f));
+    return f8_select((inside > 0.0f) & (outside < 0.0f) & (theta < 1.0f), theta, f8_splat(1.0f));
+}
+
+/* One over the distance from liquid cells to their neighbours' unknowns, in cells: more than one towards air, where the
+ * surface is nearer than the neighbour's centre. `other` is the step to the neighbour. */
+SK_VECTOR f8 slopes(const block_view *view, int node, int other, f8 liquid, f8 other_liquid)
+{
+    i8 surface = (liquid > 0.0f) & (other_liquid == 0.0f);
+    if (view->voxel || !i8_any(surface))
+        return f8_splat(1.0f);
+    f8 theta = thetas(depths(f8_load(view->fill + node)), depths(f8_load(view->fill + node + other)));
+    return f8_select(surface, 1.0f / theta, f8_splat(1.0f));
 }
 
 /* Fluxes through the lower faces along axis d, m/s, for the block's cells and the next ones. */
@@ -101,14 +113,15 @@ static void build_block(const sk_step *step, int block)
         float *face = grid->fields[SK_FIELD_FACE_X + d] + base;
         const int up = node_step[d];
         face_fluxes(&view, d, flux);
-        for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N)
-            for (int i = 0; i < SK_BLOCK_N; i++) {
-                int n = node_of(row) + i, c = row + i;
-                float own = view.liquid[n];
-                face[c] = own * view.liquid[n - up] * view.fraction[d][n];
-                diagonal[c] += own * (face_weight(&view, d, n, n - up, n) + face_weight(&view, d, n, n + up, n + up));
-                right[c] += own * (flux[n] - flux[n + up]);
-            }
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+            int n = node_of(c);
+            f8 own = f8_load(view.liquid + n), lower = f8_load(view.liquid + n - up), upper = f8_load(view.liquid + n + up);
+            f8 open_lower = f8_load(view.fraction[d] + n), open_upper = f8_load(view.fraction[d] + n + up);
+            f8_store(face + c, own * lower * open_lower);
+            f8 sum = open_lower * slopes(&view, n, -up, own, lower) + open_upper * slopes(&view, n, up, own, upper);
+            f8_store(diagonal + c, f8_load(diagonal + c) + own * sum);
+            f8_store(right + c, f8_load(right + c) + own * (f8_load(flux + n) - f8_load(flux + n + up)));
+        }
     }
     /* A liquid cell whose faces are all closed is no unknown. */
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
@@ -161,19 +174,16 @@ static void project_block(const sk_step *step, int block, block_view *view, floa
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
         const int up = node_step[d];
         int known_rows = 0;
-        for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N)
-            for (int i = 0; i < SK_BLOCK_N; i++) {
-                int upper = node_of(row) + i, lower = upper - up, c = row + i;
-                float above = view->liquid[upper], below = view->liquid[lower], u = velocity[c];
-                /* q is zero outside the liquid, so the plain difference is right but for the surface's distance. */
-                float inside = above > 0.0f ? view->depth[upper] : view->depth[lower];
-                float outside = above > 0.0f ? view->depth[lower] : view->depth[upper];
-                float slope = above * below > 0.0f ? 1.0f : 1.0f / sk_surface_theta_of_depths(inside, outside);
-                float q = slope * (potential[upper] - potential[lower]);
-                float projected = (u == u ? u : 0.0f) - q;
-                u = above + below > 0.0f ? projected : u;
-                velocity[c] = view->fraction[d][upper] > 0.0f ? u : __builtin_nanf("");
-            }
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+            int n = node_of(c);
+            f8 above = f8_load(view->liquid + n), below = f8_load(view->liquid + n - up), u = f8_load(velocity + c);
+            /* q is zero outside the liquid, so the plain difference is right but for the surface's distance. */
+            f8 q = f8_load(potential + n) - f8_load(potential + n - up);
+            q *= slopes(view, n, -up, above, below) * slopes(view, n - up, up, below, above);
+            f8 projected = f8_select(u == u, u, f8_splat(0.0f)) - q;
+            u = f8_select(above + below > 0.0f, projected, u);
+            f8_store(velocity + c, f8_select(f8_load(view->fraction[d] + n) > 0.0f, u, f8_splat(__builtin_nanf(""))));
+        }
         for (int c = 0; walls && c < SK_BLOCK_CELLS; c++)
             if (velocity[c] != velocity[c] && change[c] == change[c] && on_wall(step, block, c, d))
                 velocity[c] = 0.0f; /* particles are near, and the wall lets nothing through */
