@@ -246,18 +246,6 @@ void SK_DIM(sk_residual_block)(const sk_level *level, const float *high_field, c
 
 /* --- Between levels ------------------------------------------------------------------------------------------------ */
 
-SK_INLINE sk_half_row half_row(const float *at)
-{
-    return *(const sk_half_row *)at;
-}
-
-/* A row of SK_ROW pair sums, in natural order. */
-SK_INLINE sk_half_row pair_sums(const float *block, int j, int k)
-{
-    int offset = (j + SK_BLOCK_N * k) * SK_ROW;
-    return half_row(block + offset) + half_row(block + SK_HALF + offset);
-}
-
 /* Where a fine block lies in its parent, in coarse cells. */
 SK_INLINE void place_in_parent(const sk_level *fine, int block, int origin[3])
 {
@@ -265,57 +253,59 @@ SK_INLINE void place_in_parent(const sk_level *fine, int block, int origin[3])
         origin[axis] = (fine->coordinates[block][axis] & 1) * SK_CHILD;
 }
 
-SK_INLINE void subtract_from(int offset, const float *b, float *y)
-{
-    sk_store(y + offset, sk_load(b + offset) - sk_load(y + offset));
-}
+/* Planes of a block that one coarse plane stands for, and the coarse planes of a block. */
+enum { planes_merged = SELKIE_DIM == 3 ? 2 : 1, coarse_planes = SK_PLANES / planes_merged };
 
+/* b - A x summed over pairs of planes, then rows, then cells of a row (which is over colours). */
 static void restrict_residual(const sk_level *fine, const sk_level *coarse, int block)
 {
-    float residual[SK_BLOCK_CELLS] __attribute__((aligned(64)));
+    float product[SK_BLOCK_CELLS] __attribute__((aligned(64)));
+    float sums[coarse_planes * SK_PLANE_FLOATS] __attribute__((aligned(64)));
     sk_active active = fine->active[block];
-    if (active != SK_ALL_ACTIVE)
-        memset(residual, 0, sizeof(residual));
-    apply_to(fine, fine->x, block, residual);
-    SK_EACH_OFFSET(active, subtract_from, fine->b + (size_t)block * SK_BLOCK_CELLS, residual);
+    const float *b = fine->b + (size_t)block * SK_BLOCK_CELLS;
+    apply_to(fine, fine->x, block, product);
+    for (int plane = 0; plane < coarse_planes; ++plane)
+        for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
+            sk_vec sum = {0};
+            for (int k = plane * planes_merged; k < (plane + 1) * planes_merged; ++k)
+                if (active >> (v + SK_PLANE_VECTORS * k) & 1) {
+                    int red = k * SK_PLANE_FLOATS + v * SK_LANES, black = red + SK_HALF;
+                    sum += (sk_load(b + red) - sk_load(product + red)) + (sk_load(b + black) - sk_load(product + black));
+                }
+            sk_store(sums + plane * SK_PLANE_FLOATS + v * SK_LANES, sum);
+        }
     int origin[3];
     place_in_parent(fine, block, origin);
     float *target = coarse->b + (size_t)fine->parent[block] * SK_BLOCK_CELLS;
-#if SELKIE_DIM == 3
-    for (int k = 0; k < SK_BLOCK_N; k += 2)
+    const float scale = SELKIE_DIM == 3 ? 0.5f : 1.0f;
+    for (int plane = 0; plane < coarse_planes; ++plane)
         for (int j = 0; j < SK_BLOCK_N; j += 2) {
-            sk_half_row sum = (pair_sums(residual, j, k) + pair_sums(residual, j + 1, k)) +
-                              (pair_sums(residual, j, k + 1) + pair_sums(residual, j + 1, k + 1));
-            sk_split_half_row(target, origin[0] != 0, origin[1] + j / 2, origin[2] + k / 2, 0.5f * sum);
+            const float *row = sums + plane * SK_PLANE_FLOATS + j * SK_ROW;
+            sk_half_row sum = *(const sk_half_row *)row + *(const sk_half_row *)(row + SK_ROW);
+            sk_split_half_row(target, origin[0] != 0, origin[1] + j / 2, origin[2] + plane, scale * sum);
         }
-#else
-    for (int j = 0; j < SK_BLOCK_N; j += 2)
-        sk_split_half_row(target, origin[0] != 0, origin[1] + j / 2, 0,
-                          pair_sums(residual, j, 0) + pair_sums(residual, j + 1, 0));
-#endif
 }
 
 /* Cells that are no unknowns receive a value too if their vector has any; the sweeps that follow set it back to 0. */
 static void prolong(const sk_level *fine, const sk_level *coarse, int block)
 {
+    float values[coarse_planes * SK_PLANE_FLOATS] __attribute__((aligned(64)));
     int origin[3];
     place_in_parent(fine, block, origin);
     const float *source = coarse->x + (size_t)fine->parent[block] * SK_BLOCK_CELLS;
-    float *x = fine->x + (size_t)block * SK_BLOCK_CELLS;
-    sk_active active = fine->active[block];
-    for (int k = 0; k < SK_PLANES; k += 2)
+    for (int plane = 0; plane < coarse_planes; ++plane)
         for (int j = 0; j < SK_BLOCK_N; j += 2) {
-            sk_half_row value = sk_joined_half_row(source, origin[0] != 0, origin[1] + j / 2, origin[2] + k / 2);
-            for (int child_k = k; child_k < k + 2 && child_k < SK_PLANES; ++child_k)
-                for (int child_j = j; child_j < j + 2; ++child_j) {
-                    if (!(active >> (child_j / SK_VECTOR_ROWS + SK_PLANE_VECTORS * child_k) & 1))
-                        continue;
-                    for (int colour = 0; colour < 2; ++colour) {
-                        float *row = x + colour * SK_HALF + (child_j + SK_BLOCK_N * child_k) * SK_ROW;
-                        *(sk_half_row *)row += value;
-                    }
-                }
+            float *row = values + plane * SK_PLANE_FLOATS + j * SK_ROW;
+            *(sk_half_row *)row = *(sk_half_row *)(row + SK_ROW) =
+                sk_joined_half_row(source, origin[0] != 0, origin[1] + j / 2, origin[2] + plane);
         }
+    float *x = fine->x + (size_t)block * SK_BLOCK_CELLS;
+    for (sk_active bits = fine->active[block]; bits; bits &= bits - 1) {
+        int bit = __builtin_ctzll(bits), k = bit / SK_PLANE_VECTORS, v = bit % SK_PLANE_VECTORS;
+        sk_vec value = sk_load(values + k / planes_merged * SK_PLANE_FLOATS + v * SK_LANES);
+        sk_store(x + bit * SK_LANES, sk_load(x + bit * SK_LANES) + value);
+        sk_store(x + SK_HALF + bit * SK_LANES, sk_load(x + SK_HALF + bit * SK_LANES) + value);
+    }
 }
 
 /* --- The cycle ----------------------------------------------------------------------------------------------------- */

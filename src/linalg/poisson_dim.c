@@ -8,7 +8,8 @@
  *   folded into high without loss and the residual is computed afresh in double
  *   from the caller's right side, after which low can resolve steps 100 times
  *   smaller. Without this the true residual stalls near 1e-4 while the recurrence
- *   goes on to fall.
+ *   goes on to fall. Where the solution is so small that rounding it cannot reach
+ *   a tenth of the tolerance, this is left out.
  * - Conjugate gradients go on across such a replacement with the direction they
  *   have (van der Vorst and Ye 2000): it costs no iteration.
  * - A solve ends only when a residual computed in this way meets the tolerance.
@@ -25,6 +26,8 @@
 #include <math.h>
 #include <omp.h>
 #include "base/timer.h"
+
+enum { blocks_per_thread = 96 };
 
 /* Numbers near zero that a sweep leaves far away from any source would be denormal, and slow. */
 static unsigned long flush_denormals(void)
@@ -203,29 +206,37 @@ static double apply(const work *w)
 }
 
 SK_INLINE void advance_at(int offset, const sk_poisson_solver *solver, size_t at, float alpha, sk_vec *squares,
-                          sk_vec *largest)
+                          sk_vec *largest, sk_vec *low_squares)
 {
     at += (size_t)offset;
     sk_vec r = sk_load(solver->r + at) - alpha * sk_load(solver->z + at);
-    sk_store(solver->low + at, sk_load(solver->low + at) + alpha * sk_load(solver->p + at));
+    sk_vec low = sk_load(solver->low + at) + alpha * sk_load(solver->p + at);
+    sk_store(solver->low + at, low);
     sk_store(solver->r + at, r);
     *squares += r * r;
+    *low_squares += low * low;
     sk_vec magnitude = (sk_vec)((sk_int_vec)r & 0x7fffffff);
     *largest = sk_select(~(magnitude <= *largest), magnitude, *largest); /* lets NaN through */
 }
 
-/* low += alpha p, r -= alpha A p; returns the residual */
-static double advance(const work *w, float alpha)
+/* low += alpha p, r -= alpha A p; returns the residual, and how far rounding low to floats may have carried it off. */
+static double advance(const work *w, float alpha, double *drift)
 {
     sk_poisson_solver *solver = w->solver;
     const sk_level *level = &solver->multigrid.level[0];
     for (int block = w->first; block < w->last; ++block) {
-        sk_vec squares = {0}, largest = {0};
+        sk_vec squares = {0}, largest = {0}, low_squares = {0};
         SK_EACH_OFFSET(level->active[block], advance_at, solver, (size_t)block * SK_BLOCK_CELLS, alpha, &squares,
-                       &largest);
+                       &largest, &low_squares);
+        solver->partial[0][block] = sum_lanes(low_squares);
         solver->partial[2][block] = w->options->norm == SELKIE_NORM_MAX ? largest_lane(largest) : sum_lanes(squares);
     }
     sk_team_wait(w->team);
+    /* Rounding errors of 2^-25 or so a cell, in a row of A with a diagonal of 2 x dimension and faces of 1. Large
+     * diagonals stand beside small values. */
+    double low_norm = sqrt(sum_blocks(w, solver->partial[0]));
+    double unit = 4e-8 * sqrt(4.0 * SELKIE_DIM * SELKIE_DIM + 2.0 * SELKIE_DIM);
+    *drift = unit * low_norm / (w->options->norm == SELKIE_NORM_MAX ? (double)w->scale : w->norm_b);
     /* Round-off must not pile up where A has no answer to it. */
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
     return residual_of(w, solver->partial[2]);
@@ -339,14 +350,16 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
         double curvature = apply(w);
         if (!(curvature > 0))
             break;
-        residual = advance(w, (float)(rz / curvature));
+        double drift = 0;
+        residual = advance(w, (float)(rz / curvature), &drift);
         if (w->team.thread == 0 && iteration < SK_POISSON_MAX_HISTORY) {
             report->history[iteration] = residual;
             report->history_count = iteration + 1;
         }
         ++iteration;
         fresh = 0;
-        if (residual <= options->tolerance || residual < 0.01 * computed || iteration == options->max_iterations) {
+        int stale = residual < 0.01 * computed && drift > 0.1 * options->tolerance;
+        if (residual <= options->tolerance || stale || iteration == options->max_iterations) {
             fold(w);
             residual = computed = true_residual(w);
             fresh = 1;
@@ -404,6 +417,10 @@ selkie_code SK_DIM(sk_poisson_solve)(sk_poisson_solver *solver, const sk_poisson
     double ready = sk_wall_ms();
     report->setup_ms = ready - start;
 
+    /* A thread needs some blocks of each colour to be worth waiting for. */
+    int blocks = solver->multigrid.level[0].block_count;
+    if (threads > 1 + blocks / blocks_per_thread)
+        threads = 1 + blocks / blocks_per_thread;
     int right_side_finite = 1, finite = 1;
     sk_barrier barrier = {0, 0};
 #pragma omp parallel num_threads(threads) if (threads > 1)

@@ -242,62 +242,54 @@ typedef uint64_t sk_active;
 typedef float sk_row __attribute__((vector_size(SK_BLOCK_N * 4), may_alias, aligned(4)));
 typedef int32_t sk_int_row __attribute__((vector_size(SK_BLOCK_N * 4), may_alias, aligned(4)));
 typedef float sk_half_row __attribute__((vector_size(SK_BLOCK_N * 2), may_alias, aligned(4)));
+typedef float sk_quarter_row __attribute__((vector_size(SK_BLOCK_N), may_alias, aligned(4)));
 
 #if SELKIE_DIM == 2
-#define SK_EVEN_THEN_ODD 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15
+#define SK_EVEN_OF_ROW 0, 2, 4, 6, 8, 10, 12, 14
+#define SK_ODD_OF_ROW 1, 3, 5, 7, 9, 11, 13, 15
 #define SK_INTERLEAVE 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15
-#define SK_EVEN_THEN_ODD_HALF 0, 2, 4, 6, 1, 3, 5, 7
+#define SK_EVEN_OF_HALF 0, 2, 4, 6
+#define SK_ODD_OF_HALF 1, 3, 5, 7
 #define SK_INTERLEAVE_HALF 0, 4, 1, 5, 2, 6, 3, 7
 #else
-#define SK_EVEN_THEN_ODD 0, 2, 4, 6, 1, 3, 5, 7
+#define SK_EVEN_OF_ROW 0, 2, 4, 6
+#define SK_ODD_OF_ROW 1, 3, 5, 7
 #define SK_INTERLEAVE 0, 4, 1, 5, 2, 6, 3, 7
-#define SK_EVEN_THEN_ODD_HALF 0, 2, 1, 3
+#define SK_EVEN_OF_HALF 0, 2
+#define SK_ODD_OF_HALF 1, 3
 #define SK_INTERLEAVE_HALF 0, 2, 1, 3
 #endif
 
 /* Row (j, k) of a block: natural order to split halves and back. */
 SK_INLINE void sk_split_row(float *block, int j, int k, sk_row row)
 {
-    sk_row sorted = __builtin_shufflevector(row, row, SK_EVEN_THEN_ODD);
     int even = (j + k) & 1, offset = (j + SK_BLOCK_N * k) * SK_ROW; /* the even cells' colour */
-    float halves[SK_BLOCK_N];
-    memcpy(halves, &sorted, sizeof(halves));
-    memcpy(block + even * SK_HALF + offset, halves, sizeof(halves) / 2);
-    memcpy(block + (1 - even) * SK_HALF + offset, halves + SK_ROW, sizeof(halves) / 2);
+    *(sk_half_row *)(block + even * SK_HALF + offset) = __builtin_shufflevector(row, row, SK_EVEN_OF_ROW);
+    *(sk_half_row *)(block + (1 - even) * SK_HALF + offset) = __builtin_shufflevector(row, row, SK_ODD_OF_ROW);
 }
 
 SK_INLINE sk_row sk_joined_row(const float *block, int j, int k)
 {
     int even = (j + k) & 1, offset = (j + SK_BLOCK_N * k) * SK_ROW;
-    float halves[SK_BLOCK_N];
-    memcpy(halves, block + even * SK_HALF + offset, sizeof(halves) / 2);
-    memcpy(halves + SK_ROW, block + (1 - even) * SK_HALF + offset, sizeof(halves) / 2);
-    sk_row sorted;
-    memcpy(&sorted, halves, sizeof(halves));
-    return __builtin_shufflevector(sorted, sorted, SK_INTERLEAVE);
+    return __builtin_shufflevector(*(const sk_half_row *)(block + even * SK_HALF + offset),
+                                   *(const sk_half_row *)(block + (1 - even) * SK_HALF + offset), SK_INTERLEAVE);
 }
 
 /* The half of row (j, k) that starts at i = 0 or at i = SK_BLOCK_N / 2 (`upper`): SK_ROW cells in natural order. It is
  * what one fine block's row pairs are to its parent. */
 SK_INLINE void sk_split_half_row(float *block, int upper, int j, int k, sk_half_row row)
 {
-    sk_half_row sorted = __builtin_shufflevector(row, row, SK_EVEN_THEN_ODD_HALF);
     int even = (j + k) & 1, offset = (j + SK_BLOCK_N * k) * SK_ROW + upper * SK_ROW / 2;
-    float halves[SK_ROW];
-    memcpy(halves, &sorted, sizeof(halves));
-    memcpy(block + even * SK_HALF + offset, halves, sizeof(halves) / 2);
-    memcpy(block + (1 - even) * SK_HALF + offset, halves + SK_ROW / 2, sizeof(halves) / 2);
+    *(sk_quarter_row *)(block + even * SK_HALF + offset) = __builtin_shufflevector(row, row, SK_EVEN_OF_HALF);
+    *(sk_quarter_row *)(block + (1 - even) * SK_HALF + offset) = __builtin_shufflevector(row, row, SK_ODD_OF_HALF);
 }
 
 SK_INLINE sk_half_row sk_joined_half_row(const float *block, int upper, int j, int k)
 {
     int even = (j + k) & 1, offset = (j + SK_BLOCK_N * k) * SK_ROW + upper * SK_ROW / 2;
-    float halves[SK_ROW];
-    memcpy(halves, block + even * SK_HALF + offset, sizeof(halves) / 2);
-    memcpy(halves + SK_ROW / 2, block + (1 - even) * SK_HALF + offset, sizeof(halves) / 2);
-    sk_half_row sorted;
-    memcpy(&sorted, halves, sizeof(halves));
-    return __builtin_shufflevector(sorted, sorted, SK_INTERLEAVE_HALF);
+    return __builtin_shufflevector(*(const sk_quarter_row *)(block + even * SK_HALF + offset),
+                                   *(const sk_quarter_row *)(block + (1 - even) * SK_HALF + offset),
+                                   SK_INTERLEAVE_HALF);
 }
 
 SK_INLINE int sk_split_index(int i, int j, int k)
