@@ -12,6 +12,7 @@
 typedef float f4 __attribute__((vector_size(16)));
 typedef float f8 __attribute__((vector_size(32)));
 typedef int32_t i8 __attribute__((vector_size(32)));
+typedef double d8 __attribute__((vector_size(64))); /* for sums */
 typedef float f4_unaligned __attribute__((vector_size(16), aligned(4)));
 typedef float f8_unaligned __attribute__((vector_size(32), aligned(4)));
 
@@ -77,6 +78,22 @@ SK_VECTOR i8 i8_from_f8(f8 a)
 SK_VECTOR f8 f8_from_i8(i8 a)
 {
     return __builtin_convertvector(a, f8);
+}
+
+/* All ones in the first `count` lanes. */
+SK_VECTOR i8 i8_first(int count)
+{
+    return (i8){0, 1, 2, 3, 4, 5, 6, 7} < count;
+}
+
+SK_VECTOR d8 d8_from_f8(f8 a)
+{
+    return __builtin_convertvector(a, d8);
+}
+
+SK_VECTOR double d8_sum(d8 a)
+{
+    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
 /* Is any lane of a mask set? */

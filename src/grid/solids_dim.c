@@ -122,9 +122,37 @@ static float face_fraction(const float *distance, int n, int a, int b)
     return fraction < 0.01f ? 0.0f : fraction > 0.99f ? 1.0f : fraction;
 }
 
+/* Part of a cube in which a linear function is positive, from its mean and its rise along each axis: the volume under a
+ * plane (Scardovelli and Zaleski 2000, Eq. 1). Exact for planes, those across an axis too, whose two flat slopes are
+ * kept off zero by too little to show. */
+static float open_cube(float mean, const float slope[3])
+{
+    double m[3], sum = 0.0;
+    for (int axis = 0; axis < 3; axis++)
+        sum += fabs((double)slope[axis]);
+    if (sum == 0.0)
+        return mean > 0.0f ? 1.0f : 0.0f;
+    for (int axis = 0; axis < 3; axis++)
+        m[axis] = fmax(fabs((double)slope[axis]) / sum, 1e-4);
+    double total = m[0] + m[1] + m[2], level = 0.5 * total + (double)mean / sum, volume = 0.0;
+    /* Over the corners of the cube, with alternating signs. */
+    for (int corner = 0; corner < 8; corner++) {
+        double above = level;
+        int odd = 0;
+        for (int axis = 0; axis < 3; axis++)
+            if (corner >> axis & 1) {
+                above -= m[axis];
+                odd ^= 1;
+            }
+        if (above > 0.0)
+            volume += odd ? -above * above * above : above * above * above;
+    }
+    volume /= 6.0 * m[0] * m[1] * m[2];
+    return volume < 0.0 ? 0.0f : volume > 1.0 ? 1.0f : (float)volume;
+}
+
 /* Open part of a half cell whose lower corner is q. Between two walls the distance has an edge, and a mean over the
- * corners would take the nook for half solid; the part of the section through the middle does not. In 3D: the mean of
- * the three sections. */
+ * corners would take the nook for half solid; corners that are all open say that it is not. Else the distance is taken as linear. */
 static float open_half_cell(const float *q)
 {
     static const int steps[3] = {1, NODES, SELKIE_DIM == 3 ? SLICE : 0};
@@ -140,13 +168,14 @@ static float open_half_cell(const float *q)
         return 0.0f;
     if (SELKIE_DIM == 2)
         return sk_open_square(q[0], q[1], q[NODES + 1], q[NODES]);
-    float open = 0.0f;
-    for (int axis = 0; axis < 3; axis++) {
-        int up = steps[axis], a = steps[(axis + 1) % 3], b = steps[(axis + 2) % 3];
-        open += sk_open_square(0.5f * (q[0] + q[up]), 0.5f * (q[a] + q[a + up]), 0.5f * (q[a + b] + q[a + b + up]),
-                               0.5f * (q[b] + q[b + up]));
+    float mean = 0.0f, slope[3] = {0.0f, 0.0f, 0.0f};
+    for (int corner = 0; corner < 8; corner++) {
+        float value = q[(corner & 1) + (corner >> 1 & 1) * steps[1] + (corner >> 2) * steps[2]];
+        mean += 0.125f * value;
+        for (int axis = 0; axis < 3; axis++)
+            slope[axis] += corner >> axis & 1 ? 0.25f * value : -0.25f * value;
     }
-    return open / 3.0f;
+    return open_cube(mean, slope);
 }
 
 /* Share of the trilinear kernel of each cell that lies in the solid: the solid part of each half cell, filtered along

@@ -21,7 +21,6 @@ typedef struct sk_transfer_options {
 
 typedef struct sk_particle_sums {
     double kinetic;      /* sum of |v|^2 / 2, (m/s)^2 */
-    double position[3];  /* sum of x, m */
     double max_speed;    /* m/s */
     int64_t bad;         /* particles whose velocity is not finite */
 } sk_particle_sums;

@@ -263,10 +263,13 @@ static inline __attribute__((always_inline)) f8 sample_component(const int d, co
     enum { N1 = SK_TILE_N(1) };
     const int nx = d == 0 ? 2 : 3, ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
     f8 total = f8_splat(0.0f);
+#pragma GCC unroll 3
     for (int k = 0; k < nz; k++) {
         f8 plane = f8_splat(0.0f);
+#pragma GCC unroll 3
         for (int j = 0; j < ny; j++) {
             f8 row = f8_splat(0.0f);
+#pragma GCC unroll 3
             for (int i = 0; i < nx; i++)
                 row += (d == 0 ? w->face[0][i] : w->centre[0][i]) * tile[i + N1 * (j + N1 * k)];
             plane += (d == 1 ? w->face[1][j] : w->centre[1][j]) * row;
@@ -321,7 +324,7 @@ static inline __attribute__((always_inline)) void lanes_of(const f8 *position, c
 
 typedef struct lane_sums {
     f8 speed_max;
-    double kinetic, position[3];
+    d8 kinetic;
     int64_t bad;
 } lane_sums;
 
@@ -354,23 +357,17 @@ static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_
                         affine[9 * (size_t)(begin + l) + (size_t)(3 * d + e)] = slope[l];
                 }
         }
-        f8 px = r[0], py = r[1], pz = r[2];
         f8_transpose(r);
         for (int l = 0; l < lanes; l++)
             memcpy(records + begin + l, &r[l], sizeof r[l]);
-        /* Idle lanes repeat the last particle: harmless for the largest, left out of the sums. */
-        sums->speed_max = f8_select(speed2 > sums->speed_max, speed2, sums->speed_max);
-        float kinetic = 0.0f;
-        for (int l = 0; l < lanes; l++) {
-            kinetic += speed2[l];
-            sums->position[0] += px[l];
-            sums->position[1] += py[l];
-            sums->position[2] += pz[l];
-        }
-        sums->kinetic += 0.5 * kinetic;
-        if (!(kinetic < 1e30f))
+        /* Idle lanes repeat the last particle: harmless for the largest, left out of the sum. */
+        sums->speed_max = f8_max(speed2, sums->speed_max);
+        speed2 = f8_select(i8_first(lanes), speed2, f8_splat(0.0f));
+        sums->kinetic += d8_from_f8(speed2);
+        i8 good = speed2 < 1e30f;
+        if (i8_any(~good))
             for (int l = 0; l < lanes; l++)
-                sums->bad += !(speed2[l] < 1e30f);
+                sums->bad += !good[l];
     }
 }
 
@@ -432,16 +429,13 @@ selkie_code SK_DIM(sk_transfer_to_particles)(const sk_grid *grid, sk_particles *
         float fastest = 0.0f;
         for (int l = 0; l < 8; l++)
             fastest = lanes.speed_max[l] > fastest ? lanes.speed_max[l] : fastest;
-        partial[b].kinetic = lanes.kinetic;
-        memcpy(partial[b].position, lanes.position, sizeof lanes.position);
+        partial[b].kinetic = 0.5 * d8_sum(lanes.kinetic);
         partial[b].max_speed = sqrt((double)fastest);
         partial[b].bad = lanes.bad;
     }
     memset(sums, 0, sizeof *sums);
     for (int b = 1; b <= grid->particle_blocks; b++) {
         sums->kinetic += partial[b].kinetic;
-        for (int d = 0; d < 3; d++)
-            sums->position[d] += partial[b].position[d];
         sums->max_speed = partial[b].max_speed > sums->max_speed ? partial[b].max_speed : sums->max_speed;
         sums->bad += partial[b].bad;
     }

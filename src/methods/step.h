@@ -41,8 +41,9 @@ typedef struct sk_step {
     double counted_volume; /* cells: Eq. 19 of Kugelstadt et al. 2019 */
     int64_t occupied_cells;
     int64_t liquid_cells;
-    sk_particle_sums sums;     /* positions: before the advection */
-    double moved_position[3];  /* m  sum of the positions after it */
+    sk_particle_sums sums;
+    double positions[3];       /* m  sum of the particles' positions now */
+    double positions_before[3];/* m  and before the last advection */
     sk_poisson_report pressure;
     sk_poisson_report viscosity;
 } sk_step;

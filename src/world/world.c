@@ -69,8 +69,8 @@ static selkie_code measure_start(selkie_world *world, selkie_error *error)
     }
     step->sums.kinetic = kinetic;
     step->sums.max_speed = sqrt(fastest);
-    memcpy(step->sums.position, position, sizeof position);
-    memcpy(step->moved_position, position, sizeof position);
+    memcpy(step->positions, position, sizeof position);
+    memcpy(step->positions_before, position, sizeof position);
     return SELKIE_OK;
 }
 
@@ -92,7 +92,7 @@ static void collect_statistics(selkie_world *world, double step_ms)
     s->potential_energy = 0.0;
     for (int d = 0; d < step->dimension; d++) {
         /* Velocities live in the middle of the step; so does this mean of the heights before and after it. */
-        double sum = 0.5 * (step->sums.position[d] + step->moved_position[d]);
+        double sum = 0.5 * (step->positions_before[d] + step->positions[d]);
         s->potential_energy -= step->particle_mass * step->scene->gravity[d] * (sum - (double)step->particles.count * step->grid.low[d]);
     }
     s->max_speed = step->sums.max_speed;
@@ -385,6 +385,7 @@ int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_
     header->time = step->time;
     header->last_dt = step->last_dt;
     header->max_speed = step->sums.max_speed;
+    memcpy(header->positions, step->positions, sizeof header->positions);
     header->step_count = step->step_count;
     header->frame = world->frame;
     header->particle_count = step->particles.count;
@@ -463,6 +464,8 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     step->time = header.time;
     step->last_dt = header.last_dt;
     step->sums.max_speed = header.max_speed;
+    memcpy(step->positions, header.positions, sizeof header.positions);
+    memcpy(step->positions_before, header.positions, sizeof header.positions);
     step->step_count = header.step_count;
     step->emitted = header.emitted;
     step->drained = header.drained;

@@ -47,7 +47,7 @@ typedef struct sk_state_header {
     uint32_t dimension;
     int32_t cells[3];
     int32_t particles_per_cell;
-    double cell_size, time, last_dt, max_speed;
+    double cell_size, time, last_dt, max_speed, positions[3];
     int64_t step_count, frame, particle_count, emitted, drained;
     double start_kernel_volume, start_counted_volume;
     int64_t start_occupied_cells, start_particles;

@@ -258,7 +258,8 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, f8 x[3], i8 *gone, 
     }
 }
 
-static void advect_lanes(const advect_frame *frame, const local_piece *local, sk_particle *records, int lanes)
+/* `positions` gets the sum of where the particles end, those that left excepted. */
+static void advect_lanes(const advect_frame *frame, const local_piece *local, sk_particle *records, int lanes, d8 positions[3])
 {
     f8 r[8], x[3], k1[3];
     for (int l = 0; l < 8; l++)
@@ -286,8 +287,11 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, sk
         if (!i8_any(remaining > 0.0f))
             break;
     }
-    for (int d = 0; d < SELKIE_DIM; d++)
+    i8 counted = i8_first(lanes) & ~gone;
+    for (int d = 0; d < SELKIE_DIM; d++) {
         r[d] = x[d];
+        positions[d] += d8_from_f8(f8_select(counted, x[d], f8_splat(0.0f)));
+    }
     f8_transpose(r);
     for (int l = 0; l < lanes; l++) {
         memcpy(records + l, &r[l], sizeof r[l]);
@@ -308,6 +312,9 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
     if (!sums)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "advect: no memory for the sums of %d blocks", grid->particle_blocks);
     advect_frame frame = {.step = step, .inverse = (float)(1.0 / grid->cell_size), .dt = (float)step->dt, .order = step->scene->advection.order};
+    int any_open = 0;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++)
+        any_open |= step->scene->domain.walls[side] == SELKIE_WALL_OPEN;
     /* A hair off the walls, so that no particle sits in the cell behind. */
     for (int d = 0; d < 3; d++) {
         frame.corner[d] = (float)grid->corner[d];
@@ -324,24 +331,25 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
         for (int b = 1; b <= grid->particle_blocks; b++) {
             load_piece(grid, b, &local);
             const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
-            memset(&sums[b], 0, sizeof sums[b]);
+            d8 positions[3];
+            memset(positions, 0, sizeof positions);
+            sums[b].gone = 0;
             for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p += 8) {
                 uint32_t left = start[SK_BLOCK_CELLS] - p;
-                advect_lanes(&frame, &local, step->particles.records + p, left < 8 ? (int)left : 8);
+                advect_lanes(&frame, &local, step->particles.records + p, left < 8 ? (int)left : 8, positions);
             }
-            for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
-                const sk_particle *particle = &step->particles.records[p];
-                sums[b].gone += particle->flags & SK_PARTICLE_DEAD;
-                for (int d = 0; d < SELKIE_DIM; d++)
-                    sums[b].position[d] += particle->position[d];
-            }
+            for (uint32_t p = start[0]; any_open && p < start[SK_BLOCK_CELLS]; p++)
+                sums[b].gone += step->particles.records[p].flags & SK_PARTICLE_DEAD;
+            for (int d = 0; d < 3; d++)
+                sums[b].position[d] = d8_sum(positions[d]);
         }
     }
-    memset(step->moved_position, 0, sizeof step->moved_position);
+    memcpy(step->positions_before, step->positions, sizeof step->positions);
+    memset(step->positions, 0, sizeof step->positions);
     for (int b = 1; b <= grid->particle_blocks; b++) {
         step->drained += sums[b].gone;
         for (int d = 0; d < SELKIE_DIM; d++)
-            step->moved_position[d] += sums[b].position[d];
+            step->positions[d] += sums[b].position[d];
     }
     sk_release(step->memory, sums);
     return SELKIE_OK;

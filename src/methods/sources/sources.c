@@ -128,7 +128,6 @@ static void drain(const sk_source *source, sk_step *step)
 {
     sk_particles *particles = &step->particles;
     int64_t gone = 0;
-#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : gone)
     for (int64_t p = 0; p < particles->count; p++) {
         sk_particle *particle = &particles->records[p];
         if ((particle->flags & SK_PARTICLE_DEAD) || !in_bounds(source, particle->position, step->dimension))
@@ -137,6 +136,8 @@ static void drain(const sk_source *source, sk_step *step)
         if (sk_shape_distance(source->shape, x) < 0.0) {
             particle->flags |= SK_PARTICLE_DEAD;
             gone++;
+            for (int d = 0; d < step->dimension; d++)
+                step->positions[d] -= x[d];
         }
     }
     step->drained += gone;
@@ -207,6 +208,8 @@ static selkie_code fill(const sk_sources *sources, const sk_source *source, cons
                 x[d] = grid->low[d] + ((double)source->first[d] + (double)at[d] + (sub[d] + 0.5 + jitter) / n) * grid->cell_size;
             }
             sk_particles_append(particles, x, velocity);
+            for (int d = 0; d < step->dimension; d++)
+                step->positions[d] += x[d];
             step->emitted++;
             room--;
         }
