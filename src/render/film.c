@@ -195,7 +195,7 @@ static void last_words(const sk_film *film, char *text, size_t size)
         tail[--count] = '\0';
     const char *line = strrchr(tail, '\n');
     line = line ? line + 1 : tail;
-    snprintf(text, size, "%s", *line ? line : "no message");
+    snprintf(text, size, "%.*s", (int)size - 1, *line ? line : "no message");
 }
 
 /* Closes its input, waits for it and says how it ended. */
