@@ -152,7 +152,8 @@ static float open_cube(float mean, const float slope[3])
 }
 
 /* Open part of a half cell whose lower corner is q. Between two walls the distance has an edge, and a mean over the
- * corners would take the nook for half solid; corners that are all open say that it is not. Else the distance is taken as linear. */
+ * corners would take the nook for half solid; corners that are all open say that it is not. Elsewhere the distance
+ * is taken as linear. */
 static float open_half_cell(const float *q)
 {
     static const int steps[3] = {1, NODES, SELKIE_DIM == 3 ? SLICE : 0};
