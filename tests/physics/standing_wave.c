@@ -1,0 +1,78 @@
+/* A standing wave of small amplitude: period against omega^2 = g k tanh(k H), and how fast it dies although the liquid has
+ * no viscosity: amplitude exp(-2 nu k^2 t) defines the numerical viscosity. The amplitude is read from the liquid's centre
+ * of mass, which swings along x in proportion to it. */
+#include "physics.h"
+
+typedef struct swing {
+    double period_error;    /* relative, signed */
+    double viscosity;       /* m2/s, numerical */
+    double start;           /* swing of the centre of mass at the start, relative to what the shape says */
+} swing;
+
+static swing run_wave(int dimension, selkie_method method, int resolution)
+{
+    const double length = 1.0, depth = 0.5, amplitude = 0.02, h = length / resolution, k = M_PI / length;
+    const double omega = sqrt(GRAVITY * k * tanh(k * depth)), period = 2.0 * M_PI / omega;
+    test_scene t;
+    tank(&t, dimension, length, 0.75, 4 * h, h);
+    t.scene.method = method;
+    t.scene.time.fps = 50.0 / period;
+    t.scene.time.max_step = period / 100.0;
+    selkie_shape wave;
+    selkie_shape_defaults(&wave, SELKIE_SHAPE_WAVE);
+    wave.level = depth;
+    wave.amplitude = amplitude;
+    wave.wave_number[0] = k;
+    add_liquid(&t, wave);
+    selkie_world *world = make_world(&t);
+    /* Crossings of zero of the centre's x, by linear interpolation, and the extremes between them. */
+    double start = sum_particles(world, NULL).position[0] - 0.5 * length, before = start, extreme = fabs(start), time_before = 0.0;
+    double crossings[8], extremes[8];
+    int count = 0;
+    while (count < 6 && selkie_world_time(world) < 4.0 * period) {
+        step_world(world);
+        double now = sum_particles(world, NULL).position[0] - 0.5 * length, time = selkie_world_time(world);
+        if ((now > 0) != (before > 0)) {
+            crossings[count] = time_before + (time - time_before) * before / (before - now);
+            extremes[count++] = extreme;
+            extreme = 0.0;
+        }
+        extreme = fmax(extreme, fabs(now));
+        before = now;
+        time_before = time;
+    }
+    selkie_world_destroy(world);
+    assert_int_equal(count, 6);
+    swing result = {(crossings[5] - crossings[1]) / 2.0 / period - 1.0, 0.0, fabs(start) / (2.0 * amplitude / (k * k * length * depth))};
+    /* extremes[1] to extremes[5]: two periods */
+    result.viscosity = -log(extremes[5] / extremes[1]) / (2.0 * k * k * 2.0 * period);
+    return result;
+}
+
+static void waves(void **state)
+{
+    (void)state;
+    static const struct { int dimension; selkie_method method; } cases[] = {
+        {2, SELKIE_METHOD_FLIP}, {2, SELKIE_METHOD_APIC}, {3, SELKIE_METHOD_FLIP}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        double errors[2];
+        for (int n = 0; n < 2; n++) {
+            int resolution = cases[c].dimension == 2 ? 32 << n : 24 << n;
+            swing s = run_wave(cases[c].dimension, cases[c].method, resolution);
+            char what[64];
+            snprintf(what, sizeof what, "standing wave %dD %s, H = %d h", cases[c].dimension, method_name(cases[c].method), resolution / 2);
+            between(what, "amplitude at the start / that of the shape", s.start, 0.9, 1.1);
+            at_most(what, "period, relative error", fabs(s.period_error), n ? 0.012 : 0.02);
+            at_most(what, "numerical viscosity / sqrt(g k) k^-2", s.viscosity * M_PI * M_PI / sqrt(GRAVITY * M_PI), 0.01);
+            errors[n] = fabs(s.period_error);
+        }
+        if (cases[c].method == SELKIE_METHOD_FLIP)
+            at_most("standing wave FLIP, twice the resolution", "period error fine / coarse", errors[1] / errors[0], 0.9);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(waves)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
