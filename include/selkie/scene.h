@@ -91,6 +91,8 @@ typedef struct selkie_liquid_def {
     double angular_velocity[3];   /* rad/s in 2D the third component turns */
     double velocity_gradient[9];  /* 1/s   row-major du_i/dx_j */
     double center[3];             /* m     of angular_velocity and velocity_gradient */
+    int count;                    /*       exactly so many particles, at random places of the shape; 0 = by cells */
+    int fill_obstacles;           /*       also where obstacles are */
 } selkie_liquid_def;
 
 typedef struct selkie_source_def {
@@ -130,8 +132,42 @@ typedef enum selkie_method {
 } selkie_method;
 
 typedef enum selkie_volume {
-    SELKIE_VOLUME_NONE
+    SELKIE_VOLUME_NONE,
+    SELKIE_VOLUME_IDP,     /* implicit density projection, Kugelstadt et al. 2019 */
+    SELKIE_VOLUME_EQ8,     /* the density error in the pressure's right side (their Eq. 8) */
+    SELKIE_VOLUME_LOSASSO, /* the same, averaged over a time, Losasso et al. 2008 */
+    SELKIE_VOLUME_ANDO,    /* weak springs between particles, Ando and Tsuruno 2011 */
+    SELKIE_VOLUME_SATO     /* distance constraints between particles, Sato et al. 2018 */
 } selkie_volume;
+
+typedef enum selkie_idp_solids {
+    SELKIE_IDP_PUSH_OUT, /* particles inside solids are pushed out by the projection (Eqs. 13-18) */
+    SELKIE_IDP_NEUMANN,  /* solids let nothing through, and that is all */
+    SELKIE_IDP_PROJECT   /* particles are set onto the surface, as plain FLIP does */
+} selkie_idp_solids;
+
+typedef struct selkie_idp_def {
+    double tolerance;         /*   of the density solve; 0 = pressure.tolerance */
+    selkie_idp_solids solids;
+    int redistribute;         /*   spread the particles of cells above density_max */
+    double density_min;       /*   bounds of density over rest density on the right side */
+    double density_max;
+    int settle;               /*   corrections before the first step */
+} selkie_idp_def;
+
+typedef struct selkie_losasso_def {
+    double averaging_time; /* s */
+} selkie_losasso_def;
+
+typedef struct selkie_ando_def {
+    double stiffness; /* 1/s  how fast an overlap is pushed apart */
+    double radius;    /*      of the spring, in particle spacings */
+} selkie_ando_def;
+
+typedef struct selkie_sato_def {
+    double radius;  /*  least distance, in particle spacings */
+    int iterations;
+} selkie_sato_def;
 
 typedef enum selkie_incompressibility {
     SELKIE_INCOMPRESSIBILITY_BILATERAL
@@ -152,6 +188,7 @@ typedef struct selkie_pressure_def {
     selkie_residual_norm norm;
     int max_iterations;
     selkie_surface_condition surface;
+    double start; /* s  no pressure (and no correction of volume) before this time */
 } selkie_pressure_def;
 
 typedef struct selkie_advection_def {
@@ -239,6 +276,10 @@ typedef struct selkie_scene {
     selkie_method method;
     double flip_ratio;          /* share of FLIP against PIC; 0.97 is mostly FLIP */
     selkie_volume volume;
+    selkie_idp_def idp;
+    selkie_losasso_def losasso;
+    selkie_ando_def ando;
+    selkie_sato_def sato;
     selkie_incompressibility incompressibility;
     selkie_pressure_def pressure;
     selkie_advection_def advection;

@@ -69,8 +69,20 @@ CHOICES(method);
 
 static const sk_enum_value volume_values[] = {
     {"none", SELKIE_VOLUME_NONE, "no correction of volume"},
+    {"idp", SELKIE_VOLUME_IDP, "implicit density projection (Kugelstadt et al. 2019): safe at large steps"},
+    {"eq8", SELKIE_VOLUME_EQ8, "density error in the pressure solve (their Eq. 8), to compare with"},
+    {"losasso", SELKIE_VOLUME_LOSASSO, "the same averaged over a time (Losasso et al. 2008), to compare with"},
+    {"ando", SELKIE_VOLUME_ANDO, "weak springs between particles (Ando and Tsuruno 2011), to compare with"},
+    {"sato", SELKIE_VOLUME_SATO, "distance constraints between particles (Sato et al. 2018), to compare with"},
 };
 CHOICES(volume);
+
+static const sk_enum_value idp_solids_values[] = {
+    {"push_out", SELKIE_IDP_PUSH_OUT, "the projection pushes particles out of solids and makes room for them"},
+    {"neumann", SELKIE_IDP_NEUMANN, "solids let nothing through, and that is all"},
+    {"project", SELKIE_IDP_PROJECT, "particles in solids are set onto the surface"},
+};
+CHOICES(idp_solids);
 
 static const sk_enum_value incompressibility_values[] = {
     {"bilateral", SELKIE_INCOMPRESSIBILITY_BILATERAL,
@@ -256,12 +268,61 @@ static const sk_field pressure_fields[] = {
     {INTEGER(selkie_pressure_def, max_iterations, 100), BETWEEN(1, 100000),
      .doc = "a solve that needs more stops the run with a message"},
     {ENUM(selkie_pressure_def, surface, surface_condition, SELKIE_SURFACE_GHOST_FLUID), .doc = "the free surface"},
+    {NUMBER(selkie_pressure_def, start, 0), BETWEEN(0, 1e6), .unit = "s",
+     .doc = "no pressure and no correction of volume before this time"},
 };
 static const sk_struct pressure_struct = {.name = "pressure",
                                           .doc = "The solve that keeps the liquid incompressible.",
                                           .size = sizeof(selkie_pressure_def),
                                           .field_count = COUNT(pressure_fields),
                                           .fields = pressure_fields};
+
+static const sk_field idp_fields[] = {
+    {NUMBER(selkie_idp_def, tolerance, 0), BETWEEN(0, 1), .doc = "of the density solve; 0 = pressure.tolerance"},
+    {ENUM(selkie_idp_def, solids, idp_solids, SELKIE_IDP_PUSH_OUT), .doc = "what happens to particles inside solids"},
+    {BOOL(selkie_idp_def, redistribute, 1), .doc = "spread the particles of cells above density_max"},
+    {NUMBER(selkie_idp_def, density_min, 0.5), BETWEEN(0, 1),
+     .doc = "density over rest density is corrected as if it were at least this"},
+    {NUMBER(selkie_idp_def, density_max, 1.5), BETWEEN(1, 1000), .doc = "and at most this"},
+    {INTEGER(selkie_idp_def, settle, 0), BETWEEN(0, 10000), .doc = "corrections before the first step"},
+};
+static const sk_struct idp_struct = {.name = "idp",
+                                     .doc = "Implicit density projection, used where volume is idp.",
+                                     .size = sizeof(selkie_idp_def),
+                                     .field_count = COUNT(idp_fields),
+                                     .fields = idp_fields};
+
+static const sk_field losasso_fields[] = {
+    {NUMBER(selkie_losasso_def, averaging_time, 1), BETWEEN(0, 1e6), .low_open = 1, .unit = "s",
+     .doc = "over which an error of density is corrected"},
+};
+static const sk_struct losasso_struct = {.name = "losasso",
+                                         .doc = "Averaged density correction, used where volume is losasso.",
+                                         .size = sizeof(selkie_losasso_def),
+                                         .field_count = COUNT(losasso_fields),
+                                         .fields = losasso_fields};
+
+static const sk_field ando_fields[] = {
+    {NUMBER(selkie_ando_def, stiffness, 50), BETWEEN(0, 1e6), .unit = "1/s", .doc = "how fast an overlap is pushed apart"},
+    {NUMBER(selkie_ando_def, radius, 1.1), BETWEEN(0, 2), .low_open = 1,
+     .doc = "distance under which particles push, in particle spacings"},
+};
+static const sk_struct ando_struct = {.name = "ando",
+                                      .doc = "Weak springs, used where volume is ando.",
+                                      .size = sizeof(selkie_ando_def),
+                                      .field_count = COUNT(ando_fields),
+                                      .fields = ando_fields};
+
+static const sk_field sato_fields[] = {
+    {NUMBER(selkie_sato_def, radius, 0.8), BETWEEN(0, 2), .low_open = 1,
+     .doc = "least distance of two particles, in particle spacings"},
+    {INTEGER(selkie_sato_def, iterations, 2), BETWEEN(1, 100), .doc = "sweeps over the constraints in a step"},
+};
+static const sk_struct sato_struct = {.name = "sato",
+                                      .doc = "Distance constraints, used where volume is sato.",
+                                      .size = sizeof(selkie_sato_def),
+                                      .field_count = COUNT(sato_fields),
+                                      .fields = sato_fields};
 
 static const sk_field advection_fields[] = {
     {INTEGER(selkie_advection_def, order, 2), BETWEEN(2, 3), .doc = "order of the Runge-Kutta scheme, 2 or 3"},
@@ -286,6 +347,9 @@ static const sk_field liquid_fields[] = {
      .doc = "stretching at the start: du_i/dx_j, row by row"},
     {VECTOR(selkie_liquid_def, center), .unit = "m",
      .doc = "point that angular_velocity and velocity_gradient leave at rest"},
+    {INTEGER(selkie_liquid_def, count, 0), BETWEEN(0, 1e9),
+     .doc = "exactly so many particles, at random places of the shape; 0 = as many as its cells hold"},
+    {BOOL(selkie_liquid_def, fill_obstacles, 0), .doc = "put particles inside obstacles too"},
 };
 const sk_struct sk_liquid_struct = {.name = "liquid",
                                     .doc = "Liquid that is there at the start.",
@@ -419,6 +483,10 @@ static const sk_field scene_fields[] = {
      .doc = "how velocity goes from particles to the grid and back"},
     {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1), .doc = "method flip: share of FLIP, the rest is PIC"},
     {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_NONE), .doc = "how volume is kept over many steps"},
+    {STRUCT(selkie_scene, idp, idp_struct), .doc = "parameters of volume idp"},
+    {STRUCT(selkie_scene, losasso, losasso_struct), .doc = "parameters of volume losasso"},
+    {STRUCT(selkie_scene, ando, ando_struct), .doc = "parameters of volume ando"},
+    {STRUCT(selkie_scene, sato, sato_struct), .doc = "parameters of volume sato"},
     {ENUM(selkie_scene, incompressibility, incompressibility, SELKIE_INCOMPRESSIBILITY_BILATERAL),
      .doc = "what the pressure may do"},
     {STRUCT(selkie_scene, pressure, pressure_struct), .doc = "the pressure solve"},

@@ -110,6 +110,8 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
 {
     *out = NULL;
     SK_TRY(selkie_scene_check(scene, error));
+    if (scene->volume != SELKIE_VOLUME_NONE)
+        return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "volume: only \"none\" is built");
     selkie_world *world = calloc(1, sizeof *world);
     if (!world)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");

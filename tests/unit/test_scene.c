@@ -343,7 +343,7 @@ static void wrong_types(void **state)
         {"method", "Flip", "did you mean \"flip\"?"},
         {"liquids[0].velocity_gradient", "[1, 2, 3, 4]", "must be an array of 9 numbers, row by row (1/s)"},
         {"liquids[0].angular_velocity", "1", "must be an array of 3 numbers (rad/s)"},
-        {"volume", "idp", "\"idp\" is no choice: must be \"none\""},
+        {"incompressibility", "unilateral", "\"unilateral\" is no choice: must be \"bilateral\""},
         {"incompressibility", "x", "\"x\" is no choice: must be \"bilateral\""},
     };
     for (int i = 0; i < COUNT(rows); i++) {
