@@ -38,17 +38,19 @@ static int bench(int dimension, int size, case_kind kind, case_source source)
     int good = solver && measure(&c, solver, 1, 1e-4, &one) && measure(&c, solver, 2, 1e-4, &two);
     good = good && measure(&c, solver, 2, 1e-6, &fine);
     if (good)
-        printf("%dD %4d %-7s %-7s %9lld unknowns %3.0f %% full, %d iterations (%.1e), %d to 1e-6 | 1 thread: setup %7.2f ms solve "
-               "%7.2f ms %5.1f M/s | 2 threads: setup %7.2f ms (%4.1f ns/cell) solve %7.2f ms %5.1f M/s | %5.1f B/cell, "
-               "%.1f B/unknown\n",
-               dimension, size, kinds[kind], sources[source], (long long)one.report.unknowns,
-               100.0 * (double)one.report.unknowns / ((double)(c.system.block_count - 1) * c.block_cells),
-               two.report.iterations, two.report.residual, fine.report.iterations, one.setup_ms, one.solve_ms,
-               (double)one.report.unknowns / one.solve_ms * 1e-3, two.setup_ms,
-               two.setup_ms * 1e6 / (double)one.report.unknowns, two.solve_ms,
-               (double)one.report.unknowns / two.solve_ms * 1e-3,
-               (double)memory.peak / ((double)(c.system.block_count - 1) * c.block_cells),
-               (double)memory.peak / (double)one.report.unknowns);
+        printf(
+            "%dD %4d %-7s %-7s %9lld unknowns %3.0f %% full, %d iterations (%.1e), %d to 1e-6 | 1 thread: setup %7.2f "
+            "ms solve "
+            "%7.2f ms %5.1f M/s | 2 threads: setup %7.2f ms (%4.1f ns/cell) solve %7.2f ms %5.1f M/s | %5.1f B/cell, "
+            "%.1f B/unknown\n",
+            dimension, size, kinds[kind], sources[source], (long long)one.report.unknowns,
+            100.0 * (double)one.report.unknowns / ((double)(c.system.block_count - 1) * c.block_cells),
+            two.report.iterations, two.report.residual, fine.report.iterations, one.setup_ms, one.solve_ms,
+            (double)one.report.unknowns / one.solve_ms * 1e-3, two.setup_ms,
+            two.setup_ms * 1e6 / (double)one.report.unknowns, two.solve_ms,
+            (double)one.report.unknowns / two.solve_ms * 1e-3,
+            (double)memory.peak / ((double)(c.system.block_count - 1) * c.block_cells),
+            (double)memory.peak / (double)one.report.unknowns);
     fflush(stdout);
     case_destroy_solver(&c, solver);
     case_free(&c);

@@ -40,19 +40,19 @@ typedef struct sk_scratch {
 } sk_scratch;
 
 typedef struct sk_level {
-    int block_count;          /* without block 0 */
-    int first[3];             /* first block of colour 0, of colour 1, and one past the last */
+    int block_count; /* without block 0 */
+    int first[3];    /* first block of colour 0, of colour 1, and one past the last */
     int64_t unknowns;
-    int32_t (*coordinates)[4];/* [block_count + 1] of the blocks; fourth unused */
-    int32_t (*neighbour)[6];  /* [block_count + 1] 0 = none */
-    int32_t *parent;          /* [block_count + 1] block of the next level */
-    int32_t *morton;          /* [block_count] blocks along the Morton curve, colours mixed */
-    int32_t *slot;            /* [block_count + 1] coefficients of the block */
-    int32_t *work;            /* [block_count + 2] cost of all blocks before this one, for fair shares */
-    sk_active *active;        /* [block_count + 1] vectors with unknowns */
-    float *excess, *inverse;  /* [block_count + 1] of uniform blocks: d - sum of faces, 1 / d */
-    float *coefficients;      /* [slots * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS] */
-    float *x, *b;             /* unknown and right side of this level's part of a cycle */
+    int32_t (*coordinates)[4]; /* [block_count + 1] of the blocks; fourth unused */
+    int32_t (*neighbour)[6];   /* [block_count + 1] 0 = none */
+    int32_t *parent;           /* [block_count + 1] block of the next level */
+    int32_t *morton;           /* [block_count] blocks along the Morton curve, colours mixed */
+    int32_t *slot;             /* [block_count + 1] coefficients of the block */
+    int32_t *work;             /* [block_count + 2] cost of all blocks before this one, for fair shares */
+    sk_active *active;         /* [block_count + 1] vectors with unknowns */
+    float *excess, *inverse;   /* [block_count + 1] of uniform blocks: d - sum of faces, 1 / d */
+    float *coefficients;       /* [slots * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS] */
+    float *x, *b;              /* unknown and right side of this level's part of a cycle */
     sk_scratch index_memory, coefficient_memory, vector_memory;
 } sk_level;
 
@@ -61,7 +61,7 @@ typedef struct sk_multigrid {
     int level_count;
     sk_level level[SK_MAX_LEVELS];
     int bottom_unknowns;
-    int32_t bottom_cell[SK_BOTTOM_UNKNOWNS];                 /* block * SK_BLOCK_CELLS + index on the last level */
+    int32_t bottom_cell[SK_BOTTOM_UNKNOWNS]; /* block * SK_BLOCK_CELLS + index on the last level */
     float bottom_inverse[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS];
 } sk_multigrid;
 

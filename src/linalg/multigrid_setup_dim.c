@@ -9,7 +9,7 @@
  *   excess  e_c = sum over the children of s e / (1 + 0.1 e),  s = 1/2 (2D: 1)
  *   diagonal    = sum of the faces + e_c
  *
- * s is the factor of the restriction, so a mass term is carried over as a finer
+ * s is the factor of the restriction in theory, so a mass term is carried over as a finer
  * grid would see it. The denominator softens the very stiff Dirichlet terms of
  * ghost-fluid faces close to a cell's centre (e up to 20): summed as they are
  * they would hold the whole coarse cell at zero. Where the excess is not that of
@@ -58,7 +58,8 @@ selkie_code SK_DIM(sk_level_allocate)(sk_multigrid *multigrid, int depth, int bl
     sk_level *level = &multigrid->level[depth];
     size_t blocks = (size_t)block_count + 2; /* block 0, and one past the last for sums */
     size_t bytes = blocks * (sizeof(*level->coordinates) + sizeof(*level->neighbour) + 4 * sizeof(int32_t) +
-                             2 * sizeof(float) + sizeof(sk_active)) + 9 * 64;
+                             2 * sizeof(float) + sizeof(sk_active)) +
+                   9 * 64;
     SK_TRY(SK_DIM(sk_scratch_reserve)(multigrid->memory, &level->index_memory, bytes, error));
     char *at = level->index_memory.data;
     level->block_count = block_count;
@@ -108,7 +109,8 @@ void SK_DIM(sk_level_finish_work)(sk_level *level)
                                       : 4 + __builtin_popcountll(level->active[block]) * 16 / SK_ACTIVE_BITS);
 }
 
-/* --- Structure of the next level ----------------------------------------------------------------------------------- */
+/* --- Structure of the next level -----------------------------------------------------------------------------------
+ */
 
 static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *error)
 {
@@ -156,7 +158,8 @@ static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *err
     return SELKIE_OK;
 }
 
-/* --- Coefficients of the next level -------------------------------------------------------------------------------- */
+/* --- Coefficients of the next level --------------------------------------------------------------------------------
+ */
 
 SK_INLINE sk_half_row half_row(const float *field, int colour, int j, int k)
 {
@@ -192,8 +195,8 @@ static void coarsen_rows(const float *const fine[SK_COEFFICIENT_ARRAYS], int j, 
 
 static void coarsen_block(const sk_level *fine, const sk_level *coarse, int block)
 {
-    float *target = coarse->coefficients +
-                    (size_t)coarse->slot[fine->parent[block]] * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
+    float *target =
+        coarse->coefficients + (size_t)coarse->slot[fine->parent[block]] * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
     int origin[3];
     for (int axis = 0; axis < 3; ++axis)
         origin[axis] = (fine->coordinates[block][axis] & 1) * SK_CHILD;
@@ -254,8 +257,8 @@ static int invert_block(const sk_level *level, int block, int *unknowns)
     level->active[block] = 0;
     for (int bit = 0; bit < SK_ACTIVE_BITS; ++bit) {
         int32_t found = 0;
-        sk_int_vec any = (sk_int_vec)sk_load(inverse + bit * SK_LANES) |
-                         (sk_int_vec)sk_load(inverse + SK_HALF + bit * SK_LANES);
+        sk_int_vec any =
+            (sk_int_vec)sk_load(inverse + bit * SK_LANES) | (sk_int_vec)sk_load(inverse + SK_HALF + bit * SK_LANES);
         for (int lane = 0; lane < SK_LANES; ++lane)
             found |= any[lane];
         level->active[block] |= (sk_active)(found != 0) << bit;
@@ -275,6 +278,7 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
 {
     const sk_level *fine = &multigrid->level[depth];
     sk_level *coarse = &multigrid->level[depth + 1];
+    (void)threads; /* in builds without OpenMP */
     size_t slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
     memset(coarse->x, 0, 2 * ((size_t)coarse->block_count + 1) * SK_BLOCK_CELLS * sizeof(float));
     memset(coarse->coefficients, 0, ((size_t)coarse->block_count + SK_SLOT_FIRST) * slot_cells * sizeof(float));
@@ -300,7 +304,8 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
     SK_DIM(sk_level_finish_work)(coarse);
 }
 
-/* --- The bottom ---------------------------------------------------------------------------------------------------- */
+/* --- The bottom ----------------------------------------------------------------------------------------------------
+ */
 
 typedef double bottom_matrix[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS];
 

@@ -23,11 +23,11 @@ enum { row_shift = 16, last_column_shift = 15, last_row_shift = 48 };
 
 typedef struct flood {
     const sk_poisson_solver *solver;
-    sk_cell_bits *wet;   /* [block_count + 1] */
-    int32_t *queue;      /* a ring of block_count + 1 */
-    uint8_t *queued;     /* [block_count + 1] */
+    sk_cell_bits *wet; /* [block_count + 1] */
+    int32_t *queue;    /* a ring of block_count + 1 */
+    uint8_t *queued;   /* [block_count + 1] */
     int head, waiting;
-    int32_t *touched;    /* blocks in the order they got wet; NULL if of no interest */
+    int32_t *touched; /* blocks in the order they got wet; NULL if of no interest */
     int touched_count;
     uint8_t *was_touched;
 } flood;
@@ -193,9 +193,8 @@ static selkie_code record_component(sk_poisson_solver *solver, flood *state, sel
             piece->first = (int32_t)pockets->cell_count;
             for (int cell = 0; cell < SK_BLOCK_CELLS; ++cell)
                 if (wet[cell / 64] >> (cell % 64) & 1)
-                    pockets->cell[pockets->cell_count++] =
-                        (uint16_t)sk_split_index(cell % SK_BLOCK_N, cell / SK_BLOCK_N % SK_BLOCK_N,
-                                                 cell / (SK_BLOCK_N * SK_BLOCK_N));
+                    pockets->cell[pockets->cell_count++] = (uint16_t)sk_split_index(
+                        cell % SK_BLOCK_N, cell / SK_BLOCK_N % SK_BLOCK_N, cell / (SK_BLOCK_N * SK_BLOCK_N));
         }
         pockets->cells_of[component] += (size_t)count;
         for (int w = 0; w < SK_BLOCK_WORDS; ++w) {
@@ -256,7 +255,8 @@ selkie_code SK_DIM(sk_pockets_find)(sk_poisson_solver *solver, selkie_error *err
     state.wet = spare;
     state.touched = touched;
     SK_TRY(find_components(solver, &state, error));
-    SK_TRY(reserve(solver, (void **)&pockets->sum, &pockets->sum_capacity, pockets->piece_count, sizeof(double), error));
+    SK_TRY(
+        reserve(solver, (void **)&pockets->sum, &pockets->sum_capacity, pockets->piece_count, sizeof(double), error));
     return reserve(solver, (void **)&pockets->mean, &pockets->mean_capacity, (size_t)pockets->component_count,
                    sizeof(double), error);
 }

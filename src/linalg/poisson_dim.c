@@ -27,7 +27,7 @@
 #include <omp.h>
 #include "base/timer.h"
 
-enum { blocks_per_thread = 96 };
+enum { blocks_per_thread = SELKIE_DIM == 3 ? 96 : 192 };
 
 /* Numbers near zero that a sweep leaves far away from any source would be denormal, and slow. */
 static unsigned long flush_denormals(void)
@@ -78,7 +78,8 @@ void SK_DIM(sk_poisson_destroy)(sk_poisson_solver *solver)
     sk_release(memory, solver);
 }
 
-/* --- Pieces of an iteration ---------------------------------------------------------------------------------------- */
+/* --- Pieces of an iteration ----------------------------------------------------------------------------------------
+ */
 
 /* What all threads of a solve share, and the range of blocks of one of them. */
 typedef struct work {
@@ -86,9 +87,9 @@ typedef struct work {
     const sk_poisson_system *system;
     const sk_poisson_options *options;
     sk_team team;
-    int first, last;    /* this thread's blocks */
-    float scale;        /* the caller's right side times this is ours */
-    double norm_b;      /* of the scaled right side */
+    int first, last; /* this thread's blocks */
+    float scale;     /* the caller's right side times this is ours */
+    double norm_b;   /* of the scaled right side */
 } work;
 
 SK_INLINE double sum_lanes(sk_vec value)
@@ -155,8 +156,8 @@ static double true_residual(const work *w)
     float b[SK_BLOCK_CELLS] __attribute__((aligned(64)));
     for (int block = w->first; block < w->last; ++block) {
         SK_DIM(sk_read_right_side)(solver, w->system, block, w->scale, b);
-        SK_DIM(sk_residual_block)(level, solver->high, solver->low, b, block,
-                                  solver->r + (size_t)block * SK_BLOCK_CELLS);
+        SK_DIM(sk_residual_block)
+        (level, solver->high, solver->low, b, block, solver->r + (size_t)block * SK_BLOCK_CELLS);
     }
     sk_team_wait(w->team);
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
@@ -242,15 +243,16 @@ static double advance(const work *w, float alpha, double *drift)
     return residual_of(w, solver->partial[2]);
 }
 
-/* --- Start and end ------------------------------------------------------------------------------------------------- */
+/* --- Start and end -------------------------------------------------------------------------------------------------
+ */
 
 /* Right side into r, its scale and its norm. Returns 0 if it is not finite. */
 static int start_right_side(work *w)
 {
     sk_poisson_solver *solver = w->solver;
     for (int block = w->first; block < w->last; ++block)
-        solver->partial[0][block] = SK_DIM(sk_read_right_side)(solver, w->system, block, 1.0f,
-                                                               solver->r + (size_t)block * SK_BLOCK_CELLS);
+        solver->partial[0][block] =
+            SK_DIM(sk_read_right_side)(solver, w->system, block, 1.0f, solver->r + (size_t)block * SK_BLOCK_CELLS);
     sk_team_wait(w->team);
     double largest = largest_block(w, solver->partial[0]);
     if (!isfinite(largest))
@@ -330,7 +332,8 @@ static int write_solution(const work *w)
     return !found;
 }
 
-/* --- The solve ----------------------------------------------------------------------------------------------------- */
+/* --- The solve -----------------------------------------------------------------------------------------------------
+ */
 
 /* Every thread runs this with the same numbers; thread 0 writes them down. */
 static void iterate(work *w, sk_poisson_report *report, int *finite)

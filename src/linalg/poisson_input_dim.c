@@ -20,7 +20,8 @@ static const float smallest_diagonal = 1e-30f;
 
 enum { flaw_none = 0, flaw_not_finite = 1, flaw_negative = 2, flaw_not_dominant = 4, flaw_neighbour = 8 };
 
-/* --- Which blocks --------------------------------------------------------------------------------------------------- */
+/* --- Which blocks ---------------------------------------------------------------------------------------------------
+ */
 
 /* One bit of the axis's coordinate in every third place. */
 static uint64_t spread(uint64_t x)
@@ -63,8 +64,8 @@ static int look_at_diagonal(const float *diagonal)
 static selkie_code complain(int flaws, int block, const sk_poisson_system *system, selkie_error *error)
 {
     const int32_t *c = system->coordinates[block];
-    const char *what = flaws & flaw_not_finite ? "a coefficient or right side is not finite"
-                       : flaws & flaw_negative ? "a coefficient is negative"
+    const char *what = flaws & flaw_not_finite  ? "a coefficient or right side is not finite"
+                       : flaws & flaw_negative  ? "a coefficient is negative"
                        : flaws & flaw_neighbour ? "its neighbours are not where its coordinates say"
                                                 : "a diagonal is less than the sum of its faces";
     return sk_fail(error, flaws & flaw_not_finite ? SELKIE_ERROR_DIVERGED : SELKIE_ERROR_INPUT,
@@ -76,6 +77,7 @@ static selkie_code choose_blocks(sk_poisson_solver *solver, const sk_poisson_sys
 {
     int count = system->block_count > 0 ? system->block_count : 1;
     sk_memory *memory = solver->memory;
+    (void)threads; /* in builds without OpenMP */
     SK_TRY(SK_DIM(sk_scratch_reserve)(memory, &solver->map_memory, 2 * ((size_t)count + 16) * sizeof(int32_t), error));
     SK_TRY(SK_DIM(sk_scratch_reserve)(memory, &solver->sort_memory, (size_t)count * (sizeof(curve_entry) + 16), error));
     solver->inside = solver->map_memory.data;
@@ -145,11 +147,12 @@ static selkie_code number_blocks(sk_poisson_solver *solver, const sk_poisson_sys
     return SELKIE_OK;
 }
 
-/* --- Coefficients --------------------------------------------------------------------------------------------------- */
+/* --- Coefficients ---------------------------------------------------------------------------------------------------
+ */
 
 typedef struct source {
-    const float *diagonal, *diagonal_side[6];   /* own block, those around it */
-    const float *face[3], *face_upper[3];       /* own block, the one on the upper side along that axis */
+    const float *diagonal, *diagonal_side[6]; /* own block, those around it */
+    const float *face[3], *face_upper[3];     /* own block, the one on the upper side along that axis */
 } source;
 
 static void look_up_source(const sk_poisson_solver *solver, const sk_poisson_system *system, int block, source *from)
@@ -248,11 +251,11 @@ static int judge(const sk_int_row flaw[3])
 }
 
 /* Is the block uniform? Stops at the first row that is not. */
-static int is_uniform(const sk_poisson_solver *solver, const sk_poisson_system *system, int block, int *flaws)
+static int is_uniform(sk_poisson_solver *solver, const sk_poisson_system *system, int block, int *flaws)
 {
     source from;
     look_up_source(solver, system, block, &from);
-    sk_level *level = (sk_level *)&solver->multigrid.level[0];
+    sk_level *level = &solver->multigrid.level[0];
     sk_int_row flaw[3] = {{0}};
     for (int k = 0; k < SK_PLANES; ++k)
         for (int j = 0; j < SK_BLOCK_N; ++j) {
@@ -273,8 +276,7 @@ static int is_uniform(const sk_poisson_solver *solver, const sk_poisson_system *
 SK_INLINE uint64_t row_bits(sk_int_row mask)
 {
 #if SELKIE_DIM == 2
-    const sk_int_row weights = {1,   2,   4,    8,    16,   32,   64,    128,
-                                256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
+    const sk_int_row weights = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
 #else
     const sk_int_row weights = {1, 2, 4, 8, 16, 32, 64, 128};
 #endif
@@ -361,7 +363,8 @@ selkie_code SK_DIM(sk_poisson_read)(sk_poisson_solver *solver, const sk_poisson_
     SK_TRY(number_blocks(solver, system, active, error));
     sk_level *level = &solver->multigrid.level[0];
 
-    /* Uniform blocks first, since the others' coefficients need room. Flaws are told of the first block that has one. */
+    /* Uniform blocks first, since the others' coefficients need room. Flaws are told of the first block that has one.
+     */
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && active > 64)
     for (int block = 1; block <= active; ++block) {
         int flaws = 0;

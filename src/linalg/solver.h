@@ -41,13 +41,13 @@ struct sk_poisson_solver {
     sk_multigrid multigrid;
     sk_pockets pockets;
     sk_scratch map_memory, link_memory, partial_memory, sort_memory;
-    int32_t *inside;        /* [system.block_count] a caller's block -> ours, 0 = no unknowns in it */
-    int32_t *outside;       /* [block_count + 1] ours -> the caller's */
-    sk_links *links;        /* [slots] of the general blocks */
-    sk_cell_bits *open;     /* [block_count + 1] cells that are known to be connected to an excess */
-    double *partial[3];     /* [block_count + 2] sums of a block, for reductions in a fixed order */
-    float *high, *low;      /* the solution is high + low: as good as double, and one float to update */
-    float *r, *p, *z;       /* residual, direction, preconditioned residual (then A p in the same place) */
+    int32_t *inside;    /* [system.block_count] a caller's block -> ours, 0 = no unknowns in it */
+    int32_t *outside;   /* [block_count + 1] ours -> the caller's */
+    sk_links *links;    /* [slots] of the general blocks */
+    sk_cell_bits *open; /* [block_count + 1] cells that are known to be connected to an excess */
+    double *partial[3]; /* [block_count + 2] sums of a block, for reductions in a fixed order */
+    float *high, *low;  /* the solution is high + low: as good as double, and one float to update */
+    float *r, *p, *z;   /* residual, direction, preconditioned residual (then A p in the same place) */
 };
 
 /* --- poisson_input_dim.c: the caller's fields to level 0 --- */

@@ -27,12 +27,12 @@
 #define SK_INLINE static inline __attribute__((always_inline, unused))
 
 enum {
-    SK_ROW = SK_BLOCK_N / 2,        /* cells of one colour in a row */
-    SK_HALF = SK_BLOCK_CELLS / 2,   /* cells of one colour in a block */
-    SK_PLANES = SK_BLOCK_NZ,        /* 2D: one plane holds everything */
+    SK_ROW = SK_BLOCK_N / 2,      /* cells of one colour in a row */
+    SK_HALF = SK_BLOCK_CELLS / 2, /* cells of one colour in a block */
+    SK_PLANES = SK_BLOCK_NZ,      /* 2D: one plane holds everything */
     SK_PLANE_FLOATS = SK_HALF / SK_PLANES,
-    SK_SIDES = 2 * SELKIE_DIM,      /* -x +x -y +y (-z +z) */
-    SK_CHILD = SK_BLOCK_N / 2       /* cells along x of a coarse block that one fine block becomes */
+    SK_SIDES = 2 * SELKIE_DIM, /* -x +x -y +y (-z +z) */
+    SK_CHILD = SK_BLOCK_N / 2  /* cells along x of a coarse block that one fine block becomes */
 };
 
 /* As wide as the machine's registers, and at least one row. */
@@ -85,11 +85,11 @@ SK_INLINE sk_vec sk_select(sk_int_vec mask, sk_vec yes, sk_vec no)
 #define SK_ROW_OF(n) ((n) / (SK_BLOCK_N / 2))
 #define SK_LANE_OF(n) ((n) % (SK_BLOCK_N / 2))
 #define SK_LEFT(n, p)                                                                                                  \
-    (((SK_ROW_OF(n) + (p)) & 1) ? (n) : SK_LANE_OF(n) == 0 ? SK_LANES + (n) + SK_BLOCK_N / 2 - 1 : (n) - 1)
+    (((SK_ROW_OF(n) + (p)) & 1) ? (n) : SK_LANE_OF(n) == 0 ? SK_LANES + (n) + SK_BLOCK_N / 2 - 1 : (n)-1)
 #define SK_LEFT_0(n) SK_LEFT(n, 0)
 #define SK_LEFT_1(n) SK_LEFT(n, 1)
 #define SK_RIGHT(n, p)                                                                                                 \
-    (((SK_ROW_OF(n) + (p)) & 1) == 0 ? (n)                                                                             \
+    (((SK_ROW_OF(n) + (p)) & 1) == 0       ? (n)                                                                       \
      : SK_LANE_OF(n) == SK_BLOCK_N / 2 - 1 ? SK_LANES + (n) - (SK_BLOCK_N / 2 - 1)                                     \
                                            : (n) + 1)
 #define SK_RIGHT_0(n) SK_RIGHT(n, 0)
@@ -151,15 +151,16 @@ SK_INLINE sk_vec sk_right_of(const sk_around *field, sk_place at)
 
 SK_INLINE sk_vec sk_above(const sk_around *field, sk_place at)
 {
-    const float *after = at.v < SK_PLANE_VECTORS - 1 ? field->own + at.there + SK_LANES
-                                                     : field->side[3] + at.there - at.v * SK_LANES;
+    const float *after =
+        at.v < SK_PLANE_VECTORS - 1 ? field->own + at.there + SK_LANES : field->side[3] + at.there - at.v * SK_LANES;
     return sk_up(sk_load(field->own + at.there), sk_load(after));
 }
 
 SK_INLINE sk_vec sk_front_of(const sk_around *field, sk_place at)
 {
-    const float *base = at.k < SK_PLANES - 1 ? field->own + SK_PLANE_FLOATS : field->side[5] - at.k * SK_PLANE_FLOATS;
-    return sk_load(base + at.there);
+    const float *from = at.k < SK_PLANES - 1 ? field->own + (at.there + SK_PLANE_FLOATS)
+                                             : field->side[5] + (at.there - at.k * SK_PLANE_FLOATS);
+    return sk_load(from);
 }
 
 SK_INLINE sk_vec sk_left_of(const sk_around *field, sk_place at)
@@ -169,15 +170,16 @@ SK_INLINE sk_vec sk_left_of(const sk_around *field, sk_place at)
 
 SK_INLINE sk_vec sk_below(const sk_around *field, sk_place at)
 {
-    const float *before = at.v > 0 ? field->own + at.there - SK_LANES
-                                   : field->side[2] + at.there + (SK_PLANE_VECTORS - 1) * SK_LANES;
+    const float *before =
+        at.v > 0 ? field->own + at.there - SK_LANES : field->side[2] + at.there + (SK_PLANE_VECTORS - 1) * SK_LANES;
     return sk_down(sk_load(before), sk_load(field->own + at.there));
 }
 
 SK_INLINE sk_vec sk_back_of(const sk_around *field, sk_place at)
 {
-    const float *base = at.k > 0 ? field->own - SK_PLANE_FLOATS : field->side[4] + (SK_PLANES - 1) * SK_PLANE_FLOATS;
-    return sk_load(base + at.there);
+    const float *from = at.k > 0 ? field->own + (at.there - SK_PLANE_FLOATS)
+                                 : field->side[4] + (at.there + (SK_PLANES - 1) * SK_PLANE_FLOATS);
+    return sk_load(from);
 }
 
 /* Which vectors of a half hold unknowns: bit v + SK_PLANE_VECTORS * k, for both colours alike. In a splash most blocks
@@ -187,8 +189,7 @@ typedef uint64_t sk_active;
 #define SK_ALL_ACTIVE (~(sk_active)0 >> (64 - SK_ACTIVE_BITS))
 /* The vectors whose first row has (j + k) even. */
 #if SELKIE_DIM == 3
-#define SK_EVEN_VECTORS                                                                                                \
-    (SK_LANES == 16 ? 0x3333ULL : SK_LANES == 8 ? 0x0f0f0f0fULL : 0xaa55aa55aa55aa55ULL)
+#define SK_EVEN_VECTORS (SK_LANES == 16 ? 0x3333ULL : SK_LANES == 8 ? 0x0f0f0f0fULL : 0xaa55aa55aa55aa55ULL)
 #else
 #define SK_EVEN_VECTORS (SK_LANES == 16 ? 0xffULL : 0x5555ULL)
 #endif

@@ -191,7 +191,8 @@ static inline double source_at(const case_shape *shape, case_source source, cons
     return sin(tau * at[0] / s) * cos(tau * at[1] / s) + 0.5 * at[shape->dimension - 1] / s;
 }
 
-static inline void case_make(poisson_case *c, case_kind kind, case_source source, int dimension, int size, uint64_t seed)
+static inline void case_make(poisson_case *c, case_kind kind, case_source source, int dimension, int size,
+                             uint64_t seed)
 {
     case_shape shape;
     shape_init(&shape, kind, dimension, size, seed);

@@ -11,7 +11,8 @@
 #define SELKIE_DIM 3 /* of the internals that are looked at below */
 #include "linalg/solver.h"
 
-/* --- Plain references ---------------------------------------------------------------------------------------------- */
+/* --- Plain references ----------------------------------------------------------------------------------------------
+ */
 
 typedef struct cell_row {
     size_t column[6];
@@ -117,7 +118,8 @@ static double *plain_solution(const poisson_case *c)
     return x;
 }
 
-/* --- Helpers ------------------------------------------------------------------------------------------------------- */
+/* --- Helpers -------------------------------------------------------------------------------------------------------
+ */
 
 static sk_poisson_options options_to(double tolerance)
 {
@@ -166,7 +168,8 @@ static void case_fill(poisson_case *c, int dimension, int size)
     case_make(c, CASE_CLOSED, SOURCE_NOISE, dimension, size, 3);
 }
 
-/* --- Exact solutions ----------------------------------------------------------------------------------------------- */
+/* --- Exact solutions -----------------------------------------------------------------------------------------------
+ */
 
 /* u = cos(a rho^2) with a = pi / (2 R^2) in a quarter disc (octant of a ball) of radius R around the corner: walls are
  * Neumann by symmetry, the round surface is Dirichlet through ghost fluid. Returns the largest error. */
@@ -263,7 +266,8 @@ static void test_against_plain_cg(void **state)
         }
 }
 
-/* --- Promises ------------------------------------------------------------------------------------------------------ */
+/* --- Promises ------------------------------------------------------------------------------------------------------
+ */
 
 static void check_iterations(case_kind kind, case_source source, int dimension, int size)
 {
@@ -378,8 +382,8 @@ static void test_symmetric_preconditioner(void **state)
         for (int block = 1; block <= level->block_count; ++block)
             for (int i = 0; i < SK_BLOCK_CELLS; ++i) {
                 size_t at = (size_t)block * SK_BLOCK_CELLS + (size_t)i;
-                int unknown = level->slot[block] == SK_SLOT_UNIFORM ||
-                              sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)[i] > 0;
+                int unknown =
+                    level->slot[block] == SK_SLOT_UNIFORM || sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)[i] > 0;
                 level->b[at] = unknown ? sk_random_float(77, at, (uint64_t)n) - 0.5f : 0;
                 r[n][at] = (double)level->b[at];
             }
@@ -399,7 +403,8 @@ static void test_symmetric_preconditioner(void **state)
     case_free(&c);
 }
 
-/* --- Pockets ------------------------------------------------------------------------------------------------------- */
+/* --- Pockets -------------------------------------------------------------------------------------------------------
+ */
 
 static void test_closed_cavity(void **state)
 {
@@ -432,10 +437,10 @@ static void test_mixed_components(void **state)
         poisson_case c;
         int size = dimension == 3 ? 40 : 100;
         case_make(&c, CASE_CALM, SOURCE_NOISE, dimension, size, 3);
-        case_cut_out(&c, (int[3]){0, 0, 0}, (int[3]){1, 1, 1});                    /* one cell: diagonal 0 */
-        case_cut_out(&c, (int[3]){20, 3, 2}, (int[3]){22, 4, 3});                  /* two cells */
-        case_cut_out(&c, (int[3]){3, 2, 1}, (int[3]){19, 13, 15});                 /* across blocks */
-        case_cut_out(&c, (int[3]){8, 4, 3}, (int[3]){12, 9, 9});                   /* nested in the one before */
+        case_cut_out(&c, (int[3]){0, 0, 0}, (int[3]){1, 1, 1});    /* one cell: diagonal 0 */
+        case_cut_out(&c, (int[3]){20, 3, 2}, (int[3]){22, 4, 3});  /* two cells */
+        case_cut_out(&c, (int[3]){3, 2, 1}, (int[3]){19, 13, 15}); /* across blocks */
+        case_cut_out(&c, (int[3]){8, 4, 3}, (int[3]){12, 9, 9});   /* nested in the one before */
         sk_poisson_options options = options_to(1e-5);
         sk_poisson_report report = solve_once(&c, &options);
         assert_int_equal(report.closed_components, 3);
@@ -462,7 +467,8 @@ static void test_tiny_excess(void **state)
     }
 }
 
-/* --- Other systems, other ends ------------------------------------------------------------------------------------- */
+/* --- Other systems, other ends -------------------------------------------------------------------------------------
+ */
 
 static void test_mass(void **state)
 {
