@@ -35,6 +35,7 @@ typedef struct sk_step {
     double last_dt;        /* s  of the step before, 0 at the start */
     int64_t step_count;
     int64_t emitted, drained; /* particles since the start */
+    int has_expansion;     /* SK_FIELD_POTENTIAL holds the flux (m/s) that shall leave each cell; the pressure solve takes it */
 
     /* what the last step found */
     double kernel_volume;  /* cells: sum of min(density, 1 - solid share) */
@@ -53,6 +54,12 @@ typedef struct sk_step {
 static inline double sk_step_kick(const sk_step *step)
 {
     return 0.5 * (step->last_dt + step->dt);
+}
+
+/* Pressure and the correction of volume may be asked to begin later (pressure.start). */
+static inline int sk_step_has_pressure(const sk_step *step)
+{
+    return step->time >= step->scene->pressure.start - 1e-9;
 }
 
 typedef selkie_code (*sk_phase_function)(sk_step *step, selkie_error *error);

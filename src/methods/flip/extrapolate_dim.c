@@ -9,7 +9,7 @@
 
 #include "base/dimension.h"
 #include "grid/tile.h"
-#include "methods/flip/cells.h"
+#include "methods/cells.h"
 #include "methods/flip/flip.h"
 
 enum { LAYERS = 2 };

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
-#include "methods/flip/cells.h"
+#include "methods/cells.h"
 #include "methods/flip/flip.h"
 
 static void build_component(const sk_step *step, int block, int d, float mass)

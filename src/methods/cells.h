@@ -1,7 +1,7 @@
 /* Where a block's cells stand in a tile with one cell around it, and which faces lie on the domain's walls. For files
  * compiled per dimension. */
-#ifndef SK_METHODS_FLIP_CELLS_H
-#define SK_METHODS_FLIP_CELLS_H
+#ifndef SK_METHODS_CELLS_H
+#define SK_METHODS_CELLS_H
 
 #include "base/dimension.h"
 #include "grid/tile.h"

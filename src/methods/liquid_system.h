@@ -1,0 +1,140 @@
+/* The Poisson operator of the liquid, shared by every solve over it: pressure, density correction.
+ *
+ * Variational at solids (Batty et al. 2007), ghost fluid at the surface (Enright et al. 2003). Row of a liquid cell, with w
+ * the open fraction of a face:
+ *   sum over faces of  w (q_i - q_j)        liquid neighbour
+ *                      w q_i / theta        air: the surface lies theta of the way to its centre
+ *                      0                    closed part, whose flux belongs to the right side
+ * For files compiled per dimension.
+ */
+#ifndef SK_METHODS_LIQUID_SYSTEM_H
+#define SK_METHODS_LIQUID_SYSTEM_H
+
+#include <math.h>
+
+#include "base/dimension.h"
+#include "base/simd.h"
+#include "grid/grid_kernels.h"
+#include "grid/tile.h"
+#include "methods/cells.h"
+#include "methods/step.h"
+
+/* A block and one cell around it, as numbers that a row of cells can be computed with. */
+typedef struct liquid_view {
+    _Alignas(64) float liquid[SK_TILE_VALUES(1)]; /* 1 = unknown of the system, 0 = not */
+    float fill[SK_TILE_VALUES(1)];
+    float fraction[SELKIE_DIM][SK_TILE_VALUES(1)];
+    int has_solid, has_moving, voxel;
+} liquid_view;
+
+static inline void load_liquid_view(const sk_step *step, int block, liquid_view *view)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_solids *solids = &step->solids;
+    view->has_solid = view->has_moving = 0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        int slot = solids->block_slot[grid->neighbours[block][n]];
+        view->has_solid |= slot > 0;
+        view->has_moving |= (size_t)slot >= solids->static_count;
+    }
+    uint8_t kinds[SK_TILE_VALUES(1)];
+    sk_tile_load_bytes(grid, grid->kinds, block, 1, kinds);
+    for (int n = 0; n < SK_TILE_VALUES(1); n++)
+        view->liquid[n] = (kinds[n] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID ? 1.0f : 0.0f;
+    view->voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
+    if (!view->voxel)
+        sk_tile_load(grid, grid->fields[SK_FIELD_FILL], block, 1, view->fill);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        if (view->has_solid)
+            sk_tile_load_mapped(grid, solids->block_slot, solids->fraction[d], block, 1, view->fraction[d]);
+        else
+            for (int n = 0; n < SK_TILE_VALUES(1); n++)
+                view->fraction[d][n] = 1.0f;
+    }
+}
+
+/* The twins of sk_surface_depth and sk_surface_theta_of_depths for eight cells. */
+SK_VECTOR f8 liquid_depths(f8 fill)
+{
+    f8 below = 1.0f - f8_sqrt(2.0f * f8_max(1.0f - fill, f8_splat(0.0f)));
+    f8 above = f8_sqrt(2.0f * f8_max(fill, f8_splat(0.0f))) - 1.0f;
+    return f8_select(fill >= 0.5f, below, above);
+}
+
+SK_VECTOR f8 liquid_thetas(f8 inside, f8 outside)
+{
+    f8 theta = f8_max(inside / (inside - outside), f8_splat(0.05f));
+    return f8_select((inside > 0.0f) & (outside < 0.0f) & (theta < 1.0f), theta, f8_splat(1.0f));
+}
+
+/* One over the distance from liquid cells to their neighbours' unknowns, in cells: more than one towards air, where the
+ * surface is nearer than the neighbour's centre. `other` is the step to the neighbour. */
+SK_VECTOR f8 liquid_slopes(const liquid_view *view, int node, int other, f8 liquid, f8 other_liquid)
+{
+    i8 surface = (liquid > 0.0f) & (other_liquid == 0.0f);
+    if (view->voxel || !i8_any(surface))
+        return f8_splat(1.0f);
+    f8 theta = liquid_thetas(liquid_depths(f8_load(view->fill + node)), liquid_depths(f8_load(view->fill + node + other)));
+    return f8_select(surface, 1.0f / theta, f8_splat(1.0f));
+}
+
+/* Minus the gradient of the solution across eight lower faces, solution per cell: zero where neither side is liquid. */
+SK_VECTOR f8 liquid_descent(const liquid_view *view, const float *solution, int node, int up)
+{
+    f8 above = f8_load(view->liquid + node), below = f8_load(view->liquid + node - up);
+    /* The solution is zero outside the liquid, so the plain difference is right but for the surface's distance. */
+    f8 difference = f8_load(solution + node - up) - f8_load(solution + node);
+    return difference * liquid_slopes(view, node, -up, above, below) * liquid_slopes(view, node - up, up, below, above);
+}
+
+/* Faces and diagonal of a block's rows. A liquid cell whose faces are all closed gets a diagonal of zero. */
+static inline void build_liquid_rows(const sk_step *step, int block, const liquid_view *view)
+{
+    const sk_grid *grid = &step->grid;
+    size_t base = (size_t)block * SK_BLOCK_CELLS;
+    float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base;
+    memset(diagonal, 0, SK_BLOCK_CELLS * sizeof(float));
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *face = grid->fields[SK_FIELD_FACE_X + d] + base;
+        const int up = node_step[d];
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+            int n = node_of(c);
+            f8 own = f8_load(view->liquid + n), lower = f8_load(view->liquid + n - up), upper = f8_load(view->liquid + n + up);
+            f8 open_lower = f8_load(view->fraction[d] + n), open_upper = f8_load(view->fraction[d] + n + up);
+            f8_store(face + c, own * lower * open_lower);
+            f8 sum = open_lower * liquid_slopes(view, n, -up, own, lower) + open_upper * liquid_slopes(view, n, up, own, upper);
+            f8_store(diagonal + c, f8_load(diagonal + c) + own * sum);
+        }
+    }
+}
+
+/* A block without unknowns. */
+static inline void clear_liquid_rows(const sk_step *step, int block)
+{
+    const sk_grid *grid = &step->grid;
+    size_t base = (size_t)block * SK_BLOCK_CELLS, bytes = SK_BLOCK_CELLS * sizeof(float);
+    memset(grid->fields[SK_FIELD_DIAGONAL] + base, 0, bytes);
+    memset(grid->fields[SK_FIELD_RIGHT_SIDE] + base, 0, bytes);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        memset(grid->fields[SK_FIELD_FACE_X + d] + base, 0, bytes);
+}
+
+/* Solves the system in the grid's fields into SK_FIELD_POTENTIAL. */
+static inline selkie_code solve_liquid_system(sk_step *step, double tolerance, selkie_residual_norm norm,
+                                              sk_poisson_report *report, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    sk_poisson_system system = {
+        .block_count = grid->block_count,
+        .coordinates = (const int32_t(*)[4])grid->coordinates,
+        .faces = (const int32_t(*)[6])grid->faces,
+        .face = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y], grid->fields[SK_FIELD_FACE_Z]},
+        .diagonal = grid->fields[SK_FIELD_DIAGONAL],
+        .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
+        .solution = grid->fields[SK_FIELD_POTENTIAL],
+    };
+    sk_poisson_options options = {tolerance, norm, step->scene->pressure.max_iterations, 0, step->threads};
+    return SK_DIM(sk_poisson_solve)(step->solver, &system, &options, report, error);
+}
+
+#endif
