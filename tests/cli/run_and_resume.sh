@@ -49,8 +49,9 @@ process=$!
 wait_for_steps killed 100 $process
 kill -KILL $process
 wait $process 2>/dev/null
+# Killed between writing a checkpoint and removing the oldest there may be one more than is kept.
 kept=$(ls killed/checkpoints/*.selkie | wc -l)
-[ "$kept" -ge 2 ] && [ "$kept" -le 4 ] && good "killed with $kept checkpoints" || bad "killed with $kept checkpoints"
+[ "$kept" -ge 2 ] && [ "$kept" -le 5 ] && good "killed with $kept checkpoints" || bad "killed with $kept checkpoints"
 newest=$(ls killed/checkpoints/*.selkie | tail -1)
 printf 'XXXX' | dd of="$newest" bs=1 seek=500 conv=notrunc 2>/dev/null
 echo "77,0.1" >>killed/stats.csv

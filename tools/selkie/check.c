@@ -1,10 +1,10 @@
 /* `selkie check`: reads a scene as `run` would and says what it would run. */
 #define _GNU_SOURCE
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "defs/fields.h"
 #include "tool.h"
 
 enum { check_set, check_end, check_frames, check_threads, check_open_meshes, check_option_count };
@@ -58,25 +58,25 @@ static int report_mesh(const char *what, const selkie_shape *mesh, void *context
     return EXIT_GOOD;
 }
 
+/* The word that scene files have for the value of a choice at the top of a scene. */
+static const char *choice_name(const selkie_scene *scene, const char *key)
+{
+    const sk_field *field = sk_struct_find(&sk_scene_struct, key);
+    const char *name = field && field->choices ? sk_enum_name(field->choices, sk_field_int(field, scene)) : NULL;
+    return name ? name : "?";
+}
+
 static void print_method(const selkie_scene *scene)
 {
-    switch (scene->method) {
-    case SELKIE_METHOD_PIC:
-        printf("method        PIC");
-        break;
-    case SELKIE_METHOD_FLIP:
-        printf("method        FLIP, ratio %g", scene->flip_ratio);
-        break;
-    case SELKIE_METHOD_APIC:
-        printf("method        APIC");
-        break;
-    }
-    printf(", Runge-Kutta %d, pressure to %g (%s), %s surface", scene->advection.order, scene->pressure.tolerance,
-           scene->pressure.norm == SELKIE_NORM_MAX ? "largest cell" : "relative",
-           scene->pressure.surface == SELKIE_SURFACE_VOXEL ? "voxel" : "ghost fluid");
+    printf("method        %s", choice_name(scene, "method"));
+    if (scene->method == SELKIE_METHOD_FLIP)
+        printf(" of ratio %g", scene->flip_ratio);
+    printf(", volume %s, incompressibility %s", choice_name(scene, "volume"), choice_name(scene, "incompressibility"));
     if (scene->viscosity > 0)
         printf(", viscosity %g m2/s", scene->viscosity);
-    printf("\n");
+    printf("\nnumerics      Runge-Kutta %d, pressure to %g (%s), %s surface\n", scene->advection.order,
+           scene->pressure.tolerance, scene->pressure.norm == SELKIE_NORM_MAX ? "largest cell" : "relative",
+           scene->pressure.surface == SELKIE_SURFACE_VOXEL ? "voxel" : "ghost fluid");
 }
 
 static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_t available)
