@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "grid/grid_kernels.h"
+
 selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const sk_grid *grid, sk_memory *memory,
                            selkie_error *error)
 {
@@ -130,4 +132,45 @@ void sk_solids_velocity(const sk_solids *solids, int obstacle, const double x[3]
         sk_pose_velocity(&solids->obstacles[obstacle].pose, x, velocity);
     else
         memset(velocity, 0, 3 * sizeof *velocity);
+}
+
+int sk_solids_near(const sk_solids *solids, const sk_grid *grid, const float x[3])
+{
+    if (!solids->obstacle_count)
+        return 0;
+    const float inverse = (float)(1.0 / grid->cell_size);
+    size_t place = 0, stride = 1;
+    int local = 0;
+    for (int d = 0; d < grid->dimension; d++) {
+        float coordinate = sk_cell_coordinate(x[d], (float)grid->corner[d], inverse);
+        if (!(coordinate >= 0.0f && coordinate < (float)(grid->blocks[d] << grid->block_log)))
+            return 0;
+        int cell = (int)coordinate;
+        place += (size_t)(cell >> grid->block_log) * stride;
+        stride *= (size_t)grid->blocks[d];
+        local += (cell & ((1 << grid->block_log) - 1)) << (d * grid->block_log);
+    }
+    int block = grid->table[place];
+    if (!block)
+        return solids->table[place] >= 0 || solids->moving_count; /* not known: ask */
+    return solids->distance[(size_t)solids->block_slot[block] * (size_t)solids->block_cells + (size_t)local] < 1.0f;
+}
+
+int sk_solids_push_out(const sk_solids *solids, const float low[3], const float high[3], float x[3])
+{
+    const double gap = 1e-3 * solids->cell_size;
+    int pushed = 0;
+    for (int attempt = 0; attempt < 8; attempt++) {
+        double point[3] = {x[0], x[1], x[2]}, normal[3];
+        int obstacle;
+        double distance = sk_solids_distance(solids, point, normal, &obstacle);
+        if (distance >= 0.5 * gap || obstacle < 0)
+            break;
+        pushed = 1;
+        for (int d = 0; d < solids->dimension; d++) {
+            x[d] = (float)(point[d] + (gap - distance) * normal[d]);
+            x[d] = x[d] < low[d] ? low[d] : x[d] > high[d] ? high[d] : x[d];
+        }
+    }
+    return pushed;
 }

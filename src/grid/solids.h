@@ -67,5 +67,10 @@ selkie_code sk_solids_update_3d(sk_solids *solids, const sk_grid *grid, int thre
 double sk_solids_distance(const sk_solids *solids, const double x[3], double normal[3], int *obstacle);
 /* Velocity of the solids' surface nearest to a point, m/s. */
 void sk_solids_velocity(const sk_solids *solids, int obstacle, const double x[3], double velocity[3]);
+/* May an obstacle be within a cell of a particle (m)? Quick, from the sampled distances; the slots must be up to date. */
+int sk_solids_near(const sk_solids *solids, const sk_grid *grid, const float x[3]);
+/* Moves a particle (m) out of the obstacles, along the normal of the nearest one; a few times, for corners between two.
+ * It stays between low and high. Returns whether it was inside. */
+int sk_solids_push_out(const sk_solids *solids, const float low[3], const float high[3], float x[3]);
 
 #endif

@@ -100,50 +100,6 @@ static inline __attribute__((always_inline)) void velocity_at(const advect_frame
     sk_sample_velocity(&piece, in_piece, SELKIE_DIM, own, velocity);
 }
 
-/* Is a solid near enough that the particle must ask? From the sampled distance of the cell, where it is known. */
-static int near_solid(const advect_frame *frame, const float x[3])
-{
-    const sk_grid *grid = &frame->step->grid;
-    const sk_solids *solids = &frame->step->solids;
-    if (!solids->obstacle_count)
-        return 0;
-    size_t place = 0, stride = 1;
-    int local = 0;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        int cell = (int)sk_cell_coordinate(x[d], frame->corner[d], frame->inverse);
-        if (cell < 0 || cell >= grid->blocks[d] * SK_BLOCK_N)
-            return 0;
-        place += (size_t)(cell >> SK_BLOCK_LOG) * stride;
-        stride *= (size_t)grid->blocks[d];
-        local += (cell & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
-    }
-    int block = grid->table[place];
-    if (!block)
-        return solids->table[place] >= 0 || solids->moving_count; /* not known: ask */
-    return solids->distance[(size_t)solids->block_slot[block] * SK_BLOCK_CELLS + (size_t)local] < 1.0f;
-}
-
-/* Out of the solids, along the normal of the nearest one; a few times, for corners between two. */
-static int push_out(const advect_frame *frame, float x[3])
-{
-    const sk_solids *solids = &frame->step->solids;
-    const double gap = 1e-3 * solids->cell_size;
-    int pushed = 0;
-    for (int attempt = 0; attempt < 8; attempt++) {
-        double point[3] = {x[0], x[1], x[2]}, normal[3];
-        int obstacle;
-        double distance = sk_solids_distance(solids, point, normal, &obstacle);
-        if (distance >= 0.5 * gap || obstacle < 0)
-            break;
-        pushed = 1;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            x[d] = (float)(point[d] + (gap - distance) * normal[d]);
-            x[d] = x[d] < frame->low[d] ? frame->low[d] : x[d] > frame->high[d] ? frame->high[d] : x[d];
-        }
-    }
-    return pushed;
-}
-
 /* The part of a particle's velocity that goes into the solid it touches is lost. */
 static void stop_at_solid(const advect_frame *frame, sk_particle *particle)
 {
@@ -250,7 +206,8 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, f8 x[3], i8 *gone, 
         float at[3] = {0, 0, 0};
         for (int d = 0; d < SELKIE_DIM; d++)
             at[d] = x[d][l];
-        if (!(*gone)[l] && near_solid(frame, at) && push_out(frame, at)) {
+        if (!(*gone)[l] && sk_solids_near(&frame->step->solids, &frame->step->grid, at) &&
+            sk_solids_push_out(&frame->step->solids, frame->low, frame->high, at)) {
             (*touched)[l] = -1;
             for (int d = 0; d < SELKIE_DIM; d++)
                 x[d][l] = at[d];
