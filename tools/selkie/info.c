@@ -242,7 +242,7 @@ static int print_stats(const run_folder *folder)
     char text[32];
     if (last >= 0 && time && step)
         printf("reached       step %.0f, %g s\n", step[last], time[last]);
-    if (last >= 0 && particles)
+    if (last >= 0 && particles && fabs(particles[last]) < 1e15)
         printf("particles     %s\n", format_count((int64_t)particles[last], text));
     if (last >= 0 && volume)
         printf("volume        %.5f of the start's\n", volume[last]);
