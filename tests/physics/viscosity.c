@@ -1,0 +1,163 @@
+/* Viscosity and walls that hold: a shear flow between two no-slip walls that dies, one that a moving wall starts, and the
+ * cavity with a moving lid against Ghia, Ghia and Shin 1982. */
+#include "table.h"
+
+/* A channel along x, open at both ends, so that no pressure builds up; what happens in its middle third does not know of
+ * the ends. Height 1, speeds so small that the liquid stays about where it is. */
+static void channel(test_scene *t, int dimension, int cells, double viscosity, double room_above)
+{
+    const double h = 1.0 / cells;
+    tank(t, dimension, 4, 1 + room_above, 4 * h, h);
+    t->scene.gravity[1] = 0.0;
+    t->scene.viscosity = viscosity;
+    t->scene.method = SELKIE_METHOD_APIC;
+    t->scene.domain.walls[0] = t->scene.domain.walls[1] = SELKIE_WALL_OPEN;
+    t->scene.domain.walls[2] = t->scene.domain.walls[3] = SELKIE_WALL_NO_SLIP;
+    add_liquid(t, box_shape(0, 0, 0, 4, 1, 1));
+}
+
+/* Velocity along x of the grid, mean over the middle third, row by row. Returns the number of rows. */
+static int profile(const selkie_world *world, int cells, double *u)
+{
+    selkie_field_view field = field_of(world, "velocity_x");
+    int values = field.extent[0] * field.extent[1] * field.extent[2], *counts = calloc((size_t)cells, sizeof *counts);
+    memset(u, 0, (size_t)cells * sizeof *u);
+    for (int b = 0; b < field.block_count; b++)
+        for (int n = 0; n < values; n++) {
+            int cell[3];
+            cell_of(&field, b, n, cell);
+            float value = field.data[(size_t)b * (size_t)values + (size_t)n];
+            if (cell[1] < 0 || cell[1] >= cells || 3 * cell[0] < 4 * cells || 3 * cell[0] > 8 * cells || value != value)
+                continue;
+            u[cell[1]] += value;
+            counts[cell[1]]++;
+        }
+    for (int j = 0; j < cells; j++)
+        u[j] /= counts[j];
+    free(counts);
+    return cells;
+}
+
+/* u = U sin(pi y) exp(-nu pi^2 t) */
+static void shear_decays(int dimension, selkie_method method, int cells)
+{
+    const double nu = 1.0, speed = 0.05, time = 0.1, h = 1.0 / cells;
+    test_scene t;
+    channel(&t, dimension, cells, nu, 0.0);
+    t.scene.method = method;
+    t.scene.time.step = 0.0005; /* the implicit step is of first order */
+    selkie_world *world = make_world(&t);
+    selkie_attribute_view position = attribute_of(world, "position"), velocity = attribute_of(world, "velocity");
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
+        particle_of(&velocity, p)[0] = (float)(speed * sin(M_PI * particle_of(&position, p)[1]));
+    run_until(world, time);
+    double u[256], mode = 0.0, worst = 0.0, exact = exp(-nu * M_PI * M_PI * time);
+    profile(world, cells, u);
+    for (int j = 0; j < cells; j++) {
+        double shape = sin(M_PI * (j + 0.5) * h);
+        mode += 2.0 * h * u[j] * shape / speed;
+        worst = fmax(worst, fabs(u[j] / speed - exact * shape));
+    }
+    selkie_world_destroy(world);
+    char what[64];
+    snprintf(what, sizeof what, "shear between walls %dD %s, %d cells", dimension, method_name(method), cells);
+    at_most(what, "rate of decay, relative error", fabs(log(mode) / log(exact) - 1.0),
+            method == SELKIE_METHOD_FLIP ? 0.1 : 0.02); /* FLIP's share of PIC adds a little in each of 200 steps */
+    at_most(what, "profile, largest error / U", worst, method == SELKIE_METHOD_FLIP ? 0.04 : 0.01);
+}
+
+static void shears(void **state)
+{
+    (void)state;
+    shear_decays(2, SELKIE_METHOD_APIC, 16);
+    shear_decays(2, SELKIE_METHOD_FLIP, 16);
+    shear_decays(3, SELKIE_METHOD_FLIP, 16);
+    shear_decays(3, SELKIE_METHOD_APIC, 16);
+}
+
+/* The upper wall is an obstacle that slides along itself from t = 0. Exact: Couette's line and a sine series. */
+static void couette(void **state)
+{
+    (void)state;
+    enum { CELLS = 16 };
+    const double nu = 1.0, speed = 0.05, h = 1.0 / CELLS;
+    test_scene t;
+    channel(&t, 2, CELLS, nu, 4 * h);
+    t.scene.time.step = 0.0005;
+    selkie_obstacle_def *lid = add_obstacle(&t, box_shape(-10, 1, -10, 10, 3, 10));
+    lid->velocity[0] = speed;
+    lid->surface = SELKIE_WALL_NO_SLIP;
+    selkie_world *world = make_world(&t);
+    for (int stage = 0; stage < 2; stage++) {
+        double time = stage ? 0.5 : 0.05, u[CELLS], worst = 0.0;
+        run_until(world, time);
+        profile(world, CELLS, u);
+        for (int j = 0; j < CELLS; j++) {
+            double y = (j + 0.5) * h, exact = y;
+            for (int n = 1; n < 60; n++)
+                exact += 2.0 / M_PI * (n % 2 ? -1.0 : 1.0) / n * sin(n * M_PI * y) * exp(-n * n * M_PI * M_PI * nu * time);
+            worst = fmax(worst, fabs(u[j] / speed - exact));
+        }
+        at_most("Couette start-up 2D APIC, 16 cells", stage ? "profile at t nu = 0.5, largest error / U" : "profile at t nu = 0.05, largest error / U",
+                worst, 0.02);
+    }
+    selkie_world_destroy(world);
+}
+
+static void cavity(void **state)
+{
+    (void)state;
+    enum { CELLS = 64 };
+    const double h = 1.0 / CELLS;
+    test_scene t;
+    tank(&t, 2, 1, 1 + 4 * h, 0, h);
+    set_walls(&t, SELKIE_WALL_NO_SLIP);
+    t.scene.gravity[1] = 0.0;
+    t.scene.method = SELKIE_METHOD_APIC;
+    t.scene.viscosity = 0.01;
+    t.scene.time.cfl = 1.0;
+    t.scene.time.fps = 1.0;
+    add_liquid(&t, box_shape(0, 0, 0, 1, 1, 0));
+    selkie_obstacle_def *lid = add_obstacle(&t, box_shape(-40, 1, -1, 3, 3, 1));
+    lid->velocity[0] = 1.0;
+    lid->surface = SELKIE_WALL_NO_SLIP;
+    table u = read_table("ghia_u.csv", 2), v = read_table("ghia_v.csv", 2);
+    assert_int_equal(u.rows, 17);
+    assert_int_equal(v.rows, 17);
+    static const char *const names[] = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14",
+                                        "p15", "p16", "p17", "p18", "p19", "p20", "p21", "p22", "p23", "p24", "p25", "p26", "p27", "p28", "p29"};
+    int probes = 0;
+    for (int n = 1; n < 16; n++)
+        add_probe(&t, names[probes++], SELKIE_PROBE_VELOCITY, 0.5, u.value[n][0], 0);
+    for (int n = 1; n < 16; n++)
+        add_probe(&t, names[probes++], SELKIE_PROBE_VELOCITY, v.value[n][0], 0.5, 0);
+    selkie_world *world = make_world(&t);
+    run_until(world, 8.0);
+    /* The mean over a while takes the particles' noise out. */
+    double mean[60] = {0}, weight = 0.0;
+    while (selkie_world_time(world) < 10.0 - 1e-9) {
+        step_world(world);
+        for (int c = 0; c < 60; c++)
+            mean[c] += selkie_world_probe_value(world, c);
+        weight += 1.0;
+    }
+    double sum_u = 0.0, sum_v = 0.0, worst = 0.0;
+    for (int n = 0; n < 15; n++) {
+        double du = mean[2 * n] / weight - u.value[n + 1][1], dv = mean[30 + 2 * n + 1] / weight - v.value[n + 1][1];
+        sum_u += du * du;
+        sum_v += dv * dv;
+        worst = fmax(worst, fmax(fabs(du), fabs(dv)));
+    }
+    const char *what = "lid cavity 2D APIC, Re 100, 64 x 64";
+    at_most(what, "u on the vertical centre line, RMS error", sqrt(sum_u / 15), 0.01);
+    at_most(what, "v on the horizontal centre line, RMS error", sqrt(sum_v / 15), 0.01);
+    note(what, "largest error", worst);
+    note(what, "volume ratio", selkie_world_statistics(world)->volume_ratio);
+    selkie_world_destroy(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shears), cmocka_unit_test(couette), cmocka_unit_test(cavity)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
