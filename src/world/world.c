@@ -8,6 +8,9 @@
 #include "base/timer.h"
 #include "defs/structs.h"
 #include "methods/flip/flip.h"
+#include "methods/idp/idp.h"
+#include "methods/particle_spacing/particle_spacing.h"
+#include "methods/volume_terms/volume_terms.h"
 #include "world/world_internal.h"
 
 void selkie_world_options_defaults(selkie_world_options *options)
@@ -24,38 +27,74 @@ static void add_phase(selkie_world *world, const char *name, sk_phase_function r
     phase->run = world->step.dimension == 2 ? run_2d : run_3d;
 }
 
+/* Particles that were moved: cells, blocks and the solids in them follow. */
+static void add_sort_again(selkie_world *world)
+{
+    add_phase(world, "sort_again", sk_flip_sort_2d, sk_flip_sort_3d);
+    add_phase(world, "solids_again", sk_flip_solids_2d, sk_flip_solids_3d);
+}
+
 /* The step, read from top to bottom. A method adds its phases here. */
 static void compose(selkie_world *world)
 {
+    const selkie_volume volume = world->scene->volume;
     if (world->step.sources)
         add_phase(world, "sources", sk_sources_run, sk_sources_run);
     add_phase(world, "sort", sk_flip_sort_2d, sk_flip_sort_3d);
     add_phase(world, "solids", sk_flip_solids_2d, sk_flip_solids_3d);
+    if (volume == SELKIE_VOLUME_ANDO || volume == SELKIE_VOLUME_SATO) {
+        if (volume == SELKIE_VOLUME_ANDO)
+            add_phase(world, "spacing", sk_spacing_ando_2d, sk_spacing_ando_3d);
+        else
+            add_phase(world, "spacing", sk_spacing_sato_2d, sk_spacing_sato_3d);
+        add_sort_again(world);
+    }
     add_phase(world, "to_grid", sk_flip_to_grid_2d, sk_flip_to_grid_3d);
     add_phase(world, "classify", sk_flip_classify_2d, sk_flip_classify_3d);
+    add_phase(world, "density_error", sk_idp_measure_2d, sk_idp_measure_3d);
     add_phase(world, "forces", sk_flip_forces_2d, sk_flip_forces_3d);
     if (world->scene->viscosity > 0.0)
         add_phase(world, "viscosity", sk_flip_viscosity_2d, sk_flip_viscosity_3d);
+    if (volume == SELKIE_VOLUME_EQ8)
+        add_phase(world, "volume_term", sk_volume_eq8_2d, sk_volume_eq8_3d);
+    if (volume == SELKIE_VOLUME_LOSASSO)
+        add_phase(world, "volume_term", sk_volume_losasso_2d, sk_volume_losasso_3d);
     add_phase(world, "pressure", sk_flip_pressure_2d, sk_flip_pressure_3d);
     add_phase(world, "extrapolate", sk_flip_extrapolate_2d, sk_flip_extrapolate_3d);
     add_phase(world, "to_particles", sk_flip_to_particles_2d, sk_flip_to_particles_3d);
     add_phase(world, "advect", sk_flip_advect_2d, sk_flip_advect_3d);
 }
 
-/* Volume, speed and energy of the start: the phases up to the classification, without a step. */
+/* The phases before `end`, corrections of the positions only where they are wanted. */
+static selkie_code run_until(selkie_world *world, const char *end, int correct, selkie_error *error)
+{
+    for (int p = 0; p < world->phase_count && strcmp(world->phases[p].name, end) != 0; p++) {
+        const char *name = world->phases[p].name;
+        if (strcmp(name, "sources") != 0 && (correct || strncmp(name, "density_", 8) != 0 || strcmp(name, "density_error") == 0))
+            SK_TRY(world->phases[p].run(&world->step, error));
+    }
+    return SELKIE_OK;
+}
+
+/* Volume, speed and energy of the start, and the corrections that come before the first step (idp.settle). */
 static selkie_code measure_start(selkie_world *world, selkie_error *error)
 {
     sk_step *step = &world->step;
-    for (int p = 0; p < world->phase_count; p++) {
-        if (strcmp(world->phases[p].name, "forces") == 0)
-            break;
-        if (strcmp(world->phases[p].name, "sources") != 0)
-            SK_TRY(world->phases[p].run(step, error));
-    }
+    if (world->scene->volume == SELKIE_VOLUME_IDP)
+        for (int n = 0; n < world->scene->idp.settle; n++)
+            SK_TRY(run_until(world, "to_grid", 1, error));
+    SK_TRY(run_until(world, "forces", 0, error));
     world->start_kernel_volume = step->kernel_volume;
     world->start_counted_volume = step->counted_volume;
     world->start_occupied_cells = step->occupied_cells;
+    world->start_surface_volume = step->surface_volume;
     world->start_particles = step->particles.count;
+    /* A start that is squeezed or inside solids is measured against what its particles take at rest. */
+    double rest = (double)step->particles.count / step->particles_per_cell;
+    if (step->kernel_volume < 0.9 * rest) {
+        world->start_kernel_volume = world->start_counted_volume = world->start_surface_volume = rest;
+        world->start_occupied_cells = (int64_t)rest;
+    }
     double kinetic = 0.0, fastest = 0.0, position[3] = {0, 0, 0};
     for (int64_t p = 0; p < step->particles.count; p++) {
         const sk_particle *particle = &step->particles.records[p];
@@ -88,6 +127,15 @@ static void collect_statistics(selkie_world *world, double step_ms)
     s->volume_ratio = kernel > 0.0 ? step->kernel_volume / kernel : 1.0;
     s->volume_eq19 = counted > 0.0 ? step->counted_volume / counted : 1.0;
     s->occupied_ratio = occupied > 0.0 ? (double)step->occupied_cells / occupied : 1.0;
+    double surface = world->start_surface_volume + moved;
+    s->surface_volume_ratio = surface > 0.0 ? step->surface_volume / surface : 1.0;
+    s->density_iterations = step->density_report.iterations;
+    s->density_residual = step->density_report.residual;
+    s->density_error_mean = step->density_error_mean;
+    s->density_error_max = step->density_error_max;
+    s->density_error_std = step->density_error_std;
+    s->redistributed = step->redistributed;
+    s->pushed_out = step->pushed_out;
     s->kinetic_energy = step->particle_mass * step->sums.kinetic;
     s->potential_energy = 0.0;
     for (int d = 0; d < step->dimension; d++) {
@@ -110,8 +158,8 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
 {
     *out = NULL;
     SK_TRY(selkie_scene_check(scene, error));
-    if (scene->volume != SELKIE_VOLUME_NONE)
-        return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "volume: only \"none\" is built");
+    if (scene->volume == SELKIE_VOLUME_IDP)
+        return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "volume: \"idp\" is not built yet");
     selkie_world *world = calloc(1, sizeof *world);
     if (!world)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");
@@ -257,6 +305,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     int on_frame;
     step->dt = choose_step(world, &end_time, &on_frame);
     world->failed = 1;
+    int64_t drained = step->drained;
     for (int p = 0; p < world->phase_count; p++) {
         SK_TRY(world->phases[p].run(step, error));
         double now = sk_wall_ms();
@@ -264,6 +313,9 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
         before = now;
     }
     world->failed = 0;
+    /* What left through an open side is nobody's business any more, in views and files as in the next step. */
+    if (step->drained > drained)
+        sk_particles_drop_dead(&step->particles);
     double kick = sk_step_kick(step);
     world->pressure_unit = step->density * step->grid.cell_size / kick;
     step->time = end_time;
@@ -395,6 +447,7 @@ int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_
     header->drained = step->drained;
     header->start_kernel_volume = world->start_kernel_volume;
     header->start_counted_volume = world->start_counted_volume;
+    header->start_surface_volume = world->start_surface_volume;
     header->start_occupied_cells = world->start_occupied_cells;
     header->start_particles = world->start_particles;
     header->next_id = step->particles.next_id;
@@ -475,6 +528,7 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     world->at_frame = (int)header.at_frame;
     world->start_kernel_volume = header.start_kernel_volume;
     world->start_counted_volume = header.start_counted_volume;
+    world->start_surface_volume = header.start_surface_volume;
     world->start_occupied_cells = header.start_occupied_cells;
     world->start_particles = header.start_particles;
     world->failed = 0;
