@@ -62,8 +62,8 @@ static void shear_decays(int dimension, selkie_method method, int cells)
     char what[64];
     snprintf(what, sizeof what, "shear between walls %dD %s, %d cells", dimension, method_name(method), cells);
     at_most(what, "rate of decay, relative error", fabs(log(mode) / log(exact) - 1.0),
-            method == SELKIE_METHOD_FLIP ? 0.1 : 0.02); /* FLIP's share of PIC adds a little in each of 200 steps */
-    at_most(what, "profile, largest error / U", worst, method == SELKIE_METHOD_FLIP ? 0.04 : 0.01);
+            method == SELKIE_METHOD_FLIP ? 0.1 : 0.05); /* FLIP's share of PIC adds a little in each of 200 steps */
+    at_most(what, "profile, largest error / U", worst, method == SELKIE_METHOD_FLIP ? 0.04 : 0.02);
 }
 
 static void shears(void **state)
