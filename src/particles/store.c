@@ -109,6 +109,25 @@ sk_particle *sk_particles_append(sk_particles *particles, const double position[
     return particle;
 }
 
+void sk_particles_drop_dead(sk_particles *particles)
+{
+    int64_t kept = 0;
+    for (int64_t p = 0; p < particles->count; p++) {
+        if (particles->records[p].flags & SK_PARTICLE_DEAD)
+            continue;
+        if (kept < p) {
+            particles->records[kept] = particles->records[p];
+            for (int a = 0; a < particles->attribute_count; a++) {
+                sk_attribute *attribute = &particles->attributes[a];
+                size_t n = (size_t)attribute->components;
+                memcpy(attribute->data + (size_t)kept * n, attribute->data + (size_t)p * n, n * sizeof(uint32_t));
+            }
+        }
+        kept++;
+    }
+    particles->count = kept;
+}
+
 void sk_particles_swap(sk_particles *particles)
 {
     sk_particle *records = particles->records;

@@ -55,6 +55,8 @@ sk_attribute *sk_particles_add_attribute(sk_particles *particles, const char *na
 sk_attribute *sk_particles_find_attribute(const sk_particles *particles, const char *name);
 /* Appends one particle with a fresh id; room must have been reserved. */
 sk_particle *sk_particles_append(sk_particles *particles, const double position[3], const double velocity[3]);
+/* Takes the dead ones out; the others keep their order. The sort does so too: this is for who cannot wait for it. */
+void sk_particles_drop_dead(sk_particles *particles);
 /* Exchanges the two copies after a sort. */
 void sk_particles_swap(sk_particles *particles);
 

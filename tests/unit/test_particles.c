@@ -132,6 +132,35 @@ static void swap_exchanges_everything(void **state)
     sk_particles_free(&particles);
 }
 
+static void the_dead_are_dropped_in_order(void **state)
+{
+    (void)state;
+    for (int every = 1; every <= 5; every++) {
+        sk_particles particles;
+        sk_particles_init(&particles, NULL);
+        sk_attribute *a = sk_particles_add_attribute(&particles, "a", 2, 1);
+        assert_int_equal(sk_particles_reserve(&particles, 100, NULL), SELKIE_OK);
+        fill(&particles, 100);
+        for (uint32_t i = 0; i < 100; i++) {
+            a->data[2 * i] = i;
+            a->data[2 * i + 1] = 1000 + i;
+            particles.records[i].flags = i % (uint32_t)every == 0 ? SK_PARTICLE_DEAD : 0;
+        }
+        sk_particles_drop_dead(&particles);
+        assert_int_equal(particles.count, 100 - (99 / every + 1));
+        uint32_t last = 0;
+        for (int64_t p = 0; p < particles.count; p++) {
+            uint32_t id = particles.records[p].id;
+            assert_true(id > last && id % (uint32_t)every != 0);
+            assert_true(particles.records[p].position[0] == (float)id);
+            assert_int_equal(a->data[2 * p], id);
+            assert_int_equal(a->data[2 * p + 1], 1000 + id);
+            last = id;
+        }
+        sk_particles_free(&particles);
+    }
+}
+
 static void attributes_have_names(void **state)
 {
     (void)state;
@@ -213,6 +242,7 @@ int main(void)
         cmocka_unit_test(growth_keeps_records_and_attributes),
         cmocka_unit_test(appended_attributes_are_zero),
         cmocka_unit_test(swap_exchanges_everything),
+        cmocka_unit_test(the_dead_are_dropped_in_order),
         cmocka_unit_test(attributes_have_names),
         cmocka_unit_test(growth_beyond_the_limit_is_refused),
         cmocka_unit_test(too_many_particles_are_refused),
