@@ -25,7 +25,8 @@ typedef enum selkie_shape_kind {
     SELKIE_SHAPE_HALF_SPACE, /* point, normal; inside is the side away from the normal */
     SELKIE_SHAPE_WAVE,       /* below level + amplitude cos(wave_number . x + phase) */
     SELKIE_SHAPE_MESH,       /* file, then scale, rotate, translate */
-    SELKIE_SHAPE_UNION       /* children */
+    SELKIE_SHAPE_UNION,      /* children */
+    SELKIE_SHAPE_HEIGHTFIELD /* file, then scale, translate; inside is what lies below */
 } selkie_shape_kind;
 
 typedef struct selkie_shape selkie_shape;
@@ -41,10 +42,10 @@ struct selkie_shape {
     double amplitude;          /* m    wave */
     double wave_number[3];     /* 1/m  wave: angular, 2 pi / wavelength */
     double phase;              /* deg  wave */
-    const char *file;          /*      mesh: OBJ, STL, PLY, glTF */
-    double scale[3];           /*      mesh */
+    const char *file;          /*      mesh: OBJ, STL, PLY, glTF; height field: ESRI ASCII grid */
+    double scale[3];           /*      mesh, height field */
     double rotate[3];          /* deg  mesh: about x, then y, then z */
-    double translate[3];       /* m    mesh */
+    double translate[3];       /* m    mesh, height field */
     int child_count;
     const selkie_shape *children; /*   union */
 };

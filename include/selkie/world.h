@@ -114,6 +114,14 @@ typedef struct selkie_statistics {
     int64_t liquid_cells;
     int64_t blocks;              /*    active */
     int64_t emitted, drained;    /*    particles, since the start */
+    double surface_volume_ratio; /*    volume inside the liquid's surface over that of the start, likewise corrected */
+    int density_iterations;      /*    of the density solve (volume "idp") */
+    double density_residual;     /*    largest error of density that it left in a cell */
+    double density_error_mean;   /*    of |density / rest density - 1| over inner cells, after the correction */
+    double density_error_max;
+    double density_error_std;
+    int64_t redistributed;       /*    particles of overfull cells that were laid out anew in this step */
+    int64_t pushed_out;          /*    particles found inside solids in this step */
     double step_ms;              /* ms */
     double phase_ms[SELKIE_MAX_PHASES];
 } selkie_statistics;

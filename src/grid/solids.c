@@ -158,13 +158,18 @@ int sk_solids_near(const sk_solids *solids, const sk_grid *grid, const float x[3
 
 int sk_solids_push_out(const sk_solids *solids, const float low[3], const float high[3], float x[3])
 {
+    return sk_solids_push_out_shallow(solids, low, high, INFINITY, x);
+}
+
+int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], const float high[3], double deepest, float x[3])
+{
     const double gap = 1e-3 * solids->cell_size;
     int pushed = 0;
     for (int attempt = 0; attempt < 8; attempt++) {
         double point[3] = {x[0], x[1], x[2]}, normal[3];
         int obstacle;
         double distance = sk_solids_distance(solids, point, normal, &obstacle);
-        if (distance >= 0.5 * gap || obstacle < 0)
+        if (distance >= 0.5 * gap || obstacle < 0 || distance < -deepest)
             break;
         pushed = 1;
         for (int d = 0; d < solids->dimension; d++) {

@@ -72,5 +72,7 @@ int sk_solids_near(const sk_solids *solids, const sk_grid *grid, const float x[3
 /* Moves a particle (m) out of the obstacles, along the normal of the nearest one; a few times, for corners between two.
  * It stays between low and high. Returns whether it was inside. */
 int sk_solids_push_out(const sk_solids *solids, const float low[3], const float high[3], float x[3]);
+/* Likewise, but a particle deeper than `deepest` (m) stays where it is. */
+int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], const float high[3], double deepest, float x[3]);
 
 #endif

@@ -142,7 +142,7 @@ static inline __attribute__((always_inline)) void add_density(const staged *s, i
         *(f4_unaligned *)(target + PITCH * (row % 3 + RIM * (row / 3))) += rows[row] * density;
 }
 
-static inline __attribute__((always_inline)) void add_cell(const int affine_on, const sk_particle *records,
+static inline __attribute__((always_inline)) void add_cell(const int velocity_on, const int affine_on, const sk_particle *records,
                                                            const float *affine, int count, const float corner[3],
                                                            float inverse, float cell_size, const float cell[3],
                                                            const int local[3], float density, float *tiles)
@@ -155,16 +155,18 @@ static inline __attribute__((always_inline)) void add_cell(const int affine_on, 
         stage(batch, n, corner, inverse, cell, &s);
         /* The compiler would rather keep all of it in registers and shuffle; broadcasts from memory are cheaper. */
         __asm__ __volatile__("" : "+m"(s));
-        add_component(0, affine_on, &s, batch, c, cell_size, n, first_node(0, local[0], local[1], local[2]), tiles);
-        add_component(1, affine_on, &s, batch, c, cell_size, n, first_node(1, local[0], local[1], local[2]), tiles);
+        if (velocity_on) {
+            add_component(0, affine_on, &s, batch, c, cell_size, n, first_node(0, local[0], local[1], local[2]), tiles);
+            add_component(1, affine_on, &s, batch, c, cell_size, n, first_node(1, local[0], local[1], local[2]), tiles);
 #if SELKIE_DIM == 3
-        add_component(2, affine_on, &s, batch, c, cell_size, n, first_node(2, local[0], local[1], local[2]), tiles);
+            add_component(2, affine_on, &s, batch, c, cell_size, n, first_node(2, local[0], local[1], local[2]), tiles);
 #endif
+        }
         add_density(&s, n, density, first_node(3, local[0], local[1], local[2]), tiles);
     }
 }
 
-static inline __attribute__((always_inline)) void add_block(const int affine_on, const sk_grid *grid,
+static inline __attribute__((always_inline)) void add_block(const int velocity_on, const int affine_on, const sk_grid *grid,
                                                             const sk_particles *particles, const float *affine, int block,
                                                             float density)
 {
@@ -172,7 +174,10 @@ static inline __attribute__((always_inline)) void add_block(const int affine_on,
     const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     float *tiles = grid->tiles + (size_t)(block - 1) * TILE_FIELDS * TILE;
-    memset(tiles, 0, TILE_FIELDS * TILE * sizeof *tiles);
+    if (velocity_on)
+        memset(tiles, 0, TILE_FIELDS * TILE * sizeof *tiles);
+    else
+        memset(tiles + 2 * SELKIE_DIM * TILE, 0, TILE * sizeof *tiles);
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         uint32_t begin = start[c], end = start[c + 1];
         if (begin == end)
@@ -181,7 +186,7 @@ static inline __attribute__((always_inline)) void add_block(const int affine_on,
         float cell[3];
         for (int d = 0; d < 3; d++)
             cell[d] = (float)(grid->coordinates[block][d] * grid->extent[d] + local[d]);
-        add_cell(affine_on, particles->records + begin, affine_on ? affine + 9 * (size_t)begin : NULL, (int)(end - begin),
+        add_cell(velocity_on, affine_on, particles->records + begin, affine_on ? affine + 9 * (size_t)begin : NULL, (int)(end - begin),
                  corner, inverse, cell_size, cell, local, density, tiles);
     }
 }
@@ -215,24 +220,42 @@ static void collect(const sk_grid *grid, int block, int field, float *sums)
     }
 }
 
+static selkie_code reserve_tiles(sk_grid *grid, selkie_error *error)
+{
+    size_t values = (size_t)grid->particle_blocks * TILE_FIELDS * TILE;
+    if (values <= grid->tile_capacity)
+        return SELKIE_OK;
+    sk_release(grid->memory, grid->tiles);
+    grid->tile_capacity = 0;
+    grid->tiles = NULL;
+    return sk_reserve(grid->memory, (void **)&grid->tiles, &grid->tile_capacity, values + values / 8, sizeof(float),
+                      "particles to grid", error);
+}
+
+selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
+                                        selkie_error *error)
+{
+    SK_TRY(reserve_tiles(grid, error));
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        add_block(0, 0, grid, particles, NULL, b, options->density_per_particle);
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 8)
+    for (int b = 1; b < grid->block_count; b++)
+        collect(grid, b, 2 * SELKIE_DIM, grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
                                         selkie_error *error)
 {
     const sk_attribute *affine = options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
-    size_t values = (size_t)grid->particle_blocks * TILE_FIELDS * TILE;
-    if (values > grid->tile_capacity) {
-        sk_release(grid->memory, grid->tiles);
-        grid->tile_capacity = 0;
-        grid->tiles = NULL;
-        SK_TRY(sk_reserve(grid->memory, (void **)&grid->tiles, &grid->tile_capacity, values + values / 8, sizeof(float),
-                          "particles to grid", error));
-    }
+    SK_TRY(reserve_tiles(grid, error));
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
     for (int b = 1; b <= grid->particle_blocks; b++) {
         if (affine)
-            add_block(1, grid, particles, (const float *)affine->data, b, options->density_per_particle);
+            add_block(1, 1, grid, particles, (const float *)affine->data, b, options->density_per_particle);
         else
-            add_block(0, grid, particles, NULL, b, options->density_per_particle);
+            add_block(1, 0, grid, particles, NULL, b, options->density_per_particle);
     }
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < grid->block_count; b++) {
@@ -328,13 +351,39 @@ typedef struct lane_sums {
     int64_t bad;
 } lane_sums;
 
+/* First node of component d around a cell: one lower along every axis but its own. */
+static inline int first_of(const int d, int node)
+{
+    enum { N1 = SK_TILE_N(1), NODE_Z = SELKIE_DIM == 3 ? N1 * N1 : 0 };
+    return node - 1 - N1 - NODE_Z + (d == 0 ? 1 : d == 1 ? N1 : N1 * N1);
+}
+
+/* One component for eight particles; called with a constant d, so that the nodes are counted at compile time. */
+static inline __attribute__((always_inline)) void gather_component(const int d, const sk_transfer_kind kind, f8 r[8],
+                                                                   const lane_weights *w, const float *const tiles[3],
+                                                                   int node, float ratio, float inverse, int lanes,
+                                                                   float *affine)
+{
+    const float *tile = tiles[d] + first_of(d, node);
+    f8 sampled = sample_component(d, tile, w);
+    r[3 + d] = kind == SK_TRANSFER_FLIP ? ratio * r[3 + d] + sampled : sampled;
+    if (kind != SK_TRANSFER_APIC)
+        return;
+    f8 slopes[3] = {sample_gradient(d, 0, tile, w) * inverse, sample_gradient(d, 1, tile, w) * inverse, f8_splat(0.0f)};
+#if SELKIE_DIM == 3
+    slopes[2] = sample_gradient(d, 2, tile, w) * inverse;
+#endif
+    for (int e = 0; e < SELKIE_DIM; e++)
+        for (int l = 0; l < lanes; l++)
+            affine[9 * (size_t)l + (size_t)(3 * d + e)] = slopes[e][l];
+}
+
 static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_kind kind, sk_particle *records,
                                                               float *affine, int count, const float corner[3],
                                                               float inverse, const float cell[3], int node,
                                                               const float *const tiles[3], float ratio,
                                                               lane_sums *sums)
 {
-    enum { N1 = SK_TILE_N(1), NODE_Z = SELKIE_DIM == 3 ? N1 * N1 : 0 };
     for (int begin = 0; begin < count; begin += 8) {
         int lanes = count - begin < 8 ? count - begin : 8;
         f8 r[8];
@@ -343,20 +392,14 @@ static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_
         f8_transpose(r);
         lane_weights w;
         lanes_of(r, corner, inverse, cell, kind == SK_TRANSFER_APIC, &w);
-        f8 speed2 = f8_splat(0.0f);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            /* First node of the component: one lower along every axis but its own. */
-            int first = node - 1 - N1 - NODE_Z + (d == 0 ? 1 : d == 1 ? N1 : N1 * N1);
-            f8 sampled = sample_component(d, tiles[d] + first, &w);
-            r[3 + d] = kind == SK_TRANSFER_FLIP ? ratio * r[3 + d] + sampled : sampled;
-            speed2 += r[3 + d] * r[3 + d];
-            if (kind == SK_TRANSFER_APIC)
-                for (int e = 0; e < SELKIE_DIM; e++) {
-                    f8 slope = sample_gradient(d, e, tiles[d] + first, &w) * inverse;
-                    for (int l = 0; l < lanes; l++)
-                        affine[9 * (size_t)(begin + l) + (size_t)(3 * d + e)] = slope[l];
-                }
-        }
+        float *slopes = kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)begin : NULL;
+        gather_component(0, kind, r, &w, tiles, node, ratio, inverse, lanes, slopes);
+        gather_component(1, kind, r, &w, tiles, node, ratio, inverse, lanes, slopes);
+        f8 speed2 = r[3] * r[3] + r[4] * r[4];
+#if SELKIE_DIM == 3
+        gather_component(2, kind, r, &w, tiles, node, ratio, inverse, lanes, slopes);
+        speed2 += r[5] * r[5];
+#endif
         f8_transpose(r);
         for (int l = 0; l < lanes; l++)
             memcpy(records + begin + l, &r[l], sizeof r[l]);
@@ -410,6 +453,64 @@ static void gather_block(sk_transfer_kind kind, const sk_grid *grid, sk_particle
         else
             gather_cell(SK_TRANSFER_APIC, records, affine + 9 * (size_t)begin, count, corner, inverse, cell, node,
                         tiles, ratio, sums);
+    }
+}
+
+/* Moves the particles of one cell by a displacement on the faces: constant along the normal of a face (the nearest one),
+ * linear across it. */
+static inline __attribute__((always_inline)) void displace_cell(sk_particle *records, int count, const float corner[3],
+                                                                float inverse, float cell_size, const float cell[3], int node,
+                                                                const float *const tiles[3])
+{
+    for (int begin = 0; begin < count; begin += 8) {
+        int lanes = count - begin < 8 ? count - begin : 8;
+        f8 r[8], moved[3];
+        for (int l = 0; l < 8; l++)
+            memcpy(&r[l], records + begin + (l < lanes ? l : lanes - 1), sizeof r[l]);
+        f8_transpose(r);
+        lane_weights w;
+        lanes_of(r, corner, inverse, cell, 0, &w);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            w.face[d][1] = f8_select(w.face[d][1] < 0.5f, f8_splat(0.0f), f8_splat(1.0f));
+            w.face[d][0] = 1.0f - w.face[d][1];
+        }
+        moved[0] = r[0] + cell_size * sample_component(0, tiles[0] + first_of(0, node), &w);
+        moved[1] = r[1] + cell_size * sample_component(1, tiles[1] + first_of(1, node), &w);
+#if SELKIE_DIM == 3
+        moved[2] = r[2] + cell_size * sample_component(2, tiles[2] + first_of(2, node), &w);
+#endif
+        for (int d = 0; d < SELKIE_DIM; d++)
+            for (int l = 0; l < lanes; l++)
+                records[begin + l].position[d] = moved[d][l];
+    }
+}
+
+void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_particles *particles, int threads)
+{
+    enum { N1 = SK_TILE_N(1) };
+    const float inverse = (float)(1.0 / grid->cell_size);
+    const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 2)
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        float values[SELKIE_DIM][SK_TILE_VALUES(1)];
+        const float *const tiles[3] = {values[0], values[1], values[SELKIE_DIM - 1]};
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], b, 1, values[d]);
+            for (int i = 0; i < SK_TILE_VALUES(1); i++)
+                values[d][i] = values[d][i] == values[d][i] ? values[d][i] : 0.0f;
+        }
+        const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            if (start[c] == start[c + 1])
+                continue;
+            int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+            float cell[3];
+            for (int d = 0; d < 3; d++)
+                cell[d] = (float)(grid->coordinates[b][d] * grid->extent[d] + local[d]);
+            int node = SK_TILE_ORIGIN(1) + local[0] + N1 * (local[1] + N1 * local[2]);
+            displace_cell(particles->records + start[c], (int)(start[c + 1] - start[c]), corner, inverse, (float)grid->cell_size,
+                          cell, node, tiles);
+        }
     }
 }
 

@@ -47,6 +47,12 @@ typedef struct sk_step {
     double positions_before[3];/* m  and before the last advection */
     sk_poisson_report pressure;
     sk_poisson_report viscosity;
+    double surface_volume; /* cells: inside the surface that the fill describes */
+
+    /* what the correction of volume found and did */
+    sk_poisson_report density_report;
+    double density_error_mean, density_error_max, density_error_std; /* of density over rest density, inner cells */
+    int64_t redistributed, pushed_out; /* particles in the last step */
 } sk_step;
 
 /* Gravity acts from the middle of one step to the middle of the next, so that velocities and positions leap over each

@@ -1,4 +1,12 @@
-/* Liquids to particles. */
+/* Liquids to particles.
+ *
+ * A liquid is filled cell by cell, one particle a sub-cell, in two passes: count, then write. One with a `count` gets
+ * exactly so many at random places of its shape instead, whatever the cells hold (a million in one cell is a start that
+ * the density projection must survive). Those come after the others, in the order of the liquids, and neither give way to
+ * other liquids nor take their places.
+ *
+ * All random numbers are functions of a place or of an attempt's number, so that threads do not matter.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,18 +57,45 @@ static int place(const liquid_sampler *sampler, uint64_t cell_index, int s, doub
     return 1;
 }
 
-/* Which liquid a point belongs to: the first that has it; -1 none, or inside a solid. */
+static int in_solid(const liquid_sampler *sampler, const double x[3])
+{
+    double normal[3];
+    int obstacle;
+    return sk_solids_distance(sampler->solids, x, normal, &obstacle) < 1e-3 * sampler->grid->cell_size;
+}
+
+/* Which liquid a point belongs to: the first that has it; -1 none, or inside a solid that the liquid leaves free. */
 static int liquid_at(const liquid_sampler *sampler, const double x[3], const int *candidates, int candidate_count, int ask_solids)
 {
-    for (int c = 0; c < candidate_count; c++)
-        if (sk_shape_distance(sampler->shapes[candidates[c]], x) < 0.0) {
-            double normal[3];
-            int obstacle;
-            if (ask_solids && sk_solids_distance(sampler->solids, x, normal, &obstacle) < 1e-3 * sampler->grid->cell_size)
-                return -1;
+    int solid = -1; /* not known yet */
+    for (int c = 0; c < candidate_count; c++) {
+        if (sk_shape_distance(sampler->shapes[candidates[c]], x) >= 0.0)
+            continue;
+        if (!ask_solids || sampler->scene->liquids[candidates[c]].fill_obstacles)
             return candidates[c];
-        }
+        if (solid < 0)
+            solid = in_solid(sampler, x);
+        if (!solid)
+            return candidates[c];
+    }
     return -1;
+}
+
+/* The particle of a liquid at a place, with the velocity that the liquid has there. */
+static void fill_record(const liquid_sampler *sampler, int liquid, const double x[3], uint32_t id, sk_particle *particle)
+{
+    const selkie_liquid_def *def = &sampler->scene->liquids[liquid];
+    const double *w = def->angular_velocity, *g = def->velocity_gradient;
+    int dimension = sampler->grid->dimension;
+    double r[3] = {x[0] - def->center[0], x[1] - def->center[1], dimension == 3 ? x[2] - def->center[2] : 0.0};
+    double v[3] = {def->velocity[0] + w[1] * r[2] - w[2] * r[1], def->velocity[1] + w[2] * r[0] - w[0] * r[2],
+                   def->velocity[2] + w[0] * r[1] - w[1] * r[0]};
+    memset(particle, 0, sizeof *particle);
+    for (int d = 0; d < dimension; d++) {
+        particle->position[d] = (float)x[d];
+        particle->velocity[d] = (float)(v[d] + g[3 * d] * r[0] + g[3 * d + 1] * r[1] + g[3 * d + 2] * r[2]);
+    }
+    particle->id = id;
 }
 
 /* Counts (particles == NULL) or writes the particles of one span of cells. */
@@ -81,7 +116,7 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
     double radius = sqrt(radius2);
     int candidates[256], candidate_count = 0;
     for (int l = 0; l < sampler->scene->liquid_count && candidate_count < 256; l++)
-        if (sk_shape_distance(sampler->shapes[l], middle) < radius + h)
+        if (!sampler->scene->liquids[l].count && sk_shape_distance(sampler->shapes[l], middle) < radius + h)
             candidates[candidate_count++] = l;
     if (!candidate_count)
         return 0;
@@ -92,7 +127,8 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
         ask_solids = sk_obstacle_distance(obstacle->shape, obstacle->placed, middle, normal) < radius + h;
     }
     /* Deep inside the first liquid, far from solids: counting needs no particle. Counts then cost what surfaces cost. */
-    if (!records && !ask_solids && sk_shape_distance(sampler->shapes[candidates[0]], middle) < -(radius + h)) {
+    int whole = !ask_solids || sampler->scene->liquids[candidates[0]].fill_obstacles;
+    if (!records && whole && sk_shape_distance(sampler->shapes[candidates[0]], middle) < -(radius + h)) {
         int64_t cells = (int64_t)(end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]);
         *cells_filled += cells;
         per_liquid[candidates[0]] += cells * sampler->per_cell;
@@ -115,20 +151,8 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
                     if (liquid < 0)
                         continue;
                     per_liquid[liquid]++;
-                    if (records) {
-                        const selkie_liquid_def *def = &sampler->scene->liquids[liquid];
-                        const double *w = def->angular_velocity, *g = def->velocity_gradient;
-                        double r[3] = {x[0] - def->center[0], x[1] - def->center[1], grid->dimension == 3 ? x[2] - def->center[2] : 0.0};
-                        double v[3] = {def->velocity[0] + w[1] * r[2] - w[2] * r[1], def->velocity[1] + w[2] * r[0] - w[0] * r[2],
-                                       def->velocity[2] + w[0] * r[1] - w[1] * r[0]};
-                        sk_particle *particle = &records[count];
-                        memset(particle, 0, sizeof *particle);
-                        for (int d = 0; d < grid->dimension; d++) {
-                            particle->position[d] = (float)x[d];
-                            particle->velocity[d] = (float)(v[d] + g[3 * d] * r[0] + g[3 * d + 1] * r[1] + g[3 * d + 2] * r[2]);
-                        }
-                        particle->id = first_id + (uint32_t)count;
-                    }
+                    if (records)
+                        fill_record(sampler, liquid, x, first_id + (uint32_t)count, &records[count]);
                     count++;
                 }
                 *cells_filled += count > before;
@@ -141,7 +165,7 @@ static selkie_code check_liquids(const liquid_sampler *sampler, const int64_t *p
 {
     const sk_grid *grid = sampler->grid;
     for (int l = 0; l < sampler->scene->liquid_count; l++) {
-        if (per_liquid[l])
+        if (per_liquid[l] || sampler->scene->liquids[l].count)
             continue;
         double low[3], high[3];
         sk_shape_bounds(sampler->shapes[l], low, high);
@@ -218,6 +242,95 @@ static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles
     return code;
 }
 
+/* --- Liquids by count ------------------------------------------------------------------------------------------------- */
+
+enum { ATTEMPTS = 1 << 16 }; /* tried at once */
+
+/* The n-th place tried for a liquid: uniform in the box low..high. */
+static void attempt(const liquid_sampler *sampler, int liquid, uint64_t n, const double low[3], const double high[3], double x[3])
+{
+    uint64_t stream = sk_hash64(sk_hash64(sampler->scene->seed) ^ (0x6c69717569640000ULL + (uint64_t)liquid));
+    for (int d = 0; d < 3; d++) {
+        uint64_t bits = sk_hash64(sk_hash64(stream ^ n) ^ (uint64_t)d);
+        x[d] = d < sampler->grid->dimension ? low[d] + (double)(bits >> 11) * 0x1p-53 * (high[d] - low[d]) : 0.0;
+    }
+}
+
+/* The first `wanted` places inside one liquid, in the order of the attempts; records NULL: only whether there is one. */
+static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int threads, int64_t wanted, sk_particle *records,
+                                  uint32_t first_id, selkie_error *error)
+{
+    const sk_grid *grid = sampler->grid;
+    const sk_shape *shape = sampler->shapes[liquid];
+    int leave_solids = !sampler->scene->liquids[liquid].fill_obstacles;
+    double low[3], high[3], margin = 1e-3 * grid->cell_size; /* rounding must not put a particle behind a wall */
+    sk_shape_bounds(shape, low, high);
+    for (int d = 0; d < grid->dimension; d++) {
+        low[d] = fmax(low[d], grid->low[d] + margin);
+        high[d] = fmin(high[d], grid->high[d] - margin);
+        if (!(low[d] < high[d]))
+            return sk_fail(error, SELKIE_ERROR_INPUT, "liquids[%d].shape: lies outside the domain along %c, which is %g..%g m there",
+                           liquid, "xyz"[d], grid->low[d], grid->high[d]);
+    }
+    uint8_t *inside = sk_allocate(grid->memory, ATTEMPTS);
+    if (!inside)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "liquids[%d]: no memory", liquid);
+    int64_t found = 0, tried = 0, most = 1000 * wanted + 10000000;
+    while (found < wanted && tried < most) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int i = 0; i < ATTEMPTS; i++) {
+            double x[3];
+            attempt(sampler, liquid, (uint64_t)(tried + i), low, high, x);
+            inside[i] = sk_shape_distance(shape, x) < 0.0 && !(leave_solids && in_solid(sampler, x));
+        }
+        for (int i = 0; i < ATTEMPTS && found < wanted; i++) {
+            if (!inside[i])
+                continue;
+            double x[3];
+            if (records) {
+                attempt(sampler, liquid, (uint64_t)(tried + i), low, high, x);
+                fill_record(sampler, liquid, x, first_id + (uint32_t)found, &records[found]);
+            }
+            found++;
+        }
+        tried += ATTEMPTS;
+    }
+    sk_release(grid->memory, inside);
+    if (found < wanted)
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "liquids[%d].shape: of %lld random places in its bounds %lld lie inside it and outside obstacles; count asks "
+                       "for %lld: use a thicker shape, or fill_obstacles", liquid, (long long)tried, (long long)found,
+                       (long long)wanted);
+    return SELKIE_OK;
+}
+
+/* Adds the liquids that say how many particles they have. */
+static selkie_code sample_all_counted(const liquid_sampler *sampler, int threads, sk_particles *particles, int64_t *total,
+                                      int64_t *liquid_cells, selkie_error *error)
+{
+    const selkie_scene *scene = sampler->scene;
+    for (int l = 0; l < scene->liquid_count; l++) {
+        int64_t wanted = scene->liquids[l].count;
+        if (!wanted)
+            continue;
+        if (*total + wanted > (int64_t)UINT32_MAX)
+            return sk_fail(error, SELKIE_ERROR_INPUT, "liquids[%d].count: %lld particles together; at most %u", l,
+                           (long long)(*total + wanted), UINT32_MAX);
+        if (particles) {
+            SK_TRY(sk_particles_reserve(particles, *total + wanted, error));
+            SK_TRY(sample_counted(sampler, l, threads, wanted, particles->records + *total, (uint32_t)*total, error));
+            particles->count = *total + wanted;
+            particles->next_id = (uint32_t)(*total + wanted);
+        } else {
+            SK_TRY(sample_counted(sampler, l, threads, 1, NULL, 0, error));
+        }
+        *total += wanted;
+        /* The room that they want, which is what memory is needed for, not the room that they have. */
+        *liquid_cells += (wanted + sampler->per_cell - 1) / sampler->per_cell;
+    }
+    return SELKIE_OK;
+}
+
 selkie_code sk_world_sample(const selkie_scene *scene, const sk_grid *grid, const sk_solids *solids, int threads,
                             int particles_per_cell, sk_particles *particles, int64_t *total, int64_t *liquid_cells,
                             selkie_error *error)
@@ -244,6 +357,8 @@ selkie_code sk_world_sample(const selkie_scene *scene, const sk_grid *grid, cons
     }
     if (code == SELKIE_OK)
         code = sample_all(&sampler, threads, particles, total, liquid_cells, grid->memory, error);
+    if (code == SELKIE_OK)
+        code = sample_all_counted(&sampler, threads, particles, total, liquid_cells, error);
     for (int l = 0; l < scene->liquid_count; l++)
         sk_shape_destroy(sampler.shapes[l]);
     sk_release(grid->memory, sampler.shapes);

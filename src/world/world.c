@@ -42,6 +42,12 @@ static void compose(selkie_world *world)
         add_phase(world, "sources", sk_sources_run, sk_sources_run);
     add_phase(world, "sort", sk_flip_sort_2d, sk_flip_sort_3d);
     add_phase(world, "solids", sk_flip_solids_2d, sk_flip_solids_3d);
+    if (volume == SELKIE_VOLUME_IDP) {
+        add_phase(world, "density", sk_idp_density_2d, sk_idp_density_3d);
+        add_phase(world, "density_classify", sk_flip_classify_2d, sk_flip_classify_3d);
+        add_phase(world, "density_correct", sk_idp_correct_2d, sk_idp_correct_3d);
+        add_sort_again(world);
+    }
     if (volume == SELKIE_VOLUME_ANDO || volume == SELKIE_VOLUME_SATO) {
         if (volume == SELKIE_VOLUME_ANDO)
             add_phase(world, "spacing", sk_spacing_ando_2d, sk_spacing_ando_3d);
@@ -158,8 +164,6 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
 {
     *out = NULL;
     SK_TRY(selkie_scene_check(scene, error));
-    if (scene->volume == SELKIE_VOLUME_IDP)
-        return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "volume: \"idp\" is not built yet");
     selkie_world *world = calloc(1, sizeof *world);
     if (!world)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");

@@ -22,7 +22,7 @@ struct selkie_world {
     double pressure_unit; /* Pa / (m/s): what makes a pressure of the last solve's potential */
 
     /* measures of the start, cells */
-    double start_kernel_volume, start_counted_volume;
+    double start_kernel_volume, start_counted_volume, start_surface_volume;
     int64_t start_occupied_cells, start_particles;
 };
 
@@ -49,7 +49,7 @@ typedef struct sk_state_header {
     int32_t particles_per_cell;
     double cell_size, time, last_dt, max_speed, positions[3];
     int64_t step_count, frame, particle_count, emitted, drained;
-    double start_kernel_volume, start_counted_volume;
+    double start_kernel_volume, start_counted_volume, start_surface_volume;
     int64_t start_occupied_cells, start_particles;
     uint32_t next_id, at_frame;
 } sk_state_header;

@@ -136,7 +136,15 @@ static const char *const fixed_columns[] = {"step",
                                             "liquid_cells",
                                             "blocks",
                                             "emitted",
-                                            "drained"};
+                                            "drained",
+                                            "surface_volume_ratio",
+                                            "density_iterations",
+                                            "density_residual",
+                                            "density_error_mean",
+                                            "density_error_max",
+                                            "density_error_std",
+                                            "redistributed",
+                                            "pushed_out"};
 enum { fixed_column_count = sizeof fixed_columns / sizeof *fixed_columns, phase_name_length = 64 };
 
 /* Opens one table: anew, or cut to the step that the world is at. */
@@ -209,6 +217,14 @@ static int write_rows(run_state *run)
         (double)s->blocks,
         (double)s->emitted,
         (double)s->drained,
+        s->surface_volume_ratio,
+        s->density_iterations,
+        s->density_residual,
+        s->density_error_mean,
+        s->density_error_max,
+        s->density_error_std,
+        (double)s->redistributed,
+        (double)s->pushed_out,
     };
     for (int phase = 0; phase < selkie_world_phase_count(run->world); phase++)
         row[fixed_column_count + phase] = s->phase_ms[phase];

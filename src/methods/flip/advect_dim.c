@@ -26,6 +26,7 @@ typedef struct advect_frame {
     float low[3], high[3];/* m   where closed walls let particles be; open sides are infinite */
     int open[6];
     float dt;             /* s   */
+    double deepest;       /* m   particles farther inside a solid are left to the density projection */
     int order;
 } advect_frame;
 
@@ -207,7 +208,7 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, f8 x[3], i8 *gone, 
         for (int d = 0; d < SELKIE_DIM; d++)
             at[d] = x[d][l];
         if (!(*gone)[l] && sk_solids_near(&frame->step->solids, &frame->step->grid, at) &&
-            sk_solids_push_out(&frame->step->solids, frame->low, frame->high, at)) {
+            sk_solids_push_out_shallow(&frame->step->solids, frame->low, frame->high, frame->deepest, at)) {
             (*touched)[l] = -1;
             for (int d = 0; d < SELKIE_DIM; d++)
                 x[d][l] = at[d];
@@ -269,6 +270,8 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
     if (!sums)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "advect: no memory for the sums of %d blocks", grid->particle_blocks);
     advect_frame frame = {.step = step, .inverse = (float)(1.0 / grid->cell_size), .dt = (float)step->dt, .order = step->scene->advection.order};
+    const selkie_scene *scene = step->scene;
+    frame.deepest = scene->volume == SELKIE_VOLUME_IDP && scene->idp.solids == SELKIE_IDP_PUSH_OUT ? 0.5 * grid->cell_size : INFINITY;
     int any_open = 0;
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         any_open |= step->scene->domain.walls[side] == SELKIE_WALL_OPEN;

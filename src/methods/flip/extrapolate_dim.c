@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "grid/extrapolate.h"
 #include "grid/tile.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
@@ -23,41 +24,6 @@ static int needs_work(const sk_grid *grid, int block)
         if (grid->block_flags[grid->neighbours[block][n]] & SK_BLOCK_KNOWN)
             return 1;
     return 0;
-}
-
-/* Means of the known neighbours of the unknown faces of a block; NaN where there are none. */
-static void mean_block(const sk_grid *grid, const float *field, int block, float *result)
-{
-    float tile[SK_TILE_VALUES(1)];
-    sk_tile_load(grid, field, block, 1, tile);
-    for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N) {
-        int node = node_of(row);
-        for (int i = 0; i < SK_BLOCK_N; i++) {
-            float sum = 0.0f, count = 0.0f;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                for (int side = -1; side <= 1; side += 2) {
-                    float value = tile[node + i + side * node_step[d]];
-                    sum += value == value ? value : 0.0f;
-                    count += value == value ? 1.0f : 0.0f;
-                }
-            float own = tile[node + i], mean = sum / count; /* 0 / 0 is the NaN we want */
-            result[row + i] = own == own ? own : mean;
-        }
-    }
-}
-
-static void extrapolate_field(sk_step *step, float *field, float *scratch, const int32_t *blocks, int count, int layers)
-{
-    const sk_grid *grid = &step->grid;
-    for (int layer = 0; layer < layers; layer++) {
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-        for (int w = 0; w < count; w++)
-            mean_block(grid, field, blocks[w], scratch + (size_t)blocks[w] * SK_BLOCK_CELLS);
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-        for (int w = 0; w < count; w++)
-            memcpy(field + (size_t)blocks[w] * SK_BLOCK_CELLS, scratch + (size_t)blocks[w] * SK_BLOCK_CELLS,
-                   SK_BLOCK_CELLS * sizeof(float));
-    }
 }
 
 typedef struct solid_view {
@@ -147,9 +113,11 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
                 solid_blocks[solid_count++] = b;
         }
     for (int d = 0; d < SELKIE_DIM; d++) {
-        extrapolate_field(step, grid->fields[SK_FIELD_VELOCITY_X + d], grid->fields[SK_FIELD_FACE_X], blocks, count, LAYERS);
+        SK_DIM(sk_extrapolate)(grid, grid->fields[SK_FIELD_VELOCITY_X + d], grid->fields[SK_FIELD_FACE_X], blocks, count, LAYERS,
+                               step->threads);
         if (step->scene->method == SELKIE_METHOD_FLIP)
-            extrapolate_field(step, grid->fields[SK_FIELD_CHANGE_X + d], grid->fields[SK_FIELD_FACE_X], solid_blocks, solid_count, 1);
+            SK_DIM(sk_extrapolate)(grid, grid->fields[SK_FIELD_CHANGE_X + d], grid->fields[SK_FIELD_FACE_X], solid_blocks,
+                                   solid_count, 1, step->threads);
     }
     float *const result[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y], grid->fields[SK_FIELD_FACE_Z]};
     /* Behind plain walls the means are right already: what runs along the wall slips, what runs into it is zero. */

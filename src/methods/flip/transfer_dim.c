@@ -46,7 +46,7 @@ selkie_code SK_DIM(sk_flip_to_particles)(sk_step *step, selkie_error *error)
 }
 
 typedef struct block_volumes {
-    double kernel, counted;
+    double kernel, counted, surface;
     int64_t occupied, liquid;
 } block_volumes;
 
@@ -60,18 +60,22 @@ static void measure_block(const sk_step *step, int block, block_volumes *volumes
     float *fill = grid->fields[SK_FIELD_FILL] + base;
     const uint32_t *start = block <= grid->particle_blocks ? grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS : NULL;
     const uint8_t *closed = solids->closed + solid;
-    double kernel = 0.0, counted = 0.0;
+    double kernel = 0.0, counted = 0.0, surface = 0.0;
     int64_t occupied = 0;
     const float full = 1.0f / (float)step->particles_per_cell;
     for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N) {
         /* A row in single precision, rows in double: the sums stay exact enough and the rows stay vectors. */
-        float kernel_row = 0.0f;
+        float kernel_row = 0.0f, surface_row = 0.0f;
         for (int c = row; c < row + SK_BLOCK_N; c++) {
             float room = 1.0f - blurred[c];
             kernel_row += density[c] < room ? density[c] : room;
             fill[c] = closed[c] ? -1.0f : density[c] / (room > 0.05f ? room : 0.05f);
+            /* The part of the cell below the surface, as the depth of its centre says. */
+            float part = 0.5f + sk_surface_depth(density[c] / (room > 0.05f ? room : 0.05f));
+            surface_row += closed[c] || part < 0.0f ? 0.0f : part > 1.0f ? 1.0f : part;
         }
         kernel += kernel_row;
+        surface += surface_row;
     }
     uint8_t *kinds = grid->kinds + base;
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
@@ -84,6 +88,7 @@ static void measure_block(const sk_step *step, int block, block_volumes *volumes
     }
     volumes->kernel = kernel;
     volumes->counted = counted;
+    volumes->surface = surface;
     volumes->occupied = occupied;
 }
 
@@ -146,11 +151,12 @@ selkie_code SK_DIM(sk_flip_classify)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int b = 1; b < grid->block_count; b++)
         memcpy(grid->kinds + (size_t)b * SK_BLOCK_CELLS, kinds + (size_t)b * SK_BLOCK_CELLS, SK_BLOCK_CELLS);
-    step->kernel_volume = step->counted_volume = 0.0;
+    step->kernel_volume = step->counted_volume = step->surface_volume = 0.0;
     step->occupied_cells = step->liquid_cells = 0;
     for (int b = 1; b < grid->block_count; b++) {
         step->kernel_volume += volumes[b].kernel;
         step->counted_volume += volumes[b].counted;
+        step->surface_volume += volumes[b].surface;
         step->occupied_cells += volumes[b].occupied;
         step->liquid_cells += volumes[b].liquid;
     }

@@ -1,0 +1,23 @@
+/* Implicit density projection (Kugelstadt, Longva, Thuerey and Bender 2019).
+ *
+ * Right after the advection the density of the liquid is measured on the grid (Eq. 12), and a Poisson solve with the
+ * pressure's operator gives displacements that bring it back to the rest density; particles move, velocities stay (Eqs.
+ * 9-11 split in two). With q = dt^2 p2 / rho0 the second equation is  -lap q = clamp(rho*) / rho0 - 1,  dx = -grad q:
+ * neither the step nor the density appears in it. */
+#ifndef SK_METHODS_IDP_IDP_H
+#define SK_METHODS_IDP_IDP_H
+
+#include "methods/step.h"
+
+#define SK_IDP_PHASES(dim)                                                                                              \
+    /* density of the particles where they are now; the classification follows */                                      \
+    selkie_code sk_idp_density_##dim(sk_step *step, selkie_error *error);                                               \
+    /* spreads the particles of overfull cells, solves, and moves the particles */                                     \
+    selkie_code sk_idp_correct_##dim(sk_step *step, selkie_error *error);                                               \
+    /* what error of density is left, after the last classification */                                                 \
+    selkie_code sk_idp_measure_##dim(sk_step *step, selkie_error *error);
+
+SK_IDP_PHASES(2d)
+SK_IDP_PHASES(3d)
+
+#endif

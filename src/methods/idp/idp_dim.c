@@ -1,0 +1,334 @@
+#include "methods/idp/idp.h"
+
+#include "base/dimension.h"
+#include "base/random.h"
+#include "grid/extrapolate.h"
+#include "methods/cells.h"
+#include "methods/liquid_system.h"
+
+selkie_code SK_DIM(sk_idp_density)(sk_step *step, selkie_error *error)
+{
+    sk_transfer_options options = {SK_TRANSFER_PIC, 0.0f, 1.0f / (float)step->particles_per_cell, step->threads};
+    return SK_DIM(sk_transfer_density)(&step->grid, &step->particles, &options, error);
+}
+
+/* --- overfull cells (sec. 3.2, degenerate configurations) ------------------------------------------------------------------ */
+
+/* Particles that lie nearly in one point get the same displacement for ever, so those of a cell that holds far too many are
+ * laid out anew: one near the centre of each of as many sub-cells. They take the mean velocity of the cell, which keeps its
+ * momentum; the paper samples the grid, which has none yet at this point of the step. */
+static int64_t spread_cell(const sk_step *step, sk_particle *records, int64_t count, const double corner[3])
+{
+    int n = 1;
+    while ((SELKIE_DIM == 2 ? (int64_t)n * n : (int64_t)n * n * n) < count)
+        n++;
+    int64_t places = SELKIE_DIM == 2 ? (int64_t)n * n : (int64_t)n * n * n;
+    double mean[3] = {0, 0, 0};
+    for (int64_t p = 0; p < count; p++)
+        for (int d = 0; d < SELKIE_DIM; d++)
+            mean[d] += records[p].velocity[d];
+    for (int64_t p = 0; p < count; p++) {
+        int64_t place = p * places / count;
+        int64_t sub[3] = {place % n, place / n % n, place / n / n};
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            float jitter = 0.5f * (sk_random_float(step->scene->seed + (uint64_t)step->step_count, records[p].id, (uint64_t)d + 16) - 0.5f);
+            records[p].position[d] = (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / n * step->grid.cell_size);
+            records[p].velocity[d] = (float)(mean[d] / (double)count);
+        }
+    }
+    return count;
+}
+
+static int64_t spread_block(const sk_step *step, sk_particle *records, int block)
+{
+    const sk_grid *grid = &step->grid;
+    const float *density = grid->fields[SK_FIELD_DENSITY] + (size_t)block * SK_BLOCK_CELLS;
+    const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
+    const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    int64_t moved = 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        int64_t count = (int64_t)start[c + 1] - start[c];
+        if (!(density[c] + blurred[c] > step->scene->idp.density_max) || count <= step->particles_per_cell ||
+            (kinds[c] & SK_CELL_KIND_MASK) == SK_CELL_SOLID)
+            continue;
+        int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+        double corner[3];
+        for (int d = 0; d < 3; d++)
+            corner[d] = grid->corner[d] + (grid->coordinates[block][d] * grid->extent[d] + local[d]) * grid->cell_size;
+        moved += spread_cell(step, records + start[c], count, corner);
+    }
+    return moved;
+}
+
+/* --- particles inside solids (sec. 3.3) ------------------------------------------------------------------------------------ */
+
+/* The displacement that each closed cell asks for: that of its deepest particle to the surface, half a cell at most (Eq.
+ * 13), in cells, into CHANGE_*. Particles in there rest relative to the solid. Returns how many there are. */
+static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
+{
+    const sk_grid *grid = &step->grid;
+    const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    int64_t found = 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        if ((kinds[c] & SK_CELL_KIND_MASK) != SK_CELL_SOLID || start[c] == start[c + 1])
+            continue;
+        double deepest = 0.0, push[3] = {0, 0, 0};
+        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
+            sk_particle *particle = &all[p];
+            double x[3] = {particle->position[0], particle->position[1], particle->position[2]}, normal[3], velocity[3];
+            int obstacle;
+            double distance = sk_solids_distance(&step->solids, x, normal, &obstacle);
+            if (distance >= 0.0)
+                continue;
+            found++;
+            sk_solids_velocity(&step->solids, obstacle, x, velocity);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                particle->velocity[d] = (float)velocity[d];
+            if (distance < deepest) {
+                deepest = distance;
+                double depth = fmin(-distance / grid->cell_size, 0.5);
+                for (int d = 0; d < SELKIE_DIM; d++)
+                    push[d] = depth * normal[d];
+            }
+        }
+        for (int d = 0; d < SELKIE_DIM; d++)
+            grid->fields[SK_FIELD_CHANGE_X + d][(size_t)block * SK_BLOCK_CELLS + (size_t)c] = (float)push[d];
+    }
+    return found;
+}
+
+/* What a closed face does: the displacement of the solid cell beside it that asks for more. */
+static inline f8 pushed_faces(const float *push, int node, int up)
+{
+    f8 above = f8_load(push + node), below = f8_load(push + node - up);
+    return f8_select(f8_abs(above) > f8_abs(below), above, below);
+}
+
+/* --- the solve ---------------------------------------------------------------------------------------------------------------- */
+
+static void build_block(const sk_step *step, int block, int pushing)
+{
+    const sk_grid *grid = &step->grid;
+    if (!(grid->block_flags[block] & SK_BLOCK_LIQUID)) {
+        clear_liquid_rows(step, block);
+        return;
+    }
+    size_t base = (size_t)block * SK_BLOCK_CELLS;
+    const float *density = grid->fields[SK_FIELD_DENSITY] + base, *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base;
+    const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
+    float *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
+    liquid_view view;
+    load_liquid_view(step, block, &view);
+    build_liquid_rows(step, block, &view);
+    const float least = (float)step->scene->idp.density_min, most = (float)step->scene->idp.density_max;
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        int n = node_of(c);
+        i8 beside_air = i8_splat(0);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const int up = node_step[d];
+            beside_air |= (f8_load(view.liquid + n - up) == 0.0f) & (f8_load(view.fraction[d] + n) > 0.0f);
+            beside_air |= (f8_load(view.liquid + n + up) == 0.0f) & (f8_load(view.fraction[d] + n + up) > 0.0f);
+        }
+        /* Solids count as if they were liquid; beside air the kernel lacks particles, so there only too much is an error. */
+        f8 total = f8_load(density + c) + f8_load(blurred + c);
+        total = f8_max(f8_min(total, f8_splat(most)), f8_select(beside_air, f8_splat(1.0f), f8_splat(least)));
+        f8_store(right + c, total - 1.0f);
+    }
+    for (int d = 0; pushing && d < SELKIE_DIM; d++) {
+        float push[SK_TILE_VALUES(1)];
+        const int up = node_step[d];
+        sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, 1, push);
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+            int n = node_of(c);
+            /* Known flux through the closed parts (Eq. 18), as of a wall that moves. */
+            f8 in = (1.0f - f8_load(view.fraction[d] + n)) * pushed_faces(push, n, up);
+            f8 out = (1.0f - f8_load(view.fraction[d] + n + up)) * pushed_faces(push, n + up, up);
+            f8_store(right + c, f8_load(right + c) + in - out);
+        }
+    }
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        right[c] = diagonal[c] > 0.0f ? right[c] : 0.0f;
+}
+
+/* Displacements on the faces, cells, into VELOCITY_*; unknown where no liquid is near and behind solids. */
+static void displacements_of_block(const sk_step *step, int block, int pushing)
+{
+    const sk_grid *grid = &step->grid;
+    size_t base = (size_t)block * SK_BLOCK_CELLS;
+    liquid_view view;
+    float potential[SK_TILE_VALUES(1)], push[SK_TILE_VALUES(1)];
+    load_liquid_view(step, block, &view);
+    sk_tile_load(grid, grid->fields[SK_FIELD_POTENTIAL], block, 1, potential);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *displacement = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
+        const int up = node_step[d];
+        if (pushing)
+            sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, 1, push);
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+            int n = node_of(c);
+            f8 near = f8_load(view.liquid + n) + f8_load(view.liquid + n - up), unknown = f8_splat(__builtin_nanf(""));
+            f8 moved = f8_select(near > 0.0f, liquid_descent(&view, potential, n, up), unknown);
+            i8 closed = f8_load(view.fraction[d] + n) == 0.0f;
+            f8 behind = unknown;
+            if (pushing) {
+                f8 asked = pushed_faces(push, n, up);
+                behind = f8_select(asked != 0.0f, asked, unknown);
+            }
+            f8_store(displacement + c, f8_select(closed, behind, moved));
+        }
+        for (int c = 0; view.has_solid && c < SK_BLOCK_CELLS; c++)
+            if (on_wall(step, block, c, d))
+                displacement[c] = 0.0f;
+    }
+}
+
+/* Behind walls and just above the surface particles go with their neighbours. */
+static void extrapolate_displacements(sk_step *step)
+{
+    sk_grid *grid = &step->grid;
+    int count = 0;
+    int32_t *blocks = step->solids.work; /* room for every block */
+    for (int b = 1; b < grid->block_count; b++) {
+        int near = 0;
+        for (int n = 0; n < SK_NEIGHBOURS && !near; n++)
+            near = grid->block_flags[grid->neighbours[b][n]] & SK_BLOCK_LIQUID;
+        if (near)
+            blocks[count++] = b;
+    }
+    for (int d = 0; d < SELKIE_DIM; d++)
+        SK_DIM(sk_extrapolate)(grid, grid->fields[SK_FIELD_VELOCITY_X + d], grid->fields[SK_FIELD_FACE_X], blocks, count, 1, step->threads);
+}
+
+/* Particles stay within closed walls and out of solids; with the push-out those that are deep inside are left to it. */
+static void confine_block(const sk_step *step, sk_particle *all, int block)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_solids *solids = &step->solids;
+    if (!solids->block_slot[block])
+        return;
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    float low[3], high[3];
+    for (int d = 0; d < 3; d++) {
+        double gap = 1e-3 * grid->cell_size;
+        low[d] = solids->walls[2 * d] == SELKIE_WALL_OPEN ? -INFINITY : (float)(grid->low[d] + gap);
+        high[d] = solids->walls[2 * d + 1] == SELKIE_WALL_OPEN ? INFINITY : (float)(grid->high[d] - gap);
+    }
+    double deepest = step->scene->idp.solids == SELKIE_IDP_PUSH_OUT ? 0.5 * grid->cell_size : INFINITY;
+    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
+        float *x = all[p].position;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            x[d] = x[d] < low[d] ? low[d] : x[d] > high[d] ? high[d] : x[d];
+        if (sk_solids_near(solids, grid, x))
+            sk_solids_push_out_shallow(solids, low, high, deepest, x);
+    }
+}
+
+selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    step->redistributed = step->pushed_out = 0;
+    memset(&step->density_report, 0, sizeof step->density_report);
+    if (!sk_step_has_pressure(step))
+        return SELKIE_OK;
+    sk_particle *records = step->particles.records;
+    int64_t spread = 0, intruders = 0;
+    int asked = step->scene->idp.redistribute, push = step->scene->idp.solids == SELKIE_IDP_PUSH_OUT && step->solids.obstacle_count;
+    for (int d = 0; push && d < SELKIE_DIM; d++)
+        memset(grid->fields[SK_FIELD_CHANGE_X + d], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4) reduction(+ : spread, intruders)
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        if (asked)
+            spread += spread_block(step, records, b);
+        if (push && step->solids.block_slot[b])
+            intruders += find_intruders(step, records, b);
+    }
+    step->redistributed = spread;
+    step->pushed_out = intruders;
+    int pushing = intruders > 0;
+
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++)
+        build_block(step, b, pushing);
+    const selkie_idp_def *def = &step->scene->idp;
+    double tolerance = def->tolerance > 0.0 ? def->tolerance : step->scene->pressure.tolerance;
+    /* The largest error of density left in any cell, as the paper stops its solves. */
+    SK_TRY(solve_liquid_system(step, tolerance, SELKIE_NORM_MAX, &step->density_report, error));
+    if (!step->density_report.converged)
+        return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                       "step %lld at %g s: the density solve stopped at an error of %.3g after %d iterations (asked: %g, "
+                       "pressure.max_iterations %d); raise one of the two",
+                       (long long)step->step_count + 1, step->time, step->density_report.residual,
+                       step->density_report.iterations, tolerance, step->scene->pressure.max_iterations);
+
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++)
+        displacements_of_block(step, b, pushing);
+    extrapolate_displacements(step);
+    SK_DIM(sk_transfer_displace)(grid, &step->particles, step->threads);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        confine_block(step, records, b);
+    return SELKIE_OK;
+}
+
+/* --- what is left ----------------------------------------------------------------------------------------------------------------- */
+
+typedef struct density_errors {
+    double sum, squares, signed_sum, largest;
+    int64_t count;
+} density_errors;
+
+/* Over the inner cells: liquid, and without an open face to anything else. */
+static void measure_block(const sk_step *step, int block, density_errors *errors)
+{
+    const sk_grid *grid = &step->grid;
+    memset(errors, 0, sizeof *errors);
+    if (!(grid->block_flags[block] & SK_BLOCK_LIQUID))
+        return;
+    const float *density = grid->fields[SK_FIELD_DENSITY] + (size_t)block * SK_BLOCK_CELLS;
+    const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
+    liquid_view view;
+    load_liquid_view(step, block, &view);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        int n = node_of(c), inner = view.liquid[n] > 0.0f;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const int up = node_step[d];
+            inner &= view.liquid[n - up] > 0.0f || view.fraction[d][n] == 0.0f;
+            inner &= view.liquid[n + up] > 0.0f || view.fraction[d][n + up] == 0.0f;
+        }
+        if (!inner)
+            continue;
+        double e = (double)density[c] + blurred[c] - 1.0;
+        errors->sum += fabs(e);
+        errors->signed_sum += e;
+        errors->squares += e * e;
+        errors->largest = fmax(errors->largest, fabs(e));
+        errors->count++;
+    }
+}
+
+selkie_code SK_DIM(sk_idp_measure)(sk_step *step, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    density_errors *errors = sk_allocate(step->memory, (size_t)grid->block_count * sizeof *errors), total = {0, 0, 0, 0, 0};
+    if (!errors)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "density: no memory for the sums of %d blocks", grid->block_count);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
+    for (int b = 1; b < grid->block_count; b++)
+        measure_block(step, b, &errors[b]);
+    for (int b = 1; b < grid->block_count; b++) {
+        total.sum += errors[b].sum;
+        total.signed_sum += errors[b].signed_sum;
+        total.squares += errors[b].squares;
+        total.largest = fmax(total.largest, errors[b].largest);
+        total.count += errors[b].count;
+    }
+    sk_release(step->memory, errors);
+    double n = total.count ? (double)total.count : 1.0, mean = total.signed_sum / n;
+    step->density_error_mean = total.sum / n;
+    step->density_error_max = total.largest;
+    step->density_error_std = sqrt(fmax(total.squares / n - mean * mean, 0.0));
+    return SELKIE_OK;
+}
