@@ -204,7 +204,7 @@ static selkie_code set_component(walk *w, json_object *object, const sk_field *f
     int components = sk_field_components(field);
     if (s.index < 0 || s.index >= components || !at_end(w))
         return fail(w, "%s has the parts 0 to %d", w->override->path.text, components - 1);
-    json_object *array, *value;
+    json_object *array = NULL, *value = NULL;
     SK_TRY(enter_components(w, object, field, &array));
     sk_path_index(&w->override->path, s.index);
     SK_TRY(parse_value(w, field, 1, &value));

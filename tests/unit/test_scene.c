@@ -33,7 +33,7 @@ static char scratch[64];
 
 static const char *scratch_file(const char *name)
 {
-    static char path[2][256];
+    static char path[2][512];
     static int turn;
     turn = !turn;
     snprintf(path[turn], sizeof path[turn], "%s/%s", scratch, name);
