@@ -51,6 +51,7 @@ static const sk_enum_value shape_kind_values[] = {
     {"wave", SELKIE_SHAPE_WAVE, "all that lies below level + amplitude cos(wave_number . x + phase)"},
     {"mesh", SELKIE_SHAPE_MESH, "the inside of a triangle mesh: OBJ, STL, PLY, glTF"},
     {"union", SELKIE_SHAPE_UNION, "what lies in any of several shapes"},
+    {"heightfield", SELKIE_SHAPE_HEIGHTFIELD, "all that lies below a table of heights: ESRI ASCII grid"},
 };
 CHOICES(shape_kind);
 
@@ -160,6 +161,7 @@ CHOICES(picture_color);
 #define OF_HALF_SPACE .variants = 1u << SELKIE_SHAPE_HALF_SPACE
 #define OF_WAVE .variants = 1u << SELKIE_SHAPE_WAVE
 #define OF_MESH .variants = 1u << SELKIE_SHAPE_MESH
+#define OF_FILE .variants = 1u << SELKIE_SHAPE_MESH | 1u << SELKIE_SHAPE_HEIGHTFIELD
 #define OF_UNION .variants = 1u << SELKIE_SHAPE_UNION
 
 static const sk_field shape_fields[] = {
@@ -178,13 +180,13 @@ static const sk_field shape_fields[] = {
     {NUMBER(selkie_shape, amplitude, 0), AT_LEAST(0), OF_WAVE, .unit = "m", .doc = "height of the crests over it"},
     {VECTOR(selkie_shape, wave_number), OF_WAVE, .unit = "rad/m", .doc = "2 pi / wavelength, along the crests' normal"},
     {NUMBER(selkie_shape, phase, 0), ANY, OF_WAVE, .unit = "deg", .doc = "phase at the point 0"},
-    {ROW(selkie_shape, file, SK_FIELD_FILE), .text = "", OF_MESH, .required = 1,
-     .doc = "mesh file, relative to the scene file's folder"},
-    {ROW(selkie_shape, scale, SK_FIELD_SCALE), ANY, OF_MESH, .initial = {1, 1, 1},
+    {ROW(selkie_shape, file, SK_FIELD_FILE), .text = "", OF_FILE, .required = 1,
+     .doc = "file of the mesh or of the heights, relative to the scene file's folder"},
+    {ROW(selkie_shape, scale, SK_FIELD_SCALE), ANY, OF_FILE, .initial = {1, 1, 1},
      .doc = "first it is scaled about 0,"},
     {ROW(selkie_shape, rotate, SK_FIELD_ROTATION), ANY, OF_MESH, .unit = "deg",
      .doc = "then turned about the axes x, then y, then z,"},
-    {VECTOR(selkie_shape, translate), OF_MESH, .unit = "m", .doc = "then moved"},
+    {VECTOR(selkie_shape, translate), OF_FILE, .unit = "m", .doc = "then moved"},
     {ARRAY(selkie_shape, "shapes", children, child_count, sk_shape_struct), OF_UNION, .required = 1,
      .doc = "what it is made of"},
 };

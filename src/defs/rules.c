@@ -116,6 +116,14 @@ static selkie_code check_shape(sk_rules *rules, const selkie_shape *shape)
             if (shape->scale[axis] == 0)
                 return fail_at(rules, "scale", "is 0 along %c: a mesh must keep some thickness", axis_letter[axis]);
         break;
+    case SELKIE_SHAPE_HEIGHTFIELD:
+        if (!shape->file || !*shape->file)
+            return fail_at(rules, "file", "is empty: must name an ESRI ASCII grid (.asc)");
+        for (int axis = 0; axis < 3; axis++)
+            if (!(shape->scale[axis] > 0))
+                return fail_at(rules, "scale", "is %g along %c: a height field's must be above 0", shape->scale[axis],
+                               axis_letter[axis]);
+        break;
     case SELKIE_SHAPE_UNION: {
         size_t before = sk_path_key(rules->where, "shapes");
         if (shape->child_count == 0)

@@ -173,7 +173,7 @@ static selkie_code mesh_path(const selkie_shape *def, const char *folder, const 
                              selkie_error *error)
 {
     if (!def->file || !def->file[0])
-        return sk_fail(error, SELKIE_ERROR_INPUT, "%s.file: a mesh needs the name of a file", what);
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s.file: needs the name of a file", what);
     int within = folder && folder[0] && def->file[0] != '/';
     int length = snprintf(path, size, "%s%s%s", within ? folder : "", within ? "/" : "", def->file);
     if (length < 0 || (size_t)length >= size)
@@ -237,6 +237,25 @@ static selkie_code make_mesh(const selkie_shape *def, const char *what, making *
     return code;
 }
 
+static selkie_code make_heightfield(const selkie_shape *def, const char *what, making *context, sk_shape *shape,
+                                    selkie_error *error)
+{
+    char path[4096], name[600];
+    SK_TRY(mesh_path(def, context->folder, what, path, sizeof path, error));
+    snprintf(name, sizeof name, "%.200s.file: %.380s", what, path);
+    /* Exact as far as cells near the surface look; sample_size is half a cell or less. */
+    sk_heightfield_def field = {.path = path,
+                                .name = name,
+                                .dimension = shape->dimension,
+                                .up = {0.0, 1.0, 0.0},
+                                .reach = 5.0 * context->sample_size};
+    if (context->up)
+        memcpy(field.up, context->up, sizeof field.up);
+    memcpy(field.scale, def->scale, sizeof field.scale);
+    memcpy(field.translate, def->translate, sizeof field.translate);
+    return sk_heightfield_create(&field, shape->memory, &shape->heightfield, error);
+}
+
 static selkie_code make_shape(const selkie_shape *def, const char *what, making *context, sk_shape **shape,
                               selkie_error *error);
 
@@ -292,6 +311,9 @@ static selkie_code make_shape(const selkie_shape *def, const char *what, making 
     case SELKIE_SHAPE_MESH:
         code = make_mesh(def, what, context, shape, error);
         break;
+    case SELKIE_SHAPE_HEIGHTFIELD:
+        code = make_heightfield(def, what, context, shape, error);
+        break;
     case SELKIE_SHAPE_UNION:
         code = make_union(def, what, context, shape, error);
         break;
@@ -326,6 +348,7 @@ void sk_shape_destroy(sk_shape *shape)
     for (int i = 0; i < shape->child_count; i++)
         sk_shape_destroy(shape->children[i]);
     sk_release(shape->memory, shape->children);
+    sk_heightfield_destroy(shape->heightfield);
     sk_mesh_sample_destroy(shape->sample);
     sk_mesh_distance_destroy(shape->mesh);
     sk_release(shape->memory, shape);
@@ -498,6 +521,8 @@ static double distance_in_plane(const sk_shape *shape, const double x[3], double
     case SELKIE_SHAPE_MESH:
         return shape->sample ? sk_mesh_sample_distance(shape->sample, x, normal)
                              : sk_mesh_distance_signed(shape->mesh, x, normal);
+    case SELKIE_SHAPE_HEIGHTFIELD:
+        return sk_heightfield_distance(shape->heightfield, x, normal);
     case SELKIE_SHAPE_UNION:
         break;
     }
@@ -591,6 +616,9 @@ void sk_shape_bounds(const sk_shape *shape, double low[3], double high[3])
         break;
     case SELKIE_SHAPE_MESH:
         sk_mesh_distance_bounds(shape->mesh, low, high);
+        break;
+    case SELKIE_SHAPE_HEIGHTFIELD:
+        sk_heightfield_bounds(shape->heightfield, low, high);
         break;
     case SELKIE_SHAPE_UNION:
         for (int i = 0; i < shape->child_count; i++) {

@@ -2,6 +2,7 @@
 #ifndef SK_GEOM_SHAPE_INTERNAL_H
 #define SK_GEOM_SHAPE_INTERNAL_H
 
+#include "geom/heightfield.h"
 #include "geom/mesh_distance.h"
 #include "geom/mesh_sample.h"
 #include "geom/shape.h"
@@ -22,6 +23,7 @@ struct sk_shape {
     double phase;       /* rad wave */
     sk_mesh_distance *mesh;
     sk_mesh_sample *sample; /* NULL: not sampled */
+    sk_heightfield *heightfield;
     int child_count;
     sk_shape **children; /*    union */
 };

@@ -302,6 +302,108 @@ static void add_mesh(piece_list *list, const sk_shape *shape)
     }
 }
 
+/* A point of the ground, or under it, `east` and `north` of the table's origin, at a height along up. */
+static void ground_point(const sk_heightfield_frame *frame, double east, double north, double height, double point[3])
+{
+    const double place[3] = {frame->origin[0] + frame->sign[0] * east, frame->origin[1] + frame->sign[1] * north,
+                             frame->sign[2] * height};
+    for (int a = 0; a < 3; a++)
+        point[frame->axis[a]] = place[a];
+}
+
+/* The stretch of the box along an axis of the table, m from its origin (up: from 0). */
+static void ground_range(const piece_list *list, const sk_heightfield_frame *frame, int a, double range[2])
+{
+    int axis = frame->axis[a];
+    double origin = a < 2 ? frame->origin[a] : 0.0;
+    double one = frame->sign[a] * (list->low[axis] - origin), other = frame->sign[a] * (list->high[axis] - origin);
+    range[0] = fmin(one, other);
+    range[1] = fmax(one, other);
+}
+
+/* The ends of a stretch and the table's lines within it: where the ground may bend. NULL when out of memory. */
+static double *ground_stops(const double range[2], double spacing, int count, int *stop_count)
+{
+    double *stops = malloc(((size_t)count + 2) * sizeof *stops);
+    if (!stops)
+        return NULL;
+    *stop_count = 0;
+    stops[(*stop_count)++] = range[0];
+    for (int i = 0; i < count; i++)
+        if (i * spacing > range[0] && i * spacing < range[1])
+            stops[(*stop_count)++] = i * spacing;
+    stops[(*stop_count)++] = range[1];
+    return stops;
+}
+
+static void add_ground_profile(piece_list *list, const sk_heightfield *field, const double *stops, int count)
+{
+    const sk_heightfield_frame *frame = sk_heightfield_look(field);
+    /* The inside lies on the left of one who walks with up on the right hand. */
+    int backwards = (frame->axis[0] == 0 ? 1.0 : -1.0) * frame->sign[2] > 0.0;
+    for (int i = 0; i + 1 < count; i++) {
+        double ends[2][3];
+        for (int e = 0; e < 2; e++) {
+            double east = stops[i + e];
+            double *end = ends[backwards ? 1 - e : e];
+            ground_point(frame, east, 0.0, sk_heightfield_height(field, east, 0.0), end);
+            end[2] = 0.0;
+        }
+        add_clipped_segment(list, (const double(*)[3])ends);
+    }
+}
+
+static void add_ground_square(piece_list *list, const sk_heightfield *field, const double east[2], const double north[2])
+{
+    double corners[4][3];
+    for (int c = 0; c < 4; c++) {
+        double e = east[c == 1 || c == 2], n = north[c > 1];
+        ground_point(sk_heightfield_look(field), e, n, sk_heightfield_height(field, e, n), corners[c]);
+    }
+    for (int t = 0; t < 2; t++) {
+        double triangle[3][3];
+        memcpy(triangle[0], corners[0], sizeof triangle[0]);
+        memcpy(triangle[1], corners[1 + t], 2 * sizeof triangle[0]);
+        add_clipped_polygon(list, 3, (const double(*)[3])triangle);
+    }
+}
+
+/* The ground over the box, and its cut along the sides of the box, so that it looks like a block and not like a sheet. */
+static void add_heightfield(piece_list *list, const sk_shape *shape)
+{
+    const sk_heightfield *field = shape->heightfield;
+    const sk_heightfield_frame *frame = sk_heightfield_look(field);
+    double range[3][2], *stops[2] = {NULL, NULL};
+    int counts[2] = {0, 0};
+    for (int a = 0; a < 3; a++)
+        if (frame->axis[a] < shape->dimension)
+            ground_range(list, frame, a, range[a]);
+    for (int a = 0; a < shape->dimension - 1 && !list->failed; a++) {
+        stops[a] = ground_stops(range[a], frame->spacing[a], frame->count[a], &counts[a]);
+        list->failed |= !stops[a];
+    }
+    if (!list->failed && shape->dimension == 2)
+        add_ground_profile(list, field, stops[0], counts[0]);
+    for (int j = 0; j + 1 < counts[1] && !list->failed; j++)
+        for (int i = 0; i + 1 < counts[0]; i++)
+            add_ground_square(list, field, stops[0] + i, stops[1] + j);
+    for (int side = 0; side < 4 && shape->dimension == 3 && !list->failed; side++) {
+        int a = side / 2, upper = side % 2;
+        for (int i = 0; i + 1 < counts[a]; i++) {
+            double quad[4][3];
+            for (int c = 0; c < 4; c++) {
+                double along = stops[a][i + (c == 1 || c == 2)], across = range[1 - a][upper];
+                double east = a == 0 ? along : across, north = a == 0 ? across : along;
+                double height = c < 2 ? range[2][0] : fmax(sk_heightfield_height(field, east, north), range[2][0]);
+                ground_point(frame, east, north, height, quad[(a == 0) == upper ? 3 - c : c]);
+            }
+            add_clipped_polygon(list, 4, (const double(*)[3])quad);
+        }
+    }
+    free(stops[0]);
+    free(stops[1]);
+}
+
 static void add_shape(piece_list *list, const sk_shape *shape)
 {
     switch (shape->kind) {
@@ -320,6 +422,9 @@ static void add_shape(piece_list *list, const sk_shape *shape)
         break;
     case SELKIE_SHAPE_MESH:
         add_mesh(list, shape);
+        break;
+    case SELKIE_SHAPE_HEIGHTFIELD:
+        add_heightfield(list, shape);
         break;
     case SELKIE_SHAPE_UNION:
         for (int i = 0; i < shape->child_count; i++)

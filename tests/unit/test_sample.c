@@ -1,0 +1,191 @@
+/* Liquids to particles: by cells, by count, and inside obstacles. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <selkie/selkie.h>
+
+#include "particles/store.h"
+
+static void make_scene(selkie_scene *scene, selkie_liquid_def *liquid, int dimension)
+{
+    selkie_scene_defaults(scene);
+    selkie_liquid_defaults(liquid);
+    scene->domain.dimension = dimension;
+    for (int d = 0; d < 3; d++)
+        scene->domain.size[d] = 1;
+    scene->domain.resolution = 16;
+    selkie_shape_defaults(&liquid->shape, SELKIE_SHAPE_BOX);
+    for (int d = 0; d < 3; d++)
+        liquid->shape.max[d] = d == 1 ? 0.5 : 1;
+    scene->liquid_count = 1;
+    scene->liquids = liquid;
+}
+
+static const sk_particle *particles_of(const selkie_world *world)
+{
+    selkie_attribute_view view;
+    assert_int_equal(selkie_world_find_attribute(world, "position", &view, NULL), SELKIE_OK);
+    return (const sk_particle *)view.data;
+}
+
+static selkie_world *make_world(const selkie_scene *scene, int threads)
+{
+    selkie_world_options options;
+    selkie_world_options_defaults(&options);
+    options.threads = threads;
+    selkie_world *world = NULL;
+    selkie_error error = {0};
+    if (selkie_world_create(scene, &options, &world, &error))
+        fail_msg("%s", error.message);
+    selkie_plan plan;
+    assert_int_equal(selkie_scene_plan(scene, &options, &plan, &error), SELKIE_OK);
+    assert_int_equal(plan.particles, selkie_world_particle_count(world));
+    return world;
+}
+
+static int same_particles(const selkie_world *a, const selkie_world *b)
+{
+    int64_t count = selkie_world_particle_count(a);
+    return count == selkie_world_particle_count(b) &&
+           !memcmp(particles_of(a), particles_of(b), (size_t)count * sizeof(sk_particle));
+}
+
+static void a_count_is_kept_exactly(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        selkie_scene scene;
+        selkie_liquid_def liquid;
+        make_scene(&scene, &liquid, dimension);
+        /* All in one cell. */
+        for (int d = 0; d < 3; d++) {
+            liquid.shape.min[d] = 0.5;
+            liquid.shape.max[d] = 0.5625;
+        }
+        liquid.count = 12345;
+        liquid.velocity[0] = 2;
+        selkie_world *one = make_world(&scene, 1), *two = make_world(&scene, 3);
+        assert_int_equal(selkie_world_particle_count(one), 12345);
+        assert_true(same_particles(one, two));
+        double mean[3] = {0, 0, 0};
+        const sk_particle *particles = particles_of(one);
+        unsigned char *seen = calloc(12345, 1);
+        for (int i = 0; i < 12345; i++) {
+            for (int d = 0; d < dimension; d++) {
+                assert_true(particles[i].position[d] >= 0.5f && particles[i].position[d] <= 0.5625f);
+                mean[d] += particles[i].position[d] / 12345;
+            }
+            assert_float_equal(particles[i].velocity[0], 2, 0);
+            assert_true(particles[i].id < 12345 && !seen[particles[i].id]);
+            seen[particles[i].id] = 1;
+        }
+        for (int d = 0; d < dimension; d++)
+            assert_float_equal(mean[d], 0.53125, 5 * 0.0625 / sqrt(12.0 * 12345));
+        free(seen);
+        selkie_world_destroy(one);
+        selkie_world_destroy(two);
+    }
+}
+
+static void counted_liquids_stand_beside_others(void **state)
+{
+    (void)state;
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    make_scene(&scene, &liquids[0], 2);
+    selkie_liquid_defaults(&liquids[1]);
+    selkie_shape_defaults(&liquids[1].shape, SELKIE_SHAPE_SPHERE);
+    liquids[1].shape.center[0] = 0.5;
+    liquids[1].shape.center[1] = 0.75;
+    liquids[1].shape.radius = 0.125;
+    liquids[1].count = 100;
+    scene.liquids = liquids;
+    scene.liquid_count = 2;
+    selkie_world *world = make_world(&scene, 2);
+    assert_int_equal(selkie_world_particle_count(world), 16 * 8 * 9 + 100);
+    int inside = 0;
+    for (int64_t i = 0; i < selkie_world_particle_count(world); i++) {
+        const sk_particle *particle = &particles_of(world)[i];
+        inside += hypot(particle->position[0] - 0.5, particle->position[1] - 0.75) <= 0.125001;
+    }
+    assert_int_equal(inside, 100);
+    selkie_world_destroy(world);
+}
+
+static void obstacles_are_filled_where_asked(void **state)
+{
+    (void)state;
+    for (int counted = 0; counted < 2; counted++) {
+        selkie_scene scene;
+        selkie_liquid_def liquid;
+        make_scene(&scene, &liquid, 2);
+        selkie_obstacle_def obstacle;
+        selkie_obstacle_defaults(&obstacle);
+        selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
+        obstacle.shape.center[0] = 0.5;
+        obstacle.shape.center[1] = 0.25;
+        obstacle.shape.radius = 0.2;
+        scene.obstacles = &obstacle;
+        scene.obstacle_count = 1;
+        liquid.count = counted ? 1000 : 0;
+        for (int fill = 0; fill < 2; fill++) {
+            liquid.fill_obstacles = fill;
+            selkie_world *world = make_world(&scene, 2);
+            int64_t count = selkie_world_particle_count(world);
+            int inside = 0;
+            for (int64_t i = 0; i < count; i++) {
+                const sk_particle *particle = &particles_of(world)[i];
+                inside += hypot(particle->position[0] - 0.5, particle->position[1] - 0.25) < 0.2;
+            }
+            assert_true(fill ? inside > 200 : inside == 0);
+            if (counted)
+                assert_int_equal(count, 1000);
+            else if (fill)
+                assert_int_equal(count, 16 * 8 * 9);
+            else
+                assert_float_equal((double)count, 16 * 16 * 9 * (0.5 - 3.14159265 * 0.04), 30);
+            selkie_world_destroy(world);
+        }
+    }
+}
+
+static void a_shape_without_room_is_refused(void **state)
+{
+    (void)state;
+    selkie_scene scene;
+    selkie_liquid_def liquid;
+    make_scene(&scene, &liquid, 2);
+    liquid.count = 10;
+    selkie_obstacle_def obstacle;
+    selkie_obstacle_defaults(&obstacle);
+    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_BOX);
+    for (int d = 0; d < 3; d++) {
+        obstacle.shape.min[d] = -1;
+        obstacle.shape.max[d] = 2;
+    }
+    scene.obstacles = &obstacle;
+    scene.obstacle_count = 1;
+    selkie_world *world = NULL;
+    selkie_error error = {0};
+    assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "liquids[0]"));
+    selkie_plan plan;
+    assert_int_equal(selkie_scene_plan(&scene, NULL, &plan, &error), SELKIE_ERROR_INPUT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_count_is_kept_exactly),
+        cmocka_unit_test(counted_liquids_stand_beside_others),
+        cmocka_unit_test(obstacles_are_filled_where_asked),
+        cmocka_unit_test(a_shape_without_room_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
