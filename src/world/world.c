@@ -496,9 +496,17 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%s: was written by another scene (%uD, %d x %d x %d cells of %g m, %d particles a cell)", file,
                        header.dimension, header.cells[0], header.cells[1], header.cells[2], header.cell_size, header.particles_per_cell);
-    if (header.particle_count < 0 || header.particle_count > (int64_t)UINT32_MAX / 2 || !(header.time >= 0.0) || header.step_count < 0 || header.frame < 0)
+    if (header.particle_count < 0 || header.particle_count > (int64_t)UINT32_MAX / 2 || !(header.time >= 0.0 && header.time < 1e30) ||
+        !(header.last_dt >= 0.0 && header.last_dt < 1e30) || !(header.max_speed >= 0.0 && header.max_speed < 1e30) ||
+        header.step_count < 0 || header.step_count > INT64_MAX / 2 || header.frame < 0 || header.frame > INT64_MAX / 2)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the header makes no sense (%lld particles at %g s)", file,
                        (long long)header.particle_count, header.time);
+    /* The next step goes to the next frame: one that lies behind would turn time around. */
+    double frames = header.time * world->scene->time.fps;
+    if (frames < (double)header.frame - 1e-6 * (frames + 1.0) || frames > (double)(header.frame + 1) + 1e-6 * (frames + 1.0))
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "%s: stands at %g s after frame %lld, which does not fit time.fps %g: it was written with another one", file,
+                       header.time, (long long)header.frame, world->scene->time.fps);
     uint64_t n = (uint64_t)header.particle_count;
     const sk_state_chunk *records = find_chunk(count, chunks, "particles");
     if (!records || records->bytes != n * sizeof(sk_particle))

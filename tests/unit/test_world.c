@@ -15,6 +15,7 @@
 
 #include <selkie/selkie.h>
 #include "selkie_config.h"
+#include "world/world_internal.h"
 
 static char folder[] = "/tmp/selkie-test-world-XXXXXX";
 
@@ -447,7 +448,7 @@ static void memory_that_ends_is_an_error(void **state)
         assert_int_equal(selkie_world_save(good, path, NULL), SELKIE_OK);
         selkie_world_destroy(good);
         int refused = 0, failed = 0;
-        for (size_t limit = 4096; ; limit = limit * 17 / 16) {
+        for (size_t limit = 32768; ; limit = limit * 9 / 8) {
             selkie_world_options options = {2, limit};
             selkie_world *world;
             selkie_error error = {0};
@@ -640,6 +641,78 @@ static void damaged_checkpoints_change_nothing(void **state)
     selkie_world_destroy(twin);
 }
 
+/* Sound checksums around a state that makes no sense: refused, and nothing is changed. */
+static void senseless_states_are_refused(void **state)
+{
+    (void)state;
+    case_parts c;
+    dam(&c, 2, SELKIE_METHOD_APIC);
+    selkie_world *saved = create(&c.scene, 2), *world = create(&c.scene, 2), *twin = create(&c.scene, 2);
+    run(saved, 5);
+    sk_state_header header;
+    sk_state_chunk chunks[SK_STATE_MAX_CHUNKS];
+    int count = sk_world_state(saved, &header, chunks);
+    for (int n = 0; n < 18; n++) {
+        sk_state_header bad = header;
+        switch (n) {
+        case 0: bad.version++; break;
+        case 1: bad.dimension = 3; break;
+        case 2: bad.cells[1]++; break;
+        case 3: bad.particles_per_cell = 1; break;
+        case 4: bad.cell_size = NAN; break;
+        case 5: bad.time = NAN; break;
+        case 6: bad.time = INFINITY; break;
+        case 7: bad.time = -1.0; break;
+        case 8: bad.time = 17.0; break; /* far behind the frame that it claims */
+        case 9: bad.last_dt = NAN; break;
+        case 10: bad.last_dt = -0.1; break;
+        case 11: bad.max_speed = INFINITY; break;
+        case 12: bad.step_count = -1; break;
+        case 13: bad.frame = INT64_MAX; break;
+        case 14: bad.frame += 3; break;
+        case 15: bad.particle_count--; break;
+        case 16: bad.particle_count = INT64_MAX; break;
+        default: bad.particle_count = -1; break;
+        }
+        chunks[0].data = &bad;
+        selkie_error error = {0};
+        selkie_code code = sk_world_restore(world, count, chunks, "the file", &error);
+        assert_true(code == SELKIE_ERROR_FORMAT || code == SELKIE_ERROR_INPUT);
+        assert_non_null(strstr(error.message, "the file"));
+    }
+    chunks[0].data = &header;
+    for (int missing = 0; missing < count; missing++) {
+        sk_state_chunk fewer[SK_STATE_MAX_CHUNKS];
+        memcpy(fewer, chunks, sizeof fewer);
+        fewer[missing].name[0] = '-';
+        assert_int_equal(sk_world_restore(world, count, fewer, "the file", NULL), SELKIE_ERROR_FORMAT);
+        fewer[missing] = chunks[missing];
+        fewer[missing].bytes -= 4;
+        assert_int_equal(sk_world_restore(world, count, fewer, "the file", NULL), SELKIE_ERROR_FORMAT);
+    }
+    assert_true(same_state(world, twin));
+    run(world, 1);
+    run(twin, 1);
+    assert_true(same_state(world, twin));
+    assert_int_equal(sk_world_restore(world, count, chunks, "the file", NULL), SELKIE_OK);
+    assert_true(same_state(world, saved));
+
+    /* Frames of another length: the next one would lie in the past. */
+    char path[128];
+    file_in(path, "checkpoint");
+    assert_int_equal(selkie_world_save(saved, path, NULL), SELKIE_OK);
+    c.scene.time.fps = 500.0;
+    selkie_world *hasty = create(&c.scene, 2);
+    selkie_error error = {0};
+    assert_int_equal(selkie_world_load(hasty, path, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "time.fps"));
+    assert_int_equal(unlink(path), 0);
+    selkie_world_destroy(hasty);
+    selkie_world_destroy(saved);
+    selkie_world_destroy(world);
+    selkie_world_destroy(twin);
+}
+
 /* --- Threads ------------------------------------------------------------------------------------------------------------- */
 
 static void threads_do_not_show(void **state)
@@ -769,6 +842,7 @@ int main(void)
         cmocka_unit_test(plans_are_near_the_truth),
         cmocka_unit_test(loaded_worlds_go_on_bit_for_bit),
         cmocka_unit_test(damaged_checkpoints_change_nothing),
+        cmocka_unit_test(senseless_states_are_refused),
         cmocka_unit_test(threads_do_not_show),
         cmocka_unit_test(two_worlds_in_two_threads),
         cmocka_unit_test(results_are_written),
