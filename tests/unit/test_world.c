@@ -527,7 +527,7 @@ static void loaded_worlds_go_on_bit_for_bit(void **state)
     char path[128];
     file_in(path, "checkpoint");
     for (int dimension = 2; dimension <= 3; dimension++)
-        for (int method = SELKIE_METHOD_PIC; method <= SELKIE_METHOD_APIC; method++) {
+        for (int method = dimension == 2 ? SELKIE_METHOD_PIC : SELKIE_METHOD_APIC; method <= SELKIE_METHOD_APIC; method++) {
             case_parts c;
             dam(&c, dimension, (selkie_method)method);
             c.scene.domain.walls[1] = SELKIE_WALL_OPEN; /* so that some have left since the last sort */
@@ -721,16 +721,15 @@ static void threads_do_not_show(void **state)
     for (int dimension = 2; dimension <= 3; dimension++) {
         case_parts c;
         dam(&c, dimension, dimension == 2 ? SELKIE_METHOD_APIC : SELKIE_METHOD_FLIP);
-        selkie_world *one = create(&c.scene, 1), *two = create(&c.scene, 2), *seven = create(&c.scene, 7);
-        assert_true(same_state(one, two));
+        selkie_world *one = create(&c.scene, 1);
         run(one, 20);
-        run(two, 20);
-        run(seven, 20);
-        assert_true(same_state(one, two) && same_statistics(one, two) && same_probes(one, two));
-        assert_true(same_state(one, seven) && same_statistics(one, seven) && same_probes(one, seven));
+        for (int threads = 2; threads <= (dimension == 2 ? 7 : 2); threads += 5) {
+            selkie_world *other = create(&c.scene, threads);
+            run(other, 20);
+            assert_true(same_state(one, other) && same_statistics(one, other) && same_probes(one, other));
+            selkie_world_destroy(other);
+        }
         selkie_world_destroy(one);
-        selkie_world_destroy(two);
-        selkie_world_destroy(seven);
     }
 }
 
