@@ -80,6 +80,14 @@ SK_VECTOR f8 f8_from_i8(i8 a)
     return __builtin_convertvector(a, f8);
 }
 
+SK_VECTOR i8 i8_from_bytes(const uint8_t *from)
+{
+    typedef uint8_t bytes8 __attribute__((vector_size(8)));
+    bytes8 bytes;
+    memcpy(&bytes, from, sizeof bytes);
+    return __builtin_convertvector(bytes, i8);
+}
+
 /* All ones in the first `count` lanes. */
 SK_VECTOR i8 i8_first(int count)
 {

@@ -1,6 +1,7 @@
 #include "grid/extrapolate.h"
 
 #include "base/dimension.h"
+#include "base/simd.h"
 #include "grid/tile.h"
 
 enum { N1 = SK_TILE_N(1) };
@@ -11,19 +12,18 @@ static void mean_block(const sk_grid *grid, const float *field, int block, float
     static const int step[3] = {1, N1, N1 * N1};
     float tile[SK_TILE_VALUES(1)];
     sk_tile_load(grid, field, block, 1, tile);
-    for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N) {
-        int node = SK_TILE_ORIGIN(1) + N1 * ((row >> SK_BLOCK_LOG & SK_BLOCK_MASK) + N1 * (row >> (2 * SK_BLOCK_LOG)));
-        for (int i = 0; i < SK_BLOCK_N; i++) {
-            float sum = 0.0f, count = 0.0f;
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        int node = SK_TILE_ORIGIN(1) + (c & SK_BLOCK_MASK) + N1 * ((c >> SK_BLOCK_LOG & SK_BLOCK_MASK) + N1 * (c >> (2 * SK_BLOCK_LOG)));
+        f8 own = f8_load(tile + node), sum = f8_splat(0.0f), count = f8_splat(0.0f);
+        if (i8_any(own != own))
             for (int d = 0; d < SELKIE_DIM; d++)
                 for (int side = -1; side <= 1; side += 2) {
-                    float value = tile[node + i + side * step[d]];
-                    sum += value == value ? value : 0.0f;
-                    count += value == value ? 1.0f : 0.0f;
+                    f8 value = f8_load(tile + node + side * step[d]);
+                    i8 known = value == value;
+                    sum += f8_select(known, value, f8_splat(0.0f));
+                    count += f8_select(known, f8_splat(1.0f), f8_splat(0.0f));
                 }
-            float own = tile[node + i], mean = sum / count; /* 0 / 0 is the NaN we want */
-            result[row + i] = own == own ? own : mean;
-        }
+        f8_store(result + c, f8_select(own == own, own, sum / count)); /* 0 / 0 is the NaN we want */
     }
 }
 

@@ -108,6 +108,42 @@ static inline void build_liquid_rows(const sk_step *step, int block, const liqui
     }
 }
 
+/* Errors of density over rest density, over inner cells: liquid, and without an open face to anything else. */
+typedef struct density_errors {
+    double absolute, squares, sum, largest;
+    int64_t count;
+} density_errors;
+
+static inline void measure_density_errors(const sk_step *step, int block, const liquid_view *view, density_errors *errors)
+{
+    const float *density = step->grid.fields[SK_FIELD_DENSITY] + (size_t)block * SK_BLOCK_CELLS;
+    const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
+    d8 absolute = {0}, squares = {0}, sum = {0};
+    f8 largest = f8_splat(0.0f), count = f8_splat(0.0f);
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        int n = node_of(c);
+        i8 inner = f8_load(view->liquid + n) > 0.0f;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const int up = node_step[d];
+            inner &= (f8_load(view->liquid + n - up) > 0.0f) | (f8_load(view->fraction[d] + n) == 0.0f);
+            inner &= (f8_load(view->liquid + n + up) > 0.0f) | (f8_load(view->fraction[d] + n + up) == 0.0f);
+        }
+        f8 error = f8_select(inner, f8_load(density + c) + f8_load(blurred + c) - 1.0f, f8_splat(0.0f));
+        absolute += d8_from_f8(f8_abs(error));
+        squares += d8_from_f8(error * error);
+        sum += d8_from_f8(error);
+        largest = f8_max(largest, f8_abs(error));
+        count += f8_select(inner, f8_splat(1.0f), f8_splat(0.0f));
+    }
+    errors->absolute = d8_sum(absolute);
+    errors->squares = d8_sum(squares);
+    errors->sum = d8_sum(sum);
+    errors->count = (int64_t)d8_sum(d8_from_f8(count));
+    errors->largest = 0.0;
+    for (int l = 0; l < 8; l++)
+        errors->largest = fmax(errors->largest, largest[l]);
+}
+
 /* A block without unknowns. */
 static inline void clear_liquid_rows(const sk_step *step, int block)
 {

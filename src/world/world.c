@@ -57,7 +57,6 @@ static void compose(selkie_world *world)
     }
     add_phase(world, "to_grid", sk_flip_to_grid_2d, sk_flip_to_grid_3d);
     add_phase(world, "classify", sk_flip_classify_2d, sk_flip_classify_3d);
-    add_phase(world, "density_error", sk_idp_measure_2d, sk_idp_measure_3d);
     add_phase(world, "forces", sk_flip_forces_2d, sk_flip_forces_3d);
     if (world->scene->viscosity > 0.0)
         add_phase(world, "viscosity", sk_flip_viscosity_2d, sk_flip_viscosity_3d);
@@ -76,7 +75,7 @@ static selkie_code run_until(selkie_world *world, const char *end, int correct, 
 {
     for (int p = 0; p < world->phase_count && strcmp(world->phases[p].name, end) != 0; p++) {
         const char *name = world->phases[p].name;
-        if (strcmp(name, "sources") != 0 && (correct || strncmp(name, "density_", 8) != 0 || strcmp(name, "density_error") == 0))
+        if (strcmp(name, "sources") != 0 && (correct || strncmp(name, "density_", 8) != 0))
             SK_TRY(world->phases[p].run(&world->step, error));
     }
     return SELKIE_OK;

@@ -26,19 +26,21 @@ static void face_fluxes(const sk_step *step, int block, const liquid_view *view,
     }
 }
 
-static void build_block(const sk_step *step, int block)
+static void build_block(const sk_step *step, int block, density_errors *errors)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base, *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
     if (!(grid->block_flags[block] & SK_BLOCK_LIQUID)) {
         clear_liquid_rows(step, block);
+        memset(errors, 0, sizeof *errors);
         return;
     }
     liquid_view view;
     float flux[SK_TILE_VALUES(1)];
     load_liquid_view(step, block, &view);
     build_liquid_rows(step, block, &view);
+    measure_density_errors(step, block, &view, errors);
     memset(right, 0, SK_BLOCK_CELLS * sizeof(float));
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d];
@@ -138,13 +140,36 @@ static selkie_code solve(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* The matrix, the right side, and beside them what error of density the step starts with. */
+static selkie_code build(sk_step *step, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    density_errors *errors = sk_allocate(step->memory, (size_t)grid->block_count * sizeof *errors), total = {0, 0, 0, 0, 0};
+    if (!errors)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "pressure: no memory for the sums of %d blocks", grid->block_count);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++)
+        build_block(step, b, &errors[b]);
+    for (int b = 1; b < grid->block_count; b++) {
+        total.absolute += errors[b].absolute;
+        total.squares += errors[b].squares;
+        total.sum += errors[b].sum;
+        total.largest = fmax(total.largest, errors[b].largest);
+        total.count += errors[b].count;
+    }
+    sk_release(step->memory, errors);
+    double n = total.count ? (double)total.count : 1.0, mean = total.sum / n;
+    step->density_error_mean = total.absolute / n;
+    step->density_error_max = total.largest;
+    step->density_error_std = sqrt(fmax(total.squares / n - mean * mean, 0.0));
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_flip_pressure)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     if (sk_step_has_pressure(step)) {
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-        for (int b = 1; b < grid->block_count; b++)
-            build_block(step, b);
+        SK_TRY(build(step, error));
         step->has_expansion = 0;
         SK_TRY(solve(step, error));
     } else {

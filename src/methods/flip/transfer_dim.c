@@ -5,6 +5,7 @@
 #include "grid/grid_kernels.h"
 #include "grid/tile.h"
 #include "methods/flip/flip.h"
+#include "methods/liquid_system.h"
 
 static sk_transfer_options transfer_options(const sk_step *step)
 {
@@ -60,22 +61,19 @@ static void measure_block(const sk_step *step, int block, block_volumes *volumes
     float *fill = grid->fields[SK_FIELD_FILL] + base;
     const uint32_t *start = block <= grid->particle_blocks ? grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS : NULL;
     const uint8_t *closed = solids->closed + solid;
-    double kernel = 0.0, counted = 0.0, surface = 0.0;
+    double counted = 0.0;
     int64_t occupied = 0;
     const float full = 1.0f / (float)step->particles_per_cell;
-    for (int row = 0; row < SK_BLOCK_CELLS; row += SK_BLOCK_N) {
-        /* A row in single precision, rows in double: the sums stay exact enough and the rows stay vectors. */
-        float kernel_row = 0.0f, surface_row = 0.0f;
-        for (int c = row; c < row + SK_BLOCK_N; c++) {
-            float room = 1.0f - blurred[c];
-            kernel_row += density[c] < room ? density[c] : room;
-            fill[c] = closed[c] ? -1.0f : density[c] / (room > 0.05f ? room : 0.05f);
-            /* The part of the cell below the surface, as the depth of its centre says. */
-            float part = 0.5f + sk_surface_depth(density[c] / (room > 0.05f ? room : 0.05f));
-            surface_row += closed[c] || part < 0.0f ? 0.0f : part > 1.0f ? 1.0f : part;
-        }
-        kernel += kernel_row;
-        surface += surface_row;
+    d8 kernel_sum = {0}, surface_sum = {0};
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        f8 mass = f8_load(density + c), room = 1.0f - f8_load(blurred + c);
+        f8 filled = mass / f8_max(room, f8_splat(0.05f));
+        i8 open = i8_from_bytes(closed + c) == 0;
+        kernel_sum += d8_from_f8(f8_min(mass, room));
+        f8_store(fill + c, f8_select(open, filled, f8_splat(-1.0f)));
+        /* The part of the cell below the surface, as the depth of its centre says. */
+        f8 part = f8_min(f8_max(0.5f + liquid_depths(filled), f8_splat(0.0f)), f8_splat(1.0f));
+        surface_sum += d8_from_f8(f8_select(open, part, f8_splat(0.0f)));
     }
     uint8_t *kinds = grid->kinds + base;
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
@@ -86,9 +84,9 @@ static void measure_block(const sk_step *step, int block, block_volumes *volumes
         occupied += count > 0;
         kinds[c] |= count ? SK_CELL_OCCUPIED : 0;
     }
-    volumes->kernel = kernel;
+    volumes->kernel = d8_sum(kernel_sum);
     volumes->counted = counted;
-    volumes->surface = surface;
+    volumes->surface = d8_sum(surface_sum);
     volumes->occupied = occupied;
 }
 
@@ -96,34 +94,36 @@ static void measure_block(const sk_step *step, int block, block_volumes *volumes
  * is a hole in the liquid: thinner, but without an empty neighbour. Voxels: every open cell that holds a particle. */
 static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out)
 {
-    enum { N1 = SK_TILE_N(1), N1_Z = N1 * N1 };
     const sk_grid *grid = &step->grid;
     const float *fill = grid->fields[SK_FIELD_FILL] + (size_t)block * SK_BLOCK_CELLS;
-    int voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
-    uint8_t tile[SK_TILE_VALUES(1)];
-    if (!voxel)
-        sk_tile_load_bytes(grid, grid->kinds, block, 1, tile);
-    int64_t liquid = 0;
+    const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
+    const int voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
+    int liquid = 0, thin = 0;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        uint8_t kind = grid->kinds[(size_t)block * SK_BLOCK_CELLS + (size_t)c];
-        int is_liquid = 0;
-        if ((kind & SK_CELL_KIND_MASK) != SK_CELL_SOLID) {
-            if (voxel) {
-                is_liquid = (kind & SK_CELL_OCCUPIED) != 0;
-            } else if (fill[c] >= 0.5f) {
-                is_liquid = 1;
-            } else if (fill[c] > 0.0f) {
-                int node = SK_TILE_ORIGIN(1) + (c & SK_BLOCK_MASK) + N1 * ((c >> SK_BLOCK_LOG & SK_BLOCK_MASK) + N1 * (c >> (2 * SK_BLOCK_LOG)));
-                const int around[6] = {-1, 1, -N1, N1, -N1_Z, N1_Z};
-                is_liquid = 1;
-                for (int n = 0; n < 2 * SELKIE_DIM; n++) {
-                    uint8_t other = tile[node + around[n]];
-                    is_liquid &= (other & SK_CELL_OCCUPIED) != 0 || (other & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
-                }
-            }
-        }
+        uint8_t kind = kinds[c];
+        int open = (kind & SK_CELL_KIND_MASK) != SK_CELL_SOLID;
+        int is_liquid = open & (voxel ? (kind & SK_CELL_OCCUPIED) != 0 : fill[c] >= 0.5f);
+        thin += open & !is_liquid & (fill[c] > 0.0f);
         liquid += is_liquid;
-        kinds_out[c] = is_liquid ? (uint8_t)((kind & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID) : kind;
+        kinds_out[c] = (uint8_t)(is_liquid ? (kind & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID : kind);
+    }
+    if (voxel || !thin)
+        return liquid;
+    uint8_t tile[SK_TILE_VALUES(1)];
+    sk_tile_load_bytes(grid, grid->kinds, block, 1, tile);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        if (!(fill[c] > 0.0f) || (kinds_out[c] & SK_CELL_KIND_MASK) != SK_CELL_AIR)
+            continue;
+        int node = node_of(c), hole = 1;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            for (int side = -1; side <= 1; side += 2) {
+                uint8_t other = tile[node + side * node_step[d]];
+                hole &= (other & SK_CELL_OCCUPIED) != 0 || (other & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
+            }
+        if (hole) {
+            kinds_out[c] = (uint8_t)((kinds_out[c] & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID);
+            liquid++;
+        }
     }
     return liquid;
 }
