@@ -80,12 +80,28 @@ static int cell_at(const sk_grid *grid, int block, const int local[3], const int
     return slot <= grid->particle_blocks ? slot : 0;
 }
 
-static void gather(const spacing_frame *frame, int with_pairs, int block, int c, uint32_t group, crowd *around)
+/* What may be near to any of the particles begin to end, which are group `group` of cell c: most of the cells around are
+ * not. */
+static void gather(const spacing_frame *frame, int with_pairs, int block, int c, uint32_t group, uint32_t begin, uint32_t end,
+                   crowd *around)
 {
     const sk_grid *grid = &frame->step->grid;
     const sk_particles *particles = &frame->step->particles;
     const int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
     const int reach = frame->reach, reach_z = SELKIE_DIM == 3 ? reach : 0;
+    /* The radius and more than can be lost in rounding, around the particles as they stand after earlier sweeps. */
+    const float margin = frame->radius + 1e-3f * (float)grid->cell_size;
+    float low[3], high[3];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        low[d] = high[d] = particles->records[begin].position[d];
+        for (uint32_t p = begin + 1; p < end; p++) {
+            float x = particles->records[p].position[d];
+            low[d] = x < low[d] ? x : low[d];
+            high[d] = x > high[d] ? x : high[d];
+        }
+        low[d] -= margin;
+        high[d] += margin;
+    }
     int count = 0;
     for (int k = -reach_z; k <= reach_z; k++)
         for (int j = -reach; j <= reach; j++)
@@ -95,15 +111,20 @@ static void gather(const spacing_frame *frame, int with_pairs, int block, int c,
                 if (!slot)
                     continue;
                 const uint32_t *start = grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS + cell;
-                uint64_t begin = start[0] + (uint64_t)group * frame->group, end = begin + frame->group;
-                end = end < start[1] ? end : start[1];
+                uint64_t first = start[0] + (uint64_t)group * frame->group, last = first + frame->group;
+                last = last < start[1] ? last : start[1];
                 if (!i && !j && !k)
                     around->own = count;
-                for (uint64_t p = begin; p < end; p++, count++) {
-                    for (int d = 0; d < SELKIE_DIM; d++)
-                        around->position[d][count] = particles->records[p].position[d];
+                for (uint64_t p = first; p < last; p++) {
+                    const sk_particle *particle = &particles->records[p];
+                    int inside = 1;
+                    for (int d = 0; d < SELKIE_DIM; d++) {
+                        around->position[d][count] = particle->position[d];
+                        inside &= (particle->position[d] >= low[d]) & (particle->position[d] <= high[d]);
+                    }
                     around->pairs[count] = with_pairs ? (float)particles->spare[p].flags : 1.0f;
-                    around->id[count] = particles->records[p].id;
+                    around->id[count] = particle->id;
+                    count += inside;
                 }
             }
     around->count = count;
@@ -175,6 +196,24 @@ static void push_by_solids(const spacing_frame *frame, const law rule, const flo
     }
 }
 
+SK_VECTOR float sum_of(f8 a)
+{
+    f4 half = __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
+    return (half[0] + half[2]) + (half[1] + half[3]);
+}
+
+/* Rare, and kept out of the way of the others: particles of the crowd from n on that are in the same place as `self`. */
+static __attribute__((noinline)) void push_coincident(const spacing_frame *frame, law rule, const crowd *around, int self,
+                                                      int n, i8 same, pushed *sum)
+{
+    for (int l = 0; l < 8; l++)
+        if (same[l]) {
+            float direction[3];
+            chance_direction(around->id[self], around->id[n + l], direction);
+            push_along(frame, rule, 0.0f, fmaxf(around->pairs[n + l], around->pairs[self]), direction, sum);
+        }
+}
+
 /* What its neighbours and the solids do to particle `self` of the crowd. */
 static inline __attribute__((always_inline)) pushed push(const spacing_frame *frame, const law rule, const crowd *around, int self)
 {
@@ -189,7 +228,7 @@ static inline __attribute__((always_inline)) pushed push(const spacing_frame *fr
             away[d] = around->position[d][self] - f8_load(around->position[d] + n);
             squared += away[d] * away[d];
         }
-        i8 near = squared < limit;
+        i8 near = (squared < limit) & ((i8){0, 1, 2, 3, 4, 5, 6, 7} != self - n);
         if (!i8_any(near))
             continue;
         i8 apart = near & (squared > together), same = near & ~apart;
@@ -201,20 +240,14 @@ static inline __attribute__((always_inline)) pushed push(const spacing_frame *fr
             for (int d = 0; d < SELKIE_DIM; d++)
                 moved[d] += share * away[d];
         }
-        for (int l = 0; i8_any(same) && l < 8; l++)
-            if (same[l] && n + l != self) {
-                float direction[3];
-                chance_direction(around->id[self], around->id[n + l], direction);
-                push_along(frame, rule, 0.0f, fmaxf(around->pairs[n + l], own_pairs), direction, &sum);
-            }
+        if (i8_any(same))
+            push_coincident(frame, rule, around, self, n, same, &sum);
     }
-    for (int l = 0; l < 8; l++)
-        sum.pairs -= counted[l];
+    sum.pairs -= (int)sum_of(f8_from_i8(counted));
     float x[3] = {0, 0, 0};
     for (int d = 0; d < SELKIE_DIM; d++) {
         x[d] = around->position[d][self];
-        for (int l = 0; l < 8; l++)
-            sum.displacement[d] += moved[d][l];
+        sum.displacement[d] += rule == LAW_COUNT ? 0.0f : sum_of(moved[d]);
     }
     push_by_solids(frame, rule, x, own_pairs, &sum);
     return sum;
@@ -227,7 +260,7 @@ static inline __attribute__((always_inline)) void push_block(const spacing_frame
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         for (uint32_t group = 0, begin = start[c]; begin < start[c + 1]; group++) {
             uint32_t end = start[c + 1] - begin < frame->group ? start[c + 1] : begin + frame->group;
-            gather(frame, rule == LAW_CONSTRAIN, block, c, group, around);
+            gather(frame, rule == LAW_CONSTRAIN, block, c, group, begin, end, around);
             for (uint32_t p = begin; p < end; p++) {
                 pushed result = push(frame, rule, around, around->own + (int)(p - begin));
                 sk_particle *spare = &step->particles.spare[p];
