@@ -15,8 +15,8 @@ static int sub_cells_per_axis(int per_cell, int dimension)
 }
 
 /* Shape, bounds cut to the domain, and the range of cells. */
-static selkie_code prepare(sk_source *source, const selkie_shape *def, const char *what, const sk_step *step,
-                           selkie_error *error)
+static selkie_code prepare(sk_source *source, const selkie_shape *def, const double velocity[3], const char *what,
+                           const sk_step *step, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
     double up[3];
@@ -38,11 +38,17 @@ static selkie_code prepare(sk_source *source, const selkie_shape *def, const cha
         source->first[d] = (int)floor((source->low[d] - grid->low[d]) / grid->cell_size);
         int last = (int)ceil((source->high[d] - grid->low[d]) / grid->cell_size);
         last = last > grid->cells[d] ? grid->cells[d] : last;
+        /* Sub-cells that move along start up to a cell before the shape. */
+        source->first[d] -= velocity[d] != 0.0;
         source->size[d] = last - source->first[d];
     }
     return SELKIE_OK;
 }
 
+enum { SITE_OUTSIDE, SITE_NEAR, SITE_INSIDE };
+
+/* Sorts the sub-cells into those that lie in the shape wherever they move within a cell, those that never do, and those
+ * in between, which are asked when they want to be filled. */
 static selkie_code find_sites(sk_sources *sources, sk_source *source, const char *what, const sk_step *step, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
@@ -51,9 +57,11 @@ static selkie_code find_sites(sk_sources *sources, sk_source *source, const char
     source->sites = sk_allocate_zeroed(step->memory, cells * (size_t)sources->sub_cells);
     source->taken = sk_allocate(step->memory, cells * (size_t)sources->sub_cells);
     source->counts = sk_allocate(step->memory, cells * sizeof *source->counts);
-    if (!source->sites || !source->taken || !source->counts)
+    source->standing = sk_allocate(step->memory, cells * sizeof *source->standing);
+    if (!source->sites || !source->taken || !source->counts || !source->standing)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB for its sub-cells cannot be had", what,
-                       (double)cells * (2 * sources->sub_cells + 4) / 1048576.0);
+                       (double)cells * (2 * sources->sub_cells + 8) / 1048576.0);
+    const double reach = sqrt((double)grid->dimension) * grid->cell_size;
     for (size_t c = 0; c < cells; c++) {
         size_t i = c % (size_t)source->size[0], j = c / (size_t)source->size[0] % (size_t)source->size[1];
         size_t k = c / (size_t)source->size[0] / (size_t)source->size[1];
@@ -63,9 +71,9 @@ static selkie_code find_sites(sk_sources *sources, sk_source *source, const char
                 x[d] = d < grid->dimension ? grid->low[d] + (source->first[d] + x[d]) * grid->cell_size : 0.0;
             double normal[3];
             int obstacle;
-            int open = sk_shape_distance(source->shape, x) < 0.0 && sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0;
-            source->sites[c * (size_t)sources->sub_cells + (size_t)s] = (uint8_t)open;
-            found += (size_t)open;
+            double distance = sk_shape_distance(source->shape, x);
+            source->sites[c * (size_t)sources->sub_cells + (size_t)s] = distance < -reach ? SITE_INSIDE : distance < reach ? SITE_NEAR : SITE_OUTSIDE;
+            found += distance < 0.0 && sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0;
         }
     }
     if (!found)
@@ -91,13 +99,13 @@ selkie_code sk_sources_init(sk_sources *sources, const sk_step *step, selkie_err
     for (int s = 0; s < scene->source_count; s++) {
         snprintf(what, sizeof what, "sources[%d].shape", s);
         sources->source_count++;
-        SK_TRY(prepare(&sources->sources[s], &scene->sources[s].shape, what, step, error));
+        SK_TRY(prepare(&sources->sources[s], &scene->sources[s].shape, scene->sources[s].velocity, what, step, error));
         SK_TRY(find_sites(sources, &sources->sources[s], what, step, error));
     }
     for (int s = 0; s < scene->drain_count; s++) {
         snprintf(what, sizeof what, "drains[%d].shape", s);
         sources->drain_count++;
-        SK_TRY(prepare(&sources->drains[s], &scene->drains[s].shape, what, step, error));
+        SK_TRY(prepare(&sources->drains[s], &scene->drains[s].shape, (const double[3]){0, 0, 0}, what, step, error));
     }
     return SELKIE_OK;
 }
@@ -109,6 +117,7 @@ void sk_sources_free(sk_sources *sources)
         sk_release(sources->memory, sources->sources[s].sites);
         sk_release(sources->memory, sources->sources[s].taken);
         sk_release(sources->memory, sources->sources[s].counts);
+        sk_release(sources->memory, sources->sources[s].standing);
     }
     for (int s = 0; s < sources->drain_count; s++)
         sk_shape_destroy(sources->drains[s].shape);
@@ -143,38 +152,54 @@ static void drain(const sk_source *source, sk_step *step)
     step->drained += gone;
 }
 
-/* Which sub-cells of the source are taken, and how many particles each of its cells holds. */
-static void survey(const sk_sources *sources, sk_source *source, const double velocity[3], sk_step *step)
+/* How far the source's sub-cells have moved within a cell by now, in cells. */
+static void moved_by(const selkie_source_def *def, const sk_step *step, double shift[3])
+{
+    for (int d = 0; d < 3; d++) {
+        double way = def->velocity[d] * (step->time - def->start) / step->grid.cell_size;
+        shift[d] = d < step->dimension ? way - floor(way) : 0.0;
+    }
+}
+
+/* Which sub-cells of the source are taken, and how many particles each of its cells holds, moving and standing. */
+static void survey(const sk_sources *sources, sk_source *source, const double velocity[3], const double shift[3], sk_step *step)
 {
     const sk_grid *grid = &step->grid;
     sk_particles *particles = &step->particles;
     size_t cells = (size_t)source->size[0] * (size_t)source->size[1] * (size_t)source->size[2];
     memset(source->taken, 0, cells * (size_t)sources->sub_cells);
     memset(source->counts, 0, cells * sizeof *source->counts);
+    memset(source->standing, 0, cells * sizeof *source->standing);
     int n = sources->per_axis;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t p = 0; p < particles->count; p++) {
         sk_particle *particle = &particles->records[p];
         if (particle->flags & SK_PARTICLE_DEAD)
             continue;
-        size_t cell = 0, stride = 1;
-        int sub = 0, sub_stride = 1, inside = 1;
+        size_t cell = 0, fixed = 0, stride = 1;
+        int sub = 0, sub_stride = 1, inside = 1, stands = 1;
         for (int d = 0; d < step->dimension; d++) {
-            double g = (particle->position[d] - grid->low[d]) / grid->cell_size - source->first[d];
-            inside &= g >= 0.0 && g < source->size[d];
-            if (!inside)
+            double g = (particle->position[d] - grid->low[d]) / grid->cell_size - source->first[d], m = g - shift[d];
+            stands &= g >= 0.0 && g < source->size[d];
+            inside &= m >= 0.0 && m < source->size[d];
+            if (!stands && !inside)
                 break;
-            int i = (int)g, s = (int)((g - i) * n);
+            int i = inside ? (int)m : 0, s = (int)((m - i) * n);
             cell += (size_t)i * stride;
+            fixed += (size_t)(stands ? (int)g : 0) * stride;
             stride *= (size_t)source->size[d];
-            sub += (s < n ? s : n - 1) * sub_stride;
+            sub += (s < 0 ? 0 : s < n ? s : n - 1) * sub_stride;
             sub_stride *= n;
         }
-        if (!inside)
-            continue;
         /* Sums of integers and equal bytes: the order of the threads does not show. */
-        __atomic_fetch_add(&source->counts[cell], 1, __ATOMIC_RELAXED);
-        __atomic_store_n(&source->taken[cell * (size_t)sources->sub_cells + (size_t)sub], 1, __ATOMIC_RELAXED);
+        if (stands)
+            __atomic_fetch_add(&source->standing[fixed], 1, __ATOMIC_RELAXED);
+        if (inside) {
+            __atomic_fetch_add(&source->counts[cell], 1, __ATOMIC_RELAXED);
+            __atomic_store_n(&source->taken[cell * (size_t)sources->sub_cells + (size_t)sub], 1, __ATOMIC_RELAXED);
+        }
+        if (!stands)
+            continue;
         double x[3] = {particle->position[0], particle->position[1], particle->position[2]};
         if (in_bounds(source, particle->position, step->dimension) && sk_shape_distance(source->shape, x) < 0.0)
             for (int d = 0; d < step->dimension; d++)
@@ -182,8 +207,30 @@ static void survey(const sk_sources *sources, sk_source *source, const double ve
     }
 }
 
-static selkie_code fill(const sk_sources *sources, const sk_source *source, const double velocity[3], sk_step *step,
-                        selkie_error *error)
+/* May a particle be put at x, whose sub-cell's centre is `middle`? If so, its standing cell comes back in `fixed`. */
+static int may_fill(const sk_source *source, const sk_step *step, int site, const double middle[3], const double x[3], size_t *fixed)
+{
+    const sk_grid *grid = &step->grid;
+    if (site == SITE_OUTSIDE || (site == SITE_NEAR && !(sk_shape_distance(source->shape, middle) < 0.0)))
+        return 0;
+    double normal[3];
+    int obstacle;
+    if (!(sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0))
+        return 0;
+    size_t stride = 1;
+    *fixed = 0;
+    for (int d = 0; d < step->dimension; d++) {
+        int i = (int)floor((x[d] - grid->low[d]) / grid->cell_size) - source->first[d];
+        if (x[d] < grid->low[d] || x[d] > grid->high[d] || i < 0 || i >= source->size[d])
+            return 0;
+        *fixed += (size_t)i * stride;
+        stride *= (size_t)source->size[d];
+    }
+    return source->standing[*fixed] < (uint32_t)step->particles_per_cell;
+}
+
+static selkie_code fill(const sk_sources *sources, const sk_source *source, const double velocity[3], const double shift[3],
+                        sk_step *step, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
     sk_particles *particles = &step->particles;
@@ -198,15 +245,21 @@ static selkie_code fill(const sk_sources *sources, const sk_source *source, cons
                         c / (size_t)source->size[0] / (size_t)source->size[1]};
         for (int s = 0; s < sub_cells && room > 0; s++) {
             size_t site = c * (size_t)sub_cells + (size_t)s;
-            if (!source->sites[site] || source->taken[site])
+            if (source->sites[site] == SITE_OUTSIDE || source->taken[site])
                 continue;
             int sub[3] = {s % n, s / n % n, s / n / n};
-            double x[3] = {0, 0, 0};
+            double x[3] = {0, 0, 0}, middle[3] = {0, 0, 0};
+            size_t fixed;
             for (int d = 0; d < step->dimension; d++) {
                 double jitter = step->scene->particles.arrangement == SELKIE_ARRANGEMENT_LATTICE
                                     ? 0.0 : 0.5 * (sk_random_float(step->scene->seed, particles->next_id, (uint64_t)d + 8) - 0.5);
-                x[d] = grid->low[d] + ((double)source->first[d] + (double)at[d] + (sub[d] + 0.5 + jitter) / n) * grid->cell_size;
+                double corner = (double)source->first[d] + (double)at[d] + shift[d];
+                middle[d] = grid->low[d] + (corner + (sub[d] + 0.5) / n) * grid->cell_size;
+                x[d] = middle[d] + jitter / n * grid->cell_size;
             }
+            if (!may_fill(source, step, source->sites[site], middle, x, &fixed))
+                continue;
+            source->standing[fixed]++;
             sk_particles_append(particles, x, velocity);
             for (int d = 0; d < step->dimension; d++)
                 step->positions[d] += x[d];
@@ -231,8 +284,10 @@ selkie_code sk_sources_run(sk_step *step, selkie_error *error)
             drain(&sources->drains[s], step);
     for (int s = 0; s < sources->source_count; s++)
         if (running(scene->sources[s].start, scene->sources[s].end, step->time)) {
-            survey(sources, &sources->sources[s], scene->sources[s].velocity, step);
-            SK_TRY(fill(sources, &sources->sources[s], scene->sources[s].velocity, step, error));
+            double shift[3];
+            moved_by(&scene->sources[s], step, shift);
+            survey(sources, &sources->sources[s], scene->sources[s].velocity, shift, step);
+            SK_TRY(fill(sources, &sources->sources[s], scene->sources[s].velocity, shift, step, error));
         }
     return SELKIE_OK;
 }
