@@ -1,0 +1,163 @@
+/* Liquid that comes and goes: a source fills a tank to rest density and not beyond, a drain empties it, and an open side
+ * loses exactly the particles that leave. */
+#include "physics.h"
+
+static void fills(int dimension, selkie_method method)
+{
+    const double h = 1.0 / (dimension == 2 ? 32 : 20), speed = 2.0, section = dimension == 2 ? 0.2 : 0.04;
+    test_scene t;
+    tank(&t, dimension, 1, 1, 0.5, h);
+    t.scene.method = method;
+    t.scene.time.cfl = 2.0;
+    t.scene.time.fps = 30.0;
+    /* Gravity pulls at what is in the source as well: a part of g dt / speed more comes out than should. */
+    t.scene.time.max_step = 0.005;
+    selkie_source_def *source = add_source(&t, box_shape(0.1, 0.8, 0.1, 0.3, 0.9, 0.3));
+    set3(source->velocity, 0.0, -speed, 0.0);
+    source->end = 1.0;
+    selkie_world *world = make_world(&t);
+    const selkie_statistics *s = selkie_world_statistics(world);
+    int rest = dimension == 2 ? 9 : 8;
+    run_until(world, 1.0);
+    double cells = (double)s->emitted / rest, cell_volume = dimension == 2 ? h * h : h * h * h;
+    /* The stream brings its section times its speed. */
+    double expected = section * speed * 1.0 + section * 0.1;
+    char what[64];
+    snprintf(what, sizeof what, "source %dD %s", dimension, method_name(method));
+    between(what, "volume emitted / (section x speed x time)", cells * cell_volume / expected, 0.9, 1.2);
+    run_until(world, 4.0);
+    assert_int_equal(selkie_world_particle_count(world), s->emitted);
+    double level = cells * cell_volume / (dimension == 2 ? 1.0 : 0.5);
+    double measured = 2.0 * sum_particles(world, NULL).position[1]; /* of the centre of mass: it does not mind waves */
+    note(what, "level by what was emitted, cells", level / h);
+    note(what, "level measured, cells", measured / h);
+    note(what, "volume ratio", s->volume_ratio);
+    between(what, "level measured / by what was emitted", measured / level, 0.85, 1.15);
+    note(what, "most particles in a cell / at rest", (double)most_in_a_cell(world) / rest);
+    selkie_world_destroy(world);
+}
+
+static void sources_fill(void **state)
+{
+    (void)state;
+    fills(2, SELKIE_METHOD_FLIP);
+    fills(2, SELKIE_METHOD_APIC);
+    fills(3, SELKIE_METHOD_FLIP);
+}
+
+/* Without gravity a stream leaves the source at rest density, whatever the step: it carries its section times its speed,
+ * and no cell holds more than its share. */
+static void steady_stream(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int coarse = 0; coarse < 2; coarse++) {
+            const double h = 1.0 / 32, speed = 1.0;
+            test_scene t;
+            tank(&t, dimension, 0.5, 2, 0.5, h);
+            t.scene.gravity[1] = 0.0;
+            t.scene.time.max_step = coarse ? 0.05 : 0.004;
+            t.scene.time.fps = 10.0;
+            t.scene.time.cfl = 3.0;
+            selkie_source_def *source = add_source(&t, box_shape(0.125, 1.8, 0.125, 0.3125, 1.9, 0.3125));
+            source->velocity[1] = -speed;
+            selkie_world *world = make_world(&t);
+            const selkie_statistics *s = selkie_world_statistics(world);
+            run_until(world, 0.3);
+            int64_t before = s->emitted;
+            run_until(world, 1.3);
+            int rest = dimension == 2 ? 9 : 8;
+            double section = dimension == 2 ? 0.1875 : 0.1875 * 0.1875;
+            double volume = (double)(s->emitted - before) / rest * (dimension == 2 ? h * h : h * h * h);
+            char what[64];
+            snprintf(what, sizeof what, "stream %dD, %s steps", dimension, coarse ? "coarse" : "fine");
+            between(what, "volume emitted / (section x speed x time)", volume / (section * speed * 1.0), 0.97, 1.03);
+            at_most(what, "most particles in a cell / at rest", (double)most_in_a_cell(world) / rest, 1.25);
+            selkie_world_destroy(world);
+        }
+}
+
+/* A source under water: its cells are full, so it must add nothing to them, however long it runs. */
+static void drowned_source(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        const double h = 1.0 / 16;
+        test_scene t;
+        tank(&t, dimension, 1, 1, 0.5, h);
+        t.scene.particles.arrangement = SELKIE_ARRANGEMENT_LATTICE;
+        add_liquid(&t, box_shape(0, 0, 0, 1, 0.5, 1));
+        add_source(&t, box_shape(0.25, 0.125, 0.125, 0.75, 0.375, 0.375)); /* at rest */
+        selkie_world *world = make_world(&t);
+        int64_t start = selkie_world_particle_count(world);
+        run_until(world, 1.0);
+        const selkie_statistics *s = selkie_world_statistics(world);
+        const char *what = dimension == 2 ? "source in still water 2D" : "source in still water 3D";
+        at_most(what, "particles emitted / particles", (double)s->emitted / (double)start, 1e-3);
+        at_most(what, "most particles in a cell / at rest", (double)most_in_a_cell(world) / (dimension == 2 ? 9 : 8), 1.5);
+        selkie_world_destroy(world);
+    }
+}
+
+static void drains_empty(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        const double h = 1.0 / (dimension == 2 ? 32 : 16);
+        test_scene t;
+        tank(&t, dimension, 1, 1, 0.5, h);
+        t.scene.time.cfl = 2.0;
+        add_liquid(&t, box_shape(0, 0, 0, 1, 0.4, 1));
+        add_drain(&t, box_shape(0.4, 0, 0, 0.6, 0.1, 1));
+        selkie_world *world = make_world(&t);
+        int64_t start = selkie_world_particle_count(world);
+        run_until(world, 5.0);
+        const selkie_statistics *s = selkie_world_statistics(world);
+        const char *what = dimension == 2 ? "drain 2D" : "drain 3D";
+        assert_int_equal(s->drained, start - selkie_world_particle_count(world));
+        at_most(what, "left after 5 s / at the start", (double)selkie_world_particle_count(world) / (double)start, 0.05);
+        selkie_world_destroy(world);
+    }
+}
+
+/* A block flies out through an open side: after a time t the particles that are left are those with x + v t inside. */
+static void open_sides(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int method = SELKIE_METHOD_FLIP; method <= SELKIE_METHOD_APIC; method++) {
+            const double h = 1.0 / 16, speed = 2.0, time = 0.25;
+            test_scene t;
+            tank(&t, dimension, 1, 1, 0.5, h);
+            set_walls(&t, SELKIE_WALL_OPEN);
+            t.scene.gravity[1] = 0.0;
+            t.scene.method = (selkie_method)method;
+            selkie_liquid_def *block = add_liquid(&t, box_shape(0.4, 0.3, 0.1, 0.8, 0.7, 0.4));
+            block->velocity[0] = speed;
+            selkie_world *world = make_world(&t);
+            selkie_attribute_view position = attribute_of(world, "position");
+            int64_t start = selkie_world_particle_count(world), inside = 0;
+            for (int64_t p = 0; p < start; p++)
+                inside += particle_of(&position, p)[0] + speed * time < 1.0;
+            run_until(world, time);
+            const selkie_statistics *s = selkie_world_statistics(world);
+            /* The dead are swept up by the next sort, but counted at once. */
+            int64_t left = start - s->drained;
+            char what[64];
+            snprintf(what, sizeof what, "open side %dD %s", dimension, method_name((selkie_method)method));
+            note(what, "particles that leave, exact", (double)(start - inside));
+            at_most(what, "particles left - exact / particles", fabs((double)(left - inside)) / (double)start, 0.002);
+            run_until(world, 0.7);
+            step_world(world);
+            assert_int_equal(selkie_world_particle_count(world), 0);
+            assert_int_equal(s->drained, start);
+            selkie_world_destroy(world);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sources_fill), cmocka_unit_test(steady_stream), cmocka_unit_test(drowned_source), cmocka_unit_test(drains_empty),
+                                       cmocka_unit_test(open_sides)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
