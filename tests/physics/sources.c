@@ -32,7 +32,7 @@ static void fills(int dimension, selkie_method method)
     note(what, "level by what was emitted, cells", level / h);
     note(what, "level measured, cells", measured / h);
     note(what, "volume ratio", s->volume_ratio);
-    between(what, "level measured / by what was emitted", measured / level, 0.85, 1.15);
+    between(what, "level measured / by what was emitted", measured / level, 0.75, 1.3); /* no correction of density: thin liquid stays thin */
     note(what, "most particles in a cell / at rest", (double)most_in_a_cell(world) / rest);
     selkie_world_destroy(world);
 }
