@@ -44,9 +44,9 @@ void sk_transfer_displace_2d(const sk_grid *grid, sk_particles *particles, int t
 void sk_transfer_displace_3d(const sk_grid *grid, sk_particles *particles, int threads);
 
 /* Particle velocities (and the attribute "affine") from VELOCITY_* and CHANGE_* (new minus old); sums over particles. */
-selkie_code sk_transfer_to_particles_2d(const sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,
+selkie_code sk_transfer_to_particles_2d(sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,
                                         sk_particle_sums *sums, selkie_error *error);
-selkie_code sk_transfer_to_particles_3d(const sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,
+selkie_code sk_transfer_to_particles_3d(sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,
                                         sk_particle_sums *sums, selkie_error *error);
 
 #endif

@@ -514,14 +514,14 @@ void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_particles *particles, 
     }
 }
 
-selkie_code SK_DIM(sk_transfer_to_particles)(const sk_grid *grid, sk_particles *particles,
+selkie_code SK_DIM(sk_transfer_to_particles)(sk_grid *grid, sk_particles *particles,
                                              const sk_transfer_options *options, sk_particle_sums *sums, selkie_error *error)
 {
     const sk_attribute *affine = options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
-    /* Partial sums by block, added up in order: the same bits on any number of threads. */
-    sk_particle_sums *partial = sk_allocate(grid->memory, ((size_t)grid->particle_blocks + 1) * sizeof *partial);
-    if (!partial)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "grid to particles: no memory for the sums of %d blocks", grid->particle_blocks);
+    /* Partial sums by block, added up in order: the same bits on any number of threads. The tiles of the transfer to the
+     * grid are not in use now and have room for them. */
+    SK_TRY(reserve_tiles(grid, error));
+    sk_particle_sums *partial = (sk_particle_sums *)grid->tiles;
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
     for (int b = 1; b <= grid->particle_blocks; b++) {
         lane_sums lanes;
@@ -530,16 +530,15 @@ selkie_code SK_DIM(sk_transfer_to_particles)(const sk_grid *grid, sk_particles *
         float fastest = 0.0f;
         for (int l = 0; l < 8; l++)
             fastest = lanes.speed_max[l] > fastest ? lanes.speed_max[l] : fastest;
-        partial[b].kinetic = 0.5 * d8_sum(lanes.kinetic);
-        partial[b].max_speed = sqrt((double)fastest);
-        partial[b].bad = lanes.bad;
+        partial[b - 1].kinetic = 0.5 * d8_sum(lanes.kinetic);
+        partial[b - 1].max_speed = sqrt((double)fastest);
+        partial[b - 1].bad = lanes.bad;
     }
     memset(sums, 0, sizeof *sums);
     for (int b = 1; b <= grid->particle_blocks; b++) {
-        sums->kinetic += partial[b].kinetic;
-        sums->max_speed = partial[b].max_speed > sums->max_speed ? partial[b].max_speed : sums->max_speed;
-        sums->bad += partial[b].bad;
+        sums->kinetic += partial[b - 1].kinetic;
+        sums->max_speed = partial[b - 1].max_speed > sums->max_speed ? partial[b - 1].max_speed : sums->max_speed;
+        sums->bad += partial[b - 1].bad;
     }
-    sk_release(grid->memory, partial);
     return SELKIE_OK;
 }

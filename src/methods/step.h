@@ -37,6 +37,9 @@ typedef struct sk_step {
     int64_t emitted, drained; /* particles since the start */
     int has_expansion;     /* SK_FIELD_POTENTIAL holds the flux (m/s) that shall leave each cell; the pressure solve takes it */
 
+    void *scratch;         /* of one phase at a time; kept, because asking the system anew in each phase costs page faults */
+    size_t scratch_bytes;
+
     /* what the last step found */
     double kernel_volume;  /* cells: sum of min(density, 1 - solid share) */
     double counted_volume; /* cells: Eq. 19 of Kugelstadt et al. 2019 */
@@ -60,6 +63,19 @@ typedef struct sk_step {
 static inline double sk_step_kick(const sk_step *step)
 {
     return 0.5 * (step->last_dt + step->dt);
+}
+
+/* At least `bytes` of memory that belongs to the phase until it returns. Not cleared. */
+static inline selkie_code sk_step_scratch(sk_step *step, size_t bytes, const char *phase, void **memory, selkie_error *error)
+{
+    if (bytes > step->scratch_bytes) {
+        sk_release(step->memory, step->scratch);
+        step->scratch = NULL;
+        step->scratch_bytes = 0;
+        SK_TRY(sk_reserve(step->memory, &step->scratch, &step->scratch_bytes, bytes + bytes / 4, 1, phase, error));
+    }
+    *memory = step->scratch;
+    return SELKIE_OK;
 }
 
 /* Pressure and the correction of volume may be asked to begin later (pressure.start). */

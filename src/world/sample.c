@@ -120,12 +120,19 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
             candidates[candidate_count++] = l;
     if (!candidate_count)
         return 0;
-    int ask_solids = 0;
-    for (int o = 0; o < sampler->solids->obstacle_count && !ask_solids; o++) {
+    int ask_solids = 0, buried = 0;
+    for (int o = 0; o < sampler->solids->obstacle_count && !buried; o++) {
         const sk_obstacle *obstacle = &sampler->solids->obstacles[o];
         double normal[3];
-        ask_solids = sk_obstacle_distance(obstacle->shape, obstacle->placed, middle, normal) < radius + h;
+        double distance = sk_obstacle_distance(obstacle->shape, obstacle->placed, middle, normal);
+        ask_solids |= distance < radius + h;
+        buried = distance < -(radius + h);
     }
+    /* A river's liquid may be all that lies below its surface, and most of that is rock. */
+    for (int c = 0; c < candidate_count && buried; c++)
+        buried = !sampler->scene->liquids[candidates[c]].fill_obstacles;
+    if (buried)
+        return 0;
     /* Deep inside the first liquid, far from solids: counting needs no particle. Counts then cost what surfaces cost. */
     int whole = !ask_solids || sampler->scene->liquids[candidates[0]].fill_obstacles;
     if (!records && whole && sk_shape_distance(sampler->shapes[candidates[0]], middle) < -(radius + h)) {

@@ -233,6 +233,7 @@ void selkie_world_destroy(selkie_world *world)
     if (step->solver && step->dimension == 3)
         sk_poisson_destroy_3d(step->solver);
     sk_particles_free(&step->particles);
+    sk_release(&world->memory, step->scratch);
     if (step->solids.memory)
         sk_solids_free(&step->solids);
     if (step->grid.memory)

@@ -266,9 +266,8 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
     struct block_sums {
         double position[3];
         int64_t gone;
-    } *sums = sk_allocate(step->memory, ((size_t)grid->particle_blocks + 1) * sizeof *sums);
-    if (!sums)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "advect: no memory for the sums of %d blocks", grid->particle_blocks);
+    } *sums;
+    SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "advect", (void **)&sums, error));
     advect_frame frame = {.step = step, .inverse = (float)(1.0 / grid->cell_size), .dt = (float)step->dt, .order = step->scene->advection.order};
     const selkie_scene *scene = step->scene;
     frame.deepest = scene->volume == SELKIE_VOLUME_IDP && scene->idp.solids == SELKIE_IDP_PUSH_OUT ? 0.5 * grid->cell_size : INFINITY;
@@ -311,6 +310,5 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
         for (int d = 0; d < SELKIE_DIM; d++)
             step->positions[d] += sums[b].position[d];
     }
-    sk_release(step->memory, sums);
     return SELKIE_OK;
 }

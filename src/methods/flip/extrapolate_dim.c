@@ -101,9 +101,8 @@ static void constrain_block(const sk_step *step, int block, float *const result[
 selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
-    int32_t *blocks = sk_allocate(step->memory, (size_t)grid->block_count * 2 * sizeof *blocks);
-    if (!blocks)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "extrapolate: no memory for a list of %d blocks", grid->block_count);
+    int32_t *blocks;
+    SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * 2 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
     int32_t *solid_blocks = blocks + grid->block_count;
     int count = 0, solid_count = 0;
     for (int b = 1; b < grid->block_count; b++)
@@ -139,6 +138,5 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
                 velocity[c] = result[d][base + (size_t)c];
             }
         }
-    sk_release(step->memory, blocks);
     return SELKIE_OK;
 }

@@ -144,9 +144,8 @@ static selkie_code solve(sk_step *step, selkie_error *error)
 static selkie_code build(sk_step *step, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
-    density_errors *errors = sk_allocate(step->memory, (size_t)grid->block_count * sizeof *errors), total = {0, 0, 0, 0, 0};
-    if (!errors)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "pressure: no memory for the sums of %d blocks", grid->block_count);
+    density_errors total = {0, 0, 0, 0, 0}, *errors;
+    SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *errors, "pressure", (void **)&errors, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < grid->block_count; b++)
         build_block(step, b, &errors[b]);
@@ -157,7 +156,6 @@ static selkie_code build(sk_step *step, selkie_error *error)
         total.largest = fmax(total.largest, errors[b].largest);
         total.count += errors[b].count;
     }
-    sk_release(step->memory, errors);
     double n = total.count ? (double)total.count : 1.0, mean = total.sum / n;
     step->density_error_mean = total.absolute / n;
     step->density_error_max = total.largest;

@@ -132,13 +132,10 @@ selkie_code SK_DIM(sk_flip_classify)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     size_t blocks = (size_t)grid->block_count;
-    block_volumes *volumes = sk_allocate_zeroed(step->memory, blocks * sizeof *volumes);
-    uint8_t *kinds = sk_allocate(step->memory, blocks * SK_BLOCK_CELLS);
-    if (!volumes || !kinds) {
-        sk_release(step->memory, volumes);
-        sk_release(step->memory, kinds);
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "classify: no memory for %zu blocks", blocks);
-    }
+    void *scratch;
+    SK_TRY(sk_step_scratch(step, blocks * (sizeof(block_volumes) + SK_BLOCK_CELLS), "classify", &scratch, error));
+    block_volumes *volumes = scratch;
+    uint8_t *kinds = (uint8_t *)(volumes + blocks);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
     for (int b = 1; b < grid->block_count; b++)
         measure_block(step, b, &volumes[b]);
@@ -160,8 +157,6 @@ selkie_code SK_DIM(sk_flip_classify)(sk_step *step, selkie_error *error)
         step->occupied_cells += volumes[b].occupied;
         step->liquid_cells += volumes[b].liquid;
     }
-    sk_release(step->memory, volumes);
-    sk_release(step->memory, kinds);
     return SELKIE_OK;
 }
 
