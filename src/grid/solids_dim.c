@@ -326,7 +326,13 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
         }
         solids->block_slot[b] = *known > 0 ? *known : 0;
     }
-    SK_TRY(reserve_slots(solids, solids->slot_count, error));
+    selkie_code code = reserve_slots(solids, solids->slot_count, error);
+    if (code != SELKIE_OK) {
+        /* Promised slots that do not exist must not be found by a later try. */
+        for (int32_t w = 0; w < fresh; w++)
+            solids->table[grid->coordinates[solids->work[w]][3]] = 0;
+        return code;
+    }
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int32_t w = 0; w < fresh; w++)
         compute_block(solids, grid, solids->work[w], (size_t)solids->block_slot[solids->work[w]], 0);

@@ -576,6 +576,44 @@ static void no_slip_is_that_of_the_nearest(void **state)
     end(&s);
 }
 
+/* Where the memory ends in the middle, the next try finds nothing half-made. */
+static void out_of_memory_is_an_error(void **state)
+{
+    (void)state;
+    int failures = 0;
+    for (size_t room = 1000; ; room = room * 3 / 2) {
+        stage s;
+        sk_memory memory = {0, 0, 0};
+        const double low[3] = {0, 0, 0};
+        const int cells[3] = {30, 20, 16};
+        begin(&s, 3, cells, 0.1, low, SELKIE_WALL_FREE_SLIP);
+        s.scene.obstacle_count = 2;
+        put_ball(&s.obstacles[0], 1.5, 1.0, 0.8, 0.3);
+        s.obstacles[0].velocity[0] = 0.1;
+        put_ball(&s.obstacles[1], 0.5, 1.0, 0.8, 0.3);
+        ready(&s, 2);
+        sk_solids_free(&s.solids);
+        assert_int_equal(sk_solids_init(&s.solids, &s.scene, &s.grid, &memory, NULL), SELKIE_OK);
+        memory.limit = memory.used + room;
+        selkie_error error = {0};
+        selkie_code code = sk_solids_update_3d(&s.solids, &s.grid, 2, &error);
+        if (code != SELKIE_OK) {
+            failures++;
+            assert_int_equal(code, SELKIE_ERROR_MEMORY);
+            assert_non_null(strstr(error.message, "solids"));
+            memory.limit = 0;
+            update(&s, 0.0, 2);
+        }
+        assert_true(fraction(&s, 0, 0, 10, 8) == 0.0f && fraction(&s, 0, 9, 10, 8) == 1.0f);
+        assert_true(fraction(&s, 0, 5, 10, 8) == 0.0f && fraction(&s, 0, 15, 10, 8) == 0.0f);
+        end(&s);
+        assert_int_equal(memory.used, 0);
+        if (code == SELKIE_OK)
+            break;
+    }
+    assert_true(failures > 3);
+}
+
 static void the_same_bits_on_any_number_of_threads(void **state)
 {
     (void)state;
@@ -621,6 +659,7 @@ int main(void)
         cmocka_unit_test(keyframes_move_and_stop),
         cmocka_unit_test(distance_knows_walls_and_obstacles),
         cmocka_unit_test(no_slip_is_that_of_the_nearest),
+        cmocka_unit_test(out_of_memory_is_an_error),
         cmocka_unit_test(the_same_bits_on_any_number_of_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
