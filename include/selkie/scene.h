@@ -69,7 +69,7 @@ typedef struct selkie_time_def {
     double end;      /* s  */
     double fps;      /* 1/s frames per second */
     double step;     /* s  fixed step, 0 = by the CFL number */
-    double cfl;      /*    cells that the fastest particle crosses in a step */
+    double cfl;      /*    cells that the fastest particle crosses in a step; 0 = 3, or 6 where volume is idp */
     double min_step; /* s  by the CFL number no step is shorter, unless a frame asks for it */
     double max_step; /* s  0 = 1 / fps */
 } selkie_time_def;
@@ -321,6 +321,8 @@ SELKIE_API void selkie_scene_free(selkie_scene *scene);
 
 /* The number of whole cells along each axis (1 along z in 2D) and their size. */
 SELKIE_API double selkie_scene_cells(const selkie_scene *scene, int cells[3]);
+/* time.cfl, or what stands for it where it is 0: the density projection makes large steps safe. */
+SELKIE_API double selkie_scene_cfl(const selkie_scene *scene);
 /* Unit vector against gravity; y if there is none. */
 SELKIE_API void selkie_scene_up(const selkie_scene *scene, double up[3]);
 

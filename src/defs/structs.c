@@ -302,6 +302,11 @@ double selkie_scene_cells(const selkie_scene *scene, int cells[3])
     return h;
 }
 
+double selkie_scene_cfl(const selkie_scene *scene)
+{
+    return scene->time.cfl > 0.0 ? scene->time.cfl : scene->volume == SELKIE_VOLUME_IDP ? 6.0 : 3.0;
+}
+
 void selkie_scene_up(const selkie_scene *scene, double up[3])
 {
     const double *g = scene->gravity;

@@ -82,7 +82,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
         const double *g = scene->gravity;
         speed += sqrt(sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * plan->cell_size);
         double longest = scene->time.max_step > 0.0 ? fmin(scene->time.max_step, 1.0 / scene->time.fps) : 1.0 / scene->time.fps;
-        plan->first_step = scene->time.step > 0.0 ? scene->time.step : speed > 0.0 ? scene->time.cfl * plan->cell_size / speed : longest;
+        plan->first_step = scene->time.step > 0.0 ? scene->time.step : speed > 0.0 ? selkie_scene_cfl(scene) * plan->cell_size / speed : longest;
         plan->first_step = fmin(plan->first_step, longest);
         plan->frames = (int64_t)floor(scene->time.end * scene->time.fps * (1 + 1e-12));
         if (limit && plan->memory_bytes > limit)

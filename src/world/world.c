@@ -284,7 +284,7 @@ static double choose_step(const selkie_world *world, double *end_time, int *on_f
     double dt = def->step;
     if (!(dt > 0.0)) {
         double speed = fastest(world);
-        dt = speed > 0.0 ? def->cfl * step->grid.cell_size / speed : longest;
+        dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * step->grid.cell_size / speed : longest;
         dt = fmin(fmax(dt, def->min_step), longest);
     }
     double pieces = ceil(remaining / dt - 1e-6);

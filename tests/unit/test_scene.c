@@ -154,7 +154,7 @@ static void defaults_are_as_documented(void **state)
     for (int i = 0; i < 6; i++)
         assert_int_equal(scene.domain.walls[i], SELKIE_WALL_FREE_SLIP);
     assert_true(scene.gravity[0] == 0 && scene.gravity[1] == -9.81 && scene.gravity[2] == 0);
-    assert_true(scene.time.end == 5 && scene.time.fps == 30 && scene.time.step == 0 && scene.time.cfl == 3);
+    assert_true(scene.time.end == 5 && scene.time.fps == 30 && scene.time.step == 0 && scene.time.cfl == 0);
     assert_true(scene.time.min_step == 1e-6 && scene.time.max_step == 0);
     assert_true(scene.seed == 1 && scene.particles.per_cell == 0);
     assert_int_equal(scene.particles.arrangement, SELKIE_ARRANGEMENT_JITTERED);
@@ -364,7 +364,7 @@ static void ranges_and_rules(void **state)
         {"time.fps=0", "0 is out of range: must be above 0 and at most 1000000 1/s"},
         {"time.end=-1", "-1 is out of range: must be between 0 and 1000000 s"},
         {"time.step=-1", "-1 is out of range"},
-        {"time.cfl=0", "0 is out of range: must be above 0"},
+        {"time.cfl=-1", "-1 is out of range: must be between 0 and 1000"},
         {"time.max_step=1e-9", "1e-09 s is below min_step, 1e-06 s"},
         {"time={\"end\":1000,\"fps\":1e6}", "time.fps: 1e+06 makes 1e+09 frames until 1000 s: at most 1e7"},
         {"gravity=[0, 1e10, 0]", "gravity[1]: 10000000000 is too large: numbers lie between -1e9 and 1e9"},

@@ -97,7 +97,7 @@ static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_
     if (scene->time.step > 0)
         printf("fixed step %g s\n", scene->time.step);
     else
-        printf("CFL number %g, first step %.3g s\n", scene->time.cfl, plan->first_step);
+        printf("CFL number %g, first step %.3g s\n", selkie_scene_cfl(scene), plan->first_step);
     print_method(scene);
     printf("parts         liquids %d, obstacles %d, sources %d, drains %d, probes %d\n", scene->liquid_count,
            scene->obstacle_count, scene->source_count, scene->drain_count, scene->probe_count);
