@@ -5,11 +5,10 @@
  * centres of their squares. East, north and up make a right-handed frame: with y up in the scene, east is x and north
  * is -z; with z up, x and y. In 2D the profile at north = 0 is taken.
  *
- * Distance. With r the vertical distance and G the largest slope of any triangle within r of the point, all of the
- * surface within r lies outside the cone that has the point r above its tip, so that the true distance is at least
- * r / sqrt(1 + G^2). G comes from a pyramid of maxima: the level whose squares are at least r wide, three by three of
- * them. Where this bound is below `reach`, the triangles within twice the reach are looked at one by one, best first by
- * their squares' heights.
+ * Distance. If all of the surface within t of a point, seen from above, lies at least t below or above it, the surface
+ * is at least t away; so the largest min(t, gap) over several t is a safe answer. The lowest and highest points come
+ * from a pyramid of minima and maxima, and t doubles from level to level. Where this is below `reach`, the triangles
+ * within twice the reach are looked at one by one, but for those whose squares' heights are too far off.
  */
 #define _GNU_SOURCE
 #include "geom/heightfield.h"
@@ -36,7 +35,7 @@ struct sk_heightfield {
     float *heights;         /* [count[1]][count[0]] m along up, the southernmost row first */
     int levels;             /*    of the pyramid */
     int size[level_limit][2];
-    float *slopes[level_limit]; /* [size[1]][size[0]] largest slope of the squares below */
+    float (*range[level_limit])[2]; /* [size[1]][size[0]] lowest and highest point of the squares below */
 };
 
 /* --- Reading -------------------------------------------------------------------------------------------------------
@@ -253,14 +252,27 @@ static void place_heights(const sk_heightfield_def *def, const grid_header *head
     }
 }
 
-/* Largest slope of the two triangles of a square. */
-static float square_slope(const sk_heightfield *field, int i, int j)
+static void square_range(const sk_heightfield *field, int i, int j, float range[2])
 {
-    double h00 = node(field, i, j), h10 = node(field, i + 1, j), h01 = node(field, i, j + 1),
-           h11 = node(field, i + 1, j + 1);
-    const double *s = field->frame.spacing;
-    double lower = hypot((h10 - h00) / s[0], (h11 - h10) / s[1]), upper = hypot((h11 - h01) / s[0], (h01 - h00) / s[1]);
-    return nextafterf((float)fmax(lower, upper), INFINITY);
+    float h[4] = {node(field, i, j), node(field, i + 1, j), node(field, i, j + 1), node(field, i + 1, j + 1)};
+    range[0] = fminf(fminf(h[0], h[1]), fminf(h[2], h[3]));
+    range[1] = fmaxf(fmaxf(h[0], h[1]), fmaxf(h[2], h[3]));
+}
+
+/* The range of the four squares of the finer level. */
+static void joined_range(const sk_heightfield *field, int level, int i, int j, float range[2])
+{
+    const int *fine = field->size[level - 1];
+    range[0] = INFINITY;
+    range[1] = -INFINITY;
+    for (int c = 0; c < 4; c++) {
+        int fi = 2 * i + (c & 1), fj = 2 * j + (c >> 1);
+        if (fi >= fine[0] || fj >= fine[1])
+            continue;
+        const float *below = field->range[level - 1][(size_t)fj * (size_t)fine[0] + (size_t)fi];
+        range[0] = fminf(range[0], below[0]);
+        range[1] = fmaxf(range[1], below[1]);
+    }
 }
 
 static selkie_code make_pyramid(sk_heightfield *field, const char *name, selkie_error *error)
@@ -271,21 +283,18 @@ static selkie_code make_pyramid(sk_heightfield *field, const char *name, selkie_
             int squares = field->frame.count[a] > 1 ? field->frame.count[a] - 1 : 1;
             size[a] = level ? (field->size[level - 1][a] + 1) / 2 : squares;
         }
-        float *slopes = field->slopes[level] =
-            sk_allocate(field->memory, (size_t)size[0] * (size_t)size[1] * sizeof *slopes);
-        if (!slopes)
-            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %d x %d slopes", name, size[0], size[1]);
+        size_t squares = (size_t)size[0] * (size_t)size[1];
+        field->range[level] = sk_allocate(field->memory, squares * sizeof *field->range[level]);
+        if (!field->range[level])
+            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the ranges of %zu squares", name, squares);
         field->levels = level + 1;
         for (int j = 0; j < size[1]; j++)
             for (int i = 0; i < size[0]; i++) {
-                float slope = level ? 0.0f : square_slope(field, i, j);
-                for (int c = 0; level && c < 4; c++) {
-                    int fi = 2 * i + (c & 1), fj = 2 * j + (c >> 1);
-                    const int *fine = field->size[level - 1];
-                    if (fi < fine[0] && fj < fine[1])
-                        slope = fmaxf(slope, field->slopes[level - 1][(size_t)fj * (size_t)fine[0] + (size_t)fi]);
-                }
-                slopes[(size_t)j * (size_t)size[0] + (size_t)i] = slope;
+                float *range = field->range[level][(size_t)j * (size_t)size[0] + (size_t)i];
+                if (level)
+                    joined_range(field, level, i, j, range);
+                else
+                    square_range(field, i, j, range);
             }
         if (size[0] == 1 && size[1] == 1)
             break;
@@ -349,7 +358,7 @@ void sk_heightfield_destroy(sk_heightfield *field)
     if (!field)
         return;
     for (int level = 0; level < field->levels; level++)
-        sk_release(field->memory, field->slopes[level]);
+        sk_release(field->memory, field->range[level]);
     sk_release(field->memory, field->heights);
     sk_release(field->memory, field);
 }
@@ -357,17 +366,28 @@ void sk_heightfield_destroy(sk_heightfield *field)
 /* --- Asking --------------------------------------------------------------------------------------------------------
  */
 
+/* The library's fmin and fmax are calls; these are single instructions, and there are no NaNs here. */
+static inline double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* Whole squares are counted in ints; far beyond the table, where all is level, the count does not matter. */
 static int square_index(double place)
 {
-    return (int)floor(fmin(fmax(place, -1e8), 1e8));
+    return (int)floor(smaller(larger(place, -1e8), 1e8));
 }
 
 double sk_heightfield_height(const sk_heightfield *field, double east, double north)
 {
     const double *spacing = field->frame.spacing;
-    double u = fmin(fmax(east / spacing[0], -1.0), field->frame.count[0]);
-    double v = fmin(fmax(north / spacing[1], -1.0), field->frame.count[1]);
+    double u = smaller(larger(east / spacing[0], -1.0), field->frame.count[0]);
+    double v = smaller(larger(north / spacing[1], -1.0), field->frame.count[1]);
     int i = square_index(u), j = square_index(v);
     double fu = u - i, fv = v - j, h00 = node(field, i, j), h11 = node(field, i + 1, j + 1);
     if (fu > fv) {
@@ -378,29 +398,46 @@ double sk_heightfield_height(const sk_heightfield *field, double east, double no
     return h00 + fv * (h01 - h00) + fu * (h11 - h01);
 }
 
-/* Largest slope within a horizontal distance. */
-static double slope_around(const sk_heightfield *field, const double place[2], double radius)
+/* Lowest and highest point of the surface within a distance, seen from above. Looks a little farther: at whole squares
+ * of the level, which should be about as wide as the distance. */
+static void range_around(const sk_heightfield *field, const double place[2], double radius, int level, float range[2])
 {
-    const double *spacing = field->frame.spacing;
-    int level = 0;
-    double least = fmin(spacing[0], spacing[1]);
-    while (level < field->levels - 1 && least * (double)(1 << level) < radius)
-        level++;
     const int *size = field->size[level];
     int first[2], last[2];
     for (int a = 0; a < 2; a++) {
-        double width = spacing[a] * (double)(1 << level);
+        double width = field->frame.spacing[a] * (double)(1 << level);
         first[a] = square_index((place[a] - radius) / width);
         last[a] = square_index((place[a] + radius) / width);
-        /* Beyond the edge the ground goes on level across it, and along it as the squares at the edge do. */
+        /* Beyond the edge the ground goes on as high as it is at the edge. */
         first[a] = first[a] < 0 ? 0 : first[a] >= size[a] ? size[a] - 1 : first[a];
         last[a] = last[a] < 0 ? 0 : last[a] >= size[a] ? size[a] - 1 : last[a];
     }
-    double slope = 0.0;
+    range[0] = INFINITY;
+    range[1] = -INFINITY;
     for (int j = first[1]; j <= last[1]; j++)
-        for (int i = first[0]; i <= last[0]; i++)
-            slope = fmax(slope, field->slopes[level][(size_t)j * (size_t)size[0] + (size_t)i]);
-    return slope;
+        for (int i = first[0]; i <= last[0]; i++) {
+            const float *square = field->range[level][(size_t)j * (size_t)size[0] + (size_t)i];
+            range[0] = square[0] < range[0] ? square[0] : range[0];
+            range[1] = square[1] > range[1] ? square[1] : range[1];
+        }
+}
+
+/* A distance (m) that the surface is at least away; exact where it is level. */
+static double safe_distance(const sk_heightfield *field, const double place[2], double height, double above)
+{
+    double vertical = fabs(above), best = 0.0;
+    double width = smaller(field->frame.spacing[0], field->frame.spacing[1]);
+    for (int level = 0; level < field->levels; level++) {
+        double radius = smaller(width * (double)(1 << level), vertical);
+        float range[2];
+        range_around(field, place, radius, level, range);
+        double gap = above < 0.0 ? range[0] - height : height - range[1];
+        best = larger(best, smaller(radius, gap));
+        if (gap <= best || radius >= vertical)
+            break; /* a wider look finds no larger gap */
+    }
+    /* Over the highest and under the lowest point of all, no look is too wide. */
+    return larger(best, above < 0.0 ? field->lowest - height : height - field->highest);
 }
 
 static double dot3(const double a[3], const double b[3])
@@ -412,7 +449,7 @@ static double dot3(const double a[3], const double b[3])
 static double nearest_on_segment(const double a[3], const double b[3], double nearest[3])
 {
     double way[3] = {b[0] - a[0], b[1] - a[1], b[2] - a[2]}, length2 = dot3(way, way);
-    double t = length2 > 0.0 ? fmin(fmax(-dot3(a, way) / length2, 0.0), 1.0) : 0.0;
+    double t = length2 > 0.0 ? smaller(larger(-dot3(a, way) / length2, 0.0), 1.0) : 0.0;
     for (int d = 0; d < 3; d++)
         nearest[d] = a[d] + t * way[d];
     return dot3(nearest, nearest);
@@ -474,10 +511,10 @@ static void ask_square(ground_query *query, int i, int j)
     double low[2] = {i * s[0] - query->place[0], j * s[1] - query->place[1]};
     double high[2] = {low[0] + s[0], low[1] + s[1]};
     double h[4] = {node(field, i, j), node(field, i + 1, j), node(field, i + 1, j + 1), node(field, i, j + 1)};
-    double least = fmin(fmin(h[0], h[1]), fmin(h[2], h[3])) - query->height;
-    double most = fmax(fmax(h[0], h[1]), fmax(h[2], h[3])) - query->height;
-    double away[3] = {fmax(fmax(low[0], -high[0]), 0.0), fmax(fmax(low[1], -high[1]), 0.0),
-                      fmax(fmax(least, -most), 0.0)};
+    double least = smaller(smaller(h[0], h[1]), smaller(h[2], h[3])) - query->height;
+    double most = larger(larger(h[0], h[1]), larger(h[2], h[3])) - query->height;
+    double away[3] = {larger(larger(low[0], -high[0]), 0.0), larger(larger(low[1], -high[1]), 0.0),
+                      larger(larger(least, -most), 0.0)};
     if (dot3(away, away) >= query->best2)
         return;
     const double points[4][3] = {{low[0], low[1], h[0] - query->height},
@@ -494,6 +531,54 @@ static void ask_square(ground_query *query, int i, int j)
             memcpy(query->nearest, nearest, sizeof nearest);
         }
     }
+}
+
+/* The squares below one of the pyramid, as far as they may hold something nearer. */
+static void ask_squares(ground_query *query, int level, int i, int j)
+{
+    const sk_heightfield *field = query->field;
+    const int *size = field->size[level];
+    if (i < 0 || j < 0 || i >= size[0] || j >= size[1])
+        return;
+    if (level == 0) {
+        ask_square(query, i, j);
+        return;
+    }
+    const float *range = field->range[level][(size_t)j * (size_t)size[0] + (size_t)i];
+    double away[3], least = range[0] - query->height, most = range[1] - query->height;
+    const int index[2] = {i, j};
+    for (int a = 0; a < 2; a++) {
+        double width = field->frame.spacing[a] * (double)(1 << level), low = index[a] * width - query->place[a];
+        away[a] = larger(larger(low, -low - width), 0.0);
+    }
+    away[2] = larger(larger(least, -most), 0.0);
+    if (dot3(away, away) >= query->best2)
+        return;
+    for (int c = 0; c < 4; c++)
+        ask_squares(query, level - 1, 2 * i + (c & 1), 2 * j + (c >> 1));
+}
+
+/* All squares that may hold something nearer than what is known. */
+static void search_squares(ground_query *query)
+{
+    const sk_heightfield *field = query->field;
+    const sk_heightfield_frame *frame = &field->frame;
+    double rest = sqrt(query->best2), least = smaller(frame->spacing[0], frame->spacing[1]);
+    int first[2], last[2], within = 1, level = 0;
+    for (int a = 0; a < 2; a++) {
+        first[a] = square_index((query->place[a] - rest) / frame->spacing[a]);
+        last[a] = square_index((query->place[a] + rest) / frame->spacing[a]);
+        within &= first[a] >= 0 && last[a] < field->size[0][a];
+    }
+    /* Beyond the table there is no pyramid; its squares there are those at the edge, again and again. */
+    while (within && level < field->levels - 1 && least * (double)(1 << level) < rest)
+        level++;
+    for (int j = first[1] >> level; j <= last[1] >> level; j++)
+        for (int i = first[0] >> level; i <= last[0] >> level; i++)
+            if (within)
+                ask_squares(query, level, i, j);
+            else
+                ask_square(query, i, j);
 }
 
 /* Upward normal of the triangle over a place, in the frame of the field. */
@@ -522,39 +607,43 @@ static void set_normal(const sk_heightfield *field, const double local[3], doubl
         normal[frame->axis[a]] = frame->sign[a] * v[a] / length;
 }
 
+/* The point in the frame of the table; returns how far it is above the ground (m). */
+static double find_place(const sk_heightfield *field, const double x[3], double place[2], double *height)
+{
+    const sk_heightfield_frame *frame = &field->frame;
+    for (int a = 0; a < 2; a++)
+        place[a] = frame->sign[a] * (x[frame->axis[a]] - frame->origin[a]);
+    if (field->dimension == 2)
+        place[1] = 0.0;
+    *height = frame->sign[2] * x[frame->axis[2]];
+    return *height - sk_heightfield_height(field, place[0], place[1]);
+}
+
+int sk_heightfield_inside(const sk_heightfield *field, const double x[3])
+{
+    double place[2], height;
+    return find_place(field, x, place, &height) < 0.0;
+}
+
 double sk_heightfield_distance(const sk_heightfield *field, const double x[3], double normal[3])
 {
     const sk_heightfield_frame *frame = &field->frame;
-    ground_query query = {.field = field, .height = frame->sign[2] * x[frame->axis[2]]};
-    for (int a = 0; a < 2; a++)
-        query.place[a] = frame->sign[a] * (x[frame->axis[a]] - frame->origin[a]);
-    if (field->dimension == 2)
-        query.place[1] = 0.0;
-    double above = query.height - sk_heightfield_height(field, query.place[0], query.place[1]);
+    ground_query query = {.field = field};
+    double above = find_place(field, x, query.place, &query.height);
     double vertical = fabs(above), sign = above < 0.0 ? -1.0 : 1.0;
-    double slope = slope_around(field, query.place, vertical);
-    double bound = vertical / sqrt(1.0 + slope * slope);
-    bound = fmax(bound, fmax(query.height - field->highest, field->lowest - query.height));
-    double found = bound;
+    double bound = safe_distance(field, query.place, query.height, above), found = bound;
     double local[3];
     normal_over(field, query.place, local);
-    if (bound < field->reach && bound > 1e-9 * vertical && slope > 0.0) {
+    if (bound < field->reach && bound < vertical) {
         /* The point below is one of the surface, too; what is farther than twice the reach is not looked for. */
-        double radius = fmin(vertical, 2.0 * field->reach);
+        double radius = smaller(vertical, 2.0 * field->reach);
         query.best2 = radius * radius;
         query.nearest[2] = -above;
-        int middle[2], last[2], first[2];
-        for (int a = 0; a < 2; a++) {
-            middle[a] = square_index(query.place[a] / frame->spacing[a]);
-            first[a] = square_index((query.place[a] - radius) / frame->spacing[a]);
-            last[a] = square_index((query.place[a] + radius) / frame->spacing[a]);
-        }
-        ask_square(&query, middle[0], middle[1]); /* most often the one: the others then fall to its distance */
-        for (int j = first[1]; j <= last[1]; j++)
-            for (int i = first[0]; i <= last[0]; i++)
-                if (i != middle[0] || j != middle[1])
-                    ask_square(&query, i, j);
-        found = fmax(sqrt(query.best2), bound);
+        /* Most often the square below has it; the others need not be looked for beyond that. */
+        ask_square(&query, square_index(query.place[0] / frame->spacing[0]),
+                   square_index(query.place[1] / frame->spacing[1]));
+        search_squares(&query);
+        found = larger(sqrt(query.best2), bound);
         /* Away from the surface the gradient of the distance points along the shortest way; on it, the triangle knows.
          */
         if (query.best2 < radius * radius && query.best2 > 1e-12 * frame->spacing[0] * frame->spacing[0])

@@ -25,6 +25,8 @@ selkie_code sk_heightfield_create(const sk_heightfield_def *def, sk_memory *memo
                                   selkie_error *error);
 void sk_heightfield_destroy(sk_heightfield *field);
 
+/* Whether a point lies below the surface: what the sign of the distance says, many times faster. */
+int sk_heightfield_inside(const sk_heightfield *field, const double x[3]);
 /* Signed distance (m), negative below the surface; `normal` (may be NULL) gets the outward unit normal. */
 double sk_heightfield_distance(const sk_heightfield *field, const double x[3], double normal[3]);
 /* Infinite but for the highest point. */

@@ -549,6 +549,18 @@ double sk_shape_distance(const sk_shape *shape, const double x[3])
     return sk_shape_distance_normal(shape, x, NULL);
 }
 
+int sk_shape_inside(const sk_shape *shape, const double x[3])
+{
+    if (shape->kind == SELKIE_SHAPE_HEIGHTFIELD) {
+        double point[3] = {x[0], x[1], shape->dimension == 3 ? x[2] : 0.0};
+        return sk_heightfield_inside(shape->heightfield, point);
+    }
+    for (int i = 0; i < shape->child_count; i++)
+        if (sk_shape_inside(shape->children[i], x))
+            return 1;
+    return shape->kind != SELKIE_SHAPE_UNION && sk_shape_distance(shape, x) < 0.0;
+}
+
 double sk_obstacle_distance(const sk_shape *shape, const sk_pose *pose_or_null, const double world[3],
                             double normal_world[3])
 {

@@ -30,6 +30,8 @@ selkie_code sk_shape_create(const selkie_shape *def, int dimension, const double
 void sk_shape_destroy(sk_shape *shape);
 
 double sk_shape_distance(const sk_shape *shape, const double x[3]);
+/* Whether the distance is below 0; for shapes whose distance is dear, without it. */
+int sk_shape_inside(const sk_shape *shape, const double x[3]);
 /* For filling grids: `count` world points, xyz triples; `pose_or_null` as in sk_obstacle_distance. Runs on the calling
  * thread: split the points over threads, the answers do not depend on how. */
 typedef struct sk_pose sk_pose;

@@ -59,6 +59,14 @@ static int place(const liquid_sampler *sampler, uint64_t cell_index, int s, doub
 
 static int in_solid(const liquid_sampler *sampler, const double x[3])
 {
+    /* Whether it is inside costs less than how far; only just outside the distance decides. */
+    for (int o = 0; o < sampler->solids->obstacle_count; o++) {
+        double local[3] = {x[0], x[1], x[2]};
+        if (sampler->solids->obstacles[o].placed)
+            sk_pose_to_local(sampler->solids->obstacles[o].placed, x, local);
+        if (sk_shape_inside(sampler->solids->obstacles[o].shape, local))
+            return 1;
+    }
     double normal[3];
     int obstacle;
     return sk_solids_distance(sampler->solids, x, normal, &obstacle) < 1e-3 * sampler->grid->cell_size;
@@ -69,7 +77,7 @@ static int liquid_at(const liquid_sampler *sampler, const double x[3], const int
 {
     int solid = -1; /* not known yet */
     for (int c = 0; c < candidate_count; c++) {
-        if (sk_shape_distance(sampler->shapes[candidates[c]], x) >= 0.0)
+        if (!sk_shape_inside(sampler->shapes[candidates[c]], x))
             continue;
         if (!ask_solids || sampler->scene->liquids[candidates[c]].fill_obstacles)
             return candidates[c];
@@ -288,7 +296,7 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
         for (int i = 0; i < ATTEMPTS; i++) {
             double x[3];
             attempt(sampler, liquid, (uint64_t)(tried + i), low, high, x);
-            inside[i] = sk_shape_distance(shape, x) < 0.0 && !(leave_solids && in_solid(sampler, x));
+            inside[i] = sk_shape_inside(shape, x) && !(leave_solids && in_solid(sampler, x));
         }
         for (int i = 0; i < ATTEMPTS && found < wanted; i++) {
             if (!inside[i])
