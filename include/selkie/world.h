@@ -137,7 +137,8 @@ SELKIE_API const char *selkie_world_probe_column_name(const selkie_world *world,
 SELKIE_API double selkie_world_probe_value(const selkie_world *world, int column);
 
 /* All of the state, with a checksum, written atomically (a file appears whole
- * or not at all). A loaded world goes on bit for bit. */
+ * or not at all). A loaded world goes on bit for bit; grid fields, probes and
+ * energies follow with its next step. */
 SELKIE_API selkie_code selkie_world_save(const selkie_world *world, const char *path, selkie_error *error);
 SELKIE_API selkie_code selkie_world_load(selkie_world *world, const char *path, selkie_error *error);
 

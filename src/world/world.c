@@ -285,6 +285,11 @@ static double choose_step(const selkie_world *world, double *end_time, int *on_f
     if (!(dt > 0.0)) {
         double speed = fastest(world);
         dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * step->grid.cell_size / speed : longest;
+        /* Waves of the length of a cell must not travel farther than it in a step, or water at rest begins to shake. */
+        const double *g = world->scene->gravity;
+        double gravity = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]);
+        if (gravity > 0.0)
+            dt = fmin(dt, 1.1 * sqrt(step->grid.cell_size / gravity));
         dt = fmin(fmax(dt, def->min_step), longest);
     }
     double pieces = ceil(remaining / dt - 1e-6);

@@ -304,6 +304,12 @@ static void plain_advect(const step_case *c, const dense_field *dense, sk_partic
         for (int d = 0; d < dimension; d++)
             stage[d] = x[d] + 0.5f * h * k1[d];
         plain_velocity(c, dense, stage, particle->velocity, k2);
+        /* The second stage crosses a cell at most as well. */
+        fastest = 0.0f;
+        for (int d = 0; d < dimension; d++)
+            fastest = fmaxf(fastest, fabsf(k2[d]));
+        float crossed = fastest * (float)(1.0 / grid->cell_size) * h;
+        h = crossed > 1.0f ? h / crossed : h;
         if (order == 3) {
             for (int d = 0; d < dimension; d++)
                 stage[d] = x[d] + 0.75f * h * k2[d];
@@ -314,7 +320,7 @@ static void plain_advect(const step_case *c, const dense_field *dense, sk_partic
             float gap = (float)(1e-3 * grid->cell_size);
             x[d] = fminf(fmaxf(x[d], (float)grid->low[d] + gap), (float)grid->high[d] - gap);
         }
-        remaining = cells <= 1.0f ? 0.0f : remaining - h;
+        remaining = remaining - h < 1e-6f * (float)c->step->dt ? 0.0f : remaining - h;
     }
 }
 

@@ -170,13 +170,22 @@ SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local
         }
 }
 
-/* One Runge-Kutta step of length h (s) for eight particles. */
-SK_VECTOR void runge_kutta(const advect_frame *frame, const local_piece *local, f8 x[3], const f8 own[3], const f8 k1[3], f8 h)
+SK_VECTOR f8 largest(const f8 velocity[3])
+{
+    f8 most = f8_max(f8_abs(velocity[0]), f8_abs(velocity[1]));
+    return SELKIE_DIM == 3 ? f8_max(most, f8_abs(velocity[SELKIE_DIM - 1])) : most;
+}
+
+/* One Runge-Kutta step of length h (s) at most for eight particles, shorter where the second stage is so much faster than
+ * the first that it would cross more than a cell. Returns its length. */
+SK_VECTOR f8 runge_kutta(const advect_frame *frame, const local_piece *local, f8 x[3], const f8 own[3], const f8 k1[3], f8 h)
 {
     f8 stage[3], k2[3], k3[3];
     for (int d = 0; d < SELKIE_DIM; d++)
         stage[d] = x[d] + 0.5f * h * k1[d];
     velocities_at(frame, local, stage, own, k2);
+    f8 cells = largest(k2) * frame->inverse * h;
+    h = f8_select(cells > 1.0f, h / cells, h);
     if (frame->order == 3) {
         /* Ralston's third order scheme. */
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -188,6 +197,7 @@ SK_VECTOR void runge_kutta(const advect_frame *frame, const local_piece *local, 
         for (int d = 0; d < SELKIE_DIM; d++)
             x[d] += h * k2[d];
     }
+    return h;
 }
 
 /* Keeps positions within closed walls and out of obstacles; lanes that left through an open side come back in `gone`,
@@ -230,18 +240,16 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, sk
     /* A particle that would need more sub-steps than this is far beyond any sensible step; the rest of its way is left. */
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
         velocities_at(frame, local, x, r + 3, k1);
-        f8 fastest = f8_max(f8_abs(k1[0]), f8_abs(k1[1]));
-        if (SELKIE_DIM == 3)
-            fastest = f8_max(fastest, f8_abs(k1[SELKIE_DIM - 1]));
-        f8 cells = fastest * frame->inverse * remaining;
+        f8 cells = largest(k1) * frame->inverse * remaining;
         /* rounded up */
         f8 whole = f8_from_i8(i8_from_f8(f8_min(cells, f8_splat(1e6f))));
         whole = f8_select(whole < cells, whole + 1.0f, whole);
-        i8 last = cells <= 1.0f;
-        f8 h = f8_select(last, remaining, remaining / f8_max(whole, f8_splat(1.0f)));
-        runge_kutta(frame, local, x, r + 3, k1, h);
+        f8 h = f8_select(cells <= 1.0f, remaining, remaining / f8_max(whole, f8_splat(1.0f)));
+        h = runge_kutta(frame, local, x, r + 3, k1, h);
         confine(frame, lanes, x, &gone, &touched);
-        remaining = f8_select(last | gone, f8_splat(0.0f), remaining - h);
+        /* What is left by rounding alone is nothing. */
+        remaining -= h;
+        remaining = f8_select(gone | (remaining < 1e-6f * frame->dt), f8_splat(0.0f), remaining);
         if (!i8_any(remaining > 0.0f))
             break;
     }

@@ -91,7 +91,7 @@ static void measure_block(const sk_step *step, int block, block_volumes *volumes
 }
 
 /* With the ghost-fluid surface a cell is liquid if its centre lies below the surface (half full by the kernel), or if it
- * is a hole in the liquid: thinner, but without an empty neighbour. Voxels: every open cell that holds a particle. */
+ * is a hole in the liquid: thinner, but without an empty neighbour that it is open to. Voxels: every open cell that holds a particle. */
 static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out)
 {
     const sk_grid *grid = &step->grid;
@@ -111,6 +111,9 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
         return liquid;
     uint8_t tile[SK_TILE_VALUES(1)];
     sk_tile_load_bytes(grid, grid->kinds, block, 1, tile);
+    float fraction[SELKIE_DIM][SK_TILE_VALUES(1)];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sk_tile_load_mapped(grid, step->solids.block_slot, step->solids.fraction[d], block, 1, fraction[d]);
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if (!(fill[c] > 0.0f) || (kinds_out[c] & SK_CELL_KIND_MASK) != SK_CELL_AIR)
             continue;
@@ -118,7 +121,8 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
         for (int d = 0; d < SELKIE_DIM; d++)
             for (int side = -1; side <= 1; side += 2) {
                 uint8_t other = tile[node + side * node_step[d]];
-                hole &= (other & SK_CELL_OCCUPIED) != 0 || (other & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
+                int closed = fraction[d][node + (side > 0 ? node_step[d] : 0)] == 0.0f;
+                hole &= (other & SK_CELL_OCCUPIED) != 0 || closed;
             }
         if (hole) {
             kinds_out[c] = (uint8_t)((kinds_out[c] & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID);
