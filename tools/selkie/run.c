@@ -586,6 +586,18 @@ static int run_run(const tool_arguments *arguments)
     return code;
 }
 
+int simulate(const char *scene, int set_count, const char *const *sets, const char *out, int threads, int quiet)
+{
+    const char *operands[] = {scene};
+    tool_arguments arguments = {.operands = operands, .operand_count = 1};
+    arguments.values[run_out] = (option_value){.given = 1, .text = out};
+    arguments.values[run_set] = (option_value){.given = set_count, .list = (const char **)sets};
+    arguments.values[run_threads] = (option_value){.given = threads > 0, .integer = threads};
+    arguments.values[run_resume].given = 1;
+    arguments.values[run_quiet].given = quiet;
+    return run_run(&arguments);
+}
+
 const tool_command run_command = {
     .name = "run",
     .synopsis = "SCENE",

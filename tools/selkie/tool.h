@@ -18,7 +18,10 @@ enum exit_code {
 };
 
 extern const tool_command run_command, check_command, render_command, plot_command, info_command, list_command,
-    doctor_command, schema_command;
+    reproduce_command, doctor_command, schema_command;
+
+/* What `selkie run SCENE --resume --out OUT --set ...` does: begins, or goes on where it was interrupted. */
+int simulate(const char *scene, int set_count, const char *const *sets, const char *out, int threads, int quiet);
 
 /* One line "selkie: ..." on stderr; returns EXIT_BAD_INPUT. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,0 +1,118 @@
+/* Reports that hold a paper's experiments against ours: `selkie reproduce NAME`.
+ *
+ * A paper is two tables. Runs say what is simulated: a scene with some keys set, once at full size and once reduced
+ * (--quick). Figures say which runs they need and have a function that writes their part of the report, from what the
+ * runs left in their folders. Runs are shared between figures and kept between calls: what is finished is not simulated
+ * again, what was interrupted goes on. A further paper is a further file reproduce_NAME.c and a line in reproduce.c.
+ *
+ * The report is written as Markdown and as HTML at once; pictures and plots lie beside it and are linked by relative
+ * paths.
+ */
+#ifndef SELKIE_TOOL_REPRODUCE_H
+#define SELKIE_TOOL_REPRODUCE_H
+
+#include <stdio.h>
+#include <selkie/selkie.h>
+#include "io/table_file.h"
+
+enum { REPRODUCE_MAX_SETS = 10, REPRODUCE_MAX_RUNS = 16 };
+
+typedef struct reproduce_run {
+    const char *name;  /* of its folder */
+    const char *label; /* in plots and tables */
+    const char *scene;
+    const char *sets[REPRODUCE_MAX_SETS];  /* KEY=VALUE, of both sizes */
+    const char *quick[REPRODUCE_MAX_SETS]; /* further ones of --quick */
+    double cost, quick_cost;               /* relative wall time, for the time left */
+} reproduce_run;
+
+/* What a run has left. */
+typedef struct run_results {
+    const reproduce_run *run;
+    char *folder;   /* as opened */
+    char *relative; /* from the report */
+    int diverged;
+    selkie_scene *scene;
+    sk_table *stats, *probes; /* NULL where there are none */
+} run_results;
+
+typedef struct reproduce_report {
+    FILE *markdown, *html;
+    const char *folder;
+    int quick;
+    int threads;
+    int columns; /* of the table that is open */
+    int failed;  /* something could not be made; said already */
+} reproduce_report;
+
+typedef struct reproduce_figure {
+    int number;
+    const char *title;
+    const char *about;
+    const char *runs[REPRODUCE_MAX_RUNS]; /* names, ends with NULL */
+    /* Results in the order of `runs`. */
+    void (*write)(reproduce_report *report, run_results *const *results);
+} reproduce_figure;
+
+typedef struct reproduce_paper {
+    const char *name;
+    const char *title;
+    const char *citation;
+    const char *about; /* how to read the report */
+    const reproduce_run *runs;
+    int run_count;
+    const reproduce_figure *figures;
+    int figure_count;
+} reproduce_paper;
+
+extern const reproduce_paper reproduce_idp;
+
+/* --- Writing -------------------------------------------------------------------------------------------------------
+ */
+
+void report_heading(reproduce_report *report, int level, const char *text);
+void report_text(reproduce_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Cells separated by '|'. */
+void report_table(reproduce_report *report, const char *heads);
+void report_row(reproduce_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void report_table_end(reproduce_report *report);
+void report_image(reproduce_report *report, const char *relative_path, const char *caption);
+
+/* "better", "as good" or "worse": a size (of an error) against that of the paper. "-" where one is NaN. */
+const char *verdict(double ours, double paper);
+/* "+1.23 %" of a ratio's distance from 1, "-" for NaN; a few texts can be held at once. */
+const char *percent(double ratio);
+/* "%.4g", "-" for NaN. */
+const char *number(double value);
+
+/* --- Measuring -----------------------------------------------------------------------------------------------------
+ */
+
+/* NULL where there is no such column. */
+const double *stats_column(const run_results *results, const char *name);
+/* Mean of a column over the last `seconds`; NaN where it is missing. */
+double stats_late_mean(const run_results *results, const char *column, double seconds);
+double stats_largest(const run_results *results, const char *column);
+/* When a column first reaches a value at or after a time (s); NaN if never. */
+double stats_first_time(const run_results *results, const char *column, double least, double from);
+/* Mean of the probes level_* over the last `seconds`, over the depth that the particles must have at rest in the domain
+ * with `solid` (m2 or m3) of obstacles under water: 1 is right. */
+double level_ratio(const run_results *results, double seconds, double solid);
+/* Standard deviation of density / rest density in cells that have liquid on all sides, in the last frame (dense grid).
+ */
+double density_spread(const run_results *results);
+/* Particles inside obstacles, deeper than `depth` (m), in the frame next to a time; -1 where there is none. */
+long particles_in_solids(const run_results *results, double time, double depth);
+/* Mean wall time of a step (ms), without the first; of all phases, or of those that a test accepts. */
+double mean_step_ms(const run_results *results, int (*accept)(const char *phase));
+
+/* --- Pictures ------------------------------------------------------------------------------------------------------
+ */
+
+/* The frame next to a time (s; below 0: the last). */
+void report_frame(reproduce_report *report, const run_results *results, double time, const char *caption);
+/* A column of several runs over time, one panel for each group of `group_size` runs. */
+void report_plot(reproduce_report *report, const char *name, const char *title, run_results *const *results, int count,
+                 int group_size, const char *const *group_titles, const char *column, const char *y_label);
+
+#endif

@@ -1,0 +1,318 @@
+/* What reports measure in the folders of runs, and the pictures and plots that they show. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "geom/shape.h"
+#include "io/folder.h"
+#include "io/particles_file.h"
+#include "render/plot.h"
+#include "render/render_run.h"
+#include "reproduce.h"
+#include "tool.h"
+
+/* --- Tables --------------------------------------------------------------------------------------------------------
+ */
+
+const double *stats_column(const run_results *results, const char *name)
+{
+    return results->stats ? sk_table_column(results->stats, name) : NULL;
+}
+
+/* Mean of a table's column over the last seconds. */
+static double late_mean(const sk_table *table, const char *name, double seconds)
+{
+    const double *values = table ? sk_table_column(table, name) : NULL;
+    const double *time = table ? sk_table_column(table, "time") : NULL;
+    if (!values || !time || !table->row_count)
+        return NAN;
+    double end = time[table->row_count - 1], sum = 0;
+    int64_t count = 0;
+    for (int64_t i = table->row_count - 1; i >= 0 && (count == 0 || time[i] >= end - seconds); i--, count++)
+        sum += values[i];
+    return sum / (double)count;
+}
+
+double stats_late_mean(const run_results *results, const char *column, double seconds)
+{
+    return late_mean(results->stats, column, seconds);
+}
+
+double stats_largest(const run_results *results, const char *column)
+{
+    const double *values = stats_column(results, column);
+    double largest = NAN;
+    for (int64_t i = 0; values && i < results->stats->row_count; i++)
+        largest = fmax(largest, values[i]); /* fmax passes a NaN over */
+    return largest;
+}
+
+double stats_first_time(const run_results *results, const char *column, double least, double from)
+{
+    const double *values = stats_column(results, column), *time = stats_column(results, "time");
+    for (int64_t i = 0; values && time && i < results->stats->row_count; i++)
+        if (time[i] >= from && values[i] >= least)
+            return time[i];
+    return NAN;
+}
+
+static int per_cell(const selkie_scene *scene)
+{
+    return scene->particles.per_cell > 0 ? scene->particles.per_cell : scene->domain.dimension == 2 ? 9 : 8;
+}
+
+double level_ratio(const run_results *results, double seconds, double solid)
+{
+    const selkie_scene *scene = results->scene;
+    if (!scene || !results->probes)
+        return NAN;
+    double sum = 0, up[3];
+    int count = 0;
+    for (int i = 0; i < results->probes->column_count; i++)
+        if (!strncmp(results->probes->names[i], "level_", 6)) {
+            sum += late_mean(results->probes, results->probes->names[i], seconds);
+            count++;
+        }
+    int cells[3], dimension = scene->domain.dimension;
+    double h = selkie_scene_cells(scene, cells), floor_area = 1;
+    selkie_scene_up(scene, up);
+    for (int d = 0; d < dimension; d++)
+        if (fabs(up[d]) < 0.5)
+            floor_area *= cells[d] * h;
+    double liquid = stats_late_mean(results, "particles", 0) * pow(h, dimension) / per_cell(scene);
+    return count ? sum / count * floor_area / (liquid + solid) : NAN;
+}
+
+double mean_step_ms(const run_results *results, int (*accept)(const char *phase))
+{
+    if (!results->stats || results->stats->row_count < 2)
+        return NAN;
+    double sum = 0;
+    for (int c = 0; c < results->stats->column_count; c++) {
+        const char *name = results->stats->names[c];
+        if (accept ? !(has_ending(name, "_ms") && strcmp(name, "step_ms") && accept(name))
+                   : strcmp(name, "step_ms") != 0)
+            continue;
+        for (int64_t i = 1; i < results->stats->row_count; i++)
+            sum += results->stats->columns[c][i];
+    }
+    return sum / (double)(results->stats->row_count - 1);
+}
+
+/* --- Frames --------------------------------------------------------------------------------------------------------
+ */
+
+/* The number of the frame that was written next to a time; -1 where there is none. */
+static int64_t frame_near(const run_results *results, double time, char *path, size_t size)
+{
+    sk_file_list list = {0};
+    char *folder = NULL;
+    int64_t best = -1;
+    if (!results->scene || asprintf(&folder, "%s/" SK_FRAMES_FOLDER, results->folder) < 0)
+        return -1;
+    if (sk_folder_list(folder, SK_PARTICLES_PREFIX, ".ply", &list, NULL) == SELKIE_OK && list.count) {
+        size_t nearest = list.count - 1;
+        double wanted = time < 0 ? INFINITY : time * results->scene->time.fps;
+        for (size_t i = 0; i < list.count; i++)
+            if (fabs((double)list.files[i].number - wanted) < fabs((double)list.files[nearest].number - wanted))
+                nearest = i;
+        best = list.files[nearest].number;
+        snprintf(path, size, "%s", list.files[nearest].path);
+    }
+    sk_file_list_free(&list);
+    free(folder);
+    return best;
+}
+
+static sk_particles_data *read_frame(const run_results *results, double time)
+{
+    char path[4096];
+    sk_particles_data *data = NULL;
+    if (frame_near(results, time, path, sizeof path) < 0 || sk_particles_read_ply(path, &data, NULL) != SELKIE_OK)
+        return NULL;
+    sk_particles_turn_back(data);
+    return data;
+}
+
+/* Adds a particle's share to the centres around it (Eq. 12 of Kugelstadt et al. 2019), in units of a full cell. */
+static void splat(float *density, unsigned char *held, const int cells[3], int dimension, const double place[3],
+                  float share)
+{
+    int base[3] = {0, 0, 0};
+    double weight[3] = {0, 0, 0};
+    size_t own = 0, stride = 1;
+    for (int d = 0; d < dimension; d++) {
+        int cell = (int)fmin(fmax(place[d], 0), cells[d] - 1);
+        own += (size_t)cell * stride;
+        stride *= (size_t)cells[d];
+        base[d] = (int)floor(place[d] - 0.5);
+        weight[d] = place[d] - 0.5 - base[d];
+    }
+    held[own] = 1;
+    for (int corner = 0; corner < 1 << dimension; corner++) {
+        size_t at = 0;
+        int inside = 1;
+        double w = share;
+        stride = 1;
+        for (int d = 0; d < dimension; d++) {
+            int upper = corner >> d & 1, i = base[d] + upper;
+            inside &= i >= 0 && i < cells[d];
+            w *= upper ? weight[d] : 1 - weight[d];
+            at += (size_t)(i < 0 ? 0 : i) * stride;
+            stride *= (size_t)cells[d];
+        }
+        if (inside)
+            density[at] += (float)w;
+    }
+}
+
+/* Whether a cell has particles in all cells up to `reach` away, so that neither air nor a wall is near. */
+static int is_bulk(const unsigned char *held, const int cells[3], int dimension, const int cell[3], int reach)
+{
+    int low[3] = {0, 0, 0}, high[3] = {0, 0, 0};
+    for (int d = 0; d < dimension; d++) {
+        low[d] = cell[d] - reach;
+        high[d] = cell[d] + reach;
+        if (low[d] < 0 || high[d] >= cells[d])
+            return 0;
+    }
+    for (int k = low[2]; k <= high[2]; k++)
+        for (int j = low[1]; j <= high[1]; j++)
+            for (int i = low[0]; i <= high[0]; i++)
+                if (!held[(size_t)i + (size_t)cells[0] * ((size_t)j + (size_t)cells[1] * (size_t)k)])
+                    return 0;
+    return 1;
+}
+
+double density_spread(const run_results *results)
+{
+    sk_particles_data *data = read_frame(results, -1);
+    if (!data)
+        return NAN;
+    int cells[3], dimension = results->scene->domain.dimension;
+    double h = selkie_scene_cells(results->scene, cells);
+    size_t all = (size_t)cells[0] * (size_t)cells[1] * (size_t)cells[2];
+    float *density = calloc(all, sizeof *density);
+    unsigned char *held = calloc(all, 1);
+    double sum = 0, squares = 0, count = 0;
+    if (density && held) {
+        for (int64_t p = 0; p < data->count; p++) {
+            double place[3] = {0, 0, 0};
+            for (int d = 0; d < dimension; d++)
+                place[d] = (data->position[3 * p + d] - results->scene->domain.origin[d]) / h;
+            splat(density, held, cells, dimension, place, 1.0f / (float)per_cell(results->scene));
+        }
+        for (int k = 0; k < cells[2]; k++)
+            for (int j = 0; j < cells[1]; j++)
+                for (int i = 0; i < cells[0]; i++) {
+                    const int cell[3] = {i, j, k};
+                    if (!is_bulk(held, cells, dimension, cell, 2))
+                        continue;
+                    double value = density[(size_t)i + (size_t)cells[0] * ((size_t)j + (size_t)cells[1] * (size_t)k)];
+                    sum += value;
+                    squares += value * value;
+                    count++;
+                }
+    }
+    free(density);
+    free(held);
+    sk_particles_data_free(data);
+    return count > 0 ? sqrt(fmax(squares / count - sum / count * (sum / count), 0)) : NAN;
+}
+
+long particles_in_solids(const run_results *results, double time, double depth)
+{
+    sk_particles_data *data = read_frame(results, time);
+    if (!data)
+        return -1;
+    const selkie_scene *scene = results->scene;
+    double up[3];
+    selkie_scene_up(scene, up);
+    long inside = 0;
+    for (int o = 0; o < scene->obstacle_count; o++) {
+        sk_shape *shape = NULL;
+        if (sk_shape_create(&scene->obstacles[o].shape, scene->domain.dimension, up, scene->folder, 0, "obstacle", NULL,
+                            &shape, NULL, NULL) != SELKIE_OK)
+            continue;
+        sk_pose pose;
+        sk_pose_at(&scene->obstacles[o], isnan(data->time) ? time : data->time, &pose);
+        for (int64_t p = 0; p < data->count; p++) {
+            double x[3] = {data->position[3 * p], data->position[3 * p + 1], data->position[3 * p + 2]};
+            inside += sk_obstacle_distance(shape, &pose, x, NULL) < -depth;
+        }
+        sk_shape_destroy(shape);
+    }
+    sk_particles_data_free(data);
+    return inside;
+}
+
+/* --- Pictures and plots --------------------------------------------------------------------------------------------
+ */
+
+void report_frame(reproduce_report *report, const run_results *results, double time, const char *caption)
+{
+    char path[4096];
+    int64_t frame = frame_near(results, time, path, sizeof path);
+    if (frame < 0)
+        return;
+    sk_render_run_options options;
+    sk_render_run_defaults(&options);
+    options.first = options.last = frame;
+    options.film = 0;
+    options.width = 720;
+    options.threads = report->threads;
+    options.label = 1;
+    selkie_error error = {0};
+    char *picture = NULL;
+    if (sk_render_run(results->folder, &options, NULL, NULL, &error)) {
+        complain_error(&error);
+        report->failed = 1;
+    } else if (asprintf(&picture, "%s/" SK_PICTURES_FOLDER "/" SK_PICTURE_PREFIX "%04lld.png", results->relative,
+                        (long long)frame) >= 0) {
+        report_image(report, picture, caption);
+        free(picture);
+    }
+}
+
+void report_plot(reproduce_report *report, const char *name, const char *title, run_results *const *results, int count,
+                 int group_size, const char *const *group_titles, const char *column, const char *y_label)
+{
+    sk_plot_series series[REPRODUCE_MAX_RUNS] = {0};
+    sk_plot_panel panels[REPRODUCE_MAX_RUNS] = {0};
+    int groups = 0;
+    for (int first = 0; first < count; first += group_size) {
+        sk_plot_panel *panel = &panels[groups];
+        *panel = (sk_plot_panel){.title = group_titles ? group_titles[groups] : NULL,
+                                 .x_label = "time (s)",
+                                 .y_label = {y_label},
+                                 .series = &series[first]};
+        for (int i = first; i < first + group_size && i < count; i++) {
+            const double *values = stats_column(results[i], column), *time = stats_column(results[i], "time");
+            if (!values || !time)
+                continue;
+            series[first + panel->series_count] = (sk_plot_series){.label = results[i]->run->label,
+                                                                   .x = time,
+                                                                   .y = values,
+                                                                   .count = (size_t)results[i]->stats->row_count,
+                                                                   .color = i - first};
+            panel->series_count++;
+        }
+        groups += panel->series_count > 0;
+    }
+    char *path = NULL, *relative = NULL;
+    selkie_error error = {0};
+    sk_plot_figure figure = {.title = title, .panels = panels, .panel_count = groups};
+    if (!groups)
+        return;
+    if (asprintf(&relative, "plots/%s.png", name) < 0 || asprintf(&path, "%s/%s", report->folder, relative) < 0) {
+        report->failed = 1;
+    } else if (sk_plot_write(&figure, path, &error)) {
+        complain_error(&error);
+        report->failed = 1;
+    } else {
+        report_image(report, relative, title);
+    }
+    free(path);
+    free(relative);
+}
