@@ -118,8 +118,9 @@ static float face_fraction(const float *distance, int n, int a, int b)
                 fraction += 0.25f * sk_open_square(q[0], q[a], q[a + b], q[b]);
             }
     }
-    /* Slivers would only make the system stiff. */
-    return fraction < 0.01f ? 0.0f : fraction > 0.99f ? 1.0f : fraction;
+    /* Slivers would make the system stiff, and the velocity in one, whatever balances the fluxes, is not one that particles
+     * should follow across half a cell. */
+    return fraction < 0.1f ? 0.0f : fraction > 0.99f ? 1.0f : fraction;
 }
 
 /* Part of a cube in which a linear function is positive, from its mean and its rise along each axis: the volume under a

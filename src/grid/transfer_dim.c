@@ -168,7 +168,7 @@ static inline __attribute__((always_inline)) void add_cell(const int velocity_on
 
 static inline __attribute__((always_inline)) void add_block(const int velocity_on, const int affine_on, const sk_grid *grid,
                                                             const sk_particles *particles, const float *affine, int block,
-                                                            float density)
+                                                            float density, const uint8_t *left_out)
 {
     const float inverse = (float)(1.0 / grid->cell_size), cell_size = (float)grid->cell_size;
     const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
@@ -180,7 +180,7 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
         memset(tiles + 2 * SELKIE_DIM * TILE, 0, TILE * sizeof *tiles);
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         uint32_t begin = start[c], end = start[c + 1];
-        if (begin == end)
+        if (begin == end || (left_out && left_out[c]))
             continue;
         int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
         float cell[3];
@@ -237,8 +237,10 @@ selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *parti
 {
     SK_TRY(reserve_tiles(grid, error));
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
-    for (int b = 1; b <= grid->particle_blocks; b++)
-        add_block(0, 0, grid, particles, NULL, b, options->density_per_particle);
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        const uint8_t *left_out = options->left_out ? options->left_out + (size_t)options->left_out_slot[b] * SK_BLOCK_CELLS : NULL;
+        add_block(0, 0, grid, particles, NULL, b, options->density_per_particle, left_out);
+    }
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 8)
     for (int b = 1; b < grid->block_count; b++)
         collect(grid, b, 2 * SELKIE_DIM, grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
@@ -253,9 +255,9 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
     for (int b = 1; b <= grid->particle_blocks; b++) {
         if (affine)
-            add_block(1, 1, grid, particles, (const float *)affine->data, b, options->density_per_particle);
+            add_block(1, 1, grid, particles, (const float *)affine->data, b, options->density_per_particle, NULL);
         else
-            add_block(1, 0, grid, particles, NULL, b, options->density_per_particle);
+            add_block(1, 0, grid, particles, NULL, b, options->density_per_particle, NULL);
     }
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < grid->block_count; b++) {

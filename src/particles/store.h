@@ -22,7 +22,8 @@ typedef struct sk_particle {
 } sk_particle;
 
 enum sk_particle_flag {
-    SK_PARTICLE_DEAD = 1u /* removed by the next sort */
+    SK_PARTICLE_DEAD = 1u,  /* removed by the next sort */
+    SK_PARTICLE_INSIDE = 2u /* in a solid, on its way out by the density projection */
 };
 
 enum { SK_MAX_ATTRIBUTES = 16 };

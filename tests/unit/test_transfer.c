@@ -504,7 +504,7 @@ static void apic_keeps_linear_fields(void **state)
         for (size_t p = 0; p < count; p++)
             for (int c = 0; c < 9; c++)
                 s.affine[9 * p + (size_t)c] = (float)slopes[dimension - 2][c];
-        sk_transfer_options options = {SK_TRANSFER_APIC, 0.0f, 1.0f / 8.0f, 2};
+        sk_transfer_options options = {.kind = SK_TRANSFER_APIC, .flip_ratio = 0.0f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
         sk_particle_sums sums;
         for (int round = 0; round < 3; round++) {
             assert_int_equal(to_grid(&s, &options), SELKIE_OK);
@@ -549,7 +549,7 @@ static void flip_adds_the_change(void **state)
         size_t count = (size_t)s.particles.count;
         sk_particle *before = malloc(count * sizeof *before);
         memcpy(before, s.particles.records, count * sizeof *before);
-        sk_transfer_options options = {SK_TRANSFER_FLIP, 1.0f, 1.0f / 8.0f, 2};
+        sk_transfer_options options = {.kind = SK_TRANSFER_FLIP, .flip_ratio = 1.0f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
         sk_particle_sums sums;
         assert_int_equal(to_grid(&s, &options), SELKIE_OK);
         for (int d = 0; d < dimension; d++)
@@ -574,7 +574,7 @@ static void bad_velocities_are_counted(void **state)
         s.particles.records[5].velocity[0] = NAN;
         s.particles.records[s.particles.count - 1].velocity[1] = INFINITY;
         s.particles.records[s.particles.count / 2].velocity[1] = -1e20f;
-        sk_transfer_options options = {SK_TRANSFER_FLIP, 1.0f, 1.0f / 8.0f, 2};
+        sk_transfer_options options = {.kind = SK_TRANSFER_FLIP, .flip_ratio = 1.0f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
         for (int d = 0; d < dimension; d++)
             memset(s.grid.fields[SK_FIELD_VELOCITY_X + d], 0, (size_t)s.grid.block_count * (size_t)s.grid.block_cells * 4);
         for (int d = 0; d < dimension; d++)

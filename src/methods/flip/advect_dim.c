@@ -26,7 +26,6 @@ typedef struct advect_frame {
     float low[3], high[3];/* m   where closed walls let particles be; open sides are infinite */
     int open[6];
     float dt;             /* s   */
-    double deepest;       /* m   particles farther inside a solid are left to the density projection */
     int order;
 } advect_frame;
 
@@ -201,8 +200,8 @@ SK_VECTOR f8 runge_kutta(const advect_frame *frame, const local_piece *local, f8
 }
 
 /* Keeps positions within closed walls and out of obstacles; lanes that left through an open side come back in `gone`,
- * those that touched an obstacle in `touched`. */
-SK_VECTOR void confine(const advect_frame *frame, int lanes, f8 x[3], i8 *gone, i8 *touched)
+ * those that touched an obstacle in `touched`; those in `left` may stay inside one. */
+SK_VECTOR void confine(const advect_frame *frame, int lanes, i8 left, f8 x[3], i8 *gone, i8 *touched)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
         if (frame->open[2 * d])
@@ -217,8 +216,8 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, f8 x[3], i8 *gone, 
         float at[3] = {0, 0, 0};
         for (int d = 0; d < SELKIE_DIM; d++)
             at[d] = x[d][l];
-        if (!(*gone)[l] && sk_solids_near(&frame->step->solids, &frame->step->grid, at) &&
-            sk_solids_push_out_shallow(&frame->step->solids, frame->low, frame->high, frame->deepest, at)) {
+        if (!(*gone)[l] && !left[l] && sk_solids_near(&frame->step->solids, &frame->step->grid, at) &&
+            sk_solids_push_out(&frame->step->solids, frame->low, frame->high, at)) {
             (*touched)[l] = -1;
             for (int d = 0; d < SELKIE_DIM; d++)
                 x[d][l] = at[d];
@@ -237,6 +236,7 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, sk
         x[d] = r[d];
     f8 remaining = f8_splat(frame->dt);
     i8 gone = i8_splat(0), touched = i8_splat(0);
+    i8 left = ((i8)r[7] & SK_PARTICLE_INSIDE) != 0; /* to the density projection */
     /* A particle that would need more sub-steps than this is far beyond any sensible step; the rest of its way is left. */
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
         velocities_at(frame, local, x, r + 3, k1);
@@ -246,7 +246,7 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, sk
         whole = f8_select(whole < cells, whole + 1.0f, whole);
         f8 h = f8_select(cells <= 1.0f, remaining, remaining / f8_max(whole, f8_splat(1.0f)));
         h = runge_kutta(frame, local, x, r + 3, k1, h);
-        confine(frame, lanes, x, &gone, &touched);
+        confine(frame, lanes, left, x, &gone, &touched);
         /* What is left by rounding alone is nothing. */
         remaining -= h;
         remaining = f8_select(gone | (remaining < 1e-6f * frame->dt), f8_splat(0.0f), remaining);
@@ -277,8 +277,6 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
     } *sums;
     SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "advect", (void **)&sums, error));
     advect_frame frame = {.step = step, .inverse = (float)(1.0 / grid->cell_size), .dt = (float)step->dt, .order = step->scene->advection.order};
-    const selkie_scene *scene = step->scene;
-    frame.deepest = scene->volume == SELKIE_VOLUME_IDP && scene->idp.solids == SELKIE_IDP_PUSH_OUT ? 0.5 * grid->cell_size : INFINITY;
     int any_open = 0;
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         any_open |= step->scene->domain.walls[side] == SELKIE_WALL_OPEN;

@@ -9,7 +9,10 @@
 
 static sk_transfer_options transfer_options(const sk_step *step)
 {
-    sk_transfer_options options = {SK_TRANSFER_FLIP, (float)step->scene->flip_ratio, 1.0f / (float)step->particles_per_cell, step->threads};
+    sk_transfer_options options = {.kind = SK_TRANSFER_FLIP,
+                                   .flip_ratio = (float)step->scene->flip_ratio,
+                                   .density_per_particle = 1.0f / (float)step->particles_per_cell,
+                                   .threads = step->threads};
     if (step->scene->method == SELKIE_METHOD_PIC)
         options.kind = SK_TRANSFER_PIC;
     if (step->scene->method == SELKIE_METHOD_APIC)

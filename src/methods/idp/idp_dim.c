@@ -8,7 +8,10 @@
 
 selkie_code SK_DIM(sk_idp_density)(sk_step *step, selkie_error *error)
 {
-    sk_transfer_options options = {SK_TRANSFER_PIC, 0.0f, 1.0f / (float)step->particles_per_cell, step->threads};
+    sk_transfer_options options = {.density_per_particle = 1.0f / (float)step->particles_per_cell, .threads = step->threads};
+    /* The solids count as if they were liquid, so particles inside them would count twice; the push-out moves them. */
+    options.left_out = step->solids.closed;
+    options.left_out_slot = step->solids.block_slot;
     return SK_DIM(sk_transfer_density)(&step->grid, &step->particles, &options, error);
 }
 
@@ -17,22 +20,52 @@ selkie_code SK_DIM(sk_idp_density)(sk_step *step, selkie_error *error)
 /* Particles that lie nearly in one point get the same displacement for ever, so those of a cell that holds far too many are
  * laid out anew: one near the centre of each of as many sub-cells. They take the mean velocity of the cell, which keeps its
  * momentum; the paper samples the grid, which has none yet at this point of the step. */
-static int64_t spread_cell(const sk_step *step, sk_particle *records, int64_t count, const double corner[3])
+static int64_t spread_cell(const sk_step *step, sk_particle *records, int64_t count, const double corner[3], int cut)
 {
-    int n = 1;
-    while ((SELKIE_DIM == 2 ? (int64_t)n * n : (int64_t)n * n * n) < count)
-        n++;
-    int64_t places = SELKIE_DIM == 2 ? (int64_t)n * n : (int64_t)n * n * n;
+    enum { MOST = 4096 }; /* sub-cells that are asked one by one whether a solid is there */
+    const double h = step->grid.cell_size;
+    uint16_t open[MOST];
+    int64_t n = 1, places = 1, found = 0;
+    /* In a cell that a solid cuts only the open sub-cells count: finer, until there are enough of them. */
+    for (;; n++) {
+        places = SELKIE_DIM == 2 ? n * n : n * n * n;
+        if (!cut || places > MOST) {
+            if (places < count && !cut)
+                continue;
+            break;
+        }
+        if (places < count)
+            continue;
+        found = 0;
+        for (int64_t s = 0; s < places; s++) {
+            double x[3] = {0, 0, 0}, normal[3];
+            int64_t sub[3] = {s % n, s / n % n, s / n / n};
+            int obstacle;
+            for (int d = 0; d < SELKIE_DIM; d++)
+                x[d] = corner[d] + ((double)sub[d] + 0.5) / (double)n * h;
+            if (sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0)
+                open[found++] = (uint16_t)s;
+        }
+        if (found >= count)
+            break;
+    }
+    if (cut && found == 0)
+        return 0; /* hardly any room at all: the push along the surface is all that can be done */
+    int64_t room = cut ? found : places;
     double mean[3] = {0, 0, 0};
     for (int64_t p = 0; p < count; p++)
         for (int d = 0; d < SELKIE_DIM; d++)
             mean[d] += records[p].velocity[d];
+    if (cut && places > MOST) /* the last list is of the size before */
+        n--;
     for (int64_t p = 0; p < count; p++) {
-        int64_t place = p * places / count;
+        int64_t place = room >= count ? p * room / count : p % room;
+        if (cut)
+            place = open[place];
         int64_t sub[3] = {place % n, place / n % n, place / n / n};
         for (int d = 0; d < SELKIE_DIM; d++) {
             float jitter = 0.5f * (sk_random_float(step->scene->seed + (uint64_t)step->step_count, records[p].id, (uint64_t)d + 16) - 0.5f);
-            records[p].position[d] = (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / n * step->grid.cell_size);
+            records[p].position[d] = (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / (double)n * h);
             records[p].velocity[d] = (float)(mean[d] / (double)count);
         }
     }
@@ -44,19 +77,21 @@ static int64_t spread_block(const sk_step *step, sk_particle *records, int block
     const sk_grid *grid = &step->grid;
     const float *density = grid->fields[SK_FIELD_DENSITY] + (size_t)block * SK_BLOCK_CELLS;
     const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
-    const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
+    const float *distance = step->solids.distance + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    /* Does a solid cut the cell? A wall along a face does not. */
+    const double whole = step->solids.plain[step->solids.block_slot[block]] ? 0.45 : 0.5 * sqrt((double)SELKIE_DIM);
     int64_t moved = 0;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         int64_t count = (int64_t)start[c + 1] - start[c];
         if (!(density[c] + blurred[c] > step->scene->idp.density_max) || count <= step->particles_per_cell ||
-            (kinds[c] & SK_CELL_KIND_MASK) == SK_CELL_SOLID)
+            step->solids.closed[(size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS + (size_t)c])
             continue;
         int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
         double corner[3];
         for (int d = 0; d < 3; d++)
             corner[d] = grid->corner[d] + (grid->coordinates[block][d] * grid->extent[d] + local[d]) * grid->cell_size;
-        moved += spread_cell(step, records + start[c], count, corner);
+        moved += spread_cell(step, records + start[c], count, corner, distance[c] < (float)whole);
     }
     return moved;
 }
@@ -64,31 +99,34 @@ static int64_t spread_block(const sk_step *step, sk_particle *records, int block
 /* --- particles inside solids (sec. 3.3) ------------------------------------------------------------------------------------ */
 
 /* The displacement that each closed cell asks for: that of its deepest particle to the surface, half a cell at most (Eq.
- * 13), in cells, into CHANGE_*. Particles in there rest relative to the solid. Returns how many there are. */
+ * 13), in cells, into CHANGE_*. Particles in there rest relative to the solid. Returns how many there are: no unknown of the
+ * grid sees them, so without this they would gather there for ever. */
 static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
 {
     const sk_grid *grid = &step->grid;
     const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     int64_t found = 0;
+    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
+        all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if ((kinds[c] & SK_CELL_KIND_MASK) != SK_CELL_SOLID || start[c] == start[c + 1])
             continue;
-        double deepest = 0.0, push[3] = {0, 0, 0};
+        double deepest = INFINITY, push[3] = {0, 0, 0};
         for (uint32_t p = start[c]; p < start[c + 1]; p++) {
             sk_particle *particle = &all[p];
             double x[3] = {particle->position[0], particle->position[1], particle->position[2]}, normal[3], velocity[3];
             int obstacle;
             double distance = sk_solids_distance(&step->solids, x, normal, &obstacle);
-            if (distance >= 0.0)
-                continue;
             found++;
+            particle->flags |= SK_PARTICLE_INSIDE;
             sk_solids_velocity(&step->solids, obstacle, x, velocity);
             for (int d = 0; d < SELKIE_DIM; d++)
                 particle->velocity[d] = (float)velocity[d];
             if (distance < deepest) {
                 deepest = distance;
-                double depth = fmin(-distance / grid->cell_size, 0.5);
+                /* Outside the solid, but in a nook that no face of the grid leads to: it must come out as well. */
+                double depth = distance < 0.0 ? fmin(-distance / grid->cell_size, 0.5) : 0.5;
                 for (int d = 0; d < SELKIE_DIM; d++)
                     push[d] = depth * normal[d];
             }
@@ -161,6 +199,9 @@ static void displacements_of_block(const sk_step *step, int block, int pushing)
     float potential[SK_TILE_VALUES(1)], push[SK_TILE_VALUES(1)];
     load_liquid_view(step, block, &view);
     sk_tile_load(grid, grid->fields[SK_FIELD_POTENTIAL], block, 1, potential);
+    /* None goes farther than a cell; beside obstacles half of it, since the flux through a part of a face would throw
+     * particles far, and a clump in a nook would jump to and fro as a whole. */
+    const float farthest = step->solids.plain[step->solids.block_slot[block]] ? 1.0f : 0.5f;
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *displacement = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
         const int up = node_step[d];
@@ -169,12 +210,14 @@ static void displacements_of_block(const sk_step *step, int block, int pushing)
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             int n = node_of(c);
             f8 near = f8_load(view.liquid + n) + f8_load(view.liquid + n - up), unknown = f8_splat(__builtin_nanf(""));
-            f8 moved = f8_select(near > 0.0f, liquid_descent(&view, potential, n, up), unknown);
+            f8 descent = f8_max(f8_min(liquid_descent(&view, potential, n, up), f8_splat(farthest)), f8_splat(-farthest));
+            f8 moved = f8_select(near > 0.0f, descent, unknown);
             i8 closed = f8_load(view.fraction[d] + n) == 0.0f;
-            f8 behind = unknown;
+            /* Nothing goes through a closed face of the liquid, unless the solid behind it pushes. */
+            f8 behind = f8_select(near > 0.0f, f8_splat(0.0f), unknown);
             if (pushing) {
                 f8 asked = pushed_faces(push, n, up);
-                behind = f8_select(asked != 0.0f, asked, unknown);
+                behind = f8_select(asked != 0.0f, asked, behind);
             }
             f8_store(displacement + c, f8_select(closed, behind, moved));
         }
@@ -201,7 +244,8 @@ static void extrapolate_displacements(sk_step *step)
         SK_DIM(sk_extrapolate)(grid, grid->fields[SK_FIELD_VELOCITY_X + d], grid->fields[SK_FIELD_FACE_X], blocks, count, 1, step->threads);
 }
 
-/* Particles stay within closed walls and out of solids; with the push-out those that are deep inside are left to it. */
+/* Particles stay within closed walls and out of solids; those that were inside before are on their way, half a cell at a
+ * time, and are only set onto the surface when they are nearly there. */
 static void confine_block(const sk_step *step, sk_particle *all, int block)
 {
     const sk_grid *grid = &step->grid;
@@ -215,13 +259,15 @@ static void confine_block(const sk_step *step, sk_particle *all, int block)
         low[d] = solids->walls[2 * d] == SELKIE_WALL_OPEN ? -INFINITY : (float)(grid->low[d] + gap);
         high[d] = solids->walls[2 * d + 1] == SELKIE_WALL_OPEN ? INFINITY : (float)(grid->high[d] - gap);
     }
-    double deepest = step->scene->idp.solids == SELKIE_IDP_PUSH_OUT ? 0.5 * grid->cell_size : INFINITY;
     for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
         float *x = all[p].position;
         for (int d = 0; d < SELKIE_DIM; d++)
             x[d] = x[d] < low[d] ? low[d] : x[d] > high[d] ? high[d] : x[d];
-        if (sk_solids_near(solids, grid, x))
-            sk_solids_push_out_shallow(solids, low, high, deepest, x);
+        if (!sk_solids_near(solids, grid, x))
+            continue;
+        double deepest = all[p].flags & SK_PARTICLE_INSIDE ? 0.5 * grid->cell_size : INFINITY;
+        if (sk_solids_push_out_shallow(solids, low, high, deepest, x))
+            all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
     }
 }
 
