@@ -5,7 +5,7 @@ manual=$source/docs/manual
 check "version" sh -c '"$0" --version | grep -Eq "^selkie [0-9]+\.[0-9]+\.[0-9]+$"' "$selkie"
 check "help" sh -c '"$0" --help | grep -q "^commands:"' "$selkie"
 commands=$("$selkie" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
-for command in run check render plot info list doctor schema; do
+for command in run check render plot info list reproduce doctor schema; do
     echo "$commands" | grep -qx "$command" || bad "$command is not in the help"
 done
 for command in $commands; do

@@ -10,8 +10,9 @@
 
 #include "tool.h"
 
-static const tool_command *const commands[] = {&run_command,  &check_command, &render_command, &plot_command,
-                                               &info_command, &list_command,  &reproduce_command, &doctor_command, &schema_command};
+static const tool_command *const commands[] = {
+    &run_command,  &check_command,     &render_command, &plot_command,  &info_command,
+    &list_command, &reproduce_command, &doctor_command, &schema_command};
 enum { command_count = sizeof commands / sizeof *commands };
 
 int complain(const char *format, ...)

@@ -18,8 +18,8 @@
 /* A row of the double dam break in 2D. `steps` is the number of them over 30 s. */
 #define DAM(id, words, volume, step, tolerance, steps)                                                                 \
     {                                                                                                                  \
-        .name = id, .label = words, .scene = DAM_2D, .quick = QUICK_2D, .cost = (steps)*1e-3,                          \
-        .quick_cost = (steps)*4e-5, .sets = {                                                                          \
+        .name = id, .label = words, .scene = DAM_2D, .quick = QUICK_2D, .cost = (steps)*6e-3,                          \
+        .quick_cost = (steps)*3e-4, .sets = {                                                                          \
             volume,                                                                                                    \
             step,                                                                                                      \
             tolerance,                                                                                                 \
@@ -49,7 +49,7 @@ static const reproduce_run runs[] = {
     DAM("dam_sato_20ms", "Sato et al.", "volume=sato", "time.step=0.02", "pressure.tolerance=1e-3", 2000),
 #define CUBOID(id, words, transfer, volume)                                                                            \
     {                                                                                                                  \
-        .name = id, .label = words, .scene = "idp/rotating_cuboid_3d", .cost = 4000, .quick_cost = 3,                  \
+        .name = id, .label = words, .scene = "idp/rotating_cuboid_3d", .cost = 4000, .quick_cost = 15,                  \
         .sets = {transfer, volume, "output.every=250"}, .quick = {                                                     \
             "domain.resolution=40",                                                                                    \
             "time.end=4",                                                                                              \
@@ -106,7 +106,7 @@ static const reproduce_run runs[] = {
      .quick = {"domain.resolution=62", "time.end=3"}},
 #define DAM_3D(id, words, volume, step, tolerance, steps)                                                              \
     {                                                                                                                  \
-        .name = id, .label = words, .scene = "idp/double_dam_3d", .cost = (steps)*3e-2, .quick_cost = (steps)*3e-4,    \
+        .name = id, .label = words, .scene = "idp/double_dam_3d", .cost = (steps)*3e-2, .quick_cost = (steps)*7e-4,    \
         .sets = {volume, step, tolerance, "output.every=125"}, .quick = {                                              \
             "domain.resolution=64",                                                                                    \
             "time.end=2",                                                                                              \
