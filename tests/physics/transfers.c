@@ -96,7 +96,7 @@ static void round_trip(int dimension, sk_transfer_kind kind)
     bunch b;
     make_bunch(&b, dimension);
     selkie_error error = {0};
-    sk_transfer_options options = {kind, 1.0f, 1.0f / PER_CELL, 2};
+    sk_transfer_options options = {.kind = kind, .flip_ratio = 1.0f, .density_per_particle = 1.0f / PER_CELL, .threads = 2};
     sk_particle_sums sums;
     conserved before = measure(&b, kind == SK_TRANSFER_APIC);
     char what[64];

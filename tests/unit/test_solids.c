@@ -103,13 +103,13 @@ static void close_to(double value, double expected, double tolerance)
 
 static double snapped(double open)
 {
-    return open < 0.01 ? 0.0 : open > 0.99 ? 1.0 : open;
+    return open < 0.1 ? 0.0 : open > 0.99 ? 1.0 : open;
 }
 
 /* Fractions next to the snap may fall to either side of it. */
 static void fraction_close_to(double value, double open, double tolerance)
 {
-    if (fabs(open - 0.01) > tolerance && fabs(open - 0.99) > tolerance)
+    if (fabs(open - 0.1) > tolerance && fabs(open - 0.99) > tolerance)
         close_to(value, snapped(open), tolerance);
     else
         close_to(value, open, 0.011);

@@ -298,7 +298,7 @@ static void to_grid_as_the_reference(void **state)
             stage s;
             make_stage(&s, dimension, kind == SK_TRANSFER_APIC);
             fill_oddly(&s, NULL);
-            sk_transfer_options options = {(sk_transfer_kind)kind, 0.97f, 1.0f / 8.0f, 2};
+            sk_transfer_options options = {.kind = (sk_transfer_kind)kind, .flip_ratio = 0.97f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
             assert_int_equal(to_grid(&s, &options), SELKIE_OK);
             dense_grid expected = make_dense(&s.grid);
             reference_to_grid(&s, &expected);
@@ -317,7 +317,7 @@ static void mass_and_momentum_are_conserved(void **state)
             stage s;
             make_stage(&s, dimension, kind == SK_TRANSFER_APIC);
             fill_oddly(&s, NULL);
-            sk_transfer_options options = {(sk_transfer_kind)kind, 0.97f, 1.0f, 2};
+            sk_transfer_options options = {.kind = (sk_transfer_kind)kind, .flip_ratio = 0.97f, .density_per_particle = 1.0f, .threads = 2};
             assert_int_equal(to_grid(&s, &options), SELKIE_OK);
             double momentum[3] = {0, 0, 0}, particles[3] = {0, 0, 0}, size[3] = {0, 0, 0}, mass = 0.0;
             for (int64_t p = 0; p < s.particles.count; p++)
@@ -380,7 +380,7 @@ static void to_particles_as_the_reference(void **state)
             size_t count = (size_t)s.particles.count;
             sk_particle *before = malloc(count * sizeof *before);
             memcpy(before, s.particles.records, count * sizeof *before);
-            sk_transfer_options options = {(sk_transfer_kind)kind, 0.8f, 1.0f / 8.0f, 2};
+            sk_transfer_options options = {.kind = (sk_transfer_kind)kind, .flip_ratio = 0.8f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
             sk_particle_sums sums;
             assert_int_equal(to_particles(&s, &options, &sums), SELKIE_OK);
             double kinetic = 0.0, fastest = 0.0;
@@ -472,7 +472,7 @@ static void constant_fields_stay(void **state)
             size_t count = (size_t)s.particles.count;
             sk_particle *before = malloc(count * sizeof *before);
             memcpy(before, s.particles.records, count * sizeof *before);
-            sk_transfer_options options = {(sk_transfer_kind)kind, 0.5f, 1.0f / 8.0f, 2};
+            sk_transfer_options options = {.kind = (sk_transfer_kind)kind, .flip_ratio = 0.5f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
             sk_particle_sums sums;
             assert_int_equal(to_grid(&s, &options), SELKIE_OK);
             for (int d = 0; d < dimension; d++) /* nothing happens on the grid */
@@ -597,7 +597,7 @@ static void the_same_bits_on_any_number_of_threads(void **state)
             for (int n = 0; n < 4; n++) {
                 make_stage(&s[n], dimension, kind == SK_TRANSFER_APIC);
                 fill_oddly(&s[n], NULL);
-                sk_transfer_options options = {(sk_transfer_kind)kind, 0.97f, 1.0f / 8.0f, threads[n]};
+                sk_transfer_options options = {.kind = (sk_transfer_kind)kind, .flip_ratio = 0.97f, .density_per_particle = 1.0f / 8.0f, .threads = threads[n]};
                 assert_int_equal(to_grid(&s[n], &options), SELKIE_OK);
                 size_t bytes = (size_t)s[0].grid.block_count * (size_t)s[0].grid.block_cells * 4, own = (size_t)s[0].grid.block_cells * 4;
                 for (int d = 0; d < dimension; d++)
