@@ -49,7 +49,7 @@ static const reproduce_run runs[] = {
     DAM("dam_sato_20ms", "Sato et al.", "volume=sato", "time.step=0.02", "pressure.tolerance=1e-3", 2000),
 #define CUBOID(id, words, transfer, volume)                                                                            \
     {                                                                                                                  \
-        .name = id, .label = words, .scene = "idp/rotating_cuboid_3d", .cost = 4000, .quick_cost = 15,                  \
+        .name = id, .label = words, .scene = "idp/rotating_cuboid_3d", .cost = 4000, .quick_cost = 15,                 \
         .sets = {transfer, volume, "output.every=250"}, .quick = {                                                     \
             "domain.resolution=40",                                                                                    \
             "time.end=4",                                                                                              \
@@ -343,7 +343,7 @@ static void write_speed(reproduce_report *report, run_results *const *results)
                verdict(added / rest, 0.29));
     report_row(report, "the same at 20 ms|-|%s|-", percent(1 + added_large / (ms[2] - added_large)));
     report_row(report, "a step with it over one without, two runs at 2 ms|+29 %%|%s|%s", percent(ms[0] / ms[1]),
-               verdict(ms[0] / ms[1] - 1, 0.29));
+               verdict(fmax(ms[0] / ms[1] - 1, 0), 0.29));
     report_row(
         report, "IDP at 20 ms against FLIP at its best, times faster|7.8|%s|%s",
         number(ms[1] * stats_largest(results[1], "step") / (ms[2] * stats_largest(results[2], "step"))),
@@ -353,7 +353,8 @@ static void write_speed(reproduce_report *report, run_results *const *results)
                verdict(stats_late_mean(results[2], "volume_ratio", 1) - 1, 0.009));
     report_row(report, "volume change of FLIP at 20 ms|-35 %%|%s|-", percent(level_ratio(results[3], 1, 0)));
     report_table_end(report);
-    report_text(report, "The paper's times are of a 4-core i7-6700K. For FLIP the change is that of the rest level.");
+    report_text(report, "The paper's times are of a 4-core i7-6700K; ours are means over a run, so that nothing else "
+                        "should run beside it. For FLIP the change is that of the rest level.");
     report_plot(report, "figure_10", "Kernel volume over that of the start", results, 4, 4, NULL, "volume_ratio",
                 "volume ratio");
     for (int i = 1; i < 3; i++) {
