@@ -118,7 +118,7 @@ static selkie_code measure_start(selkie_world *world, selkie_error *error)
     return SELKIE_OK;
 }
 
-static void collect_statistics(selkie_world *world, double step_ms)
+void sk_world_collect_statistics(selkie_world *world, double step_ms)
 {
     const sk_step *step = &world->step;
     selkie_statistics *s = &world->statistics;
@@ -213,7 +213,7 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
         selkie_world_destroy(world);
         return code;
     }
-    collect_statistics(world, 0.0);
+    sk_world_collect_statistics(world, 0.0);
     sk_probes_measure(&world->probes, step, 0.0);
     world->at_frame = 1;
     *out = world;
@@ -333,7 +333,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     world->at_frame = on_frame;
     world->frame += on_frame;
     world->statistics.dt = step->dt;
-    collect_statistics(world, sk_wall_ms() - begin);
+    sk_world_collect_statistics(world, sk_wall_ms() - begin);
     sk_probes_measure(&world->probes, step, kick);
     return SELKIE_OK;
 }
@@ -432,125 +432,4 @@ selkie_code selkie_world_field(const selkie_world *world, const char *name, selk
     return sk_fail(error, SELKIE_ERROR_INPUT,
                    "there is no grid field \"%s\"; the fields are velocity_x, velocity_y, velocity_z (3D), pressure, density, fill",
                    name);
-}
-
-/* --- the state, for checkpoints ----------------------------------------------------------------------------------------- */
-
-int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_chunk chunks[SK_STATE_MAX_CHUNKS])
-{
-    const sk_step *step = &world->step;
-    memset(header, 0, sizeof *header);
-    header->version = SK_STATE_VERSION;
-    header->dimension = (uint32_t)step->dimension;
-    memcpy(header->cells, step->grid.cells, sizeof header->cells);
-    header->particles_per_cell = step->particles_per_cell;
-    header->cell_size = step->grid.cell_size;
-    header->time = step->time;
-    header->last_dt = step->last_dt;
-    header->max_speed = step->sums.max_speed;
-    memcpy(header->positions, step->positions, sizeof header->positions);
-    header->step_count = step->step_count;
-    header->frame = world->frame;
-    header->particle_count = step->particles.count;
-    header->emitted = step->emitted;
-    header->drained = step->drained;
-    header->start_kernel_volume = world->start_kernel_volume;
-    header->start_counted_volume = world->start_counted_volume;
-    header->start_surface_volume = world->start_surface_volume;
-    header->start_occupied_cells = world->start_occupied_cells;
-    header->start_particles = world->start_particles;
-    header->next_id = step->particles.next_id;
-    header->at_frame = (uint32_t)world->at_frame;
-    memset(chunks, 0, SK_STATE_MAX_CHUNKS * sizeof *chunks);
-    strcpy(chunks[0].name, "header");
-    chunks[0].data = header;
-    chunks[0].bytes = sizeof *header;
-    strcpy(chunks[1].name, "particles");
-    chunks[1].data = step->particles.records;
-    chunks[1].bytes = (uint64_t)step->particles.count * sizeof(sk_particle);
-    for (int a = 0; a < step->particles.attribute_count; a++) {
-        const sk_attribute *attribute = &step->particles.attributes[a];
-        snprintf(chunks[2 + a].name, sizeof chunks[2 + a].name, "a:%.20s", attribute->name);
-        chunks[2 + a].data = attribute->data;
-        chunks[2 + a].bytes = (uint64_t)step->particles.count * (uint64_t)attribute->components * 4;
-    }
-    return 2 + step->particles.attribute_count;
-}
-
-static const sk_state_chunk *find_chunk(int count, const sk_state_chunk *chunks, const char *name)
-{
-    for (int c = 0; c < count; c++)
-        if (strncmp(chunks[c].name, name, sizeof chunks[c].name) == 0)
-            return &chunks[c];
-    return NULL;
-}
-
-selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file, selkie_error *error)
-{
-    sk_step *step = &world->step;
-    sk_particles *particles = &step->particles;
-    const sk_state_chunk *chunk = find_chunk(count, chunks, "header");
-    sk_state_header header;
-    if (!chunk || chunk->bytes != sizeof header)
-        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: is not a checkpoint of this version of Selkie", file);
-    memcpy(&header, chunk->data, sizeof header);
-    if (header.version != SK_STATE_VERSION)
-        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: state version %u; this build reads %d", file, header.version, SK_STATE_VERSION);
-    if ((int)header.dimension != step->dimension || memcmp(header.cells, step->grid.cells, sizeof header.cells) != 0 ||
-        header.cell_size != step->grid.cell_size || header.particles_per_cell != step->particles_per_cell)
-        return sk_fail(error, SELKIE_ERROR_INPUT,
-                       "%s: was written by another scene (%uD, %d x %d x %d cells of %g m, %d particles a cell)", file,
-                       header.dimension, header.cells[0], header.cells[1], header.cells[2], header.cell_size, header.particles_per_cell);
-    if (header.particle_count < 0 || header.particle_count > (int64_t)UINT32_MAX / 2 || !(header.time >= 0.0 && header.time < 1e30) ||
-        !(header.last_dt >= 0.0 && header.last_dt < 1e30) || !(header.max_speed >= 0.0 && header.max_speed < 1e30) ||
-        header.step_count < 0 || header.step_count > INT64_MAX / 2 || header.frame < 0 || header.frame > INT64_MAX / 2)
-        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the header makes no sense (%lld particles at %g s)", file,
-                       (long long)header.particle_count, header.time);
-    /* The next step goes to the next frame: one that lies behind would turn time around. */
-    double frames = header.time * world->scene->time.fps;
-    if (frames < (double)header.frame - 1e-6 * (frames + 1.0) || frames > (double)(header.frame + 1) + 1e-6 * (frames + 1.0))
-        return sk_fail(error, SELKIE_ERROR_INPUT,
-                       "%s: stands at %g s after frame %lld, which does not fit time.fps %g: it was written with another one", file,
-                       header.time, (long long)header.frame, world->scene->time.fps);
-    uint64_t n = (uint64_t)header.particle_count;
-    const sk_state_chunk *records = find_chunk(count, chunks, "particles");
-    if (!records || records->bytes != n * sizeof(sk_particle))
-        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the particles are missing or of another number than the header says", file);
-    const sk_state_chunk *attributes[SK_MAX_ATTRIBUTES];
-    for (int a = 0; a < particles->attribute_count; a++) {
-        char name[24];
-        snprintf(name, sizeof name, "a:%.20s", particles->attributes[a].name);
-        attributes[a] = find_chunk(count, chunks, name);
-        if (!attributes[a] || attributes[a]->bytes != n * (uint64_t)particles->attributes[a].components * 4)
-            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the attribute \"%s\" is missing; was it written with another method?",
-                           file, particles->attributes[a].name);
-    }
-    SK_TRY(sk_particles_reserve(particles, header.particle_count, error));
-    if (n)
-        memcpy(particles->records, records->data, records->bytes);
-    for (int a = 0; a < particles->attribute_count; a++)
-        if (n)
-            memcpy(particles->attributes[a].data, attributes[a]->data, attributes[a]->bytes);
-    particles->count = header.particle_count;
-    particles->next_id = header.next_id;
-    step->time = header.time;
-    step->last_dt = header.last_dt;
-    step->sums.max_speed = header.max_speed;
-    memcpy(step->positions, header.positions, sizeof header.positions);
-    memcpy(step->positions_before, header.positions, sizeof header.positions);
-    step->step_count = header.step_count;
-    step->emitted = header.emitted;
-    step->drained = header.drained;
-    world->frame = header.frame;
-    world->at_frame = (int)header.at_frame;
-    world->start_kernel_volume = header.start_kernel_volume;
-    world->start_counted_volume = header.start_counted_volume;
-    world->start_surface_volume = header.start_surface_volume;
-    world->start_occupied_cells = header.start_occupied_cells;
-    world->start_particles = header.start_particles;
-    world->failed = 0;
-    /* The speed of obstacles belongs to the time: it decides the next step. */
-    sk_solids_move(&step->solids, step->time);
-    collect_statistics(world, 0.0);
-    return SELKIE_OK;
 }

@@ -34,6 +34,9 @@ selkie_code sk_world_sample(const selkie_scene *scene, const sk_grid *grid, cons
 
 int sk_scene_particles_per_cell(const selkie_scene *scene);
 
+/* Fills world->statistics from what the phases found. */
+void sk_world_collect_statistics(selkie_world *world, double step_ms);
+
 /* The state as named chunks, in place, for checkpoints (src/io/checkpoint.c). */
 enum { SK_STATE_MAX_CHUNKS = 2 + SK_MAX_ATTRIBUTES };
 typedef struct sk_state_chunk {

@@ -12,11 +12,11 @@ typedef struct sk_velocity_piece {
     int dimension;
 } sk_velocity_piece;
 
-/* Component d at a position, trilinear. NaN if one of the nodes is unknown. */
-SK_KERNEL float sk_sample_component(const sk_velocity_piece *piece, int d, const float position[3], const int dimension)
+/* The node below a position for component d, the steps to the next one along each axis, and how far it is. */
+SK_KERNEL int sk_locate(const sk_velocity_piece *piece, int d, const float position[3], const int dimension, int steps[3],
+                        float weight[3])
 {
-    int base = 0, step = 1, steps[3];
-    float weight[3];
+    int base = 0, step = 1;
     for (int e = 0; e < dimension; e++) {
         float x = e == d ? position[e] : position[e] - 0.5f;
         int i = (int)x;
@@ -25,6 +25,15 @@ SK_KERNEL float sk_sample_component(const sk_velocity_piece *piece, int d, const
         steps[e] = step;
         step *= piece->pitch;
     }
+    return base;
+}
+
+/* Component d at a position, trilinear. NaN if one of the nodes is unknown. */
+SK_KERNEL float sk_sample_component(const sk_velocity_piece *piece, int d, const float position[3], const int dimension)
+{
+    int steps[3];
+    float weight[3];
+    int base = sk_locate(piece, d, position, dimension, steps, weight);
     const float *q = piece->component[d] + base;
     float near = q[0] + weight[0] * (q[1] - q[0]);
     const float *r = q + steps[1];
@@ -42,16 +51,9 @@ SK_KERNEL float sk_sample_component(const sk_velocity_piece *piece, int d, const
 SK_KERNEL float sk_sample_component_known(const sk_velocity_piece *piece, int d, const float position[3],
                                           const int dimension, float fallback)
 {
-    int base = 0, step = 1, steps[3];
+    int steps[3];
     float weight[3];
-    for (int e = 0; e < dimension; e++) {
-        float x = e == d ? position[e] : position[e] - 0.5f;
-        int i = (int)x;
-        weight[e] = x - (float)i;
-        base += i * step;
-        steps[e] = step;
-        step *= piece->pitch;
-    }
+    int base = sk_locate(piece, d, position, dimension, steps, weight);
     float sum = 0.0f, total = 0.0f;
     for (int corner = 0; corner < (dimension == 2 ? 4 : 8); corner++) {
         float w = 1.0f;
