@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include <selkie/selkie.h>
 #include "base/timer.h"
@@ -60,13 +59,6 @@ static const bench_case cases[] = {
     {"idp_2ms: double dam, 2 ms", {64, 128, 64}, {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}}, 1.0 / 64, 0.002, 100, 100, SELKIE_VOLUME_IDP, 1e-4},
     {"plain_2ms: double dam, 2 ms", {64, 128, 64}, {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}}, 1.0 / 64, 0.002, 100, 100, SELKIE_VOLUME_NONE, 1e-4},
 };
-
-static double peak_mebibytes(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)usage.ru_maxrss / 1024.0;
-}
 
 static int run(const bench_case *bench, int threads, int steps_asked, double bandwidth)
 {
@@ -132,10 +124,10 @@ static int run(const bench_case *bench, int threads, int steps_asked, double ban
         if (strcmp(selkie_world_phase_name(world, p), "pressure") == 0)
             pressure_ms = phase_total[p];
     printf("%-30s threads %d  particles %lld  start %.0f ms  step %.2f ms  %.1f M particle-steps/s  %.1f M cell-solves/s  "
-           "iterations %.1f  memory %.0f MiB (peak of the process %.0f)  floor %.2f ms  ratio %.2f\n",
+           "iterations %.1f  memory %.0f MiB at most  floor %.2f ms  ratio %.2f\n",
            bench->name, threads, (long long)particles, start_ms, total / steps, (double)particles * steps / total * 1e-3,
-           solves / pressure_ms * 1e-3, (double)iterations / steps, (double)selkie_world_memory(world) / 1048576.0,
-           peak_mebibytes(), floor_ms / steps, total / floor_ms);
+           solves / pressure_ms * 1e-3, (double)iterations / steps, (double)selkie_world_memory_peak(world) / 1048576.0,
+           floor_ms / steps, total / floor_ms);
     printf("   ");
     for (int p = 0; p < phases; p++)
         printf(" %s %.2f", selkie_world_phase_name(world, p), phase_total[p] / steps);
@@ -147,7 +139,7 @@ static int run(const bench_case *bench, int threads, int steps_asked, double ban
 
 int main(int argc, char **argv)
 {
-    const char *which = "small";
+    const char *which = "all";
     int threads = 0, steps = 0;
     for (int a = 1; a < argc; a++) {
         if (strcmp(argv[a], "--threads") == 0 && a + 1 < argc)
@@ -156,6 +148,16 @@ int main(int argc, char **argv)
             steps = atoi(argv[++a]);
         else
             which = argv[a];
+    }
+    int known = strcmp(which, "all") == 0;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        known |= strncmp(cases[c].name, which, strlen(which)) == 0 && cases[c].name[strlen(which)] == ':';
+    if (!known) {
+        fprintf(stderr, "bench_step: there is no case '%s'; the cases are", which);
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+            fprintf(stderr, " %.*s", (int)strcspn(cases[c].name, ":"), cases[c].name);
+        fprintf(stderr, " and all\n");
+        return 2;
     }
     int most = threads ? threads : omp_get_num_procs();
     double bandwidth = triad(most);

@@ -129,7 +129,8 @@ typedef struct selkie_statistics {
 SELKIE_API const selkie_statistics *selkie_world_statistics(const selkie_world *world);
 SELKIE_API int selkie_world_phase_count(const selkie_world *world);
 SELKIE_API const char *selkie_world_phase_name(const selkie_world *world, int phase);
-SELKIE_API size_t selkie_world_memory(const selkie_world *world); /* bytes in use */
+SELKIE_API size_t selkie_world_memory(const selkie_world *world);      /* bytes in use */
+SELKIE_API size_t selkie_world_memory_peak(const selkie_world *world); /* bytes, the most so far */
 
 /* Probes of the scene, measured after the last step. */
 SELKIE_API int selkie_world_probe_column_count(const selkie_world *world);
@@ -137,8 +138,8 @@ SELKIE_API const char *selkie_world_probe_column_name(const selkie_world *world,
 SELKIE_API double selkie_world_probe_value(const selkie_world *world, int column);
 
 /* All of the state, with a checksum, written atomically (a file appears whole
- * or not at all). A loaded world goes on bit for bit; grid fields, probes and
- * energies follow with its next step. */
+ * or not at all). A loaded world goes on bit for bit; what is measured on the
+ * grid is measured anew, the pressure and its probes follow with the next step. */
 SELKIE_API selkie_code selkie_world_save(const selkie_world *world, const char *path, selkie_error *error);
 SELKIE_API selkie_code selkie_world_load(selkie_world *world, const char *path, selkie_error *error);
 

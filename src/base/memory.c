@@ -84,6 +84,19 @@ selkie_code sk_reserve(sk_memory *memory, void **array, size_t *capacity, size_t
     return SELKIE_OK;
 }
 
+/* A number in a file of the control group; 0 if there is none ("max" says no limit). */
+static unsigned long long group_bytes(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    unsigned long long bytes = 0;
+    if (file) {
+        if (fscanf(file, "%llu", &bytes) != 1)
+            bytes = 0;
+        fclose(file);
+    }
+    return bytes;
+}
+
 size_t sk_memory_available(void)
 {
     FILE *file = fopen("/proc/meminfo", "r");
@@ -95,5 +108,10 @@ size_t sk_memory_available(void)
         if (sscanf(line, "MemAvailable: %llu kB", &kibibytes) == 1)
             break;
     fclose(file);
-    return (size_t)kibibytes * 1024;
+    size_t available = (size_t)kibibytes * 1024;
+    /* In a container the group's limit counts, not the machine. */
+    unsigned long long most = group_bytes("/sys/fs/cgroup/memory.max"), used = group_bytes("/sys/fs/cgroup/memory.current");
+    if (most && most - (used < most ? used : most) < available)
+        available = (size_t)(most - (used < most ? used : most));
+    return available;
 }

@@ -35,6 +35,7 @@ typedef struct sk_step {
     double last_dt;        /* s  of the step before, 0 at the start */
     int64_t step_count;
     int64_t emitted, drained; /* particles since the start */
+    int64_t exchanged;        /* emitted - drained when the volume was measured */
     int has_expansion;     /* SK_FIELD_POTENTIAL holds the flux (m/s) that shall leave each cell; the pressure solve takes it */
 
     void *scratch;         /* of one phase at a time; kept, because asking the system anew in each phase costs page faults */

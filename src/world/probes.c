@@ -139,6 +139,10 @@ static double measure_height(const sk_probes *probes, const sk_step *step, const
             open = fmaxf(1.0f - solid_share(step, cell), 0.05f);
         float fill = column[i + 1] / open;
         fill = fill > 1.0f ? 1.0f : fill;
+        /* One thin cell under a full one is a hole in the liquid and not its surface. */
+        int next = sign > 0 ? i + 1 : i - 1;
+        if (fill < 0.5f && n > first && n + 1 < cells && column[next + 1] >= 0.5f)
+            fill = 0.5f;
         if (fill < 0.5f) {
             if (n == first) {
                 /* Not even half a cell: a film, as deep as its mass. */

@@ -54,6 +54,17 @@ static const sk_state_chunk *find_chunk(int count, const sk_state_chunk *chunks,
     return NULL;
 }
 
+static void take_particles(sk_particles *particles, const sk_state_header *header, const sk_state_chunk *records,
+                           const sk_state_chunk *const *attributes)
+{
+    particles->count = header->particle_count;
+    if (!particles->count)
+        return;
+    memcpy(particles->records, records->data, records->bytes);
+    for (int a = 0; a < particles->attribute_count; a++)
+        memcpy(particles->attributes[a].data, attributes[a]->data, attributes[a]->bytes);
+}
+
 selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file, selkie_error *error)
 {
     sk_step *step = &world->step;
@@ -95,18 +106,10 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
                            file, particles->attributes[a].name);
     }
     SK_TRY(sk_particles_reserve(particles, header.particle_count, error));
-    if (n)
-        memcpy(particles->records, records->data, records->bytes);
-    for (int a = 0; a < particles->attribute_count; a++)
-        if (n)
-            memcpy(particles->attributes[a].data, attributes[a]->data, attributes[a]->bytes);
-    particles->count = header.particle_count;
+    take_particles(particles, &header, records, attributes);
     particles->next_id = header.next_id;
     step->time = header.time;
     step->last_dt = header.last_dt;
-    step->sums.max_speed = header.max_speed;
-    memcpy(step->positions, header.positions, sizeof header.positions);
-    memcpy(step->positions_before, header.positions, sizeof header.positions);
     step->step_count = header.step_count;
     step->emitted = header.emitted;
     step->drained = header.drained;
@@ -117,9 +120,17 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     world->start_surface_volume = header.start_surface_volume;
     world->start_occupied_cells = header.start_occupied_cells;
     world->start_particles = header.start_particles;
+    /* What a look at the world shows is measured anew; what decides the next step is taken as it was, to the bit. */
+    step->dt = 0.0;
+    world->failed = 1;
+    SK_TRY(sk_world_measure(world, error));
     world->failed = 0;
-    /* The speed of obstacles belongs to the time: it decides the next step. */
+    take_particles(particles, &header, records, attributes); /* measuring sorted them */
+    step->sums.max_speed = header.max_speed;
+    memcpy(step->positions, header.positions, sizeof header.positions);
+    memcpy(step->positions_before, header.positions, sizeof header.positions);
     sk_solids_move(&step->solids, step->time);
     sk_world_collect_statistics(world, 0.0);
+    sk_probes_measure(&world->probes, step, 0.0);
     return SELKIE_OK;
 }

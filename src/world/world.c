@@ -81,25 +81,10 @@ static selkie_code run_until(selkie_world *world, const char *end, int correct, 
     return SELKIE_OK;
 }
 
-/* Volume, speed and energy of the start, and the corrections that come before the first step (idp.settle). */
-static selkie_code measure_start(selkie_world *world, selkie_error *error)
+selkie_code sk_world_measure(selkie_world *world, selkie_error *error)
 {
     sk_step *step = &world->step;
-    if (world->scene->volume == SELKIE_VOLUME_IDP)
-        for (int n = 0; n < world->scene->idp.settle; n++)
-            SK_TRY(run_until(world, "to_grid", 1, error));
     SK_TRY(run_until(world, "forces", 0, error));
-    world->start_kernel_volume = step->kernel_volume;
-    world->start_counted_volume = step->counted_volume;
-    world->start_occupied_cells = step->occupied_cells;
-    world->start_surface_volume = step->surface_volume;
-    world->start_particles = step->particles.count;
-    /* A start that is squeezed or inside solids is measured against what its particles take at rest. */
-    double rest = (double)step->particles.count / step->particles_per_cell;
-    if (step->kernel_volume < 0.9 * rest) {
-        world->start_kernel_volume = world->start_counted_volume = world->start_surface_volume = rest;
-        world->start_occupied_cells = (int64_t)rest;
-    }
     double kinetic = 0.0, fastest = 0.0, position[3] = {0, 0, 0};
     for (int64_t p = 0; p < step->particles.count; p++) {
         const sk_particle *particle = &step->particles.records[p];
@@ -118,6 +103,28 @@ static selkie_code measure_start(selkie_world *world, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* What volumes are compared with later, after the corrections that come before the first step (idp.settle). */
+static selkie_code measure_start(selkie_world *world, selkie_error *error)
+{
+    sk_step *step = &world->step;
+    if (world->scene->volume == SELKIE_VOLUME_IDP)
+        for (int n = 0; n < world->scene->idp.settle; n++)
+            SK_TRY(run_until(world, "to_grid", 1, error));
+    SK_TRY(sk_world_measure(world, error));
+    world->start_kernel_volume = step->kernel_volume;
+    world->start_counted_volume = step->counted_volume;
+    world->start_occupied_cells = step->occupied_cells;
+    world->start_surface_volume = step->surface_volume;
+    world->start_particles = step->particles.count;
+    /* A start that is squeezed or inside solids is measured against what its particles take at rest. */
+    double rest = (double)step->particles.count / step->particles_per_cell;
+    if (step->kernel_volume < 0.9 * rest) {
+        world->start_kernel_volume = world->start_counted_volume = world->start_surface_volume = rest;
+        world->start_occupied_cells = (int64_t)rest;
+    }
+    return SELKIE_OK;
+}
+
 void sk_world_collect_statistics(selkie_world *world, double step_ms)
 {
     const sk_step *step = &world->step;
@@ -125,8 +132,8 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms)
     s->step = step->step_count;
     s->time = step->time;
     s->particles = step->particles.count;
-    /* What sources added and drains took, in cells of liquid. */
-    double moved = (double)(step->emitted - step->drained) / step->particles_per_cell;
+    /* What sources added and drains took before the volume was measured, in cells of liquid. */
+    double moved = (double)step->exchanged / step->particles_per_cell;
     double kernel = world->start_kernel_volume + moved, counted = world->start_counted_volume + moved;
     double occupied = (double)world->start_occupied_cells + moved;
     s->volume_ratio = kernel > 0.0 ? step->kernel_volume / kernel : 1.0;
@@ -256,6 +263,9 @@ static double fastest(const selkie_world *world)
     }
     for (int o = 0; o < step->solids.obstacle_count; o++) {
         const sk_obstacle *obstacle = &step->solids.obstacles[o];
+        const double *centre = obstacle->pose.velocity;
+        if (obstacle->moves)
+            speed = fmax(speed, sqrt(centre[0] * centre[0] + centre[1] * centre[1] + centre[2] * centre[2]));
         for (int corner = 0; obstacle->moves && corner < 8; corner++) {
             double x[3], v[3];
             int finite = 1;
@@ -351,6 +361,7 @@ double selkie_world_particle_mass(const selkie_world *world) { return world->ste
 const selkie_statistics *selkie_world_statistics(const selkie_world *world) { return &world->statistics; }
 int selkie_world_phase_count(const selkie_world *world) { return world->phase_count; }
 size_t selkie_world_memory(const selkie_world *world) { return world->memory.used; }
+size_t selkie_world_memory_peak(const selkie_world *world) { return world->memory.peak; }
 int selkie_world_probe_column_count(const selkie_world *world) { return world->probes.column_count; }
 
 int selkie_world_finished(const selkie_world *world)

@@ -34,6 +34,8 @@ selkie_code sk_world_sample(const selkie_scene *scene, const sk_grid *grid, cons
 
 int sk_scene_particles_per_cell(const selkie_scene *scene);
 
+/* Volume, speed and energy of the particles as they are, without a step. */
+selkie_code sk_world_measure(selkie_world *world, selkie_error *error);
 /* Fills world->statistics from what the phases found. */
 void sk_world_collect_statistics(selkie_world *world, double step_ms);
 

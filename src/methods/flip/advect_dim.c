@@ -208,7 +208,8 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, i8 left, f8 x[3], i
             *gone |= x[d] < (float)frame->step->grid.low[d];
         if (frame->open[2 * d + 1])
             *gone |= x[d] > (float)frame->step->grid.high[d];
-        x[d] = f8_min(f8_max(x[d], f8_splat(frame->low[d])), f8_splat(frame->high[d]));
+        /* In this order a position that is not a number stays so, and the sort finds it. */
+        x[d] = f8_min(f8_splat(frame->high[d]), f8_max(f8_splat(frame->low[d]), x[d]));
     }
     if (!frame->step->solids.obstacle_count)
         return;

@@ -155,6 +155,7 @@ selkie_code SK_DIM(sk_flip_classify)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int b = 1; b < grid->block_count; b++)
         memcpy(grid->kinds + (size_t)b * SK_BLOCK_CELLS, kinds + (size_t)b * SK_BLOCK_CELLS, SK_BLOCK_CELLS);
+    step->exchanged = step->emitted - step->drained;
     step->kernel_volume = step->counted_volume = step->surface_volume = 0.0;
     step->occupied_cells = step->liquid_cells = 0;
     for (int b = 1; b < grid->block_count; b++) {
