@@ -137,8 +137,22 @@ static int close_output(int code)
     return code;
 }
 
+/* Threads that wait for each other spin, which is fastest on cores of one's own and a disaster on shared ones: the one that
+ * is waited for cannot run. The runtime decides this before main() from its environment, so where the machine is busy and
+ * the user has not said anything, the command starts itself once more with a short spin. */
+static void wait_politely(char **argv)
+{
+    double load;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getloadavg(&load, 1) != 1 || cores < 2 || load < 0.7 * (double)cores)
+        return;
+    if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0)
+        execv("/proc/self/exe", argv); /* where that fails, everything is as it was */
+}
+
 int main(int argc, char **argv)
 {
+    wait_politely(argv);
     /* A file over the size limit (ulimit -f) is then an error of the write like any other, not a death. */
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
