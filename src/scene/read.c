@@ -116,7 +116,7 @@ char *sk_field_expected(const sk_field *field, int dimension, char *buffer, size
         snprintf(buffer, size, "a number%s", unit);
         break;
     case SK_FIELD_VECTOR:
-        snprintf(buffer, size, "an array of %s numbers%s", flat ? "2 or 3" : "3", unit);
+        snprintf(buffer, size, "an array of %s numbers%s%s", flat ? "2 or 3" : "3", unit, flat ? "" : ", or of 2 where domain.dimension is 2");
         break;
     case SK_FIELD_ROTATION:
         snprintf(buffer, size, "%san array of 3 numbers%s", flat ? "a number or " : "", unit);
