@@ -249,12 +249,11 @@ static void names_for_each_program(void **state)
     frame.extra_count = 2;
     frame.extra = extra;
     static const char *const expected[3] = {
-        "element vertex 3\nproperty float x\nproperty float y\nproperty float z\nproperty float velocity_x\nproperty "
-        "float "
-        "velocity_y\nproperty float velocity_z\nproperty uint id\nproperty float temperature\nproperty float "
-        "spin__1_s__x\nproperty float spin__1_s__y\nproperty float spin__1_s__z\nend_header\n",
-        "element vertex 3\nproperty float x\nproperty float y\nproperty float z\nproperty float vx\nproperty float "
-        "vy\nproperty float vz\nproperty float pscale\nproperty uint id\nproperty float temperature\n",
+        ("element vertex 3\nproperty float x\nproperty float y\nproperty float z\nproperty float velocity_x\nproperty "
+         "float velocity_y\nproperty float velocity_z\nproperty uint id\nproperty float temperature\nproperty float "
+         "spin__1_s__x\nproperty float spin__1_s__y\nproperty float spin__1_s__z\nend_header\n"),
+        ("element vertex 3\nproperty float x\nproperty float y\nproperty float z\nproperty float vx\nproperty float "
+         "vy\nproperty float vz\nproperty float pscale\nproperty uint id\nproperty float temperature\n"),
         "element vertex 3\nproperty float x\nproperty float y\nproperty float z\nproperty float velocity_x\n"};
     static const char *const arrays[3] = {"Name=\"velocity\"", "Name=\"v\"", "Name=\"velocity\""};
     for (int names = 0; names < 3; names++) {
