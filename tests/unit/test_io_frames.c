@@ -17,32 +17,7 @@
 #include "io/atomic_file.h"
 #include "io/mesh_file.h"
 #include "io/particles_file.h"
-
-static char root[64];
-
-static const char *in_root(const char *name)
-{
-    static char paths[8][256];
-    static int next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", root, name);
-    return path;
-}
-
-static int make_root(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/selkie_test_frames_XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", root);
-    return system(command);
-}
+#include "scratch_folder.h"
 
 static char *read_text(const char *path, size_t *bytes)
 {

@@ -17,56 +17,59 @@ selkie_code SK_DIM(sk_idp_density)(sk_step *step, selkie_error *error)
 
 /* --- overfull cells (sec. 3.2, degenerate configurations) ------------------------------------------------------------------ */
 
+enum { MOST_ASKED = 4096 }; /* sub-cells that are asked one by one whether a solid is there */
+
+static int64_t sub_cells(int64_t per_axis)
+{
+    return SELKIE_DIM == 2 ? per_axis * per_axis : per_axis * per_axis * per_axis;
+}
+
+/* Which of a cell's sub-cells have their centre outside the solids. Returns how many. */
+static int64_t find_open(const sk_step *step, const double corner[3], int64_t per_axis, uint16_t open[MOST_ASKED])
+{
+    int64_t found = 0;
+    for (int64_t s = 0; s < sub_cells(per_axis); s++) {
+        double x[3] = {0, 0, 0}, normal[3];
+        const int64_t sub[3] = {s % per_axis, s / per_axis % per_axis, s / per_axis / per_axis};
+        int obstacle;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            x[d] = corner[d] + ((double)sub[d] + 0.5) / (double)per_axis * step->grid.cell_size;
+        if (sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0)
+            open[found++] = (uint16_t)s;
+    }
+    return found;
+}
+
 /* Particles that lie nearly in one point get the same displacement for ever, so those of a cell that holds far too many are
- * laid out anew: one near the centre of each of as many sub-cells. They take the mean velocity of the cell, which keeps its
- * momentum; the paper samples the grid, which has none yet at this point of the step. */
+ * laid out anew: one near the centre of each of as many sub-cells. In a cell that a solid cuts only the open sub-cells
+ * count, finer ones until there are enough, or several particles in each where there are too many to ask. They take the mean
+ * velocity of the cell, which keeps its momentum; the paper samples the grid, which has none yet at this point of the step.
+ */
 static int64_t spread_cell(const sk_step *step, sk_particle *records, int64_t count, const double corner[3], int cut)
 {
-    enum { MOST = 4096 }; /* sub-cells that are asked one by one whether a solid is there */
-    const double h = step->grid.cell_size;
-    uint16_t open[MOST];
-    int64_t n = 1, places = 1, found = 0;
-    /* In a cell that a solid cuts only the open sub-cells count: finer, until there are enough of them. */
-    for (;; n++) {
-        places = SELKIE_DIM == 2 ? n * n : n * n * n;
-        if (!cut || places > MOST) {
-            if (places < count && !cut)
-                continue;
-            break;
-        }
-        if (places < count)
-            continue;
-        found = 0;
-        for (int64_t s = 0; s < places; s++) {
-            double x[3] = {0, 0, 0}, normal[3];
-            int64_t sub[3] = {s % n, s / n % n, s / n / n};
-            int obstacle;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                x[d] = corner[d] + ((double)sub[d] + 0.5) / (double)n * h;
-            if (sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0)
-                open[found++] = (uint16_t)s;
-        }
-        if (found >= count)
-            break;
+    uint16_t open[MOST_ASKED];
+    int64_t per_axis = 1;
+    while (sub_cells(per_axis) < count && !(cut && sub_cells(per_axis + 1) > MOST_ASKED))
+        per_axis++;
+    int64_t room = sub_cells(per_axis);
+    if (cut) {
+        while ((room = find_open(step, corner, per_axis, open)) < count && sub_cells(per_axis + 1) <= MOST_ASKED)
+            per_axis++;
+        if (room == 0)
+            return 0; /* a sliver: the push along the surface is all that can be done */
     }
-    if (cut && found == 0)
-        return 0; /* hardly any room at all: the push along the surface is all that can be done */
-    int64_t room = cut ? found : places;
     double mean[3] = {0, 0, 0};
     for (int64_t p = 0; p < count; p++)
         for (int d = 0; d < SELKIE_DIM; d++)
-            mean[d] += records[p].velocity[d];
-    if (cut && places > MOST) /* the last list is of the size before */
-        n--;
+            mean[d] += records[p].velocity[d] / (double)count;
     for (int64_t p = 0; p < count; p++) {
         int64_t place = room >= count ? p * room / count : p % room;
-        if (cut)
-            place = open[place];
-        int64_t sub[3] = {place % n, place / n % n, place / n / n};
+        place = cut ? open[place] : place;
+        const int64_t sub[3] = {place % per_axis, place / per_axis % per_axis, place / per_axis / per_axis};
         for (int d = 0; d < SELKIE_DIM; d++) {
             float jitter = 0.5f * (sk_random_float(step->scene->seed + (uint64_t)step->step_count, records[p].id, (uint64_t)d + 16) - 0.5f);
-            records[p].position[d] = (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / (double)n * h);
-            records[p].velocity[d] = (float)(mean[d] / (double)count);
+            records[p].position[d] = (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / (double)per_axis * step->grid.cell_size);
+            records[p].velocity[d] = (float)mean[d];
         }
     }
     return count;
