@@ -1,0 +1,377 @@
+/* Poisson problems under bounds against what is known without the solver: all active sets tried one by one, an
+ * obstacle problem with a known contact set, the unbounded solver where no bound holds, and each method by the other.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+#include "linalg/bounded.h"
+#include "poisson_cases.h"
+
+static const sk_bounded_method methods[2] = {SK_BOUNDED_ACTIVE_SET, SK_BOUNDED_MPRGP};
+
+/* --- Helpers -------------------------------------------------------------------------------------------------------
+ */
+
+static sk_bounded_options options_to(sk_bounded_method method, double tolerance)
+{
+    return (sk_bounded_options){.method = method, .tolerance = tolerance, .max_iterations = 3000, .threads = 2};
+}
+
+static sk_bounded_solver *bounded_solver(int dimension, sk_memory *memory)
+{
+    return dimension == 3 ? sk_bounded_create_3d(memory) : sk_bounded_create_2d(memory);
+}
+
+static void destroy_solver(int dimension, sk_bounded_solver *solver)
+{
+    if (dimension == 3)
+        sk_bounded_destroy_3d(solver);
+    else
+        sk_bounded_destroy_2d(solver);
+}
+
+static selkie_code solve_with(sk_bounded_solver *solver, poisson_case *c, const float *lower,
+                              const sk_bounded_options *options, sk_bounded_report *report, selkie_error *error)
+{
+    sk_bounded_system system = {.poisson = c->system, .lower = lower};
+    return c->dimension == 3 ? sk_bounded_solve_3d(solver, &system, options, report, error)
+                             : sk_bounded_solve_2d(solver, &system, options, report, error);
+}
+
+static sk_bounded_report solve_once(poisson_case *c, const float *lower, const sk_bounded_options *options)
+{
+    selkie_error error = {0};
+    sk_bounded_report report;
+    sk_bounded_solver *solver = bounded_solver(c->dimension, NULL);
+    assert_non_null(solver);
+    selkie_code code = solve_with(solver, c, lower, options, &report, &error);
+    if (code != SELKIE_OK)
+        print_error("%s\n", error.message);
+    assert_int_equal(code, SELKIE_OK);
+    destroy_solver(c->dimension, solver);
+    return report;
+}
+
+static size_t cells_of(const poisson_case *c)
+{
+    return (size_t)c->system.block_count * (size_t)c->block_cells;
+}
+
+/* (A x)_i by the definition, in double. */
+static double row_times(const poisson_case *c, const float *x, size_t own)
+{
+    int n = c->n, nz = c->dimension == 3 ? n : 1, block = (int)(own / (size_t)c->block_cells);
+    int cell = (int)(own % (size_t)c->block_cells);
+    double sum = (double)c->diagonal[own] * (double)x[own];
+    for (int side = 0; side < 2 * c->dimension; ++side) {
+        int axis = side / 2, p[3] = {cell % n, cell / n % n, cell / (n * n)}, other = block;
+        int extent = axis == 2 ? nz : n;
+        p[axis] += side & 1 ? 1 : -1;
+        if (p[axis] < 0 || p[axis] >= extent) {
+            other = c->faces[block][side];
+            p[axis] = (p[axis] + extent) % extent;
+        }
+        size_t there = (size_t)other * (size_t)c->block_cells + (size_t)(p[0] + n * (p[1] + n * p[2]));
+        if (other)
+            sum -= (double)c->face[axis][side & 1 ? there : own] * (double)x[there];
+    }
+    return sum;
+}
+
+/* The relative natural residual of the solution that came out, by the definition, and how much of it may come from
+ * rounding the solution to floats. */
+static double independent_residual(const poisson_case *c, const float *lower, double *rounding)
+{
+    size_t cells = cells_of(c);
+    float *start = calloc(cells, sizeof(float));
+    for (size_t i = 0; lower && i < cells; ++i)
+        start[i] = c->diagonal[i] > 0 ? fmaxf(lower[i], 0) : 0;
+    double norm = 0, scale = 0, noise = 0;
+    for (size_t i = 0; i < cells; ++i) {
+        double d = (double)c->diagonal[i], l = lower ? (double)lower[i] : 0, f = (double)c->right_side[i];
+        if (!(d > 0))
+            continue;
+        double m = fmin(d * ((double)c->solution[i] - l), row_times(c, c->solution, i) - f);
+        double m0 = fmin(d * ((double)start[i] - l), row_times(c, start, i) - f);
+        norm += m * m;
+        scale += m0 * m0;
+        noise += pow(8e-8 * d * (double)c->solution[i], 2);
+    }
+    free(start);
+    *rounding = scale > 0 ? sqrt(noise / scale) : 0;
+    return scale > 0 ? sqrt(norm / scale) : sqrt(norm);
+}
+
+/* --- Every active set ----------------------------------------------------------------------------------------------
+ */
+
+enum { most_cells = 12 };
+
+/* A dense system by elimination with pivots; returns 0 if singular. */
+static int solve_dense(int n, double a[most_cells][most_cells], double *b)
+{
+    for (int k = 0; k < n; ++k) {
+        int best = k;
+        for (int i = k + 1; i < n; ++i)
+            best = fabs(a[i][k]) > fabs(a[best][k]) ? i : best;
+        if (fabs(a[best][k]) < 1e-9)
+            return 0;
+        for (int j = 0; j < n; ++j) {
+            double keep = a[k][j];
+            a[k][j] = a[best][j];
+            a[best][j] = keep;
+        }
+        double keep = b[k];
+        b[k] = b[best];
+        b[best] = keep;
+        for (int i = k + 1; i < n; ++i) {
+            double factor = a[i][k] / a[k][k];
+            for (int j = k; j < n; ++j)
+                a[i][j] -= factor * a[k][j];
+            b[i] -= factor * b[k];
+        }
+    }
+    for (int i = n - 1; i >= 0; --i) {
+        for (int j = i + 1; j < n; ++j)
+            b[i] -= a[i][j] * b[j];
+        b[i] /= a[i][i];
+    }
+    return 1;
+}
+
+/* Tries the active sets one by one until one fulfils all conditions. */
+static int brute_force(const poisson_case *c, const float *lower, int n, const size_t *cell, double *x)
+{
+    double matrix[most_cells][most_cells];
+    float *unit = calloc(cells_of(c), sizeof(float));
+    for (int j = 0; j < n; ++j) {
+        unit[cell[j]] = 1;
+        for (int i = 0; i < n; ++i)
+            matrix[i][j] = row_times(c, unit, cell[i]);
+        unit[cell[j]] = 0;
+    }
+    free(unit);
+    for (int set = 0; set < 1 << n; ++set) {
+        double a[most_cells][most_cells], b[most_cells];
+        int free_cell[most_cells], count = 0, good = 1;
+        for (int i = 0; i < n; ++i) {
+            x[i] = (double)lower[cell[i]];
+            if (set >> i & 1)
+                free_cell[count++] = i;
+        }
+        for (int i = 0; i < count; ++i) {
+            b[i] = (double)c->right_side[cell[free_cell[i]]];
+            for (int j = 0; j < n; ++j)
+                if (!(set >> j & 1))
+                    b[i] -= matrix[free_cell[i]][j] * x[j];
+            for (int j = 0; j < count; ++j)
+                a[i][j] = matrix[free_cell[i]][free_cell[j]];
+        }
+        if (!solve_dense(count, a, b))
+            continue;
+        for (int i = 0; i < count; ++i) {
+            x[free_cell[i]] = b[i];
+            good &= b[i] >= (double)lower[cell[free_cell[i]]] - 1e-12;
+        }
+        for (int i = 0; good && i < n; ++i) {
+            double w = -(double)c->right_side[cell[i]];
+            for (int j = 0; j < n; ++j)
+                w += matrix[i][j] * x[j];
+            good = w >= -1e-9;
+        }
+        if (good)
+            return 1;
+    }
+    return 0;
+}
+
+/* A few cells in a corner, walls at random, air above: everything random, bounds of either sign. */
+static int tiny_case(poisson_case *c, float **lower, int dimension, uint64_t seed, size_t *cell)
+{
+    int size[3] = {4, 3, 1};
+    if (dimension == 3)
+        size[0] = size[1] = 2, size[2] = 3;
+    uint8_t liquid[most_cells];
+    memset(liquid, 1, sizeof(liquid));
+    case_blocks(c, dimension, size, liquid);
+    *lower = calloc(cells_of(c), sizeof(float));
+    int n = 0;
+    for (int k = 0; k < size[2]; ++k)
+        for (int j = 0; j < size[1]; ++j)
+            for (int i = 0; i < size[0]; ++i, ++n) {
+                int p[3] = {i, j, k};
+                uint64_t id = (uint64_t)n;
+                cell[n] = case_index(c, i, j, k);
+                c->diagonal[cell[n]] += p[dimension - 1] == size[dimension - 1] - 1 ? 1 : 0; /* air */
+                c->right_side[cell[n]] = 2 * sk_random_float(seed, id, 1) - 1;
+                (*lower)[cell[n]] = seed % 3 == 0 ? 0 : sk_random_float(seed, id, 2) - 0.7f;
+                for (int axis = 0; axis < dimension; ++axis) {
+                    int q[3] = {i, j, k};
+                    if (--q[axis] < 0)
+                        continue;
+                    float part = fmaxf(0, 1.2f * sk_random_float(seed, id, 3 + (uint64_t)axis) - 0.2f);
+                    size_t other = case_index(c, q[0], q[1], q[2]);
+                    c->face[axis][cell[n]] = part;
+                    c->diagonal[cell[n]] += part;
+                    c->diagonal[other] += part;
+                }
+            }
+    for (int i = 0; i < n; ++i)
+        c->diagonal[cell[i]] += 0.01f; /* regular, whatever the walls */
+    return n;
+}
+
+static void test_every_active_set(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; ++dimension)
+        for (uint64_t seed = 1; seed <= 30; ++seed) {
+            poisson_case c;
+            float *lower;
+            size_t cell[most_cells];
+            double x[most_cells];
+            int n = tiny_case(&c, &lower, dimension, seed, cell);
+            assert_true(brute_force(&c, lower, n, cell, x));
+            for (int m = 0; m < 2; ++m) {
+                sk_bounded_options options = options_to(methods[m], 1e-6);
+                sk_bounded_report report = solve_once(&c, lower, &options);
+                assert_true(report.converged);
+                assert_int_equal(report.unknowns, n);
+                assert_int_equal(report.free_cells + report.active_cells, n);
+                for (int i = 0; i < n; ++i) {
+                    /* Small eigenvalues of 0.01 leave 100 times the residual. */
+                    double difference = fabs((double)c.solution[cell[i]] - x[i]);
+                    if (difference > 2e-4)
+                        print_error("%dD seed %d method %d cell %d: %g, %g expected\n", dimension, (int)seed, m, i,
+                                    (double)c.solution[cell[i]], x[i]);
+                    assert_true(difference <= 2e-4);
+                }
+            }
+            free(lower);
+            case_free(&c);
+        }
+}
+
+/* --- An obstacle whose contact set is known -------------------------------------------------------------------------
+ * -u'' = g on (0, 1), u >= 0, u(0) = 0, u'(1) = 0, with g = 1 up to the middle and -1 beyond: u touches 0 from x = s
+ * on. u = a x - x^2 / 2 on the left, (x - s)^2 / 2 from 1/2 to s. Slopes agree at 1/2: a = 1 - s; values agree: a / 2 -
+ * 1/8 = (1/2 - s)^2 / 2, hence s^2 = 1/2. */
+
+static double obstacle_exact(double x)
+{
+    double s = sqrt(0.5);
+    return x < 0.5 ? (1 - s) * x - 0.5 * x * x : x < s ? 0.5 * (x - s) * (x - s) : 0;
+}
+
+/* A row of cells in 2D, along x. Returns the largest error; *contact becomes where the free cells end. */
+static double obstacle_error(sk_bounded_method method, int size, double *contact)
+{
+    int cells[3] = {size, 1, 1};
+    uint8_t *liquid = malloc((size_t)size);
+    memset(liquid, 1, (size_t)size);
+    poisson_case c;
+    case_blocks(&c, 2, cells, liquid);
+    double h = 1.0 / size, worst = 0;
+    for (int i = 0; i < size; ++i) {
+        size_t own = case_index(&c, i, 0, 0);
+        c.face[0][own] = i > 0;
+        c.diagonal[own] = (i > 0 ? 1.0f : 2.0f) + (i < size - 1 ? 1.0f : 0.0f); /* u(0) = 0 half a cell away */
+        c.right_side[own] = (float)(i < size / 2 ? h * h : -h * h);
+    }
+    sk_bounded_options options = options_to(method, 1e-5);
+    options.max_iterations = 20000;
+    sk_bounded_report report = solve_once(&c, NULL, &options);
+    assert_true(report.converged);
+    *contact = 0;
+    for (int i = 0; i < size; ++i) {
+        double u = (double)c.solution[case_index(&c, i, 0, 0)];
+        worst = fmax(worst, fabs(u - obstacle_exact((i + 0.5) * h)));
+        if (u > 0)
+            *contact = (i + 1) * h;
+    }
+    case_free(&c);
+    free(liquid);
+    return worst;
+}
+
+static void test_obstacle(void **state)
+{
+    (void)state;
+    for (int m = 0; m < 2; ++m) {
+        double contact[2], coarse = obstacle_error(methods[m], 32, &contact[0]);
+        double fine = obstacle_error(methods[m], 128, &contact[1]), order = log(coarse / fine) / log(4.0);
+        print_message("method %d: largest error %.2e at 32, %.2e at 128 cells, order %.2f; contact from %.4f, %.4f\n",
+                      m, coarse, fine, order, contact[0], contact[1]);
+        assert_true(order > 1.7);
+        assert_true(fabs(contact[0] - sqrt(0.5)) < 1.0 / 32);
+        assert_true(fabs(contact[1] - sqrt(0.5)) < 1.0 / 128);
+    }
+}
+
+/* --- One method by the other, and both by themselves ----------------------------------------------------------------
+ */
+
+/* Bounds like those of a scene with suction: 0 near the surface, below it less and less, none deep down. */
+static float *suction(const poisson_case *c, uint64_t seed)
+{
+    float *lower = calloc(cells_of(c), sizeof(float));
+    for (size_t i = 0; i < cells_of(c); ++i) {
+        float random = sk_random_float(seed, i, 77);
+        lower[i] = random < 0.3f ? 0 : random < 0.6f ? -0.5f * random : -INFINITY;
+    }
+    return lower;
+}
+
+static void check_agreement(case_source source, int dimension, int size, uint64_t seed, int with_suction)
+{
+    poisson_case c;
+    case_make(&c, CASE_SPLASHY, source, dimension, size, seed);
+    float *lower = with_suction ? suction(&c, seed) : NULL;
+    size_t cells = cells_of(&c);
+    double *expected = malloc(cells * sizeof(double)), difference = 0, norm = 0;
+    for (int m = 1; m >= 0; --m) {
+        sk_bounded_options options = options_to(methods[m], 1e-6);
+        sk_bounded_report report = solve_once(&c, lower, &options);
+        assert_int_equal(report.unknowns, c.unknowns);
+        assert_true(report.converged);
+        assert_true(report.residual <= 1e-6);
+        double rounding, independent = independent_residual(&c, lower, &rounding);
+        assert_true(fabs(independent - report.residual) <= 0.02 * report.residual + rounding);
+        for (size_t i = 0; i < cells; ++i) {
+            assert_true(c.solution[i] >= (lower && c.diagonal[i] > 0 ? lower[i] : 0));
+            if (m == 1)
+                expected[i] = (double)c.solution[i];
+            difference += pow((double)c.solution[i] - expected[i], 2);
+            norm += expected[i] * expected[i];
+        }
+    }
+    if (!(sqrt(difference / norm) < 2e-5))
+        print_error("%dD seed %d source %d: the methods differ by %g\n", dimension, (int)seed, (int)source,
+                    sqrt(difference / norm));
+    assert_true(sqrt(difference / norm) < 2e-5);
+    free(lower);
+    free(expected);
+    case_free(&c);
+}
+
+static void test_methods_agree(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; ++dimension)
+        for (uint64_t seed = 1; seed <= 2; ++seed)
+            for (int source = SOURCE_NOISE; source <= SOURCE_SMOOTH; ++source)
+                check_agreement((case_source)source, dimension, dimension == 3 ? 24 : 60, seed, seed == 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_active_set),
+        cmocka_unit_test(test_obstacle),
+        cmocka_unit_test(test_methods_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
