@@ -171,8 +171,38 @@ typedef struct selkie_sato_def {
 } selkie_sato_def;
 
 typedef enum selkie_incompressibility {
-    SELKIE_INCOMPRESSIBILITY_BILATERAL
+    SELKIE_INCOMPRESSIBILITY_BILATERAL,
+    SELKIE_INCOMPRESSIBILITY_UNILATERAL /* Gerszewski's dissertation, chapter 3 */
 } selkie_incompressibility;
+
+typedef enum selkie_unilateral_solver {
+    SELKIE_UNILATERAL_ACTIVE_SET, /* over the shared multigrid */
+    SELKIE_UNILATERAL_MPRGP       /* Dostal's, with incomplete Cholesky: the source's, for reference */
+} selkie_unilateral_solver;
+
+typedef enum selkie_unilateral_prediction {
+    SELKIE_PREDICTION_PARTICLES, /* the density of the particles where they would be without pressure */
+    SELKIE_PREDICTION_FLUX       /* density minus step times divergence of face density x velocity, as the source has it */
+} selkie_unilateral_prediction;
+
+typedef enum selkie_unilateral_flight {
+    SELKIE_FLIGHT_OWN, /* where no pressure acts a particle goes straight on with its own velocity */
+    SELKIE_FLIGHT_GRID /* it follows the grid's velocity there too, as the source has it */
+} selkie_unilateral_flight;
+
+typedef struct selkie_unilateral_def {
+    selkie_unilateral_solver solver;
+    double tolerance;            /*       of the complementarity, over the free space that is missing */
+    int max_iterations;
+    int density_correction;      /*       positions are corrected where the density is above what fits */
+    int suction;                 /*       pressure may be negative away from the surface */
+    double suction_depth;        /* cells from the surface from which on it may */
+    double suction_pressure;     /* Pa    how far below zero */
+    double air_threshold;        /*       cells with less of the mass that fits are air */
+    selkie_unilateral_prediction prediction;
+    selkie_unilateral_flight flight;
+    int clip_bisection;          /*       particles that stepping along the gradient leaves in an obstacle are brought back on their path */
+} selkie_unilateral_def;
 
 typedef enum selkie_surface_condition {
     SELKIE_SURFACE_GHOST_FLUID, /* second order: pressure zero at the sub-cell surface */
@@ -192,8 +222,15 @@ typedef struct selkie_pressure_def {
     double start; /* s  no pressure (and no correction of volume) before this time */
 } selkie_pressure_def;
 
+typedef enum selkie_advection_rule {
+    SELKIE_RULE_AUTO, /* trapezoidal with unilateral incompressibility, midpoint without */
+    SELKIE_RULE_MIDPOINT,
+    SELKIE_RULE_TRAPEZOIDAL
+} selkie_advection_rule;
+
 typedef struct selkie_advection_def {
     int order; /* 2 or 3: Runge-Kutta */
+    selkie_advection_rule rule; /* of order 2 */
 } selkie_advection_def;
 
 typedef enum selkie_probe_kind {
@@ -282,6 +319,7 @@ typedef struct selkie_scene {
     selkie_ando_def ando;
     selkie_sato_def sato;
     selkie_incompressibility incompressibility;
+    selkie_unilateral_def unilateral;
     selkie_pressure_def pressure;
     selkie_advection_def advection;
     double viscosity;           /* m2/s kinematic */
@@ -321,7 +359,8 @@ SELKIE_API void selkie_scene_free(selkie_scene *scene);
 
 /* The number of whole cells along each axis (1 along z in 2D) and their size. */
 SELKIE_API double selkie_scene_cells(const selkie_scene *scene, int cells[3]);
-/* time.cfl, or what stands for it where it is 0: the density projection makes large steps safe. */
+/* time.cfl, or what stands for it where it is 0: the density projection makes large steps safe,
+ * the unilateral kind needs smaller ones. */
 SELKIE_API double selkie_scene_cfl(const selkie_scene *scene);
 /* Unit vector against gravity; y if there is none. */
 SELKIE_API void selkie_scene_up(const selkie_scene *scene, double up[3]);

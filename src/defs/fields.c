@@ -88,8 +88,35 @@ CHOICES(idp_solids);
 static const sk_enum_value incompressibility_values[] = {
     {"bilateral", SELKIE_INCOMPRESSIBILITY_BILATERAL,
      "liquid neither compresses nor comes apart: pressure of any sign"},
+    {"unilateral", SELKIE_INCOMPRESSIBILITY_UNILATERAL,
+     "liquid does not compress but may come apart: pressure never pulls (Gerszewski's dissertation, chapter 3)"},
 };
 CHOICES(incompressibility);
+
+static const sk_enum_value unilateral_solver_values[] = {
+    {"active_set", SELKIE_UNILATERAL_ACTIVE_SET, "over the shared multigrid: fast"},
+    {"mprgp", SELKIE_UNILATERAL_MPRGP, "Dostal's, with incomplete Cholesky: the source's, to compare with"},
+};
+CHOICES(unilateral_solver);
+
+static const sk_enum_value prediction_values[] = {
+    {"particles", SELKIE_PREDICTION_PARTICLES, "the density of the particles where they would go: free flight is exact"},
+    {"flux", SELKIE_PREDICTION_FLUX, "density minus the divergence of the mass flux, as the source has it, to compare with"},
+};
+CHOICES(prediction);
+
+static const sk_enum_value flight_values[] = {
+    {"own", SELKIE_FLIGHT_OWN, "straight on with the particle's own velocity"},
+    {"grid", SELKIE_FLIGHT_GRID, "along the grid's velocity as everywhere else, as the source has it"},
+};
+CHOICES(flight);
+
+static const sk_enum_value advection_rule_values[] = {
+    {"auto", SELKIE_RULE_AUTO, "trapezoidal with unilateral incompressibility, midpoint without"},
+    {"midpoint", SELKIE_RULE_MIDPOINT, "one step with the velocity of its middle"},
+    {"trapezoidal", SELKIE_RULE_TRAPEZOIDAL, "one step with the mean of the velocities at its ends: a little smoother"},
+};
+CHOICES(advection_rule);
 
 static const sk_enum_value residual_norm_values[] = {
     {"relative", SELKIE_NORM_RELATIVE, "|r| / |b|, both in the 2-norm"},
@@ -238,7 +265,7 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "fixed step; 0 = by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
-     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 6 where volume is idp"},
+     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 6 where volume is idp, or 1 where incompressibility is unilateral"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
      .doc = "no step by the CFL number is shorter, unless a frame asks for it"},
     {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "nor longer; 0 = 1 / fps"},
@@ -326,8 +353,37 @@ static const sk_struct sato_struct = {.name = "sato",
                                       .field_count = COUNT(sato_fields),
                                       .fields = sato_fields};
 
+static const sk_field unilateral_fields[] = {
+    {ENUM(selkie_unilateral_def, solver, unilateral_solver, SELKIE_UNILATERAL_ACTIVE_SET),
+     .doc = "of the complementarity problems"},
+    {NUMBER(selkie_unilateral_def, tolerance, 1e-4), BETWEEN(0, 1), .low_open = 1,
+     .doc = "they end when the error of the complementarity is below this part of what there was to correct"},
+    {INTEGER(selkie_unilateral_def, max_iterations, 1000), BETWEEN(1, 1000000),
+     .doc = "a solve that needs more stops the run with a message"},
+    {BOOL(selkie_unilateral_def, density_correction, 1),
+     .doc = "correct positions, too, where the density is above what fits, before particles move"},
+    {BOOL(selkie_unilateral_def, suction, 0), .doc = "let the pressure be negative away from the surface"},
+    {NUMBER(selkie_unilateral_def, suction_depth, 3), BETWEEN(1, 1000), .unit = "cells",
+     .doc = "how far from the surface; rounded up to whole cells"},
+    {NUMBER(selkie_unilateral_def, suction_pressure, 101325), AT_LEAST(0), .unit = "Pa",
+     .doc = "how far below zero the pressure may be there; an atmosphere is where water boils"},
+    {NUMBER(selkie_unilateral_def, air_threshold, 0.1), BETWEEN(0, 0.9),
+     .doc = "cells with less than this part of the mass that fits are air and take no part"},
+    {ENUM(selkie_unilateral_def, prediction, prediction, SELKIE_PREDICTION_PARTICLES),
+     .doc = "what tells where liquid would be too dense at the end of the step"},
+    {ENUM(selkie_unilateral_def, flight, flight, SELKIE_FLIGHT_OWN), .doc = "how particles move where no pressure acts"},
+    {BOOL(selkie_unilateral_def, clip_bisection, 1),
+     .doc = "bring particles that would end in an obstacle, and cannot be set onto it, back along their path"},
+};
+static const sk_struct unilateral_struct = {.name = "unilateral",
+                                            .doc = "Used where incompressibility is unilateral.",
+                                            .size = sizeof(selkie_unilateral_def),
+                                            .field_count = COUNT(unilateral_fields),
+                                            .fields = unilateral_fields};
+
 static const sk_field advection_fields[] = {
     {INTEGER(selkie_advection_def, order, 2), BETWEEN(2, 3), .doc = "order of the Runge-Kutta scheme, 2 or 3"},
+    {ENUM(selkie_advection_def, rule, advection_rule, SELKIE_RULE_AUTO), .doc = "which scheme of order 2"},
 };
 static const sk_struct advection_struct = {.name = "advection",
                                            .doc = "How particles follow the flow.",
@@ -491,6 +547,7 @@ static const sk_field scene_fields[] = {
     {STRUCT(selkie_scene, sato, sato_struct), .doc = "parameters of volume sato"},
     {ENUM(selkie_scene, incompressibility, incompressibility, SELKIE_INCOMPRESSIBILITY_BILATERAL),
      .doc = "what the pressure may do"},
+    {STRUCT(selkie_scene, unilateral, unilateral_struct), .doc = "parameters of incompressibility unilateral"},
     {STRUCT(selkie_scene, pressure, pressure_struct), .doc = "the pressure solve"},
     {STRUCT(selkie_scene, advection, advection_struct), .doc = "how particles move"},
     {NUMBER(selkie_scene, viscosity, 0), AT_LEAST(0), .unit = "m2/s", .doc = "kinematic viscosity; water has 1e-6"},

@@ -84,6 +84,17 @@ static selkie_code check_particles(sk_rules *rules)
                    dimension, below, full);
 }
 
+/* The unilateral kind keeps volume by itself: pressure fills what is thin, and its own correction thins what is dense. */
+static selkie_code check_unilateral(sk_rules *rules)
+{
+    const selkie_scene *scene = rules->scene;
+    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && scene->volume != SELKIE_VOLUME_NONE)
+        return fail_at(rules, "volume",
+                       "is for incompressibility \"bilateral\": must be \"none\" beside \"unilateral\", which corrects "
+                       "density by itself (unilateral.density_correction)");
+    return SELKIE_OK;
+}
+
 /* --- Shapes ------------------------------------------------------------------------------------------------------- */
 
 static selkie_code check_shape(sk_rules *rules, const selkie_shape *shape)
@@ -395,6 +406,7 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_domain(&rules));
     SK_TRY(check_time(&rules));
     SK_TRY(check_particles(&rules));
+    SK_TRY(check_unilateral(&rules));
     if (scene->liquid_count == 0 && scene->source_count == 0)
         return fail_at(&rules, "liquids", "nothing will ever be wet: must have at least one liquid or source");
     SK_TRY(check_each(&rules, "liquids", scene->liquid_count, check_liquid));

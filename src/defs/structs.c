@@ -304,7 +304,11 @@ double selkie_scene_cells(const selkie_scene *scene, int cells[3])
 
 double selkie_scene_cfl(const selkie_scene *scene)
 {
-    return scene->time.cfl > 0.0 ? scene->time.cfl : scene->volume == SELKIE_VOLUME_IDP ? 6.0 : 3.0;
+    if (scene->time.cfl > 0.0)
+        return scene->time.cfl;
+    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
+        return 1.0;
+    return scene->volume == SELKIE_VOLUME_IDP ? 6.0 : 3.0;
 }
 
 void selkie_scene_up(const selkie_scene *scene, double up[3])

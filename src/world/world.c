@@ -170,6 +170,8 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
 {
     *out = NULL;
     SK_TRY(selkie_scene_check(scene, error));
+    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "incompressibility: \"unilateral\" can be described but not run yet");
     selkie_world *world = calloc(1, sizeof *world);
     if (!world)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");

@@ -343,8 +343,8 @@ static void wrong_types(void **state)
         {"method", "Flip", "did you mean \"flip\"?"},
         {"liquids[0].velocity_gradient", "[1, 2, 3, 4]", "must be an array of 9 numbers, row by row (1/s)"},
         {"liquids[0].angular_velocity", "1", "must be an array of 3 numbers (rad/s)"},
-        {"incompressibility", "unilateral", "\"unilateral\" is no choice: must be \"bilateral\""},
-        {"incompressibility", "x", "\"x\" is no choice: must be \"bilateral\""},
+        {"incompressibility", "x", "\"x\" is no choice: must be \"bilateral\" or \"unilateral\""},
+        {"unilateral.solver", "x", "\"x\" is no choice: must be \"active_set\" or \"mprgp\""},
     };
     for (int i = 0; i < COUNT(rows); i++) {
         char override[300];
@@ -418,6 +418,8 @@ static void ranges_and_rules(void **state)
          "particles.per_cell: 10 do not make a lattice: must be n^3, such as 8 or 27"},
         {"render.height=5", "5 pixels: must be 0 (follows the domain) or at least 16"},
         {"render.field_of_view=180", "180 is out of range: must be above 0 and below 180 deg"},
+        {"unilateral.tolerance=0", "0 is out of range: must be above 0 and at most 1"},
+        {"unilateral.suction_depth=0", "0 is out of range: must be between 1 and 1000 cells"},
         {"pressure.tolerance=0", "0 is out of range: must be above 0 and at most 1"},
         {"title=a\tb", "has a control character"},
         {"title=\xff", "the byte 0xff is not UTF-8"},
@@ -455,6 +457,13 @@ static void rules_of_the_plane(void **state)
         const char *overrides[] = {"domain.dimension=2", plane[i].override};
         expect_bytes(small, strlen(small), 2, overrides, plane[i].expected);
     }
+}
+
+static void unilateral_keeps_its_own_volume(void **state)
+{
+    (void)state;
+    const char *overrides[] = {"incompressibility=unilateral", "volume=idp"};
+    expect_bytes(small, strlen(small), 2, overrides, "is for incompressibility \"bilateral\": must be \"none\"");
 }
 
 static void deep_unions(void **state)
@@ -1043,6 +1052,7 @@ int main(void)
         cmocka_unit_test(wrong_types),
         cmocka_unit_test(ranges_and_rules),
         cmocka_unit_test(rules_of_the_plane),
+        cmocka_unit_test(unilateral_keeps_its_own_volume),
         cmocka_unit_test(deep_unions),
         cmocka_unit_test(bad_overrides),
         cmocka_unit_test(bad_files),
