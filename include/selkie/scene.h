@@ -126,6 +126,38 @@ typedef struct selkie_obstacle_def {
     const selkie_keyframe *keyframes;
 } selkie_obstacle_def;
 
+typedef enum selkie_force_kind {
+    SELKIE_FORCE_EXPLOSION, /* center, radius, speed, time, falloff: a push away from a point, once */
+    SELKIE_FORCE_VORTEX,    /* point, axis, radius, spin, pull, lift, falloff, start, end */
+    SELKIE_FORCE_JET,       /* from, to, radius, strength, falloff, start, end: a push along a cylinder */
+    SELKIE_FORCE_UNIFORM    /* acceleration, start, end: the same everywhere */
+} selkie_force_kind;
+
+typedef enum selkie_falloff { /* q = distance from the centre or axis over the radius; nothing from q = 1 on */
+    SELKIE_FALLOFF_CONSTANT,  /* 1 */
+    SELKIE_FALLOFF_LINEAR,    /* 1 - q */
+    SELKIE_FALLOFF_SMOOTH     /* (1 - q^2)^2 */
+} selkie_falloff;
+
+typedef struct selkie_force_def {
+    const char *name;
+    selkie_force_kind kind;
+    double center[3];       /* m     explosion */
+    double point[3];        /* m     vortex: a point of its axis */
+    double axis[3];         /*       vortex: turns counterclockwise seen against it; z in 2D */
+    double from[3], to[3];  /* m     jet: ends of the cylinder; it pushes from the first to the second */
+    double radius;          /* m     explosion, vortex, jet */
+    selkie_falloff falloff; /*       explosion, vortex, jet: w(r / radius) */
+    double speed;           /* m/s   explosion: w times this away from the centre */
+    double time;            /* s     explosion */
+    double spin;            /* rad/s2 vortex: w times this is the angular acceleration */
+    double pull;            /* m/s2  vortex: r / radius times w times this is the acceleration towards the axis */
+    double lift;            /* m/s2  vortex: w times this is the acceleration along the axis, 3D only */
+    double strength;        /* m/s2  jet: w times this is the acceleration along it */
+    double acceleration[3]; /* m/s2  uniform */
+    double start, end;      /* s     vortex, jet, uniform; end < 0: never ends */
+} selkie_force_def;
+
 typedef enum selkie_method {
     SELKIE_METHOD_PIC,
     SELKIE_METHOD_FLIP,
@@ -331,6 +363,8 @@ typedef struct selkie_scene {
     const selkie_drain_def *drains;
     int obstacle_count;
     const selkie_obstacle_def *obstacles;
+    int force_count;
+    const selkie_force_def *forces;
     int probe_count;
     const selkie_probe_def *probes;
     selkie_output_def output;
@@ -345,6 +379,7 @@ SELKIE_API void selkie_liquid_defaults(selkie_liquid_def *liquid);
 SELKIE_API void selkie_source_defaults(selkie_source_def *source);
 SELKIE_API void selkie_drain_defaults(selkie_drain_def *drain);
 SELKIE_API void selkie_obstacle_defaults(selkie_obstacle_def *obstacle);
+SELKIE_API void selkie_force_defaults(selkie_force_def *force, selkie_force_kind kind);
 SELKIE_API void selkie_probe_defaults(selkie_probe_def *probe);
 
 /* Names the first bad field, its value and what would be right. Looks at values only, not at files. */

@@ -130,6 +130,21 @@ static const sk_enum_value surface_condition_values[] = {
 };
 CHOICES(surface_condition);
 
+static const sk_enum_value force_kind_values[] = {
+    {"explosion", SELKIE_FORCE_EXPLOSION, "a push away from a point, once"},
+    {"vortex", SELKIE_FORCE_VORTEX, "turns liquid about an axis, pulls it in and lifts it"},
+    {"jet", SELKIE_FORCE_JET, "pushes what is in a cylinder along it"},
+    {"uniform", SELKIE_FORCE_UNIFORM, "the same acceleration everywhere, for a while"},
+};
+CHOICES(force_kind);
+
+static const sk_enum_value falloff_values[] = {
+    {"constant", SELKIE_FALLOFF_CONSTANT, "as strong everywhere"},
+    {"linear", SELKIE_FALLOFF_LINEAR, "1 - q"},
+    {"smooth", SELKIE_FALLOFF_SMOOTH, "(1 - q^2)^2"},
+};
+CHOICES(falloff);
+
 static const sk_enum_value probe_kind_values[] = {
     {"height", SELKIE_PROBE_HEIGHT, "m; height of the liquid over a point, along the up direction"},
     {"pressure", SELKIE_PROBE_PRESSURE, "Pa; at a point"},
@@ -470,6 +485,51 @@ const sk_struct sk_obstacle_struct = {.name = "obstacle",
                                       .field_count = COUNT(obstacle_fields),
                                       .fields = obstacle_fields};
 
+#define OF_EXPLOSION .variants = 1u << SELKIE_FORCE_EXPLOSION
+#define OF_VORTEX .variants = 1u << SELKIE_FORCE_VORTEX
+#define OF_JET .variants = 1u << SELKIE_FORCE_JET
+#define OF_UNIFORM .variants = 1u << SELKIE_FORCE_UNIFORM
+#define OF_LOCAL .variants = 1u << SELKIE_FORCE_EXPLOSION | 1u << SELKIE_FORCE_VORTEX | 1u << SELKIE_FORCE_JET
+#define OF_LASTING .variants = 1u << SELKIE_FORCE_VORTEX | 1u << SELKIE_FORCE_JET | 1u << SELKIE_FORCE_UNIFORM
+
+static const sk_field force_fields[] = {
+    {STRING(selkie_force_def, name), .doc = "for people"},
+    {TYPE(selkie_force_def, force_kind, SELKIE_FORCE_EXPLOSION), .doc = "what it is"},
+    {VECTOR(selkie_force_def, center), OF_EXPLOSION, .unit = "m", .required = 1, .doc = "where it explodes"},
+    {VECTOR(selkie_force_def, point), OF_VORTEX, .unit = "m", .required = 1, .doc = "a point of the axis"},
+    {VECTOR(selkie_force_def, axis), OF_VORTEX, .initial = {0, 1, 0}, .dimension = 3,
+     .doc = "direction of the axis, of any length but 0; liquid turns counterclockwise seen from its tip"},
+    {VECTOR(selkie_force_def, from), OF_JET, .unit = "m", .required = 1, .doc = "the end of the axis where it begins"},
+    {VECTOR(selkie_force_def, to), OF_JET, .unit = "m", .required = 1, .initial = {0, 1, 0},
+     .doc = "the end that it pushes towards"},
+    {NUMBER(selkie_force_def, radius, 0.5), ABOVE(0), OF_LOCAL, .unit = "m", .required = 1,
+     .doc = "it reaches so far from its centre or axis"},
+    {ENUM(selkie_force_def, falloff, falloff, SELKIE_FALLOFF_SMOOTH), OF_LOCAL,
+     .doc = "what is left of it at q = distance / radius"},
+    {NUMBER(selkie_force_def, speed, 0), ANY, OF_EXPLOSION, .unit = "m/s", .required = 1,
+     .doc = "that it adds to the liquid, away from the centre, times the falloff; below 0 it sucks in"},
+    {NUMBER(selkie_force_def, time, 0), BETWEEN(0, 1e6), OF_EXPLOSION, .unit = "s", .required = 1, .doc = "when"},
+    {NUMBER(selkie_force_def, spin, 0), ANY, OF_VORTEX, .unit = "rad/s2",
+     .doc = "angular acceleration about the axis, times the falloff"},
+    {NUMBER(selkie_force_def, pull, 0), ANY, OF_VORTEX, .unit = "m/s2",
+     .doc = "acceleration towards the axis, times distance / radius times the falloff"},
+    {NUMBER(selkie_force_def, lift, 0), ANY, OF_VORTEX, .unit = "m/s2", .dimension = 3,
+     .doc = "acceleration along the axis, times the falloff"},
+    {NUMBER(selkie_force_def, strength, 0), ANY, OF_JET, .unit = "m/s2", .required = 1,
+     .doc = "acceleration along the axis, times the falloff"},
+    {VECTOR(selkie_force_def, acceleration), OF_UNIFORM, .unit = "m/s2", .required = 1, .in_plane = 1,
+     .doc = "of all liquid"},
+    {NUMBER(selkie_force_def, start, 0), AT_LEAST(0), OF_LASTING, .unit = "s", .doc = "when it begins"},
+    {NUMBER(selkie_force_def, end, -1), ANY, OF_LASTING, .unit = "s", .doc = "when it stops; below 0 = never"},
+};
+const sk_struct sk_force_struct = {.name = "force",
+                                   .doc = "A field of force that acts on the liquid beside gravity. Its type decides "
+                                          "which keys it has.",
+                                   .size = sizeof(selkie_force_def),
+                                   .field_count = COUNT(force_fields),
+                                   .fields = force_fields,
+                                   .variant = &force_fields[1]};
+
 #define OF_POINT_PROBE .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY
 #define OF_FRONT_PROBE .variants = 1u << SELKIE_PROBE_FRONT
 
@@ -555,6 +615,7 @@ static const sk_field scene_fields[] = {
     {ARRAY(selkie_scene, "sources", sources, source_count, sk_source_struct), .doc = "what comes in"},
     {ARRAY(selkie_scene, "drains", drains, drain_count, sk_drain_struct), .doc = "what goes out"},
     {ARRAY(selkie_scene, "obstacles", obstacles, obstacle_count, sk_obstacle_struct), .doc = "solids"},
+    {ARRAY(selkie_scene, "forces", forces, force_count, sk_force_struct), .doc = "explosions, vortices, jets"},
     {ARRAY(selkie_scene, "probes", probes, probe_count, sk_probe_struct), .doc = "measurements"},
     {STRUCT(selkie_scene, output, output_struct), .doc = "what is written"},
     {STRUCT(selkie_scene, render, render_struct), .doc = "pictures"},

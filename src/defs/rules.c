@@ -272,6 +272,48 @@ static selkie_code check_obstacle(sk_rules *rules, int i)
     return SELKIE_OK;
 }
 
+/* --- Forces ------------------------------------------------------------------------------------------------------- */
+
+/* A ball or cylinder that lies wholly outside would do nothing, silently. */
+static selkie_code check_force_place(sk_rules *rules, const char *key, const double from[3], const double to[3],
+                                     double radius)
+{
+    selkie_shape shape = {.kind = SELKIE_SHAPE_CYLINDER, .radius = radius};
+    memcpy(shape.from, from, sizeof shape.from);
+    memcpy(shape.to, to, sizeof shape.to);
+    size_t before = sk_path_key(rules->where, key);
+    SK_TRY(check_overlap(rules, &shape));
+    sk_path_cut(rules->where, before);
+    return SELKIE_OK;
+}
+
+static selkie_code check_force(sk_rules *rules, int i)
+{
+    const selkie_force_def *force = &rules->scene->forces[i];
+    int dimension = rules->scene->domain.dimension;
+    double length2 = 0;
+    switch (force->kind) {
+    case SELKIE_FORCE_EXPLOSION:
+        return check_force_place(rules, "center", force->center, force->center, force->radius);
+    case SELKIE_FORCE_VORTEX:
+        for (int axis = 0; axis < 3; axis++)
+            length2 += force->axis[axis] * force->axis[axis];
+        if (dimension == 3 && !(length2 > 0))
+            return fail_at(rules, "axis", "has no length: must point along the axis");
+        break;
+    case SELKIE_FORCE_JET:
+        for (int axis = 0; axis < dimension; axis++)
+            length2 += (force->to[axis] - force->from[axis]) * (force->to[axis] - force->from[axis]);
+        if (!(length2 > 0))
+            return fail_at(rules, "to", "is the same point as from: the axis must have a length");
+        SK_TRY(check_force_place(rules, "from", force->from, force->to, force->radius));
+        break;
+    case SELKIE_FORCE_UNIFORM:
+        break;
+    }
+    return check_interval(rules, force->start, force->end);
+}
+
 /* --- Probes ------------------------------------------------------------------------------------------------------- */
 
 static int is_column_name(const char *name)
@@ -413,6 +455,7 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_each(&rules, "sources", scene->source_count, check_source));
     SK_TRY(check_each(&rules, "drains", scene->drain_count, check_drain));
     SK_TRY(check_each(&rules, "obstacles", scene->obstacle_count, check_obstacle));
+    SK_TRY(check_each(&rules, "forces", scene->force_count, check_force));
     SK_TRY(check_each(&rules, "probes", scene->probe_count, check_probe));
     SK_TRY(check_columns(&rules));
     return check_pictures(&rules);

@@ -135,6 +135,13 @@ void selkie_shape_defaults(selkie_shape *shape, selkie_shape_kind kind)
     sk_struct_defaults(&sk_shape_struct, shape, 1);
 }
 
+void selkie_force_defaults(selkie_force_def *force, selkie_force_kind kind)
+{
+    memset(force, 0, sizeof *force);
+    force->kind = kind;
+    sk_struct_defaults(&sk_force_struct, force, 1);
+}
+
 #define DEFAULTS(name, type, argument)                                                                                 \
     void selkie_##name##_defaults(type *argument)                                                                      \
     {                                                                                                                  \

@@ -32,6 +32,7 @@ typedef struct sk_step {
     struct sk_sources *sources; /* NULL if the scene has none */
     double time;           /* s  at the start of the step */
     double dt;             /* s  of this step */
+    double end_time;       /* s  at its end: time + dt but for rounding, since steps end on frames to the bit */
     double last_dt;        /* s  of the step before, 0 at the start */
     int64_t step_count;
     int64_t emitted, drained; /* particles since the start */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "methods/force_fields.h"
 #include "world/world_internal.h"
 
 /* Bytes, measured with `make bench` and rounded up. */
@@ -80,8 +81,10 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
             speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
         }
         const double *g = scene->gravity;
-        speed += sqrt(sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * plan->cell_size);
         double longest = scene->time.max_step > 0.0 ? fmin(scene->time.max_step, 1.0 / scene->time.fps) : 1.0 / scene->time.fps;
+        const sk_force_window window = {0.0, 0.5 * longest};
+        double acceleration = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(scene, window);
+        speed += sk_force_fields_speed(scene, window) + sqrt(acceleration * plan->cell_size);
         plan->first_step = scene->time.step > 0.0 ? scene->time.step : speed > 0.0 ? selkie_scene_cfl(scene) * plan->cell_size / speed : longest;
         plan->first_step = fmin(plan->first_step, longest);
         plan->frames = (int64_t)floor(scene->time.end * scene->time.fps * (1 + 1e-12));

@@ -8,6 +8,7 @@
 #include "base/timer.h"
 #include "defs/structs.h"
 #include "methods/flip/flip.h"
+#include "methods/force_fields.h"
 #include "methods/idp/idp.h"
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/volume_terms/volume_terms.h"
@@ -253,8 +254,8 @@ void selkie_world_destroy(selkie_world *world)
 
 /* --- the step --------------------------------------------------------------------------------------------------------- */
 
-/* The fastest thing that the step must resolve, m/s. */
-static double fastest(const selkie_world *world)
+/* The fastest thing that the step must resolve, m/s; `acceleration` is that of gravity and the forces. */
+static double fastest(const selkie_world *world, double acceleration, sk_force_window window)
 {
     const sk_step *step = &world->step;
     const selkie_scene *scene = world->scene;
@@ -281,8 +282,23 @@ static double fastest(const selkie_world *world)
             }
         }
     }
-    const double *g = scene->gravity;
-    return speed + sqrt(sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * step->grid.cell_size);
+    return speed + sk_force_fields_speed(scene, window) + sqrt(acceleration * step->grid.cell_size);
+}
+
+/* The step that the CFL number asks for. It counts what an explosion adds before it does: one that could still fall into
+ * this step, as long as steps may be, is reckoned with. */
+static double step_by_cfl(const selkie_world *world, double longest)
+{
+    const sk_step *step = &world->step;
+    const sk_force_window window = {step->time - 0.5 * step->last_dt, step->time + 0.5 * longest};
+    const double *g = world->scene->gravity;
+    double acceleration = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(world->scene, window);
+    double speed = fastest(world, acceleration, window);
+    double dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * step->grid.cell_size / speed : longest;
+    /* Waves of the length of a cell must not travel farther than it in a step, or water at rest begins to shake. */
+    if (acceleration > 0.0)
+        dt = fmin(dt, 1.1 * sqrt(step->grid.cell_size / acceleration));
+    return fmin(fmax(dt, world->scene->time.min_step), longest);
 }
 
 /* The step's length, and where it ends: steps land exactly on frames and on the end. */
@@ -294,16 +310,8 @@ static double choose_step(const selkie_world *world, double *end_time, int *on_f
     double target = frame_time <= def->end * (1 + 1e-12) || step->time >= def->end ? frame_time : def->end;
     double remaining = target - step->time, longest = def->max_step > 0.0 ? def->max_step : 1.0 / def->fps;
     double dt = def->step;
-    if (!(dt > 0.0)) {
-        double speed = fastest(world);
-        dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * step->grid.cell_size / speed : longest;
-        /* Waves of the length of a cell must not travel farther than it in a step, or water at rest begins to shake. */
-        const double *g = world->scene->gravity;
-        double gravity = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]);
-        if (gravity > 0.0)
-            dt = fmin(dt, 1.1 * sqrt(step->grid.cell_size / gravity));
-        dt = fmin(fmax(dt, def->min_step), longest);
-    }
+    if (!(dt > 0.0))
+        dt = step_by_cfl(world, longest);
     double pieces = ceil(remaining / dt - 1e-6);
     if (pieces <= 1.0) {
         *end_time = target;
@@ -325,6 +333,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     double end_time, begin = sk_wall_ms(), before = begin;
     int on_frame;
     step->dt = choose_step(world, &end_time, &on_frame);
+    step->end_time = end_time;
     world->failed = 1;
     int64_t drained = step->drained;
     for (int p = 0; p < world->phase_count; p++) {

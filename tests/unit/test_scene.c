@@ -176,6 +176,10 @@ static void defaults_are_as_documented(void **state)
     selkie_drain_def drain;
     selkie_drain_defaults(&drain);
     assert_true(drain.start == 0 && drain.end == -1);
+    selkie_force_def force;
+    selkie_force_defaults(&force, SELKIE_FORCE_VORTEX);
+    assert_true(force.kind == SELKIE_FORCE_VORTEX && force.axis[1] == 1 && force.end == -1);
+    assert_int_equal(force.falloff, SELKIE_FALLOFF_SMOOTH);
     selkie_obstacle_def obstacle;
     selkie_obstacle_defaults(&obstacle);
     assert_int_equal(obstacle.keyframe_count, 0);
@@ -397,6 +401,17 @@ static void ranges_and_rules(void **state)
          "drains[0].end: 2 s"},
         {"drains=[{\"shape\":{\"type\":\"box\",\"min\":[5,0,0],\"max\":[6,1,1]}}]",
          "drains[0].shape: lies outside the domain"},
+        {"forces=[{\"type\":\"explosion\",\"center\":[9,0,0],\"radius\":1,\"speed\":1,\"time\":0}]",
+         "forces[0].center: lies outside the domain: x from 8 to 10 m"},
+        {"forces=[{\"type\":\"explosion\",\"center\":[1,0,0],\"radius\":0,\"speed\":1,\"time\":0}]",
+         "forces[0].radius: 0 is out of range: must be above 0 m"},
+        {"forces=[{\"type\":\"explosion\",\"center\":[1,0,0],\"radius\":1,\"time\":0}]", "speed"},
+        {"forces=[{\"type\":\"vortex\",\"point\":[1,0,0],\"axis\":[0,0,0],\"radius\":1}]",
+         "forces[0].axis: has no length"},
+        {"forces=[{\"type\":\"jet\",\"from\":[1,0,0],\"to\":[1,0,0],\"radius\":1,\"strength\":1}]",
+         "forces[0].to: is the same point as from"},
+        {"forces=[{\"type\":\"uniform\",\"acceleration\":[1,0,0],\"start\":3,\"end\":1}]",
+         "forces[0].end: 1 s is not after start, 3 s"},
         {"obstacles=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},\"keyframes\":[{\"time\":1},{"
          "\"time\":1}]}]",
          "obstacles[0].keyframes[1].time: 1 s is not after that of the keyframe before, 1 s"},
@@ -803,6 +818,13 @@ static const char *const probes[] = {
     "{\"name\":\"a\",\"type\":\"front\"}",
 };
 
+static const char *const forces[] = {
+    "{\"type\":\"explosion\",\"center\":[1,1,1],\"radius\":1,\"speed\":1,\"time\":0}",
+    "{\"type\":\"vortex\",\"point\":[1,1,1],\"radius\":1}",
+    "{\"type\":\"jet\",\"from\":[1,1,1],\"to\":[1,2,1],\"radius\":1,\"strength\":1}",
+    "{\"type\":\"uniform\",\"acceleration\":[1,1,1]}",
+};
+
 static void set_struct(const sk_struct *type, const char *path, route way, const char *before, int variant);
 
 static void set_field(const sk_struct *type, const sk_field *field, const char *parent, route way, const char *before)
@@ -829,6 +851,11 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
     } else if (field->of == &sk_probe_struct) {
         for (int i = 0; i < COUNT(probes); i++) {
             snprintf(prepared, sizeof prepared, "%s=%s", path, probes[i]);
+            set_struct(field->of, path, way, prepared, i);
+        }
+    } else if (field->of == &sk_force_struct) {
+        for (int i = 0; i < COUNT(forces); i++) {
+            snprintf(prepared, sizeof prepared, "%s=%s", path, forces[i]);
             set_struct(field->of, path, way, prepared, i);
         }
     } else if (field->of == &sk_keyframe_struct) {

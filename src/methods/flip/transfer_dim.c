@@ -5,6 +5,7 @@
 #include "grid/grid_kernels.h"
 #include "grid/tile.h"
 #include "methods/flip/flip.h"
+#include "methods/force_fields.h"
 #include "methods/liquid_system.h"
 
 static sk_transfer_options transfer_options(const sk_step *step)
@@ -168,9 +169,57 @@ selkie_code SK_DIM(sk_flip_classify)(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* Does the block, with the faces on its lower sides, touch the box of the field? */
+static int block_meets(const sk_grid *grid, int block, const sk_force_field *field)
+{
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        double low = grid->corner[d] + (double)grid->coordinates[block][d] * SK_BLOCK_N * grid->cell_size;
+        if (low > field->high[d] || low + SK_BLOCK_N * grid->cell_size < field->low[d])
+            return 0;
+    }
+    return 1;
+}
+
+/* The field at the middle of each face, in the face's direction. */
+static void add_field_to_block(const sk_grid *grid, int block, const sk_force_field *field)
+{
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + (size_t)block * SK_BLOCK_CELLS;
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const int at[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG};
+            float x[3] = {0.0f, 0.0f, 0.0f}, change[3] = {0.0f, 0.0f, 0.0f};
+            for (int e = 0; e < SELKIE_DIM; e++) {
+                double cell = (double)(grid->coordinates[block][e] * SK_BLOCK_N + at[e]) + (e == d ? 0.0 : 0.5);
+                x[e] = (float)(grid->corner[e] + cell * grid->cell_size);
+            }
+            sk_force_field_add(field, x, change);
+            velocity[c] += change[d];
+        }
+    }
+}
+
+/* Explosions, vortices and jets act in the same windows of time as gravity. */
+static selkie_code add_force_fields(sk_step *step, selkie_error *error)
+{
+    if (!step->scene->force_count)
+        return SELKIE_OK;
+    void *scratch;
+    SK_TRY(sk_step_scratch(step, (size_t)step->scene->force_count * sizeof(sk_force_field), "forces", &scratch, error));
+    sk_force_field *fields = scratch;
+    int count = sk_force_fields_in(step->scene, sk_step_force_window(step), fields);
+    const sk_grid *grid = &step->grid;
+    if (!count)
+        return SELKIE_OK;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
+    for (int b = 1; b < grid->block_count; b++)
+        for (int f = 0; f < count; f++)
+            if (block_meets(grid, b, &fields[f]))
+                add_field_to_block(grid, b, &fields[f]);
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_flip_forces)(sk_step *step, selkie_error *error)
 {
-    (void)error;
     sk_grid *grid = &step->grid;
     double kick = sk_step_kick(step);
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -182,5 +231,5 @@ selkie_code SK_DIM(sk_flip_forces)(sk_step *step, selkie_error *error)
         for (int64_t c = SK_BLOCK_CELLS; c < end; c++)
             velocity[c] += gain; /* unknown stays unknown */
     }
-    return SELKIE_OK;
+    return add_force_fields(step, error);
 }

@@ -1,0 +1,152 @@
+#include "methods/force_fields.h"
+
+#include <math.h>
+#include <string.h>
+
+_Static_assert((int)SELKIE_FORCE_EXPLOSION == SK_FORCE_EXPLOSION && (int)SELKIE_FORCE_VORTEX == SK_FORCE_VORTEX &&
+                   (int)SELKIE_FORCE_JET == SK_FORCE_JET && (int)SELKIE_FORCE_UNIFORM == SK_FORCE_UNIFORM,
+               "kernels and scenes number the kinds alike");
+_Static_assert((int)SELKIE_FALLOFF_CONSTANT == SK_FALLOFF_CONSTANT && (int)SELKIE_FALLOFF_LINEAR == SK_FALLOFF_LINEAR &&
+                   (int)SELKIE_FALLOFF_SMOOTH == SK_FALLOFF_SMOOTH,
+               "kernels and scenes number the falloffs alike");
+
+static int explodes_in(const selkie_force_def *force, sk_force_window window)
+{
+    return force->kind == SELKIE_FORCE_EXPLOSION && force->time >= window.from && force->time < window.to;
+}
+
+/* s  that the field lasts within the window; for the kinds that last */
+static double time_within(const selkie_force_def *force, sk_force_window window)
+{
+    double from = fmax(force->start, window.from), to = force->end < 0.0 ? window.to : fmin(force->end, window.to);
+    return to > from ? to - from : 0.0;
+}
+
+static double length_of(const double v[3], int dimension)
+{
+    return sqrt(v[0] * v[0] + v[1] * v[1] + (dimension == 3 ? v[2] * v[2] : 0.0));
+}
+
+/* Where the axis begins, which way it points and how long it is. */
+static void set_axis(sk_force_field *field, const selkie_force_def *force, int dimension)
+{
+    if (force->kind == SELKIE_FORCE_VORTEX && dimension == 2) { /* in the plane everything turns about z */
+        field->axis[2] = 1.0f;
+        for (int d = 0; d < 2; d++)
+            field->point[d] = (float)force->point[d];
+        return;
+    }
+    double axis[3];
+    for (int d = 0; d < 3; d++)
+        axis[d] = force->kind == SELKIE_FORCE_JET ? force->to[d] - force->from[d] : force->axis[d];
+    double length = length_of(axis, dimension);
+    for (int d = 0; d < dimension; d++) {
+        field->axis[d] = (float)(axis[d] / length);
+        field->point[d] = (float)(force->kind == SELKIE_FORCE_JET ? force->from[d] : force->point[d]);
+    }
+    field->length = (float)length;
+}
+
+/* The box that the field stays in; a vortex reaches along its axis without an end. */
+static void set_bounds(sk_force_field *field)
+{
+    for (int d = 0; d < 3; d++) {
+        field->low[d] = -INFINITY;
+        field->high[d] = INFINITY;
+        float end = field->point[d] + field->length * field->axis[d];
+        float slant = sqrtf(fmaxf(0.0f, 1.0f - field->axis[d] * field->axis[d])) * field->radius;
+        if (field->kind == SK_FORCE_EXPLOSION || (field->kind == SK_FORCE_VORTEX && field->axis[d] == 0.0f)) {
+            field->low[d] = field->point[d] - field->radius;
+            field->high[d] = field->point[d] + field->radius;
+        } else if (field->kind == SK_FORCE_JET) {
+            field->low[d] = fminf(field->point[d], end) - slant;
+            field->high[d] = fmaxf(field->point[d], end) + slant;
+        }
+    }
+}
+
+int sk_force_fields_in(const selkie_scene *scene, sk_force_window window, sk_force_field *fields)
+{
+    const int dimension = scene->domain.dimension;
+    int count = 0;
+    for (int f = 0; f < scene->force_count; f++) {
+        const selkie_force_def *force = &scene->forces[f];
+        double time = force->kind == SELKIE_FORCE_EXPLOSION ? explodes_in(force, window) : time_within(force, window);
+        if (!(time > 0.0))
+            continue;
+        sk_force_field *field = &fields[count++];
+        memset(field, 0, sizeof *field);
+        field->kind = (int)force->kind;
+        field->falloff = (int)force->falloff;
+        field->radius = (float)force->radius;
+        field->inverse_radius = (float)(1.0 / force->radius);
+        switch (force->kind) {
+        case SELKIE_FORCE_EXPLOSION:
+            field->radial = (float)force->speed;
+            for (int d = 0; d < dimension; d++)
+                field->point[d] = (float)force->center[d];
+            break;
+        case SELKIE_FORCE_VORTEX:
+            set_axis(field, force, dimension);
+            field->angular = (float)(force->spin * time);
+            field->inward = (float)(force->pull * time);
+            field->along = dimension == 3 ? (float)(force->lift * time) : 0.0f;
+            break;
+        case SELKIE_FORCE_JET:
+            set_axis(field, force, dimension);
+            field->along = (float)(force->strength * time);
+            break;
+        case SELKIE_FORCE_UNIFORM:
+            for (int d = 0; d < dimension; d++)
+                field->uniform[d] = (float)(force->acceleration[d] * time);
+            break;
+        }
+        set_bounds(field);
+    }
+    return count;
+}
+
+double sk_force_fields_speed(const selkie_scene *scene, sk_force_window window)
+{
+    double largest = 0.0;
+    for (int f = 0; f < scene->force_count; f++) {
+        const selkie_force_def *one = &scene->forces[f];
+        if (!explodes_in(one, window))
+            continue;
+        double sum = 0.0;
+        for (int g = 0; g < scene->force_count; g++) {
+            const selkie_force_def *other = &scene->forces[g];
+            double apart[3];
+            for (int d = 0; d < 3; d++)
+                apart[d] = one->center[d] - other->center[d];
+            if (explodes_in(other, window) && length_of(apart, scene->domain.dimension) < one->radius + other->radius)
+                sum += fabs(other->speed);
+        }
+        largest = fmax(largest, sum);
+    }
+    return largest;
+}
+
+/* The most of q w(q), what a vortex' speed around its axis and towards it goes with. */
+static double largest_slope(selkie_falloff falloff)
+{
+    return falloff == SELKIE_FALLOFF_CONSTANT ? 1.0 : falloff == SELKIE_FALLOFF_LINEAR ? 0.25 : 16.0 / 25.0 / sqrt(5.0);
+}
+
+double sk_force_fields_acceleration(const selkie_scene *scene, sk_force_window window)
+{
+    double sum = 0.0;
+    for (int f = 0; f < scene->force_count; f++) {
+        const selkie_force_def *force = &scene->forces[f];
+        if (force->kind == SELKIE_FORCE_EXPLOSION || !(time_within(force, window) > 0.0))
+            continue;
+        if (force->kind == SELKIE_FORCE_UNIFORM)
+            sum += length_of(force->acceleration, scene->domain.dimension);
+        else if (force->kind == SELKIE_FORCE_JET)
+            sum += fabs(force->strength);
+        else
+            sum += (fabs(force->spin) * force->radius + fabs(force->pull)) * largest_slope(force->falloff) +
+                   (scene->domain.dimension == 3 ? fabs(force->lift) : 0.0);
+    }
+    return sum;
+}
