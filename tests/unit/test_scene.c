@@ -122,7 +122,8 @@ static void expect_set(const char *override, const char *expected)
 /* Each scene that comes with the project. */
 static void for_each_scene(void (*visit)(const char *path))
 {
-    static const char *const folders[] = {SELKIE_SCENES "/examples", SELKIE_SCENES "/validation"};
+    static const char *const folders[] = {SELKIE_SCENES "/examples", SELKIE_SCENES "/validation", SELKIE_SCENES "/idp",
+                                          SELKIE_SCENES "/uic"};
     int count = 0;
     for (int i = 0; i < COUNT(folders); i++) {
         DIR *folder = opendir(folders[i]);
@@ -138,7 +139,7 @@ static void for_each_scene(void (*visit)(const char *path))
         }
         closedir(folder);
     }
-    assert_true(count >= 11);
+    assert_true(count >= 27);
 }
 
 /* --- Defaults and small questions --------------------------------------------------------------------------------- */
@@ -601,11 +602,11 @@ static void checks_of_structs(void **state)
 
 /* --- Round trips -------------------------------------------------------------------------------------------------- */
 
-static int has_mesh(const selkie_shape *shape)
+static int has_file(const selkie_shape *shape)
 {
-    int found = shape->kind == SELKIE_SHAPE_MESH;
+    int found = shape->kind == SELKIE_SHAPE_MESH || shape->kind == SELKIE_SHAPE_HEIGHTFIELD;
     for (int i = 0; shape->kind == SELKIE_SHAPE_UNION && i < shape->child_count; i++)
-        found |= has_mesh(&shape->children[i]);
+        found |= has_file(&shape->children[i]);
     return found;
 }
 
@@ -628,8 +629,10 @@ static void round_trip(const char *path)
     assert_int_equal(selkie_scene_save(scene, saved, &error), SELKIE_OK);
     again = load(saved);
     int meshes = 0;
+    for (int i = 0; i < scene->liquid_count; i++)
+        meshes |= has_file(&scene->liquids[i].shape);
     for (int i = 0; i < scene->obstacle_count; i++)
-        if (has_mesh(&scene->obstacles[i].shape)) {
+        if (has_file(&scene->obstacles[i].shape)) {
             /* Elsewhere the name is absolute, and leads to the same file. */
             assert_int_equal(again->obstacles[i].shape.file[0], '/');
             assert_int_equal(access(again->obstacles[i].shape.file, R_OK), 0);
