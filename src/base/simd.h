@@ -33,14 +33,23 @@ SK_VECTOR f8 f8_select(i8 mask, f8 yes, f8 no)
     return (f8)((mask & (i8)yes) | (~mask & (i8)no));
 }
 
+/* The second one where either is not a number, on every machine. */
 SK_VECTOR f8 f8_max(f8 a, f8 b)
 {
+#if defined(__AVX__)
+    return (f8)_mm256_max_ps((__m256)a, (__m256)b);
+#else
     return f8_select(a > b, a, b);
+#endif
 }
 
 SK_VECTOR f8 f8_min(f8 a, f8 b)
 {
+#if defined(__AVX__)
+    return (f8)_mm256_min_ps((__m256)a, (__m256)b);
+#else
     return f8_select(a < b, a, b);
+#endif
 }
 
 SK_VECTOR f8 f8_abs(f8 a)
@@ -152,6 +161,186 @@ SK_VECTOR void f8_transpose(f8 r[8])
     for (int i = 0; i < 4; i++) {
         r[i] = __builtin_shufflevector(u[i], u[4 + i], 0, 1, 2, 3, 8, 9, 10, 11);
         r[4 + i] = __builtin_shufflevector(u[i], u[4 + i], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+/* --- As many particles at a time as the machine has lanes -----------------------------------------------------------
+ *
+ * For kernels whose lanes are particles. A cell holds about eight, often a few more: with sixteen lanes one batch does
+ * where eight lanes need two, the second of them nearly empty.
+ */
+#if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define SK_WIDE 16
+#else
+#define SK_WIDE 8
+#endif
+
+typedef float fw __attribute__((vector_size(4 * SK_WIDE)));
+typedef int32_t iw __attribute__((vector_size(4 * SK_WIDE)));
+typedef float fw_unaligned __attribute__((vector_size(4 * SK_WIDE), aligned(4)));
+
+SK_VECTOR fw fw_splat(float value)
+{
+    return value - (fw){0};
+}
+
+SK_VECTOR iw iw_splat(int32_t value)
+{
+    return value - (iw){0};
+}
+
+SK_VECTOR fw fw_load(const float *from)
+{
+    return *(const fw_unaligned *)from;
+}
+
+SK_VECTOR void fw_store(float *to, fw value)
+{
+    *(fw_unaligned *)to = value;
+}
+
+SK_VECTOR fw fw_select(iw mask, fw yes, fw no)
+{
+    return (fw)((mask & (iw)yes) | (~mask & (iw)no));
+}
+
+#if SK_WIDE == 16
+SK_VECTOR fw fw_max(fw a, fw b) { return (fw)_mm512_max_ps((__m512)a, (__m512)b); }
+SK_VECTOR fw fw_min(fw a, fw b) { return (fw)_mm512_min_ps((__m512)a, (__m512)b); }
+SK_VECTOR int iw_any(iw mask) { return _mm512_movepi32_mask((__m512i)mask) != 0; }
+#define SK_WIDE_LANES 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+#else
+SK_VECTOR fw fw_max(fw a, fw b) { return f8_max(a, b); }
+SK_VECTOR fw fw_min(fw a, fw b) { return f8_min(a, b); }
+SK_VECTOR int iw_any(iw mask) { return i8_any(mask); }
+#define SK_WIDE_LANES 0, 1, 2, 3, 4, 5, 6, 7
+#endif
+
+SK_VECTOR fw fw_abs(fw a)
+{
+    return (fw)((iw)a & iw_splat(0x7fffffff));
+}
+
+/* Towards zero. */
+SK_VECTOR iw iw_from_fw(fw a)
+{
+    return __builtin_convertvector(a, iw);
+}
+
+SK_VECTOR fw fw_from_iw(iw a)
+{
+    return __builtin_convertvector(a, fw);
+}
+
+SK_VECTOR iw iw_first(int count)
+{
+    return (iw){SK_WIDE_LANES} < count;
+}
+
+/* The sum of the lanes, eight at a time, as doubles. */
+SK_VECTOR d8 d8_from_fw(fw a)
+{
+#if SK_WIDE == 16
+    return d8_from_f8(__builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7)) +
+           d8_from_f8(__builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15));
+#else
+    return d8_from_f8(a);
+#endif
+}
+
+SK_VECTOR float fw_largest(fw a)
+{
+    float most = a[0];
+    for (int l = 1; l < SK_WIDE; l++)
+        most = a[l] > most ? a[l] : most;
+    return most;
+}
+
+/* base[index] and base[index + 1] in each lane. */
+SK_VECTOR void fw_gather_pairs(const float *base, iw index, fw *first, fw *second)
+{
+#if SK_WIDE == 16
+    typedef int32_t half __attribute__((vector_size(32)));
+    half lower = __builtin_shufflevector(index, index, 0, 1, 2, 3, 4, 5, 6, 7);
+    half upper = __builtin_shufflevector(index, index, 8, 9, 10, 11, 12, 13, 14, 15);
+    fw a = (fw)_mm512_i32gather_pd((__m256i)lower, base, 4), b = (fw)_mm512_i32gather_pd((__m256i)upper, base, 4);
+    *first = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    *second = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+#else
+    f8_gather_pairs(base, index, first, second);
+#endif
+}
+
+/* Which row a lane stands for when only the first `count` are in use: idle lanes repeat the last one. */
+#define SK_LANES_OF(n)                                                                                                 \
+    {0, 1 < n ? 1 : n - 1, 2 < n ? 2 : n - 1, 3 < n ? 3 : n - 1, 4 < n ? 4 : n - 1, 5 < n ? 5 : n - 1,                  \
+     6 < n ? 6 : n - 1, 7 < n ? 7 : n - 1, 8 < n ? 8 : n - 1, 9 < n ? 9 : n - 1, 10 < n ? 10 : n - 1,                   \
+     11 < n ? 11 : n - 1, 12 < n ? 12 : n - 1, 13 < n ? 13 : n - 1, 14 < n ? 14 : n - 1, 15 < n ? 15 : n - 1}
+static const uint8_t sk_lane_rows[17][16] __attribute__((unused)) = {
+    SK_LANES_OF(1),  SK_LANES_OF(1),  SK_LANES_OF(2),  SK_LANES_OF(3),  SK_LANES_OF(4),  SK_LANES_OF(5),
+    SK_LANES_OF(6),  SK_LANES_OF(7),  SK_LANES_OF(8),  SK_LANES_OF(9),  SK_LANES_OF(10), SK_LANES_OF(11),
+    SK_LANES_OF(12), SK_LANES_OF(13), SK_LANES_OF(14), SK_LANES_OF(15), SK_LANES_OF(16)};
+
+/* Four by four, in each part of 16 bytes; its own inverse. */
+SK_VECTOR void fw_transpose_parts(fw v[4])
+{
+#if SK_WIDE == 16
+#define SK_PARTS(a, b, c, d)                                                                                           \
+    a, b, c, d, a + 4, b + 4, c + 4, d + 4, a + 8, b + 8, c + 8, d + 8, a + 12, b + 12, c + 12, d + 12
+    enum { OTHER = 16 };
+#else
+#define SK_PARTS(a, b, c, d) a, b, c, d, a + 4, b + 4, c + 4, d + 4
+    enum { OTHER = 8 };
+#endif
+    fw low_a = __builtin_shufflevector(v[0], v[1], SK_PARTS(0, OTHER, 1, OTHER + 1));
+    fw high_a = __builtin_shufflevector(v[0], v[1], SK_PARTS(2, OTHER + 2, 3, OTHER + 3));
+    fw low_b = __builtin_shufflevector(v[2], v[3], SK_PARTS(0, OTHER, 1, OTHER + 1));
+    fw high_b = __builtin_shufflevector(v[2], v[3], SK_PARTS(2, OTHER + 2, 3, OTHER + 3));
+    v[0] = __builtin_shufflevector(low_a, low_b, SK_PARTS(0, 1, OTHER, OTHER + 1));
+    v[1] = __builtin_shufflevector(low_a, low_b, SK_PARTS(2, 3, OTHER + 2, OTHER + 3));
+    v[2] = __builtin_shufflevector(high_a, high_b, SK_PARTS(0, 1, OTHER, OTHER + 1));
+    v[3] = __builtin_shufflevector(high_a, high_b, SK_PARTS(2, 3, OTHER + 2, OTHER + 3));
+#undef SK_PARTS
+}
+
+/* Four columns of rows of eight floats, as vectors of lanes, one lane a row. Lanes from `count` on repeat the last row;
+ * count >= 1. Each row is read as 16 bytes into its part of a vector, which leaves little to shuffle. */
+SK_VECTOR void fw_load_columns(const float *rows, int count, fw columns[4])
+{
+    const uint8_t *row = sk_lane_rows[count];
+    for (int i = 0; i < 4; i++) {
+#define SK_ROW_AT(l) (*(const f4_unaligned *)(rows + 8 * (size_t)row[l]))
+        f8 lower = __builtin_shufflevector(SK_ROW_AT(i), SK_ROW_AT(i + 4), 0, 1, 2, 3, 4, 5, 6, 7);
+#if SK_WIDE == 16
+        f8 upper = __builtin_shufflevector(SK_ROW_AT(i + 8), SK_ROW_AT(i + 12), 0, 1, 2, 3, 4, 5, 6, 7);
+        columns[i] = __builtin_shufflevector(lower, upper, SK_WIDE_LANES);
+#else
+        columns[i] = lower;
+#endif
+#undef SK_ROW_AT
+    }
+    fw_transpose_parts(columns);
+}
+
+/* And back. Idle lanes must hold what the last row's lane holds: they are stored there once more, which is cheaper than to
+ * ask. */
+SK_VECTOR void fw_store_columns(float *rows, int count, const fw columns[4])
+{
+    const uint8_t *row = sk_lane_rows[count];
+    fw v[4] = {columns[0], columns[1], columns[2], columns[3]};
+    fw_transpose_parts(v);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+#if defined(__AVX__)
+        /* The compiler would take the transposition apart again, lane by lane. */
+        __asm__("" : "+v"(v[i]));
+#endif
+        *(f4_unaligned *)(rows + 8 * (size_t)row[i]) = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3);
+        *(f4_unaligned *)(rows + 8 * (size_t)row[i + 4]) = __builtin_shufflevector(v[i], v[i], 4, 5, 6, 7);
+#if SK_WIDE == 16
+        *(f4_unaligned *)(rows + 8 * (size_t)row[i + 8]) = __builtin_shufflevector(v[i], v[i], 8, 9, 10, 11);
+        *(f4_unaligned *)(rows + 8 * (size_t)row[i + 12]) = __builtin_shufflevector(v[i], v[i], 12, 13, 14, 15);
+#endif
     }
 }
 

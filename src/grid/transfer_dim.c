@@ -275,25 +275,29 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
     return SELKIE_OK;
 }
 
+/* Most cells are one batch: nodes are to be read where they are used, not spread over registers before the loop, nor their
+ * addresses, which the compiler would spill again. */
+#define KEEP_IN_MEMORY(node) __asm__ __volatile__("" : "+r"(node) : : "memory")
+
 /* --- to the particles ------------------------------------------------------------------------------------------------ */
 
 typedef struct lane_weights {
-    f8 face[3][2], centre[3][3];
-    f8 slope[3][3]; /* derivative of the centred weights, 1/cell */
+    fw face[3][2], centre[3][3];
+    fw slope[3][3]; /* derivative of the centred weights, 1/cell */
 } lane_weights;
 
-/* Component d of a field at eight particles of one cell; `tile` points at the cell's first node. */
-static inline __attribute__((always_inline)) f8 sample_component(const int d, const float *tile, const lane_weights *w)
+/* Component d of a field at the particles of one cell; `tile` points at the cell's first node. */
+static inline __attribute__((always_inline)) fw sample_component(const int d, const float *tile, const lane_weights *w)
 {
     enum { N1 = SK_TILE_N(1) };
     const int nx = d == 0 ? 2 : 3, ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
-    f8 total = f8_splat(0.0f);
+    fw total = fw_splat(0.0f);
 #pragma GCC unroll 3
     for (int k = 0; k < nz; k++) {
-        f8 plane = f8_splat(0.0f);
+        fw plane = fw_splat(0.0f);
 #pragma GCC unroll 3
         for (int j = 0; j < ny; j++) {
-            f8 row = f8_splat(0.0f);
+            fw row = fw_splat(0.0f);
 #pragma GCC unroll 3
             for (int i = 0; i < nx; i++)
                 row += (d == 0 ? w->face[0][i] : w->centre[0][i]) * tile[i + N1 * (j + N1 * k)];
@@ -305,20 +309,20 @@ static inline __attribute__((always_inline)) f8 sample_component(const int d, co
 }
 
 /* Its gradient along axis e, per cell (APIC's C, Jiang et al. 2015: sum of u_i grad w_i). */
-static inline __attribute__((always_inline)) f8 sample_gradient(const int d, const int e, const float *tile,
+static inline __attribute__((always_inline)) fw sample_gradient(const int d, const int e, const float *tile,
                                                                 const lane_weights *w)
 {
     enum { N1 = SK_TILE_N(1) };
     const int n[3] = {d == 0 ? 2 : 3, d == 1 ? 2 : 3, SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3};
-    f8 total = f8_splat(0.0f);
+    fw total = fw_splat(0.0f);
     for (int k = 0; k < n[2]; k++)
         for (int j = 0; j < n[1]; j++)
             for (int i = 0; i < n[0]; i++) {
-                f8 product = f8_splat(tile[i + N1 * (j + N1 * k)]);
+                fw product = fw_splat(tile[i + N1 * (j + N1 * k)]);
                 const int index[3] = {i, j, k};
                 for (int a = 0; a < SELKIE_DIM; a++) {
                     if (a == e)
-                        product *= a == d ? f8_splat(index[a] ? 1.0f : -1.0f) : w->slope[a][index[a]];
+                        product *= a == d ? fw_splat(index[a] ? 1.0f : -1.0f) : w->slope[a][index[a]];
                     else
                         product *= a == d ? w->face[a][index[a]] : w->centre[a][index[a]];
                 }
@@ -327,28 +331,28 @@ static inline __attribute__((always_inline)) f8 sample_gradient(const int d, con
     return total;
 }
 
-static inline __attribute__((always_inline)) void lanes_of(const f8 *position, const float corner[3], float inverse,
+static inline __attribute__((always_inline)) void lanes_of(const fw *position, const float corner[3], float inverse,
                                                            const float cell[3], const int slopes, lane_weights *w)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
-        f8 fraction = (position[d] - f8_splat(corner[d])) * f8_splat(inverse) - f8_splat(cell[d]);
-        f8 offset = fraction - 0.5f;
-        i8 below = offset < 0.0f;
+        fw fraction = (position[d] - fw_splat(corner[d])) * fw_splat(inverse) - fw_splat(cell[d]);
+        fw offset = fraction - 0.5f;
         w->face[d][0] = 1.0f - fraction;
         w->face[d][1] = fraction;
-        w->centre[d][0] = f8_select(below, -offset, f8_splat(0.0f));
-        w->centre[d][2] = f8_select(below, f8_splat(0.0f), offset);
+        w->centre[d][0] = fw_max(-offset, fw_splat(0.0f));
+        w->centre[d][2] = fw_max(offset, fw_splat(0.0f));
         w->centre[d][1] = 1.0f - (w->centre[d][0] + w->centre[d][2]);
         if (slopes) {
-            w->slope[d][0] = f8_select(below, f8_splat(-1.0f), f8_splat(0.0f));
-            w->slope[d][1] = f8_select(below, f8_splat(1.0f), f8_splat(-1.0f));
-            w->slope[d][2] = f8_select(below, f8_splat(0.0f), f8_splat(1.0f));
+            iw below = offset < 0.0f;
+            w->slope[d][0] = fw_select(below, fw_splat(-1.0f), fw_splat(0.0f));
+            w->slope[d][1] = fw_select(below, fw_splat(1.0f), fw_splat(-1.0f));
+            w->slope[d][2] = fw_select(below, fw_splat(0.0f), fw_splat(1.0f));
         }
     }
 }
 
 typedef struct lane_sums {
-    f8 speed_max;
+    fw speed_max;
     d8 kinetic;
     int64_t bad;
 } lane_sums;
@@ -360,83 +364,111 @@ static inline int first_of(const int d, int node)
     return node - 1 - N1 - NODE_Z + (d == 0 ? 1 : d == 1 ? N1 : N1 * N1);
 }
 
-/* One component for eight particles; called with a constant d, so that the nodes are counted at compile time. */
-static inline __attribute__((always_inline)) void gather_component(const int d, const sk_transfer_kind kind, f8 r[8],
-                                                                   const lane_weights *w, const float *const tiles[3],
-                                                                   int node, float ratio, float inverse, int lanes,
-                                                                   float *affine)
+/* What the particles of a block are given: velocities on a piece of the grid, and who takes what from it. */
+typedef struct gathering {
+    sk_transfer_kind kind;
+    float corner[3], inverse, ratio;
+    const float *tiles[3]; /* what velocities become; 0 where unknown */
+    const float *plain[3]; /* the grid's velocity, NaN where unknown; NULL if that is the same */
+    float *carried;        /* see sk_particles; NULL if nobody wants it */
+    size_t carried_stride;
+    uint32_t end;          /* one past the block's particles */
+    lane_sums sums;
+} gathering;
+
+/* One component for the particles of a batch; called with a constant d, so that the nodes are counted at compile time. */
+static inline __attribute__((always_inline)) void gather_component(const int d, const sk_transfer_kind kind,
+                                                                   const gathering *g, fw r[8], const lane_weights *w,
+                                                                   int node, uint32_t first, int lanes, float *affine)
 {
-    const float *tile = tiles[d] + first_of(d, node);
-    f8 sampled = sample_component(d, tile, w);
-    r[3 + d] = kind == SK_TRANSFER_FLIP ? ratio * r[3 + d] + sampled : sampled;
+    const float *tile = g->tiles[d] + first_of(d, node);
+    fw sampled = sample_component(d, tile, w);
+    r[3 + d] = kind == SK_TRANSFER_FLIP ? g->ratio * r[3 + d] + sampled : sampled;
+    if (g->carried) {
+        float *carried = g->carried + (size_t)d * g->carried_stride + first;
+        if (g->plain[d])
+            sampled = sample_component(d, g->plain[d] + first_of(d, node), w);
+        /* Idle lanes write where the block's next particles follow with theirs. */
+        if (first + SK_WIDE <= g->end)
+            fw_store(carried, sampled);
+        else
+            for (int l = 0; l < lanes; l++)
+                carried[l] = sampled[l];
+    }
     if (kind != SK_TRANSFER_APIC)
         return;
-    f8 slopes[3] = {sample_gradient(d, 0, tile, w) * inverse, sample_gradient(d, 1, tile, w) * inverse, f8_splat(0.0f)};
+    fw slopes[3] = {sample_gradient(d, 0, tile, w) * g->inverse, sample_gradient(d, 1, tile, w) * g->inverse, fw_splat(0.0f)};
 #if SELKIE_DIM == 3
-    slopes[2] = sample_gradient(d, 2, tile, w) * inverse;
+    slopes[2] = sample_gradient(d, 2, tile, w) * g->inverse;
 #endif
     for (int e = 0; e < SELKIE_DIM; e++)
         for (int l = 0; l < lanes; l++)
             affine[9 * (size_t)l + (size_t)(3 * d + e)] = slopes[e][l];
 }
 
-static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_kind kind, sk_particle *records,
-                                                              float *affine, int count, const float corner[3],
-                                                              float inverse, const float cell[3], int node,
-                                                              const float *const tiles[3], float ratio,
-                                                              lane_sums *sums)
+static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_kind kind, gathering *g, sk_particle *records,
+                                                              float *affine, uint32_t begin, uint32_t end,
+                                                              const float cell[3], int node)
 {
-    for (int begin = 0; begin < count; begin += 8) {
-        int lanes = count - begin < 8 ? count - begin : 8;
-        f8 r[8];
-        for (int l = 0; l < 8; l++)
-            memcpy(&r[l], records + begin + (l < lanes ? l : lanes - 1), sizeof r[l]);
-        f8_transpose(r);
+    for (uint32_t first = begin; first < end; first += SK_WIDE) {
+        int lanes = end - first < SK_WIDE ? (int)(end - first) : SK_WIDE;
+        fw r[8];
+        KEEP_IN_MEMORY(node);
+        fw_load_columns(records[first].position, lanes, r);
+        fw_load_columns(records[first].position + 4, lanes, r + 4);
         lane_weights w;
-        lanes_of(r, corner, inverse, cell, kind == SK_TRANSFER_APIC, &w);
-        float *slopes = kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)begin : NULL;
-        gather_component(0, kind, r, &w, tiles, node, ratio, inverse, lanes, slopes);
-        gather_component(1, kind, r, &w, tiles, node, ratio, inverse, lanes, slopes);
-        f8 speed2 = r[3] * r[3] + r[4] * r[4];
+        lanes_of(r, g->corner, g->inverse, cell, kind == SK_TRANSFER_APIC, &w);
+        float *slopes = kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)first : NULL;
+        gather_component(0, kind, g, r, &w, node, first, lanes, slopes);
+        gather_component(1, kind, g, r, &w, node, first, lanes, slopes);
+        fw speed2 = r[3] * r[3] + r[4] * r[4];
 #if SELKIE_DIM == 3
-        gather_component(2, kind, r, &w, tiles, node, ratio, inverse, lanes, slopes);
+        gather_component(2, kind, g, r, &w, node, first, lanes, slopes);
         speed2 += r[5] * r[5];
 #endif
-        f8_transpose(r);
-        for (int l = 0; l < lanes; l++)
-            memcpy(records + begin + l, &r[l], sizeof r[l]);
+        fw_store_columns(records[first].position, lanes, r);
+        fw_store_columns(records[first].position + 4, lanes, r + 4);
         /* Idle lanes repeat the last particle: harmless for the largest, left out of the sum. */
-        sums->speed_max = f8_max(speed2, sums->speed_max);
-        speed2 = f8_select(i8_first(lanes), speed2, f8_splat(0.0f));
-        sums->kinetic += d8_from_f8(speed2);
-        i8 good = speed2 < 1e30f;
-        if (i8_any(~good))
+        g->sums.speed_max = fw_max(speed2, g->sums.speed_max);
+        speed2 = fw_select(iw_first(lanes), speed2, fw_splat(0.0f));
+        g->sums.kinetic += d8_from_fw(speed2);
+        iw good = speed2 < 1e30f;
+        if (iw_any(~good))
             for (int l = 0; l < lanes; l++)
-                sums->bad += !good[l];
+                g->sums.bad += !good[l];
     }
 }
 
-static void gather_block(sk_transfer_kind kind, const sk_grid *grid, sk_particles *particles, float *affine, int block,
-                         float ratio, lane_sums *sums)
+static void gather_block(const sk_transfer_options *options, const sk_grid *grid, sk_particles *particles, float *affine,
+                         int block, sk_particle_sums *sums)
 {
     enum { N1 = SK_TILE_N(1) };
-    const float inverse = (float)(1.0 / grid->cell_size);
-    const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
-    float velocity[SELKIE_DIM][SK_TILE_VALUES(1)], change[SK_TILE_VALUES(1)];
-    const float *const tiles[3] = {velocity[0], velocity[1], velocity[SELKIE_DIM - 1]};
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    const float ratio = options->flip_ratio;
+    gathering g = {.kind = options->kind, .inverse = (float)(1.0 / grid->cell_size), .ratio = ratio,
+                   .carried = particles->carried, .carried_stride = (size_t)particles->count, .end = start[SK_BLOCK_CELLS]};
+    float mixed[SELKIE_DIM][SK_TILE_VALUES(1)], plain[SELKIE_DIM][SK_TILE_VALUES(1)], change[SK_TILE_VALUES(1)];
+    memset(&g.sums, 0, sizeof g.sums);
+    for (int d = 0; d < 3; d++)
+        g.corner[d] = (float)grid->corner[d];
     for (int d = 0; d < SELKIE_DIM; d++) {
-        sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, velocity[d]);
+        int unknown = 0;
+        g.tiles[d] = mixed[d];
+        sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, plain[d]);
         /* A node of weight zero may be unknown, and zero times NaN is NaN. */
-        for (int i = 0; i < SK_TILE_VALUES(1); i++)
-            velocity[d][i] = velocity[d][i] == velocity[d][i] ? velocity[d][i] : 0.0f;
-        if (kind != SK_TRANSFER_FLIP)
+        for (int i = 0; i < SK_TILE_VALUES(1); i++) {
+            int known = plain[d][i] == plain[d][i];
+            mixed[d][i] = known ? plain[d][i] : 0.0f;
+            unknown |= !known;
+        }
+        g.plain[d] = unknown || g.kind == SK_TRANSFER_FLIP ? plain[d] : NULL;
+        if (g.kind != SK_TRANSFER_FLIP)
             continue;
         /* ratio (v + change) + (1 - ratio) velocity is linear in the fields: mixed here, they are sampled once. */
         sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, 1, change);
         for (int i = 0; i < SK_TILE_VALUES(1); i++)
-            velocity[d][i] = (change[i] == change[i] ? ratio * change[i] : 0.0f) + (1.0f - ratio) * velocity[d][i];
+            mixed[d][i] = (change[i] == change[i] ? ratio * change[i] : 0.0f) + (1.0f - ratio) * mixed[d][i];
     }
-    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         uint32_t begin = start[c], end = start[c + 1];
         if (begin == end)
@@ -446,16 +478,16 @@ static void gather_block(sk_transfer_kind kind, const sk_grid *grid, sk_particle
         for (int d = 0; d < 3; d++)
             cell[d] = (float)(grid->coordinates[block][d] * grid->extent[d] + local[d]);
         int node = SK_TILE_ORIGIN(1) + local[0] + N1 * (local[1] + N1 * local[2]);
-        sk_particle *records = particles->records + begin;
-        int count = (int)(end - begin);
-        if (kind == SK_TRANSFER_FLIP)
-            gather_cell(SK_TRANSFER_FLIP, records, NULL, count, corner, inverse, cell, node, tiles, ratio, sums);
-        else if (kind == SK_TRANSFER_PIC)
-            gather_cell(SK_TRANSFER_PIC, records, NULL, count, corner, inverse, cell, node, tiles, ratio, sums);
+        if (g.kind == SK_TRANSFER_FLIP)
+            gather_cell(SK_TRANSFER_FLIP, &g, particles->records, NULL, begin, end, cell, node);
+        else if (g.kind == SK_TRANSFER_PIC)
+            gather_cell(SK_TRANSFER_PIC, &g, particles->records, NULL, begin, end, cell, node);
         else
-            gather_cell(SK_TRANSFER_APIC, records, affine + 9 * (size_t)begin, count, corner, inverse, cell, node,
-                        tiles, ratio, sums);
+            gather_cell(SK_TRANSFER_APIC, &g, particles->records, affine, begin, end, cell, node);
     }
+    sums->kinetic = 0.5 * d8_sum(g.sums.kinetic);
+    sums->max_speed = sqrt((double)fw_largest(g.sums.speed_max));
+    sums->bad = g.sums.bad;
 }
 
 /* Moves the particles of one cell by a displacement on the faces: constant along the normal of a face (the nearest one),
@@ -464,16 +496,15 @@ static inline __attribute__((always_inline)) void displace_cell(sk_particle *rec
                                                                 float inverse, float cell_size, const float cell[3], int node,
                                                                 const float *const tiles[3])
 {
-    for (int begin = 0; begin < count; begin += 8) {
-        int lanes = count - begin < 8 ? count - begin : 8;
-        f8 r[8], moved[3];
-        for (int l = 0; l < 8; l++)
-            memcpy(&r[l], records + begin + (l < lanes ? l : lanes - 1), sizeof r[l]);
-        f8_transpose(r);
+    for (int begin = 0; begin < count; begin += SK_WIDE) {
+        int lanes = count - begin < SK_WIDE ? count - begin : SK_WIDE;
+        fw r[4], moved[3];
+        KEEP_IN_MEMORY(node);
+        fw_load_columns(records[begin].position, lanes, r);
         lane_weights w;
         lanes_of(r, corner, inverse, cell, 0, &w);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            w.face[d][1] = f8_select(w.face[d][1] < 0.5f, f8_splat(0.0f), f8_splat(1.0f));
+            w.face[d][1] = fw_select(w.face[d][1] < 0.5f, fw_splat(0.0f), fw_splat(1.0f));
             w.face[d][0] = 1.0f - w.face[d][1];
         }
         moved[0] = r[0] + cell_size * sample_component(0, tiles[0] + first_of(0, node), &w);
@@ -482,8 +513,8 @@ static inline __attribute__((always_inline)) void displace_cell(sk_particle *rec
         moved[2] = r[2] + cell_size * sample_component(2, tiles[2] + first_of(2, node), &w);
 #endif
         for (int d = 0; d < SELKIE_DIM; d++)
-            for (int l = 0; l < lanes; l++)
-                records[begin + l].position[d] = moved[d][l];
+            r[d] = moved[d];
+        fw_store_columns(records[begin].position, lanes, r);
     }
 }
 
@@ -492,6 +523,7 @@ void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_particles *particles, 
     enum { N1 = SK_TILE_N(1) };
     const float inverse = (float)(1.0 / grid->cell_size);
     const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
+    particles->carried = NULL;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 2)
     for (int b = 1; b <= grid->particle_blocks; b++) {
         float values[SELKIE_DIM][SK_TILE_VALUES(1)];
@@ -524,18 +556,10 @@ selkie_code SK_DIM(sk_transfer_to_particles)(sk_grid *grid, sk_particles *partic
      * grid are not in use now and have room for them. */
     SK_TRY(reserve_tiles(grid, error));
     sk_particle_sums *partial = (sk_particle_sums *)grid->tiles;
+    particles->carried = sk_particles_scratch(particles);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
-    for (int b = 1; b <= grid->particle_blocks; b++) {
-        lane_sums lanes;
-        memset(&lanes, 0, sizeof lanes);
-        gather_block(options->kind, grid, particles, affine ? (float *)affine->data : NULL, b, options->flip_ratio, &lanes);
-        float fastest = 0.0f;
-        for (int l = 0; l < 8; l++)
-            fastest = lanes.speed_max[l] > fastest ? lanes.speed_max[l] : fastest;
-        partial[b - 1].kinetic = 0.5 * d8_sum(lanes.kinetic);
-        partial[b - 1].max_speed = sqrt((double)fastest);
-        partial[b - 1].bad = lanes.bad;
-    }
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        gather_block(options, grid, particles, affine ? (float *)affine->data : NULL, b, &partial[b - 1]);
     memset(sums, 0, sizeof *sums);
     for (int b = 1; b <= grid->particle_blocks; b++) {
         sums->kinetic += partial[b - 1].kinetic;

@@ -37,6 +37,7 @@ selkie_code sk_particles_reserve(sk_particles *particles, int64_t count, selkie_
 {
     if ((size_t)count <= particles->capacity)
         return SELKIE_OK;
+    particles->carried = NULL;
     if (count > (int64_t)UINT32_MAX / 2)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%lld particles: at most %lld can be held", (long long)count,
                        (long long)UINT32_MAX / 2);
@@ -95,6 +96,7 @@ sk_attribute *sk_particles_add_attribute(sk_particles *particles, const char *na
 sk_particle *sk_particles_append(sk_particles *particles, const double position[3], const double velocity[3])
 {
     size_t index = (size_t)particles->count++;
+    particles->carried = NULL;
     sk_particle *particle = &particles->records[index];
     for (int d = 0; d < 3; d++) {
         particle->position[d] = (float)position[d];
@@ -126,6 +128,7 @@ void sk_particles_drop_dead(sk_particles *particles)
         kept++;
     }
     particles->count = kept;
+    particles->carried = NULL;
 }
 
 void sk_particles_swap(sk_particles *particles)
@@ -133,6 +136,7 @@ void sk_particles_swap(sk_particles *particles)
     sk_particle *records = particles->records;
     particles->records = particles->spare;
     particles->spare = records;
+    particles->carried = NULL;
     for (int a = 0; a < particles->attribute_count; a++) {
         uint32_t *data = particles->attributes[a].data;
         particles->attributes[a].data = particles->attributes[a].spare;

@@ -42,6 +42,8 @@ typedef struct sk_particles {
     size_t capacity;
     sk_particle *records;
     sk_particle *spare;
+    float *carried;    /* [3][count] m/s  the grid's velocity where the particles are now, NaN where it is unknown; NULL if
+                        * nobody has sampled it since they last moved. Lives in the spare records. */
     int attribute_count;
     sk_attribute attributes[SK_MAX_ATTRIBUTES];
     uint32_t next_id;
@@ -58,6 +60,11 @@ sk_attribute *sk_particles_find_attribute(const sk_particles *particles, const c
 sk_particle *sk_particles_append(sk_particles *particles, const double position[3], const double velocity[3]);
 /* Takes the dead ones out; the others keep their order. The sort does so too: this is for who cannot wait for it. */
 void sk_particles_drop_dead(sk_particles *particles);
+/* Memory for 3 floats a particle and more, until the next sort or change of their number. */
+static inline float *sk_particles_scratch(const sk_particles *particles)
+{
+    return (float *)(void *)particles->spare;
+}
 /* Exchanges the two copies after a sort. */
 void sk_particles_swap(sk_particles *particles);
 

@@ -4,9 +4,9 @@
  * pool below it and the drop would hover. So a fast particle takes as many sub-steps as it needs, each with the solids
  * asked again. Where no velocity is known (out in the air, beyond the band) a particle keeps its own and flies.
  *
- * The velocities of a block and four cells around it are copied into one dense piece, and eight particles go at a time,
- * a lane each, every one with its own sub-steps. A lane that leaves the piece, or meets an unknown node, is answered by
- * the plain kernel; which way a particle takes depends on the particle alone.
+ * The velocities of a block and four cells around it are copied into one dense piece, and the particles go as many at a
+ * time as there are lanes, each with its own sub-steps. A lane that leaves the piece, or meets an unknown node, is answered
+ * by the plain kernel; which way a particle takes depends on the particle alone.
  */
 #include <math.h>
 
@@ -115,24 +115,24 @@ static void stop_at_solid(const advect_frame *frame, sk_particle *particle)
         particle->velocity[d] -= (float)(into * normal[d]);
 }
 
-/* Component d at eight places of the piece; NaN where a node is unknown. The twin of sk_sample_component. */
-SK_VECTOR f8 sample_lanes(const local_piece *local, const int d, const f8 place[3])
+/* Component d at places of the piece; NaN where a node is unknown. The twin of sk_sample_component. */
+SK_VECTOR fw sample_lanes(const local_piece *local, const int d, const fw place[3])
 {
-    f8 weight[3];
-    i8 base = i8_splat(0);
+    fw weight[3];
+    iw base = iw_splat(0);
     int step = 1;
     for (int e = 0; e < SELKIE_DIM; e++) {
-        f8 x = e == d ? place[e] : place[e] - 0.5f;
-        i8 i = i8_from_f8(x);
-        weight[e] = x - f8_from_i8(i);
+        fw x = e == d ? place[e] : place[e] - 0.5f;
+        iw i = iw_from_fw(x);
+        weight[e] = x - fw_from_iw(i);
         base += i * step;
         step *= WIDTH;
     }
-    f8 plane[2];
+    fw plane[2];
     for (int k = 0; k < (SELKIE_DIM == 3 ? 2 : 1); k++) {
-        f8 a, b, c, e;
-        f8_gather_pairs(local->values[d] + k * WIDTH * WIDTH, base, &a, &b);
-        f8_gather_pairs(local->values[d] + k * WIDTH * WIDTH + WIDTH, base, &c, &e);
+        fw a, b, c, e;
+        fw_gather_pairs(local->values[d] + k * WIDTH * WIDTH, base, &a, &b);
+        fw_gather_pairs(local->values[d] + k * WIDTH * WIDTH + WIDTH, base, &c, &e);
         a += weight[0] * (b - a);
         c += weight[0] * (e - c);
         plane[k] = a + weight[1] * (c - a);
@@ -140,25 +140,25 @@ SK_VECTOR f8 sample_lanes(const local_piece *local, const int d, const f8 place[
     return SELKIE_DIM == 3 ? plane[0] + weight[2] * (plane[SELKIE_DIM - 2] - plane[0]) : plane[0];
 }
 
-/* Velocity of eight particles at x (m), in m/s; `own` is what each falls back on. */
-SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local, const f8 x[3], const f8 own[3], f8 velocity[3])
+/* Velocities of particles at x (m), in m/s; `own` is what each falls back on. */
+SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3], fw velocity[3])
 {
-    f8 place[3];
-    i8 covered = i8_splat(-1);
+    fw place[3];
+    iw covered = iw_splat(-1);
     for (int d = 0; d < SELKIE_DIM; d++) {
         place[d] = (x[d] - frame->corner[d]) * frame->inverse - local->origin[d];
-        i8 here = (place[d] >= 0.5f) & (place[d] < (float)(WIDTH - 1));
+        iw here = (place[d] >= 0.5f) & (place[d] < (float)(WIDTH - 1));
         covered &= here;
-        place[d] = f8_select(here, place[d], f8_splat(1.0f));
+        place[d] = fw_select(here, place[d], fw_splat(1.0f));
     }
-    i8 known = covered;
+    iw known = covered;
     for (int d = 0; d < SELKIE_DIM; d++) {
         velocity[d] = sample_lanes(local, d, place);
         known &= velocity[d] == velocity[d];
     }
-    if (!i8_any(~known))
+    if (!iw_any(~known))
         return;
-    for (int l = 0; l < 8; l++)
+    for (int l = 0; l < SK_WIDE; l++)
         if (!known[l]) {
             float at[3] = {0, 0, 0}, mine[3] = {0, 0, 0}, v[3] = {0, 0, 0};
             for (int d = 0; d < SELKIE_DIM; d++)
@@ -169,22 +169,22 @@ SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local
         }
 }
 
-SK_VECTOR f8 largest(const f8 velocity[3])
+SK_VECTOR fw largest(const fw velocity[3])
 {
-    f8 most = f8_max(f8_abs(velocity[0]), f8_abs(velocity[1]));
-    return SELKIE_DIM == 3 ? f8_max(most, f8_abs(velocity[SELKIE_DIM - 1])) : most;
+    fw most = fw_max(fw_abs(velocity[0]), fw_abs(velocity[1]));
+    return SELKIE_DIM == 3 ? fw_max(most, fw_abs(velocity[SELKIE_DIM - 1])) : most;
 }
 
-/* One Runge-Kutta step of length h (s) at most for eight particles, shorter where the second stage is so much faster than
+/* One Runge-Kutta step of length h (s) at most for a batch, shorter where the second stage is so much faster than
  * the first that it would cross more than a cell. Returns its length. */
-SK_VECTOR f8 runge_kutta(const advect_frame *frame, const local_piece *local, f8 x[3], const f8 own[3], const f8 k1[3], f8 h)
+SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, fw x[3], const fw own[3], const fw k1[3], fw h)
 {
-    f8 stage[3], k2[3], k3[3];
+    fw stage[3], k2[3], k3[3];
     for (int d = 0; d < SELKIE_DIM; d++)
         stage[d] = x[d] + 0.5f * h * k1[d];
     velocities_at(frame, local, stage, own, k2);
-    f8 cells = largest(k2) * frame->inverse * h;
-    h = f8_select(cells > 1.0f, h / cells, h);
+    fw cells = largest(k2) * frame->inverse * h;
+    h = fw_select(cells > 1.0f, h / cells, h);
     if (frame->order == 3) {
         /* Ralston's third order scheme. */
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -201,7 +201,7 @@ SK_VECTOR f8 runge_kutta(const advect_frame *frame, const local_piece *local, f8
 
 /* Keeps positions within closed walls and out of obstacles; lanes that left through an open side come back in `gone`,
  * those that touched an obstacle in `touched`; those in `left` may stay inside one. */
-SK_VECTOR void confine(const advect_frame *frame, int lanes, i8 left, f8 x[3], i8 *gone, i8 *touched)
+SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, fw x[3], iw *gone, iw *touched)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
         if (frame->open[2 * d])
@@ -209,7 +209,7 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, i8 left, f8 x[3], i
         if (frame->open[2 * d + 1])
             *gone |= x[d] > (float)frame->step->grid.high[d];
         /* In this order a position that is not a number stays so, and the sort finds it. */
-        x[d] = f8_min(f8_splat(frame->high[d]), f8_max(f8_splat(frame->low[d]), x[d]));
+        x[d] = fw_min(fw_splat(frame->high[d]), fw_max(fw_splat(frame->low[d]), x[d]));
     }
     if (!frame->step->solids.obstacle_count)
         return;
@@ -226,42 +226,74 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, i8 left, f8 x[3], i
     }
 }
 
-/* `positions` gets the sum of where the particles end, those that left excepted. */
-static void advect_lanes(const advect_frame *frame, const local_piece *local, sk_particle *records, int lanes, d8 positions[3])
+/* The grid's velocity at the particles: as the transfer has left it, or sampled where it has not. */
+SK_VECTOR void first_velocities(const advect_frame *frame, const local_piece *local, uint32_t first, int lanes, const fw x[3],
+                                const fw own[3], fw velocity[3])
 {
-    f8 r[8], x[3], k1[3];
-    for (int l = 0; l < 8; l++)
-        memcpy(&r[l], records + (l < lanes ? l : lanes - 1), sizeof r[l]);
-    f8_transpose(r);
+    const sk_particles *particles = &frame->step->particles;
+    if (!particles->carried || particles->count < SK_WIDE) {
+        velocities_at(frame, local, x, own, velocity);
+        return;
+    }
+    iw known = ~iw_first(lanes); /* idle lanes read what comes after, which is memory of the spare records in any case */
+    iw all = iw_splat(-1);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        velocity[d] = fw_load(particles->carried + (size_t)d * (size_t)particles->count + first);
+        all &= velocity[d] == velocity[d];
+    }
+    known |= all;
+    if (iw_any(~known)) {
+        /* Lane by lane, so that no particle's way depends on its neighbours in the batch. */
+        fw sampled[3];
+        velocities_at(frame, local, x, own, sampled);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            velocity[d] = fw_select(known, velocity[d], sampled[d]);
+    }
+}
+
+/* `positions` gets the sum of where the particles end, those that left excepted. */
+static void advect_lanes(const advect_frame *frame, const local_piece *local, sk_particle *all, uint32_t first, int lanes,
+                         d8 positions[3])
+{
+    fw r[8], x[3], k1[3];
+    sk_particle *records = all + first;
+    fw_load_columns(records->position, lanes, r);
+    fw_load_columns(records->position + 4, lanes, r + 4);
     for (int d = 0; d < SELKIE_DIM; d++)
         x[d] = r[d];
-    f8 remaining = f8_splat(frame->dt);
-    i8 gone = i8_splat(0), touched = i8_splat(0);
-    i8 left = ((i8)r[7] & SK_PARTICLE_INSIDE) != 0; /* to the density projection */
+    fw remaining = fw_splat(frame->dt);
+    iw gone = iw_splat(0), touched = iw_splat(0);
+    iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* to the density projection */
+    first_velocities(frame, local, first, lanes, x, r + 3, k1);
     /* A particle that would need more sub-steps than this is far beyond any sensible step; the rest of its way is left. */
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
-        velocities_at(frame, local, x, r + 3, k1);
-        f8 cells = largest(k1) * frame->inverse * remaining;
+        if (sub_step > 0)
+            velocities_at(frame, local, x, r + 3, k1);
+        fw cells = largest(k1) * frame->inverse * remaining;
         /* rounded up */
-        f8 whole = f8_from_i8(i8_from_f8(f8_min(cells, f8_splat(1e6f))));
-        whole = f8_select(whole < cells, whole + 1.0f, whole);
-        f8 h = f8_select(cells <= 1.0f, remaining, remaining / f8_max(whole, f8_splat(1.0f)));
+        fw whole = fw_from_iw(iw_from_fw(fw_min(cells, fw_splat(1e6f))));
+        whole = fw_select(whole < cells, whole + 1.0f, whole);
+        fw h = fw_select(cells <= 1.0f, remaining, remaining / fw_max(whole, fw_splat(1.0f)));
         h = runge_kutta(frame, local, x, r + 3, k1, h);
         confine(frame, lanes, left, x, &gone, &touched);
         /* What is left by rounding alone is nothing. */
         remaining -= h;
-        remaining = f8_select(gone | (remaining < 1e-6f * frame->dt), f8_splat(0.0f), remaining);
-        if (!i8_any(remaining > 0.0f))
+        remaining = fw_select(gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
+        if (!iw_any((remaining > 0.0f) & iw_first(lanes)))
             break;
     }
-    i8 counted = i8_first(lanes) & ~gone;
+    iw counted = iw_first(lanes) & ~gone;
     for (int d = 0; d < SELKIE_DIM; d++) {
         r[d] = x[d];
-        positions[d] += d8_from_f8(f8_select(counted, x[d], f8_splat(0.0f)));
+        positions[d] += d8_from_fw(fw_select(counted, x[d], fw_splat(0.0f)));
     }
-    f8_transpose(r);
+    for (int l = lanes; l < SK_WIDE; l++) /* idle lanes went their own way; see fw_store_columns */
+        for (int d = 0; d < SELKIE_DIM; d++)
+            r[d][l] = r[d][lanes - 1];
+    fw_store_columns(records->position, lanes, r);
+    if (!iw_any(gone | touched))
+        return;
     for (int l = 0; l < lanes; l++) {
-        memcpy(records + l, &r[l], sizeof r[l]);
         if (gone[l])
             records[l].flags |= SK_PARTICLE_DEAD;
         else if (touched[l])
@@ -300,9 +332,9 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
             d8 positions[3];
             memset(positions, 0, sizeof positions);
             sums[b].gone = 0;
-            for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p += 8) {
+            for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p += SK_WIDE) {
                 uint32_t left = start[SK_BLOCK_CELLS] - p;
-                advect_lanes(&frame, &local, step->particles.records + p, left < 8 ? (int)left : 8, positions);
+                advect_lanes(&frame, &local, step->particles.records, p, left < SK_WIDE ? (int)left : SK_WIDE, positions);
             }
             for (uint32_t p = start[0]; any_open && p < start[SK_BLOCK_CELLS]; p++)
                 sums[b].gone += step->particles.records[p].flags & SK_PARTICLE_DEAD;
@@ -310,6 +342,7 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
                 sums[b].position[d] = d8_sum(positions[d]);
         }
     }
+    step->particles.carried = NULL; /* they are elsewhere now */
     memcpy(step->positions_before, step->positions, sizeof step->positions);
     memset(step->positions, 0, sizeof step->positions);
     for (int b = 1; b <= grid->particle_blocks; b++) {
