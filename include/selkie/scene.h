@@ -69,18 +69,20 @@ typedef struct selkie_time_def {
     double end;      /* s  */
     double fps;      /* 1/s frames per second */
     double step;     /* s  fixed step, 0 = by the CFL number */
-    double cfl;      /*    cells that the fastest particle crosses in a step; 0 = 3, or 6 where volume is idp */
+    double cfl;      /*    cells (sph: particle spacings) that the fastest particle crosses in a step;
+                           0 = 3, or 6 where volume is idp, or 0.4 for sph */
     double min_step; /* s  by the CFL number no step is shorter, unless a frame asks for it */
     double max_step; /* s  0 = 1 / fps */
 } selkie_time_def;
 
 typedef enum selkie_arrangement {
     SELKIE_ARRANGEMENT_JITTERED, /* one in each sub-cell, at random */
-    SELKIE_ARRANGEMENT_LATTICE   /* in the centres of the sub-cells */
+    SELKIE_ARRANGEMENT_LATTICE,  /* in the centres of the sub-cells */
+    SELKIE_ARRANGEMENT_AUTO      /* lattice for sph, jittered for the others */
 } selkie_arrangement;
 
 typedef struct selkie_particles_def {
-    int per_cell;                   /* 0 = 8 in 3D, 9 in 2D */
+    int per_cell;                   /* 0 = 8 in 3D; in 2D 9, or 4 for sph */
     selkie_arrangement arrangement;
 } selkie_particles_def;
 
@@ -161,7 +163,8 @@ typedef struct selkie_force_def {
 typedef enum selkie_method {
     SELKIE_METHOD_PIC,
     SELKIE_METHOD_FLIP,
-    SELKIE_METHOD_APIC
+    SELKIE_METHOD_APIC,
+    SELKIE_METHOD_SPH   /* smoothed particle hydrodynamics: no grid, neighbours are particles */
 } selkie_method;
 
 typedef enum selkie_volume {
@@ -201,6 +204,33 @@ typedef struct selkie_sato_def {
     double radius;  /*  least distance, in particle spacings */
     int iterations;
 } selkie_sato_def;
+
+typedef enum selkie_sph_solver {
+    SELKIE_SPH_ACCELERATED, /* projected gradient with momentum */
+    SELKIE_SPH_IISPH        /* relaxed Jacobi, Ihmsen et al. 2014 */
+} selkie_sph_solver;
+
+typedef enum selkie_sph_kernel {
+    SELKIE_SPH_CUBIC,   /* cubic spline, Monaghan 1992 */
+    SELKIE_SPH_WENDLAND /* Wendland's C2 function */
+} selkie_sph_kernel;
+
+typedef enum selkie_sph_tension {
+    SELKIE_TENSION_NONE,
+    SELKIE_TENSION_BECKER, /* Becker and Teschner 2007 */
+    SELKIE_TENSION_AKINCI  /* Akinci et al. 2013 */
+} selkie_sph_tension;
+
+typedef struct selkie_sph_def {
+    selkie_sph_solver solver;
+    selkie_sph_kernel kernel;
+    double density_error;       /*     mean of |density / rest density - 1| that a solve may leave */
+    int min_iterations;
+    int max_iterations;         /*     a solve that needs more ends there; the statistics tell */
+    double xsph;                /*     share of the neighbours' mean velocity that a particle takes up in a step */
+    selkie_sph_tension surface_tension;
+    double tension;             /*     coefficient: becker m3/(kg s2), akinci N/m */
+} selkie_sph_def;
 
 typedef enum selkie_incompressibility {
     SELKIE_INCOMPRESSIBILITY_BILATERAL,
@@ -350,6 +380,7 @@ typedef struct selkie_scene {
     selkie_losasso_def losasso;
     selkie_ando_def ando;
     selkie_sato_def sato;
+    selkie_sph_def sph;
     selkie_incompressibility incompressibility;
     selkie_unilateral_def unilateral;
     selkie_pressure_def pressure;
@@ -394,9 +425,13 @@ SELKIE_API void selkie_scene_free(selkie_scene *scene);
 
 /* The number of whole cells along each axis (1 along z in 2D) and their size. */
 SELKIE_API double selkie_scene_cells(const selkie_scene *scene, int cells[3]);
-/* time.cfl, or what stands for it where it is 0: the density projection makes large steps safe,
- * the unilateral kind needs smaller ones. */
+/* time.cfl, or what stands for it where it is 0: the density projection makes large steps safe, the unilateral kind needs
+ * smaller ones. For sph it counts particle spacings, for the others cells. */
 SELKIE_API double selkie_scene_cfl(const selkie_scene *scene);
+/* particles.per_cell, or what stands for it where it is 0. */
+SELKIE_API int selkie_scene_particles_per_cell(const selkie_scene *scene);
+/* m: distance of neighbouring particles at rest. */
+SELKIE_API double selkie_scene_spacing(const selkie_scene *scene);
 /* Unit vector against gravity; y if there is none. */
 SELKIE_API void selkie_scene_up(const selkie_scene *scene, double up[3]);
 

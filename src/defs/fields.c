@@ -58,6 +58,7 @@ CHOICES(shape_kind);
 static const sk_enum_value arrangement_values[] = {
     {"jittered", SELKIE_ARRANGEMENT_JITTERED, "one in each sub-cell, at random"},
     {"lattice", SELKIE_ARRANGEMENT_LATTICE, "in the centres of the sub-cells"},
+    {"auto", SELKIE_ARRANGEMENT_AUTO, "lattice where method is sph, jittered elsewhere"},
 };
 CHOICES(arrangement);
 
@@ -65,6 +66,7 @@ static const sk_enum_value method_values[] = {
     {"pic", SELKIE_METHOD_PIC, "particle-in-cell: calm, loses detail"},
     {"flip", SELKIE_METHOD_FLIP, "fluid-implicit particle, blended with PIC by flip_ratio: lively"},
     {"apic", SELKIE_METHOD_APIC, "affine particle-in-cell: keeps angular momentum, little noise"},
+    {"sph", SELKIE_METHOD_SPH, "smoothed particle hydrodynamics: no grid, particles push each other; a cell is a kernel's reach"},
 };
 CHOICES(method);
 
@@ -280,7 +282,7 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "fixed step; 0 = by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
-     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 6 where volume is idp, or 1 where incompressibility is unilateral"},
+     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 6 where volume is idp, or 1 where incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
      .doc = "no step by the CFL number is shorter, unless a frame asks for it"},
     {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "nor longer; 0 = 1 / fps"},
@@ -295,8 +297,8 @@ static const sk_struct time_struct = {.name = "time",
 
 static const sk_field particles_fields[] = {
     {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000),
-     .doc = "particles in a full cell; 0 = 8 in 3D, 9 in 2D"},
-    {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_JITTERED),
+     .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where method is sph"},
+    {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_AUTO),
      .doc = "how they are laid out at the start"},
 };
 static const sk_struct particles_struct = {.name = "particles",
@@ -395,6 +397,44 @@ static const sk_struct unilateral_struct = {.name = "unilateral",
                                             .size = sizeof(selkie_unilateral_def),
                                             .field_count = COUNT(unilateral_fields),
                                             .fields = unilateral_fields};
+
+static const sk_enum_value sph_solver_values[] = {
+    {"accelerated", SELKIE_SPH_ACCELERATED, "projected gradient with Jacobi scaling and momentum: the fewest iterations"},
+    {"iisph", SELKIE_SPH_IISPH, "relaxed Jacobi with clamping (Ihmsen et al. 2014)"},
+};
+CHOICES(sph_solver);
+
+static const sk_enum_value sph_kernel_values[] = {
+    {"cubic", SELKIE_SPH_CUBIC, "cubic spline (Monaghan 1992)"},
+    {"wendland", SELKIE_SPH_WENDLAND, "Wendland's C2 function: particles never pair up"},
+};
+CHOICES(sph_kernel);
+
+static const sk_enum_value sph_tension_values[] = {
+    {"none", SELKIE_TENSION_NONE, "no surface tension"},
+    {"becker", SELKIE_TENSION_BECKER, "attraction weighted by the kernel (Becker and Teschner 2007)"},
+    {"akinci", SELKIE_TENSION_AKINCI, "cohesion and area minimisation (Akinci et al. 2013)"},
+};
+CHOICES(sph_tension);
+
+static const sk_field sph_fields[] = {
+    {ENUM(selkie_sph_def, solver, sph_solver, SELKIE_SPH_ACCELERATED), .doc = "how the pressure is found"},
+    {ENUM(selkie_sph_def, kernel, sph_kernel, SELKIE_SPH_CUBIC), .doc = "what a neighbour weighs by its distance"},
+    {NUMBER(selkie_sph_def, density_error, 0.003), BETWEEN(0, 1), .low_open = 1,
+     .doc = "mean of |density / rest density - 1| that a pressure solve may leave"},
+    {INTEGER(selkie_sph_def, min_iterations, 2), BETWEEN(0, 100000), .doc = "of a pressure solve, at least"},
+    {INTEGER(selkie_sph_def, max_iterations, 200), BETWEEN(1, 100000),
+     .doc = "a solve that needs more ends there; its error is in the statistics"},
+    {NUMBER(selkie_sph_def, xsph, 0), BETWEEN(0, 1),
+     .doc = "share of its neighbours' mean velocity that a particle takes up in a step (XSPH): smooths, as viscosity does"},
+    {ENUM(selkie_sph_def, surface_tension, sph_tension, SELKIE_TENSION_NONE), .doc = "what pulls the surface together"},
+    {NUMBER(selkie_sph_def, tension, 0), AT_LEAST(0), .doc = "its coefficient: N/m for akinci, m/s2 for becker"},
+};
+static const sk_struct sph_struct = {.name = "sph",
+                                     .doc = "Smoothed particle hydrodynamics, used where method is sph.",
+                                     .size = sizeof(selkie_sph_def),
+                                     .field_count = COUNT(sph_fields),
+                                     .fields = sph_fields};
 
 static const sk_field advection_fields[] = {
     {INTEGER(selkie_advection_def, order, 2), BETWEEN(2, 3), .doc = "order of the Runge-Kutta scheme, 2 or 3"},
@@ -605,6 +645,7 @@ static const sk_field scene_fields[] = {
     {STRUCT(selkie_scene, losasso, losasso_struct), .doc = "parameters of volume losasso"},
     {STRUCT(selkie_scene, ando, ando_struct), .doc = "parameters of volume ando"},
     {STRUCT(selkie_scene, sato, sato_struct), .doc = "parameters of volume sato"},
+    {STRUCT(selkie_scene, sph, sph_struct), .doc = "parameters of method sph"},
     {ENUM(selkie_scene, incompressibility, incompressibility, SELKIE_INCOMPRESSIBILITY_BILATERAL),
      .doc = "what the pressure may do"},
     {STRUCT(selkie_scene, unilateral, unilateral_struct), .doc = "parameters of incompressibility unilateral"},

@@ -313,9 +313,25 @@ double selkie_scene_cfl(const selkie_scene *scene)
 {
     if (scene->time.cfl > 0.0)
         return scene->time.cfl;
+    if (scene->method == SELKIE_METHOD_SPH)
+        return 0.4;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         return 1.0;
     return scene->volume == SELKIE_VOLUME_IDP ? 6.0 : 3.0;
+}
+
+int selkie_scene_particles_per_cell(const selkie_scene *scene)
+{
+    if (scene->particles.per_cell > 0)
+        return scene->particles.per_cell;
+    /* In SPH a cell is as wide as two particles. */
+    return scene->domain.dimension == 3 ? 8 : scene->method == SELKIE_METHOD_SPH ? 4 : 9;
+}
+
+double selkie_scene_spacing(const selkie_scene *scene)
+{
+    int cells[3];
+    return selkie_scene_cells(scene, cells) / pow(selkie_scene_particles_per_cell(scene), 1.0 / scene->domain.dimension);
 }
 
 void selkie_scene_up(const selkie_scene *scene, double up[3])

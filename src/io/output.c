@@ -12,9 +12,7 @@
 /* m: distance of neighbours at rest */
 static double particle_spacing(const selkie_scene *scene, double cell_size)
 {
-    int dimension = scene->domain.dimension;
-    int per_cell = scene->particles.per_cell > 0 ? scene->particles.per_cell : dimension == 2 ? 9 : 8;
-    return cell_size / pow(per_cell, 1.0 / dimension);
+    return cell_size / pow(selkie_scene_particles_per_cell(scene), 1.0 / scene->domain.dimension);
 }
 
 static selkie_code find_typed(const selkie_world *world, const char *name, selkie_attribute_type type, int components,

@@ -30,6 +30,7 @@ typedef struct sk_step {
     sk_solids solids;
     sk_poisson_solver *solver;
     struct sk_sources *sources; /* NULL if the scene has none */
+    struct sk_sph *sph;         /* NULL but for method sph */
     double time;           /* s  at the start of the step */
     double dt;             /* s  of this step */
     double end_time;       /* s  at its end: time + dt but for rounding, since steps end on frames to the bit */

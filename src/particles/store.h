@@ -23,7 +23,10 @@ typedef struct sk_particle {
 
 enum sk_particle_flag {
     SK_PARTICLE_DEAD = 1u,  /* removed by the next sort */
-    SK_PARTICLE_INSIDE = 2u /* in a solid, on its way out by the density projection */
+    SK_PARTICLE_INSIDE = 2u, /* in a solid, on its way out by the density projection */
+    /* Roles in SPH with liquid boundaries (Cornelis et al. 2015); a fluid particle has neither. */
+    SK_PARTICLE_CANDIDATE = 4u,
+    SK_PARTICLE_BOUNDARY = 8u
 };
 
 enum { SK_MAX_ATTRIBUTES = 16 };

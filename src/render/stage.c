@@ -106,7 +106,7 @@ selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie
         square += (stage->high[a] - stage->low[a]) * (stage->high[a] - stage->low[a]);
     }
     stage->diagonal = sqrt(square);
-    int per_cell = scene->particles.per_cell > 0 ? scene->particles.per_cell : stage->dimension == 2 ? 9 : 8;
+    int per_cell = selkie_scene_particles_per_cell(scene);
     stage->spacing = stage->cell_size / pow(per_cell, 1.0 / stage->dimension);
     choose_directions(stage);
     stage->speed_scale = natural_speed(stage);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "methods/force_fields.h"
+#include "methods/sph/sph.h"
 #include "world/world_internal.h"
 
 /* Bytes, measured with `make bench` and rounded up. */
@@ -16,6 +17,8 @@ enum {
 
 static double bytes_per_particle(const selkie_scene *scene)
 {
+    if (scene->method == SELKIE_METHOD_SPH)
+        return PARTICLE_BYTES + sk_sph_bytes_per_particle(scene->domain.dimension);
     return PARTICLE_BYTES + (scene->method == SELKIE_METHOD_APIC ? AFFINE_BYTES : 0);
 }
 
@@ -86,6 +89,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
         double acceleration = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(scene, window);
         speed += sk_force_fields_speed(scene, window) + sqrt(acceleration * plan->cell_size);
         plan->first_step = scene->time.step > 0.0 ? scene->time.step : speed > 0.0 ? selkie_scene_cfl(scene) * plan->cell_size / speed : longest;
+        plan->first_step = scene->time.step > 0.0 ? scene->time.step : speed > 0.0 ? selkie_scene_cfl(scene) * (scene->method == SELKIE_METHOD_SPH ? selkie_scene_spacing(scene) : plan->cell_size) / speed : longest;
         plan->first_step = fmin(plan->first_step, longest);
         plan->frames = (int64_t)floor(scene->time.end * scene->time.fps * (1 + 1e-12));
         if (limit && plan->memory_bytes > limit)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "grid/grid_kernels.h"
+#include "methods/sph/sph.h"
 
 enum { FRONT_BINS = 64 }; /* of a cell */
 
@@ -215,6 +216,8 @@ static double cell_pressure(const sk_step *step, const int cell[3], double unit)
 
 static double measure_pressure(const sk_step *step, const double at[3], double kick)
 {
+    if (step->sph)
+        return sk_sph_at(step, at, -1);
     const sk_grid *grid = &step->grid;
     double unit = kick > 0.0 ? step->density * grid->cell_size / kick : 0.0, total = 0.0, weight[3] = {0, 0, 0};
     int base[3] = {0, 0, 0};
@@ -238,6 +241,8 @@ static double measure_pressure(const sk_step *step, const double at[3], double k
 
 static double measure_velocity(const sk_step *step, const double at[3], int d)
 {
+    if (step->sph)
+        return sk_sph_at(step, at, d);
     const sk_grid *grid = &step->grid;
     double total = 0.0, weights = 0.0, weight[3] = {0, 0, 0};
     int base[3] = {0, 0, 0};

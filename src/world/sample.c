@@ -18,9 +18,7 @@ enum { SPAN = 8 }; /* cells of the blocks that are asked as a whole first */
 
 int sk_scene_particles_per_cell(const selkie_scene *scene)
 {
-    if (scene->particles.per_cell > 0)
-        return scene->particles.per_cell;
-    return scene->domain.dimension == 2 ? 9 : 8;
+    return selkie_scene_particles_per_cell(scene);
 }
 
 typedef struct sampler {
@@ -50,7 +48,8 @@ static int place(const liquid_sampler *sampler, uint64_t cell_index, int s, doub
     }
     for (int d = 0; d < 3; d++) {
         double jitter = 0.0;
-        if (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_JITTERED)
+        if (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_JITTERED ||
+            (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_AUTO && sampler->scene->method != SELKIE_METHOD_SPH))
             jitter = 0.5 * (sk_random_float(seed, cell_index * 4096 + (uint64_t)s, (uint64_t)d) - 0.5);
         offset[d] = d < sampler->grid->dimension ? (sub[d] + 0.5 + jitter) / n : 0.0;
     }

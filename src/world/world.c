@@ -11,6 +11,7 @@
 #include "methods/force_fields.h"
 #include "methods/idp/idp.h"
 #include "methods/particle_spacing/particle_spacing.h"
+#include "methods/sph/sph.h"
 #include "methods/volume_terms/volume_terms.h"
 #include "world/world_internal.h"
 
@@ -35,9 +36,26 @@ static void add_sort_again(selkie_world *world)
     add_phase(world, "solids_again", sk_flip_solids_2d, sk_flip_solids_3d);
 }
 
+/* The step of SPH: neighbours are particles, and there is no grid but for finding them. */
+static void compose_sph(selkie_world *world)
+{
+    if (world->step.sources)
+        add_phase(world, "sources", sk_sources_run, sk_sources_run);
+    add_phase(world, "sort", sk_flip_sort_2d, sk_flip_sort_3d);
+    add_phase(world, "solids", sk_flip_solids_2d, sk_flip_solids_3d);
+    add_phase(world, "neighbours", sk_sph_neighbours_2d, sk_sph_neighbours_3d);
+    add_phase(world, "forces", sk_sph_forces_2d, sk_sph_forces_3d);
+    add_phase(world, "pressure", sk_sph_pressure_2d, sk_sph_pressure_3d);
+    add_phase(world, "integrate", sk_sph_integrate_2d, sk_sph_integrate_3d);
+}
+
 /* The step, read from top to bottom. A method adds its phases here. */
 static void compose(selkie_world *world)
 {
+    if (world->scene->method == SELKIE_METHOD_SPH) {
+        compose_sph(world);
+        return;
+    }
     const selkie_volume volume = world->scene->volume;
     if (world->step.sources)
         add_phase(world, "sources", sk_sources_run, sk_sources_run);
@@ -201,6 +219,8 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
     if (code == SELKIE_OK && scene->method == SELKIE_METHOD_APIC &&
         !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"affine\"");
+    if (code == SELKIE_OK && scene->method == SELKIE_METHOD_SPH)
+        code = sk_sph_create(step, error);
     if (code == SELKIE_OK)
         code = sk_world_sample(scene, &step->grid, &step->solids, step->threads, step->particles_per_cell, &step->particles,
                                &total, &liquid_cells, error);
@@ -208,7 +228,7 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
         code = sk_sources_init(&world->sources, step, error);
         step->sources = &world->sources;
     }
-    if (code == SELKIE_OK) {
+    if (code == SELKIE_OK && !step->sph) {
         step->solver = step->dimension == 2 ? sk_poisson_create_2d(&world->memory) : sk_poisson_create_3d(&world->memory);
         if (!step->solver)
             code = sk_fail(error, SELKIE_ERROR_MEMORY, "pressure: no memory for the solver");
@@ -238,6 +258,7 @@ void selkie_world_destroy(selkie_world *world)
     sk_probes_free(&world->probes);
     if (step->sources)
         sk_sources_free(&world->sources);
+    sk_sph_destroy(step);
     if (step->solver && step->dimension == 2)
         sk_poisson_destroy_2d(step->solver);
     if (step->solver && step->dimension == 3)
@@ -294,7 +315,8 @@ static double step_by_cfl(const selkie_world *world, double longest)
     const double *g = world->scene->gravity;
     double acceleration = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(world->scene, window);
     double speed = fastest(world, acceleration, window);
-    double dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * step->grid.cell_size / speed : longest;
+    double length = step->sph ? step->sph->spacing : step->grid.cell_size;
+    double dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * length / speed : longest;
     /* Waves of the length of a cell must not travel farther than it in a step, or water at rest begins to shake. */
     if (acceleration > 0.0)
         dt = fmin(dt, 1.1 * sqrt(step->grid.cell_size / acceleration));

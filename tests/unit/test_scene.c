@@ -158,7 +158,7 @@ static void defaults_are_as_documented(void **state)
     assert_true(scene.time.end == 5 && scene.time.fps == 30 && scene.time.step == 0 && scene.time.cfl == 0);
     assert_true(scene.time.min_step == 1e-6 && scene.time.max_step == 0);
     assert_true(scene.seed == 1 && scene.particles.per_cell == 0);
-    assert_int_equal(scene.particles.arrangement, SELKIE_ARRANGEMENT_JITTERED);
+    assert_int_equal(scene.particles.arrangement, SELKIE_ARRANGEMENT_AUTO);
     assert_int_equal(scene.method, SELKIE_METHOD_FLIP);
     assert_true(scene.flip_ratio == 0.97 && scene.viscosity == 0);
     assert_true(scene.pressure.tolerance == 1e-4 && scene.pressure.max_iterations == 100);
@@ -344,7 +344,7 @@ static void wrong_types(void **state)
         {"seed", "-1", "-1 does not fit: must be a whole number from 0 to 18446744073709551615"},
         {"seed", "1.5", "1.5 does not fit: must be a whole number"},
         {"output.ply", "1", "1 does not fit: must be true or false"},
-        {"method", "5", "\"5\" is no choice: must be \"pic\", \"flip\" or \"apic\""},
+        {"method", "5", "\"5\" is no choice: must be \"pic\", \"flip\", \"apic\" or \"sph\""},
         {"method", "Flip", "did you mean \"flip\"?"},
         {"liquids[0].velocity_gradient", "[1, 2, 3, 4]", "must be an array of 9 numbers, row by row (1/s)"},
         {"liquids[0].angular_velocity", "1", "must be an array of 3 numbers (rad/s)"},
@@ -359,7 +359,7 @@ static void wrong_types(void **state)
     }
     expect("{\"title\": 5}", "test.json:1:11: title: 5 does not fit: must be a string");
     expect("{\"title\": \"a\\u0000b\"}", "a zero character in a string");
-    expect("{\"method\": 5}", "5 does not fit: must be \"pic\", \"flip\" or \"apic\"");
+    expect("{\"method\": 5}", "5 does not fit: must be \"pic\", \"flip\", \"apic\" or \"sph\"");
 }
 
 static void ranges_and_rules(void **state)
@@ -582,7 +582,7 @@ static void checks_of_structs(void **state)
     scene.liquid_count = 1;
     scene.method = (selkie_method)7;
     assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_ERROR_INPUT);
-    assert_string_equal(error.message, "method: 7 is no choice: must be \"pic\", \"flip\" or \"apic\"");
+    assert_string_equal(error.message, "method: 7 is no choice: must be \"pic\", \"flip\", \"apic\" or \"sph\"");
     scene.method = SELKIE_METHOD_PIC;
     scene.output.ply = 2;
     assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_ERROR_INPUT);

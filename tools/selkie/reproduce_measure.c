@@ -59,7 +59,7 @@ double stats_first_time(const run_results *results, const char *column, double l
 
 static int per_cell(const selkie_scene *scene)
 {
-    return scene->particles.per_cell > 0 ? scene->particles.per_cell : scene->domain.dimension == 2 ? 9 : 8;
+    return selkie_scene_particles_per_cell(scene);
 }
 
 double level_ratio(const run_results *results, double seconds, double solid)

@@ -1,0 +1,160 @@
+/* The state of SPH: made, grown, freed. */
+#include "methods/sph/sph.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "methods/sph/sph_kernels.h"
+
+/* What the kernel's sum over a lattice of the particle spacing gives (the density ratio is defined to be 1 there), and the
+ * diagonal of the pressure system there, 1/m2. */
+static void measure_lattice(const sk_step *step, sk_sph *sph)
+{
+    int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
+    double factor = wendland ? sk_sph_wendland_factor(dimension, sph->support) : sk_sph_cubic_factor(dimension, sph->support);
+    int reach = (int)ceil(sph->support / sph->spacing);
+    double sum = 0.0, squares = 0.0;
+    for (int z = dimension == 3 ? -reach : 0; z <= (dimension == 3 ? reach : 0); z++)
+        for (int y = -reach; y <= reach; y++)
+            for (int x = -reach; x <= reach; x++) {
+                float q = (float)(sqrt((double)(x * x + y * y + z * z)) * sph->spacing / sph->support);
+                double slope = (wendland ? sk_sph_wendland_slope(q) : sk_sph_cubic_slope(q)) / sph->support;
+                sum += wendland ? sk_sph_wendland(q) : sk_sph_cubic(q);
+                squares += slope * slope;
+            }
+    sph->kernel_scale = 1.0 / (sum * factor * sph->volume);
+    sph->lattice_diagonal = squares / (sum * sum);
+}
+
+/* The time in which an error of density is taken back, s: a step as long as the speeds that the scene can make by itself
+ * ask for. In a step that one stray particle has made far shorter the whole error must not go at once: the speed of the
+ * correction would grow as the step shrinks, and make the next one shorter still. 0 = no such speed is known. */
+static double correction_time(const sk_step *step, double spacing)
+{
+    const selkie_scene *scene = step->scene;
+    double speed = 0.0, fall = 0.0;
+    for (int l = 0; l < scene->liquid_count; l++)
+        speed = fmax(speed, sqrt(pow(scene->liquids[l].velocity[0], 2) + pow(scene->liquids[l].velocity[1], 2) +
+                                 pow(scene->liquids[l].velocity[2], 2)));
+    for (int s = 0; s < scene->source_count; s++)
+        speed = fmax(speed, sqrt(pow(scene->sources[s].velocity[0], 2) + pow(scene->sources[s].velocity[1], 2) +
+                                 pow(scene->sources[s].velocity[2], 2)));
+    for (int d = 0; d < step->dimension; d++)
+        fall += 2.0 * fabs(scene->gravity[d]) * (step->grid.high[d] - step->grid.low[d]);
+    speed += sqrt(fall);
+    return speed > 0.0 ? 0.4 * spacing / speed : 0.0;
+}
+
+selkie_code sk_sph_create(sk_step *step, selkie_error *error)
+{
+    sk_sph *sph = sk_allocate_zeroed(step->memory, sizeof *sph);
+    if (!sph || !sk_particles_add_attribute(&step->particles, "pressure", 1, 0)) {
+        sk_release(step->memory, sph);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory");
+    }
+    step->sph = sph;
+    sph->memory = step->memory;
+    sph->support = step->grid.cell_size;
+    sph->spacing = step->grid.cell_size / pow(step->particles_per_cell, 1.0 / step->dimension);
+    sph->volume = pow(sph->spacing, step->dimension);
+    measure_lattice(step, sph);
+    sph->correction_time = correction_time(step, sph->spacing);
+    return SELKIE_OK;
+}
+
+static void free_particles(sk_sph *sph)
+{
+    sk_memory *memory = sph->memory;
+    void *arrays[] = {sph->first, sph->number, sph->sum_gradient, sph->shift, sph->density, sph->diagonal, sph->wall_flux, sph->source};
+    for (size_t a = 0; a < sizeof arrays / sizeof *arrays; a++)
+        sk_release(memory, arrays[a]);
+    for (int v = 0; v < SK_SPH_VARIABLES; v++) {
+        sk_release(memory, sph->variable[v]);
+        sph->variable[v] = NULL;
+    }
+    sph->first = sph->number = NULL;
+    sph->sum_gradient = sph->shift = NULL;
+    sph->density = sph->diagonal = sph->wall_flux = sph->source = NULL;
+    sph->particle_capacity = 0;
+}
+
+void sk_sph_destroy(sk_step *step)
+{
+    sk_sph *sph = step->sph;
+    if (!sph)
+        return;
+    free_particles(sph);
+    sk_release(sph->memory, sph->pairs);
+    sk_release(sph->memory, sph->block_sums);
+    sk_release(step->memory, sph);
+    step->sph = NULL;
+}
+
+static selkie_code reserve_particles(sk_sph *sph, size_t count, selkie_error *error)
+{
+    if (count <= sph->particle_capacity)
+        return SELKIE_OK;
+    /* The content is made anew in each step; a source's stream of particles must not ask for memory in each of them. */
+    size_t capacity = sph->particle_capacity ? count + count / 4 : count;
+    sk_memory *memory = sph->memory;
+    free_particles(sph);
+    int ok = (sph->first = sk_allocate(memory, capacity * sizeof *sph->first)) != NULL &&
+             (sph->number = sk_allocate(memory, capacity * sizeof *sph->number)) != NULL &&
+             (sph->sum_gradient = sk_allocate(memory, capacity * sizeof *sph->sum_gradient)) != NULL &&
+             (sph->shift = sk_allocate_zeroed(memory, capacity * sizeof *sph->shift)) != NULL &&
+             (sph->density = sk_allocate_zeroed(memory, capacity * sizeof *sph->density)) != NULL &&
+             (sph->diagonal = sk_allocate(memory, capacity * sizeof *sph->diagonal)) != NULL &&
+             (sph->wall_flux = sk_allocate(memory, capacity * sizeof *sph->wall_flux)) != NULL &&
+             (sph->source = sk_allocate(memory, capacity * sizeof *sph->source)) != NULL;
+    for (int v = 0; ok && v < SK_SPH_VARIABLES; v++)
+        ok = (sph->variable[v] = sk_allocate(memory, capacity * sizeof **sph->variable)) != NULL;
+    if (!ok) {
+        free_particles(sph);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for %zu particles", count);
+    }
+    sph->particle_capacity = capacity;
+    return SELKIE_OK;
+}
+
+selkie_code sk_sph_reserve(sk_step *step, selkie_error *error)
+{
+    sk_sph *sph = step->sph;
+    SK_TRY(reserve_particles(sph, (size_t)step->particles.count, error));
+    size_t blocks = (size_t)step->grid.particle_blocks + 1;
+    SK_TRY(sk_reserve(sph->memory, (void **)&sph->block_sums, &sph->block_capacity, blocks * 8, sizeof *sph->block_sums,
+                      "sph sums", error));
+    sph->pressure = (float *)(void *)sk_particles_find_attribute(&step->particles, "pressure")->data;
+    return SELKIE_OK;
+}
+
+double sk_sph_bytes_per_particle(int dimension)
+{
+    double arrays = 2 * 4 + 2 * 16 + 4 * 4 + SK_SPH_VARIABLES * 4, attribute = 2 * 4;
+    return arrays + attribute + (dimension == 3 ? 36.0 : 15.0) * sizeof(sk_sph_pair);
+}
+
+double sk_sph_at(const sk_step *step, const double at[3], int component)
+{
+    const sk_sph *sph = step->sph;
+    const sk_attribute *pressure = sk_particles_find_attribute(&step->particles, "pressure");
+    double sum = 0.0, weights = 0.0;
+    for (int64_t p = 0; p < step->particles.count; p++) {
+        const sk_particle *particle = &step->particles.records[p];
+        double r2 = 0.0;
+        for (int d = 0; d < step->dimension; d++)
+            r2 += (particle->position[d] - at[d]) * (particle->position[d] - at[d]);
+        if (r2 >= sph->support * sph->support)
+            continue;
+        double w = sk_sph_cubic((float)(sqrt(r2) / sph->support)), value;
+        if (component < 0) {
+            float p_here;
+            memcpy(&p_here, &pressure->data[p], sizeof p_here);
+            value = p_here;
+        } else {
+            value = particle->velocity[component];
+        }
+        sum += w * value;
+        weights += w;
+    }
+    return weights > 0.0 ? sum / weights : component < 0 ? 0.0 : NAN;
+}

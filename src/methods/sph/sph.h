@@ -1,0 +1,123 @@
+/* Smoothed particle hydrodynamics: the state that hangs at step->sph, and the phases of a step.
+ *
+ * The grid's cells are as wide as a kernel's support (twice the particle spacing by default), so the cell sort that
+ * every method runs is the neighbour search's first half. A step is
+ *
+ *   sort, solids        as everywhere
+ *   sph_bodies          (rigid bodies and moving walls: where their boundary particles are, and how fast)
+ *   neighbours          lists with kernel gradients, density, diagonal of the pressure system
+ *   forces              v += gravity, viscosity, surface tension, force fields
+ *   (roles)             liquid boundaries and candidates: what they make of their velocities
+ *   pressure            v += what keeps the density at rest density
+ *   integrate           x += dt v
+ *
+ * Everything is written in displacements. With the density ratio D_i = sum_j w W_ij (w: the volume of a particle),
+ * G_ij = w grad W_ij and S_i = sum_j G_ij (fluid and walls alike), a pressure variable q (m2) moves a particle by
+ *   dx_i = -(S_i q_i + sum_j q_j G_ij),
+ * which changes the density ratios by  -(A q)_i,  (A q)_i = S_i . acc_i - sum_j G_ij . acc_j,  acc = -dx. A = M^T M is
+ * symmetric, its diagonal is |S_i|^2 + sum_j |G_ij|^2 (IISPH's a_ii, and 1/alpha of DFSPH), and the pressure of a
+ * particle is p = q rho0 D^2 / (dt kick). A wall's pressure mirrors the fluid's (Akinci et al. 2012), so walls are in
+ * S_i and cost nothing an iteration; their velocities are in the predicted density.
+ */
+#ifndef SK_METHODS_SPH_SPH_H
+#define SK_METHODS_SPH_SPH_H
+
+#include "base/simd.h"
+#include "methods/step.h"
+
+enum { SK_SPH_VARIABLES = 5 };
+
+/* One sample of a wall or of a rigid body's surface (Akinci et al. 2012). */
+typedef struct sk_boundary_particle {
+    float position[3]; /* m    */
+    float volume;      /* m3   psi / rho0: what it stands for in the density sum */
+    float velocity[3]; /* m/s  at the end of the step */
+    uint32_t body;     /*      whose it is: index into sk_sph_boundary.bodies */
+} sk_boundary_particle;
+
+/* What the fluid does to a body in a step; written by the pressure phase (and by viscosity at no-slip walls). */
+typedef struct sk_sph_body {
+    int wants_force;    /*     set by the owner: sums are made for those who want them */
+    int no_slip;        /*     set by the owner: viscosity drags along it */
+    double center[3];   /* m   set by the owner: point that the torque is about */
+    double force[3];    /* N   (2D: for a depth of one metre) */
+    double torque[3];   /* N m */
+} sk_sph_body;
+
+/* Boundary particles sorted by the cells of the grid: of the cell c of the block at `place` of grid->table, they are
+ * particles[cell_start[(table[place] - 1) * block_cells + c] .. ]; table[place] is 0 where there are none. Whoever owns
+ * them (the walls) fills all this in the phase sph_bodies; here it is only read, except for the bodies' sums. */
+typedef struct sk_sph_boundary {
+    size_t count;
+    sk_boundary_particle *particles;
+    const int32_t *table;        /* [places] of grid->table */
+    const uint32_t *cell_start;  /* [block_count * block_cells + 1] */
+    int block_count;
+    int body_count;
+    sk_sph_body *bodies;
+} sk_sph_boundary;
+
+/* A neighbour of a particle: the gradient times the particle volume, 1/m, and the index in the fourth lane's bits. */
+typedef f4 sk_sph_pair;
+
+typedef struct sk_sph_report {
+    int iterations;            /* of the pressure solve */
+    double predicted_error;    /* mean of |density ratio - 1| that it leaves, by its own prediction */
+    int divergence_iterations; /* solver dfsph: of its first solve */
+    double compression;        /* mean of max(D - 1, 0) at the start of the step: what the step before really left */
+    double compression_max;
+    double density_mean;       /* mean D over particles whose kernel is not cut by the surface */
+    int64_t pairs;
+    double largest_eigenvalue; /* estimate for the diagonally scaled system */
+} sk_sph_report;
+
+typedef struct sk_sph {
+    sk_memory *memory;
+    /* constants */
+    double spacing;         /* m   between particles at rest */
+    double support;         /* m   radius of the kernel = cell size */
+    double volume;          /* m3  of a particle (2D: m2) */
+    double kernel_scale;    /*     makes D = 1 on the lattice exactly */
+    double correction_time; /* s   in which an error of density is taken back, or a step if that is longer */
+    double lattice_diagonal;/* 1/m2 a_ii on the lattice */
+    sk_sph_boundary boundary;
+
+    /* lists, particle i of the sorted store */
+    size_t particle_capacity, pair_capacity;
+    int64_t last_pairs;     /*     of the step before: room is made for them */
+    uint32_t *first;        /* [n] first pair */
+    uint32_t *number;       /* [n] pairs */
+    sk_sph_pair *pairs;
+    f4 *sum_gradient;       /* [n] S_i, 1/m; fourth lane: 1, or 0 for one that pressure does not move */
+    f4 *shift;              /* [n] acc of the solver, m; at the end of the pressure phase minus the displacement by it */
+    float *density;         /* [n] D_i */
+    float *diagonal;        /* [n] 1 / a_ii, 0 for one without pressure */
+    float *wall_flux;       /* [n] 1/s: sum_b G_ib . v_b, only where there are boundary particles */
+    float *source;          /* [n] right side */
+    float *variable[SK_SPH_VARIABLES]; /* [n] q and what a solver needs beside it, m2 */
+    float *pressure;        /*     the attribute "pressure", Pa: found anew in each step, since the store may move it */
+    size_t block_capacity;
+    double *block_sums;     /* [particle_blocks + 1][8] partial sums in a fixed order */
+    sk_sph_report report;
+} sk_sph;
+
+selkie_code sk_sph_create(sk_step *step, selkie_error *error);
+void sk_sph_destroy(sk_step *step);
+/* Room in the arrays for the particles that there are; finds the attribute anew. */
+selkie_code sk_sph_reserve(sk_step *step, selkie_error *error);
+/* What particles around a point say of it, weighted by the kernel: pressure (Pa) for component -1, else a component of the
+ * velocity (m/s). Without particles in reach: 0 and NaN. */
+double sk_sph_at(const sk_step *step, const double at[3], int component);
+/* Bytes a particle takes in the lists and arrays above, for plans. */
+double sk_sph_bytes_per_particle(int dimension);
+
+#define SK_SPH_PHASES(dim)                                                                                              \
+    selkie_code sk_sph_neighbours_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_sph_forces_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_sph_pressure_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_sph_integrate_##dim(sk_step *step, selkie_error *error);
+
+SK_SPH_PHASES(2d)
+SK_SPH_PHASES(3d)
+
+#endif
