@@ -230,7 +230,7 @@ selkie_code sk_run_look(const char *folder, sk_run_state *state, selkie_error *e
     return SELKIE_OK;
 }
 
-selkie_code sk_run_mark_finished(const char *folder, int64_t steps, double time, selkie_error *error)
+selkie_code sk_run_mark_finished(const char *folder, int64_t steps, double time, size_t memory, selkie_error *error)
 {
     char path[PATH_MAX], number[SK_NUMBER_LENGTH], line[128];
     SK_TRY(join(path, folder, "finished", error));
@@ -238,8 +238,21 @@ selkie_code sk_run_mark_finished(const char *folder, int64_t steps, double time,
     SK_TRY(sk_number_begin(&scope, error));
     sk_number_format(time, number);
     sk_number_end(&scope);
-    int length = snprintf(line, sizeof line, "steps %lld time %s\n", (long long)steps, number);
+    int length = snprintf(line, sizeof line, "steps %lld time %s memory %zu\n", (long long)steps, number, memory);
     return sk_file_write(path, line, (size_t)length, error);
+}
+
+size_t sk_run_memory(const char *folder)
+{
+    char path[PATH_MAX], line[128];
+    if (join(path, folder, "finished", NULL) != SELKIE_OK)
+        return 0;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return 0;
+    const char *at = fgets(line, sizeof line, file) ? strstr(line, " memory ") : NULL;
+    fclose(file);
+    return at ? (size_t)strtoull(at + strlen(" memory "), NULL, 10) : 0;
 }
 
 selkie_code sk_run_mark_unfinished(const char *folder, selkie_error *error)

@@ -58,9 +58,11 @@ typedef struct sk_run_state {
 } sk_run_state;
 
 selkie_code sk_run_look(const char *folder, sk_run_state *state, selkie_error *error);
-/* DIR/finished, one line: the steps and the time (s) reached. Written last, so that whoever waits for it finds
- * everything else. */
-selkie_code sk_run_mark_finished(const char *folder, int64_t steps, double time, selkie_error *error);
+/* DIR/finished, one line: the steps and the time (s) reached, and the most memory (bytes) that the world took. Written
+ * last, so that whoever waits for it finds everything else. */
+selkie_code sk_run_mark_finished(const char *folder, int64_t steps, double time, size_t memory, selkie_error *error);
+/* That memory; 0 where the run is not finished. */
+size_t sk_run_memory(const char *folder);
 /* Takes the mark away, for a run that goes on. */
 selkie_code sk_run_mark_unfinished(const char *folder, selkie_error *error);
 

@@ -6,6 +6,8 @@ expect "an unknown figure" 2 'figures 3, 4' reproduce idp --figure 77
 expect "a figure that is no number" 2 'figures 3, 4' reproduce idp --figure three
 check "an empty report" "$selkie" reproduce idp --report-only --figure 9 --out empty
 grep -q 'is not finished' empty/report.md && good "an empty report says what is missing" || bad "an empty report says nothing"
+check "an empty report of the other paper" "$selkie" reproduce uic --report-only --out empty_uic
+grep -q '^## Tables 3.1 and 3.2' empty_uic/report.md && good "it has its tables" || bad "it has no tables"
 
 check "figure 9, quick" "$selkie" reproduce idp --quick --figure 9 --out nine --threads 2
 for file in report.md report.html runs/rabbit_idp/finished runs/rabbit_flip/finished; do

@@ -569,11 +569,13 @@ static void state_of_a_run(void **state)
     assert_true(run.exists && !run.finished);
     assert_int_equal(run.last_frame, 10000);
     assert_int_equal(run.frame_count, 3);
-    assert_int_equal(sk_run_mark_finished(folder, 1234, 2.5, &error), SELKIE_OK);
-    assert_text(in_root("run/one/finished"), "steps 1234 time 2.5\n");
+    assert_int_equal(sk_run_mark_finished(folder, 1234, 2.5, 5678901234, &error), SELKIE_OK);
+    assert_text(in_root("run/one/finished"), "steps 1234 time 2.5 memory 5678901234\n");
+    assert_true(sk_run_memory(folder) == 5678901234);
     assert_int_equal(sk_run_look(folder, &run, &error), SELKIE_OK);
     assert_true(run.finished);
     assert_int_equal(sk_run_mark_unfinished(folder, &error), SELKIE_OK);
+    assert_true(sk_run_memory(folder) == 0);
     assert_int_equal(sk_run_mark_unfinished(folder, &error), SELKIE_OK);
     assert_int_equal(sk_run_look(folder, &run, &error), SELKIE_OK);
     assert_false(run.finished);

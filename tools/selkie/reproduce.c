@@ -10,7 +10,7 @@
 #include "reproduce.h"
 #include "tool.h"
 
-static const reproduce_paper *const papers[] = {&reproduce_idp};
+static const reproduce_paper *const papers[] = {&reproduce_idp, &reproduce_uic};
 enum { paper_count = sizeof papers / sizeof *papers };
 
 enum {
@@ -260,7 +260,10 @@ static void write_figure(const reproduction *work, reproduce_report *report, con
 {
     run_results *results[REPRODUCE_MAX_RUNS] = {NULL};
     char heading[256];
-    snprintf(heading, sizeof heading, "Figure %d: %s", figure->number, figure->title);
+    if (figure->label)
+        snprintf(heading, sizeof heading, "%s: %s", figure->label, figure->title);
+    else
+        snprintf(heading, sizeof heading, "Figure %d: %s", figure->number, figure->title);
     report_heading(report, 2, heading);
     report_text(report, "%s", figure->about);
     for (int r = 0; r < REPRODUCE_MAX_RUNS && figure->runs[r]; r++) {
@@ -386,12 +389,13 @@ const tool_command reproduce_command = {
     .description =
         "Simulates what the figures of a paper show and writes DIR/report.html and DIR/report.md with plots, "
         "pictures and tables: the paper's numbers beside those of these runs. NAME is: idp (Kugelstadt et al. 2019, "
-        "implicit density projection).\n"
+        "implicit density projection) or uic (Gerszewski's dissertation, chapter 3, unilateral incompressibility).\n"
         "\nThe runs stay in DIR/runs. What is finished is not simulated again and what was interrupted goes on, so "
         "that the command can be stopped and called again.",
     .options = reproduce_options,
     .option_count = reproduce_option_count,
     .examples = "  selkie reproduce idp --quick\n"
-                "  selkie reproduce idp --figure 3 --figure 4 --out out/volume\n",
+                "  selkie reproduce idp --figure 3 --figure 4 --out out/volume\n"
+                "  selkie reproduce uic --quick\n",
     .run = run_reproduce,
 };

@@ -46,7 +46,8 @@ typedef struct reproduce_report {
 } reproduce_report;
 
 typedef struct reproduce_figure {
-    int number;
+    int number;        /* for --figure */
+    const char *label; /* "Figure 3.1"; NULL = "Figure" and the number */
     const char *title;
     const char *about;
     const char *runs[REPRODUCE_MAX_RUNS]; /* names, ends with NULL */
@@ -66,6 +67,7 @@ typedef struct reproduce_paper {
 } reproduce_paper;
 
 extern const reproduce_paper reproduce_idp;
+extern const reproduce_paper reproduce_uic;
 
 /* --- Writing -------------------------------------------------------------------------------------------------------
  */
@@ -105,6 +107,20 @@ double density_spread(const run_results *results);
 long particles_in_solids(const run_results *results, double time, double depth);
 /* Mean wall time of a step (ms), without the first; of all phases, or of those that a test accepts. */
 double mean_step_ms(const run_results *results, int (*accept)(const char *phase));
+
+/* Wall time for each simulated second (s), of all phases or of those that a test accepts. */
+double wall_for_a_second(const run_results *results, int (*accept)(const char *phase));
+
+/* The particles in a box, in the frames between two times: means over the frames. */
+typedef struct splash {
+    double particles;  /*    in the box */
+    double share;      /*    of all particles */
+    double height;     /* m  mean over them, along y, from the box's lower side */
+    double high_tenth; /* m  a tenth of them are higher */
+    double spread;     /* m  root mean square distance from their mean place, in all directions */
+    double expansion;  /*    cells that hold any of them over the cells that they would fill at rest */
+} splash;
+splash measure_splash(const run_results *results, double from, double to, const double low[3], const double high[3]);
 
 /* --- Pictures ------------------------------------------------------------------------------------------------------
  */

@@ -247,6 +247,102 @@ long particles_in_solids(const run_results *results, double time, double depth)
     return inside;
 }
 
+/* --- Splashes ------------------------------------------------------------------------------------------------------
+ */
+
+double wall_for_a_second(const run_results *results, int (*accept)(const char *phase))
+{
+    const double *time = stats_column(results, "time");
+    if (!time || results->stats->row_count < 1 || !(time[results->stats->row_count - 1] > 0))
+        return NAN;
+    double rows = (double)results->stats->row_count, first = time[0], last = time[results->stats->row_count - 1];
+    /* The first step is left out, as it pays for the memory: its share of the time goes with it. */
+    return mean_step_ms(results, accept) * 1e-3 * (rows - 1) / (last - first);
+}
+
+static int compare_floats(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* One frame's particles in the box; `held` has a byte for each cell of the domain and comes back cleared. */
+static void splash_of_frame(const sk_particles_data *data, const selkie_scene *scene, const double low[3],
+                            const double high[3], unsigned char *held, float *heights, splash *sums)
+{
+    int cells[3];
+    double h = selkie_scene_cells(scene, cells), mean[3] = {0, 0, 0}, square = 0;
+    size_t all = (size_t)cells[0] * (size_t)cells[1] * (size_t)cells[2], count = 0, occupied = 0;
+    for (int64_t p = 0; p < data->count; p++) {
+        const float *x = data->position + 3 * p;
+        size_t cell = 0, stride = 1;
+        int inside = 1;
+        for (int d = 0; d < 3; d++) {
+            inside &= x[d] >= low[d] && x[d] <= high[d];
+            double at = floor((x[d] - scene->domain.origin[d]) / h);
+            cell += (size_t)fmin(fmax(at, 0), cells[d] - 1) * stride;
+            stride *= (size_t)cells[d];
+        }
+        if (!inside)
+            continue;
+        occupied += !held[cell];
+        held[cell] = 1;
+        heights[count++] = (float)(x[1] - low[1]);
+        for (int d = 0; d < 3; d++) {
+            mean[d] += x[d];
+            square += (double)x[d] * x[d];
+        }
+    }
+    memset(held, 0, all);
+    if (!count)
+        return;
+    qsort(heights, count, sizeof *heights, compare_floats);
+    double n = (double)count, distance = square / n;
+    for (int d = 0; d < 3; d++)
+        distance -= mean[d] / n * (mean[d] / n);
+    sums->particles += n;
+    sums->share += n / (double)data->count;
+    sums->height += mean[1] / n - low[1];
+    sums->high_tenth += heights[count - 1 - count / 10];
+    sums->spread += sqrt(fmax(distance, 0));
+    sums->expansion += (double)occupied * per_cell(scene) / n;
+}
+
+splash measure_splash(const run_results *results, double from, double to, const double low[3], const double high[3])
+{
+    splash sums = {0};
+    const splash none = {NAN, NAN, NAN, NAN, NAN, NAN};
+    int cells[3], frames = 0;
+    if (!results->scene || results->scene->domain.dimension != 3)
+        return none;
+    selkie_scene_cells(results->scene, cells);
+    unsigned char *held = calloc((size_t)cells[0] * (size_t)cells[1] * (size_t)cells[2], 1);
+    char *folder = NULL;
+    sk_file_list list = {0};
+    if (held && asprintf(&folder, "%s/" SK_FRAMES_FOLDER, results->folder) >= 0)
+        (void)sk_folder_list(folder, SK_PARTICLES_PREFIX, ".ply", &list, NULL);
+    for (size_t i = 0; i < list.count; i++) {
+        double time = (double)list.files[i].number / results->scene->time.fps;
+        sk_particles_data *data = NULL;
+        if (time < from - 1e-6 || time > to + 1e-6 || sk_particles_read_ply(list.files[i].path, &data, NULL) != SELKIE_OK)
+            continue;
+        sk_particles_turn_back(data);
+        float *heights = calloc((size_t)data->count + 1, sizeof *heights);
+        if (heights)
+            splash_of_frame(data, results->scene, low, high, held, heights, &sums);
+        free(heights);
+        frames++;
+        sk_particles_data_free(data);
+    }
+    sk_file_list_free(&list);
+    free(folder);
+    free(held);
+    if (!frames)
+        return none;
+    return (splash){sums.particles / frames, sums.share / frames,  sums.height / frames,
+                    sums.high_tenth / frames, sums.spread / frames, sums.expansion / frames};
+}
+
 /* --- Pictures and plots --------------------------------------------------------------------------------------------
  */
 

@@ -339,7 +339,7 @@ static void say_summary(const run_state *run)
     double seconds = progress_wall_seconds(&run->progress);
     printf("done: %.4g s, %lld frames, %lld steps, in %s of wall time, %s of memory\n", selkie_world_time(run->world),
            (long long)selkie_world_frame(run->world), (long long)selkie_world_step_count(run->world),
-           format_duration(seconds, time), format_bytes((double)selkie_world_memory(run->world), memory));
+           format_duration(seconds, time), format_bytes((double)selkie_world_memory_peak(run->world), memory));
     if (s->step > 0)
         printf("  volume    %.5f of the start's (by Eq. 19 %.5f, by occupied cells %.5f)\n", s->volume_ratio,
                s->volume_eq19, s->occupied_ratio);
@@ -481,7 +481,8 @@ static int finish(run_state *run, int code)
     if (code == EXIT_GOOD)
         code = close_tables(run);
     if (code == EXIT_GOOD && sk_run_mark_finished(run->folder.path, selkie_world_step_count(run->world),
-                                                  selkie_world_time(run->world), &error))
+                                                  selkie_world_time(run->world),
+                                                  selkie_world_memory_peak(run->world), &error))
         code = complain_error(&error);
     if (code == EXIT_GOOD) {
         if (!run->quiet)
