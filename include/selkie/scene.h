@@ -188,6 +188,7 @@ typedef struct selkie_idp_def {
     int redistribute;         /*   spread the particles of cells above density_max */
     double density_min;       /*   bounds of density over rest density on the right side */
     double density_max;
+    int passes;               /*   corrections in a step, at most: more than one only where liquid is badly squeezed */
     int settle;               /*   corrections before the first step */
 } selkie_idp_def;
 

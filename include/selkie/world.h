@@ -120,6 +120,7 @@ typedef struct selkie_statistics {
     double density_error_mean;   /*    of |density / rest density - 1| over inner cells, after the correction */
     double density_error_max;
     double density_error_std;
+    int density_passes;          /*    corrections in this step; more than one where the liquid was badly squeezed */
     int64_t redistributed;       /*    particles of overfull cells that were laid out anew in this step */
     int64_t pushed_out;          /*    particles found inside solids in this step */
     double step_ms;              /* ms */

@@ -59,6 +59,7 @@ typedef struct sk_step {
     sk_poisson_report density_report;
     double density_error_mean, density_error_max, density_error_std; /* of density over rest density, inner cells */
     int64_t redistributed, pushed_out; /* particles in the last step */
+    int density_passes, correct_again; /* corrections so far in this step; whether one more is needed */
 } sk_step;
 
 /* Gravity acts from the middle of one step to the middle of the next, so that velocities and positions leap over each
@@ -92,6 +93,7 @@ typedef selkie_code (*sk_phase_function)(sk_step *step, selkie_error *error);
 typedef struct sk_phase {
     const char *name; /* a column of stats.csv */
     sk_phase_function run;
+    int again_from; /* the phase to go back to while the step says correct_again; -1 = none */
 } sk_phase;
 
 #endif

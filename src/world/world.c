@@ -27,6 +27,7 @@ static void add_phase(selkie_world *world, const char *name, sk_phase_function r
     sk_phase *phase = &world->phases[world->phase_count++];
     phase->name = name;
     phase->run = world->step.dimension == 2 ? run_2d : run_3d;
+    phase->again_from = -1;
 }
 
 /* Particles that were moved: cells, blocks and the solids in them follow. */
@@ -62,10 +63,12 @@ static void compose(selkie_world *world)
     add_phase(world, "sort", sk_flip_sort_2d, sk_flip_sort_3d);
     add_phase(world, "solids", sk_flip_solids_2d, sk_flip_solids_3d);
     if (volume == SELKIE_VOLUME_IDP) {
+        int first = world->phase_count;
         add_phase(world, "density", sk_idp_density_2d, sk_idp_density_3d);
         add_phase(world, "density_classify", sk_flip_classify_2d, sk_flip_classify_3d);
         add_phase(world, "density_correct", sk_idp_correct_2d, sk_idp_correct_3d);
         add_sort_again(world);
+        world->phases[world->phase_count - 1].again_from = first;
     }
     if (volume == SELKIE_VOLUME_ANDO || volume == SELKIE_VOLUME_SATO) {
         if (volume == SELKIE_VOLUME_ANDO)
@@ -165,6 +168,7 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms)
     s->density_error_mean = step->density_error_mean;
     s->density_error_max = step->density_error_max;
     s->density_error_std = step->density_error_std;
+    s->density_passes = step->density_passes;
     s->redistributed = step->redistributed;
     s->pushed_out = step->pushed_out;
     s->kinetic_energy = step->particle_mass * step->sums.kinetic;
@@ -358,11 +362,15 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     step->end_time = end_time;
     world->failed = 1;
     int64_t drained = step->drained;
+    memset(world->statistics.phase_ms, 0, sizeof world->statistics.phase_ms);
+    step->density_passes = step->correct_again = 0;
     for (int p = 0; p < world->phase_count; p++) {
         SK_TRY(world->phases[p].run(step, error));
         double now = sk_wall_ms();
-        world->statistics.phase_ms[p] = now - before;
+        world->statistics.phase_ms[p] += now - before;
         before = now;
+        if (world->phases[p].again_from >= 0 && step->correct_again)
+            p = world->phases[p].again_from - 1;
     }
     world->failed = 0;
     /* What left through an open side is nobody's business any more, in views and files as in the next step. */

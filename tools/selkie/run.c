@@ -144,7 +144,8 @@ static const char *const fixed_columns[] = {"step",
                                             "density_error_max",
                                             "density_error_std",
                                             "redistributed",
-                                            "pushed_out"};
+                                            "pushed_out",
+                                            "density_passes"};
 enum { fixed_column_count = sizeof fixed_columns / sizeof *fixed_columns, phase_name_length = 64 };
 
 /* Opens one table: anew, or cut to the step that the world is at. */
@@ -225,6 +226,7 @@ static int write_rows(run_state *run)
         s->density_error_std,
         (double)s->redistributed,
         (double)s->pushed_out,
+        s->density_passes,
     };
     for (int phase = 0; phase < selkie_world_phase_count(run->world); phase++)
         row[fixed_column_count + phase] = s->phase_ms[phase];
