@@ -235,13 +235,13 @@ SK_VECTOR void first_velocities(const advect_frame *frame, const local_piece *lo
         velocities_at(frame, local, x, own, velocity);
         return;
     }
-    iw known = ~iw_first(lanes); /* idle lanes read what comes after, which is memory of the spare records in any case */
-    iw all = iw_splat(-1);
+    /* Idle lanes read what comes after, which is memory of the spare records in any case, but could be anything: they stand. */
+    iw known = iw_splat(-1);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        velocity[d] = fw_load(particles->carried + (size_t)d * (size_t)particles->count + first);
-        all &= velocity[d] == velocity[d];
+        fw carried = fw_load(particles->carried + (size_t)d * (size_t)particles->count + first);
+        velocity[d] = fw_select(iw_first(lanes), carried, fw_splat(0.0f));
+        known &= velocity[d] == velocity[d];
     }
-    known |= all;
     if (iw_any(~known)) {
         /* Lane by lane, so that no particle's way depends on its neighbours in the batch. */
         fw sampled[3];
