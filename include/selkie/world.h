@@ -103,7 +103,7 @@ typedef struct selkie_statistics {
     double time;                 /* s  */
     double dt;                   /* s  */
     int64_t particles;
-    double volume_ratio;         /*    kernel volume over that of the start, corrected for sources and drains */
+    double volume_ratio;         /*    kernel volume over that of the start (idp: over that at rest), corrected for sources and drains */
     double volume_eq19;          /*    count measure of Kugelstadt et al. 2019, Eq. 19, likewise */
     double occupied_ratio;       /*    cells that hold particles, likewise */
     double kinetic_energy;       /* J  (2D: per metre of depth) */
