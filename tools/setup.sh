@@ -8,7 +8,7 @@ set -eu
 
 # The compiler and the libraries; all but the first line are optional for the build and found at configure time.
 build_packages="build-essential cmake ninja-build pkg-config zlib1g-dev
-    libjson-c-dev libassimp-dev libembree-dev libpng-dev libcairo2-dev"
+    libjson-c-dev libassimp-dev libembree-dev libpng-dev libcairo2-dev libode-dev"
 demo_packages="ffmpeg"
 test_packages="libcmocka-dev python3 ffmpeg"
 # libomp is the OpenMP of clang, which builds the fuzzers and the sanitized library.

@@ -128,6 +128,20 @@ typedef struct selkie_obstacle_def {
     const selkie_keyframe *keyframes;
 } selkie_obstacle_def;
 
+typedef struct selkie_body_def {
+    const char *name;
+    selkie_shape shape;         /*       where it is at the start */
+    double density;             /* kg/m3 */
+    double mass;                /* kg    0 = from the density; in 2D for a depth of one metre */
+    selkie_wall surface;        /*       free slip or no slip */
+    double velocity[3];         /* m/s   of the centre of mass, at the start */
+    double angular_velocity[3]; /* rad/s at the start */
+    double move[3];             /*       0 = held along this axis, else free */
+    double turn[3];             /*       0 = does not turn about this axis, else free */
+    double friction;            /*       Coulomb's, against walls, obstacles and (geometric mean) other bodies */
+    double restitution;         /*       share of the speed that a bounce gives back */
+} selkie_body_def;
+
 typedef enum selkie_force_kind {
     SELKIE_FORCE_EXPLOSION, /* center, radius, speed, time, falloff: a push away from a point, once */
     SELKIE_FORCE_VORTEX,    /* point, axis, radius, spin, pull, lift, falloff, start, end */
@@ -395,6 +409,8 @@ typedef struct selkie_scene {
     const selkie_drain_def *drains;
     int obstacle_count;
     const selkie_obstacle_def *obstacles;
+    int body_count;
+    const selkie_body_def *bodies;
     int force_count;
     const selkie_force_def *forces;
     int probe_count;
@@ -411,6 +427,7 @@ SELKIE_API void selkie_liquid_defaults(selkie_liquid_def *liquid);
 SELKIE_API void selkie_source_defaults(selkie_source_def *source);
 SELKIE_API void selkie_drain_defaults(selkie_drain_def *drain);
 SELKIE_API void selkie_obstacle_defaults(selkie_obstacle_def *obstacle);
+SELKIE_API void selkie_body_defaults(selkie_body_def *body);
 SELKIE_API void selkie_force_defaults(selkie_force_def *force, selkie_force_kind kind);
 SELKIE_API void selkie_probe_defaults(selkie_probe_def *probe);
 

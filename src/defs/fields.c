@@ -527,6 +527,31 @@ const sk_struct sk_obstacle_struct = {.name = "obstacle",
                                       .field_count = COUNT(obstacle_fields),
                                       .fields = obstacle_fields};
 
+static const sk_field body_fields[] = {
+    {STRING(selkie_body_def, name), .doc = "for people, and in bodies.csv"},
+    {STRUCT(selkie_body_def, shape, sk_shape_struct), .required = 1, .doc = "where it is at the start; must have an end"},
+    {NUMBER(selkie_body_def, density, 500), ABOVE(0), .unit = "kg/m3", .doc = "it floats where this is below the liquid's"},
+    {NUMBER(selkie_body_def, mass, 0), AT_LEAST(0), .unit = "kg",
+     .doc = "instead of the density; 0 = from it; in 2D for a depth of one metre"},
+    {ENUM(selkie_body_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "what liquid does along it"},
+    {VECTOR(selkie_body_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "of its centre of mass at the start"},
+    {ROW(selkie_body_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
+     .doc = "turning at the start"},
+    {ROW(selkie_body_def, move, SK_FIELD_VECTOR), BETWEEN(0, 1), .initial = {1, 1, 1},
+     .doc = "0 = held along this axis, 1 = free"},
+    {ROW(selkie_body_def, turn, SK_FIELD_ROTATION), BETWEEN(0, 1), .initial = {1, 1, 1},
+     .doc = "0 = does not turn about this axis, 1 = free"},
+    {NUMBER(selkie_body_def, friction, 0.3), BETWEEN(0, 100),
+     .doc = "against walls and obstacles; between two bodies the geometric mean"},
+    {NUMBER(selkie_body_def, restitution, 0), BETWEEN(0, 1),
+     .doc = "share of its speed that a bounce gives back; of two bodies the larger one"},
+};
+const sk_struct sk_body_struct = {.name = "body",
+                                  .doc = "A rigid body that moves freely: it falls, floats, sinks and collides.",
+                                  .size = sizeof(selkie_body_def),
+                                  .field_count = COUNT(body_fields),
+                                  .fields = body_fields};
+
 #define OF_EXPLOSION .variants = 1u << SELKIE_FORCE_EXPLOSION
 #define OF_VORTEX .variants = 1u << SELKIE_FORCE_VORTEX
 #define OF_JET .variants = 1u << SELKIE_FORCE_JET
@@ -658,6 +683,7 @@ static const sk_field scene_fields[] = {
     {ARRAY(selkie_scene, "sources", sources, source_count, sk_source_struct), .doc = "what comes in"},
     {ARRAY(selkie_scene, "drains", drains, drain_count, sk_drain_struct), .doc = "what goes out"},
     {ARRAY(selkie_scene, "obstacles", obstacles, obstacle_count, sk_obstacle_struct), .doc = "solids"},
+    {ARRAY(selkie_scene, "bodies", bodies, body_count, sk_body_struct), .doc = "solids that float and sink"},
     {ARRAY(selkie_scene, "forces", forces, force_count, sk_force_struct), .doc = "explosions, vortices, jets"},
     {ARRAY(selkie_scene, "probes", probes, probe_count, sk_probe_struct), .doc = "measurements"},
     {STRUCT(selkie_scene, output, output_struct), .doc = "what is written"},

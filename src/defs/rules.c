@@ -272,6 +272,11 @@ static selkie_code check_obstacle(sk_rules *rules, int i)
     return SELKIE_OK;
 }
 
+static selkie_code check_body(sk_rules *rules, int i)
+{
+    return check_placed_shape(rules, &rules->scene->bodies[i].shape, 1);
+}
+
 /* --- Forces ------------------------------------------------------------------------------------------------------- */
 
 /* A ball or cylinder that lies wholly outside would do nothing, silently. */
@@ -455,6 +460,7 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_each(&rules, "sources", scene->source_count, check_source));
     SK_TRY(check_each(&rules, "drains", scene->drain_count, check_drain));
     SK_TRY(check_each(&rules, "obstacles", scene->obstacle_count, check_obstacle));
+    SK_TRY(check_each(&rules, "bodies", scene->body_count, check_body));
     SK_TRY(check_each(&rules, "forces", scene->force_count, check_force));
     SK_TRY(check_each(&rules, "probes", scene->probe_count, check_probe));
     SK_TRY(check_columns(&rules));

@@ -152,6 +152,7 @@ DEFAULTS(liquid, selkie_liquid_def, liquid)
 DEFAULTS(source, selkie_source_def, source)
 DEFAULTS(drain, selkie_drain_def, drain)
 DEFAULTS(obstacle, selkie_obstacle_def, obstacle)
+DEFAULTS(body, selkie_body_def, body)
 DEFAULTS(probe, selkie_probe_def, probe)
 
 /* --- Copies ------------------------------------------------------------------------------------------------------- */

@@ -42,7 +42,7 @@ SELKIE_SCENES=$work/mine "$selkie" list | grep -q '^my_own ' && good "SELKIE_SCE
     bad "SELKIE_SCENES is not searched"
 
 "$selkie" doctor >doctor.txt || bad "doctor fails"
-for word in compiler instructions threads memory zlib json-c assimp embree libpng cairo ffmpeg; do
+for word in compiler instructions threads memory zlib json-c assimp embree libpng cairo ode ffmpeg; do
     grep -q "^$word " doctor.txt || bad "doctor does not speak of $word"
 done
 grep -q missing doctor.txt && ! grep -q 'apt-get install' doctor.txt && bad "doctor does not say how to get what is missing"

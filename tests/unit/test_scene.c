@@ -177,6 +177,9 @@ static void defaults_are_as_documented(void **state)
     selkie_drain_def drain;
     selkie_drain_defaults(&drain);
     assert_true(drain.start == 0 && drain.end == -1);
+    selkie_body_def body;
+    selkie_body_defaults(&body);
+    assert_true(body.density == 500 && body.move[2] == 1 && body.turn[0] == 1 && body.friction == 0.3);
     selkie_force_def force;
     selkie_force_defaults(&force, SELKIE_FORCE_VORTEX);
     assert_true(force.kind == SELKIE_FORCE_VORTEX && force.axis[1] == 1 && force.end == -1);
@@ -402,6 +405,10 @@ static void ranges_and_rules(void **state)
          "drains[0].end: 2 s"},
         {"drains=[{\"shape\":{\"type\":\"box\",\"min\":[5,0,0],\"max\":[6,1,1]}}]",
          "drains[0].shape: lies outside the domain"},
+        {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[9,0,0],\"radius\":1}}]",
+         "bodies[0].shape: lies outside the domain"},
+        {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},\"density\":0}]",
+         "bodies[0].density: 0 is out of range: must be above 0 kg/m3"},
         {"forces=[{\"type\":\"explosion\",\"center\":[9,0,0],\"radius\":1,\"speed\":1,\"time\":0}]",
          "forces[0].center: lies outside the domain: x from 8 to 10 m"},
         {"forces=[{\"type\":\"explosion\",\"center\":[1,0,0],\"radius\":0,\"speed\":1,\"time\":0}]",
@@ -771,7 +778,7 @@ static void other_value(const sk_field *field, char *text, size_t size, double e
     } else {
         size_t used = 0;
         for (int i = 0; i < components; i++) {
-            expected[i] = 1.25 + 0.25 * i;
+            expected[i] = field->high > 1 ? 1.25 + 0.25 * i : 0.25 * (i + 1);
             used += (size_t)snprintf(text + used, size - used, "%c%g", i ? ',' : '[', expected[i]);
         }
         snprintf(text + used, size - used, "]");

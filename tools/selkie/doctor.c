@@ -26,6 +26,9 @@
 #if SELKIE_HAVE_CAIRO
 #include <cairo.h>
 #endif
+#if SELKIE_HAVE_ODE
+#include <ode/version.h>
+#endif
 
 /* The widest vectors that the compiler was allowed to use. */
 static const char *instruction_set(void)
@@ -78,7 +81,7 @@ static int print_library(const char *name, int there, const char *version, const
 static int print_libraries(void)
 {
     char assimp[32] = "", embree[32] = "", png[32] = "";
-    const char *json = "", *cairo = "";
+    const char *json = "", *cairo = "", *ode = "";
 #if SELKIE_HAVE_JSON
     json = json_c_version();
 #endif
@@ -94,6 +97,9 @@ static int print_libraries(void)
 #if SELKIE_HAVE_CAIRO
     cairo = cairo_version_string();
 #endif
+#if SELKIE_HAVE_ODE
+    ode = dODE_VERSION;
+#endif
     int missing = 0;
     print_library("zlib", 1, zlibVersion(), "compression and checksums", "zlib1g-dev");
     missing += print_library("json-c", SELKIE_HAVE_JSON, json, "scene files", "libjson-c-dev");
@@ -103,6 +109,7 @@ static int print_libraries(void)
                              "libembree-dev");
     missing += print_library("libpng", SELKIE_HAVE_PNG, png, "pictures", "libpng-dev");
     missing += print_library("cairo", SELKIE_HAVE_CAIRO, cairo, "plots and 2D pictures", "libcairo2-dev");
+    missing += print_library("ode", SELKIE_HAVE_ODE, ode, "rigid bodies that float and sink", "libode-dev");
     return missing;
 }
 

@@ -222,6 +222,10 @@ int visit_meshes(const selkie_scene *scene, int (*visit)(const char *what, const
         snprintf(what, sizeof what, "obstacles[%d].shape", i);
         result = visit_shape(what, &scene->obstacles[i].shape, &all);
     }
+    for (int i = 0; i < scene->body_count && !result; i++) {
+        snprintf(what, sizeof what, "bodies[%d].shape", i);
+        result = visit_shape(what, &scene->bodies[i].shape, &all);
+    }
     return result;
 }
 

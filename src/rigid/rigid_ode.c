@@ -1,0 +1,526 @@
+/* The engine behind rigid.h: ODE, the Open Dynamics Engine.
+ *
+ * Each step of it starts from our own states, looks for contacts pair by pair in a fixed order and solves them with
+ * dWorldStep(), a direct method without random numbers (dWorldQuickStep() shuffles with a generator that the whole
+ * process shares). So the result depends on nothing but the states. ODE's own lists of geometries ("spaces") are not
+ * used: their order follows what moved when, and would differ after a checkpoint.
+ *
+ * ODE must be told once that it is in use. It counts who does, but not safely when two threads begin at once: a mutex,
+ * the only thing here that worlds share, stands before that. */
+#include "rigid/rigid.h"
+
+#include "selkie_config.h"
+
+#if !SELKIE_HAVE_ODE
+
+#include "base/status.h"
+
+selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error)
+{
+    (void)rigid;
+    return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "bodies: this build has no rigid body engine");
+}
+
+void sk_rigid_engine_destroy(sk_rigid *rigid)
+{
+    (void)rigid;
+}
+
+selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, double dt, double share, selkie_error *error)
+{
+    (void)rigid, (void)time, (void)kick, (void)dt, (void)share;
+    return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "bodies: this build has no rigid body engine");
+}
+
+#else
+
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ode/ode.h>
+
+#include "base/status.h"
+#include "geom/shape_internal.h"
+
+enum { contacts_of_pair = 32 };
+
+/* One shape of ODE; a union has several. */
+typedef struct geometry {
+    dGeomID geom;
+    int body;     /* -1: none */
+    int obstacle; /* -1: none; both -1: a wall */
+    float *corners;         /* of a mesh; ODE keeps pointers to them */
+    dTriIndex *indices;
+    dTriMeshDataID data;
+} geometry;
+
+struct sk_rigid_engine {
+    sk_memory *memory;
+    dWorldID world;
+    dJointGroupID contacts;
+    dBodyID *bodies;    /* [body_count] */
+    dBodyID *obstacles; /* [obstacle_count], NULL where it rests */
+    size_t geometry_count, geometry_capacity;
+    geometry *geometries; /* those of bodies first */
+    size_t of_bodies;
+    double resting_speed; /* m/s: below it nothing bounces */
+};
+
+static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER;
+
+/* A library does not write to the terminal. What ODE has to say is about degenerate contacts, which it survives. */
+static void say_nothing(int number, const char *message, va_list arguments)
+{
+    (void)number, (void)message, (void)arguments;
+}
+
+static int begin_use(void)
+{
+    pthread_mutex_lock(&in_use);
+    int good = dInitODE2(0);
+    if (good && !dGetMessageHandler())
+        dSetMessageHandler(say_nothing);
+    pthread_mutex_unlock(&in_use);
+    return good;
+}
+
+static void end_use(void)
+{
+    pthread_mutex_lock(&in_use);
+    dCloseODE();
+    pthread_mutex_unlock(&in_use);
+}
+
+/* --- Shapes ---------------------------------------------------------------------------------------------------------- */
+
+static selkie_code add_geometry(struct sk_rigid_engine *engine, const geometry *g, selkie_error *error)
+{
+    selkie_code code = sk_reserve(engine->memory, (void **)&engine->geometries, &engine->geometry_capacity,
+                                  engine->geometry_count + 1, sizeof *engine->geometries, "bodies", error);
+    if (code == SELKIE_OK && !g->geom)
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for a shape");
+    if (code == SELKIE_OK)
+        engine->geometries[engine->geometry_count++] = *g;
+    return code;
+}
+
+/* Triangles around `origin` (m). In 2D the outline becomes a wall of some height across the plane. */
+static selkie_code make_mesh(sk_rigid *rigid, const sk_shape *shape, const double origin[3], double thickness, geometry *g,
+                             selkie_error *error)
+{
+    const sk_solids *solids = rigid->solids;
+    double low[3], high[3], diagonal = 0.0;
+    size_t pieces;
+    float *points;
+    for (int d = 0; d < 3; d++)
+        diagonal += (solids->high[d] - solids->low[d]) * (solids->high[d] - solids->low[d]);
+    for (int d = 0; d < 3; d++) {
+        low[d] = solids->low[d] - sqrt(diagonal);
+        high[d] = solids->high[d] + sqrt(diagonal);
+    }
+    SK_TRY(sk_shape_triangles(shape, low, high, &pieces, &points, error));
+    int flat = rigid->dimension == 2;
+    size_t triangles = flat ? 2 * pieces : pieces;
+    g->corners = sk_allocate(rigid->memory, (9 * triangles + 1) * sizeof *g->corners);
+    g->indices = sk_allocate(rigid->memory, (3 * triangles + 1) * sizeof *g->indices);
+    if (!g->corners || !g->indices || triangles == 0 || triangles > INT32_MAX / 9) {
+        free(points);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for a shape of %zu triangles", triangles);
+    }
+    /* Corners of the two triangles over a segment: which end, and above or below. The segment has the inside on its
+     * left, and triangles go counter-clockwise seen from outside. */
+    static const int end_of[6] = {0, 1, 1, 0, 1, 0}, above_of[6] = {0, 0, 1, 0, 1, 1};
+    for (size_t c = 0; c < 3 * triangles; c++) {
+        const float *point = flat ? points + 6 * (c / 6) + 3 * end_of[c % 6] : points + 3 * c;
+        for (int d = 0; d < 3; d++)
+            g->corners[3 * c + (size_t)d] = (float)(point[d] - origin[d]);
+        if (flat)
+            g->corners[3 * c + 2] = (float)(above_of[c % 6] ? 0.5 * thickness : -0.5 * thickness);
+        g->indices[c] = (dTriIndex)c;
+    }
+    free(points);
+    g->data = dGeomTriMeshDataCreate();
+    dGeomTriMeshDataBuildSingle(g->data, g->corners, 3 * sizeof(float), (int)(3 * triangles), g->indices, (int)(3 * triangles),
+                                3 * sizeof(dTriIndex));
+    g->geom = dCreateTriMesh(0, g->data, NULL, NULL, NULL);
+    return SELKIE_OK;
+}
+
+static void release_geometry(sk_memory *memory, geometry *g)
+{
+    if (g->geom)
+        dGeomDestroy(g->geom);
+    if (g->data)
+        dGeomTriMeshDataDestroy(g->data);
+    sk_release(memory, g->corners);
+    sk_release(memory, g->indices);
+}
+
+/* Puts a shape onto a body whose frame begins in `origin` (m, as drawn), or, without a body, where it was drawn. */
+static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const double origin[3], dBodyID body, geometry *owner,
+                             selkie_error *error)
+{
+    struct sk_rigid_engine *engine = rigid->engine;
+    int solid = rigid->dimension == 3;
+    double thickness = 0.0;
+    geometry g = *owner;
+    if (shape->kind == SELKIE_SHAPE_UNION) {
+        for (int i = 0; i < shape->child_count; i++)
+            SK_TRY(add_shape(rigid, shape->children[i], origin, body, owner, error));
+        return SELKIE_OK;
+    }
+    for (int d = 0; d < 2; d++)
+        thickness = fmax(thickness, rigid->solids->high[d] - rigid->solids->low[d]);
+    double place[3] = {shape->center[0] - origin[0], shape->center[1] - origin[1], solid ? shape->center[2] - origin[2] : 0.0};
+    dMatrix3 turn;
+    dRSetIdentity(turn);
+    int placed = 1;
+    switch (shape->kind) {
+    case SELKIE_SHAPE_BOX:
+        g.geom = dCreateBox(0, 2 * shape->half[0], 2 * shape->half[1], solid ? 2 * shape->half[2] : thickness);
+        break;
+    case SELKIE_SHAPE_SPHERE:
+        g.geom = dCreateSphere(0, shape->radius);
+        break;
+    case SELKIE_SHAPE_CYLINDER:
+        if (solid) {
+            g.geom = dCreateCylinder(0, shape->radius, 2 * shape->half_length);
+            dRFromZAxis(turn, shape->axis[0], shape->axis[1], shape->axis[2]);
+        } else {
+            g.geom = dCreateBox(0, 2 * shape->half_length, 2 * shape->radius, thickness);
+            dRFromAxisAndAngle(turn, 0, 0, 1, atan2(shape->axis[1], shape->axis[0]));
+        }
+        break;
+    case SELKIE_SHAPE_HALF_SPACE:
+        g.geom = dCreatePlane(0, shape->axis[0], shape->axis[1], shape->axis[2], sk_dot(shape->axis, shape->center));
+        placed = 0;
+        break;
+    default:
+        placed = 0;
+        selkie_code code = make_mesh(rigid, shape, origin, thickness, &g, error);
+        if (code != SELKIE_OK) {
+            release_geometry(rigid->memory, &g);
+            return code;
+        }
+    }
+    selkie_code code = add_geometry(engine, &g, error);
+    if (code != SELKIE_OK) {
+        release_geometry(rigid->memory, &g);
+        return code;
+    }
+    if (shape->kind == SELKIE_SHAPE_HALF_SPACE)
+        return SELKIE_OK;
+    if (body) {
+        dGeomSetBody(g.geom, body);
+        if (placed) {
+            dGeomSetOffsetPosition(g.geom, place[0], place[1], place[2]);
+            dGeomSetOffsetRotation(g.geom, turn);
+        }
+    } else if (placed) {
+        dGeomSetPosition(g.geom, place[0], place[1], place[2]);
+        dGeomSetRotation(g.geom, turn);
+    }
+    return SELKIE_OK;
+}
+
+/* --- Making ---------------------------------------------------------------------------------------------------------- */
+
+/* Holds the axes that a body may not use; in 2D all that leaves the plane. */
+static void hold(sk_rigid *rigid, dBodyID id, const selkie_body_def *def)
+{
+    dWorldID world = rigid->engine->world;
+    int lines[3], turns[3], line_count = 0, turn_count = 0;
+    for (int d = 0; d < 3; d++) {
+        if (def->move[d] == 0.0 || (rigid->dimension == 2 && d == 2))
+            lines[line_count++] = d;
+        if (def->turn[d] == 0.0 || (rigid->dimension == 2 && d != 2))
+            turns[turn_count++] = d;
+    }
+    static const int speed[3] = {dParamVel1, dParamVel2, dParamVel3}, force[3] = {dParamFMax1, dParamFMax2, dParamFMax3};
+    if (line_count) {
+        dJointID motor = dJointCreateLMotor(world, 0);
+        dJointAttach(motor, id, 0);
+        dJointSetLMotorNumAxes(motor, line_count);
+        for (int a = 0; a < line_count; a++) {
+            dJointSetLMotorAxis(motor, a, 0, lines[a] == 0, lines[a] == 1, lines[a] == 2);
+            dJointSetLMotorParam(motor, speed[a], 0.0);
+            dJointSetLMotorParam(motor, force[a], dInfinity);
+        }
+    }
+    if (turn_count) {
+        dJointID motor = dJointCreateAMotor(world, 0);
+        dJointAttach(motor, id, 0);
+        dJointSetAMotorMode(motor, dAMotorUser);
+        dJointSetAMotorNumAxes(motor, turn_count);
+        for (int a = 0; a < turn_count; a++) {
+            dJointSetAMotorAxis(motor, a, 0, turns[a] == 0, turns[a] == 1, turns[a] == 2);
+            dJointSetAMotorParam(motor, speed[a], 0.0);
+            dJointSetAMotorParam(motor, force[a], dInfinity);
+        }
+    }
+}
+
+static selkie_code make_bodies(sk_rigid *rigid, selkie_error *error)
+{
+    struct sk_rigid_engine *engine = rigid->engine;
+    for (int b = 0; b < rigid->body_count; b++) {
+        const sk_rigid_body *body = &rigid->bodies[b];
+        const double *inertia = body->inertia;
+        dBodyID id = engine->bodies[b] = dBodyCreate(engine->world);
+        dMass mass;
+        if (rigid->dimension == 3)
+            dMassSetParameters(&mass, body->mass, 0, 0, 0, inertia[0], inertia[4], inertia[8], inertia[1], inertia[2], inertia[5]);
+        else
+            dMassSetParameters(&mass, body->mass, 0, 0, 0, inertia[8], inertia[8], inertia[8], 0, 0, 0);
+        dBodySetMass(id, &mass);
+        dBodySetAutoDisableFlag(id, 0);
+        dBodySetFiniteRotationMode(id, 1);
+        hold(rigid, id, body->def);
+        geometry owner = {.body = b, .obstacle = -1};
+        SK_TRY(add_shape(rigid, body->shape, body->center, id, &owner, error));
+    }
+    engine->of_bodies = engine->geometry_count;
+    return SELKIE_OK;
+}
+
+static selkie_code make_surroundings(sk_rigid *rigid, selkie_error *error)
+{
+    struct sk_rigid_engine *engine = rigid->engine;
+    const sk_solids *solids = rigid->solids;
+    for (int side = 0; side < 2 * rigid->dimension; side++) {
+        if (solids->walls[side] == SELKIE_WALL_OPEN)
+            continue;
+        double normal[3] = {0, 0, 0};
+        normal[side / 2] = side & 1 ? -1.0 : 1.0;
+        double at = side & 1 ? -solids->high[side / 2] : solids->low[side / 2];
+        geometry wall = {.body = -1, .obstacle = -1, .geom = dCreatePlane(0, normal[0], normal[1], normal[2], at)};
+        SK_TRY(add_geometry(engine, &wall, error));
+    }
+    static const double zero[3] = {0, 0, 0};
+    for (int o = 0; o < solids->obstacle_count; o++) {
+        const sk_obstacle *obstacle = &solids->obstacles[o];
+        geometry owner = {.body = -1, .obstacle = o};
+        if (obstacle->placed) {
+            engine->obstacles[o] = dBodyCreate(engine->world);
+            dBodySetKinematic(engine->obstacles[o]);
+        }
+        SK_TRY(add_shape(rigid, obstacle->shape, obstacle->placed ? obstacle->pose.center : zero, engine->obstacles[o], &owner,
+                         error));
+    }
+    return SELKIE_OK;
+}
+
+selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error)
+{
+    if (!begin_use())
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: the rigid body engine cannot start");
+    struct sk_rigid_engine *engine = rigid->engine = sk_allocate_zeroed(rigid->memory, sizeof *engine);
+    if (!engine) {
+        end_use();
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory");
+    }
+    engine->memory = rigid->memory;
+    engine->bodies = sk_allocate_zeroed(rigid->memory, ((size_t)rigid->body_count + 1) * sizeof *engine->bodies);
+    engine->obstacles =
+        sk_allocate_zeroed(rigid->memory, ((size_t)rigid->solids->obstacle_count + 1) * sizeof *engine->obstacles);
+    engine->world = dWorldCreate();
+    engine->contacts = dJointGroupCreate(0);
+    if (!engine->bodies || !engine->obstacles || !engine->world || !engine->contacts)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %d of them", rigid->body_count);
+    const double *g = rigid->scene->gravity;
+    double gravity = sqrt(sk_dot(g, g));
+    dWorldSetGravity(engine->world, 0, 0, 0); /* ours: see sk_rigid_engine_step() */
+    dWorldSetERP(engine->world, 0.2);
+    dWorldSetCFM(engine->world, 1e-9);
+    dWorldSetContactSurfaceLayer(engine->world, 1e-3 * rigid->solids->cell_size);
+    /* What overlaps is pushed apart no faster than it would fall over a cell. */
+    dWorldSetContactMaxCorrectingVel(engine->world, fmax(sqrt(2 * gravity * rigid->solids->cell_size), 1e-3));
+    engine->resting_speed = 0.3 * sqrt(2 * gravity * rigid->solids->cell_size);
+    SK_TRY(make_bodies(rigid, error));
+    return make_surroundings(rigid, error);
+}
+
+void sk_rigid_engine_destroy(sk_rigid *rigid)
+{
+    struct sk_rigid_engine *engine = rigid->engine;
+    if (!engine)
+        return;
+    for (size_t i = 0; i < engine->geometry_count; i++)
+        release_geometry(engine->memory, &engine->geometries[i]);
+    if (engine->contacts)
+        dJointGroupDestroy(engine->contacts);
+    if (engine->world)
+        dWorldDestroy(engine->world);
+    sk_release(engine->memory, engine->geometries);
+    sk_release(engine->memory, engine->bodies);
+    sk_release(engine->memory, engine->obstacles);
+    sk_release(engine->memory, engine);
+    rigid->engine = NULL;
+    end_use();
+}
+
+/* --- The step -------------------------------------------------------------------------------------------------------- */
+
+static void set_body(sk_rigid *rigid, int b, double kick, double dt, double share)
+{
+    const sk_rigid_body *body = &rigid->bodies[b];
+    const sk_rigid_state *state = &rigid->states[b];
+    dBodyID id = rigid->engine->bodies[b];
+    const dQuaternion q = {state->quaternion[0], state->quaternion[1], state->quaternion[2], state->quaternion[3]};
+    dBodySetPosition(id, state->position[0], state->position[1], state->position[2]);
+    dBodySetQuaternion(id, q);
+    dBodySetLinearVel(id, state->velocity[0], state->velocity[1], state->velocity[2]);
+    dBodySetAngularVel(id, state->angular_velocity[0], state->angular_velocity[1], state->angular_velocity[2]);
+    double force[3], torque[3];
+    for (int i = 0; i < 3; i++) {
+        int moves = body->def->move[i] != 0.0 && (rigid->dimension == 3 || i < 2);
+        int turns = body->def->turn[i] != 0.0 && (rigid->dimension == 3 || i == 2);
+        force[i] = moves ? (body->mass * rigid->scene->gravity[i] * kick + share * body->impulse[i]) / dt : 0.0;
+        torque[i] = turns ? share * body->angular_impulse[i] / dt : 0.0;
+    }
+    dBodySetForce(id, force[0], force[1], force[2]);
+    dBodySetTorque(id, torque[0], torque[1], torque[2]);
+}
+
+static void get_body(sk_rigid *rigid, int b)
+{
+    const selkie_body_def *def = rigid->bodies[b].def;
+    sk_rigid_state *state = &rigid->states[b];
+    dBodyID id = rigid->engine->bodies[b];
+    const dReal *x = dBodyGetPosition(id), *q = dBodyGetQuaternion(id), *v = dBodyGetLinearVel(id), *w = dBodyGetAngularVel(id);
+    int turning = 0;
+    for (int i = 0; i < 3; i++) {
+        int moves = def->move[i] != 0.0 && (rigid->dimension == 3 || i < 2);
+        int turns = def->turn[i] != 0.0 && (rigid->dimension == 3 || i == 2);
+        /* What is held does not drift. */
+        state->position[i] = moves ? x[i] : state->position[i];
+        state->velocity[i] = moves ? v[i] : 0.0;
+        state->angular_velocity[i] = turns ? w[i] : 0.0;
+        turning |= turns;
+    }
+    if (!turning)
+        return;
+    for (int i = 0; i < 4; i++)
+        state->quaternion[i] = q[i];
+    if (rigid->dimension == 2) {
+        double length = hypot(q[0], q[3]);
+        state->quaternion[0] = q[0] / length;
+        state->quaternion[1] = state->quaternion[2] = 0.0;
+        state->quaternion[3] = q[3] / length;
+    }
+}
+
+static void move_obstacles(sk_rigid *rigid, double time)
+{
+    const sk_solids *solids = rigid->solids;
+    for (int o = 0; o < solids->obstacle_count; o++) {
+        dBodyID id = rigid->engine->obstacles[o];
+        sk_pose pose;
+        if (!id)
+            continue;
+        sk_pose_at(solids->obstacles[o].def, time, &pose);
+        const dMatrix3 turn = {pose.rotation[0], pose.rotation[1], pose.rotation[2], 0, pose.rotation[3], pose.rotation[4],
+                               pose.rotation[5], 0, pose.rotation[6], pose.rotation[7], pose.rotation[8], 0};
+        dBodySetPosition(id, pose.center[0] + pose.translation[0], pose.center[1] + pose.translation[1],
+                         pose.center[2] + pose.translation[2]);
+        dBodySetRotation(id, turn);
+        dBodySetLinearVel(id, pose.velocity[0], pose.velocity[1], pose.velocity[2]);
+        dBodySetAngularVel(id, pose.angular_velocity[0], pose.angular_velocity[1], pose.angular_velocity[2]);
+    }
+}
+
+/* Velocity of a body at a point, with what gravity adds in this step; 0 without a body. */
+static void velocity_at(const sk_rigid *rigid, const geometry *g, const dReal at[3], double kick, double velocity[3])
+{
+    dBodyID id = g->body >= 0 ? rigid->engine->bodies[g->body] : g->obstacle >= 0 ? rigid->engine->obstacles[g->obstacle] : 0;
+    memset(velocity, 0, 3 * sizeof *velocity);
+    if (!id)
+        return;
+    dVector3 v;
+    dBodyGetPointVel(id, at[0], at[1], at[2], v);
+    for (int i = 0; i < 3; i++)
+        velocity[i] = v[i] + (g->body >= 0 ? kick * rigid->scene->gravity[i] : 0.0);
+}
+
+/* Friction acts in a square of two directions: with the first along the motion it is Coulomb's. */
+static void add_contact(sk_rigid *rigid, const geometry *a, const geometry *b, const dContactGeom *where, double kick)
+{
+    const selkie_body_def *first = rigid->bodies[a->body].def, *second = b->body >= 0 ? rigid->bodies[b->body].def : first;
+    struct sk_rigid_engine *engine = rigid->engine;
+    dContact contact;
+    memset(&contact, 0, sizeof contact);
+    contact.geom = *where;
+    contact.surface.mode = dContactApprox1;
+    contact.surface.mu = sqrt(first->friction * second->friction);
+    double bounce = fmax(first->restitution, second->restitution);
+    if (bounce > 0.0) {
+        contact.surface.mode |= dContactBounce;
+        contact.surface.bounce = bounce;
+        contact.surface.bounce_vel = engine->resting_speed;
+    }
+    double one[3], other[3], slide[3], along = 0.0, squared = 0.0;
+    velocity_at(rigid, a, where->pos, kick, one);
+    velocity_at(rigid, b, where->pos, kick, other);
+    for (int i = 0; i < 3; i++)
+        along += (one[i] - other[i]) * where->normal[i];
+    for (int i = 0; i < 3; i++) {
+        slide[i] = one[i] - other[i] - along * where->normal[i];
+        squared += slide[i] * slide[i];
+    }
+    if (squared > 1e-20) {
+        contact.surface.mode |= dContactFDir1;
+        for (int i = 0; i < 3; i++)
+            contact.fdir1[i] = slide[i] / sqrt(squared);
+    }
+    dJointID joint = dJointCreateContact(engine->world, engine->contacts, &contact);
+    dJointAttach(joint, dGeomGetBody(a->geom), dGeomGetBody(b->geom));
+}
+
+static void find_contacts(sk_rigid *rigid, double kick)
+{
+    struct sk_rigid_engine *engine = rigid->engine;
+    for (size_t i = 0; i < engine->of_bodies; i++) {
+        const geometry *a = &engine->geometries[i];
+        dReal box_a[6], box_b[6];
+        dGeomGetAABB(a->geom, box_a);
+        for (size_t j = i + 1; j < engine->geometry_count; j++) {
+            const geometry *b = &engine->geometries[j];
+            if (a->body == b->body)
+                continue;
+            dGeomGetAABB(b->geom, box_b);
+            int apart = 0;
+            for (int d = 0; d < 3; d++)
+                apart |= box_a[2 * d] > box_b[2 * d + 1] || box_b[2 * d] > box_a[2 * d + 1];
+            if (apart)
+                continue;
+            dContactGeom places[contacts_of_pair];
+            int count = dCollide(a->geom, b->geom, contacts_of_pair, places, sizeof *places);
+            for (int c = 0; c < count; c++)
+                add_contact(rigid, a, b, &places[c], kick);
+        }
+    }
+}
+
+selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, double dt, double share, selkie_error *error)
+{
+    struct sk_rigid_engine *engine = rigid->engine;
+    if (!(dt > 0.0))
+        return SELKIE_OK;
+    if (!dAllocateODEDataForThread(dAllocateMaskAll))
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for the rigid body engine");
+    for (int b = 0; b < rigid->body_count; b++)
+        set_body(rigid, b, kick, dt, share);
+    move_obstacles(rigid, time);
+    dJointGroupEmpty(engine->contacts);
+    find_contacts(rigid, kick);
+    if (!dWorldStep(engine->world, dt))
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for the contacts of %d bodies", rigid->body_count);
+    for (int b = 0; b < rigid->body_count; b++)
+        get_body(rigid, b);
+    return SELKIE_OK;
+}
+
+#endif
