@@ -197,6 +197,8 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
 {
     *out = NULL;
     SK_TRY(selkie_scene_check(scene, error));
+    if (scene->body_count)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "bodies: can be described but not run yet");
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         return sk_fail(error, SELKIE_ERROR_INPUT, "incompressibility: \"unilateral\" can be described but not run yet");
     selkie_world *world = calloc(1, sizeof *world);
