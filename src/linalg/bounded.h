@@ -26,7 +26,7 @@ typedef struct sk_bounded_system {
 } sk_bounded_system;
 
 typedef enum sk_bounded_method {
-    SK_BOUNDED_ACTIVE_SET, /* over the multigrid of the Poisson solver: fast (for now: MPRGP) */
+    SK_BOUNDED_ACTIVE_SET, /* over the multigrid of the Poisson solver: fast */
     SK_BOUNDED_MPRGP       /* Dostal's, with incomplete Cholesky: slow, on one thread, a reference */
 } sk_bounded_method;
 

@@ -25,6 +25,9 @@ void SK_DIM(sk_bounded_destroy)(sk_bounded_solver *solver)
     SK_DIM(sk_poisson_destroy)(solver->poisson);
     sk_release(solver->memory, solver->flat_memory.data);
     sk_release(solver->memory, solver->last_memory.data);
+    sk_release(solver->memory, solver->partial_memory.data);
+    for (int depth = 0; depth < SK_MAX_LEVELS; ++depth)
+        sk_release(solver->memory, solver->bound[depth].memory.data);
     sk_release(solver->memory, solver);
 }
 
@@ -50,5 +53,7 @@ selkie_code SK_DIM(sk_bounded_solve)(sk_bounded_solver *solver, const sk_bounded
 {
     memset(report, 0, sizeof(*report));
     SK_TRY(check_bounds(system, error));
+    if (options->method == SK_BOUNDED_ACTIVE_SET)
+        return SK_DIM(sk_bounded_solve_active)(solver, system, options, report, error);
     return SK_DIM(sk_bounded_solve_flat)(solver, system, options, report, error);
 }

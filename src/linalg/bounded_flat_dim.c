@@ -174,23 +174,31 @@ static int32_t piece_cell(const flattening *f, const sk_pocket_piece *piece, int
     return f->number[(size_t)piece->block * SK_BLOCK_CELLS + (size_t)index];
 }
 
-/* A closed component into which more goes than fits has no solution: the mean is taken out. Returns how many. */
+/* A closed component into which more goes than fits, or that is not balanced and has no bounds, has no solution: the
+ * mean is taken out, and kept in pockets->mean, which is 0 of others. Returns how many. */
 static int balance_overfull(flattening *f)
 {
     const sk_pockets *pockets = &f->solver->poisson->pockets;
-    memset(pockets->mean, 0, (size_t)pockets->component_count * sizeof(double));
-    for (size_t p = 0; p < pockets->piece_count; ++p)
-        for (int n = 0; n < pockets->piece[p].count; ++n)
-            pockets->mean[pockets->piece[p].component] += f->flat.right_side[piece_cell(f, &pockets->piece[p], n)];
+    for (size_t p = 0; p < pockets->piece_count;) {
+        int component = pockets->piece[p].component, bounded = 0;
+        double sum = 0;
+        for (; p < pockets->piece_count && pockets->piece[p].component == component; ++p)
+            for (int n = 0; n < pockets->piece[p].count; ++n) {
+                int32_t cell = piece_cell(f, &pockets->piece[p], n);
+                sum += f->flat.right_side[cell];
+                bounded |= f->flat.bound[cell] > -INFINITY;
+            }
+        pockets->mean[component] = sum > 0 || !bounded ? sum : 0;
+    }
     for (size_t p = 0; p < pockets->piece_count; ++p) {
         int component = pockets->piece[p].component;
-        for (int n = 0; n < pockets->piece[p].count && pockets->mean[component] > 0; ++n)
+        for (int n = 0; n < pockets->piece[p].count; ++n)
             f->flat.right_side[piece_cell(f, &pockets->piece[p], n)] -=
                 pockets->mean[component] / (double)pockets->cells_of[component];
     }
     int overfull = 0;
     for (int component = 0; component < pockets->component_count; ++component)
-        overfull += pockets->mean[component] > 0;
+        overfull += pockets->mean[component] != 0;
     return overfull;
 }
 

@@ -1,13 +1,34 @@
-/* What a bounded solver keeps from solve to solve. Private to src/linalg. */
+/* What a bounded solver keeps from solve to solve, and the steps of a solve that have files of their own. Private to
+ * src/linalg. */
 #ifndef SK_LINALG_BOUNDED_SOLVER_H
 #define SK_LINALG_BOUNDED_SOLVER_H
 
 #include "linalg/bounded.h"
 #include "linalg/solver.h"
 
+/* Fields of a level's own problem under bounds, (block_count + 1) * SK_BLOCK_CELLS each, in the split layout. Cells
+ * that are no unknowns have 0 in all of them. */
+typedef struct sk_bound_level {
+    float *high, *low;   /* the solution is high + low; on a bound it is that to the bit */
+    float *f, *lower;    /* right side, bound; lower = NULL: 0 everywhere */
+    float *r, *z;        /* residual f - A x, correction */
+    float *part_inverse; /* see sk_level: free cells take part */
+    uint8_t *part, *changed;
+    sk_active *active; /* vectors with free cells */
+    sk_scratch memory;
+} sk_bound_level;
+
 struct sk_bounded_solver {
     sk_memory *memory;
-    sk_poisson_solver *poisson; /* reads the input, finds closed components */
+    sk_poisson_solver *poisson; /* reads the input, finds closed components; its levels are those of all of A */
+    /* The active set method. */
+    sk_bound_level bound[SK_MAX_LEVELS];
+    sk_multigrid part;              /* levels as the free cells of one of them, the root, see them */
+    sk_level coarse[SK_MAX_LEVELS]; /* what part.level[] is below the root */
+    sk_scratch partial_memory;
+    double *partial[3];
+    uint8_t *mark;
+    uint8_t *skip; /* [components] closed ones with a held cell, which need no care */
     /* MPRGP */
     sk_scratch flat_memory, last_memory;
     int last_count;           /* blocks of the last solve */
@@ -19,5 +40,37 @@ struct sk_bounded_solver {
 selkie_code SK_DIM(sk_bounded_solve_flat)(sk_bounded_solver *solver, const sk_bounded_system *system,
                                           const sk_bounded_options *options, sk_bounded_report *report,
                                           selkie_error *error);
+
+/* --- bounded_active_dim.c: the fast one --- */
+selkie_code SK_DIM(sk_bounded_solve_active)(sk_bounded_solver *solver, const sk_bounded_system *system,
+                                            const sk_bounded_options *options, sk_bounded_report *report,
+                                            selkie_error *error);
+
+/* --- bounded_kernels_dim.c: what is done to one block --- */
+
+/* Two red-black Gauss-Seidel sweeps of A field = rhs inside a block, never below `bound`; rhs and bound are of this
+ * block alone. */
+void SK_DIM(sk_project_block)(const sk_level *level, float *field, const float *rhs, const float *bound, int block);
+/* From residual and solution: norm of the natural residual, and which cells are free. */
+double SK_DIM(sk_judge_block)(const sk_level *level, const sk_bound_level *bound, int block, selkie_residual_norm norm);
+/* z = max(scale z, bound - x) */
+void SK_DIM(sk_clip_block)(const sk_level *level, const sk_bound_level *bound, int block, float scale);
+/* A projected sweep of the correction z, and x += z. */
+void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound, int block);
+
+/* --- bounded_pockets_dim.c: components without a Dirichlet face --- */
+
+/* Takes the mean out of right sides that have no solution, and counts those components. */
+void SK_DIM(sk_bounded_pockets_start)(sk_bounded_solver *solver, sk_team team, int *overfull);
+/* Which components are free throughout: sk_pockets_balance leaves the others alone from now on. */
+void SK_DIM(sk_bounded_pockets_classify)(sk_bounded_solver *solver, sk_team team);
+/* Lowers those until a cell meets its bound. */
+void SK_DIM(sk_bounded_pockets_lower)(sk_bounded_solver *solver, sk_team team);
+
+/* --- bounded_nested_dim.c: between the problems of two levels --- */
+void SK_DIM(sk_restrict_problem)(const sk_level *fine, const sk_bound_level *from, const sk_bound_level *to, int block);
+/* Linear interpolation, raised to the bounds. */
+void SK_DIM(sk_interpolate_block)(const sk_level *fine, const sk_level *coarse, const sk_bound_level *from,
+                                  const sk_bound_level *to, int block);
 
 #endif

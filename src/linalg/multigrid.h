@@ -23,6 +23,7 @@
 #include "linalg/split.h"
 
 enum {
+    SK_SMALL_LEVEL = 24, /* blocks; below this a barrier costs more than the second thread saves */
     SK_MAX_LEVELS = 28,
     SK_BOTTOM_UNKNOWNS = 48, /* a level this small is solved exactly */
     SK_SLOT_EMPTY = 0,       /* coefficients of block 0: all zero */
@@ -39,6 +40,9 @@ typedef struct sk_scratch {
     size_t bytes;
 } sk_scratch;
 
+/* How many of a block's unknowns take part. */
+typedef enum sk_part { SK_PART_NONE, SK_PART_SOME, SK_PART_ALL } sk_part;
+
 typedef struct sk_level {
     int block_count; /* without block 0 */
     int first[3];    /* first block of colour 0, of colour 1, and one past the last */
@@ -53,6 +57,10 @@ typedef struct sk_level {
     float *excess, *inverse;   /* [block_count + 1] of uniform blocks: d - sum of faces, 1 / d */
     float *coefficients;       /* [slots * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS] */
     float *x, *b;              /* unknown and right side of this level's part of a cycle */
+    /* Where some unknowns are held still, as bounds do it; part = NULL: none. They have x = 0 at all times, so that
+     * faces towards them need no change; b may be anything there. */
+    uint8_t *part;       /* [block_count + 1] an sk_part, of block 0 SK_PART_ALL */
+    float *part_inverse; /* 1 / d of unknowns that take part, else 0 */
     sk_scratch index_memory, coefficient_memory, vector_memory;
 } sk_level;
 
@@ -121,6 +129,10 @@ selkie_code SK_DIM(sk_multigrid_coarsen)(sk_multigrid *multigrid, int threads, s
  * number[i] becomes the number of curve[i]. */
 void SK_DIM(sk_level_number)(sk_level *level, const int32_t (*coordinates)[4], int32_t *number);
 void SK_DIM(sk_level_finish_work)(sk_level *level);
+/* The same again for the levels below `root`, after some of its unknowns changed sides: changed[depth] (bytes, of each
+ * block of a level) says where on the root level, and is filled below it. `mark` is scratch as long. */
+void SK_DIM(sk_multigrid_recoarsen)(sk_multigrid *multigrid, int root, sk_team team, uint8_t *const changed[],
+                                    uint8_t *mark);
 void SK_DIM(sk_multigrid_release)(sk_multigrid *multigrid);
 
 /* --- multigrid_cycle_dim.c --- */
@@ -136,7 +148,9 @@ double SK_DIM(sk_apply_block)(const sk_level *level, const float *x, int block, 
 /* b - A (high + low) on one block, in double, rounded at the end. low is what high cannot hold (see fold). */
 void SK_DIM(sk_residual_block)(const sk_level *level, const float *high, const float *low, const float *b, int block,
                                float *residual);
-/* x of the first level = M b, with M symmetric. partial[block] receives the sum of b * x if not NULL. */
-void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, sk_team team, double *partial);
+/* y = A x on the active vectors of one block; y is of one block. */
+void SK_DIM(sk_multiply_block)(const sk_level *level, const float *x, int block, float *y);
+/* x of the level at `root` = M b, with M symmetric. partial[block] receives the sum of b * x if not NULL. */
+void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, int root, sk_team team, double *partial);
 
 #endif

@@ -21,50 +21,27 @@
  * iterations, that is work on the finest. Levels too small to be shared run on
  * one thread while the others wait.
  */
-#include "linalg/multigrid.h"
+#include "linalg/stencil.h"
 
 #include <sched.h>
 
-enum {
-    single_thread_blocks = 24, /* below this a barrier costs more than the second thread saves */
-    barrier_spins = 500        /* some tens of microseconds */
-};
+enum { barrier_spins = 500 }; /* some tens of microseconds */
 
 /* --- Gauss-Seidel --------------------------------------------------------------------------------------------------
  */
-
-SK_INLINE sk_vec sum_of_neighbours(const sk_around *x, sk_place at)
-{
-    sk_vec sum = (sk_left_of(x, at) + sk_right_of(x, at)) + (sk_below(x, at) + sk_above(x, at));
-#if SELKIE_DIM == 3
-    sum += sk_back_of(x, at) + sk_front_of(x, at);
-#endif
-    return sum;
-}
-
-SK_INLINE sk_vec weighted_sum_of_neighbours(const sk_around *x, const sk_around *face, sk_place at)
-{
-    sk_vec sum_x = sk_load(face[0].own + at.here) * sk_left_of(x, at) + sk_right_of(&face[0], at) * sk_right_of(x, at);
-    sk_vec sum_y = sk_load(face[1].own + at.here) * sk_below(x, at) + sk_above(&face[1], at) * sk_above(x, at);
-#if SELKIE_DIM == 3
-    sum_x += sk_load(face[2].own + at.here) * sk_back_of(x, at);
-    sum_y += sk_front_of(&face[2], at) * sk_front_of(x, at);
-#endif
-    return sum_x + sum_y;
-}
 
 SK_INLINE void relax_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
                                     const float *b, float inverse)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_store(own + at.here, inverse * (sk_load(b + at.here) + sum_of_neighbours(x, at)));
+    sk_store(own + at.here, inverse * (sk_load(b + at.here) + sk_sum_of_neighbours(x, at)));
 }
 
 SK_INLINE void relax_general_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
                                     const float *b, const sk_around *face, const float *inverse)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_vec sum = sk_load(b + at.here) + weighted_sum_of_neighbours(x, face, at);
+    sk_vec sum = sk_load(b + at.here) + sk_weighted_sum_of_neighbours(x, face, at);
     sk_store(own + at.here, sk_load(inverse + at.here) * sum);
 }
 
@@ -86,8 +63,22 @@ static __attribute__((noinline)) void relax_general(int colour, sk_active active
         SK_EACH_VECTOR(active, relax_general_vector, 1, x, own, b, face, inverse);
 }
 
+SK_INLINE sk_part part_of(const sk_level *level, int block)
+{
+    return level->part ? (sk_part)level->part[block] : SK_PART_ALL;
+}
+
+/* Of cells in a block that is SK_PART_SOME. */
+SK_INLINE sk_int_vec takes_part(const sk_level *level, int block, int offset)
+{
+    return sk_load(level->part_inverse + (size_t)block * SK_BLOCK_CELLS + offset) > (sk_vec){0};
+}
+
 void SK_DIM(sk_smooth_block)(const sk_level *level, int block, sk_sweep sweep)
 {
+    sk_part part = part_of(level, block);
+    if (part == SK_PART_NONE)
+        return;
     sk_around x;
     sk_look_around(level, level->x, block, &x);
     float *own = level->x + (size_t)block * SK_BLOCK_CELLS;
@@ -100,62 +91,36 @@ void SK_DIM(sk_smooth_block)(const sk_level *level, int block, sk_sweep sweep)
                 x.side[side] = level->x;
     }
     int first_colour = sweep == SK_SWEEP_BACKWARD;
-    if (level->slot[block] == SK_SLOT_UNIFORM) {
+    if (level->slot[block] == SK_SLOT_UNIFORM && part == SK_PART_ALL) {
         for (int half = 0; half < 4; ++half)
             relax_uniform((first_colour + half) & 1, &x, own, b, level->inverse[block]);
     } else {
         sk_around face[SELKIE_DIM];
         sk_look_around_faces(level, block, face);
-        const float *inverse = sk_slot_array(level, block, SK_COEFFICIENT_INVERSE);
+        const float *inverse = part == SK_PART_ALL ? sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)
+                                                   : level->part_inverse + (size_t)block * SK_BLOCK_CELLS;
         for (int half = 0; half < 4; ++half)
             relax_general((first_colour + half) & 1, level->active[block], &x, own, b, face, inverse);
     }
 }
 
 /* --- The operator --------------------------------------------------------------------------------------------------
- * Written with differences, sum of c (x - x_neighbour) + e x, instead of d x - sum of c x_neighbour: a smooth x is
- * large beside its differences, and single precision would lose what matters. */
-
-SK_INLINE sk_vec apply_uniform_at(const sk_around *x, float excess, sk_place at)
-{
-    sk_vec here = sk_load(x->own + at.here);
-    sk_vec sum = (here - sk_left_of(x, at)) + (here - sk_right_of(x, at));
-    sum += (here - sk_below(x, at)) + (here - sk_above(x, at));
-#if SELKIE_DIM == 3
-    sum += (here - sk_back_of(x, at)) + (here - sk_front_of(x, at));
-#endif
-    return sum + excess * here;
-}
-
-SK_INLINE sk_vec apply_general_at(const sk_around *x, const sk_around *face, const float *excess, sk_place at)
-{
-    sk_vec here = sk_load(x->own + at.here);
-    sk_vec sum_x = sk_load(face[0].own + at.here) * (here - sk_left_of(x, at)) +
-                   sk_right_of(&face[0], at) * (here - sk_right_of(x, at));
-    sk_vec sum_y =
-        sk_load(face[1].own + at.here) * (here - sk_below(x, at)) + sk_above(&face[1], at) * (here - sk_above(x, at));
-#if SELKIE_DIM == 3
-    sum_x += sk_load(face[2].own + at.here) * (here - sk_back_of(x, at));
-    sum_y += sk_front_of(&face[2], at) * (here - sk_front_of(x, at));
-#endif
-    return sum_x + sum_y + sk_load(excess + at.here) * here;
-}
+ */
 
 SK_INLINE void apply_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float excess, float *y)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_store(y + at.here, apply_uniform_at(x, excess, at));
+    sk_store(y + at.here, sk_apply_uniform_at(x, excess, at));
 }
 
 SK_INLINE void apply_general_vector(int k, int v, int parity, int colour, const sk_around *x, const sk_around *face,
                                     const float *excess, float *y)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_store(y + at.here, apply_general_at(x, face, excess, at));
+    sk_store(y + at.here, sk_apply_general_at(x, face, excess, at));
 }
 
-/* y = A x on the active vectors of one block. y is the block's own part of its field. */
-static void apply_to(const sk_level *level, const float *field, int block, float *y)
+void SK_DIM(sk_multiply_block)(const sk_level *level, const float *field, int block, float *y)
 {
     sk_around x;
     sk_look_around(level, field, block, &x);
@@ -193,7 +158,7 @@ double SK_DIM(sk_dot_block)(const float *a, const float *b, sk_active active)
 double SK_DIM(sk_apply_block)(const sk_level *level, const float *x, int block, float *y)
 {
     float *own = y + (size_t)block * SK_BLOCK_CELLS;
-    apply_to(level, x, block, own);
+    SK_DIM(sk_multiply_block)(level, x, block, own);
     return SK_DIM(sk_dot_block)(x + (size_t)block * SK_BLOCK_CELLS, own, level->active[block]);
 }
 
@@ -214,7 +179,7 @@ SK_INLINE void residual_vector(int k, int v, int parity, int colour, const sk_ar
     sk_place at = sk_place_at(colour, k, v, parity);
     sk_double_vec here = widen(sk_load(high->own + at.here));
     sk_vec e = face ? sk_load(excess + at.here) : sk_splat(uniform_excess);
-    sk_vec small = face ? apply_general_at(low, face, excess, at) : apply_uniform_at(low, uniform_excess, at);
+    sk_vec small = face ? sk_apply_general_at(low, face, excess, at) : sk_apply_uniform_at(low, uniform_excess, at);
     sk_double_vec sum = widen(sk_load(b + at.here)) - widen(small) - widen(e) * here;
 #define SK_FLUX(where, coefficient)                                                                                    \
     sum -= face ? widen(coefficient) * (here - widen(where(high, at))) : here - widen(where(high, at))
@@ -269,7 +234,12 @@ static void restrict_residual(const sk_level *fine, const sk_level *coarse, int 
     float sums[coarse_planes * SK_PLANE_FLOATS] __attribute__((aligned(64)));
     sk_active active = fine->active[block];
     const float *b = fine->b + (size_t)block * SK_BLOCK_CELLS;
-    apply_to(fine, fine->x, block, product);
+    sk_part part = part_of(fine, block);
+    if (part != SK_PART_NONE) /* else nothing is active */
+        SK_DIM(sk_multiply_block)(fine, fine->x, block, product);
+    if (part == SK_PART_SOME) /* no residual where x is held */
+        for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
+            sk_store(product + i, sk_select(takes_part(fine, block, i), sk_load(product + i), sk_load(b + i)));
     for (int plane = 0; plane < coarse_planes; ++plane)
         for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
             sk_vec sum = {0};
@@ -307,11 +277,14 @@ static void prolong(const sk_level *fine, const sk_level *coarse, int block)
                 sk_joined_half_row(source, origin[0] != 0, origin[1] + j / 2, origin[2] + plane);
         }
     float *x = fine->x + (size_t)block * SK_BLOCK_CELLS;
+    sk_part part = part_of(fine, block);
     for (sk_active bits = fine->active[block]; bits; bits &= bits - 1) {
         int bit = __builtin_ctzll(bits), k = bit / SK_PLANE_VECTORS, v = bit % SK_PLANE_VECTORS;
         sk_vec value = sk_load(values + k / planes_merged * SK_PLANE_FLOATS + v * SK_LANES);
-        sk_store(x + bit * SK_LANES, sk_load(x + bit * SK_LANES) + value);
-        sk_store(x + SK_HALF + bit * SK_LANES, sk_load(x + SK_HALF + bit * SK_LANES) + value);
+        for (int at = bit * SK_LANES; at < SK_BLOCK_CELLS; at += SK_HALF) {
+            sk_vec gift = part == SK_PART_SOME ? (sk_vec)((sk_int_vec)value & takes_part(fine, block, at)) : value;
+            sk_store(x + at, sk_load(x + at) + gift);
+        }
     }
 }
 
@@ -387,7 +360,7 @@ SK_INLINE void take_dot(const sk_level *level, int block, double *partial)
 static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int from_zero, double *partial)
 {
     const sk_level *level = &multigrid->level[depth];
-    if (team.threads > 1 && level->block_count < single_thread_blocks) {
+    if (team.threads > 1 && level->block_count < SK_SMALL_LEVEL) {
         if (team.thread == 0)
             cycle(multigrid, depth, (sk_team){0, 1, NULL}, from_zero, partial);
         sk_team_wait(team);
@@ -441,7 +414,7 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int fr
     sk_team_wait(team);
 }
 
-void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, sk_team team, double *partial)
+void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, int root, sk_team team, double *partial)
 {
-    cycle(multigrid, 0, team, 1, partial);
+    cycle(multigrid, root, team, 1, partial);
 }

@@ -299,6 +299,8 @@ void SK_DIM(sk_pockets_balance)(sk_pockets *pockets, sk_team team, float *field)
     sk_team_wait(team);
     for (size_t n = share[0]; n < share[1]; ++n) {
         const sk_pocket_piece *piece = &pockets->piece[n];
+        if (pockets->skip && pockets->skip[piece->component])
+            continue;
         float *block = field + (size_t)piece->block * SK_BLOCK_CELLS;
         float mean = (float)pockets->mean[piece->component];
         if (piece->first < 0)

@@ -29,34 +29,6 @@
 
 enum { blocks_per_thread = SELKIE_DIM == 3 ? 96 : 192 };
 
-/* Numbers near zero that a sweep leaves far away from any source would be denormal, and slow. */
-static unsigned long flush_denormals(void)
-{
-#if defined(__SSE__)
-    unsigned mode = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(mode | 0x8040u);
-    return mode;
-#elif defined(__aarch64__)
-    unsigned long mode;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
-    __asm__ volatile("msr fpcr, %0" : : "r"(mode | 1ul << 24));
-    return mode;
-#else
-    return 0;
-#endif
-}
-
-static void restore_denormals(unsigned long mode)
-{
-#if defined(__SSE__)
-    __builtin_ia32_ldmxcsr((unsigned)mode);
-#elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" : : "r"(mode));
-#else
-    (void)mode;
-#endif
-}
-
 sk_poisson_solver *SK_DIM(sk_poisson_create)(sk_memory *memory)
 {
     sk_poisson_solver *solver = sk_allocate_zeroed(memory, sizeof(*solver));
@@ -343,7 +315,7 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
     double residual = start_solution(w), computed = residual, rz = 0;
     int converged = w->norm_b == 0 || residual <= options->tolerance, iteration = 0, fresh = 1;
     while (!converged && iteration < options->max_iterations) {
-        SK_DIM(sk_multigrid_cycle)(&solver->multigrid, w->team, solver->partial[0]);
+        SK_DIM(sk_multigrid_cycle)(&solver->multigrid, 0, w->team, solver->partial[0]);
         SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->z);
         double rz_before = rz;
         rz = sum_blocks(w, solver->partial[0]);
@@ -428,7 +400,7 @@ selkie_code SK_DIM(sk_poisson_solve)(sk_poisson_solver *solver, const sk_poisson
     sk_barrier barrier = {0, 0};
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
-        unsigned long mode = flush_denormals();
+        unsigned long mode = sk_flush_denormals();
         work w = {.solver = solver, .system = system, .options = options};
         w.team = (sk_team){omp_get_thread_num(), omp_get_num_threads(), &barrier};
         SK_DIM(sk_level_share)(&solver->multigrid.level[0], w.team, 0, 2, &w.first, &w.last);
@@ -438,7 +410,7 @@ selkie_code SK_DIM(sk_poisson_solve)(sk_poisson_solver *solver, const sk_poisson
 #pragma omp atomic write
             right_side_finite = 0;
         }
-        restore_denormals(mode);
+        sk_restore_denormals(mode);
     }
     report->solve_ms = sk_wall_ms() - ready;
     if (!right_side_finite)

@@ -366,12 +366,449 @@ static void test_methods_agree(void **state)
                 check_agreement((case_source)source, dimension, dimension == 3 ? 24 : 60, seed, seed == 2);
 }
 
+/* Where no bound holds the answer is that of the unbounded solver; where no cell is free it is the bound. */
+static void test_all_free_and_all_active(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; ++dimension)
+        for (int m = 0; m < 2; ++m) {
+            poisson_case c;
+            case_make(&c, CASE_SPLASHY, SOURCE_NOISE, dimension, dimension == 3 ? 24 : 60, 4);
+            size_t cells = cells_of(&c);
+            float *lower = malloc(cells * sizeof(float));
+            double *expected = malloc(cells * sizeof(double));
+            for (int unbounded = 0; unbounded < 2; ++unbounded) {
+                sk_poisson_solver *plain = case_solver(&c, NULL);
+                sk_poisson_options plain_options = {.tolerance = 1e-6, .max_iterations = 60, .threads = 2};
+                sk_poisson_report plain_report;
+                for (size_t i = 0; i < cells; ++i) {
+                    lower[i] = unbounded ? -INFINITY : 0;
+                    if (!unbounded)
+                        c.right_side[i] = fabsf(c.right_side[i]);
+                }
+                if (unbounded) /* noise of both signs again */
+                    for (size_t i = 0; i < cells; ++i)
+                        c.right_side[i] -= c.diagonal[i] > 0 ? 0.5f : 0;
+                assert_int_equal(case_solve(&c, plain, &plain_options, &plain_report, NULL), SELKIE_OK);
+                case_destroy_solver(&c, plain);
+                double difference = 0, norm = 0;
+                for (size_t i = 0; i < cells; ++i)
+                    expected[i] = (double)c.solution[i];
+                sk_bounded_options options = options_to(methods[m], 1e-6);
+                sk_bounded_report report = solve_once(&c, lower, &options);
+                assert_true(report.converged);
+                assert_int_equal(report.free_cells, report.unknowns);
+                for (size_t i = 0; i < cells; ++i) {
+                    difference += pow((double)c.solution[i] - expected[i], 2);
+                    norm += expected[i] * expected[i];
+                }
+                assert_true(sqrt(difference / norm) < 2e-5);
+            }
+            for (size_t i = 0; i < cells; ++i) {
+                c.right_side[i] = -0.1f - fabsf(c.right_side[i]);
+                c.solution[i] = 5;
+            }
+            for (int warm = 0; warm < 2; ++warm) {
+                sk_bounded_options options = options_to(methods[m], 1e-6);
+                options.warm_start = warm;
+                sk_bounded_report report = solve_once(&c, NULL, &options);
+                assert_true(report.converged);
+                assert_int_equal(report.active_cells, report.unknowns);
+                for (size_t i = 0; i < cells; ++i)
+                    assert_true(c.solution[i] == 0);
+            }
+            free(lower);
+            free(expected);
+            case_free(&c);
+        }
+}
+
+/* From its own answer nothing is left to do; from one that is a little off, little; from rubbish all of it. */
+static void test_warm_start_and_norms(void **state)
+{
+    (void)state;
+    for (int m = 0; m < 2; ++m) {
+        poisson_case c;
+        case_make(&c, CASE_SPLASHY, SOURCE_NOISE, 3, 32, 6);
+        size_t cells = cells_of(&c);
+        sk_bounded_options options = options_to(methods[m], 1e-4);
+        options.norm = SELKIE_NORM_MAX;
+        sk_bounded_report report = solve_once(&c, NULL, &options);
+        assert_true(report.converged);
+        int cold = report.iterations;
+        double worst = 0;
+        for (size_t i = 0; i < cells; ++i)
+            if (c.diagonal[i] > 0)
+                worst = fmax(worst, fabs(fmin((double)c.diagonal[i] * (double)c.solution[i],
+                                              row_times(&c, c.solution, i) - (double)c.right_side[i])));
+        assert_true(fabs(worst - report.residual) < 1e-5);
+        options.tolerance = 1.1e-4;
+        options.warm_start = 1;
+        report = solve_once(&c, NULL, &options);
+        assert_int_equal(report.iterations, 0);
+        assert_true(report.converged);
+        for (size_t i = 0; i < cells; ++i)
+            c.solution[i] *= 1.001f;
+        report = solve_once(&c, NULL, &options);
+        assert_true(report.converged);
+        assert_in_range(report.iterations, 1, m == 0 ? 2 : cold);
+        for (size_t i = 0; i < cells; ++i)
+            c.solution[i] = i % 3 == 0 ? NAN : i % 3 == 1 ? INFINITY : -1e30f;
+        report = solve_once(&c, NULL, &options);
+        assert_true(report.converged);
+        /* A limit that is too low is no error. */
+        options.warm_start = 0;
+        options.max_iterations = 1;
+        report = solve_once(&c, NULL, &options);
+        assert_false(report.converged);
+        assert_int_equal(report.iterations, 1);
+        assert_true(report.residual > 1e-4);
+        case_free(&c);
+    }
+}
+
+/* A full closed box: with less in it than fits, some cells end on the bound; with more, there is no solution and the
+ * mean is taken out. Known answers by the definition: residuals, and the least cell on its bound. */
+static void check_closed(sk_bounded_method method, int dimension, double mean, float lower_bound)
+{
+    poisson_case c;
+    case_make(&c, CASE_CLOSED, SOURCE_NOISE, dimension, dimension == 3 ? 20 : 50, 3);
+    size_t cells = cells_of(&c);
+    double sum = 0, least = INFINITY;
+    for (size_t i = 0; i < cells; ++i)
+        sum += c.diagonal[i] > 0 ? (double)c.right_side[i] : 0;
+    for (size_t i = 0; i < cells; ++i)
+        if (c.diagonal[i] > 0)
+            c.right_side[i] += (float)(mean - sum / (double)c.unknowns);
+    float *lower = malloc(cells * sizeof(float));
+    for (size_t i = 0; i < cells; ++i)
+        lower[i] = lower_bound;
+    for (int threads = 1; threads <= 2; ++threads) {
+        sk_bounded_options options = options_to(method, 1e-5);
+        options.threads = threads;
+        sk_bounded_report report = solve_once(&c, lower, &options);
+        if (!report.converged)
+            print_error("%dD method %d mean %g: %d steps, %g\n", dimension, (int)method, mean, report.iterations,
+                        report.residual);
+        assert_true(report.converged);
+        int unsolvable = mean > 0 || lower_bound == -INFINITY;
+        assert_int_equal(report.overfull_components, unsolvable);
+        for (size_t i = 0; i < cells; ++i)
+            if (c.diagonal[i] > 0)
+                least = fmin(least, (double)c.solution[i] - (double)lower_bound);
+        if (lower_bound > -INFINITY)
+            assert_true(least == 0);
+        if (unsolvable) { /* what solves the balanced one */
+            for (size_t i = 0; i < cells; ++i)
+                c.right_side[i] -= c.diagonal[i] > 0 ? (float)mean : 0;
+            mean = 0;
+        }
+        double rounding, independent = independent_residual(&c, lower, &rounding);
+        assert_true(independent < 2e-5 + 2 * rounding);
+        if (unsolvable) /* balanced to round-off only, of either sign, so not a case to solve again */
+            break;
+    }
+    free(lower);
+    case_free(&c);
+}
+
+static void test_closed_components(void **state)
+{
+    (void)state;
+    for (int m = 0; m < 2; ++m)
+        for (int dimension = 2; dimension <= 3; ++dimension) {
+            check_closed(methods[m], dimension, -0.1, 0);
+            check_closed(methods[m], dimension, -1e-3, 0);
+            check_closed(methods[m], dimension, -1e-3, -2);
+            check_closed(methods[m], dimension, 0.2, 0);
+            check_closed(methods[m], dimension, 0.2, 1);
+            check_closed(methods[m], dimension, -0.2, -INFINITY);
+        }
+}
+
+/* Many pockets of two cells at once, among them isolated ones: each has a plain answer. */
+static void test_small_pockets(void **state)
+{
+    (void)state;
+    for (int m = 0; m < 2; ++m) {
+        poisson_case c;
+        int cells[3] = {64, 64, 1};
+        uint8_t *liquid = malloc(4096);
+        memset(liquid, 1, 4096);
+        case_blocks(&c, 2, cells, liquid);
+        for (int j = 0; j < 64; ++j)
+            for (int i = 0; i < 64; i += 2) {
+                size_t a = case_index(&c, i, j, 0), b = case_index(&c, i + 1, j, 0);
+                c.diagonal[a] = c.diagonal[b] = c.face[0][b] = 1;
+                c.right_side[a] = 2 * sk_random_float(4, (uint64_t)(i + 64 * j), 1) - 1;
+                c.right_side[b] = 2 * sk_random_float(4, (uint64_t)(i + 64 * j), 2) - 1;
+            }
+        sk_bounded_options options = options_to(methods[m], 1e-6);
+        sk_bounded_report report = solve_once(&c, NULL, &options);
+        assert_true(report.converged);
+        int overfull = 0;
+        for (int j = 0; j < 64; ++j)
+            for (int i = 0; i < 64; i += 2) {
+                size_t a = case_index(&c, i, j, 0), b = case_index(&c, i + 1, j, 0);
+                double f = (double)c.right_side[a], g = (double)c.right_side[b], mean = fmax(0, 0.5 * (f + g));
+                overfull += f + g > 0;
+                /* One of them is on the bound, the other where its own row puts it. */
+                assert_true(fabs((double)c.solution[a] - fmax(0, f - mean)) < 1e-5);
+                assert_true(fabs((double)c.solution[b] - fmax(0, g - mean)) < 1e-5);
+            }
+        assert_int_equal(report.overfull_components, overfull);
+        free(liquid);
+        case_free(&c);
+    }
+}
+
+static void test_same_bits(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; ++dimension)
+        for (int kind = CASE_SPLASHY; kind <= CASE_CLOSED; ++kind)
+            for (int m = 0; m < 2; ++m) {
+                poisson_case c;
+                case_make(&c, (case_kind)kind, SOURCE_NOISE, dimension, m ? 24 : dimension == 3 ? 60 : 300, 5);
+                float *lower = suction(&c, 3);
+                size_t bytes = cells_of(&c) * sizeof(float);
+                float *first = malloc(bytes);
+                double residual = 0;
+                for (int threads = 1; threads <= 3; ++threads) {
+                    sk_bounded_options options = options_to(methods[m], 1e-5);
+                    options.threads = threads;
+                    sk_bounded_report report = solve_once(&c, lower, &options);
+                    assert_true(report.converged);
+                    if (threads == 1) {
+                        memcpy(first, c.solution, bytes);
+                        residual = report.residual;
+                    }
+                    assert_memory_equal(first, c.solution, bytes);
+                    assert_memory_equal(&residual, &report.residual, sizeof(residual));
+                }
+                free(lower);
+                free(first);
+                case_free(&c);
+            }
+}
+
+/* A solver that was used for something else gives the same bits as a new one, and asks for no more memory. */
+static void test_reuse(void **state)
+{
+    (void)state;
+    poisson_case large, small;
+    case_make(&large, CASE_SPLASHY, SOURCE_NOISE, 3, 48, 2);
+    case_make(&small, CASE_SPLASHY, SOURCE_NOISE, 3, 32, 9);
+    size_t bytes = cells_of(&small) * sizeof(float);
+    float *fresh = malloc(bytes), *lower = suction(&small, 3);
+    sk_bounded_options options = options_to(SK_BOUNDED_ACTIVE_SET, 1e-5);
+    solve_once(&small, lower, &options);
+    memcpy(fresh, small.solution, bytes);
+    sk_memory memory = {0};
+    sk_bounded_solver *solver = bounded_solver(3, &memory);
+    sk_bounded_report report;
+    float *large_lower = suction(&large, 3);
+    assert_int_equal(solve_with(solver, &large, large_lower, &options, &report, NULL), SELKIE_OK);
+    size_t used = memory.used;
+    assert_int_equal(solve_with(solver, &small, NULL, &options, &report, NULL), SELKIE_OK);
+    assert_int_equal(solve_with(solver, &small, lower, &options, &report, NULL), SELKIE_OK);
+    assert_memory_equal(fresh, small.solution, bytes);
+    assert_int_equal(memory.used, used);
+    /* The other method in between: a warm-started eigenvalue costs nothing of the answer. */
+    options.method = SK_BOUNDED_MPRGP;
+    double eigenvalue = 0;
+    for (int n = 0; n < 2; ++n) {
+        assert_int_equal(solve_with(solver, &small, lower, &options, &report, NULL), SELKIE_OK);
+        assert_true(report.converged && report.eigenvalue >= eigenvalue);
+        eigenvalue = report.eigenvalue;
+    }
+    options.method = SK_BOUNDED_ACTIVE_SET;
+    assert_int_equal(solve_with(solver, &small, lower, &options, &report, NULL), SELKIE_OK);
+    assert_memory_equal(fresh, small.solution, bytes);
+    destroy_solver(3, solver);
+    assert_int_equal(memory.used, 0);
+    free(fresh);
+    free(lower);
+    free(large_lower);
+    case_free(&large);
+    case_free(&small);
+}
+
+/* Units must not matter: the same bits but for the exponent. */
+static void test_scales(void **state)
+{
+    (void)state;
+    poisson_case c;
+    case_make(&c, CASE_SPLASHY, SOURCE_NOISE, 3, 24, 6);
+    size_t cells = cells_of(&c);
+    float *lower = suction(&c, 3), *expected = malloc(cells * sizeof(float));
+    sk_bounded_options options = options_to(SK_BOUNDED_ACTIVE_SET, 1e-4);
+    solve_once(&c, lower, &options);
+    memcpy(expected, c.solution, cells * sizeof(float));
+    const int exponents[2] = {90, -80};
+    int before = 0;
+    for (int n = 0; n < 2; ++n) {
+        for (size_t i = 0; i < cells; ++i) {
+            c.right_side[i] = ldexpf(c.right_side[i], exponents[n] - before);
+            lower[i] = ldexpf(lower[i], exponents[n] - before);
+        }
+        before = exponents[n];
+        solve_once(&c, lower, &options);
+        for (size_t i = 0; i < cells; ++i)
+            assert_true(c.solution[i] == ldexpf(expected[i], exponents[n]));
+    }
+    free(lower);
+    free(expected);
+    case_free(&c);
+}
+
+static void test_degenerate(void **state)
+{
+    (void)state;
+    for (int m = 0; m < 2; ++m)
+        for (int dimension = 2; dimension <= 3; ++dimension) {
+            sk_bounded_options options = options_to(methods[m], 1e-4);
+            poisson_case c;
+            int cells[3] = {16, 16, dimension == 3 ? 16 : 1};
+            uint8_t *liquid = calloc(4096, 1);
+            /* No block at all but the empty one. */
+            case_blocks(&c, dimension, cells, liquid);
+            sk_bounded_report report = solve_once(&c, NULL, &options);
+            assert_int_equal(report.unknowns, 0);
+            assert_true(report.converged);
+            case_free(&c);
+            /* A block without unknowns, with rubbish in the solution. */
+            liquid[0] = 1;
+            case_blocks(&c, dimension, cells, liquid);
+            c.solution[c.block_cells + 3] = 5;
+            report = solve_once(&c, NULL, &options);
+            assert_int_equal(report.unknowns, 0);
+            assert_true(c.solution[c.block_cells + 3] == 0);
+            /* One cell, pushed, pulled, and pulled with a little suction allowed. */
+            c.diagonal[c.block_cells] = 4;
+            float lower[1024] = {0};
+            const float push[3] = {2, -2, -2}, bound[3] = {0, 0, -0.25f}, answer[3] = {0.5f, 0, -0.25f};
+            for (int n = 0; n < 3; ++n) {
+                c.right_side[c.block_cells] = push[n];
+                lower[c.block_cells] = bound[n];
+                report = solve_once(&c, lower, &options);
+                assert_int_equal(report.unknowns, 1);
+                assert_int_equal(report.free_cells, n == 0);
+                assert_true(report.converged);
+                assert_true(fabsf(c.solution[c.block_cells] - answer[n]) < 1e-4f);
+            }
+            free(liquid);
+            case_free(&c);
+        }
+}
+
+static void expect_failure(poisson_case *c, float *lower, float *value, float bad, selkie_code expected,
+                           const char *says)
+{
+    float before = *value;
+    *value = bad;
+    for (int m = 0; m < 2; ++m) {
+        sk_bounded_options options = options_to(methods[m], 1e-4);
+        sk_bounded_report report;
+        selkie_error error = {0};
+        sk_bounded_solver *solver = bounded_solver(c->dimension, NULL);
+        assert_int_equal(solve_with(solver, c, lower, &options, &report, &error), expected);
+        assert_non_null(strstr(error.message, says));
+        destroy_solver(c->dimension, solver);
+    }
+    *value = before;
+}
+
+static void test_bad_input(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; ++dimension) {
+        poisson_case c;
+        case_make(&c, CASE_CALM, SOURCE_NOISE, dimension, 40, 3);
+        float *lower = suction(&c, 3);
+        size_t at = case_index(&c, 9, 9, dimension == 3 ? 9 : 0);
+        const float bad[3] = {NAN, INFINITY, -INFINITY};
+        for (int n = 0; n < 3; ++n) {
+            expect_failure(&c, lower, &c.right_side[at], bad[n], SELKIE_ERROR_DIVERGED, "right side");
+            expect_failure(&c, lower, &c.diagonal[at], bad[n], SELKIE_ERROR_DIVERGED, "not finite");
+            expect_failure(&c, lower, &c.face[1][at], bad[n], SELKIE_ERROR_DIVERGED, "not finite");
+            if (n < 2)
+                expect_failure(&c, lower, &lower[at], bad[n], SELKIE_ERROR_DIVERGED, "bound");
+        }
+        expect_failure(&c, lower, &c.diagonal[at], -1, SELKIE_ERROR_INPUT, "negative");
+        expect_failure(&c, lower, &c.diagonal[at], 1, SELKIE_ERROR_INPUT, "less than the sum");
+        free(lower);
+        case_free(&c);
+    }
+}
+
+static void test_memory_limit(void **state)
+{
+    (void)state;
+    poisson_case c;
+    case_make(&c, CASE_SPLASHY, SOURCE_NOISE, 3, 24, 3);
+    /* Every size at which it may run out. */
+    for (size_t limit = 100000; limit < 8000000; limit += 150000)
+        for (int m = 0; m < 2; ++m) {
+            sk_memory memory = {.limit = limit};
+            sk_bounded_solver *solver = bounded_solver(3, &memory);
+            if (!solver)
+                continue;
+            sk_bounded_options options = options_to(methods[m], 1e-2);
+            sk_bounded_report report;
+            selkie_error error = {0};
+            selkie_code code = solve_with(solver, &c, NULL, &options, &report, &error);
+            assert_true(code == SELKIE_OK || (code == SELKIE_ERROR_MEMORY && strstr(error.message, "MiB")));
+            destroy_solver(3, solver);
+            assert_int_equal(memory.used, 0);
+        }
+    case_free(&c);
+}
+
+/* The number of steps must not grow with the size: 4 at most from 32^3 to 64^3 here, and measured up to 256^3 by the
+ * bench. */
+static void test_steps(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; ++dimension)
+        for (int size = dimension == 3 ? 32 : 128; size <= (dimension == 3 ? 64 : 512); size *= 2)
+            for (int kind = CASE_CALM; kind <= CASE_SPLASHY; ++kind)
+                for (int source = SOURCE_NOISE; source <= SOURCE_GRAVITY; ++source) {
+                    poisson_case c;
+                    case_make(&c, (case_kind)kind, (case_source)source, dimension, size, 11);
+                    if (source == SOURCE_GRAVITY) /* the density is not quite the same everywhere */
+                        for (size_t i = 0; i < cells_of(&c); ++i)
+                            c.right_side[i] += 0.02f * (sk_random_float(1, i, 1) - 0.7f);
+                    sk_bounded_options options = options_to(SK_BOUNDED_ACTIVE_SET, 1e-4);
+                    sk_bounded_report report = solve_once(&c, NULL, &options);
+                    if (!report.converged || report.iterations > 5)
+                        print_error("%dD %d kind %d source %d: %d steps, %g\n", dimension, size, kind, source,
+                                    report.iterations, report.residual);
+                    assert_true(report.converged);
+                    assert_true(report.iterations <= 5);
+                    double rounding, independent = independent_residual(&c, NULL, &rounding);
+                    assert_true(fabs(independent - report.residual) <= 0.02 * report.residual + rounding);
+                    case_free(&c);
+                }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_degenerate),
         cmocka_unit_test(test_every_active_set),
         cmocka_unit_test(test_obstacle),
         cmocka_unit_test(test_methods_agree),
+        cmocka_unit_test(test_all_free_and_all_active),
+        cmocka_unit_test(test_warm_start_and_norms),
+        cmocka_unit_test(test_closed_components),
+        cmocka_unit_test(test_small_pockets),
+        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

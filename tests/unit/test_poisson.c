@@ -387,7 +387,7 @@ static void test_symmetric_preconditioner(void **state)
                 level->b[at] = unknown ? sk_random_float(77, at, (uint64_t)n) - 0.5f : 0;
                 r[n][at] = (double)level->b[at];
             }
-        sk_multigrid_cycle_3d(&solver->multigrid, (sk_team){0, 1, NULL}, NULL);
+        sk_multigrid_cycle_3d(&solver->multigrid, 0, (sk_team){0, 1, NULL}, NULL);
         for (size_t i = first; i < last; ++i)
             z[n][i] = (double)level->x[i];
     }

@@ -1,0 +1,512 @@
+/* An active set over the multigrid of the Poisson solver.
+ *
+ * One outer step, with x never below its bounds:
+ *
+ *   r = f - A x, in double
+ *   a cell is free if x > lower or r > 0; the others are held
+ *   z = one multigrid cycle for r over the free cells, held ones at zero
+ *   z is cut to the length that is best without bounds, then to the room above the bounds
+ *   two projected red-black sweeps a block of A z = r over all cells, so that cells are held and let go in between
+ *   x += z
+ *
+ * That is a projected Newton step whose linear system is solved roughly, as in
+ * truncated nonsmooth Newton multigrid (Graeser and Kornhuber 2009), with the
+ * smoother last. Held cells keep their coefficients: a correction that is zero
+ * there sees them as a Dirichlet boundary by itself, and a zero in place of the
+ * inverse of their diagonal keeps it so. Coarser levels have to know of them; what
+ * changed since the last step is coarsened anew, a block at a time.
+ *
+ * A cold solve starts from the answers to coarser problems (nested iteration):
+ * right sides summed, solved from the coarsest level up by the same steps, and
+ * interpolated. So the free set is nearly right when the finest level begins, and
+ * the number of steps there does not grow with the size.
+ *
+ * x is a pair of floats, high + low, as in the Poisson solver; steps and residuals
+ * are computed as differences to it. On a bound x equals it to the bit, which is
+ * how the free set is known.
+ */
+#include "linalg/bounded_solver.h"
+
+#include <math.h>
+#include <omp.h>
+#include "base/timer.h"
+
+enum { blocks_per_thread = SELKIE_DIM == 3 ? 96 : 192 };
+
+/* Coarser problems need not be solved well. */
+enum { nested_steps = 3 };
+static const double nested_tolerance = 1e-2;
+
+/* A cycle never needs a longer one, but a component that is closed on a coarser level may seem to. */
+static const double longest_step = 2;
+
+/* What all threads of a solve share, and who this one is. */
+typedef struct work {
+    sk_bounded_solver *solver;
+    const sk_bounded_system *system;
+    const sk_bounded_options *options;
+    sk_bounded_report *report;
+    sk_team team;
+    float scale;       /* the caller's right side times this is ours */
+    double norm_start; /* of the natural residual at x = max(lower, 0) */
+} work;
+
+/* --- Memory --------------------------------------------------------------------------------------------------------
+ */
+
+static void *take(char **at, size_t bytes)
+{
+    void *piece = *at;
+    *at += (bytes + 63) / 64 * 64;
+    return piece;
+}
+
+/* Fields of one level's problem, and of the level as a finer one's free cells see it. */
+static selkie_code allocate_level(sk_bounded_solver *solver, int depth, int has_bounds, selkie_error *error)
+{
+    const sk_level *plain = &solver->poisson->multigrid.level[depth];
+    sk_bound_level *bound = &solver->bound[depth];
+    sk_level *coarse = &solver->coarse[depth];
+    size_t blocks = (size_t)plain->block_count + 2, cells = ((size_t)plain->block_count + 1) * SK_BLOCK_CELLS;
+    size_t coefficients = depth ? (blocks + SK_SLOT_FIRST) * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS : 0;
+    size_t fields = 6 + (has_bounds ? 1 : 0) + (depth ? 2 : 0);
+    size_t bytes = fields * cells * sizeof(float) + coefficients * sizeof(float) +
+                   blocks * (2 + 2 * sizeof(sk_active) + sizeof(int32_t) + 2 * sizeof(float)) + 16 * 64;
+    SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &bound->memory, bytes, error));
+    char *at = bound->memory.data;
+    float **field[6] = {&bound->high, &bound->low, &bound->f, &bound->r, &bound->z, &bound->part_inverse};
+    for (int i = 0; i < 6; ++i)
+        *field[i] = take(&at, cells * sizeof(float));
+    bound->lower = has_bounds ? take(&at, cells * sizeof(float)) : NULL;
+    bound->part = take(&at, blocks);
+    bound->changed = take(&at, blocks);
+    bound->active = take(&at, blocks * sizeof(sk_active));
+    if (depth == 0)
+        return SELKIE_OK;
+    *coarse = *plain;
+    coarse->x = take(&at, cells * sizeof(float));
+    coarse->b = take(&at, cells * sizeof(float));
+    coarse->active = take(&at, blocks * sizeof(sk_active));
+    coarse->slot = take(&at, blocks * sizeof(int32_t));
+    coarse->excess = take(&at, blocks * sizeof(float));
+    coarse->inverse = take(&at, blocks * sizeof(float));
+    coarse->coefficients = take(&at, coefficients * sizeof(float));
+    return SELKIE_OK;
+}
+
+/* Zeros where nothing is ever written; every thread those of its blocks. */
+static void clear_level(const work *w, int depth, sk_team team)
+{
+    const sk_level *plain = &w->solver->poisson->multigrid.level[depth];
+    sk_bound_level *bound = &w->solver->bound[depth];
+    sk_level *coarse = &w->solver->coarse[depth];
+    int first, last;
+    SK_DIM(sk_level_share)(plain, team, 0, 2, &first, &last);
+    first -= team.thread == 0; /* block 0 */
+    size_t at = (size_t)first * SK_BLOCK_CELLS, bytes = (size_t)(last - first) * SK_BLOCK_CELLS * sizeof(float);
+    float *field[7] = {bound->high, bound->low, bound->r, bound->z, bound->part_inverse, bound->f, bound->lower};
+    for (int i = 0; i < (bound->lower ? 7 : 6); ++i)
+        memset(field[i] + at, 0, bytes);
+    memset(bound->part + first, SK_PART_NONE, (size_t)(last - first)); /* as part_inverse says */
+    memset(bound->active + first, 0, (size_t)(last - first) * sizeof(sk_active));
+    memset(bound->changed + first, 1, (size_t)(last - first));
+    if (depth > 0) {
+        const size_t slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
+        memset(coarse->x + at, 0, bytes);
+        memset(coarse->b + at, 0, bytes);
+        for (int block = first; block < last; ++block) {
+            coarse->slot[block] = block ? SK_SLOT_FIRST + block - 1 : SK_SLOT_EMPTY;
+            memset(coarse->coefficients + (size_t)coarse->slot[block] * slot_cells, 0, slot_cells * sizeof(float));
+        }
+        if (team.thread == 0) {
+            coarse->active[0] = 0;
+            coarse->excess[0] = coarse->inverse[0] = 0;
+            memset(coarse->coefficients + SK_SLOT_UNIFORM * slot_cells, 0, slot_cells * sizeof(float));
+            for (size_t i = 0; i < SELKIE_DIM * SK_BLOCK_CELLS; ++i)
+                coarse->coefficients[SK_SLOT_UNIFORM * slot_cells + i] = 1.0f;
+        }
+    }
+    if (team.thread == 0) {
+        bound->changed[0] = 0;
+        bound->part[0] = SK_PART_ALL;
+    }
+}
+
+static selkie_code set_up(sk_bounded_solver *solver, const sk_bounded_system *system, int threads, selkie_error *error)
+{
+    sk_poisson_solver *poisson = solver->poisson;
+    SK_TRY(SK_DIM(sk_poisson_read)(poisson, &system->poisson, threads, error));
+    SK_TRY(SK_DIM(sk_pockets_find)(poisson, error));
+    SK_TRY(SK_DIM(sk_multigrid_coarsen)(&poisson->multigrid, threads, error));
+    for (int depth = 0; depth < poisson->multigrid.level_count; ++depth)
+        SK_TRY(allocate_level(solver, depth, system->lower != NULL, error));
+    size_t blocks = (size_t)poisson->multigrid.level[0].block_count + 2;
+    size_t components = (size_t)poisson->pockets.component_count;
+    SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &solver->partial_memory,
+                                      blocks * (3 * sizeof(double) + 1) + components, error));
+    for (int i = 0; i < 3; ++i)
+        solver->partial[i] = (double *)solver->partial_memory.data + (size_t)i * blocks;
+    solver->mark = (uint8_t *)(solver->partial[2] + blocks);
+    solver->skip = solver->mark + blocks;
+    solver->part.level_count = poisson->multigrid.level_count;
+    return SELKIE_OK;
+}
+
+/* --- Sums ----------------------------------------------------------------------------------------------------------
+ */
+
+static double sum_blocks(const sk_level *level, const double *partial)
+{
+    double sum = 0;
+    for (int block = 1; block <= level->block_count; ++block)
+        sum += partial[block];
+    return sum;
+}
+
+static double largest_block(const sk_level *level, const double *partial)
+{
+    double largest = 0;
+    for (int block = 1; block <= level->block_count; ++block)
+        largest = partial[block] > largest || partial[block] != partial[block] ? partial[block] : largest;
+    return largest;
+}
+
+/* --- The problem of one level --------------------------------------------------------------------------------------
+ */
+
+/* Makes a level the one whose free cells the levels below see. */
+static void set_root(sk_bounded_solver *solver, int depth)
+{
+    sk_multigrid *part = &solver->part;
+    for (int i = depth + 1; i < part->level_count; ++i)
+        part->level[i] = solver->coarse[i];
+    sk_bound_level *bound = &solver->bound[depth];
+    sk_level *root = &part->level[depth];
+    *root = solver->poisson->multigrid.level[depth];
+    root->x = bound->z;
+    root->b = bound->r;
+    root->part = bound->part;
+    root->part_inverse = bound->part_inverse;
+    root->active = bound->active;
+}
+
+/* Residual and free cells; returns the norm. */
+static double judge(const work *w, int depth, sk_team team, selkie_residual_norm norm)
+{
+    const sk_level *level = &w->solver->poisson->multigrid.level[depth];
+    int first, last;
+    SK_DIM(sk_level_share)(level, team, 0, 2, &first, &last);
+    for (int block = first; block < last; ++block)
+        w->solver->partial[0][block] = SK_DIM(sk_judge_block)(level, &w->solver->bound[depth], block, norm);
+    sk_team_wait(team);
+    return norm == SELKIE_NORM_MAX ? largest_block(level, w->solver->partial[0])
+                                   : sqrt(sum_blocks(level, w->solver->partial[0]));
+}
+
+/* The length of the step along z that is best as long as no bound is met. A cycle is close to 1 by itself. */
+static float best_length(const work *w, int depth, sk_team team)
+{
+    const sk_level *root = &w->solver->part.level[depth];
+    float product[SK_BLOCK_CELLS] __attribute__((aligned(64)));
+    int first, last;
+    SK_DIM(sk_level_share)(root, team, 0, 2, &first, &last);
+    for (int block = first; block < last; ++block) {
+        w->solver->partial[1][block] = 0;
+        if (root->part[block] == SK_PART_NONE)
+            continue;
+        SK_DIM(sk_multiply_block)(root, root->x, block, product);
+        w->solver->partial[1][block] =
+            SK_DIM(sk_dot_block)(root->x + (size_t)block * SK_BLOCK_CELLS, product, root->active[block]);
+    }
+    sk_team_wait(team);
+    double slope = sum_blocks(root, w->solver->partial[2]), curvature = sum_blocks(root, w->solver->partial[1]);
+    double length = slope > 0 && curvature > 0 ? slope / curvature : 0;
+    return (float)(length < longest_step ? length : longest_step);
+}
+
+static void correct(const work *w, int depth, sk_team team, float length)
+{
+    const sk_level *level = &w->solver->poisson->multigrid.level[depth];
+    const sk_bound_level *bound = &w->solver->bound[depth];
+    int first[3], last[3];
+    for (int colour = 0; colour < 2; ++colour)
+        SK_DIM(sk_level_share)(level, team, colour, colour + 1, &first[colour], &last[colour]);
+    SK_DIM(sk_level_share)(level, team, 0, 2, &first[2], &last[2]);
+    for (int block = first[2]; block < last[2]; ++block)
+        SK_DIM(sk_clip_block)(level, bound, block, length);
+    sk_team_wait(team);
+    for (int colour = 0; colour < 2; ++colour) {
+        for (int block = first[colour]; block < last[colour]; ++block)
+            SK_DIM(sk_correct_block)(level, bound, block);
+        sk_team_wait(team);
+    }
+}
+
+/* Closed components are looked after on the finest level alone; on others they only cost quality of a start. */
+static void step(const work *w, int depth, sk_team team)
+{
+    sk_bounded_solver *solver = w->solver;
+    sk_pockets *pockets = &solver->poisson->pockets;
+    sk_bound_level *bound = &solver->bound[depth];
+    if (depth == 0) {
+        SK_DIM(sk_bounded_pockets_classify)(solver, team);
+        SK_DIM(sk_pockets_balance)(pockets, team, bound->r);
+    }
+    SK_DIM(sk_multigrid_cycle)(&solver->part, depth, team, solver->partial[2]);
+    if (depth == 0)
+        SK_DIM(sk_pockets_balance)(pockets, team, bound->z);
+    correct(w, depth, team, best_length(w, depth, team));
+    if (depth == 0)
+        SK_DIM(sk_bounded_pockets_lower)(solver, team);
+}
+
+/* When to stop. Residuals are divided by `unit`, or if that is 0 by the first of them. */
+typedef struct goal {
+    int max_steps;
+    selkie_residual_norm norm;
+    double tolerance, unit;
+} goal;
+
+/* Steps until the goal is met; returns the residual. */
+static double solve_level(const work *w, int depth, sk_team team, goal to, sk_bounded_report *report)
+{
+    sk_bounded_solver *solver = w->solver;
+    sk_bound_level *bound = &solver->bound[depth];
+    uint8_t *changed[SK_MAX_LEVELS];
+    for (int i = 0; i < solver->part.level_count; ++i)
+        changed[i] = solver->bound[i].changed;
+    int first, last;
+    SK_DIM(sk_level_share)(&solver->poisson->multigrid.level[depth], team, 0, 2, &first, &last);
+    if (team.thread == 0)
+        set_root(solver, depth);
+    sk_team_wait(team);
+    for (int count = 0;; ++count) {
+        double residual = judge(w, depth, team, to.norm);
+        if (to.unit == 0)
+            to.unit = residual > 0 ? residual : 1;
+        residual /= to.unit;
+        if (report && team.thread == 0) {
+            report->iterations = report->free_steps = count;
+            report->residual = residual;
+            report->converged = residual <= to.tolerance;
+            report->history_count = count < SK_POISSON_MAX_HISTORY ? count + 1 : SK_POISSON_MAX_HISTORY;
+            report->history[report->history_count - 1] = residual;
+        }
+        if (residual <= to.tolerance || count >= to.max_steps || !isfinite(residual))
+            return residual;
+        SK_DIM(sk_multigrid_recoarsen)(&solver->part, depth, team, changed, solver->mark);
+        memset(bound->changed + first, 0, (size_t)(last - first));
+        step(w, depth, team);
+    }
+}
+
+/* --- Start and end -------------------------------------------------------------------------------------------------
+ */
+
+/* Right side and bounds, scaled by a power of two to a largest right side near 1. */
+static void start_problem(work *w)
+{
+    sk_bounded_solver *solver = w->solver;
+    sk_poisson_solver *poisson = solver->poisson;
+    const sk_level *level = &poisson->multigrid.level[0];
+    sk_bound_level *bound = &solver->bound[0];
+    int first, last, overfull = 0;
+    SK_DIM(sk_level_share)(level, w->team, 0, 2, &first, &last);
+    for (int block = first; block < last; ++block)
+        solver->partial[0][block] = (double)SK_DIM(sk_read_right_side)(poisson, &w->system->poisson, block, 1.0f,
+                                                                       bound->f + (size_t)block * SK_BLOCK_CELLS);
+    sk_team_wait(w->team);
+    int exponent = 0;
+    frexp(largest_block(level, solver->partial[0]), &exponent);
+    exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
+    w->scale = ldexpf(1.0f, -exponent);
+    for (size_t i = (size_t)first * SK_BLOCK_CELLS; i < (size_t)last * SK_BLOCK_CELLS; i += SK_LANES)
+        sk_store(bound->f + i, w->scale * sk_load(bound->f + i));
+    sk_poisson_system other = w->system->poisson;
+    other.right_side = w->system->lower;
+    for (int block = first; block < last && bound->lower; ++block)
+        SK_DIM(sk_read_right_side)(poisson, &other, block, w->scale, bound->lower + (size_t)block * SK_BLOCK_CELLS);
+    sk_team_wait(w->team);
+    SK_DIM(sk_bounded_pockets_start)(solver, w->team, &overfull);
+    if (w->team.thread == 0)
+        w->report->overfull_components = overfull;
+}
+
+/* x = max(lower, start), the start being the caller's or 0. */
+static void start_solution(work *w, int warm)
+{
+    sk_bounded_solver *solver = w->solver;
+    const sk_level *level = &solver->poisson->multigrid.level[0];
+    sk_bound_level *bound = &solver->bound[0];
+    int first, last;
+    SK_DIM(sk_level_share)(level, w->team, 0, 2, &first, &last);
+    sk_poisson_system guess = w->system->poisson;
+    guess.right_side = w->system->poisson.solution;
+    for (int block = first; block < last; ++block) {
+        size_t at = (size_t)block * SK_BLOCK_CELLS;
+        if (warm)
+            SK_DIM(sk_read_right_side)(solver->poisson, &guess, block, w->scale, bound->high + at);
+        for (size_t i = at; i < at + SK_BLOCK_CELLS; i += SK_LANES) {
+            sk_vec x = sk_load(bound->high + i), lower = bound->lower ? sk_load(bound->lower + i) : (sk_vec){0};
+            sk_int_vec usable = (x > lower) & (((sk_int_vec)x & 0x7f800000) != 0x7f800000);
+            sk_store(bound->high + i, sk_select(usable, x, sk_select(lower > (sk_vec){0}, lower, (sk_vec){0})));
+        }
+    }
+    sk_team_wait(w->team);
+}
+
+/* From the answer on the level below, and a projected sweep to smooth it. */
+static void interpolate(const work *w, int depth)
+{
+    static const float zeros[SK_BLOCK_CELLS] __attribute__((aligned(64)));
+    const sk_level *fine = &w->solver->poisson->multigrid.level[depth];
+    sk_bound_level *to = &w->solver->bound[depth];
+    int first[3], last[3];
+    for (int colour = 0; colour < 2; ++colour)
+        SK_DIM(sk_level_share)(fine, w->team, colour, colour + 1, &first[colour], &last[colour]);
+    SK_DIM(sk_level_share)(fine, w->team, 0, 2, &first[2], &last[2]);
+    for (int block = first[2]; block < last[2]; ++block)
+        SK_DIM(sk_interpolate_block)(fine, fine + 1, to + 1, to, block);
+    sk_team_wait(w->team);
+    for (int colour = 0; colour < 2; ++colour) {
+        for (int block = first[colour]; block < last[colour]; ++block) {
+            size_t at = (size_t)block * SK_BLOCK_CELLS;
+            SK_DIM(sk_project_block)(fine, to->high, to->f + at, to->lower ? to->lower + at : zeros, block);
+        }
+        sk_team_wait(w->team);
+    }
+}
+
+/* Problems of the coarser levels, coarsest first; each answer is the start of the next finer one. */
+static void nested_start(work *w)
+{
+    sk_bounded_solver *solver = w->solver;
+    const sk_level *level = solver->poisson->multigrid.level;
+    int bottom = solver->poisson->multigrid.level_count - 1;
+    for (int depth = 0; depth < bottom; ++depth) {
+        int first, last;
+        SK_DIM(sk_level_share)(&level[depth], w->team, 0, 2, &first, &last);
+        for (int block = first; block < last; ++block)
+            SK_DIM(sk_restrict_problem)(&level[depth], &solver->bound[depth], &solver->bound[depth + 1], block);
+        sk_team_wait(w->team);
+    }
+    const goal rough = {nested_steps, SELKIE_NORM_RELATIVE, nested_tolerance, 0};
+    for (int depth = bottom; depth > 0; --depth) {
+        int small = level[depth].block_count < SK_SMALL_LEVEL;
+        if (!small || w->team.thread == 0)
+            solve_level(w, depth, small ? (sk_team){0, 1, NULL} : w->team, rough, NULL);
+        sk_team_wait(w->team);
+        interpolate(w, depth - 1);
+    }
+}
+
+/* The solution back to the caller's layout and units. Says whether all of it is finite, and counts free cells. */
+static int write_solution(const work *w, int64_t *free_cells)
+{
+    sk_bounded_solver *solver = w->solver;
+    sk_poisson_solver *poisson = solver->poisson;
+    const sk_level *level = &poisson->multigrid.level[0];
+    const sk_bound_level *bound = &solver->bound[0];
+    sk_int_row wild = {0};
+    float unscale = 1.0f / w->scale;
+    int first, last;
+    SK_DIM(sk_level_share)(level, w->team, 0, 2, &first, &last);
+    int64_t count = 0;
+    for (int block = first; block < last; ++block) {
+        float sum[SK_BLOCK_CELLS] __attribute__((aligned(64)));
+        size_t at = (size_t)block * SK_BLOCK_CELLS;
+        sk_int_vec above = {0};
+        for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
+            sk_vec lower = bound->lower ? sk_load(bound->lower + at + i) : (sk_vec){0};
+            sk_vec high = sk_load(bound->high + at + i), low = sk_load(bound->low + at + i);
+            above -= (high - lower) + low > (sk_vec){0};
+            sk_store(sum + i, (high + low) * unscale);
+        }
+        for (int i = 0; i < SK_LANES; ++i)
+            count += above[i];
+        float *target = w->system->poisson.solution + (size_t)poisson->outside[block] * SK_BLOCK_CELLS;
+        for (int k = 0; k < SK_PLANES; ++k)
+            for (int j = 0; j < SK_BLOCK_N; ++j) {
+                sk_row row = sk_joined_row(sum, j, k);
+                wild |= ((sk_int_row)row & 0x7f800000) == 0x7f800000;
+                *(sk_row *)(target + (j + SK_BLOCK_N * k) * SK_BLOCK_N) = row;
+            }
+    }
+    int share[2];
+    for (int end = 0; end < 2; ++end)
+        share[end] = (int)((int64_t)w->system->poisson.block_count * (w->team.thread + end) / w->team.threads);
+    for (int block = share[0]; block < share[1]; ++block)
+        if (!poisson->inside[block])
+            memset(w->system->poisson.solution + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
+    int32_t found = 0;
+    for (int i = 0; i < SK_BLOCK_N; ++i)
+        found |= wild[i];
+    *free_cells = count;
+    return !found;
+}
+
+static void solve_in_team(work *w, int *finite)
+{
+    sk_bounded_solver *solver = w->solver;
+    const sk_bounded_options *options = w->options;
+    for (int depth = 0; depth < solver->poisson->multigrid.level_count; ++depth)
+        clear_level(w, depth, w->team);
+    sk_team_wait(w->team);
+    start_problem(w);
+    start_solution(w, 0);
+    w->norm_start = judge(w, 0, w->team, SELKIE_NORM_RELATIVE);
+    int64_t free_cells = 0;
+    if (w->norm_start > 0) {
+        if (options->warm_start)
+            start_solution(w, 1);
+        else
+            nested_start(w);
+        double unit = options->norm == SELKIE_NORM_MAX ? (double)w->scale : w->norm_start;
+        goal asked = {options->max_iterations, options->norm, options->tolerance, unit};
+        double residual = solve_level(w, 0, w->team, asked, w->report);
+        if (!isfinite(residual)) {
+#pragma omp atomic write
+            *finite = 0;
+        }
+    } else if (w->team.thread == 0) {
+        w->report->converged = 1;
+    }
+    if (!write_solution(w, &free_cells)) {
+#pragma omp atomic write
+        *finite = 0;
+    }
+#pragma omp atomic
+    w->report->free_cells += free_cells;
+}
+
+selkie_code SK_DIM(sk_bounded_solve_active)(sk_bounded_solver *solver, const sk_bounded_system *system,
+                                            const sk_bounded_options *options, sk_bounded_report *report,
+                                            selkie_error *error)
+{
+    double start = sk_wall_ms();
+    int threads = options->threads > 0 ? options->threads : omp_get_max_threads();
+    SK_TRY(set_up(solver, system, threads, error));
+    report->unknowns = solver->poisson->multigrid.level[0].unknowns;
+    double ready = sk_wall_ms();
+    report->setup_ms = ready - start;
+    int blocks = solver->poisson->multigrid.level[0].block_count;
+    if (threads > 1 + blocks / blocks_per_thread)
+        threads = 1 + blocks / blocks_per_thread;
+    int finite = 1;
+    sk_barrier barrier = {0, 0};
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        unsigned long mode = sk_flush_denormals();
+        work w = {.solver = solver, .system = system, .options = options, .report = report};
+        w.team = (sk_team){omp_get_thread_num(), omp_get_num_threads(), &barrier};
+        solve_in_team(&w, &finite);
+        sk_restore_denormals(mode);
+    }
+    report->active_cells = report->unknowns - report->free_cells;
+    report->solve_ms = sk_wall_ms() - ready;
+    if (!finite)
+        return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                       "bounded solver: the solution is not finite after %d steps: try a smaller time step",
+                       report->iterations);
+    return SELKIE_OK;
+}
