@@ -109,6 +109,32 @@ static void at_points(void **state)
                         (3 * 2 + 5) * 16.0 / 25 / sqrt(5) + 7 + 4, 1e-12);
 }
 
+/* Charges that go off at once add up where their balls overlap. */
+static void explosions_that_overlap_add_up(void **state)
+{
+    (void)state;
+    enum { MANY = 300 };
+    static selkie_force_def forces[MANY];
+    selkie_scene scene;
+    selkie_scene_defaults(&scene);
+    scene.forces = forces;
+    const sk_force_window window = {0.0, 0.1};
+    forces[0] = explosion(0, 0, 0, 1, 10, 0.05);
+    forces[1] = explosion(1.5, 0, 0, 1, -7, 0.0);
+    forces[2] = explosion(5, 0, 0, 1, 15, 0.02);
+    forces[3] = explosion(0, 0, 0, 1, 100, 0.1);
+    scene.force_count = 2;
+    near(sk_force_fields_speed(&scene, window), 17, 0);
+    scene.force_count = 4;
+    near(sk_force_fields_speed(&scene, window), 17, 0);
+    forces[1].center[0] = 2.5;
+    near(sk_force_fields_speed(&scene, window), 15, 0);
+    for (int e = 0; e < MANY; e++)
+        forces[e] = explosion(10.0 * e, 0, 0, 1, 2, 0.0);
+    scene.force_count = MANY;
+    near(sk_force_fields_speed(&scene, window), 2.0 * MANY, 0); /* too many to tell apart: on the safe side */
+}
+
 /* --- in time -------------------------------------------------------------------------------------------------------- */
 
 /* Steps of random lengths that end on frames now and then, as the world makes them. Explosions sit on frames, on the
@@ -377,6 +403,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(at_points),
+        cmocka_unit_test(explosions_that_overlap_add_up),
         cmocka_unit_test(windows_tile_time),
         cmocka_unit_test(explosion_gives_momentum),
         cmocka_unit_test(vortex_gives_angular_momentum),
