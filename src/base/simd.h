@@ -158,6 +158,63 @@ SK_VECTOR unsigned i8_bits(i8 mask)
 #endif
 }
 
+/* base[index] in each lane. */
+SK_VECTOR f8 f8_gather(const float *base, i8 index)
+{
+#if defined(__AVX2__)
+    return (f8)_mm256_i32gather_ps(base, (__m256i)index, 4);
+#else
+    f8 a;
+    for (int l = 0; l < 8; l++)
+        a[l] = base[index[l]];
+    return a;
+#endif
+}
+
+SK_VECTOR i8 i8_from_shorts(const uint16_t *from)
+{
+#if defined(__AVX2__)
+    return (i8)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)from));
+#else
+    typedef uint16_t shorts8 __attribute__((vector_size(16)));
+    shorts8 shorts;
+    memcpy(&shorts, from, sizeof shorts);
+    return __builtin_convertvector(shorts, i8);
+#endif
+}
+
+/* Numbers of half precision (10 bits of mantissa), below 65504. Without the machine's own conversion, what is smaller
+ * than 6e-5 may come out as zero. */
+SK_VECTOR f8 f8_from_halves(const uint16_t *from)
+{
+#if defined(__F16C__)
+    return (f8)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)from));
+#else
+    i8 bits = i8_from_shorts(from);
+    f8 value = (f8)((bits & 0x7fff) << 13) * 0x1p112f;
+    return (f8)((i8)value | (bits & 0x8000) << 16);
+#endif
+}
+
+SK_VECTOR void f8_to_halves(uint16_t *to, f8 value)
+{
+#if defined(__F16C__)
+    _mm_storeu_si128((__m128i *)(void *)to, _mm256_cvtps_ph((__m256)value, 0));
+#else
+    typedef uint16_t shorts8 __attribute__((vector_size(16)));
+    i8 bits = (i8)(f8_abs(value) * 0x1p-112f), sign = (i8)value >> 16 & 0x8000;
+    shorts8 shorts = __builtin_convertvector(((bits + 0x1000) >> 13 & 0x7fff) | sign, shorts8);
+    memcpy(to, &shorts, sizeof shorts);
+#endif
+}
+
+SK_VECTOR float f8_sum(f8 a)
+{
+    f4 half = __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
+    half += __builtin_shufflevector(half, half, 2, 3, 0, 1);
+    return half[0] + half[1];
+}
+
 /* base[index] and base[index + 1] in each lane. */
 SK_VECTOR void f8_gather_pairs(const float *base, i8 index, f8 *first, f8 *second)
 {

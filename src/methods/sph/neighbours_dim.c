@@ -4,24 +4,21 @@
  * A block and one cell around it are copied into a dense tile, x fastest, so that the candidates of a cell are nine (2D:
  * three) contiguous runs. What cannot reach the box around the cell's own particles is culled once for all of them: of
  * the 216 particles of 27 cells about 90 remain. Each particle then tests these, many at a time, keeps the third that is
- * in reach, and evaluates kernel and gradient eight at a time. Pairs are written to chunks of one long array; where a
+ * in reach, and evaluates kernel and gradient eight at a time. Lists are written to chunks of one long array; where a
  * particle's list lies depends on the threads, what is in it and in which order does not.
  */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-#include "base/dimension.h"
-#include "base/simd.h"
-#include "methods/sph/sph.h"
 #include "methods/sph/sph_kernels.h"
+#include "methods/sph/sph_tile.h"
 
 enum {
-    TILE_N = SK_BLOCK_N + 2,
-    TILE_CELLS = TILE_N * TILE_N * (SELKIE_DIM == 3 ? TILE_N : 1),
     ROWS = SELKIE_DIM == 3 ? 9 : 3,
-    PAIR_CHUNK = 1 << 15,
-    MOST_IN_CELL = 2048 /* a cell with more holds hundreds of times what it should */
+    CHUNK = 1 << 15,     /* lines that a thread takes at once */
+    MOST_IN_CELL = 2048, /* a cell with more holds hundreds of times what it should */
+    WORKER_ARRAYS = 11
 };
 
 typedef struct cloud { /* particles as lanes */
@@ -30,20 +27,20 @@ typedef struct cloud { /* particles as lanes */
 } cloud;
 
 typedef struct worker { /* what one thread works with */
-    cloud tile, near, accepted; /* accepted: x, y, z are differences */
-    uint32_t start[TILE_CELLS + 1];
-    uint32_t next_pair, end_pair;
-    int wall_count;
+    const sph_tile *tile;
+    cloud all, near, accepted; /* accepted: x, y, z are differences */
+    uint32_t next_line, end_line;
+    size_t wall_count;
     const sk_boundary_particle **walls;
 } worker;
 
 typedef struct builder { /* what all threads share */
     sk_step *step;
     sk_sph *sph;
-    float reach2, inverse_support, weight, slope; /* weight: w W's factor; slope: w factor / H^2, times slope(q)/q */
-    float self;
+    float reach2, inverse_support;
+    float weight, slope; /* weight: w x the kernel's factor; slope: the same x spacing / H^2, to be times slope(q)/q */
     int wendland;
-    uint32_t pair_limit;
+    int64_t line_limit;
     int64_t next_chunk; /* shared */
     int overflow;
 } builder;
@@ -53,60 +50,18 @@ SK_VECTOR f8 positive(f8 a)
     return f8_max(a, f8_splat(0.0f));
 }
 
-/* --- The tile ----------------------------------------------------------------------------------------------------- */
-
-static uint32_t copy_records(const sk_particle *records, uint32_t from, uint32_t to, const cloud *tile, uint32_t at)
-{
-    for (uint32_t p = from; p < to; p++, at++) {
-        tile->x[at] = records[p].position[0];
-        tile->y[at] = records[p].position[1];
-        if (SELKIE_DIM == 3)
-            tile->z[at] = records[p].position[2];
-        tile->index[at] = p;
-    }
-    return at;
-}
-
-static void load_tile(const sk_step *step, int block, worker *w)
-{
-    const sk_grid *grid = &step->grid;
-    const sk_particle *records = step->particles.records;
-    uint32_t at = 0;
-    uint32_t *start = w->start;
-    for (int tz = 0; tz < (SELKIE_DIM == 3 ? TILE_N : 1); tz++)
-        for (int ty = 0; ty < TILE_N; ty++) {
-            int by = ty == 0 ? 0 : ty == TILE_N - 1 ? 2 : 1, bz = tz == 0 ? 0 : tz == TILE_N - 1 ? 2 : 1;
-            int row = SK_BLOCK_N * ((ty - 1) & SK_BLOCK_MASK) +
-                      (SELKIE_DIM == 3 ? SK_BLOCK_N * SK_BLOCK_N * ((tz - 1) & SK_BLOCK_MASK) : 0);
-            for (int bx = 0; bx < 3; bx++) {
-                int slot = grid->neighbours[block][bx + 3 * by + (SELKIE_DIM == 3 ? 9 * bz : 0)];
-                int first = bx == 0 ? SK_BLOCK_N - 1 : 0, count = bx == 1 ? SK_BLOCK_N : 1;
-                if (slot < 1 || slot > grid->particle_blocks) {
-                    for (int c = 0; c < count; c++)
-                        *start++ = at;
-                    continue;
-                }
-                const uint32_t *cell = grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS + row + first;
-                for (int c = 0; c < count; c++)
-                    *start++ = at + cell[c] - cell[0];
-                at = copy_records(records, cell[0], cell[count], &w->tile, at);
-            }
-        }
-    *start = at;
-}
-
 /* --- Candidates of one cell ------------------------------------------------------------------------------------------ */
 
 typedef struct box {
     float low[3], high[3];
 } box;
 
-static box bounds_of(const cloud *tile, uint32_t from, uint32_t to)
+static box bounds_of(const cloud *all, uint32_t from, uint32_t to)
 {
-    box b = {{tile->x[from], tile->y[from], SELKIE_DIM == 3 ? tile->z[from] : 0.0f}, {0, 0, 0}};
+    box b = {{all->x[from], all->y[from], SELKIE_DIM == 3 ? all->z[from] : 0.0f}, {0, 0, 0}};
     memcpy(b.high, b.low, sizeof b.low);
     for (uint32_t p = from + 1; p < to; p++) {
-        float x[3] = {tile->x[p], tile->y[p], SELKIE_DIM == 3 ? tile->z[p] : 0.0f};
+        float x[3] = {all->x[p], all->y[p], SELKIE_DIM == 3 ? all->z[p] : 0.0f};
         for (int d = 0; d < SELKIE_DIM; d++) {
             b.low[d] = x[d] < b.low[d] ? x[d] : b.low[d];
             b.high[d] = x[d] > b.high[d] ? x[d] : b.high[d];
@@ -155,24 +110,25 @@ SK_VECTOR i8 load_index(const uint32_t *from)
  * far away. Returns their number without the padding. */
 static uint32_t cull(const builder *b, worker *w, int cell, const box *own)
 {
-    const cloud *tile = &w->tile;
+    const cloud *all = &w->all;
+    const uint32_t *start = w->tile->start;
     uint32_t n = 0;
     for (int r = 0; r < ROWS; r++) {
         int row = cell + TILE_N * (r % 3 - 1) + (SELKIE_DIM == 3 ? TILE_N * TILE_N * (r / 3 - 1) : 0);
-        uint32_t from = w->start[row - 1], to = w->start[row + 2];
+        uint32_t from = start[row - 1], to = start[row + 2];
         for (uint32_t p = from; p < to; p += 8) {
-            f8 x = f8_load(tile->x + p), y = f8_load(tile->y + p), z = f8_splat(0.0f);
+            f8 x = f8_load(all->x + p), y = f8_load(all->y + p), z = f8_splat(0.0f);
             f8 dx = outside(x, own->low[0], own->high[0]), dy = outside(y, own->low[1], own->high[1]);
             f8 distance2 = dx * dx + dy * dy;
             if (SELKIE_DIM == 3) {
-                z = f8_load(tile->z + p);
+                z = f8_load(all->z + p);
                 f8 dz = outside(z, own->low[2], own->high[2]);
                 distance2 += dz * dz;
             }
             unsigned bits = i8_bits(distance2 < b->reach2);
             if (to - p < 8)
                 bits &= (1u << (to - p)) - 1;
-            n = keep(&w->near, n, bits, x, y, z, load_index(tile->index + p));
+            n = keep(&w->near, n, bits, x, y, z, (i8){0, 1, 2, 3, 4, 5, 6, 7} + (int32_t)p);
         }
     }
     f8_store(w->near.x + n, f8_splat(1e18f));
@@ -219,46 +175,49 @@ SK_VECTOR void evaluate(int wendland, f8 q2, f8 *value, f8 *slope_over_q)
 }
 
 typedef struct sums {
-    f8 density, x, y, z, squares;
+    f8 density, gradient[3], squares;
 } sums;
 
-SK_VECTOR float f8_sum(f8 a)
-{
-    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
-}
-
-/* Gradients of the accepted ones, written as pairs. */
-static void write_pairs(const builder *b, worker *w, uint32_t n, sk_sph_pair *pairs, sums *total)
+/* Gradients of the accepted ones, written as groups. */
+SK_VECTOR void write_list(const builder *b, const worker *w, uint32_t n, void *list, const int wide, sums *total)
 {
     const cloud *a = &w->accepted;
-    const f8 scale2 = f8_splat(b->inverse_support * b->inverse_support);
+    const f8 scale2 = f8_splat(b->inverse_support * b->inverse_support), zero = f8_splat(0.0f);
     for (uint32_t k = 0; k < n; k += 8) {
-        i8 lanes = i8_first((int)(n - k));
-        const f8 zero = f8_splat(0.0f); /* beyond the last one lies what was there before */
-        f8 dx = f8_select(lanes, f8_load(a->x + k), zero), dy = f8_select(lanes, f8_load(a->y + k), zero);
-        f8 dz = SELKIE_DIM == 3 ? f8_select(lanes, f8_load(a->z + k), zero) : zero;
-        f8 r2 = dx * dx + dy * dy;
-        if (SELKIE_DIM == 3)
-            r2 += dz * dz;
+        i8 lanes = i8_first((int)(n - k)); /* beyond the last one lies what was there before */
+        f8 d[3] = {f8_select(lanes, f8_load(a->x + k), zero), f8_select(lanes, f8_load(a->y + k), zero), zero};
+        f8 r2 = d[0] * d[0] + d[1] * d[1];
+        if (SELKIE_DIM == 3) {
+            d[2] = f8_select(lanes, f8_load(a->z + k), zero);
+            r2 += d[2] * d[2];
+        }
         f8 value, slope;
-        /* Two particles at one place have no direction, and their gradient is 0 then: dx is. */
+        /* Two particles at one place have no direction, and their gradient is 0 then: d is. */
         evaluate(b->wendland, f8_max(r2 * scale2, f8_splat(1e-12f)), &value, &slope);
-        value = f8_select(lanes, value, zero);
+        total->density += f8_select(lanes, value, zero);
         slope *= b->slope;
-        f8 gx = slope * dx, gy = slope * dy, gz = slope * dz;
-        total->density += value;
-        total->x += gx;
-        total->y += gy;
-        total->z += gz;
-        total->squares += gx * gx + gy * gy + gz * gz;
-        f8 index = (f8)load_index(a->index + k);
-        f8 low = __builtin_shufflevector(gx, gy, 0, 8, 1, 9, 4, 12, 5, 13), low2 = __builtin_shufflevector(gz, index, 0, 8, 1, 9, 4, 12, 5, 13);
-        f8 high = __builtin_shufflevector(gx, gy, 2, 10, 3, 11, 6, 14, 7, 15), high2 = __builtin_shufflevector(gz, index, 2, 10, 3, 11, 6, 14, 7, 15);
-        float *to = (float *)(pairs + k); /* the list's end has room for a whole vector of pairs */
-        f8_store(to, __builtin_shufflevector(low, low2, 0, 1, 8, 9, 2, 3, 10, 11));
-        f8_store(to + 8, __builtin_shufflevector(high, high2, 0, 1, 8, 9, 2, 3, 10, 11));
-        f8_store(to + 16, __builtin_shufflevector(low, low2, 4, 5, 12, 13, 6, 7, 14, 15));
-        f8_store(to + 24, __builtin_shufflevector(high, high2, 4, 5, 12, 13, 6, 7, 14, 15));
+        i8 index = load_index(a->index + k) & lanes;
+        if (wide) {
+            wide_group *group = (wide_group *)list + k / 8;
+            memcpy(group->index, &index, sizeof index);
+            for (int e = 0; e < SELKIE_DIM; e++) {
+                f8 g = slope * d[e];
+                f8_store(group->gradient[e], g);
+                total->gradient[e] += g;
+                total->squares += g * g;
+            }
+        } else {
+            typedef uint16_t shorts8 __attribute__((vector_size(16)));
+            lean_group *group = (lean_group *)list + k / 8;
+            shorts8 shorts = __builtin_convertvector(index, shorts8);
+            memcpy(group->index, &shorts, sizeof shorts);
+            for (int e = 0; e < SELKIE_DIM; e++) {
+                f8_to_halves(group->gradient[e], slope * d[e]);
+                f8 g = f8_from_halves(group->gradient[e]); /* what the loops will see */
+                total->gradient[e] += g;
+                total->squares += g * g;
+            }
+        }
     }
 }
 
@@ -295,8 +254,8 @@ static void find_walls(const builder *b, worker *w, int block, int c)
 /* What walls add to a particle: density, gradients, and the flux that their motion brings. */
 static void add_walls(const builder *b, const worker *w, const float x[3], float *density, float sum[3], float *flux)
 {
-    const float inverse_volume = (float)(1.0 / b->sph->volume);
-    for (int n = 0; n < w->wall_count; n++) {
+    const float inverse_volume = (float)(1.0 / b->sph->volume), inverse_spacing = (float)(1.0 / b->sph->spacing);
+    for (size_t n = 0; n < w->wall_count; n++) {
         const sk_boundary_particle *wall = w->walls[n];
         float difference[3] = {0, 0, 0}, r2 = 0.0f;
         for (int d = 0; d < SELKIE_DIM; d++) {
@@ -311,7 +270,7 @@ static void add_walls(const builder *b, const worker *w, const float x[3], float
         *density += (b->wendland ? sk_sph_wendland(q) : sk_sph_cubic(q)) * b->weight * share;
         for (int d = 0; d < SELKIE_DIM; d++) {
             sum[d] += slope * difference[d];
-            *flux += slope * difference[d] * wall->velocity[d];
+            *flux += slope * difference[d] * wall->velocity[d] * inverse_spacing;
         }
     }
 }
@@ -320,11 +279,8 @@ static int any_walls(const builder *b, int block)
 {
     const sk_grid *grid = &b->step->grid;
     for (int n = 0; b->sph->boundary.count && n < SK_NEIGHBOURS; n++) {
-        int slot = grid->neighbours[block][n];
-        /* A block without a slot may hold boundary particles all the same: ask its place. */
         int at[3] = {grid->coordinates[block][0] + n % 3 - 1, grid->coordinates[block][1] + n / 3 % 3 - 1,
                      SELKIE_DIM == 3 ? grid->coordinates[block][2] + n / 9 - 1 : 0};
-        (void)slot;
         if (at[0] < 0 || at[1] < 0 || at[2] < 0 || at[0] >= grid->blocks[0] || at[1] >= grid->blocks[1] || at[2] >= grid->blocks[2])
             continue;
         if (b->sph->boundary.table[(size_t)at[0] + (size_t)grid->blocks[0] * ((size_t)at[1] + (size_t)grid->blocks[1] * (size_t)at[2])])
@@ -335,56 +291,65 @@ static int any_walls(const builder *b, int block)
 
 /* --- The pass -------------------------------------------------------------------------------------------------------- */
 
-/* Room for n pairs and a vector beyond them; NULL if there is none left. */
-static sk_sph_pair *room(builder *b, worker *w, uint32_t n)
+/* Room for so many lines; NULL if there is none left. */
+static void *room(builder *b, worker *w, uint32_t lines)
 {
-    if (w->next_pair + (uint64_t)n + 8 > w->end_pair) {
-        int64_t wanted = n + 8 > PAIR_CHUNK ? n + 8 : PAIR_CHUNK;
+    if ((uint64_t)w->next_line + lines > w->end_line) {
+        int64_t wanted = lines > CHUNK ? lines : CHUNK;
         int64_t at = __atomic_fetch_add(&b->next_chunk, wanted, __ATOMIC_RELAXED);
-        if (at + wanted > (int64_t)b->pair_limit) {
-            w->next_pair = w->end_pair = 0;
+        if (at + wanted > b->line_limit) {
+            w->next_line = w->end_line = 0;
             return NULL;
         }
-        w->next_pair = (uint32_t)at;
-        w->end_pair = (uint32_t)(at + wanted);
+        w->next_line = (uint32_t)at;
+        w->end_line = (uint32_t)(at + wanted);
     }
-    return b->sph->pairs + w->next_pair;
+    return b->sph->lists + (size_t)w->next_line * LINE_BYTES;
 }
 
 static void do_cell(builder *b, worker *w, int block, int c, int walls, double *partial)
 {
     sk_sph *sph = b->sph;
+    const int wide = sph->block_wide[block];
     int tile_cell = 1 + (c & SK_BLOCK_MASK) + TILE_N * (1 + (c >> SK_BLOCK_LOG & SK_BLOCK_MASK)) +
                     (SELKIE_DIM == 3 ? TILE_N * TILE_N * (1 + (c >> (2 * SK_BLOCK_LOG))) : 0);
-    uint32_t from = w->start[tile_cell], to = w->start[tile_cell + 1];
+    uint32_t from = w->tile->start[tile_cell], to = w->tile->start[tile_cell + 1];
     if (from == to)
         return;
-    box own = bounds_of(&w->tile, from, to);
+    uint32_t i = b->step->grid.cell_start[(size_t)(block - 1) * SK_BLOCK_CELLS + (size_t)c];
+    box own = bounds_of(&w->all, from, to);
     uint32_t candidates = cull(b, w, tile_cell, &own);
     if (walls)
         find_walls(b, w, block, c);
-    for (uint32_t p = from; p < to; p++) {
-        uint32_t i = w->tile.index[p];
-        float x[3] = {w->tile.x[p], w->tile.y[p], SELKIE_DIM == 3 ? w->tile.z[p] : 0.0f};
-        uint32_t n = accept(b, w, candidates, i, x);
-        sk_sph_pair *pairs = room(b, w, n);
+    for (uint32_t p = from; p < to; p++, i++) {
+        float x[3] = {w->all.x[p], w->all.y[p], SELKIE_DIM == 3 ? w->all.z[p] : 0.0f};
+        uint32_t n = accept(b, w, candidates, p, x);
+        uint32_t lines = (n + 7) / 8 * (uint32_t)((wide ? sizeof(wide_group) : sizeof(lean_group)) / LINE_BYTES);
+        void *list = room(b, w, lines);
         partial[0] += n;
-        if (!pairs) {
+        partial[4] += lines;
+        if (!list) {
             b->overflow = 1; /* the pass goes on to count, and is done again with room enough */
             continue;
         }
         sums total;
         memset(&total, 0, sizeof total);
-        write_pairs(b, w, n, pairs, &total);
-        sph->first[i] = w->next_pair;
+        if (wide)
+            write_list(b, w, n, list, 1, &total);
+        else
+            write_list(b, w, n, list, 0, &total);
+        sph->first[i] = w->next_line;
         sph->number[i] = n;
-        w->next_pair += n;
-        float density = b->weight * f8_sum(total.density) + b->self;
-        float sum[3] = {f8_sum(total.x), f8_sum(total.y), SELKIE_DIM == 3 ? f8_sum(total.z) : 0.0f}, flux = 0.0f;
+        w->next_line += lines;
+        float density = b->weight * (f8_sum(total.density) + 1.0f);
+        float sum[3] = {f8_sum(total.gradient[0]), f8_sum(total.gradient[1]), SELKIE_DIM == 3 ? f8_sum(total.gradient[2]) : 0.0f};
+        float flux = 0.0f, diagonal = f8_sum(total.squares);
         if (walls)
             add_walls(b, w, x, &density, sum, &flux);
-        float diagonal = f8_sum(total.squares) + sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2];
-        sph->sum_gradient[i] = (f4){sum[0], sum[1], sum[2], 1.0f};
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            sph->sum_gradient[d][i] = sum[d];
+            diagonal += sum[d] * sum[d];
+        }
         sph->density[i] = density;
         sph->diagonal[i] = diagonal;
         sph->wall_flux[i] = flux;
@@ -395,27 +360,27 @@ static void do_cell(builder *b, worker *w, int block, int c, int walls, double *
     }
 }
 
-static selkie_code reserve_pairs(sk_sph *sph, int64_t count, int threads, selkie_error *error)
+static selkie_code reserve_lists(sk_sph *sph, int64_t lines, int threads, selkie_error *error)
 {
-    int64_t wanted = count + (int64_t)(threads + 1) * PAIR_CHUNK;
+    int64_t wanted = lines + (int64_t)(threads + 1) * CHUNK;
     if (wanted >= (int64_t)UINT32_MAX)
         return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "sph: %lld pairs of neighbours; at most %lld can be held: the particles lie far too close",
-                       (long long)count, (long long)UINT32_MAX);
-    if ((size_t)wanted <= sph->pair_capacity)
+                       "sph: the lists of neighbours need %.1f GiB; at most 64 can be held: the particles lie far too close",
+                       (double)lines * LINE_BYTES / 1073741824.0);
+    size_t bytes = (size_t)wanted * LINE_BYTES;
+    if (bytes <= sph->list_capacity)
         return SELKIE_OK;
-    sk_release(sph->memory, sph->pairs);
-    sph->pair_capacity = 0;
-    sph->pairs = sk_allocate(sph->memory, (size_t)wanted * sizeof *sph->pairs);
-    if (!sph->pairs)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: %.1f MiB for the lists of neighbours cannot be had",
-                       (double)wanted * sizeof *sph->pairs / 1048576.0);
-    sph->pair_capacity = (size_t)wanted;
+    sk_release(sph->memory, sph->lists);
+    sph->list_capacity = 0;
+    sph->lists = sk_allocate(sph->memory, bytes);
+    if (!sph->lists)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: %.1f MiB for the lists of neighbours cannot be had", (double)bytes / 1048576.0);
+    sph->list_capacity = bytes;
     return SELKIE_OK;
 }
 
 /* How many particles a block's tile may hold, at most over all blocks; 0 if a cell is hopelessly full. */
-static uint32_t largest_tile(const sk_grid *grid)
+static uint32_t largest_tile(sk_sph *sph, const sk_grid *grid)
 {
     uint32_t largest = 0;
     for (int b = 1; b <= grid->particle_blocks; b++) {
@@ -432,15 +397,40 @@ static uint32_t largest_tile(const sk_grid *grid)
             }
         }
         largest = total > largest ? total : largest;
+        sph->block_wide[b] = 0;
     }
     return largest + 16;
 }
 
-static cloud cloud_at(float **memory, size_t n)
+static cloud cloud_at(float *const arrays[4])
 {
-    cloud c = {*memory, *memory + n, *memory + 2 * n, (uint32_t *)(*memory + 3 * n)};
-    *memory += 4 * n;
+    cloud c = {arrays[0], arrays[1], arrays[2], (uint32_t *)(void *)arrays[3]};
     return c;
+}
+
+static void do_blocks(builder *b, void *scratch, size_t wall_room, const sk_boundary_particle **wall_scratch)
+{
+    sk_step *step = b->step;
+    sk_sph *sph = b->sph;
+#pragma omp parallel num_threads(step->threads)
+    {
+        tile_worker *memory = worker_of(sph, scratch, omp_get_thread_num(), WORKER_ARRAYS);
+        worker w = {.tile = &memory->tile, .walls = wall_scratch + wall_room * (size_t)omp_get_thread_num()};
+        w.all = (cloud){memory->array[0], memory->array[1], memory->array[2], NULL};
+        w.near = cloud_at(memory->array + 3);
+        w.accepted = cloud_at(memory->array + 7);
+#pragma omp for schedule(dynamic, 1)
+        for (int block = 1; block <= step->grid.particle_blocks; block++) {
+            double *partial = sph->block_sums + (size_t)block * 8;
+            memset(partial, 0, 8 * sizeof *partial);
+            make_tile(&step->grid, block, &memory->tile);
+            load_vectors(&memory->tile, step->particles.records, 0, memory->array);
+            sph->block_wide[block] = memory->tile.count > 65536 || sph->always_wide;
+            int walls = any_walls(b, block);
+            for (int c = 0; c < SK_BLOCK_CELLS; c++)
+                do_cell(b, &w, block, c, walls, partial);
+        }
+    }
 }
 
 selkie_code SK_DIM(sk_sph_neighbours)(sk_step *step, selkie_error *error)
@@ -451,8 +441,8 @@ selkie_code SK_DIM(sk_sph_neighbours)(sk_step *step, selkie_error *error)
     memset(&sph->report, 0, sizeof sph->report);
     if (!step->particles.count)
         return SELKIE_OK;
-    uint32_t tile = largest_tile(grid);
-    if (!tile)
+    sph->tile_room = (largest_tile(sph, grid) + 31) & ~(size_t)15;
+    if (sph->tile_room < 32)
         return sk_fail(error, SELKIE_ERROR_DIVERGED,
                        "step %lld at %g s: a cell holds more than %d particles; SPH cannot work with that: the simulation blew "
                        "up, or liquids overlap; try a smaller time.step or time.cfl", (long long)step->step_count + 1, step->time,
@@ -462,58 +452,35 @@ selkie_code SK_DIM(sk_sph_neighbours)(sk_step *step, selkie_error *error)
                     sph->volume * sph->kernel_scale;
     builder b = {.step = step, .sph = sph, .reach2 = (float)(sph->support * sph->support),
                  .inverse_support = (float)(1.0 / sph->support), .weight = (float)factor,
-                 .slope = (float)(factor / (sph->support * sph->support)), .self = (float)factor, .wendland = wendland};
-    size_t per_thread = 3 * 4 * (size_t)tile + 64, wall_room = sph->boundary.count + 1;
+                 .slope = (float)(factor * sph->spacing / (sph->support * sph->support)), .wendland = wendland};
+    size_t wall_room = sph->boundary.count + 1, wall_bytes = (wall_room * sizeof(void *) * (size_t)step->threads + 63) & ~(size_t)63;
     char *scratch;
-    size_t bytes = per_thread * sizeof(float) + wall_room * sizeof(void *) + sizeof(worker) + 256;
-    bytes = (bytes + 63) & ~(size_t)63;
-    SK_TRY(sk_step_scratch(step, bytes * (size_t)step->threads, "sph lists", (void **)&scratch, error));
-    int64_t pairs = sph->last_pairs ? sph->last_pairs + sph->last_pairs / 64 : step->particles.count * (SELKIE_DIM == 3 ? 34 : 14);
+    SK_TRY(sk_step_scratch(step, wall_bytes + worker_bytes(sph, WORKER_ARRAYS) * (size_t)step->threads, "sph lists", (void **)&scratch, error));
+    const int64_t group_lines = (int64_t)sizeof(lean_group) / LINE_BYTES;
+    int64_t lines = sph->last_lines ? sph->last_lines + sph->last_lines / 64 : step->particles.count * (SELKIE_DIM == 3 ? 9 : 5) / 2 * group_lines;
     for (int attempt = 0; attempt < 2; attempt++) {
-        SK_TRY(reserve_pairs(sph, pairs, step->threads, error));
-        b.pair_limit = (uint32_t)sph->pair_capacity;
+        SK_TRY(reserve_lists(sph, lines, step->threads, error));
+        b.line_limit = (int64_t)(sph->list_capacity / LINE_BYTES);
         b.next_chunk = 0;
         b.overflow = 0;
-#pragma omp parallel num_threads(step->threads)
-        {
-            char *mine = scratch + bytes * (size_t)omp_get_thread_num();
-            worker *w = (worker *)(void *)mine;
-            float *memory = (float *)(void *)(mine + ((sizeof *w + 63) & ~(size_t)63));
-            w->walls = (const sk_boundary_particle **)(void *)memory;
-            memory += (wall_room * sizeof(void *) + 63) / 64 * 16;
-            w->tile = cloud_at(&memory, tile);
-            w->near = cloud_at(&memory, tile);
-            w->accepted = cloud_at(&memory, tile);
-            w->next_pair = w->end_pair = 0;
-#pragma omp for schedule(dynamic, 1)
-            for (int block = 1; block <= grid->particle_blocks; block++) {
-                double *partial = sph->block_sums + (size_t)block * 8;
-                memset(partial, 0, 8 * sizeof *partial);
-                load_tile(step, block, w);
-                int walls = any_walls(&b, block);
-                for (int c = 0; c < SK_BLOCK_CELLS; c++)
-                    do_cell(&b, w, block, c, walls, partial);
-            }
-        }
-        double total[4] = {0, 0, 0, 0};
+        do_blocks(&b, scratch + wall_bytes, wall_room, (const sk_boundary_particle **)(void *)scratch);
+        double total[5] = {0, 0, 0, 0, 0};
         for (int block = 1; block <= grid->particle_blocks; block++) {
             const double *partial = sph->block_sums + (size_t)block * 8;
-            total[0] += partial[0];
-            total[1] += partial[1];
-            total[2] = partial[2] > total[2] ? partial[2] : total[2];
-            total[3] += partial[3];
+            for (int k = 0; k < 5; k++)
+                total[k] = k == 2 ? fmax(total[k], partial[k]) : total[k] + partial[k];
         }
-        pairs = (int64_t)total[0];
+        sph->last_lines = (int64_t)total[4];
         /* Chunks are left with a rest that was too short for the next particle. */
-        pairs += pairs / 64;
+        lines = sph->last_lines + sph->last_lines / 64;
         if (b.overflow)
             continue;
-        sph->last_pairs = (int64_t)total[0];
         sph->report.pairs = (int64_t)total[0];
+        sph->report.list_bytes = sph->last_lines * LINE_BYTES;
         sph->report.compression = total[1] / (double)step->particles.count;
         sph->report.compression_max = total[2];
         step->kernel_volume = step->counted_volume = step->surface_volume = total[3] / step->particles_per_cell;
         return SELKIE_OK;
     }
-    return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: the lists of %lld pairs found no room", (long long)pairs);
+    return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: the lists of neighbours found no room");
 }

@@ -11,112 +11,109 @@
  * sph.density_error. Counting only what is too dense would let a warm start that is too strong pass: energy would grow.
  */
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
-#include "base/dimension.h"
-#include "base/simd.h"
-#include "methods/sph/sph.h"
+#include "methods/sph/sph_tile.h"
 
 #define LEAST_DIAGONAL 0.1 /* of the lattice's */
 
+enum { SOLVER_ARRAYS = 4 };
 enum { Y, X, NEXT, BEFORE, RESIDUAL }; /* variables; y is where the operator is applied, and the answer */
 
-#define BLOCK_LOOP(grid, start, end)                                                                                    \
-    const uint32_t start = (grid)->cell_start[(size_t)(block - 1) * SK_BLOCK_CELLS];                                    \
-    const uint32_t end = (grid)->cell_start[(size_t)block * SK_BLOCK_CELLS];
-
-SK_VECTOR uint32_t index_of(sk_sph_pair pair)
+/* shift_i = S_i u_i + sum_j u_j G_ij; zero for one that pressure does not move. `u` is the variable in the tile. */
+SK_VECTOR void shifts_of_block(sk_sph *sph, const float *restrict own, const float *restrict u, uint32_t from, uint32_t to, const int wide)
 {
-    uint32_t index;
-    memcpy(&index, (const char *)&pair + 12, sizeof index);
-    return index;
-}
-
-/* shift_i = S_i q_i + sum_j q_j G_ij; zero for one that pressure does not move. */
-static void shifts_of_block(sk_sph *sph, const float *q, uint32_t from, uint32_t to)
-{
-    const sk_sph_pair *all = sph->pairs;
     for (uint32_t i = from; i < to; i++) {
-        const sk_sph_pair *pair = all + sph->first[i], *end = pair + sph->number[i];
-        f4 s = sph->sum_gradient[i];
-        f4 a = s * q[i], b = {0, 0, 0, 0}, c = b, d = b;
-        for (; pair + 4 <= end; pair += 4) {
-            a += q[index_of(pair[0])] * pair[0];
-            b += q[index_of(pair[1])] * pair[1];
-            c += q[index_of(pair[2])] * pair[2];
-            d += q[index_of(pair[3])] * pair[3];
+        const void *list = list_of(sph, i);
+        const uint32_t groups = group_count(sph, i);
+        f8 sum[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)}, gradient[3];
+        for (uint32_t g = 0; g < groups; g++) {
+            f8 value = f8_gather(u, group_at(list, wide, g, gradient));
+            for (int d = 0; d < SELKIE_DIM; d++)
+                sum[d] += value * gradient[d];
         }
-        for (; pair < end; pair++)
-            a += q[index_of(*pair)] * *pair;
-        a = ((a + b) + (c + d)) * s[3];
-        a[3] = 0.0f;
-        sph->shift[i] = a;
+        const int moves = sph->diagonal[i] > 0.0f;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            sph->shift[d][i] = moves ? sph->sum_gradient[d][i] * own[i] + f8_sum(sum[d]) : 0.0f;
     }
 }
 
-/* (A q)_i = S_i . shift_i - sum_j G_ij . shift_j */
-SK_VECTOR float apply_one(const sk_sph *sph, uint32_t i)
+/* S_i . v_i - sum_j G_ij . v_j, for the shifts (A u) or the velocities (their divergence). */
+SK_VECTOR float divergence(const sk_sph *sph, const float own[3], float *const v[3], uint32_t i, const int wide)
 {
-    const sk_sph_pair *pair = sph->pairs + sph->first[i], *end = pair + sph->number[i];
-    const f4 *shift = sph->shift;
-    f4 a = sph->sum_gradient[i] * shift[i], b = {0, 0, 0, 0}, c = b, d = b;
-    for (; pair + 4 <= end; pair += 4) {
-        a -= pair[0] * shift[index_of(pair[0])];
-        b -= pair[1] * shift[index_of(pair[1])];
-        c -= pair[2] * shift[index_of(pair[2])];
-        d -= pair[3] * shift[index_of(pair[3])];
+    const void *list = list_of(sph, i);
+    const uint32_t groups = group_count(sph, i);
+    f8 sum[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)}, gradient[3];
+    for (uint32_t g = 0; g < groups; g++) {
+        i8 index = group_at(list, wide, g, gradient);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            sum[d] += gradient[d] * f8_gather(v[d], index);
     }
-    for (; pair < end; pair++)
-        a -= *pair * shift[index_of(*pair)];
-    a = (a + b) + (c + d);
-    return (a[0] + a[1]) + a[2];
+    float result = -f8_sum(SELKIE_DIM == 3 ? sum[0] + sum[1] + sum[2] : sum[0] + sum[1]);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        result += sph->sum_gradient[d][i] * own[d];
+    return result;
+}
+
+SK_VECTOR float apply_one(const sk_sph *sph, float *const shift[3], uint32_t i, const int wide)
+{
+    float own[3] = {sph->shift[0][i], sph->shift[1][i], SELKIE_DIM == 3 ? sph->shift[2][i] : 0.0f};
+    return divergence(sph, own, shift, i, wide);
 }
 
 /* --- The system ------------------------------------------------------------------------------------------------------ */
 
-/* The diagonal without the neighbours that pressure does not move: only needed where there are liquid boundaries. */
-static float diagonal_with_roles(const sk_step *step, uint32_t i)
+/* The diagonal without the neighbours that pressure does not move (`moves` is 0 for those, in the tile): only needed where
+ * there are liquid boundaries. */
+static float diagonal_with_roles(const sk_sph *sph, const float *moves, uint32_t i, int wide)
 {
-    const sk_sph *sph = step->sph;
-    const sk_sph_pair *pair = sph->pairs + sph->first[i], *end = pair + sph->number[i];
-    f4 s = sph->sum_gradient[i];
-    float sum = s[0] * s[0] + s[1] * s[1] + s[2] * s[2];
-    for (; pair < end; pair++)
-        if (!(step->particles.records[index_of(*pair)].flags & SK_PARTICLE_BOUNDARY))
-            sum += pair[0][0] * pair[0][0] + pair[0][1] * pair[0][1] + pair[0][2] * pair[0][2];
-    return sum;
+    const void *list = list_of(sph, i);
+    f8 sum = f8_splat(0.0f), gradient[3];
+    for (uint32_t g = 0; g < group_count(sph, i); g++) {
+        i8 index = group_at(list, wide, g, gradient);
+        f8 square = gradient[0] * gradient[0] + gradient[1] * gradient[1];
+        if (SELKIE_DIM == 3)
+            square += gradient[2] * gradient[2];
+        sum += square * f8_gather(moves, index);
+    }
+    float result = f8_sum(sum);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        result += sph->sum_gradient[d][i] * sph->sum_gradient[d][i];
+    return result;
 }
 
-/* Right side, inverse diagonal and the start of one block. */
-static void prepare_block(sk_step *step, uint32_t from, uint32_t to, float to_variable, int roles)
+typedef struct system_frame {
+    float dt, correct; /* s; share of the error of density that is taken back in this step */
+    float least;       /* diagonal */
+    float unit;        /* m/Pa: variable of a pressure at rest density */
+    float spacing;     /* m */
+    int roles;         /* there are liquid boundaries */
+} system_frame;
+
+/* Right side (m: the density ratio's excess times the spacing), inverse diagonal and start of the particles of a block. */
+static void prepare_block(sk_step *step, const system_frame *frame, tile_worker *w, int block, const int wide)
 {
     sk_sph *sph = step->sph;
     const sk_particle *records = step->particles.records;
-    const float correct = step->dt < sph->correction_time ? (float)(step->dt / sph->correction_time) : 1.0f;
-    const float dt = (float)step->dt, least = (float)(LEAST_DIAGONAL * sph->lattice_diagonal);
-    for (uint32_t i = from; i < to; i++) {
-        const sk_sph_pair *pair = sph->pairs + sph->first[i], *end = pair + sph->number[i];
-        f4 v = {records[i].velocity[0], records[i].velocity[1], records[i].velocity[2], 0.0f};
-        f4 sum = sph->sum_gradient[i] * v, other = {0, 0, 0, 0};
-        for (; pair < end; pair++) {
-            const float *u = records[index_of(*pair)].velocity;
-            f4 w = {u[0], u[1], u[2], 0.0f};
-            other += *pair * w;
-        }
-        sum -= other;
-        float flux = (sum[0] + sum[1]) + sum[2] - sph->wall_flux[i];
+    make_tile(&step->grid, block, &w->tile);
+    load_vectors(&w->tile, records, 3, w->array);
+    if (frame->roles)
+        for (int r = 0; r < w->tile.run_count; r++)
+            for (uint32_t p = w->tile.runs[r].from, at = w->tile.runs[r].at; p < w->tile.runs[r].to; p++, at++)
+                w->array[3][at] = records[p].flags & SK_PARTICLE_BOUNDARY ? 0.0f : 1.0f;
+    for (uint32_t i = block_begin(&step->grid, block); i < block_end(&step->grid, block); i++) {
+        float flux = wide ? divergence(sph, records[i].velocity, w->array, i, 1) : divergence(sph, records[i].velocity, w->array, i, 0);
+        flux -= sph->wall_flux[i] * frame->spacing;
         float excess = sph->density[i] - 1.0f;
-        sph->source[i] = (excess > 0.0f ? correct * excess : excess) + dt * flux;
+        sph->source[i] = (excess > 0.0f ? frame->correct * excess : excess) * frame->spacing + frame->dt * flux;
         float diagonal = sph->diagonal[i];
-        if (roles) {
-            int fixed = (records[i].flags & SK_PARTICLE_BOUNDARY) != 0;
-            diagonal = fixed ? 0.0f : diagonal_with_roles(step, i);
-            sph->sum_gradient[i][3] = fixed ? 0.0f : 1.0f;
-        }
+        if (frame->roles)
+            diagonal = records[i].flags & SK_PARTICLE_BOUNDARY ? 0.0f : diagonal_with_roles(sph, w->array[3], i, wide);
         /* Particles that lie on top of each other have next to no gradient: a floor under the diagonal makes them take
          * small steps, and not endless ones. */
-        sph->diagonal[i] = diagonal > 0.0f ? 1.0f / fmaxf(diagonal, least) : 0.0f;
-        float start = sph->diagonal[i] > 0.0f ? sph->pressure[i] * to_variable / (sph->density[i] * sph->density[i]) : 0.0f;
+        sph->diagonal[i] = diagonal > 0.0f ? 1.0f / fmaxf(diagonal, frame->least) : 0.0f;
+        float start = sph->diagonal[i] > 0.0f ? sph->pressure[i] * frame->unit / (sph->density[i] * sph->density[i]) : 0.0f;
         sph->variable[Y][i] = sph->variable[X][i] = start;
     }
 }
@@ -144,7 +141,7 @@ SK_VECTOR float counted(float residual, float q)
     return q > 0.0f ? fabsf(residual) : residual > 0.0f ? residual : 0.0f;
 }
 
-static void jacobi_block(sk_sph *sph, uint32_t from, uint32_t to, float omega, double *partial)
+SK_VECTOR void jacobi_block(sk_sph *sph, float *const shift[3], uint32_t from, uint32_t to, float omega, const int wide, double *partial)
 {
     float *q = sph->variable[Y], *next = sph->variable[NEXT];
     double error = 0.0;
@@ -154,14 +151,15 @@ static void jacobi_block(sk_sph *sph, uint32_t from, uint32_t to, float omega, d
             next[i] = 0.0f;
             continue;
         }
-        float residual = sph->source[i] - apply_one(sph, i), value = q[i] + omega * residual * inverse;
+        float residual = sph->source[i] - apply_one(sph, shift, i, wide), value = q[i] + omega * residual * inverse;
         error += counted(residual, q[i]);
         next[i] = value > 0.0f ? value : 0.0f;
     }
     partial[0] = error;
 }
 
-static void accelerated_block(sk_sph *sph, uint32_t from, uint32_t to, float omega, int first, double *partial)
+SK_VECTOR void accelerated_block(sk_sph *sph, float *const shift[3], uint32_t from, uint32_t to, float omega, int first,
+                                 const int wide, double *partial)
 {
     float *const y = sph->variable[Y], *const x = sph->variable[X], *const next = sph->variable[NEXT];
     float *const before = sph->variable[BEFORE], *const old_residual = sph->variable[RESIDUAL];
@@ -172,7 +170,7 @@ static void accelerated_block(sk_sph *sph, uint32_t from, uint32_t to, float ome
             next[i] = 0.0f;
             continue;
         }
-        float residual = sph->source[i] - apply_one(sph, i), value = y[i] + omega * residual * inverse;
+        float residual = sph->source[i] - apply_one(sph, shift, i, wide), value = y[i] + omega * residual * inverse;
         value = value > 0.0f ? value : 0.0f;
         error += counted(residual, y[i]);
         float diagonal = 1.0f / inverse;
@@ -205,27 +203,39 @@ static iteration_sums add_blocks(const sk_sph *sph, int blocks)
 }
 
 /* One application of the operator to y, and the step of the solver into `next`. */
-static iteration_sums iterate(sk_step *step, float omega, int accelerated, int first)
+static iteration_sums iterate(sk_step *step, void *scratch, float omega, int accelerated, int first)
 {
     sk_sph *sph = step->sph;
     const sk_grid *grid = &step->grid;
 #pragma omp parallel num_threads(step->threads)
     {
         unsigned mode = sk_flush_denormals();
+        tile_worker *w = worker_of(sph, scratch, omp_get_thread_num(), SOLVER_ARRAYS);
 #pragma omp for schedule(dynamic, 1)
         for (int block = 1; block <= grid->particle_blocks; block++) {
-            BLOCK_LOOP(grid, from, to)
-            shifts_of_block(sph, sph->variable[Y], from, to);
+            make_tile(grid, block, &w->tile);
+            load_floats(&w->tile, sph->variable[Y], w->array[0]);
+            if (sph->block_wide[block])
+                shifts_of_block(sph, sph->variable[Y], w->array[0], block_begin(grid, block), block_end(grid, block), 1);
+            else
+                shifts_of_block(sph, sph->variable[Y], w->array[0], block_begin(grid, block), block_end(grid, block), 0);
         }
 #pragma omp for schedule(dynamic, 1)
         for (int block = 1; block <= grid->particle_blocks; block++) {
-            BLOCK_LOOP(grid, from, to)
             double *partial = sph->block_sums + (size_t)block * 8;
+            const uint32_t from = block_begin(grid, block), to = block_end(grid, block);
             memset(partial, 0, 8 * sizeof *partial);
-            if (accelerated)
-                accelerated_block(sph, from, to, omega, first, partial);
+            make_tile(grid, block, &w->tile);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                load_floats(&w->tile, sph->shift[d], w->array[d]);
+            if (accelerated && sph->block_wide[block])
+                accelerated_block(sph, w->array, from, to, omega, first, 1, partial);
+            else if (accelerated)
+                accelerated_block(sph, w->array, from, to, omega, first, 0, partial);
+            else if (sph->block_wide[block])
+                jacobi_block(sph, w->array, from, to, omega, 1, partial);
             else
-                jacobi_block(sph, from, to, omega, partial);
+                jacobi_block(sph, w->array, from, to, omega, 0, partial);
         }
         sk_restore_denormals(mode);
     }
@@ -248,7 +258,7 @@ static void extrapolate(sk_step *step, float momentum)
     }
 }
 
-static selkie_code solve(sk_step *step, selkie_error *error)
+static selkie_code solve(sk_step *step, void *scratch, selkie_error *error)
 {
     sk_sph *sph = step->sph;
     const selkie_sph_def *def = &step->scene->sph;
@@ -258,8 +268,8 @@ static selkie_code solve(sk_step *step, selkie_error *error)
     sk_sph_report *report = &sph->report;
     for (report->iterations = 0;;) {
         float omega = accelerated ? (float)(1.0 / largest) : 0.5f;
-        iteration_sums s = iterate(step, omega, accelerated, report->iterations == 0);
-        report->predicted_error = s.error / count;
+        iteration_sums s = iterate(step, scratch, omega, accelerated, report->iterations == 0);
+        report->predicted_error = s.error / (count * sph->spacing);
         if (!(report->predicted_error < 1e6))
             return sk_fail(error, SELKIE_ERROR_DIVERGED,
                            "step %lld at %g s: the pressure solve of SPH went astray after %d iterations; try a smaller "
@@ -296,7 +306,7 @@ static void take_up(sk_step *step, float from_variable)
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t i = 0; i < step->particles.count; i++) {
         for (int d = 0; d < SELKIE_DIM; d++)
-            records[i].velocity[d] -= sph->shift[i][d] * inverse_dt;
+            records[i].velocity[d] -= sph->shift[d][i] * inverse_dt;
         sph->pressure[i] = sph->variable[Y][i] * from_variable * sph->density[i] * sph->density[i];
     }
 }
@@ -307,14 +317,21 @@ selkie_code SK_DIM(sk_sph_pressure)(sk_step *step, selkie_error *error)
     const sk_grid *grid = &step->grid;
     if (!step->particles.count || !(step->dt > 0.0) || !sk_step_has_pressure(step))
         return SELKIE_OK;
-    double unit = step->dt * sk_step_kick(step) / step->density; /* m2/Pa at rest density */
-    int roles = any_role(step);
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
-    for (int block = 1; block <= grid->particle_blocks; block++) {
-        BLOCK_LOOP(grid, from, to)
-        prepare_block(step, from, to, (float)unit, roles);
+    /* The variable is q / spacing, and q = dt kick p / (rho0 D^2). */
+    const double unit = step->dt * sk_step_kick(step) / (step->density * sph->spacing);
+    const system_frame frame = {.dt = (float)step->dt, .unit = (float)unit, .spacing = (float)sph->spacing,
+                                .correct = step->dt < sph->correction_time ? (float)(step->dt / sph->correction_time) : 1.0f,
+                                .least = (float)(LEAST_DIAGONAL * sph->lattice_diagonal), .roles = any_role(step)};
+    void *scratch;
+    SK_TRY(sk_step_scratch(step, worker_bytes(sph, SOLVER_ARRAYS) * (size_t)step->threads, "sph pressure", &scratch, error));
+#pragma omp parallel num_threads(step->threads)
+    {
+        tile_worker *w = worker_of(sph, scratch, omp_get_thread_num(), SOLVER_ARRAYS);
+#pragma omp for schedule(dynamic, 1)
+        for (int block = 1; block <= grid->particle_blocks; block++)
+            prepare_block(step, &frame, w, block, sph->block_wide[block]);
     }
-    SK_TRY(solve(step, error));
+    SK_TRY(solve(step, scratch, error));
     take_up(step, (float)(1.0 / unit));
     step->pressure.iterations = sph->report.iterations;
     step->pressure.residual = sph->report.predicted_error;

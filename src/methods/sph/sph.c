@@ -23,7 +23,7 @@ static void measure_lattice(const sk_step *step, sk_sph *sph)
                 squares += slope * slope;
             }
     sph->kernel_scale = 1.0 / (sum * factor * sph->volume);
-    sph->lattice_diagonal = squares / (sum * sum);
+    sph->lattice_diagonal = squares * sph->spacing * sph->spacing / (sum * sum);
 }
 
 /* The time in which an error of density is taken back, s: a step as long as the speeds that the scene can make by itself
@@ -62,19 +62,34 @@ selkie_code sk_sph_create(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* The arrays of a value a particle. */
+enum { ARRAYS = 2 + 3 + 3 + 4 + SK_SPH_VARIABLES };
+
+static void list_arrays(sk_sph *sph, void **arrays[ARRAYS])
+{
+    int n = 0;
+    arrays[n++] = (void **)&sph->first;
+    arrays[n++] = (void **)&sph->number;
+    for (int d = 0; d < 3; d++) {
+        arrays[n++] = (void **)&sph->sum_gradient[d];
+        arrays[n++] = (void **)&sph->shift[d];
+    }
+    arrays[n++] = (void **)&sph->density;
+    arrays[n++] = (void **)&sph->diagonal;
+    arrays[n++] = (void **)&sph->wall_flux;
+    arrays[n++] = (void **)&sph->source;
+    for (int v = 0; v < SK_SPH_VARIABLES; v++)
+        arrays[n++] = (void **)&sph->variable[v];
+}
+
 static void free_particles(sk_sph *sph)
 {
-    sk_memory *memory = sph->memory;
-    void *arrays[] = {sph->first, sph->number, sph->sum_gradient, sph->shift, sph->density, sph->diagonal, sph->wall_flux, sph->source};
-    for (size_t a = 0; a < sizeof arrays / sizeof *arrays; a++)
-        sk_release(memory, arrays[a]);
-    for (int v = 0; v < SK_SPH_VARIABLES; v++) {
-        sk_release(memory, sph->variable[v]);
-        sph->variable[v] = NULL;
+    void **arrays[ARRAYS];
+    list_arrays(sph, arrays);
+    for (int a = 0; a < ARRAYS; a++) {
+        sk_release(sph->memory, *arrays[a]);
+        *arrays[a] = NULL;
     }
-    sph->first = sph->number = NULL;
-    sph->sum_gradient = sph->shift = NULL;
-    sph->density = sph->diagonal = sph->wall_flux = sph->source = NULL;
     sph->particle_capacity = 0;
 }
 
@@ -84,8 +99,9 @@ void sk_sph_destroy(sk_step *step)
     if (!sph)
         return;
     free_particles(sph);
-    sk_release(sph->memory, sph->pairs);
+    sk_release(sph->memory, sph->lists);
     sk_release(sph->memory, sph->block_sums);
+    sk_release(sph->memory, sph->block_wide);
     sk_release(step->memory, sph);
     step->sph = NULL;
 }
@@ -96,21 +112,15 @@ static selkie_code reserve_particles(sk_sph *sph, size_t count, selkie_error *er
         return SELKIE_OK;
     /* The content is made anew in each step; a source's stream of particles must not ask for memory in each of them. */
     size_t capacity = sph->particle_capacity ? count + count / 4 : count;
-    sk_memory *memory = sph->memory;
     free_particles(sph);
-    int ok = (sph->first = sk_allocate(memory, capacity * sizeof *sph->first)) != NULL &&
-             (sph->number = sk_allocate(memory, capacity * sizeof *sph->number)) != NULL &&
-             (sph->sum_gradient = sk_allocate(memory, capacity * sizeof *sph->sum_gradient)) != NULL &&
-             (sph->shift = sk_allocate_zeroed(memory, capacity * sizeof *sph->shift)) != NULL &&
-             (sph->density = sk_allocate_zeroed(memory, capacity * sizeof *sph->density)) != NULL &&
-             (sph->diagonal = sk_allocate(memory, capacity * sizeof *sph->diagonal)) != NULL &&
-             (sph->wall_flux = sk_allocate(memory, capacity * sizeof *sph->wall_flux)) != NULL &&
-             (sph->source = sk_allocate(memory, capacity * sizeof *sph->source)) != NULL;
-    for (int v = 0; ok && v < SK_SPH_VARIABLES; v++)
-        ok = (sph->variable[v] = sk_allocate(memory, capacity * sizeof **sph->variable)) != NULL;
-    if (!ok) {
-        free_particles(sph);
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for %zu particles", count);
+    void **arrays[ARRAYS];
+    list_arrays(sph, arrays);
+    for (int a = 0; a < ARRAYS; a++) {
+        *arrays[a] = sk_allocate_zeroed(sph->memory, capacity * 4);
+        if (!*arrays[a]) {
+            free_particles(sph);
+            return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for %zu particles", count);
+        }
     }
     sph->particle_capacity = capacity;
     return SELKIE_OK;
@@ -123,14 +133,15 @@ selkie_code sk_sph_reserve(sk_step *step, selkie_error *error)
     size_t blocks = (size_t)step->grid.particle_blocks + 1;
     SK_TRY(sk_reserve(sph->memory, (void **)&sph->block_sums, &sph->block_capacity, blocks * 8, sizeof *sph->block_sums,
                       "sph sums", error));
+    SK_TRY(sk_reserve(sph->memory, (void **)&sph->block_wide, &sph->wide_capacity, blocks, 1, "sph blocks", error));
     sph->pressure = (float *)(void *)sk_particles_find_attribute(&step->particles, "pressure")->data;
     return SELKIE_OK;
 }
 
 double sk_sph_bytes_per_particle(int dimension)
 {
-    double arrays = 2 * 4 + 2 * 16 + 4 * 4 + SK_SPH_VARIABLES * 4, attribute = 2 * 4;
-    return arrays + attribute + (dimension == 3 ? 36.0 : 15.0) * sizeof(sk_sph_pair);
+    double arrays = 4.0 * ARRAYS, attribute = 2 * 4;
+    return arrays + attribute + (dimension == 3 ? 4.7 * 64 : 2.3 * 48);
 }
 
 double sk_sph_at(const sk_step *step, const double at[3], int component)

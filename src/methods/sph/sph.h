@@ -57,9 +57,6 @@ typedef struct sk_sph_boundary {
     sk_sph_body *bodies;
 } sk_sph_boundary;
 
-/* A neighbour of a particle: the gradient times the particle volume, 1/m, and the index in the fourth lane's bits. */
-typedef f4 sk_sph_pair;
-
 typedef struct sk_sph_report {
     int iterations;            /* of the pressure solve */
     double predicted_error;    /* mean of |density ratio - 1| that it leaves, by its own prediction */
@@ -68,6 +65,7 @@ typedef struct sk_sph_report {
     double compression_max;
     double density_mean;       /* mean D over particles whose kernel is not cut by the surface */
     int64_t pairs;
+    int64_t list_bytes;
     double largest_eigenvalue; /* estimate for the diagonally scaled system */
 } sk_sph_report;
 
@@ -79,24 +77,27 @@ typedef struct sk_sph {
     double volume;          /* m3  of a particle (2D: m2) */
     double kernel_scale;    /*     makes D = 1 on the lattice exactly */
     double correction_time; /* s   in which an error of density is taken back, or a step if that is longer */
-    double lattice_diagonal;/* 1/m2 a_ii on the lattice */
+    double lattice_diagonal;/*     a_ii spacing^2 on the lattice */
     sk_sph_boundary boundary;
 
-    /* lists, particle i of the sorted store */
-    size_t particle_capacity, pair_capacity;
-    int64_t last_pairs;     /*     of the step before: room is made for them */
-    uint32_t *first;        /* [n] first pair */
-    uint32_t *number;       /* [n] pairs */
-    sk_sph_pair *pairs;
-    f4 *sum_gradient;       /* [n] S_i, 1/m; fourth lane: 1, or 0 for one that pressure does not move */
-    f4 *shift;              /* [n] acc of the solver, m; at the end of the pressure phase minus the displacement by it */
+    /* lists, particle i of the sorted store; how they are laid out: sph_tile.h */
+    size_t particle_capacity, list_capacity;
+    int64_t last_lines;     /*     of lists in the step before, 16 bytes each: room is made for them */
+    int always_wide;        /*     for tests: the wide form everywhere */
+    size_t tile_room;       /*     floats of an array over the largest tile, and some */
+    uint32_t *first;        /* [n] where the list begins, in units of 16 bytes */
+    uint32_t *number;       /* [n] neighbours */
+    uint8_t *block_wide;    /* [particle_blocks + 1] the lists of the block are of the wide form */
+    char *lists;
+    float *sum_gradient[3]; /* [n] S_i, in units of 1 / spacing */
+    float *shift[3];        /* [n] acc of the solver, m; at the end of the pressure phase minus the displacement by it */
     float *density;         /* [n] D_i */
-    float *diagonal;        /* [n] 1 / a_ii, 0 for one without pressure */
-    float *wall_flux;       /* [n] 1/s: sum_b G_ib . v_b, only where there are boundary particles */
+    float *diagonal;        /* [n] a_ii spacing^2; in the pressure phase its inverse, 0 for one that pressure does not move */
+    float *wall_flux;       /* [n] 1/s: sum_b G_ib . v_b, 0 away from boundary particles */
     float *source;          /* [n] right side */
-    float *variable[SK_SPH_VARIABLES]; /* [n] q and what a solver needs beside it, m2 */
+    float *variable[SK_SPH_VARIABLES]; /* [n] q / spacing and what a solver needs beside it, m */
     float *pressure;        /*     the attribute "pressure", Pa: found anew in each step, since the store may move it */
-    size_t block_capacity;
+    size_t block_capacity, wide_capacity;
     double *block_sums;     /* [particle_blocks + 1][8] partial sums in a fixed order */
     sk_sph_report report;
 } sk_sph;
