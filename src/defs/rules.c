@@ -88,6 +88,8 @@ static selkie_code check_particles(sk_rules *rules)
 static selkie_code check_unilateral(sk_rules *rules)
 {
     const selkie_scene *scene = rules->scene;
+    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && scene->method == SELKIE_METHOD_SPH)
+        return fail_at(rules, "incompressibility", "\"unilateral\" needs a grid: method must be \"flip\", \"pic\" or \"apic\"");
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && scene->volume != SELKIE_VOLUME_NONE)
         return fail_at(rules, "volume",
                        "is for incompressibility \"bilateral\": must be \"none\" beside \"unilateral\", which corrects "

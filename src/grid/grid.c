@@ -80,8 +80,18 @@ void sk_grid_free(sk_grid *grid)
 /* A third component does not exist in 2D. */
 static int field_exists(const sk_grid *grid, int field)
 {
+    if (field > SK_FIELD_POTENTIAL && !grid->unilateral)
+        return 0;
     return grid->dimension == 3 ||
-           (field != SK_FIELD_VELOCITY_Z && field != SK_FIELD_CHANGE_Z && field != SK_FIELD_FACE_Z);
+           (field != SK_FIELD_VELOCITY_Z && field != SK_FIELD_CHANGE_Z && field != SK_FIELD_FACE_Z &&
+            field != SK_FIELD_FACE_DENSITY_Z && field != SK_FIELD_SHIFT_Z);
+}
+
+selkie_code sk_grid_add_unilateral(sk_grid *grid, selkie_error *error)
+{
+    free_blocks(grid);
+    grid->unilateral = 1;
+    return sk_grid_reserve_blocks(grid, 64, error);
 }
 
 selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *error)

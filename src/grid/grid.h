@@ -32,6 +32,15 @@ typedef enum sk_grid_field {
     SK_FIELD_DIAGONAL,
     SK_FIELD_RIGHT_SIDE,
     SK_FIELD_POTENTIAL,  /* m/s  solution: pressure x dt / (density x cell size) */
+    /* From here on only where sk_grid_add_unilateral() asked for them. */
+    SK_FIELD_FACE_DENSITY_X, /*  of the liquid over its rest density, by the trilinear kernel around lower faces */
+    SK_FIELD_FACE_DENSITY_Y,
+    SK_FIELD_FACE_DENSITY_Z,
+    SK_FIELD_SHIFT_X,    /* cells  what particles are moved by before they follow the velocity, on lower faces */
+    SK_FIELD_SHIFT_Y,
+    SK_FIELD_SHIFT_Z,
+    SK_FIELD_PREDICTED,  /*      density over rest density at the end of the step, if there were no pressure */
+    SK_FIELD_LOWER,      /*      least pressure, in the unit of the complementarity problem */
     SK_FIELD_COUNT
 } sk_grid_field;
 
@@ -43,6 +52,7 @@ enum { SK_GRID_PADDING = 4, SK_MAX_NEIGHBOURS = 27 };
 typedef struct sk_grid {
     sk_memory *memory;
     int dimension;
+    int unilateral;         /*      has the fields of the unilateral kind */
     int block_log;          /*      3 in 3D, 4 in 2D */
     int extent[3];          /*      cells of a block along each axis */
     int block_cells;
@@ -89,6 +99,8 @@ enum sk_block_flag {
 selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const double low[3], double cell_size,
                          sk_memory *memory, selkie_error *error);
 void sk_grid_free(sk_grid *grid);
+/* Gives the grid, which must be empty, the fields that unilateral incompressibility needs beside the others. */
+selkie_code sk_grid_add_unilateral(sk_grid *grid, selkie_error *error);
 /* Bytes of the tables that exist whatever the liquid does; to be asked before sk_grid_init. */
 double sk_grid_table_bytes(int dimension, const int cells[3]);
 /* Room for the block fields. Content is not kept. */

@@ -51,6 +51,7 @@ void sk_solids_free(sk_solids *solids)
     sk_release(solids->memory, solids->table);
     for (int d = 0; d < 3; d++) {
         sk_release(solids->memory, solids->fraction[d]);
+        sk_release(solids->memory, solids->blurred_face[d]);
         sk_release(solids->memory, solids->velocity[d]);
     }
     sk_release(solids->memory, solids->blurred);

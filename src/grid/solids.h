@@ -2,7 +2,8 @@
  *
  * For each block near a solid it holds, cell by cell: the open fraction of the lower faces (variational pressure, Batty
  * et al. 2007), the share of the trilinear kernel around the centre that lies in solids ("blurred" fraction: Gerszewski
- * Eq. 3.13, and the solids' own mass of Kugelstadt et al. 2019, sec. 3.2), and the distance of the centre. All come from
+ * Eq. 3.13, and the solids' own mass of Kugelstadt et al. 2019, sec. 3.2), that around the lower faces where it is asked
+ * for, and the distance of the centre. All come from
  * distances sampled every half cell. Static ones are computed once, when liquid first comes near, and kept by place;
  * blocks near a moving obstacle are computed anew in each step. Slot 0 is the shared open block.
  */
@@ -34,6 +35,7 @@ typedef struct sk_solids {
     int obstacle_count;
     sk_obstacle *obstacles;
     int moving_count;
+    int blur_faces;           /* whether blurred_face is wanted; set before the first update */
 
     int32_t *table;           /* [places] 0 not known yet, -1 open, else static slot */
     size_t places;
@@ -43,6 +45,7 @@ typedef struct sk_solids {
     int block_cells;
     float *fraction[3];       /* [slots][block_cells] open part of the lower face */
     float *blurred;           /* [slots][block_cells] solid share of the kernel */
+    float *blurred_face[3];   /* [slots][block_cells] likewise of the kernel around the lower face (1 - V_f) */
     float *distance;          /* [slots][block_cells] cells, of the centre; negative inside */
     float *velocity[3];       /* [slots][block_cells] m/s of the solid at the lower face; only moving slots hold it */
     uint8_t *no_slip;         /* [slots][block_cells] the nearest solid is no-slip */

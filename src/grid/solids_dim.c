@@ -180,31 +180,41 @@ static float open_half_cell(const float *q)
     return open_cube(mean, slope);
 }
 
-/* Share of the trilinear kernel of each cell that lies in the solid: the solid part of each half cell, filtered along
- * each axis with the exact integrals of the hat over half cells. */
-static void blur(const float *distance, float *blurred)
+/* Solid part of each half cell. */
+typedef struct solid_halves {
+    float part[HALVES_Z][HALVES][HALVES];
+} solid_halves;
+
+static void measure_halves(const float *distance, solid_halves *solid)
+{
+    for (int k = 0; k < HALVES_Z; k++)
+        for (int j = 0; j < HALVES; j++)
+            for (int i = 0; i < HALVES; i++)
+                solid->part[k][j][i] = 1.0f - open_half_cell(distance + i + NODES * (j + NODES * k));
+}
+
+/* Share of a trilinear kernel that lies in the solid, for each cell: around its centre, or around its lower face across
+ * axis `face` (-1: the centre). The solid parts are filtered along each axis with the exact integrals of the hat over half
+ * cells; a kernel that is centred in the cell begins a half cell later than one that is centred on the face. */
+static void blur(const solid_halves *solid, int face, float *blurred)
 {
     static const float taps[4] = {0.125f, 0.375f, 0.375f, 0.125f};
     static const int flat = SELKIE_DIM == 2;
+    const int first[3] = {face != 0, face != 1, face != 2};
     float rows[HALVES_Z][HALVES][SK_BLOCK_N];
-    float solid[HALVES];
     for (int k = 0; k < HALVES_Z; k++)
-        for (int j = 0; j < HALVES; j++) {
-            for (int i = 0; i < HALVES; i++) {
-                solid[i] = 1.0f - open_half_cell(distance + i + NODES * (j + NODES * k));
-            }
+        for (int j = 0; j < HALVES; j++)
             for (int c = 0; c < SK_BLOCK_N; c++) {
-                const float *q = solid + 2 * c + 1;
+                const float *q = solid->part[k][j] + 2 * c + first[0];
                 rows[k][j][c] = (taps[0] * q[0] + taps[3] * q[3]) + (taps[1] * q[1] + taps[2] * q[2]);
             }
-        }
     for (int k = 0; k < SK_BLOCK_NZ; k++)
         for (int j = 0; j < SK_BLOCK_N; j++)
             for (int c = 0; c < SK_BLOCK_N; c++) {
                 float total = 0.0f;
                 for (int z = 0; z < (flat ? 1 : 4); z++)
                     for (int y = 0; y < 4; y++)
-                        total += (flat ? 1.0f : taps[z]) * taps[y] * rows[flat ? 0 : 2 * k + 1 + z][2 * j + 1 + y][c];
+                        total += (flat ? 1.0f : taps[z]) * taps[y] * rows[flat ? 0 : 2 * k + first[2] + z][2 * j + first[1] + y][c];
                 blurred[c + SK_BLOCK_N * (j + SK_BLOCK_N * k)] = total;
             }
 }
@@ -234,7 +244,11 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     solids->plain[slot] = (uint8_t)plain;
 
     size_t base = slot * SK_BLOCK_CELLS;
-    blur(s.distance, solids->blurred + base);
+    solid_halves halves;
+    measure_halves(s.distance, &halves);
+    blur(&halves, -1, solids->blurred + base);
+    for (int d = 0; solids->blur_faces && d < SELKIE_DIM; d++)
+        blur(&halves, d, solids->blurred_face[d] + base);
     static const int steps[3] = {1, NODES, SLICE};
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         int i = c & SK_BLOCK_MASK, j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);
@@ -270,12 +284,15 @@ static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *
     if (count <= solids->capacity)
         return SELKIE_OK;
     size_t before = solids->capacity, capacity = before, element = SK_BLOCK_CELLS * sizeof(float);
-    float **arrays[] = {&solids->fraction[0], &solids->fraction[1], &solids->fraction[2], &solids->blurred,
-                        &solids->distance,    &solids->velocity[0], &solids->velocity[1], &solids->velocity[2]};
-    for (int a = 0; a < 8; a++) {
-        int third = a == 2 || a == 7, velocity = a >= 5;
-        if ((SELKIE_DIM == 2 && third) || (velocity && !solids->moving_count))
-            continue;
+    float **const vectors[] = {solids->fraction, solids->blurred_face, solids->velocity};
+    float **arrays[] = {&solids->blurred, &solids->distance};
+    const int wanted[] = {1, solids->blur_faces, solids->moving_count};
+    for (int v = 0; v < 3; v++)
+        for (int d = 0; wanted[v] && d < SELKIE_DIM; d++) {
+            capacity = before;
+            SK_TRY(sk_reserve(solids->memory, (void **)&vectors[v][d], &capacity, count, element, "solids", error));
+        }
+    for (int a = 0; a < 2; a++) {
         capacity = before;
         SK_TRY(sk_reserve(solids->memory, (void **)arrays[a], &capacity, count, element, "solids", error));
     }
@@ -289,6 +306,8 @@ static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             for (int d = 0; d < SELKIE_DIM; d++) {
                 solids->fraction[d][c] = 1.0f;
+                if (solids->blur_faces)
+                    solids->blurred_face[d][c] = 0.0f;
                 if (solids->moving_count)
                     solids->velocity[d][c] = 0.0f;
             }

@@ -28,7 +28,8 @@ typedef struct sk_particle_sums {
     int64_t bad;         /* particles whose velocity is not finite */
 } sk_particle_sums;
 
-/* Fills VELOCITY_* (weighted mean of the particles, NaN where there are none), CHANGE_* (a copy of it) and DENSITY. */
+/* Fills VELOCITY_* (weighted mean of the particles, NaN where there are none), CHANGE_* (a copy of it) and DENSITY, and
+ * FACE_DENSITY_* where the grid has it. */
 selkie_code sk_transfer_to_grid_2d(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
                                    selkie_error *error);
 selkie_code sk_transfer_to_grid_3d(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
@@ -40,11 +41,11 @@ selkie_code sk_transfer_density_2d(sk_grid *grid, const sk_particles *particles,
 selkie_code sk_transfer_density_3d(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
                                    selkie_error *error);
 
-/* Moves the particles by VELOCITY_*, read as displacements in cells. Interpolated as constant along the normal of the
+/* Moves the particles by the three fields from `first` on, displacements in cells on the faces. Interpolated as constant along the normal of the
  * nearest face and linear across it: the derivative of the trilinear density, so that a displacement changes the density
  * as its divergence says. */
-void sk_transfer_displace_2d(const sk_grid *grid, sk_particles *particles, int threads);
-void sk_transfer_displace_3d(const sk_grid *grid, sk_particles *particles, int threads);
+void sk_transfer_displace_2d(const sk_grid *grid, sk_grid_field first, sk_particles *particles, int threads);
+void sk_transfer_displace_3d(const sk_grid *grid, sk_grid_field first, sk_particles *particles, int threads);
 
 /* Particle velocities (and the attribute "affine") from VELOCITY_* and CHANGE_* (new minus old); sums over particles. */
 selkie_code sk_transfer_to_particles_2d(sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,

@@ -11,6 +11,7 @@
 #include "base/dimension.h"
 #include "base/simd.h"
 #include "grid/grid_kernels.h"
+#include "grid/lanes.h"
 #include "grid/tile.h"
 #include "grid/transfer.h"
 
@@ -269,6 +270,9 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
             collect(grid, b, 2 * d + 1, weight);
             for (int c = 0; c < SK_BLOCK_CELLS; c++)
                 velocity[c] = change[c] = weight[c] > 0.0f ? momentum[c] / weight[c] : __builtin_nanf("");
+            float *face_density = grid->unilateral ? grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base : NULL;
+            for (int c = 0; face_density && c < SK_BLOCK_CELLS; c++)
+                face_density[c] = weight[c] * options->density_per_particle;
         }
         collect(grid, b, 2 * SELKIE_DIM, grid->fields[SK_FIELD_DENSITY] + base);
     }
@@ -280,33 +284,6 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
 #define KEEP_IN_MEMORY(node) __asm__ __volatile__("" : "+r"(node) : : "memory")
 
 /* --- to the particles ------------------------------------------------------------------------------------------------ */
-
-typedef struct lane_weights {
-    fw face[3][2], centre[3][3];
-    fw slope[3][3]; /* derivative of the centred weights, 1/cell */
-} lane_weights;
-
-/* Component d of a field at the particles of one cell; `tile` points at the cell's first node. */
-static inline __attribute__((always_inline)) fw sample_component(const int d, const float *tile, const lane_weights *w)
-{
-    enum { N1 = SK_TILE_N(1) };
-    const int nx = d == 0 ? 2 : 3, ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
-    fw total = fw_splat(0.0f);
-#pragma GCC unroll 3
-    for (int k = 0; k < nz; k++) {
-        fw plane = fw_splat(0.0f);
-#pragma GCC unroll 3
-        for (int j = 0; j < ny; j++) {
-            fw row = fw_splat(0.0f);
-#pragma GCC unroll 3
-            for (int i = 0; i < nx; i++)
-                row += (d == 0 ? w->face[0][i] : w->centre[0][i]) * tile[i + N1 * (j + N1 * k)];
-            plane += (d == 1 ? w->face[1][j] : w->centre[1][j]) * row;
-        }
-        total += SELKIE_DIM == 2 ? plane : (d == 2 ? w->face[2][k] : w->centre[2][k]) * plane;
-    }
-    return total;
-}
 
 /* Its gradient along axis e, per cell (APIC's C, Jiang et al. 2015: sum of u_i grad w_i). */
 static inline __attribute__((always_inline)) fw sample_gradient(const int d, const int e, const float *tile,
@@ -331,38 +308,11 @@ static inline __attribute__((always_inline)) fw sample_gradient(const int d, con
     return total;
 }
 
-static inline __attribute__((always_inline)) void lanes_of(const fw *position, const float corner[3], float inverse,
-                                                           const float cell[3], const int slopes, lane_weights *w)
-{
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        fw fraction = (position[d] - fw_splat(corner[d])) * fw_splat(inverse) - fw_splat(cell[d]);
-        fw offset = fraction - 0.5f;
-        w->face[d][0] = 1.0f - fraction;
-        w->face[d][1] = fraction;
-        w->centre[d][0] = fw_max(-offset, fw_splat(0.0f));
-        w->centre[d][2] = fw_max(offset, fw_splat(0.0f));
-        w->centre[d][1] = 1.0f - (w->centre[d][0] + w->centre[d][2]);
-        if (slopes) {
-            iw below = offset < 0.0f;
-            w->slope[d][0] = fw_select(below, fw_splat(-1.0f), fw_splat(0.0f));
-            w->slope[d][1] = fw_select(below, fw_splat(1.0f), fw_splat(-1.0f));
-            w->slope[d][2] = fw_select(below, fw_splat(0.0f), fw_splat(1.0f));
-        }
-    }
-}
-
 typedef struct lane_sums {
     fw speed_max;
     d8 kinetic;
     int64_t bad;
 } lane_sums;
-
-/* First node of component d around a cell: one lower along every axis but its own. */
-static inline int first_of(const int d, int node)
-{
-    enum { N1 = SK_TILE_N(1), NODE_Z = SELKIE_DIM == 3 ? N1 * N1 : 0 };
-    return node - 1 - N1 - NODE_Z + (d == 0 ? 1 : d == 1 ? N1 : N1 * N1);
-}
 
 /* What the particles of a block are given: velocities on a piece of the grid, and who takes what from it. */
 typedef struct gathering {
@@ -518,7 +468,7 @@ static inline __attribute__((always_inline)) void displace_cell(sk_particle *rec
     }
 }
 
-void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_particles *particles, int threads)
+void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_grid_field first, sk_particles *particles, int threads)
 {
     enum { N1 = SK_TILE_N(1) };
     const float inverse = (float)(1.0 / grid->cell_size);
@@ -529,7 +479,7 @@ void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_particles *particles, 
         float values[SELKIE_DIM][SK_TILE_VALUES(1)];
         const float *const tiles[3] = {values[0], values[1], values[SELKIE_DIM - 1]};
         for (int d = 0; d < SELKIE_DIM; d++) {
-            sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], b, 1, values[d]);
+            sk_tile_load(grid, grid->fields[(int)first + d], b, 1, values[d]);
             for (int i = 0; i < SK_TILE_VALUES(1); i++)
                 values[d][i] = values[d][i] == values[d][i] ? values[d][i] : 0.0f;
         }

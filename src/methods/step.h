@@ -11,6 +11,7 @@
 #include "grid/grid.h"
 #include "grid/solids.h"
 #include "grid/transfer.h"
+#include "linalg/bounded.h"
 #include "linalg/poisson.h"
 #include "particles/store.h"
 
@@ -29,6 +30,7 @@ typedef struct sk_step {
     sk_grid grid;
     sk_solids solids;
     sk_poisson_solver *solver;
+    sk_bounded_solver *bounded; /* NULL unless incompressibility is unilateral */
     struct sk_sources *sources; /* NULL if the scene has none */
     struct sk_sph *sph;         /* NULL but for method sph */
     double time;           /* s  at the start of the step */
@@ -60,6 +62,11 @@ typedef struct sk_step {
     double density_error_mean, density_error_max, density_error_std; /* of density over rest density, inner cells */
     int64_t redistributed, pushed_out; /* particles in the last step */
     int density_passes, correct_again; /* corrections so far in this step; whether one more is needed */
+
+    /* unilateral incompressibility */
+    sk_bounded_report unilateral, correction; /* of the pressure, and of the correction of density */
+    int shifted;           /* SHIFT_* holds a correction of this step */
+    double overfull;       /* largest density above what fits, over rest density, before the correction */
 } sk_step;
 
 /* Gravity acts from the middle of one step to the middle of the next, so that velocities and positions leap over each

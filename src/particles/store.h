@@ -26,7 +26,8 @@ enum sk_particle_flag {
     SK_PARTICLE_INSIDE = 2u, /* in a solid, on its way out by the density projection */
     /* Roles in SPH with liquid boundaries (Cornelis et al. 2015); a fluid particle has neither. */
     SK_PARTICLE_CANDIDATE = 4u,
-    SK_PARTICLE_BOUNDARY = 8u
+    SK_PARTICLE_BOUNDARY = 8u,
+    SK_PARTICLE_FLYING = 16u  /* no pressure acts near it: it goes straight on with its own velocity */
 };
 
 enum { SK_MAX_ATTRIBUTES = 16 };

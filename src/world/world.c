@@ -12,6 +12,7 @@
 #include "methods/idp/idp.h"
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/sph/sph.h"
+#include "methods/uic/uic.h"
 #include "methods/volume_terms/volume_terms.h"
 #include "world/world_internal.h"
 
@@ -58,10 +59,17 @@ static void compose(selkie_world *world)
         return;
     }
     const selkie_volume volume = world->scene->volume;
+    const int unilateral = world->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    const int correct = unilateral && world->scene->unilateral.density_correction;
+    /* What is too dense now is judged by where solids are now, what would be by where they will be. */
+    const int both = correct && world->step.solids.moving_count;
     if (world->step.sources)
         add_phase(world, "sources", sk_sources_run, sk_sources_run);
     add_phase(world, "sort", sk_flip_sort_2d, sk_flip_sort_3d);
-    add_phase(world, "solids", sk_flip_solids_2d, sk_flip_solids_3d);
+    if (both)
+        add_phase(world, "solids", sk_uic_solids_now_2d, sk_uic_solids_now_3d);
+    else
+        add_phase(world, "solids", sk_flip_solids_2d, sk_flip_solids_3d);
     if (volume == SELKIE_VOLUME_IDP) {
         int first = world->phase_count;
         add_phase(world, "density", sk_idp_density_2d, sk_idp_density_3d);
@@ -79,6 +87,10 @@ static void compose(selkie_world *world)
     }
     add_phase(world, "to_grid", sk_flip_to_grid_2d, sk_flip_to_grid_3d);
     add_phase(world, "classify", sk_flip_classify_2d, sk_flip_classify_3d);
+    if (correct)
+        add_phase(world, "density_correct", sk_uic_correct_2d, sk_uic_correct_3d);
+    if (both)
+        add_phase(world, "solids_again", sk_flip_solids_2d, sk_flip_solids_3d);
     add_phase(world, "forces", sk_flip_forces_2d, sk_flip_forces_3d);
     if (world->scene->viscosity > 0.0)
         add_phase(world, "viscosity", sk_flip_viscosity_2d, sk_flip_viscosity_3d);
@@ -86,9 +98,17 @@ static void compose(selkie_world *world)
         add_phase(world, "volume_term", sk_volume_eq8_2d, sk_volume_eq8_3d);
     if (volume == SELKIE_VOLUME_LOSASSO)
         add_phase(world, "volume_term", sk_volume_losasso_2d, sk_volume_losasso_3d);
-    add_phase(world, "pressure", sk_flip_pressure_2d, sk_flip_pressure_3d);
-    add_phase(world, "extrapolate", sk_flip_extrapolate_2d, sk_flip_extrapolate_3d);
+    if (unilateral) {
+        add_phase(world, "predict", sk_uic_predict_2d, sk_uic_predict_3d);
+        add_phase(world, "pressure", sk_uic_pressure_2d, sk_uic_pressure_3d);
+        add_phase(world, "extrapolate", sk_uic_extrapolate_2d, sk_uic_extrapolate_3d);
+    } else {
+        add_phase(world, "pressure", sk_flip_pressure_2d, sk_flip_pressure_3d);
+        add_phase(world, "extrapolate", sk_flip_extrapolate_2d, sk_flip_extrapolate_3d);
+    }
     add_phase(world, "to_particles", sk_flip_to_particles_2d, sk_flip_to_particles_3d);
+    if (correct)
+        add_phase(world, "shift", sk_uic_shift_2d, sk_uic_shift_3d);
     add_phase(world, "advect", sk_flip_advect_2d, sk_flip_advect_3d);
 }
 
@@ -199,8 +219,6 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
     SK_TRY(selkie_scene_check(scene, error));
     if (scene->body_count)
         return sk_fail(error, SELKIE_ERROR_INPUT, "bodies: can be described but not run yet");
-    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
-        return sk_fail(error, SELKIE_ERROR_INPUT, "incompressibility: \"unilateral\" can be described but not run yet");
     selkie_world *world = calloc(1, sizeof *world);
     if (!world)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");
@@ -225,6 +243,10 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
     code = sk_grid_init(&step->grid, step->dimension, cells, scene->domain.origin, cell_size, &world->memory, error);
     if (code == SELKIE_OK)
         code = sk_solids_init(&step->solids, scene, &step->grid, &world->memory, error);
+    const int unilateral = scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    step->solids.blur_faces = unilateral;
+    if (code == SELKIE_OK && unilateral)
+        code = sk_grid_add_unilateral(&step->grid, error);
     int64_t total, liquid_cells;
     if (code == SELKIE_OK && scene->method == SELKIE_METHOD_APIC &&
         !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
@@ -242,6 +264,11 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
         step->solver = step->dimension == 2 ? sk_poisson_create_2d(&world->memory) : sk_poisson_create_3d(&world->memory);
         if (!step->solver)
             code = sk_fail(error, SELKIE_ERROR_MEMORY, "pressure: no memory for the solver");
+    }
+    if (code == SELKIE_OK && unilateral) {
+        step->bounded = step->dimension == 2 ? sk_bounded_create_2d(&world->memory) : sk_bounded_create_3d(&world->memory);
+        if (!step->bounded)
+            code = sk_fail(error, SELKIE_ERROR_MEMORY, "unilateral: no memory for the solver");
     }
     if (code == SELKIE_OK)
         code = sk_probes_init(&world->probes, step, error);
@@ -273,6 +300,10 @@ void selkie_world_destroy(selkie_world *world)
         sk_poisson_destroy_2d(step->solver);
     if (step->solver && step->dimension == 3)
         sk_poisson_destroy_3d(step->solver);
+    if (step->bounded && step->dimension == 2)
+        sk_bounded_destroy_2d(step->bounded);
+    if (step->bounded && step->dimension == 3)
+        sk_bounded_destroy_3d(step->bounded);
     sk_particles_free(&step->particles);
     sk_release(&world->memory, step->scratch);
     if (step->solids.memory)

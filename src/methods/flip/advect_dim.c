@@ -27,6 +27,8 @@ typedef struct advect_frame {
     int open[6];
     float dt;             /* s   */
     int order;
+    int trapezoidal;      /*     rule of order 2 */
+    int bisect;           /*     what cannot be set onto an obstacle goes back on its path */
 } advect_frame;
 
 typedef struct local_piece {
@@ -140,8 +142,9 @@ SK_VECTOR fw sample_lanes(const local_piece *local, const int d, const fw place[
     return SELKIE_DIM == 3 ? plane[0] + weight[2] * (plane[SELKIE_DIM - 2] - plane[0]) : plane[0];
 }
 
-/* Velocities of particles at x (m), in m/s; `own` is what each falls back on. */
-SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3], fw velocity[3])
+/* Velocities of particles at x (m), in m/s; `own` is what each falls back on, and what those that fly keep. */
+SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3], iw flying,
+                             fw velocity[3])
 {
     fw place[3];
     iw covered = iw_splat(-1);
@@ -153,9 +156,10 @@ SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local
     }
     iw known = covered;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        velocity[d] = sample_lanes(local, d, place);
+        velocity[d] = fw_select(flying, own[d], sample_lanes(local, d, place));
         known &= velocity[d] == velocity[d];
     }
+    known |= flying;
     if (!iw_any(~known))
         return;
     for (int l = 0; l < SK_WIDE; l++)
@@ -177,19 +181,23 @@ SK_VECTOR fw largest(const fw velocity[3])
 
 /* One Runge-Kutta step of length h (s) at most for a batch, shorter where the second stage is so much faster than
  * the first that it would cross more than a cell. Returns its length. */
-SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, fw x[3], const fw own[3], const fw k1[3], fw h)
+SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, fw x[3], const fw own[3], iw flying, const fw k1[3],
+                         fw h)
 {
     fw stage[3], k2[3], k3[3];
+    const float way = frame->trapezoidal ? 1.0f : 0.5f;
     for (int d = 0; d < SELKIE_DIM; d++)
-        stage[d] = x[d] + 0.5f * h * k1[d];
-    velocities_at(frame, local, stage, own, k2);
+        stage[d] = x[d] + way * h * k1[d];
+    velocities_at(frame, local, stage, own, flying, k2);
+    for (int d = 0; frame->trapezoidal && d < SELKIE_DIM; d++)
+        k2[d] = 0.5f * (k1[d] + k2[d]);
     fw cells = largest(k2) * frame->inverse * h;
     h = fw_select(cells > 1.0f, h / cells, h);
     if (frame->order == 3) {
         /* Ralston's third order scheme. */
         for (int d = 0; d < SELKIE_DIM; d++)
             stage[d] = x[d] + 0.75f * h * k2[d];
-        velocities_at(frame, local, stage, own, k3);
+        velocities_at(frame, local, stage, own, flying, k3);
         for (int d = 0; d < SELKIE_DIM; d++)
             x[d] += h * ((2.0f / 9.0f) * k1[d] + (3.0f / 9.0f) * k2[d] + (4.0f / 9.0f) * k3[d]);
     } else {
@@ -199,9 +207,39 @@ SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, fw
     return h;
 }
 
+/* Is a particle (m) inside an obstacle? */
+static int is_inside(const advect_frame *frame, const float x[3])
+{
+    double point[3] = {x[0], x[1], x[2]}, normal[3];
+    int obstacle;
+    return sk_solids_distance(&frame->step->solids, point, normal, &obstacle) < 0.0 && obstacle >= 0;
+}
+
+/* Sets a particle that went from one place into an obstacle onto its surface, along the gradient of the distance. Where that
+ * does not lead out (a nook, or a wall behind), it goes back on its path to just before the obstacle (Gerszewski, sec. 3.2.4).
+ * Returns whether it touched one. */
+static int clip(const advect_frame *frame, const float from[3], float to[3])
+{
+    float end[3] = {to[0], to[1], to[2]};
+    if (!sk_solids_push_out(&frame->step->solids, frame->low, frame->high, to))
+        return 0;
+    if (!frame->bisect || !is_inside(frame, to) || is_inside(frame, from))
+        return 1;
+    float outside = 0.0f, inside = 1.0f;
+    for (int bisection = 0; bisection < 10; bisection++) {
+        float middle = 0.5f * (inside + outside), x[3];
+        for (int d = 0; d < 3; d++)
+            x[d] = from[d] + middle * (end[d] - from[d]);
+        *(is_inside(frame, x) ? &inside : &outside) = middle;
+    }
+    for (int d = 0; d < 3; d++)
+        to[d] = from[d] + outside * (end[d] - from[d]);
+    return 1;
+}
+
 /* Keeps positions within closed walls and out of obstacles; lanes that left through an open side come back in `gone`,
  * those that touched an obstacle in `touched`; those in `left` may stay inside one. */
-SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, fw x[3], iw *gone, iw *touched)
+SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw from[3], fw x[3], iw *gone, iw *touched)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
         if (frame->open[2 * d])
@@ -214,11 +252,10 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, fw x[3], i
     if (!frame->step->solids.obstacle_count)
         return;
     for (int l = 0; l < lanes; l++) {
-        float at[3] = {0, 0, 0};
+        float at[3] = {0, 0, 0}, start[3] = {0, 0, 0};
         for (int d = 0; d < SELKIE_DIM; d++)
-            at[d] = x[d][l];
-        if (!(*gone)[l] && !left[l] && sk_solids_near(&frame->step->solids, &frame->step->grid, at) &&
-            sk_solids_push_out(&frame->step->solids, frame->low, frame->high, at)) {
+            at[d] = x[d][l], start[d] = from[d][l];
+        if (!(*gone)[l] && !left[l] && sk_solids_near(&frame->step->solids, &frame->step->grid, at) && clip(frame, start, at)) {
             (*touched)[l] = -1;
             for (int d = 0; d < SELKIE_DIM; d++)
                 x[d][l] = at[d];
@@ -228,24 +265,24 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, fw x[3], i
 
 /* The grid's velocity at the particles: as the transfer has left it, or sampled where it has not. */
 SK_VECTOR void first_velocities(const advect_frame *frame, const local_piece *local, uint32_t first, int lanes, const fw x[3],
-                                const fw own[3], fw velocity[3])
+                                const fw own[3], iw flying, fw velocity[3])
 {
     const sk_particles *particles = &frame->step->particles;
     if (!particles->carried || particles->count < SK_WIDE) {
-        velocities_at(frame, local, x, own, velocity);
+        velocities_at(frame, local, x, own, flying, velocity);
         return;
     }
     /* Idle lanes read what comes after, which is memory of the spare records in any case, but could be anything: they stand. */
     iw known = iw_splat(-1);
     for (int d = 0; d < SELKIE_DIM; d++) {
         fw carried = fw_load(particles->carried + (size_t)d * (size_t)particles->count + first);
-        velocity[d] = fw_select(iw_first(lanes), carried, fw_splat(0.0f));
+        velocity[d] = fw_select(iw_first(lanes), fw_select(flying, own[d], carried), fw_splat(0.0f));
         known &= velocity[d] == velocity[d];
     }
     if (iw_any(~known)) {
         /* Lane by lane, so that no particle's way depends on its neighbours in the batch. */
         fw sampled[3];
-        velocities_at(frame, local, x, own, sampled);
+        velocities_at(frame, local, x, own, flying, sampled);
         for (int d = 0; d < SELKIE_DIM; d++)
             velocity[d] = fw_select(known, velocity[d], sampled[d]);
     }
@@ -264,18 +301,22 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, sk
     fw remaining = fw_splat(frame->dt);
     iw gone = iw_splat(0), touched = iw_splat(0);
     iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* to the density projection */
-    first_velocities(frame, local, first, lanes, x, r + 3, k1);
+    iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
+    first_velocities(frame, local, first, lanes, x, r + 3, flying, k1);
     /* A particle that would need more sub-steps than this is far beyond any sensible step; the rest of its way is left. */
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
         if (sub_step > 0)
-            velocities_at(frame, local, x, r + 3, k1);
+            velocities_at(frame, local, x, r + 3, flying, k1);
         fw cells = largest(k1) * frame->inverse * remaining;
         /* rounded up */
         fw whole = fw_from_iw(iw_from_fw(fw_min(cells, fw_splat(1e6f))));
         whole = fw_select(whole < cells, whole + 1.0f, whole);
         fw h = fw_select(cells <= 1.0f, remaining, remaining / fw_max(whole, fw_splat(1.0f)));
-        h = runge_kutta(frame, local, x, r + 3, k1, h);
-        confine(frame, lanes, left, x, &gone, &touched);
+        fw from[3];
+        for (int d = 0; d < SELKIE_DIM; d++)
+            from[d] = x[d];
+        h = runge_kutta(frame, local, x, r + 3, flying, k1, h);
+        confine(frame, lanes, left, from, x, &gone, &touched);
         /* What is left by rounding alone is nothing. */
         remaining -= h;
         remaining = fw_select(gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
@@ -310,6 +351,10 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
     } *sums;
     SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "advect", (void **)&sums, error));
     advect_frame frame = {.step = step, .inverse = (float)(1.0 / grid->cell_size), .dt = (float)step->dt, .order = step->scene->advection.order};
+    const int unilateral = step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    const selkie_advection_rule rule = step->scene->advection.rule;
+    frame.trapezoidal = frame.order == 2 && (rule == SELKIE_RULE_TRAPEZOIDAL || (rule == SELKIE_RULE_AUTO && unilateral));
+    frame.bisect = unilateral && step->scene->unilateral.clip_bisection;
     int any_open = 0;
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         any_open |= step->scene->domain.walls[side] == SELKIE_WALL_OPEN;

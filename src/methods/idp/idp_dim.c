@@ -368,7 +368,7 @@ selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
     for (int b = 1; b < grid->block_count; b++)
         displacements_of_block(step, b, pushing);
     extrapolate_displacements(step);
-    SK_DIM(sk_transfer_displace)(grid, &step->particles, step->threads);
+    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_VELOCITY_X, &step->particles, step->threads);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b <= grid->particle_blocks; b++)
         confine_block(step, records, b);

@@ -1,0 +1,284 @@
+/* The pressure of the unilateral kind: where liquid would be, what pushes it apart, and what that does to velocities. */
+#include <math.h>
+
+#include "base/dimension.h"
+#include "grid/extrapolate.h"
+#include "grid/predict.h"
+#include "methods/uic/uic.h"
+#include "methods/uic/uic_system.h"
+
+/* The pressure on a face moves what mass it has; where it has less than this part of its room, that much. */
+static const float least_density = 0.1f;
+
+/* --- prediction ------------------------------------------------------------------------------------------------------ */
+
+/* Planes of faces on the domain's closed walls: local index in the block, or -1. */
+static int wall_plane(const sk_step *step, int block, int d, int side)
+{
+    const sk_grid *grid = &step->grid;
+    if (step->solids.walls[2 * d + side] == SELKIE_WALL_OPEN)
+        return -1;
+    int local = grid->padding[d] + (side ? grid->cells[d] : 0) - grid->coordinates[block][d] * SK_BLOCK_N;
+    return local >= 0 && local < SK_BLOCK_N ? local : -1;
+}
+
+/* Liquid leaves the domain's walls but does not enter them. */
+static void stop_at_walls(const sk_step *step, int block)
+{
+    const sk_grid *grid = &step->grid;
+    if (!step->solids.block_slot[block])
+        return;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int side = 0; side < 2; side++) {
+            int plane = wall_plane(step, block, d, side);
+            if (plane < 0)
+                continue;
+            float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + (size_t)block * SK_BLOCK_CELLS;
+            for (int c = 0; c < SK_BLOCK_CELLS; c++)
+                if ((c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) == plane && (side ? velocity[c] > 0.0f : velocity[c] < 0.0f))
+                    velocity[c] = 0.0f;
+        }
+}
+
+/* The density minus what the fluxes of mass take out of each cell in the step, as in the source. */
+static void predict_by_flux(const sk_step *step, int block)
+{
+    const sk_grid *grid = &step->grid;
+    size_t base = (size_t)block * SK_BLOCK_CELLS;
+    const float scale = (float)(step->dt / grid->cell_size);
+    float *predicted = grid->fields[SK_FIELD_PREDICTED] + base;
+    float velocity[SK_TILE_VALUES(1)], density[SK_TILE_VALUES(1)];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, velocity);
+        sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, density);
+        for (int n = 0; n < SK_TILE_VALUES(1); n++)
+            density[n] *= velocity[n] == velocity[n] ? velocity[n] : 0.0f;
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+            int n = node_of(c);
+            f8_store(predicted + c, f8_load(predicted + c) + scale * (f8_load(density + n) - f8_load(density + n + node_step[d])));
+        }
+    }
+}
+
+selkie_code SK_DIM(sk_uic_predict)(sk_step *step, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
+    for (int b = 1; b < grid->block_count; b++)
+        stop_at_walls(step, b);
+    if (!sk_step_has_pressure(step))
+        return SELKIE_OK;
+    const selkie_unilateral_def *def = &step->scene->unilateral;
+    if (def->prediction == SELKIE_PREDICTION_PARTICLES) {
+        sk_predict_options options = {.density_per_particle = 1.0f / (float)step->particles_per_cell,
+                                      .dt = (float)step->dt,
+                                      .shifted = step->shifted,
+                                      .solids = &step->solids,
+                                      .threads = step->threads};
+        return SK_DIM(sk_predict_density)(grid, &step->particles, &options, error);
+    }
+    if (!def->density_correction)
+        memcpy(grid->fields[SK_FIELD_PREDICTED], grid->fields[SK_FIELD_DENSITY],
+               (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++)
+        predict_by_flux(step, b);
+    return SELKIE_OK;
+}
+
+/* --- suction --------------------------------------------------------------------------------------------------------- */
+
+/* The surface: open cells less than half full. One layer of cells next to marked ones a call, from `from` into `to`. */
+static void mark_surface(const sk_step *step, int block, float *marks)
+{
+    const float *fill = step->grid.fields[SK_FIELD_FILL] + (size_t)block * SK_BLOCK_CELLS;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        marks[(size_t)block * SK_BLOCK_CELLS + (size_t)c] = fill[c] >= 0.0f && fill[c] < 0.5f ? 1.0f : 0.0f;
+}
+
+static void grow_surface(const sk_step *step, int block, const float *from, float *to)
+{
+    float tile[SK_TILE_VALUES(1)];
+    sk_tile_load(&step->grid, from, block, 1, tile);
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        int n = node_of(c);
+        f8 marked = f8_load(tile + n);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            marked = f8_max(marked, f8_max(f8_load(tile + n - node_step[d]), f8_load(tile + n + node_step[d])));
+        f8_store(to + (size_t)block * SK_BLOCK_CELLS + c, marked);
+    }
+}
+
+/* Bounds of the pressure: 0 within a few cells of the surface, below it elsewhere (sec. 3.1). */
+static const float *find_bounds(sk_step *step)
+{
+    sk_grid *grid = &step->grid;
+    const selkie_unilateral_def *def = &step->scene->unilateral;
+    if (!def->suction)
+        return NULL;
+    float *marks = grid->fields[SK_FIELD_LOWER], *next = grid->fields[SK_FIELD_POTENTIAL];
+    int layers = (int)ceil(def->suction_depth);
+    /* Outside of all blocks there is air. */
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        marks[c] = next[c] = 1.0f;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
+    for (int b = 1; b < grid->block_count; b++)
+        mark_surface(step, b, marks);
+    for (int layer = 0; layer < layers; layer++) {
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
+        for (int b = 1; b < grid->block_count; b++)
+            grow_surface(step, b, marks, next);
+        float *swapped = marks;
+        marks = next;
+        next = swapped;
+    }
+    const double unit = step->density * grid->cell_size * grid->cell_size / (step->dt * sk_step_kick(step)); /* Pa of q = 1 */
+    const float least = (float)(-def->suction_pressure / unit);
+    float *lower = grid->fields[SK_FIELD_LOWER];
+    int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t c = 0; c < end; c++)
+        lower[c] = marks[c] > 0.0f ? 0.0f : least;
+    memset(grid->fields[SK_FIELD_POTENTIAL], 0, SK_BLOCK_CELLS * sizeof(float));
+    return lower;
+}
+
+/* --- velocities ------------------------------------------------------------------------------------------------------ */
+
+/* Which faces of a no-slip solid's inside move with it. */
+static void stick_to_solids(const sk_step *step, int block)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_solids *solids = &step->solids;
+    size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
+    int moving = (size_t)solids->block_slot[block] >= solids->static_count;
+    for (int d = 0; solid && d < SELKIE_DIM; d++) {
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
+        for (int c = 0; c < SK_BLOCK_CELLS; c++)
+            if (solids->no_slip[solid + (size_t)c] && solids->fraction[d][solid + (size_t)c] == 0.0f && velocity[c] == velocity[c] &&
+                !on_wall(step, block, c, d))
+                velocity[c] = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
+    }
+}
+
+/* Velocities after the solve, the change for FLIP, and which faces no particle is near. `potential` in units of m/s. */
+static void push_block(const sk_step *step, int block, const uic_rooms *rooms, const float *potential)
+{
+    const sk_grid *grid = &step->grid;
+    size_t base = (size_t)block * SK_BLOCK_CELLS;
+    int known = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int up = node_step[d];
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
+        const float *density = grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base;
+        for (int c = 0; potential && c < SK_BLOCK_CELLS; c += 8) {
+            int n = node_of(c);
+            f8 room = f8_load(rooms->face[d] + n), mass = f8_max(f8_load(density + c), f8_max(least_density * room, f8_splat(1e-6f)));
+            f8_store(velocity + c, f8_load(velocity + c) + room * (f8_load(potential + n - up) - f8_load(potential + n)) / mass);
+        }
+    }
+    stop_at_walls(step, block);
+    stick_to_solids(step, block);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
+        float *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            change[c] = velocity[c] - change[c];
+            known += velocity[c] == velocity[c];
+        }
+    }
+    int liquid = grid->block_flags[block] & SK_BLOCK_LIQUID;
+    grid->block_flags[block] = (uint8_t)(liquid | (known ? SK_BLOCK_KNOWN : 0) | (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
+}
+
+/* Particles that no pressure is near fly: nothing acts on them but gravity, which their velocity has already. */
+static void mark_flying(const sk_step *step, int block, const float *potential)
+{
+    const sk_grid *grid = &step->grid;
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        if (start[c] == start[c + 1])
+            continue;
+        uint32_t flying = SK_PARTICLE_FLYING;
+        for (int n = 0; potential && flying && n < SK_NEIGHBOURS; n++) {
+            int other = node_of(c) + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 + (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0);
+            flying = potential[other] != 0.0f ? 0 : flying;
+        }
+        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
+            uint32_t *flags = &step->particles.records[p].flags;
+            if ((*flags & SK_PARTICLE_FLYING) != flying)
+                *flags ^= SK_PARTICLE_FLYING;
+        }
+    }
+}
+
+static void finish_block(const sk_step *step, int block, float scale)
+{
+    const sk_grid *grid = &step->grid;
+    float potential[SK_TILE_VALUES(1)];
+    uic_rooms rooms;
+    int pushed = 0;
+    sk_tile_load(grid, grid->fields[SK_FIELD_POTENTIAL], block, 1, potential);
+    for (int n = 0; n < SK_TILE_VALUES(1); n++) {
+        potential[n] *= scale;
+        pushed |= potential[n] != 0.0f;
+    }
+    if (pushed)
+        uic_load_rooms(step, block, &rooms);
+    push_block(step, block, &rooms, pushed ? potential : NULL);
+    if (block <= grid->particle_blocks && step->scene->unilateral.flight == SELKIE_FLIGHT_OWN)
+        mark_flying(step, block, pushed ? potential : NULL);
+}
+
+selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    const selkie_unilateral_def *def = &step->scene->unilateral;
+    const float unit = (float)(grid->cell_size / step->dt); /* m/s of q = 1 */
+    double excess = 0.0;
+    memset(&step->unilateral, 0, sizeof step->unilateral);
+    if (sk_step_has_pressure(step)) {
+        const uic_problem problem = {.name = "pressure",
+                                     .target = grid->fields[SK_FIELD_PREDICTED],
+                                     .presence = grid->fields[SK_FIELD_DENSITY],
+                                     .lower = find_bounds(step),
+                                     .tolerance = def->tolerance,
+                                     .norm = SELKIE_NORM_RELATIVE};
+        SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &step->unilateral, &excess, error));
+    } else {
+        memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
+    }
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++)
+        finish_block(step, b, unit);
+    /* What others read is in the unit of the bilateral kind. */
+    float *potential = grid->fields[SK_FIELD_POTENTIAL];
+    int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t c = SK_BLOCK_CELLS; c < end; c++)
+        potential[c] *= unit;
+    step->pressure.iterations = step->unilateral.iterations;
+    step->pressure.residual = step->unilateral.residual;
+    return SELKIE_OK;
+}
+
+/* Velocities around the particles' faces, for the second stage of the advection: unknown ones take the mean of their known
+ * neighbours, a layer at a time. That is the source's sweep (sec. 3.2.2), but in the order of distance. */
+selkie_code SK_DIM(sk_uic_extrapolate)(sk_step *step, selkie_error *error)
+{
+    enum { LAYERS = 2 };
+    sk_grid *grid = &step->grid;
+    int32_t *blocks;
+    SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *blocks, "extrapolate", (void **)&blocks, error));
+    int count = 0;
+    for (int b = 1; b < grid->block_count; b++) {
+        int near = 0;
+        for (int n = 0; (grid->block_flags[b] & SK_BLOCK_UNKNOWN) && !near && n < SK_NEIGHBOURS; n++)
+            near = grid->block_flags[grid->neighbours[b][n]] & SK_BLOCK_KNOWN;
+        if (near)
+            blocks[count++] = b;
+    }
+    for (int d = 0; d < SELKIE_DIM; d++)
+        SK_DIM(sk_extrapolate)(grid, grid->fields[SK_FIELD_VELOCITY_X + d], grid->fields[SK_FIELD_FACE_X], blocks, count, LAYERS, step->threads);
+    return SELKIE_OK;
+}

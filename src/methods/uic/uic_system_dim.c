@@ -1,0 +1,163 @@
+#include "methods/uic/uic_system.h"
+
+#include <math.h>
+
+typedef struct block_excess {
+    float largest;
+    int taking_part;
+} block_excess;
+
+/* Cells that a solid leaves next to no room, but faces with some: they take part where liquid is beside them. As air they
+ * would swallow whatever pressure sends through those faces; as unknowns they take what fits. */
+static void mark_in_solids(const sk_step *step, int block, const uic_rooms *rooms, const uic_problem *problem, float threshold,
+                           float *diagonal)
+{
+    const sk_grid *grid = &step->grid;
+    static const int across[3] = {1, N1, SELKIE_DIM == 3 ? N1 * N1 : 0};
+    float target[SK_TILE_VALUES(1)], presence[SK_TILE_VALUES(1)];
+    sk_tile_load(grid, problem->target, block, 1, target);
+    if (problem->presence)
+        sk_tile_load(grid, problem->presence, block, 1, presence);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        int node = node_of(c), near = 0;
+        if (rooms->cell[node] >= UIC_LEAST_ROOM)
+            continue;
+        float open = 0.0f;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            open += rooms->face[d][node] + rooms->face[d][node + node_step[d]];
+        for (int n = 0; open > 0.0f && !near && n < SK_NEIGHBOURS; n++) {
+            int other = node + (n % 3 - 1) * across[0] + (n / 3 % 3 - 1) * across[1] + (SELKIE_DIM == 3 ? (n / 9 - 1) * across[2] : 0);
+            float mass = problem->presence && presence[other] > target[other] ? presence[other] : target[other];
+            near = rooms->cell[other] >= UIC_LEAST_ROOM && mass >= threshold * rooms->cell[other] && mass > 0.0f;
+        }
+        diagonal[c] = near ? open : 0.0f;
+    }
+}
+
+/* Diagonal and right side of a block's rows. */
+static block_excess mark_block(const sk_step *step, int block, const uic_problem *problem)
+{
+    const sk_grid *grid = &step->grid;
+    size_t base = (size_t)block * SK_BLOCK_CELLS;
+    float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base, *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
+    const float *target = problem->target + base, *presence = (problem->presence ? problem->presence : problem->target) + base;
+    /* A cell without any mass is air, even where the threshold is 0. */
+    const float threshold = fmaxf((float)step->scene->unilateral.air_threshold, 1e-6f);
+    block_excess found = {0.0f, 0};
+    uic_rooms rooms;
+    uic_load_rooms(step, block, &rooms);
+    f8 largest = f8_splat(0.0f);
+    i8 any = i8_splat(0);
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        int n = node_of(c);
+        f8 room = f8_load(rooms.cell + n), density = f8_load(target + c), mass = f8_max(density, f8_load(presence + c));
+        f8 open = f8_splat(0.0f);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            open += f8_load(rooms.face[d] + n) + f8_load(rooms.face[d] + n + node_step[d]);
+        i8 part = (room >= UIC_LEAST_ROOM) & (mass >= threshold * room);
+        f8_store(diagonal + c, f8_select(part, open, f8_splat(0.0f)));
+        f8_store(right + c, density - room - UIC_SLACK);
+        any |= part;
+    }
+    if (rooms.has_solid) {
+        mark_in_solids(step, block, &rooms, problem, threshold, diagonal);
+        any = i8_splat(-1);
+    }
+    if (!i8_any(any)) {
+        memset(right, 0, SK_BLOCK_CELLS * sizeof *right);
+        return found;
+    }
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        f8 kept = f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f));
+        f8_store(right + c, kept);
+        largest = f8_max(largest, kept);
+    }
+    for (int l = 0; l < 8; l++)
+        found.largest = largest[l] > found.largest ? largest[l] : found.largest;
+    found.taking_part = 1;
+    return found;
+}
+
+/* Faces between two cells that take part. */
+static void join_block(const sk_step *step, int block)
+{
+    const sk_grid *grid = &step->grid;
+    size_t base = (size_t)block * SK_BLOCK_CELLS;
+    float diagonal[SK_TILE_VALUES(1)];
+    uic_rooms rooms;
+    uic_load_rooms(step, block, &rooms);
+    sk_tile_load(grid, grid->fields[SK_FIELD_DIAGONAL], block, 1, diagonal);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *face = grid->fields[SK_FIELD_FACE_X + d] + base;
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+            int n = node_of(c);
+            i8 both = (f8_load(diagonal + n) > 0.0f) & (f8_load(diagonal + n - node_step[d]) > 0.0f);
+            f8_store(face + c, f8_select(both, f8_load(rooms.face[d] + n), f8_splat(0.0f)));
+        }
+    }
+}
+
+static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_report *report, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    const selkie_unilateral_def *def = &step->scene->unilateral;
+    sk_bounded_system system = {
+        .poisson =
+            {
+                .block_count = grid->block_count,
+                .coordinates = (const int32_t(*)[4])grid->coordinates,
+                .faces = (const int32_t(*)[6])grid->faces,
+                .face = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y], grid->fields[SK_FIELD_FACE_Z]},
+                .diagonal = grid->fields[SK_FIELD_DIAGONAL],
+                .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
+                .solution = grid->fields[SK_FIELD_POTENTIAL],
+            },
+        .lower = problem->lower,
+    };
+    sk_bounded_options options = {
+        .method = def->solver == SELKIE_UNILATERAL_MPRGP ? SK_BOUNDED_MPRGP : SK_BOUNDED_ACTIVE_SET,
+        .tolerance = problem->tolerance,
+        .norm = problem->norm,
+        .max_iterations = def->max_iterations,
+        .threads = step->threads,
+    };
+    SK_TRY(SK_DIM(sk_bounded_solve)(step->bounded, &system, &options, report, error));
+    if (!report->converged)
+        return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                       "step %lld at %g s: the complementarity problem of the %s stopped at an error of %.3g after %d iterations "
+                       "(asked: unilateral.tolerance %g, unilateral.max_iterations %d); raise one of the two",
+                       (long long)step->step_count + 1, step->time, problem->name, report->residual, report->iterations,
+                       def->tolerance, def->max_iterations);
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_bounded_report *report, double *excess,
+                                 selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    block_excess *found;
+    SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *found, "unilateral", (void **)&found, error));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++)
+        found[b] = mark_block(step, b, problem);
+    float largest = 0.0f;
+    for (int b = 1; b < grid->block_count; b++)
+        largest = found[b].largest > largest ? found[b].largest : largest;
+    *excess = largest;
+    memset(report, 0, sizeof *report);
+    report->converged = 1;
+    /* A bound below 0 may be used even where nothing is too dense. */
+    if (!(largest > 0.0f) && !problem->lower) {
+        memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
+        return SELKIE_OK;
+    }
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++) {
+        if (found[b].taking_part)
+            join_block(step, b);
+        else
+            for (int d = 0; d < SELKIE_DIM; d++)
+                memset(grid->fields[SK_FIELD_FACE_X + d] + (size_t)b * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
+    }
+    return solve(step, problem, report, error);
+}
