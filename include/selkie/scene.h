@@ -174,6 +174,53 @@ typedef struct selkie_force_def {
     double start, end;      /* s     vortex, jet, uniform; end < 0: never ends */
 } selkie_force_def;
 
+/* Liquid that becomes a solid, moves and becomes liquid again: method sph, Cornelis et al. 2015. */
+typedef enum selkie_object_fill {
+    SELKIE_FILL_VOLUME, /* particles everywhere inside */
+    SELKIE_FILL_SURFACE /* a shell below the surface */
+} selkie_object_fill;
+
+typedef enum selkie_easing { /* q = distance to the target over easing_distance, at most 1; the speed is beta times */
+    SELKIE_EASING_NONE,      /* 1 */
+    SELKIE_EASING_LINEAR,    /* a tenth + nine tenths of q */
+    SELKIE_EASING_SMOOTH     /* a tenth + nine tenths of 3 q^2 - 2 q^3 */
+} selkie_easing;
+
+typedef enum selkie_release {
+    SELKIE_RELEASE_INSTANT,
+    SELKIE_RELEASE_SWEEP, /* one end first, along release_direction */
+    SELKIE_RELEASE_RANDOM /* particle by particle */
+} selkie_release;
+
+typedef struct selkie_timeline_entry {
+    double assemble;             /* s  when liquid begins to gather */
+    double release;              /* s  when it becomes liquid again; < 0: never */
+    selkie_release release_mode;
+    double release_duration;     /* s  sweep, random */
+    double release_direction[3]; /*    sweep: the end that lies against it goes first; in the object's own frame */
+} selkie_timeline_entry;
+
+typedef struct selkie_object_def {
+    const char *name;
+    selkie_shape shape;
+    selkie_object_fill fill;
+    double thickness;             /* m   surface: of the shell, rounded to whole particles; 0 = one */
+    double spacing;               /*     of the samples, in particle spacings; below 1 they are too dense */
+    int start_solid;              /*     is there from the start, beside the liquids */
+    double alpha;                 /*     share of the animation in a candidate's velocity (Eq. 5) */
+    double beta;                  /* m/s speed at which candidates are led (Eq. 4) */
+    selkie_easing easing;
+    double easing_distance;       /* m   0 = four particle spacings */
+    double arrival;               /*     a candidate has arrived at this distance, in particle spacings */
+    int region_count;             /*     where candidates are taken from; none = everywhere */
+    const selkie_shape *regions;
+    double center[3];             /* m   */
+    int keyframe_count;
+    const selkie_keyframe *keyframes;
+    int timeline_count;
+    const selkie_timeline_entry *timeline;
+} selkie_object_def;
+
 typedef enum selkie_method {
     SELKIE_METHOD_PIC,
     SELKIE_METHOD_FLIP,
@@ -368,7 +415,8 @@ typedef enum selkie_picture_style {
 typedef enum selkie_picture_color {
     SELKIE_COLOR_WATER,
     SELKIE_COLOR_SPEED,
-    SELKIE_COLOR_DENSITY
+    SELKIE_COLOR_DENSITY,
+    SELKIE_COLOR_ROLE
 } selkie_picture_color;
 
 typedef struct selkie_render_def {
@@ -413,6 +461,8 @@ typedef struct selkie_scene {
     const selkie_body_def *bodies;
     int force_count;
     const selkie_force_def *forces;
+    int object_count;
+    const selkie_object_def *objects;
     int probe_count;
     const selkie_probe_def *probes;
     selkie_output_def output;
@@ -429,6 +479,8 @@ SELKIE_API void selkie_drain_defaults(selkie_drain_def *drain);
 SELKIE_API void selkie_obstacle_defaults(selkie_obstacle_def *obstacle);
 SELKIE_API void selkie_body_defaults(selkie_body_def *body);
 SELKIE_API void selkie_force_defaults(selkie_force_def *force, selkie_force_kind kind);
+SELKIE_API void selkie_object_defaults(selkie_object_def *object);
+SELKIE_API void selkie_timeline_entry_defaults(selkie_timeline_entry *entry);
 SELKIE_API void selkie_probe_defaults(selkie_probe_def *probe);
 
 /* Names the first bad field, its value and what would be right. Looks at values only, not at files. */

@@ -147,6 +147,26 @@ static const sk_enum_value falloff_values[] = {
 };
 CHOICES(falloff);
 
+static const sk_enum_value object_fill_values[] = {
+    {"volume", SELKIE_FILL_VOLUME, "particles everywhere inside"},
+    {"surface", SELKIE_FILL_SURFACE, "a shell of particles below the surface"},
+};
+CHOICES(object_fill);
+
+static const sk_enum_value easing_values[] = {
+    {"none", SELKIE_EASING_NONE, "the same speed at any distance"},
+    {"linear", SELKIE_EASING_LINEAR, "slower in proportion to the distance, down to a tenth"},
+    {"smooth", SELKIE_EASING_SMOOTH, "slower along a smooth step, down to a tenth"},
+};
+CHOICES(easing);
+
+static const sk_enum_value release_values[] = {
+    {"instant", SELKIE_RELEASE_INSTANT, "all at once"},
+    {"sweep", SELKIE_RELEASE_SWEEP, "from one end to the other, along release_direction"},
+    {"random", SELKIE_RELEASE_RANDOM, "particle by particle"},
+};
+CHOICES(release);
+
 static const sk_enum_value probe_kind_values[] = {
     {"height", SELKIE_PROBE_HEIGHT, "m; height of the liquid over a point, along the up direction"},
     {"pressure", SELKIE_PROBE_PRESSURE, "Pa; at a point"},
@@ -193,6 +213,7 @@ static const sk_enum_value picture_color_values[] = {
     {"water", SELKIE_COLOR_WATER, "as water looks"},
     {"speed", SELKIE_COLOR_SPEED, "by speed"},
     {"density", SELKIE_COLOR_DENSITY, "by density"},
+    {"role", SELKIE_COLOR_ROLE, "fluid blue, candidates yellow, boundaries green; style particles"},
 };
 CHOICES(picture_color);
 
@@ -597,6 +618,54 @@ const sk_struct sk_force_struct = {.name = "force",
                                    .fields = force_fields,
                                    .variant = &force_fields[1]};
 
+static const sk_field timeline_entry_fields[] = {
+    {NUMBER(selkie_timeline_entry, assemble, 0), BETWEEN(0, 1e6), .unit = "s",
+     .doc = "when liquid begins to gather; with start_solid the first one must be 0"},
+    {NUMBER(selkie_timeline_entry, release, -1), ANY, .unit = "s",
+     .doc = "when it becomes liquid again; below 0 = never"},
+    {ENUM(selkie_timeline_entry, release_mode, release, SELKIE_RELEASE_INSTANT), .doc = "in which order"},
+    {NUMBER(selkie_timeline_entry, release_duration, 0), BETWEEN(0, 1e6), .unit = "s",
+     .doc = "how long that takes; not with instant"},
+    {VECTOR(selkie_timeline_entry, release_direction), .in_plane = 1, .initial = {0, -1, 0},
+     .doc = "which way a sweep runs, in the object's own frame"},
+};
+const sk_struct sk_timeline_entry_struct = {.name = "timeline_entry",
+                                            .doc = "One life of an object, from gathering to release.",
+                                            .size = sizeof(selkie_timeline_entry),
+                                            .field_count = COUNT(timeline_entry_fields),
+                                            .fields = timeline_entry_fields};
+
+static const sk_field object_fields[] = {
+    {STRING(selkie_object_def, name), .doc = "for people"},
+    {STRUCT(selkie_object_def, shape, sk_shape_struct), .required = 1, .doc = "what the liquid shall become"},
+    {ENUM(selkie_object_def, fill, object_fill, SELKIE_FILL_VOLUME), .doc = "what of the shape is solid"},
+    {NUMBER(selkie_object_def, thickness, 0), AT_LEAST(0), .unit = "m",
+     .doc = "fill surface: of the shell, rounded to whole particles; 0 = one"},
+    {NUMBER(selkie_object_def, spacing, 1), BETWEEN(0.25, 2),
+     .doc = "distance of its particles in particle spacings; below 1 they are too dense, to compare with"},
+    {BOOL(selkie_object_def, start_solid, 0), .doc = "is there from the start, with particles of its own"},
+    {NUMBER(selkie_object_def, alpha, 0.5), BETWEEN(0, 1), .low_open = 1,
+     .doc = "share of the animation in a candidate's velocity; 1 costs most iterations"},
+    {NUMBER(selkie_object_def, beta, 1), ABOVE(0), .unit = "m/s", .doc = "speed at which candidates are led"},
+    {ENUM(selkie_object_def, easing, easing, SELKIE_EASING_SMOOTH), .doc = "how they slow down near their place"},
+    {NUMBER(selkie_object_def, easing_distance, 0), AT_LEAST(0), .unit = "m",
+     .doc = "from where on; 0 = four particle spacings"},
+    {NUMBER(selkie_object_def, arrival, 0.5), BETWEEN(0, 2), .low_open = 1,
+     .doc = "distance at which a candidate becomes boundary, in particle spacings"},
+    {ARRAY(selkie_object_def, "regions", regions, region_count, sk_shape_struct),
+     .doc = "where candidates are taken from; empty = everywhere"},
+    {VECTOR(selkie_object_def, center), .unit = "m", .doc = "point that it turns about"},
+    {ARRAY(selkie_object_def, "keyframes", keyframes, keyframe_count, sk_keyframe_struct),
+     .doc = "motion from place to place"},
+    {ARRAY(selkie_object_def, "timeline", timeline, timeline_count, sk_timeline_entry_struct),
+     .doc = "when it gathers and when it is released; empty: with start_solid it stays for ever"},
+};
+const sk_struct sk_object_struct = {.name = "object",
+                                    .doc = "Liquid that takes a shape, is solid for a while and becomes liquid again: method sph.",
+                                    .size = sizeof(selkie_object_def),
+                                    .field_count = COUNT(object_fields),
+                                    .fields = object_fields};
+
 #define OF_POINT_PROBE .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY
 #define OF_FRONT_PROBE .variants = 1u << SELKIE_PROBE_FRONT
 
@@ -685,6 +754,8 @@ static const sk_field scene_fields[] = {
     {ARRAY(selkie_scene, "obstacles", obstacles, obstacle_count, sk_obstacle_struct), .doc = "solids"},
     {ARRAY(selkie_scene, "bodies", bodies, body_count, sk_body_struct), .doc = "solids that float and sink"},
     {ARRAY(selkie_scene, "forces", forces, force_count, sk_force_struct), .doc = "explosions, vortices, jets"},
+    {ARRAY(selkie_scene, "objects", objects, object_count, sk_object_struct),
+     .doc = "liquid that solidifies, moves and dissolves"},
     {ARRAY(selkie_scene, "probes", probes, probe_count, sk_probe_struct), .doc = "measurements"},
     {STRUCT(selkie_scene, output, output_struct), .doc = "what is written"},
     {STRUCT(selkie_scene, render, render_struct), .doc = "pictures"},

@@ -254,6 +254,19 @@ static selkie_code check_drain(sk_rules *rules, int i)
     return check_interval(rules, drain->start, drain->end);
 }
 
+static selkie_code check_keyframes(sk_rules *rules, int count, const selkie_keyframe *keyframes)
+{
+    size_t before = sk_path_key(rules->where, "keyframes");
+    for (int k = 1; k < count; k++)
+        if (!(keyframes[k].time > keyframes[k - 1].time)) {
+            sk_path_index(rules->where, k);
+            return fail_at(rules, "time", "%g s is not after that of the keyframe before, %g s", keyframes[k].time,
+                           keyframes[k - 1].time);
+        }
+    sk_path_cut(rules->where, before);
+    return SELKIE_OK;
+}
+
 static selkie_code check_obstacle(sk_rules *rules, int i)
 {
     const selkie_obstacle_def *obstacle = &rules->scene->obstacles[i];
@@ -264,19 +277,60 @@ static selkie_code check_obstacle(sk_rules *rules, int i)
         if (obstacle->velocity[axis] != 0 || obstacle->angular_velocity[axis] != 0)
             return fail_at(rules, "keyframes", "stand beside a constant %s: give one of them",
                            obstacle->velocity[axis] != 0 ? "velocity" : "angular_velocity");
-    sk_path_key(rules->where, "keyframes");
-    for (int k = 1; k < obstacle->keyframe_count; k++)
-        if (!(obstacle->keyframes[k].time > obstacle->keyframes[k - 1].time)) {
-            sk_path_index(rules->where, k);
-            return fail_at(rules, "time", "%g s is not after that of the keyframe before, %g s",
-                           obstacle->keyframes[k].time, obstacle->keyframes[k - 1].time);
-        }
+    return check_keyframes(rules, obstacle->keyframe_count, obstacle->keyframes);
+}
+
+/* --- Objects ------------------------------------------------------------------------------------------------------ */
+
+static selkie_code check_timeline(sk_rules *rules, const selkie_object_def *object)
+{
+    size_t before = sk_path_key(rules->where, "timeline");
+    if (object->timeline_count == 0 && !object->start_solid)
+        return fail_at(rules, "", "is empty: the object would never be there; give a time to assemble, or start_solid");
+    for (int t = 0; t < object->timeline_count; t++) {
+        const selkie_timeline_entry *entry = &object->timeline[t], *last = t ? entry - 1 : NULL;
+        size_t inner = sk_path_index(rules->where, t);
+        if (entry->release >= 0 && entry->release <= entry->assemble)
+            return fail_at(rules, "release", "%g s is not after assemble, %g s; below 0 means never", entry->release,
+                           entry->assemble);
+        if (last && last->release < 0)
+            return fail_at(rules, "assemble", "%g s comes after an entry that never ends (release %g)", entry->assemble,
+                           last->release);
+        if (last && entry->assemble < last->release + last->release_duration)
+            return fail_at(rules, "assemble", "%g s comes before the entry before it is released, %g s", entry->assemble,
+                           last->release + last->release_duration);
+        if (t == 0 && object->start_solid && entry->assemble != 0)
+            return fail_at(rules, "assemble", "%g s stands beside start_solid: must be 0, it is there already",
+                           entry->assemble);
+        const double *d = entry->release_direction;
+        if (entry->release_mode == SELKIE_RELEASE_SWEEP && d[0] == 0 && d[1] == 0 && d[2] == 0)
+            return fail_at(rules, "release_direction", "has no length: must say which way the sweep runs");
+        sk_path_cut(rules->where, inner);
+    }
+    sk_path_cut(rules->where, before);
     return SELKIE_OK;
 }
 
 static selkie_code check_body(sk_rules *rules, int i)
 {
     return check_placed_shape(rules, &rules->scene->bodies[i].shape, 1);
+}
+
+static selkie_code check_object(sk_rules *rules, int i)
+{
+    const selkie_object_def *object = &rules->scene->objects[i];
+    if (rules->scene->method != SELKIE_METHOD_SPH)
+        return fail_at(rules, "", "liquid solidifies with method sph only: set \"method\": \"sph\"");
+    SK_TRY(check_placed_shape(rules, &object->shape, 0)); /* keyframes may bring it in */
+    for (int r = 0; r < object->region_count; r++) {
+        size_t before = sk_path_key(rules->where, "regions");
+        sk_path_index(rules->where, r);
+        SK_TRY(check_shape(rules, &object->regions[r]));
+        SK_TRY(check_overlap(rules, &object->regions[r]));
+        sk_path_cut(rules->where, before);
+    }
+    SK_TRY(check_timeline(rules, object));
+    return check_keyframes(rules, object->keyframe_count, object->keyframes);
 }
 
 /* --- Forces ------------------------------------------------------------------------------------------------------- */
@@ -464,6 +518,7 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_each(&rules, "obstacles", scene->obstacle_count, check_obstacle));
     SK_TRY(check_each(&rules, "bodies", scene->body_count, check_body));
     SK_TRY(check_each(&rules, "forces", scene->force_count, check_force));
+    SK_TRY(check_each(&rules, "objects", scene->object_count, check_object));
     SK_TRY(check_each(&rules, "probes", scene->probe_count, check_probe));
     SK_TRY(check_columns(&rules));
     return check_pictures(&rules);

@@ -153,6 +153,8 @@ DEFAULTS(source, selkie_source_def, source)
 DEFAULTS(drain, selkie_drain_def, drain)
 DEFAULTS(obstacle, selkie_obstacle_def, obstacle)
 DEFAULTS(body, selkie_body_def, body)
+DEFAULTS(object, selkie_object_def, object)
+DEFAULTS(timeline_entry, selkie_timeline_entry, entry)
 DEFAULTS(probe, selkie_probe_def, probe)
 
 /* --- Copies ------------------------------------------------------------------------------------------------------- */

@@ -33,6 +33,7 @@ typedef struct sk_step {
     sk_bounded_solver *bounded; /* NULL unless incompressibility is unilateral */
     struct sk_sources *sources; /* NULL if the scene has none */
     struct sk_sph *sph;         /* NULL but for method sph */
+    struct sk_liquid_boundary *objects; /* NULL if the scene has none */
     double time;           /* s  at the start of the step */
     double dt;             /* s  of this step */
     double end_time;       /* s  at its end: time + dt but for rounding, since steps end on frames to the bit */

@@ -10,6 +10,7 @@
 #include "methods/flip/flip.h"
 #include "methods/force_fields.h"
 #include "methods/idp/idp.h"
+#include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/sph/sph.h"
 #include "methods/uic/uic.h"
@@ -43,10 +44,14 @@ static void compose_sph(selkie_world *world)
 {
     if (world->step.sources)
         add_phase(world, "sources", sk_sources_run, sk_sources_run);
+    if (world->step.objects)
+        add_phase(world, "roles", sk_liquid_boundary_roles, sk_liquid_boundary_roles);
     add_phase(world, "sort", sk_flip_sort_2d, sk_flip_sort_3d);
     add_phase(world, "solids", sk_flip_solids_2d, sk_flip_solids_3d);
     add_phase(world, "neighbours", sk_sph_neighbours_2d, sk_sph_neighbours_3d);
     add_phase(world, "forces", sk_sph_forces_2d, sk_sph_forces_3d);
+    if (world->step.objects)
+        add_phase(world, "animate", sk_liquid_boundary_animate, sk_liquid_boundary_animate);
     add_phase(world, "pressure", sk_sph_pressure_2d, sk_sph_pressure_3d);
     add_phase(world, "integrate", sk_sph_integrate_2d, sk_sph_integrate_3d);
 }
@@ -117,7 +122,7 @@ static selkie_code run_until(selkie_world *world, const char *end, int correct, 
 {
     for (int p = 0; p < world->phase_count && strcmp(world->phases[p].name, end) != 0; p++) {
         const char *name = world->phases[p].name;
-        if (strcmp(name, "sources") != 0 && (correct || strncmp(name, "density_", 8) != 0))
+        if (strcmp(name, "sources") != 0 && strcmp(name, "roles") != 0 && (correct || strncmp(name, "density_", 8) != 0))
             SK_TRY(world->phases[p].run(&world->step, error));
     }
     return SELKIE_OK;
@@ -256,6 +261,10 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
     if (code == SELKIE_OK)
         code = sk_world_sample(scene, &step->grid, &step->solids, step->threads, step->particles_per_cell, &step->particles,
                                &total, &liquid_cells, error);
+    if (code == SELKIE_OK && scene->object_count) {
+        step->objects = &world->objects;
+        code = sk_liquid_boundary_init(&world->objects, step, error);
+    }
     if (code == SELKIE_OK && (scene->source_count || scene->drain_count)) {
         code = sk_sources_init(&world->sources, step, error);
         step->sources = &world->sources;
@@ -295,6 +304,8 @@ void selkie_world_destroy(selkie_world *world)
     sk_probes_free(&world->probes);
     if (step->sources)
         sk_sources_free(&world->sources);
+    if (step->objects)
+        sk_liquid_boundary_free(&world->objects);
     sk_sph_destroy(step);
     if (step->solver && step->dimension == 2)
         sk_poisson_destroy_2d(step->solver);

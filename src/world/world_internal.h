@@ -3,6 +3,7 @@
 #define SK_WORLD_WORLD_INTERNAL_H
 
 #include <selkie/world.h>
+#include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/sources/sources.h"
 #include "methods/step.h"
 #include "world/probes.h"
@@ -12,6 +13,7 @@ struct selkie_world {
     selkie_scene *scene; /* own copy */
     sk_step step;
     sk_sources sources;
+    sk_liquid_boundary objects;
     sk_probes probes;
     int phase_count;
     sk_phase phases[SELKIE_MAX_PHASES];

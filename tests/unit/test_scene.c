@@ -428,6 +428,8 @@ static void ranges_and_rules(void **state)
          "obstacles[0].keyframes: stand beside a constant velocity"},
         {"obstacles=[{\"surface\":\"open\",\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
          "\"open\" is no choice: must be \"free_slip\" or \"no_slip\""},
+        {"objects=[{\"start_solid\":true,\"shape\":{\"type\":\"box\",\"min\":[0,0,0],\"max\":[1,1,1]}}]",
+         "objects[0]: liquid solidifies with method sph only"},
         {"probes=[{\"name\":\"a b\",\"type\":\"front\"}]", "probes[0].name: \"a b\" cannot head a column"},
         {"probes=[{\"name\":\"\",\"type\":\"front\"}]", "\"\" cannot head a column"},
         {"probes=[{\"name\":\"a\",\"type\":\"front\"},{\"name\":\"a\",\"type\":\"front\"}]",
@@ -458,6 +460,37 @@ static void ranges_and_rules(void **state)
     /* From a file the same messages name line and column. */
     expect("{\n \"domain\": {\"size\": [1, 1, 1]},\n \"time\": {\n  \"fps\": 0}}",
            "test.json:4:10: time.fps: 0 is out of range");
+}
+
+/* Objects: what their timelines and regions must be. */
+static void rules_of_objects(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *object, *expected; /* keys beside the shape */
+    } rows[] = {
+        {"\"fill\": \"volume\"", "objects[0].timeline: is empty: the object would never be there"},
+        {"\"timeline\": [{\"assemble\": 2, \"release\": 1}]", "timeline[0].release: 1 s is not after assemble, 2 s"},
+        {"\"timeline\": [{}, {\"assemble\": 2}]", "timeline[1].assemble: 2 s comes after an entry that never ends"},
+        {"\"timeline\": [{\"release\": 3}, {\"assemble\": 2}]", "2 s comes before the entry before it is released, 3 s"},
+        {"\"start_solid\": true, \"timeline\": [{\"assemble\": 1}]", "1 s stands beside start_solid: must be 0"},
+        {"\"timeline\": [{\"release\": 1, \"release_mode\": \"sweep\", \"release_direction\": [0, 0, 0]}]",
+         "release_direction: has no length"},
+        {"\"timeline\": [{}], \"alpha\": 0", "objects[0].alpha: 0 is out of range: must be above 0 and at most 1"},
+        {"\"timeline\": [{}], \"regions\": [{\"type\": \"sphere\", \"center\": [9, 0, 0], \"radius\": 1}]",
+         "objects[0].regions[0]: lies outside the domain"},
+        {"\"timeline\": [{}], \"keyframes\": [{\"time\": 1}, {\"time\": 0}]",
+         "objects[0].keyframes[1].time: 0 s is not after that of the keyframe before, 1 s"},
+    };
+    for (int i = 0; i < COUNT(rows); i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "{\"domain\": {\"size\": [1, 1, 1]}, \"method\": \"sph\", \"liquids\": [{\"shape\": {\"type\": \"box\", "
+                 "\"min\": [0, 0, 0], \"max\": [1, 1, 1]}}], \"objects\": [{\"shape\": {\"type\": \"box\", \"min\": [0, 0, 0], "
+                 "\"max\": [1, 1, 1]}, %s}]}",
+                 rows[i].object);
+        expect(text, rows[i].expected);
+    }
 }
 
 static void rules_of_the_plane(void **state)
@@ -794,8 +827,20 @@ static void set_one(const sk_field *field, const char *path, const route *way, c
     const char *expected_text;
     other_value(field, text, sizeof text, expected, &expected_text);
     snprintf(override, sizeof override, "%s=%s", path, text);
-    const char *overrides[] = {before, override};
-    selkie_scene *scene = before ? parse(small, 2, overrides) : parse(small, 1, overrides + 1);
+    const char *overrides[4];
+    int count = 0;
+    if (strncmp(path, "objects", 7) == 0) {
+        /* Objects need a method and a timeline; only a shape can take the place of another. */
+        overrides[count++] = "method=sph";
+        overrides[count++] = "objects=[{\"shape\":{\"type\":\"box\",\"min\":[0,0,0],\"max\":[3,3,3]},\"timeline\":[{}],"
+                             "\"keyframes\":[{\"time\":0}]}]";
+        if (before && strncmp(before, "objects[0].shape=", 17) != 0 && strncmp(before, "objects[0].regions[0]=", 22) != 0)
+            before = NULL;
+    }
+    if (before)
+        overrides[count++] = before;
+    overrides[count++] = override;
+    selkie_scene *scene = parse(small, count, overrides);
     const void *base = follow(way, scene);
     if (expected_text)
         assert_string_equal(sk_field_string(field, base), expected_text);
@@ -1088,6 +1133,7 @@ int main(void)
         cmocka_unit_test(unknown_keys_suggest),
         cmocka_unit_test(wrong_types),
         cmocka_unit_test(ranges_and_rules),
+        cmocka_unit_test(rules_of_objects),
         cmocka_unit_test(rules_of_the_plane),
         cmocka_unit_test(unilateral_keeps_its_own_volume),
         cmocka_unit_test(deep_unions),

@@ -99,8 +99,9 @@ static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_
     else
         printf("CFL number %g, first step %.3g s\n", selkie_scene_cfl(scene), plan->first_step);
     print_method(scene);
-    printf("parts         liquids %d, obstacles %d, sources %d, drains %d, bodies %d, forces %d, probes %d\n", scene->liquid_count,
-           scene->obstacle_count, scene->source_count, scene->drain_count, scene->body_count, scene->force_count, scene->probe_count);
+    printf("parts         liquids %d, obstacles %d, sources %d, drains %d, bodies %d, forces %d, objects %d, probes %d\n",
+           scene->liquid_count, scene->obstacle_count, scene->source_count, scene->drain_count, scene->body_count,
+           scene->force_count, scene->object_count, scene->probe_count);
 }
 
 static int run_check(const tool_arguments *arguments)

@@ -201,8 +201,9 @@ static void print_scene(const selkie_scene *scene)
     else
         printf("domain        3D, %g x %g x %g m, %d x %d x %d cells of %g m\n", scene->domain.size[0],
                scene->domain.size[1], scene->domain.size[2], cells[0], cells[1], cells[2], cell_size);
-    printf("parts         liquids %d, obstacles %d, sources %d, drains %d, bodies %d, forces %d, probes %d\n", scene->liquid_count,
-           scene->obstacle_count, scene->source_count, scene->drain_count, scene->body_count, scene->force_count, scene->probe_count);
+    printf("parts         liquids %d, obstacles %d, sources %d, drains %d, bodies %d, forces %d, objects %d, probes %d\n",
+           scene->liquid_count, scene->obstacle_count, scene->source_count, scene->drain_count, scene->body_count,
+           scene->force_count, scene->object_count, scene->probe_count);
     printf("time          %g s, %g frames a second\n", scene->time.end, scene->time.fps);
 }
 

@@ -226,6 +226,14 @@ int visit_meshes(const selkie_scene *scene, int (*visit)(const char *what, const
         snprintf(what, sizeof what, "bodies[%d].shape", i);
         result = visit_shape(what, &scene->bodies[i].shape, &all);
     }
+    for (int i = 0; i < scene->object_count && !result; i++) {
+        snprintf(what, sizeof what, "objects[%d].shape", i);
+        result = visit_shape(what, &scene->objects[i].shape, &all);
+        for (int r = 0; r < scene->objects[i].region_count && !result; r++) {
+            snprintf(what, sizeof what, "objects[%d].regions[%d]", i, r);
+            result = visit_shape(what, &scene->objects[i].regions[r], &all);
+        }
+    }
     return result;
 }
 

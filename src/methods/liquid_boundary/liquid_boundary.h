@@ -1,0 +1,63 @@
+/* Liquid boundaries (Cornelis, Ihmsen, Peer and Teschner 2015): liquid that takes the shape of a solid, is one for a
+ * while, and becomes liquid again.
+ *
+ * There is one kind of particle in three roles. Fluid is what it always was. A candidate belongs to a sample of an object
+ * and is led there while the pressure solve keeps its density; a boundary particle stands on its sample and moves with the
+ * object. Samples lie on a grid of particle-sized cells (geom/voxels.h), so that a particle that becomes fluid again is as
+ * far from its neighbours as fluid is, and no role change of any particle at any time makes pressure out of nothing.
+ *
+ * Which sample a particle belongs to is its attribute "sample" (0: none; else 1 + number over all objects), and everything
+ * else follows from that, from the flags and from the time: a resumed run goes on as if it had not been interrupted.
+ *
+ * Two phases: "roles" before the sort (release, arrival, assignment), "animate" between forces and pressure (what becomes
+ * of the velocities of candidates and boundary particles).
+ */
+#ifndef SK_METHODS_LIQUID_BOUNDARY_LIQUID_BOUNDARY_H
+#define SK_METHODS_LIQUID_BOUNDARY_LIQUID_BOUNDARY_H
+
+#include "geom/shape.h"
+#include "geom/voxels.h"
+#include "methods/step.h"
+
+enum { SK_ROLE_FLUID, SK_ROLE_CANDIDATE, SK_ROLE_BOUNDARY }; /* values of the attribute "role" */
+
+typedef struct sk_object {
+    const selkie_object_def *def;
+    selkie_obstacle_def motion; /*   its keyframes, as poses want them */
+    sk_voxels voxels;           /*   samples, in the object's own frame */
+    uint32_t first;             /*   number of its first sample over all objects */
+    sk_shape **regions;
+    double *sweep;              /*   [timeline][2] least and largest coordinate of the samples along release_direction */
+    sk_pose now, next;          /*   at the start and at the end of the step */
+    const selkie_timeline_entry *entry; /* the one that is running or being released; NULL: none yet */
+    int gathers;                /*   takes candidates */
+    int64_t held;               /*   samples that have a particle */
+} sk_object;
+
+typedef struct sk_liquid_boundary {
+    sk_memory *memory;
+    double spacing; /* m  between particles */
+    int object_count;
+    sk_object *objects;
+    uint32_t sample_count;
+    uint8_t *taken; /*    [samples] whether one has a particle */
+
+    /* what the last step found */
+    int64_t candidates, boundaries, vacant;
+    int64_t arrived, released, assigned; /* in this step */
+} sk_liquid_boundary;
+
+/* Samples of all objects; particles of those that are there from the start are appended, and liquid in their place goes.
+ * The attributes "sample" and "role" are added. step->objects points to `boundary` from then on. */
+selkie_code sk_liquid_boundary_init(sk_liquid_boundary *boundary, sk_step *step, selkie_error *error);
+void sk_liquid_boundary_free(sk_liquid_boundary *boundary);
+
+/* The phases. */
+selkie_code sk_liquid_boundary_roles(sk_step *step, selkie_error *error);
+selkie_code sk_liquid_boundary_animate(sk_step *step, selkie_error *error);
+
+/* Velocity (m/s) towards a target `offset` (m) away: beta, eased, and never farther than the target in a step (Eq. 4). */
+void sk_candidate_velocity(const selkie_object_def *def, double spacing, double dt, const double offset[3],
+                           double velocity[3]);
+
+#endif
