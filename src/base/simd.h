@@ -119,6 +119,13 @@ SK_VECTOR i8 i8_from_bytes(const uint8_t *from)
     return __builtin_convertvector(bytes, i8);
 }
 
+SK_VECTOR void i8_to_bytes(uint8_t *to, i8 values)
+{
+    typedef uint8_t bytes8 __attribute__((vector_size(8)));
+    bytes8 bytes = __builtin_convertvector(values, bytes8);
+    memcpy(to, &bytes, sizeof bytes);
+}
+
 /* All ones in the first `count` lanes. */
 SK_VECTOR i8 i8_first(int count)
 {

@@ -73,6 +73,8 @@ void sk_grid_free(sk_grid *grid)
     sk_release(grid->memory, grid->order);
     sk_release(grid->memory, grid->order_cells);
     sk_release(grid->memory, grid->histogram);
+    sk_release(grid->memory, grid->arrivals);
+    sk_release(grid->memory, grid->next_start);
     sk_release(grid->memory, grid->tiles);
     memset(grid, 0, sizeof *grid);
 }

@@ -86,6 +86,9 @@ typedef struct sk_grid {
     size_t key_capacity, cell_key_capacity, order_capacity, order_cell_capacity;
     uint32_t *histogram;
     size_t histogram_capacity;
+    uint32_t *arrivals;     /* particles that change blocks in a sort after small moves */
+    uint32_t *next_start;   /* what cell_start becomes then */
+    size_t arrival_capacity, next_start_capacity;
     float *tiles;           /* [particle_blocks] accumulation tiles of the transfer */
     size_t tile_capacity;
 } sk_grid;
@@ -110,5 +113,10 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
  * the dead ones, and gives the blocks their slots. Particles outside of the table's reach are an error. */
 selkie_code sk_grid_sort_2d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 selkie_code sk_grid_sort_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
+
+/* The same for particles that have been sorted and then moved a little: each block sorts its own, and only those that left
+ * it are dealt out. Falls back on the full sort where that will not do. Ties are ordered by who was there before. */
+selkie_code sk_grid_sort_again_2d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
+selkie_code sk_grid_sort_again_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 
 #endif

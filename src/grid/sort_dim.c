@@ -15,6 +15,16 @@
 
 enum { DEAD_KEY = -1 };
 
+static inline __attribute__((always_inline)) void store_cell_keys(uint16_t *keys, iw cell, int lanes)
+{
+    typedef uint16_t key_lanes __attribute__((vector_size(2 * SK_WIDE)));
+    key_lanes short_keys = __builtin_convertvector(cell, key_lanes);
+    if (lanes == SK_WIDE)
+        memcpy(keys, &short_keys, sizeof short_keys);
+    else
+        memcpy(keys, &short_keys, (size_t)lanes * sizeof *keys);
+}
+
 typedef struct chunk_range {
     int64_t begin, end;
 } chunk_range;
@@ -38,31 +48,38 @@ static int64_t compute_keys(sk_grid *grid, const sk_particles *particles, int ch
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) reduction(+ : lost)
     for (int chunk = 0; chunk < chunks; chunk++) {
         chunk_range range = chunk_of(particles->count, chunks, chunk);
-        for (int64_t p = range.begin; p < range.end; p += 8) {
-            int lanes = range.end - p < 8 ? (int)(range.end - p) : 8;
-            f8 r[8];
-            for (int l = 0; l < 8; l++)
-                memcpy(&r[l], &particles->records[p + (l < lanes ? l : lanes - 1)], sizeof r[l]);
-            f8_transpose(r);
-            i8 key = i8_splat(0), cell = i8_splat(0), inside = i8_splat(-1);
+        int32_t last = DEAD_KEY;
+        for (int64_t p = range.begin; p < range.end; p += SK_WIDE) {
+            int lanes = range.end - p < SK_WIDE ? (int)(range.end - p) : SK_WIDE;
+            fw r[8];
+            fw_load_columns(particles->records[p].position, lanes, r);
+            fw_load_columns(particles->records[p].position + 4, lanes, r + 4);
+            iw key = iw_splat(0), cell = iw_splat(0), inside = iw_splat(-1);
             const int32_t stride[3] = {1, (int32_t)stride_y, (int32_t)stride_z};
             for (int d = 0; d < SELKIE_DIM; d++) {
-                f8 g = (r[d] - corner[d]) * inverse;
-                i8 here = (g >= 0.0f) & (g < limit[d]);
-                i8 i = i8_from_f8(f8_select(here, g, f8_splat(0.0f)));
+                fw g = (r[d] - corner[d]) * inverse;
+                iw here = (g >= 0.0f) & (g < limit[d]);
+                iw i = iw_from_fw(fw_select(here, g, fw_splat(0.0f)));
                 inside &= here;
                 key += (i >> SK_BLOCK_LOG) * stride[d];
                 cell += (i & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
             }
-            i8 dead = ((i8)r[7] & SK_PARTICLE_DEAD) != 0;
+            iw dead = ((iw)r[7] & SK_PARTICLE_DEAD) != 0;
             key |= dead | ~inside; /* all ones: DEAD_KEY */
+            store_cell_keys(grid->cell_keys + p, cell, lanes);
+            if (lanes == SK_WIDE)
+                memcpy(grid->keys + p, &key, sizeof key);
+            else
+                memcpy(grid->keys + p, &key, (size_t)lanes * sizeof *grid->keys);
+            /* Most batches lie in the block of the one before, which is marked. */
+            if (!iw_any(key != last) && last != DEAD_KEY)
+                continue;
             for (int l = 0; l < lanes; l++) {
-                grid->keys[p + l] = (uint32_t)key[l];
-                grid->cell_keys[p + l] = (uint16_t)cell[l];
                 lost += !inside[l] && !dead[l];
+                last = key[l];
                 /* Many threads may write the same 1: that is all they agree on, and enough. */
-                if (key[l] != DEAD_KEY && !__atomic_load_n(&grid->marks[(uint32_t)key[l]], __ATOMIC_RELAXED))
-                    __atomic_store_n(&grid->marks[(uint32_t)key[l]], 1, __ATOMIC_RELAXED);
+                if (last != DEAD_KEY && !__atomic_load_n(&grid->marks[(uint32_t)last], __ATOMIC_RELAXED))
+                    __atomic_store_n(&grid->marks[(uint32_t)last], 1, __ATOMIC_RELAXED);
             }
         }
     }
@@ -161,42 +178,68 @@ static void deal_indices(sk_grid *grid, int64_t particle_count, int chunks, int 
     }
 }
 
-/* Pass 4. Also finds which neighbours the kernels of the block's particles reach: a bit for each of the 3^dim. */
+/* Where the records of a block go. Two streams, the first and the second half of its particles, each with counters of its
+ * own: neighbours in memory fall into the same cell, and one counter after the other would make each wait for the last. */
+typedef struct cell_counters {
+    uint32_t next[2][SK_BLOCK_CELLS];
+} cell_counters;
+
+/* Counts become first places, from `total` on; start[] gets those of the cells. Returns which neighbours the kernels of the
+ * block's particles reach: a bit for each of the 3^dim. */
+static uint32_t place_cells(cell_counters *counters, uint32_t total, uint32_t *start)
+{
+    /* Bits of the neighbours along an axis, a cell's place along it deciding; the product of three such numbers, spread by
+     * 1, 3 and 9 bits, has the bits of all combinations. Two cells: one for the kernel, one for the band of extrapolated
+     * velocities around it. */
+    uint32_t bits[3][SK_BLOCK_N];
+    for (int i = 0; i < SK_BLOCK_N; i++) {
+        const int lower = i < 2, upper = i >= SK_BLOCK_N - 2;
+        for (int d = 0, spread = 1; d < 3; d++, spread *= 3)
+            bits[d][i] = (uint32_t)((lower ? 1u : 0u) | 1u << spread | (upper ? 1u << 2 * spread : 0u));
+    }
+    uint32_t reach = 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        uint32_t first = counters->next[0][c], second = counters->next[1][c];
+        start[c] = counters->next[0][c] = total;
+        counters->next[1][c] = total + first;
+        total += first + second;
+        uint32_t here = bits[0][c & SK_BLOCK_MASK] * bits[1][c >> SK_BLOCK_LOG & SK_BLOCK_MASK];
+        if (SELKIE_DIM == 3)
+            here *= bits[2][c >> 2 * SK_BLOCK_LOG];
+        reach |= first + second ? here : 0;
+    }
+    return reach;
+}
+
+static inline void move_record(sk_particles *particles, uint32_t source, uint32_t target)
+{
+    particles->spare[target] = particles->records[source];
+    for (int a = 0; a < particles->attribute_count; a++) {
+        const sk_attribute *attribute = &particles->attributes[a];
+        size_t n = (size_t)attribute->components;
+        memcpy(attribute->spare + target * n, attribute->data + source * n, n * sizeof(uint32_t));
+    }
+}
+
+/* Pass 4. */
 static uint32_t sort_block(sk_grid *grid, sk_particles *particles, int slot, uint32_t begin, uint32_t end)
 {
-    uint32_t *start = grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS;
-    uint32_t next[SK_BLOCK_CELLS];
-    memset(next, 0, sizeof next);
-    for (uint32_t i = begin; i < end; i++)
-        next[grid->order_cells[i]]++;
-    uint32_t total = begin, reach = 0;
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        uint32_t count = next[c];
-        start[c] = next[c] = total;
-        total += count;
-        if (count) {
-            /* Two cells: one for the kernel, one for the band of extrapolated velocities around it. */
-            int range[3][2] = {{0, 0}, {0, 0}, {0, 0}};
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                int i = c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK;
-                range[d][0] = i < 2 ? -1 : 0;
-                range[d][1] = i >= SK_BLOCK_N - 2 ? 1 : 0;
-            }
-            for (int z = range[2][0]; z <= range[2][1]; z++)
-                for (int y = range[1][0]; y <= range[1][1]; y++)
-                    for (int x = range[0][0]; x <= range[0][1]; x++)
-                        reach |= 1u << (x + 1 + 3 * (y + 1 + 3 * (SELKIE_DIM == 3 ? z + 1 : 0)));
-        }
-    }
-    for (uint32_t i = begin; i < end; i++) {
-        uint32_t source = grid->order[i], target = next[grid->order_cells[i]]++;
-        particles->spare[target] = particles->records[source];
-        for (int a = 0; a < particles->attribute_count; a++) {
-            const sk_attribute *attribute = &particles->attributes[a];
-            size_t n = (size_t)attribute->components;
-            memcpy(attribute->spare + target * n, attribute->data + source * n, n * sizeof(uint32_t));
-        }
-    }
+    cell_counters counters;
+    memset(&counters, 0, sizeof counters);
+    const uint32_t half = (end - begin) / 2;
+    const uint32_t *order[2] = {grid->order + begin, grid->order + begin + half};
+    const uint16_t *cells[2] = {grid->order_cells + begin, grid->order_cells + begin + half};
+    for (uint32_t i = 0; i < half; i++)
+        for (int stream = 0; stream < 2; stream++)
+            counters.next[stream][cells[stream][i]]++;
+    if ((end - begin) & 1)
+        counters.next[1][cells[1][half]]++;
+    uint32_t reach = place_cells(&counters, begin, grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS);
+    for (uint32_t i = 0; i < half; i++)
+        for (int stream = 0; stream < 2; stream++)
+            move_record(particles, order[stream][i], counters.next[stream][cells[stream][i]]++);
+    if ((end - begin) & 1)
+        move_record(particles, order[1][half], counters.next[1][cells[1][half]]++);
     return reach;
 }
 
@@ -289,6 +332,173 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
     grid->cell_start[starts - 1] = (uint32_t)living;
     particles->count = living;
     sk_particles_swap(particles);
+    return assign_surroundings(grid, reach, threads, error);
+}
+
+/* --- again, after small moves ------------------------------------------------------------------------------------------ */
+
+enum { LEAVES = 0x8000 }; /* of a cell key: it lies in another block */
+
+/* The cell of each particle of a block, and the list of those that left it, in grid->order at the block's own place.
+ * Returns their number, or -1 if one is nowhere or dead: a full sort sees to that. */
+static int64_t find_leavers(sk_grid *grid, const sk_particles *particles, int slot)
+{
+    const uint32_t *start = grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS;
+    const float inverse = (float)(1.0 / grid->cell_size);
+    int64_t count = 0;
+    iw wrong = iw_splat(0);
+    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p += SK_WIDE) {
+        int lanes = start[SK_BLOCK_CELLS] - p < SK_WIDE ? (int)(start[SK_BLOCK_CELLS] - p) : SK_WIDE;
+        fw r[8];
+        fw_load_columns(particles->records[p].position, lanes, r);
+        fw_load_columns(particles->records[p].position + 4, lanes, r + 4);
+        iw cell = iw_splat(0), stays = iw_splat(-1), place = iw_splat(0);
+        int32_t stride = 1;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            fw g = (r[d] - (float)grid->corner[d]) * inverse;
+            iw here = (g >= 0.0f) & (g < (float)(grid->blocks[d] * grid->extent[d]));
+            iw i = iw_from_fw(fw_select(here, g, fw_splat(0.0f)));
+            wrong |= ~here;
+            stays &= (i >> SK_BLOCK_LOG) == grid->coordinates[slot][d];
+            place += (i >> SK_BLOCK_LOG) * stride;
+            cell += (i & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+            stride *= grid->blocks[d];
+        }
+        wrong |= ((iw)r[7] & SK_PARTICLE_DEAD) != 0;
+        cell |= ~stays & LEAVES;
+        store_cell_keys(grid->cell_keys + p, cell, lanes);
+        if (iw_any(~stays))
+            for (int l = 0; l < lanes; l++)
+                if (!stays[l]) {
+                    grid->order[start[0] + count++] = p + (uint32_t)l;
+                    grid->keys[p + (uint32_t)l] = (uint32_t)place[l];
+                }
+    }
+    return iw_any(wrong) ? -1 : count;
+}
+
+/* Who comes to which block, in the order of the blocks they come from. Returns 0 if one goes where no block is. */
+static int deal_leavers(sk_grid *grid, const int32_t *leavers, uint32_t *arrived, uint32_t *block_start, uint32_t *arrivals)
+{
+    const int blocks = grid->particle_blocks;
+    memset(arrived, 0, ((size_t)blocks + 2) * sizeof *arrived);
+    for (int b = 1; b <= blocks; b++) {
+        const uint32_t *list = grid->order + grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
+        for (int32_t i = 0; i < leavers[b]; i++) {
+            int slot = grid->table[grid->keys[list[i]]];
+            if (slot == 0 || slot > blocks)
+                return 0;
+            grid->keys[list[i]] = (uint32_t)slot;
+            arrived[slot + 1]++;
+        }
+    }
+    /* arrived[b] becomes where the list of block b ends in arrivals, as it is filled; block_start[b] its first particle. */
+    uint32_t particles = 0, before = 0;
+    for (int b = 1; b <= blocks; b++) {
+        const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+        uint32_t here = arrived[b + 1];
+        block_start[b] = particles;
+        particles += start[SK_BLOCK_CELLS] - start[0] - (uint32_t)leavers[b] + here;
+        arrived[b] = before;
+        before += here;
+    }
+    arrived[blocks + 1] = before;
+    block_start[blocks + 1] = particles;
+    for (int b = 1; b <= blocks; b++) {
+        const uint32_t *list = grid->order + grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
+        for (int32_t i = 0; i < leavers[b]; i++)
+            arrivals[arrived[grid->keys[list[i]]]++] = list[i];
+    }
+    return 1;
+}
+
+/* Those that stay, in their order, then those that come. */
+static uint32_t sort_block_again(sk_grid *grid, sk_particles *particles, uint32_t old_begin, uint32_t old_end, uint32_t begin,
+                                 const uint32_t *arrivals, uint32_t arrival_count, uint32_t *start)
+{
+    cell_counters counters;
+    memset(&counters, 0, sizeof counters);
+    const uint32_t count = old_end - old_begin, half = count / 2;
+    const uint16_t *cells = grid->cell_keys + old_begin;
+    for (uint32_t i = 0; i < half; i++) {
+        uint16_t first = cells[i], second = cells[half + i];
+        if (!((first | second) & LEAVES)) {
+            counters.next[0][first]++;
+            counters.next[1][second]++;
+            continue;
+        }
+        if (!(first & LEAVES))
+            counters.next[0][first]++;
+        if (!(second & LEAVES))
+            counters.next[1][second]++;
+    }
+    if (count & 1 && !(cells[count - 1] & LEAVES))
+        counters.next[1][cells[count - 1]]++;
+    for (uint32_t i = 0; i < arrival_count; i++)
+        counters.next[1][grid->cell_keys[arrivals[i]] & ~LEAVES]++;
+    uint32_t reach = place_cells(&counters, begin, start);
+    for (uint32_t i = 0; i < half; i++) {
+        uint16_t first = cells[i], second = cells[half + i];
+        if (!(first & LEAVES))
+            move_record(particles, old_begin + i, counters.next[0][first]++);
+        if (!(second & LEAVES))
+            move_record(particles, old_begin + half + i, counters.next[1][second]++);
+    }
+    if (count & 1 && !(cells[count - 1] & LEAVES))
+        move_record(particles, old_end - 1, counters.next[1][cells[count - 1]]++);
+    for (uint32_t i = 0; i < arrival_count; i++)
+        move_record(particles, arrivals[i], counters.next[1][grid->cell_keys[arrivals[i]] & ~LEAVES]++);
+    return reach;
+}
+
+selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
+{
+    const int blocks = grid->particle_blocks;
+    const size_t width = (size_t)blocks + 2, starts = (size_t)blocks * SK_BLOCK_CELLS + 1;
+    if (blocks == 0 || grid->cell_start[starts - 1] != (uint32_t)particles->count || grid->key_capacity < (size_t)particles->count)
+        return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->histogram, &grid->histogram_capacity, 4 * width, sizeof *grid->histogram,
+                      "cell sort", error));
+    int32_t *leavers = (int32_t *)grid->histogram;
+    uint32_t *arrived = grid->histogram + width, *block_start = arrived + width, *reach = block_start + width;
+    int64_t left = 0, bad = 0;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 4) reduction(+ : left, bad)
+    for (int b = 1; b <= blocks; b++) {
+        int64_t found = find_leavers(grid, particles, b);
+        leavers[b] = (int32_t)found;
+        left += found > 0 ? found : 0;
+        bad += found < 0;
+    }
+    uint32_t *arrivals = grid->arrivals;
+    if (!bad && (size_t)left > grid->arrival_capacity) {
+        SK_TRY(sk_reserve(grid->memory, (void **)&grid->arrivals, &grid->arrival_capacity, (size_t)left + (size_t)left / 2,
+                          sizeof *grid->arrivals, "cell sort", error));
+        arrivals = grid->arrivals;
+    }
+    if (bad || !deal_leavers(grid, leavers, arrived, block_start, arrivals))
+        return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
+    /* Starts of the old order are still being read by other blocks' threads, so the new ones go beside them. */
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->next_start, &grid->next_start_capacity, starts, sizeof *grid->next_start,
+                      "cell sort", error));
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
+    for (int b = 1; b <= blocks; b++) {
+        const uint32_t *old = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+        uint32_t first = b > 1 ? arrived[b - 1] : 0;
+        reach[b] = sort_block_again(grid, particles, old[0], old[SK_BLOCK_CELLS], block_start[b], arrivals + first,
+                                    arrived[b] - first, grid->next_start + (size_t)(b - 1) * SK_BLOCK_CELLS);
+    }
+    grid->next_start[starts - 1] = (uint32_t)particles->count;
+    uint32_t *start = grid->cell_start;
+    size_t capacity = grid->cell_start_capacity;
+    grid->cell_start = grid->next_start;
+    grid->cell_start_capacity = grid->next_start_capacity;
+    grid->next_start = start;
+    grid->next_start_capacity = capacity;
+    sk_particles_swap(particles);
+    /* The blocks around follow; those with particles stay as they are. */
+    for (int b = blocks + 1; b < grid->block_count; b++)
+        grid->table[grid->coordinates[b][3]] = 0;
+    grid->block_count = blocks + 1;
     return assign_surroundings(grid, reach, threads, error);
 }
 

@@ -1,9 +1,9 @@
 /* The tuned transfers. See transfer.h for the scheme; the plain forms are in grid_kernels.h and the tests compare.
  *
  * To the grid, the lanes of a vector are grid nodes along x: a cell's particles touch 2x3x3 nodes of a face component, so
- * each particle is one multiply-add for each of the 9 or 6 rows, with momentum in the lower and weight in the upper four
+ * each particle is one multiply-add for each of the 9 or 6 rows, with momentum, weight and density side by side in the
  * lanes, and the sums of a cell never leave the registers. To the particles, the lanes are particles: the cell's nodes
- * are read once for eight of them.
+ * are read once for a batch of them.
  */
 #include <math.h>
 #include <string.h>
@@ -28,46 +28,43 @@ enum {
     NZ_FACE = SELKIE_DIM == 3 ? 2 : 1
 };
 
-/* Eight particles of one cell made ready: weights along x as vectors of nodes, products of the weights along y and z as
- * numbers to broadcast. */
+/* A batch of particles of one cell made ready: weights along x as vectors of nodes, products of the weights along y and z
+ * as numbers to broadcast. */
 typedef struct staged {
-    float along_x[8][8];             /* [particle]: weights of -1 0 +1 and 0, then of the lower and upper face and 0 0 */
-    float across[3][9][8];           /* [face along x, y, z][row j + 3 k][particle] */
-    float offset[3][8];              /* fraction of the cell */
+    float along_x[SK_WIDE][8];       /* [particle]: lower and upper face, the same again, then nodes -1 0 +1 of centres, 0 */
+    float across[3][9][SK_WIDE];     /* [face along x, y, z][row j + 3 k][particle] */
+    float offset[3][SK_WIDE];        /* fraction of the cell; for affine velocities alone */
 } staged;
 
-static inline __attribute__((always_inline)) void stage(const sk_particle *records, int count, const float corner[3],
-                                                        float inverse, const float cell[3], staged *s)
+static inline __attribute__((always_inline)) void stage(const int velocity_on, const int affine_on, const sk_particle *records,
+                                                        int count, const float corner[3], float inverse, const float cell[3],
+                                                        staged *s)
 {
-    f8 r[8], centre[3][3], face[3][2];
-    for (int l = 0; l < 8; l++)
-        memcpy(&r[l], records + (l < count ? l : count - 1), sizeof r[l]);
-    f8_transpose(r);
+    fw r[4], centre[3][3], face[3][2];
+    fw_load_columns(records->position, count, r);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        f8 fraction = (r[d] - corner[d]) * inverse - cell[d];
-        f8 offset = fraction - 0.5f;
-        memcpy(s->offset[d], &fraction, sizeof fraction);
-        centre[d][0] = f8_max(-offset, f8_splat(0.0f));
-        centre[d][2] = f8_max(offset, f8_splat(0.0f));
+        fw fraction = (r[d] - corner[d]) * inverse - cell[d];
+        fw offset = fraction - 0.5f;
+        if (affine_on)
+            fw_store(s->offset[d], fraction);
+        centre[d][0] = fw_max(-offset, fw_splat(0.0f));
+        centre[d][2] = fw_max(offset, fw_splat(0.0f));
         centre[d][1] = 1.0f - (centre[d][0] + centre[d][2]);
         face[d][0] = 1.0f - fraction;
         face[d][1] = fraction;
     }
-    f8 x[8] = {centre[0][0], centre[0][1], centre[0][2], f8_splat(0.0f), face[0][0], face[0][1], f8_splat(0.0f), f8_splat(0.0f)};
-    f8_transpose(x);
-    memcpy(s->along_x, x, sizeof x);
+    if (velocity_on)
+        fw_store_columns(s->along_x[0], SK_WIDE, (const fw[4]){face[0][0], face[0][1], face[0][0], face[0][1]});
+    fw_store_columns(s->along_x[0] + 4, SK_WIDE, (const fw[4]){centre[0][0], centre[0][1], centre[0][2], fw_splat(0.0f)});
+#pragma GCC unroll 3
     for (int k = 0; k < NZ_CENTRE; k++)
+#pragma GCC unroll 3
         for (int j = 0; j < 3; j++) {
-            f8 product = SELKIE_DIM == 3 ? centre[1][j] * centre[SELKIE_DIM - 1][k] : centre[1][j];
-            memcpy(s->across[0][j + 3 * k], &product, sizeof product);
-            if (j < 2) {
-                product = SELKIE_DIM == 3 ? face[1][j] * centre[SELKIE_DIM - 1][k] : face[1][j];
-                memcpy(s->across[1][j + 3 * k], &product, sizeof product);
-            }
-            if (SELKIE_DIM == 3 && k < 2) {
-                product = centre[1][j] * face[SELKIE_DIM - 1][k];
-                memcpy(s->across[2][j + 3 * k], &product, sizeof product);
-            }
+            fw_store(s->across[0][j + 3 * k], SELKIE_DIM == 3 ? centre[1][j] * centre[SELKIE_DIM - 1][k] : centre[1][j]);
+            if (velocity_on && j < 2)
+                fw_store(s->across[1][j + 3 * k], SELKIE_DIM == 3 ? face[1][j] * centre[SELKIE_DIM - 1][k] : face[1][j]);
+            if (velocity_on && SELKIE_DIM == 3 && k < 2)
+                fw_store(s->across[2][j + 3 * k], centre[1][j] * face[SELKIE_DIM - 1][k]);
         }
 }
 
@@ -78,10 +75,90 @@ static inline int first_node(const int d, int i, int j, int k)
     return x + PITCH * (y + RIM * z);
 }
 
-/* Adds the staged particles' momentum and weight of component d to the rows of nodes it has around the cell. */
-static inline __attribute__((always_inline)) void add_component(const int d, const int affine_on, const staged *s,
-                                                                const sk_particle *records, const float *affine,
-                                                                float cell_size, int count, int node, float *tiles)
+/* Adds one row of sums to the tiles: for the faces along x two nodes of momentum, two of weight and three of density, for
+ * the others three of momentum and three of weight. */
+static inline __attribute__((always_inline)) void add_row(const int d, f8 row, float density, int node, int centre_node, float *tiles)
+{
+    const f4 zero = {0, 0, 0, 0};
+    f4 lower = __builtin_shufflevector(row, row, 0, 1, 2, 3), upper = __builtin_shufflevector(row, row, 4, 5, 6, 7);
+    f4_unaligned *momentum = (f4_unaligned *)(tiles + (2 * d) * TILE + node);
+    f4_unaligned *weight = (f4_unaligned *)(tiles + (2 * d + 1) * TILE + node);
+    *momentum += d == 0 ? __builtin_shufflevector(lower, zero, 0, 1, 4, 5) : lower;
+    *weight += d == 0 ? __builtin_shufflevector(lower, zero, 2, 3, 4, 5) : upper;
+    if (d == 0)
+        *(f4_unaligned *)(tiles + 2 * SELKIE_DIM * TILE + centre_node) += upper * density;
+}
+
+enum {
+    ROWS_X = 3 * NZ_CENTRE,                     /* rows that the faces along x (and the centres) have around a cell */
+    ROWS_Y = 2 * NZ_CENTRE,
+    ROWS_Z = SELKIE_DIM == 3 ? 3 * NZ_FACE : 0,
+    ROWS = ROWS_X + ROWS_Y + ROWS_Z,
+/* All sums of a cell fit into 32 registers; fewer registers take the components one after the other. */
+#if defined(__AVX512VL__)
+    GROUPS = 1
+#else
+    GROUPS = SELKIE_DIM
+#endif
+};
+
+/* Momentum and weight of every component and the density from the staged particles. The sums of a cell never leave the
+ * registers while the particles go by. */
+static inline __attribute__((always_inline)) void add_velocities(const staged *s, const sk_particle *records, int count,
+                                                                 float density, const int local[3], float *tiles)
+{
+    const int centre_node = first_node(3, local[0], local[1], local[2]);
+#pragma GCC unroll 3
+    for (int group = 0; group < GROUPS; group++) {
+        f8 rows[ROWS];
+#pragma GCC unroll 21
+        for (int row = 0; row < ROWS; row++)
+            rows[row] = f8_splat(0.0f);
+#pragma GCC unroll 1
+        for (int p = 0; p < count; p++) {
+            const float *v = records[p].velocity;
+            f4 centres = *(const f4_unaligned *)(s->along_x[p] + 4);
+            f8 x = f8_load(s->along_x[p]) * (f8){v[0], v[0], 1, 1, 1, 1, 1, 1};
+            f8 y = __builtin_shufflevector(centres * v[1], centres, 0, 1, 2, 3, 4, 5, 6, 7);
+            f8 z = __builtin_shufflevector(centres * v[2], centres, 0, 1, 2, 3, 4, 5, 6, 7);
+#pragma GCC unroll 9
+            for (int row = 0; row < ROWS_X; row++)
+                if (GROUPS == 1 || group == 0)
+                    rows[row] += x * s->across[0][row][p];
+#pragma GCC unroll 6
+            for (int row = 0; row < ROWS_Y; row++)
+                if (GROUPS == 1 || group == 1)
+                    rows[ROWS_X + row] += y * s->across[1][row % 2 + 3 * (row / 2)][p];
+#pragma GCC unroll 6
+            for (int row = 0; row < ROWS_Z; row++)
+                if (GROUPS == 1 || group == 2)
+                    rows[ROWS_X + ROWS_Y + row] += z * s->across[2][row][p];
+        }
+        int node[3];
+        for (int d = 0; d < 3; d++)
+            node[d] = first_node(d, local[0], local[1], local[2]);
+#pragma GCC unroll 9
+        for (int row = 0; row < ROWS_X; row++)
+            if (GROUPS == 1 || group == 0) {
+                int step = PITCH * (row % 3 + RIM * (row / 3));
+                add_row(0, rows[row], density, node[0] + step, centre_node + step, tiles);
+            }
+#pragma GCC unroll 6
+        for (int row = 0; row < ROWS_Y; row++)
+            if (GROUPS == 1 || group == 1)
+                add_row(1, rows[ROWS_X + row], density, node[1] + PITCH * (row % 2 + RIM * (row / 2)), 0, tiles);
+#pragma GCC unroll 6
+        for (int row = 0; row < ROWS_Z; row++)
+            if (GROUPS == 1 || group == 2)
+                add_row(2, rows[ROWS_X + ROWS_Y + row], density, node[2] + PITCH * (row % 3 + RIM * (row / 3)), 0, tiles);
+    }
+}
+
+/* Component d with the affine part of APIC: each node has a momentum of its own, v + C (x_node - x_particle) (Jiang et al.
+ * 2015). */
+static inline __attribute__((always_inline)) void add_affine_component(const int d, const staged *s, const sk_particle *records,
+                                                                       const float *affine, float cell_size, int count,
+                                                                       int node, float *tiles)
 {
     const int ny = d == 1 ? 2 : 3, nz = d == 2 ? NZ_FACE : NZ_CENTRE;
     f8 rows[9];
@@ -89,28 +166,24 @@ static inline __attribute__((always_inline)) void add_component(const int d, con
         rows[row] = f8_splat(0.0f);
 #pragma GCC unroll 1
     for (int p = 0; p < count; p++) {
-        f4 x = *(const f4_unaligned *)(s->along_x[p] + (d == 0 ? 4 : 0));
-        f4 momentum = x * records[p].velocity[d];
-        const float *c = affine_on ? affine + 9 * (size_t)p + 3 * d : NULL;
-        if (affine_on) {
-            /* v + C (x_node - x_particle), Jiang et al. 2015; the part along x differs from lane to lane. */
-            float first = (d == 0 ? 0.0f : -0.5f) - s->offset[0][p];
-            f4 distance = {first, first + 1.0f, first + 2.0f, first + 3.0f};
-            momentum += x * (distance * (c[0] * cell_size));
-        }
+        f4 x = *(const f4_unaligned *)(s->along_x[p] + (d == 0 ? 0 : 4));
+        if (d == 0)
+            x *= (f4){1, 1, 0, 0};
+        const float *c = affine + 9 * (size_t)p + 3 * d;
+        /* The part along x differs from lane to lane. */
+        float first = (d == 0 ? 0.0f : -0.5f) - s->offset[0][p];
+        f4 distance = {first, first + 1.0f, first + 2.0f, first + 3.0f};
+        f4 momentum = x * records[p].velocity[d] + x * (distance * (c[0] * cell_size));
         f8 both = __builtin_shufflevector(momentum, x, 0, 1, 2, 3, 4, 5, 6, 7);
 #pragma GCC unroll 3
         for (int k = 0; k < nz; k++)
 #pragma GCC unroll 3
             for (int j = 0; j < ny; j++) {
-                f8 row = both;
-                if (affine_on) {
-                    float slope = c[1] * ((d == 1 ? 0.0f : -0.5f) - s->offset[1][p] + (float)j);
-                    if (SELKIE_DIM == 3)
-                        slope += c[2] * ((d == 2 ? 0.0f : -0.5f) - s->offset[2][p] + (float)k);
-                    f4 extra = x * (slope * cell_size);
-                    row += __builtin_shufflevector(extra, (f4){0, 0, 0, 0}, 0, 1, 2, 3, 4, 5, 6, 7);
-                }
+                float slope = c[1] * ((d == 1 ? 0.0f : -0.5f) - s->offset[1][p] + (float)j);
+                if (SELKIE_DIM == 3)
+                    slope += c[2] * ((d == 2 ? 0.0f : -0.5f) - s->offset[2][p] + (float)k);
+                f4 extra = x * (slope * cell_size);
+                f8 row = both + __builtin_shufflevector(extra, (f4){0, 0, 0, 0}, 0, 1, 2, 3, 4, 5, 6, 7);
                 rows[j + 3 * k] += row * s->across[d][j + 3 * k][p];
             }
     }
@@ -132,7 +205,7 @@ static inline __attribute__((always_inline)) void add_density(const staged *s, i
         rows[row] = (f4){0, 0, 0, 0};
 #pragma GCC unroll 1
     for (int p = 0; p < count; p++) {
-        f4 x = *(const f4_unaligned *)s->along_x[p];
+        f4 x = *(const f4_unaligned *)(s->along_x[p] + 4);
 #pragma GCC unroll 9
         for (int row = 0; row < 3 * NZ_CENTRE; row++)
             rows[row] += x * s->across[0][row][p];
@@ -149,18 +222,22 @@ static inline __attribute__((always_inline)) void add_cell(const int velocity_on
                                                            const int local[3], float density, float *tiles)
 {
     staged s;
-    for (int begin = 0; begin < count; begin += 8) {
-        int n = count - begin < 8 ? count - begin : 8;
+    for (int begin = 0; begin < count; begin += SK_WIDE) {
+        int n = count - begin < SK_WIDE ? count - begin : SK_WIDE;
         const sk_particle *batch = records + begin;
         const float *c = affine_on ? affine + 9 * (size_t)begin : NULL;
-        stage(batch, n, corner, inverse, cell, &s);
+        stage(velocity_on, affine_on, batch, n, corner, inverse, cell, &s);
         /* The compiler would rather keep all of it in registers and shuffle; broadcasts from memory are cheaper. */
         __asm__ __volatile__("" : "+m"(s));
-        if (velocity_on) {
-            add_component(0, affine_on, &s, batch, c, cell_size, n, first_node(0, local[0], local[1], local[2]), tiles);
-            add_component(1, affine_on, &s, batch, c, cell_size, n, first_node(1, local[0], local[1], local[2]), tiles);
+        if (velocity_on && !affine_on) {
+            add_velocities(&s, batch, n, density, local, tiles);
+            continue;
+        }
+        if (affine_on) {
+            add_affine_component(0, &s, batch, c, cell_size, n, first_node(0, local[0], local[1], local[2]), tiles);
+            add_affine_component(1, &s, batch, c, cell_size, n, first_node(1, local[0], local[1], local[2]), tiles);
 #if SELKIE_DIM == 3
-            add_component(2, affine_on, &s, batch, c, cell_size, n, first_node(2, local[0], local[1], local[2]), tiles);
+            add_affine_component(2, &s, batch, c, cell_size, n, first_node(2, local[0], local[1], local[2]), tiles);
 #endif
         }
         add_density(&s, n, density, first_node(3, local[0], local[1], local[2]), tiles);
@@ -192,33 +269,61 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
     }
 }
 
-/* Sums one field of a block: its own tile and the rims of its neighbours'. */
+/* Tiles of the three blocks along x whose rows run through a block's rows, on one side of it along y and z. */
+typedef struct tile_row {
+    const float *left, *middle, *right;
+} tile_row;
+
+static const float no_tile[TILE]; /* zeros, where there is no block */
+
+static const float *tile_of(const sk_grid *grid, int block, int n, int field)
+{
+    int other = grid->neighbours[block][n];
+    if (other == 0 || other > grid->particle_blocks)
+        return no_tile;
+    return grid->tiles + ((size_t)(other - 1) * TILE_FIELDS + (size_t)field) * TILE;
+}
+
+/* One row of a block from tiles along x: all of the middle one, the last node of the left and the first of the right. */
+static inline __attribute__((always_inline)) void add_tile_row(const tile_row *tiles, int at, f8 sums[SK_BLOCK_N / 8])
+{
+    const i8 first = {-1, 0, 0, 0, 0, 0, 0, 0}, last = {0, 0, 0, 0, 0, 0, 0, -1};
+    for (int v = 0; v < SK_BLOCK_N / 8; v++)
+        sums[v] += f8_load(tiles->middle + at + 1 + 8 * v);
+    sums[0] += (f8)((i8)f8_splat(tiles->left[at + SK_BLOCK_N + 1]) & first);
+    sums[SK_BLOCK_N / 8 - 1] += (f8)((i8)f8_splat(tiles->right[at]) & last);
+}
+
+/* Sums one field of a block: its own tile and the rims of its neighbours', row by row, in an order that depends on nothing
+ * else. */
 static void collect(const sk_grid *grid, int block, int field, float *sums)
 {
-    memset(sums, 0, SK_BLOCK_CELLS * sizeof *sums);
-    for (int n = 0; n < SK_NEIGHBOURS; n++) {
-        int other = grid->neighbours[block][n];
-        if (other == 0 || other > grid->particle_blocks)
-            continue;
-        const float *tile = grid->tiles + ((size_t)(other - 1) * TILE_FIELDS + (size_t)field) * TILE;
-        int side[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        int from[3] = {0, 0, 0}, to[3] = {0, 0, 0}, size[3] = {1, 1, 1};
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            from[d] = side[d] < 0 ? SK_BLOCK_N + 1 : side[d] > 0 ? 0 : 1;
-            to[d] = side[d] > 0 ? SK_BLOCK_N - 1 : 0;
-            size[d] = side[d] ? 1 : SK_BLOCK_N;
+    enum { SIDES_Z = SELKIE_DIM == 3 ? 3 : 1, NZ = SELKIE_DIM == 3 ? SK_BLOCK_N : 1 };
+    tile_row rows[SIDES_Z][3];
+    for (int z = 0; z < SIDES_Z; z++)
+        for (int y = 0; y < 3; y++) {
+            int n = 3 * (y + 3 * z);
+            rows[z][y] = (tile_row){tile_of(grid, block, n, field), tile_of(grid, block, n + 1, field), tile_of(grid, block, n + 2, field)};
         }
-        for (int k = 0; k < size[2]; k++)
-            for (int j = 0; j < size[1]; j++) {
-                const float *source = tile + from[0] + PITCH * (from[1] + j + RIM * (from[2] + k));
-                float *target = sums + to[0] + SK_BLOCK_N * (to[1] + j + SK_BLOCK_N * (to[2] + k));
-                if (size[0] == SK_BLOCK_N)
-                    for (int i = 0; i < SK_BLOCK_N; i++)
-                        target[i] += source[i];
-                else
-                    *target += *source;
+    for (int k = 0; k < NZ; k++)
+        for (int j = 0; j < SK_BLOCK_N; j++) {
+            f8 total[SK_BLOCK_N / 8];
+            for (int v = 0; v < SK_BLOCK_N / 8; v++)
+                total[v] = f8_splat(0.0f);
+            for (int z = 0; z < SIDES_Z; z++) {
+                /* A side counts where the row lies at the block's edge; 1 is the middle in 3D, and all there is in 2D. */
+                if (SELKIE_DIM == 3 && ((z == 0 && k > 0) || (z == 2 && k < SK_BLOCK_N - 1)))
+                    continue;
+                int plane = SELKIE_DIM == 2 ? 0 : z == 0 ? SK_BLOCK_N + 1 : z == 2 ? 0 : k + 1;
+                if (j == 0)
+                    add_tile_row(&rows[z][0], PITCH * (SK_BLOCK_N + 1 + RIM * plane), total);
+                add_tile_row(&rows[z][1], PITCH * (j + 1 + RIM * plane), total);
+                if (j == SK_BLOCK_N - 1)
+                    add_tile_row(&rows[z][2], PITCH * RIM * plane, total);
             }
-    }
+            for (int v = 0; v < SK_BLOCK_N / 8; v++)
+                f8_store(sums + SK_BLOCK_N * (j + SK_BLOCK_N * k) + 8 * v, total[v]);
+        }
 }
 
 static selkie_code reserve_tiles(sk_grid *grid, selkie_error *error)

@@ -35,7 +35,7 @@ static void add_phase(selkie_world *world, const char *name, sk_phase_function r
 /* Particles that were moved: cells, blocks and the solids in them follow. */
 static void add_sort_again(selkie_world *world)
 {
-    add_phase(world, "sort_again", sk_flip_sort_2d, sk_flip_sort_3d);
+    add_phase(world, "sort_again", sk_flip_sort_again_2d, sk_flip_sort_again_3d);
     add_phase(world, "solids_again", sk_flip_solids_2d, sk_flip_solids_3d);
 }
 
@@ -78,7 +78,7 @@ static void compose(selkie_world *world)
     if (volume == SELKIE_VOLUME_IDP) {
         int first = world->phase_count;
         add_phase(world, "density", sk_idp_density_2d, sk_idp_density_3d);
-        add_phase(world, "density_classify", sk_flip_classify_2d, sk_flip_classify_3d);
+        add_phase(world, "density_classify", sk_flip_classify_cells_2d, sk_flip_classify_cells_3d);
         add_phase(world, "density_correct", sk_idp_correct_2d, sk_idp_correct_3d);
         add_sort_again(world);
         world->phases[world->phase_count - 1].again_from = first;

@@ -26,6 +26,12 @@ selkie_code SK_DIM(sk_flip_sort)(sk_step *step, selkie_error *error)
     return SK_DIM(sk_grid_sort)(&step->grid, &step->particles, step->threads, error);
 }
 
+/* After corrections of positions, which leave most particles in their block. */
+selkie_code SK_DIM(sk_flip_sort_again)(sk_step *step, selkie_error *error)
+{
+    return SK_DIM(sk_grid_sort_again)(&step->grid, &step->particles, step->threads, error);
+}
+
 /* Solids stand where they will be at the end of the step: that is where the liquid must not go. */
 selkie_code SK_DIM(sk_flip_solids)(sk_step *step, selkie_error *error)
 {
@@ -56,7 +62,7 @@ typedef struct block_volumes {
 } block_volumes;
 
 /* Fill, occupation and what is solid, cell by cell. Which cells are liquid needs the neighbours and comes after. */
-static void measure_block(const sk_step *step, int block, block_volumes *volumes)
+static void measure_block(const sk_step *step, int block, const int with_volumes, block_volumes *volumes)
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
@@ -65,33 +71,37 @@ static void measure_block(const sk_step *step, int block, block_volumes *volumes
     float *fill = grid->fields[SK_FIELD_FILL] + base;
     const uint32_t *start = block <= grid->particle_blocks ? grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS : NULL;
     const uint8_t *closed = solids->closed + solid;
-    double counted = 0.0;
-    int64_t occupied = 0;
     const float full = 1.0f / (float)step->particles_per_cell;
-    d8 kernel_sum = {0}, surface_sum = {0};
+    d8 kernel_sum = {0}, surface_sum = {0}, counted_sum = {0}, occupied_sum = {0};
+    uint8_t *kinds = grid->kinds + base;
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         f8 mass = f8_load(density + c), room = 1.0f - f8_load(blurred + c);
         f8 filled = mass / f8_max(room, f8_splat(0.05f));
-        i8 open = i8_from_bytes(closed + c) == 0;
-        kernel_sum += d8_from_f8(f8_min(mass, room));
+        i8 open = i8_from_bytes(closed + c) == 0, kind = ~open & SK_CELL_SOLID;
         f8_store(fill + c, f8_select(open, filled, f8_splat(-1.0f)));
-        /* The part of the cell below the surface, as the depth of its centre says. */
-        f8 part = f8_min(f8_max(0.5f + liquid_depths(filled), f8_splat(0.0f)), f8_splat(1.0f));
-        surface_sum += d8_from_f8(f8_select(open, part, f8_splat(0.0f)));
-    }
-    uint8_t *kinds = grid->kinds + base;
-    for (int c = 0; c < SK_BLOCK_CELLS; c++)
-        kinds[c] = closed[c] ? SK_CELL_SOLID : SK_CELL_AIR;
-    for (int c = 0; start && c < SK_BLOCK_CELLS; c++) {
-        uint32_t count = start[c + 1] - start[c];
-        counted += (float)count * full < 1.0f ? (float)count * full : 1.0f;
-        occupied += count > 0;
-        kinds[c] |= count ? SK_CELL_OCCUPIED : 0;
+        if (with_volumes) {
+            kernel_sum += d8_from_f8(f8_min(mass, room));
+            /* The part of the cell below the surface, as the depth of its centre says. */
+            f8 part = f8_min(f8_max(0.5f + liquid_depths(filled), f8_splat(0.0f)), f8_splat(1.0f));
+            surface_sum += d8_from_f8(f8_select(open, part, f8_splat(0.0f)));
+        }
+        if (start) {
+            i8 first, next;
+            memcpy(&first, start + c, sizeof first);
+            memcpy(&next, start + c + 1, sizeof next);
+            i8 occupied = next != first;
+            kind |= occupied & SK_CELL_OCCUPIED;
+            if (with_volumes) {
+                counted_sum += d8_from_f8(f8_min(f8_from_i8(next - first) * full, f8_splat(1.0f)));
+                occupied_sum += d8_from_f8(f8_from_i8(-occupied));
+            }
+        }
+        i8_to_bytes(kinds + c, kind);
     }
     volumes->kernel = d8_sum(kernel_sum);
-    volumes->counted = counted;
+    volumes->counted = d8_sum(counted_sum);
     volumes->surface = d8_sum(surface_sum);
-    volumes->occupied = occupied;
+    volumes->occupied = (int64_t)d8_sum(occupied_sum);
 }
 
 /* With the ghost-fluid surface a cell is liquid if its centre lies below the surface (half full by the kernel), or if it
@@ -103,13 +113,18 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
     const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
     const int voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
     int liquid = 0, thin = 0;
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        uint8_t kind = kinds[c];
-        int open = (kind & SK_CELL_KIND_MASK) != SK_CELL_SOLID;
-        int is_liquid = open & (voxel ? (kind & SK_CELL_OCCUPIED) != 0 : fill[c] >= 0.5f);
-        thin += open & !is_liquid & (fill[c] > 0.0f);
-        liquid += is_liquid;
-        kinds_out[c] = (uint8_t)(is_liquid ? (kind & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID : kind);
+    i8 liquid_lanes = i8_splat(0), thin_lanes = i8_splat(0);
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        i8 kind = i8_from_bytes(kinds + c), open = (kind & SK_CELL_KIND_MASK) != SK_CELL_SOLID;
+        f8 filled = f8_load(fill + c);
+        i8 is_liquid = open & (voxel ? (kind & SK_CELL_OCCUPIED) != 0 : filled >= 0.5f);
+        thin_lanes -= open & ~is_liquid & (filled > 0.0f);
+        liquid_lanes -= is_liquid;
+        i8_to_bytes(kinds_out + c, (is_liquid & ((kind & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID)) | (~is_liquid & kind));
+    }
+    for (int l = 0; l < 8; l++) {
+        liquid += liquid_lanes[l];
+        thin += thin_lanes[l];
     }
     if (voxel || !thin)
         return liquid;
@@ -136,7 +151,7 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
     return liquid;
 }
 
-selkie_code SK_DIM(sk_flip_classify)(sk_step *step, selkie_error *error)
+static selkie_code classify(sk_step *step, const int with_volumes, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     size_t blocks = (size_t)grid->block_count;
@@ -146,7 +161,7 @@ selkie_code SK_DIM(sk_flip_classify)(sk_step *step, selkie_error *error)
     uint8_t *kinds = (uint8_t *)(volumes + blocks);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
     for (int b = 1; b < grid->block_count; b++)
-        measure_block(step, b, &volumes[b]);
+        measure_block(step, b, with_volumes, &volumes[b]);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
     for (int b = 1; b < grid->block_count; b++) {
         volumes[b].liquid = classify_block(step, b, kinds + (size_t)b * SK_BLOCK_CELLS);
@@ -156,6 +171,8 @@ selkie_code SK_DIM(sk_flip_classify)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int b = 1; b < grid->block_count; b++)
         memcpy(grid->kinds + (size_t)b * SK_BLOCK_CELLS, kinds + (size_t)b * SK_BLOCK_CELLS, SK_BLOCK_CELLS);
+    if (!with_volumes)
+        return SELKIE_OK;
     step->exchanged = step->emitted - step->drained;
     step->kernel_volume = step->counted_volume = step->surface_volume = 0.0;
     step->occupied_cells = step->liquid_cells = 0;
@@ -167,6 +184,17 @@ selkie_code SK_DIM(sk_flip_classify)(sk_step *step, selkie_error *error)
         step->liquid_cells += volumes[b].liquid;
     }
     return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_flip_classify)(sk_step *step, selkie_error *error)
+{
+    return classify(step, 1, error);
+}
+
+/* What is liquid before positions are corrected; how much there is, is measured after. */
+selkie_code SK_DIM(sk_flip_classify_cells)(sk_step *step, selkie_error *error)
+{
+    return classify(step, 0, error);
 }
 
 /* Does the block, with the faces on its lower sides, touch the box of the field? */
