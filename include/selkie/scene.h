@@ -291,7 +291,7 @@ typedef struct selkie_sph_def {
     int max_iterations;         /*     a solve that needs more ends there; the statistics tell */
     double xsph;                /*     share of the neighbours' mean velocity that a particle takes up in a step */
     selkie_sph_tension surface_tension;
-    double tension;             /*     coefficient: becker m3/(kg s2), akinci N/m */
+    double tension;             /*     coefficient: kappa of becker, 1/s2; gamma of akinci, m4/(kg s2) */
 } selkie_sph_def;
 
 typedef enum selkie_incompressibility {

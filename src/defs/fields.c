@@ -451,7 +451,7 @@ static const sk_field sph_fields[] = {
     {NUMBER(selkie_sph_def, xsph, 0), BETWEEN(0, 1),
      .doc = "share of its neighbours' mean velocity that a particle takes up in a step (XSPH): smooths, as viscosity does"},
     {ENUM(selkie_sph_def, surface_tension, sph_tension, SELKIE_TENSION_NONE), .doc = "what pulls the surface together"},
-    {NUMBER(selkie_sph_def, tension, 0), AT_LEAST(0), .doc = "its coefficient: N/m for akinci, m/s2 for becker"},
+    {NUMBER(selkie_sph_def, tension, 0), AT_LEAST(0), .doc = "its coefficient: kappa of becker (1/s2, W times the particle volume), gamma of akinci (m4/(kg s2); 2D m3/(kg s2))"},
 };
 static const sk_struct sph_struct = {.name = "sph",
                                      .doc = "Smoothed particle hydrodynamics, used where method is sph.",

@@ -138,6 +138,11 @@ selkie_code sk_sph_reserve(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+int sk_sph_viscosity_is_implicit(const sk_step *step)
+{
+    return step->scene->viscosity * sk_step_kick(step) > 0.05 * step->sph->spacing * step->sph->spacing;
+}
+
 double sk_sph_bytes_per_particle(int dimension)
 {
     double arrays = 4.0 * ARRAYS, attribute = 2 * 4;

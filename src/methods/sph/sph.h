@@ -66,6 +66,7 @@ typedef struct sk_sph_report {
     double density_mean;       /* mean D over particles whose kernel is not cut by the surface */
     int64_t pairs;
     int64_t list_bytes;
+    int viscosity_iterations;  /* where it is implicit */
     double largest_eigenvalue; /* estimate for the diagonally scaled system */
 } sk_sph_report;
 
@@ -109,12 +110,15 @@ selkie_code sk_sph_reserve(sk_step *step, selkie_error *error);
 /* What particles around a point say of it, weighted by the kernel: pressure (Pa) for component -1, else a component of the
  * velocity (m/s). Without particles in reach: 0 and NaN. */
 double sk_sph_at(const sk_step *step, const double at[3], int component);
+/* Whether the scene's viscosity is too strong for an explicit step of this length. */
+int sk_sph_viscosity_is_implicit(const sk_step *step);
 /* Bytes a particle takes in the lists and arrays above, for plans. */
 double sk_sph_bytes_per_particle(int dimension);
 
 #define SK_SPH_PHASES(dim)                                                                                              \
     selkie_code sk_sph_neighbours_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_sph_forces_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_sph_viscosity_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_sph_pressure_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_sph_integrate_##dim(sk_step *step, selkie_error *error);
 

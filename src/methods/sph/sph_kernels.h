@@ -76,8 +76,9 @@ SK_KERNEL float sk_sph_cohesion(float q)
 
 SK_KERNEL double sk_sph_cohesion_factor(int dimension, double support)
 {
-    /* In 2D chosen so that the pull integrated over the half disc is that over the half ball of 3D. */
-    return dimension == 2 ? 0.7609 * 32.0 / (SK_SPH_PI * support * support)
+    /* In 2D chosen so that half a disc pulls as half a ball does: pi/2 times the ratio of the kernel's second and first
+     * moments, 1.83687e-3 and 2.91574e-3. */
+    return dimension == 2 ? 0.989577 * 32.0 / (SK_SPH_PI * support * support)
                           : 32.0 / (SK_SPH_PI * support * support * support);
 }
 
