@@ -361,7 +361,8 @@ typedef enum selkie_probe_kind {
     SELKIE_PROBE_HEIGHT,   /* m    height of the liquid over a point, along the up direction */
     SELKIE_PROBE_PRESSURE, /* Pa   at a point */
     SELKIE_PROBE_VELOCITY, /* m/s  at a point; three columns */
-    SELKIE_PROBE_FRONT     /* m    farthest liquid along an axis */
+    SELKIE_PROBE_FRONT,    /* m    farthest liquid along an axis */
+    SELKIE_PROBE_FORCE     /* N    of the liquid on walls, an obstacle or a body; a column an axis; method sph */
 } selkie_probe_kind;
 
 typedef enum selkie_axis {
@@ -376,6 +377,7 @@ typedef struct selkie_probe_def {
     double at[3];      /* m  */
     selkie_axis axis;  /*    front */
     int direction;     /*    front: +1 or -1 along the axis */
+    const char *on;    /*    force: name of an obstacle or body; "walls" or "" = the walls of the domain */
 } selkie_probe_def;
 
 typedef enum selkie_attribute_names {

@@ -138,6 +138,21 @@ SELKIE_API int selkie_world_probe_column_count(const selkie_world *world);
 SELKIE_API const char *selkie_world_probe_column_name(const selkie_world *world, int column);
 SELKIE_API double selkie_world_probe_value(const selkie_world *world, int column);
 
+/* Rigid bodies of the scene, after the last step. */
+typedef struct selkie_body_state {
+    const char *name;
+    double mass;                /* kg    (2D: for a depth of one metre) */
+    double position[3];         /* m     of the centre of mass */
+    double quaternion[4];       /*       w x y z: from how it was drawn to how it lies now */
+    double velocity[3];         /* m/s   of the centre of mass */
+    double angular_velocity[3]; /* rad/s, world frame */
+    double force[3];            /* N     of the liquid, mean over the last step */
+    double torque[3];           /* N m   likewise, about the centre of mass */
+} selkie_body_state;
+
+SELKIE_API int selkie_world_body_count(const selkie_world *world);
+SELKIE_API selkie_code selkie_world_body(const selkie_world *world, int index, selkie_body_state *state);
+
 /* All of the state, with a checksum, written atomically (a file appears whole
  * or not at all). A loaded world goes on bit for bit; what is measured on the
  * grid is measured anew, the pressure and its probes follow with the next step. */

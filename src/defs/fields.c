@@ -172,6 +172,7 @@ static const sk_enum_value probe_kind_values[] = {
     {"pressure", SELKIE_PROBE_PRESSURE, "Pa; at a point"},
     {"velocity", SELKIE_PROBE_VELOCITY, "m/s; at a point, in the columns NAME_x, NAME_y and NAME_z"},
     {"front", SELKIE_PROBE_FRONT, "m; farthest liquid along an axis"},
+    {"force", SELKIE_PROBE_FORCE, "N; of the liquid on walls, an obstacle or a body, in the columns NAME_x, NAME_y and NAME_z (method sph)"},
 };
 CHOICES(probe_kind);
 
@@ -668,6 +669,7 @@ const sk_struct sk_object_struct = {.name = "object",
 
 #define OF_POINT_PROBE .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY
 #define OF_FRONT_PROBE .variants = 1u << SELKIE_PROBE_FRONT
+#define OF_FORCE_PROBE .variants = 1u << SELKIE_PROBE_FORCE
 
 static const sk_field probe_fields[] = {
     {STRING(selkie_probe_def, name), .required = 1, .doc = "name of its column: letters, digits and _"},
@@ -676,6 +678,8 @@ static const sk_field probe_fields[] = {
     {ENUM(selkie_probe_def, axis, axis, SELKIE_AXIS_X), OF_FRONT_PROBE, .doc = "along which axis"},
     {INTEGER(selkie_probe_def, direction, 1), BETWEEN(-1, 1), OF_FRONT_PROBE,
      .doc = "1 = towards its high end, -1 = its low end"},
+    {ROW(selkie_probe_def, on, SK_FIELD_STRING), .text = "walls", OF_FORCE_PROBE,
+     .doc = "name of an obstacle or body; walls = those of the domain"},
 };
 const sk_struct sk_probe_struct = {.name = "probe",
                                    .doc = "A measurement, written to probes.csv after each step.",

@@ -395,6 +395,8 @@ static selkie_code check_probe_place(sk_rules *rules, const selkie_probe_def *pr
             return fail_at(rules, "direction", "%d: must be 1 or -1", probe->direction);
         return SELKIE_OK;
     }
+    if (probe->kind == SELKIE_PROBE_FORCE)
+        return SELKIE_OK;
     double up[3];
     selkie_scene_up(scene, up);
     for (int axis = 0; axis < dimension; axis++) {
@@ -449,7 +451,7 @@ static selkie_code check_columns(sk_rules *rules)
     columns[count++].probe = -1;
     for (int i = 0; i < scene->probe_count; i++) {
         const selkie_probe_def *probe = &scene->probes[i];
-        int parts = probe->kind == SELKIE_PROBE_VELOCITY ? 4 : 1; /* the bare name too: it would confuse */
+        int parts = probe->kind == SELKIE_PROBE_VELOCITY || probe->kind == SELKIE_PROBE_FORCE ? 4 : 1; /* the bare name too: it would confuse */
         for (int k = 0; k < parts; k++) {
             snprintf(columns[count].name, sizeof columns->name, "%s%s%.1s", probe->name, k ? "_" : "",
                      k ? axis_letter + k - 1 : "");

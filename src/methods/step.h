@@ -34,6 +34,7 @@ typedef struct sk_step {
     struct sk_sources *sources; /* NULL if the scene has none */
     struct sk_sph *sph;         /* NULL but for method sph */
     struct sk_liquid_boundary *objects; /* NULL if the scene has none */
+    struct sk_rigid *rigid;     /* NULL without bodies */
     double time;           /* s  at the start of the step */
     double dt;             /* s  of this step */
     double end_time;       /* s  at its end: time + dt but for rounding, since steps end on frames to the bit */

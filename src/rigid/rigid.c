@@ -25,20 +25,37 @@ static void rotation_of(const double q[4], double r[9])
     memcpy(r, rotation, sizeof rotation);
 }
 
-selkie_code sk_rigid_place(sk_rigid *rigid, const char *what, selkie_error *error)
+static selkie_code check_states(int count, const sk_rigid_state *states, const char *what, selkie_error *error)
 {
-    for (int b = 0; b < rigid->body_count; b++) {
-        sk_rigid_body *body = &rigid->bodies[b];
-        const sk_rigid_state *state = &rigid->states[b];
+    for (int b = 0; b < count; b++) {
+        const sk_rigid_state *state = &states[b];
+        const double *values = (const double *)state;
         double sum = 0.0, length2 = 0.0;
         for (size_t i = 0; i < sizeof *state / sizeof(double); i++)
-            sum += fabs(((const double *)state)[i]);
+            sum += fabs(values[i]);
         for (int i = 0; i < 4; i++)
             length2 += state->quaternion[i] * state->quaternion[i];
-        if (!(sum < 1e30) || !(length2 > 0.25))
+        if (!(sum < 1e30) || !(length2 > 0.25) || !(state->last_substep >= 0.0))
             return sk_fail(error, SELKIE_ERROR_DIVERGED, "%s: bodies[%d] is at (%g, %g, %g) m and moves with (%g, %g, %g) m/s",
                            what, b, state->position[0], state->position[1], state->position[2], state->velocity[0],
                            state->velocity[1], state->velocity[2]);
+    }
+    return SELKIE_OK;
+}
+
+selkie_code sk_rigid_restore(sk_rigid *rigid, const sk_rigid_state *states, const char *file, selkie_error *error)
+{
+    SK_TRY(check_states(rigid->body_count, states, file, error));
+    memcpy(rigid->states, states, (size_t)rigid->body_count * sizeof *states);
+    return sk_rigid_place(rigid, file, error);
+}
+
+selkie_code sk_rigid_place(sk_rigid *rigid, const char *what, selkie_error *error)
+{
+    SK_TRY(check_states(rigid->body_count, rigid->states, what, error));
+    for (int b = 0; b < rigid->body_count; b++) {
+        sk_rigid_body *body = &rigid->bodies[b];
+        const sk_rigid_state *state = &rigid->states[b];
         rotation_of(state->quaternion, body->pose.rotation);
         for (int i = 0; i < 3; i++) {
             body->pose.center[i] = body->center[i];
@@ -183,10 +200,26 @@ static int substeps(double dt)
     return (int)fmin(fmax(ceil(dt / longest_substep - 1e-6), 1.0), 10000.0);
 }
 
+double sk_rigid_speed(const sk_rigid *rigid, int b)
+{
+    const sk_rigid_state *state = &rigid->states[b];
+    double low[3], high[3], reach2 = 0.0, v2 = 0.0, w2 = 0.0;
+    sk_shape_bounds(rigid->bodies[b].shape, low, high);
+    for (int d = 0; d < rigid->dimension; d++) {
+        double reach = fmax(high[d] - rigid->bodies[b].center[d], rigid->bodies[b].center[d] - low[d]);
+        reach2 += reach * reach;
+    }
+    for (int d = 0; d < 3; d++) {
+        v2 += state->velocity[d] * state->velocity[d];
+        w2 += state->angular_velocity[d] * state->angular_velocity[d];
+    }
+    return sqrt(v2) + sqrt(w2 * reach2);
+}
+
 void sk_rigid_predict(const sk_rigid *rigid, int b, double dt, double velocity[3], double angular_velocity[3])
 {
     int count = substeps(dt);
-    double h = dt / count, kick = 0.5 * (rigid->last_substep + h) + (count - 1) * h, inverse_mass[3], inverse_inertia[9];
+    double h = dt / count, kick = 0.5 * (rigid->states[b].last_substep + h) + (count - 1) * h, inverse_mass[3], inverse_inertia[9];
     sk_rigid_response(rigid, b, inverse_mass, inverse_inertia);
     for (int i = 0; i < 3; i++) {
         velocity[i] = rigid->states[b].velocity[i] + (inverse_mass[i] > 0.0 ? kick * rigid->scene->gravity[i] : 0.0);
@@ -199,8 +232,9 @@ selkie_code sk_rigid_step(sk_rigid *rigid, double time, double dt, selkie_error 
     int count = substeps(dt);
     double h = dt / count;
     for (int n = 0; n < count; n++) {
-        SK_TRY(sk_rigid_engine_step(rigid, time + n * h, 0.5 * (rigid->last_substep + h), h, 1.0 / count, error));
-        rigid->last_substep = h;
+        SK_TRY(sk_rigid_engine_step(rigid, time + n * h, 0.5 * (rigid->states[0].last_substep + h), h, 1.0 / count, error));
+        for (int b = 0; b < rigid->body_count; b++)
+            rigid->states[b].last_substep = h;
     }
     for (int b = 0; b < rigid->body_count; b++) {
         sk_rigid_body *body = &rigid->bodies[b];

@@ -23,6 +23,7 @@ typedef struct sk_rigid_state {
     double angular_velocity[3]; /* rad/s, world frame */
     double force[3];            /* N    of the liquid, mean over the last step (2D: for a metre of depth) */
     double torque[3];           /* N m  likewise, about the centre of mass */
+    double last_substep;        /* s    of the engine, 0 at the start; the same for all */
 } sk_rigid_state;
 
 typedef struct sk_rigid_body {
@@ -45,7 +46,6 @@ typedef struct sk_rigid {
     int body_count;
     sk_rigid_body *bodies;
     sk_rigid_state *states; /* [body_count] */
-    double last_substep;    /* s  of the engine, 0 at the start */
     struct sk_rigid_engine *engine;
 } sk_rigid;
 
@@ -67,6 +67,10 @@ void sk_rigid_response(const sk_rigid *rigid, int body, double inverse_mass[3], 
 /* Velocity and angular velocity that gravity alone gives it in the step that begins, of length dt. */
 void sk_rigid_predict(const sk_rigid *rigid, int body, double dt, double velocity[3], double angular_velocity[3]);
 
+/* The fastest point of it, m/s, or a little more. */
+double sk_rigid_speed(const sk_rigid *rigid, int body);
+/* States from a checkpoint; they are left as they were if the new ones make no sense. */
+selkie_code sk_rigid_restore(sk_rigid *rigid, const sk_rigid_state *states, const char *file, selkie_error *error);
 /* After the states were set from outside: poses follow. Fails on what is not finite. */
 selkie_code sk_rigid_place(sk_rigid *rigid, const char *what, selkie_error *error);
 

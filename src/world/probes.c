@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "grid/grid_kernels.h"
-#include "methods/sph/sph.h"
+#include "methods/sph/boundary.h"
 
 enum { FRONT_BINS = 64 }; /* of a cell */
 
@@ -38,7 +38,9 @@ selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, selkie_error 
         return sk_fail(error, SELKIE_ERROR_MEMORY, "probes: no memory for %d probes", scene->probe_count);
     for (int p = 0; p < scene->probe_count; p++) {
         const selkie_probe_def *def = &scene->probes[p];
-        if (def->kind == SELKIE_PROBE_VELOCITY)
+        if (def->kind == SELKIE_PROBE_FORCE && !step->sph)
+            return sk_fail(error, SELKIE_ERROR_INPUT, "probes[%d].type: \"force\" is measured by method \"sph\" only", p);
+        if (def->kind == SELKIE_PROBE_VELOCITY || def->kind == SELKIE_PROBE_FORCE)
             for (int d = 0; d < step->dimension; d++)
                 snprintf(probes->names[probes->column_count++], sizeof *probes->names, "%.60s_%c", def->name, "xyz"[d]);
         else
@@ -286,6 +288,13 @@ void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
             for (int d = 0; d < step->dimension; d++)
                 probes->values[column++] = measure_velocity(step, def->at, d);
             break;
+        case SELKIE_PROBE_FORCE: {
+            double force[3] = {NAN, NAN, NAN};
+            sk_sph_boundary_force(step, def->on, force);
+            for (int d = 0; d < step->dimension; d++)
+                probes->values[column++] = force[d];
+            break;
+        }
         case SELKIE_PROBE_FRONT:
             probes->values[column++] = measure_front(probes, step, def);
             break;

@@ -43,7 +43,13 @@ int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_
         chunks[2 + a].data = attribute->data;
         chunks[2 + a].bytes = (uint64_t)step->particles.count * (uint64_t)attribute->components * 4;
     }
-    return 2 + step->particles.attribute_count;
+    int count = 2 + step->particles.attribute_count;
+    if (step->rigid) {
+        strcpy(chunks[count].name, "bodies");
+        chunks[count].data = step->rigid->states;
+        chunks[count++].bytes = (uint64_t)step->rigid->body_count * sizeof *step->rigid->states;
+    }
+    return count;
 }
 
 static const sk_state_chunk *find_chunk(int count, const sk_state_chunk *chunks, const char *name)
@@ -104,6 +110,12 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
         if (!attributes[a] || attributes[a]->bytes != n * (uint64_t)particles->attributes[a].components * 4)
             return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the attribute \"%s\" is missing; was it written with another method?",
                            file, particles->attributes[a].name);
+    }
+    if (step->rigid) {
+        const sk_state_chunk *bodies = find_chunk(count, chunks, "bodies");
+        if (!bodies || bodies->bytes != (uint64_t)step->rigid->body_count * sizeof *step->rigid->states)
+            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the %d bodies are missing or of another number", file, step->rigid->body_count);
+        SK_TRY(sk_rigid_restore(step->rigid, bodies->data, file, error));
     }
     SK_TRY(sk_particles_reserve(particles, header.particle_count, error));
     take_particles(particles, &header, records, attributes);

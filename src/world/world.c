@@ -12,7 +12,7 @@
 #include "methods/idp/idp.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/particle_spacing/particle_spacing.h"
-#include "methods/sph/sph.h"
+#include "methods/sph/boundary.h"
 #include "methods/uic/uic.h"
 #include "methods/volume_terms/volume_terms.h"
 #include "world/world_internal.h"
@@ -48,11 +48,14 @@ static void compose_sph(selkie_world *world)
         add_phase(world, "roles", sk_liquid_boundary_roles, sk_liquid_boundary_roles);
     add_phase(world, "sort", sk_flip_sort_2d, sk_flip_sort_3d);
     add_phase(world, "solids", sk_flip_solids_2d, sk_flip_solids_3d);
+    add_phase(world, "boundary", sk_sph_boundary_run, sk_sph_boundary_run);
     add_phase(world, "neighbours", sk_sph_neighbours_2d, sk_sph_neighbours_3d);
     add_phase(world, "forces", sk_sph_forces_2d, sk_sph_forces_3d);
     if (world->step.objects)
         add_phase(world, "animate", sk_liquid_boundary_animate, sk_liquid_boundary_animate);
     add_phase(world, "pressure", sk_sph_pressure_2d, sk_sph_pressure_3d);
+    if (world->step.rigid)
+        add_phase(world, "bodies", sk_sph_bodies_run, sk_sph_bodies_run);
     add_phase(world, "integrate", sk_sph_integrate_2d, sk_sph_integrate_3d);
 }
 
@@ -222,8 +225,8 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
 {
     *out = NULL;
     SK_TRY(selkie_scene_check(scene, error));
-    if (scene->body_count)
-        return sk_fail(error, SELKIE_ERROR_INPUT, "bodies: can be described but not run yet");
+    if (scene->body_count && scene->method != SELKIE_METHOD_SPH)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "bodies: only method \"sph\" moves them so far");
     selkie_world *world = calloc(1, sizeof *world);
     if (!world)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");
@@ -256,11 +259,19 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
     if (code == SELKIE_OK && scene->method == SELKIE_METHOD_APIC &&
         !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"affine\"");
+    if (code == SELKIE_OK && scene->body_count) {
+        step->rigid = &world->rigid;
+        code = sk_rigid_init(step->rigid, scene, &step->solids, &world->memory, error);
+    }
     if (code == SELKIE_OK && scene->method == SELKIE_METHOD_SPH)
         code = sk_sph_create(step, error);
+    if (code == SELKIE_OK && step->sph)
+        code = sk_sph_boundary_init(step, error);
     if (code == SELKIE_OK)
         code = sk_world_sample(scene, &step->grid, &step->solids, step->threads, step->particles_per_cell, &step->particles,
                                &total, &liquid_cells, error);
+    if (code == SELKIE_OK && step->rigid)
+        sk_sph_boundary_clear_bodies(step);
     if (code == SELKIE_OK && scene->object_count) {
         step->objects = &world->objects;
         code = sk_liquid_boundary_init(&world->objects, step, error);
@@ -307,6 +318,8 @@ void selkie_world_destroy(selkie_world *world)
     if (step->objects)
         sk_liquid_boundary_free(&world->objects);
     sk_sph_destroy(step);
+    if (step->rigid)
+        sk_rigid_free(step->rigid);
     if (step->solver && step->dimension == 2)
         sk_poisson_destroy_2d(step->solver);
     if (step->solver && step->dimension == 3)
@@ -337,6 +350,8 @@ static double fastest(const selkie_world *world, double acceleration, sk_force_w
         const double *v = scene->sources[s].velocity;
         speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
     }
+    for (int b = 0; step->rigid && b < step->rigid->body_count; b++)
+        speed = fmax(speed, sk_rigid_speed(step->rigid, b));
     for (int o = 0; o < step->solids.obstacle_count; o++) {
         const sk_obstacle *obstacle = &step->solids.obstacles[o];
         const double *centre = obstacle->pose.velocity;
@@ -452,6 +467,28 @@ int selkie_world_phase_count(const selkie_world *world) { return world->phase_co
 size_t selkie_world_memory(const selkie_world *world) { return world->memory.used; }
 size_t selkie_world_memory_peak(const selkie_world *world) { return world->memory.peak; }
 int selkie_world_probe_column_count(const selkie_world *world) { return world->probes.column_count; }
+
+int selkie_world_body_count(const selkie_world *world)
+{
+    return world->step.rigid ? world->step.rigid->body_count : 0;
+}
+
+selkie_code selkie_world_body(const selkie_world *world, int index, selkie_body_state *state)
+{
+    memset(state, 0, sizeof *state);
+    if (index < 0 || index >= selkie_world_body_count(world))
+        return SELKIE_ERROR_INPUT;
+    const sk_rigid_state *from = &world->step.rigid->states[index];
+    memcpy(state->position, from->position, sizeof state->position);
+    memcpy(state->quaternion, from->quaternion, sizeof state->quaternion);
+    memcpy(state->velocity, from->velocity, sizeof state->velocity);
+    memcpy(state->angular_velocity, from->angular_velocity, sizeof state->angular_velocity);
+    memcpy(state->force, from->force, sizeof state->force);
+    memcpy(state->torque, from->torque, sizeof state->torque);
+    state->mass = world->step.rigid->bodies[index].mass;
+    state->name = world->scene->bodies[index].name ? world->scene->bodies[index].name : "";
+    return SELKIE_OK;
+}
 
 int selkie_world_finished(const selkie_world *world)
 {

@@ -6,6 +6,7 @@
 #include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/sources/sources.h"
 #include "methods/step.h"
+#include "rigid/rigid.h"
 #include "world/probes.h"
 
 struct selkie_world {
@@ -14,6 +15,7 @@ struct selkie_world {
     sk_step step;
     sk_sources sources;
     sk_liquid_boundary objects;
+    sk_rigid rigid;      /* empty without bodies */
     sk_probes probes;
     int phase_count;
     sk_phase phases[SELKIE_MAX_PHASES];
@@ -42,7 +44,7 @@ selkie_code sk_world_measure(selkie_world *world, selkie_error *error);
 void sk_world_collect_statistics(selkie_world *world, double step_ms);
 
 /* The state as named chunks, in place, for checkpoints (src/io/checkpoint.c). */
-enum { SK_STATE_MAX_CHUNKS = 2 + SK_MAX_ATTRIBUTES };
+enum { SK_STATE_MAX_CHUNKS = 3 + SK_MAX_ATTRIBUTES };
 typedef struct sk_state_chunk {
     char name[24];
     const void *data;

@@ -388,7 +388,6 @@ static void test_resume(void **state)
         advance(&a, 0.01 * n, 0.01);
     start(&b);
     memcpy(b.rigid.states, a.rigid.states, 3 * sizeof *a.rigid.states);
-    b.rigid.last_substep = a.rigid.last_substep;
     selkie_error error = {0};
     assert_int_equal(sk_rigid_place(&b.rigid, "test", &error), SELKIE_OK);
     for (int n = 60; n < 120; n++) {

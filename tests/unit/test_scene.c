@@ -871,6 +871,7 @@ static const char *const probes[] = {
     "{\"name\":\"a\",\"type\":\"pressure\",\"at\":[1,1,1]}",
     "{\"name\":\"a\",\"type\":\"velocity\",\"at\":[1,1,1]}",
     "{\"name\":\"a\",\"type\":\"front\"}",
+    "{\"name\":\"a\",\"type\":\"force\"}",
 };
 
 static const char *const forces[] = {

@@ -245,6 +245,8 @@ static const char *probe_unit(const selkie_probe_def *probe)
         return "velocity (m/s)";
     case SELKIE_PROBE_FRONT:
         return "position (m)";
+    case SELKIE_PROBE_FORCE:
+        return "force (N)";
     }
     return "";
 }

@@ -14,6 +14,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "methods/sph/boundary.h"
 #include "methods/sph/sph_tile.h"
 
 #define LEAST_DIAGONAL 0.1 /* of the lattice's */
@@ -151,7 +152,8 @@ SK_VECTOR void jacobi_block(sk_sph *sph, float *const shift[3], uint32_t from, u
             next[i] = 0.0f;
             continue;
         }
-        float residual = sph->source[i] - apply_one(sph, shift, i, wide), value = q[i] + omega * residual * inverse;
+        float residual = sph->source[i] - apply_one(sph, shift, i, wide) - (sph->body_term ? sph->body_term[i] : 0.0f);
+        float value = q[i] + omega * residual * inverse;
         error += counted(residual, q[i]);
         next[i] = value > 0.0f ? value : 0.0f;
     }
@@ -170,7 +172,8 @@ SK_VECTOR void accelerated_block(sk_sph *sph, float *const shift[3], uint32_t fr
             next[i] = 0.0f;
             continue;
         }
-        float residual = sph->source[i] - apply_one(sph, shift, i, wide), value = y[i] + omega * residual * inverse;
+        float residual = sph->source[i] - apply_one(sph, shift, i, wide) - (sph->body_term ? sph->body_term[i] : 0.0f);
+        float value = y[i] + omega * residual * inverse;
         value = value > 0.0f ? value : 0.0f;
         error += counted(residual, y[i]);
         float diagonal = 1.0f / inverse;
@@ -220,6 +223,9 @@ static iteration_sums iterate(sk_step *step, void *scratch, float omega, int acc
             else
                 shifts_of_block(sph, sph->variable[Y], w->array[0], block_begin(grid, block), block_end(grid, block), 0);
         }
+        if (sph->body_term)
+#pragma omp single
+            sk_sph_coupling_apply(step, sph->variable[Y]);
 #pragma omp for schedule(dynamic, 1)
         for (int block = 1; block <= grid->particle_blocks; block++) {
             double *partial = sph->block_sums + (size_t)block * 8;
@@ -322,6 +328,7 @@ selkie_code SK_DIM(sk_sph_pressure)(sk_step *step, selkie_error *error)
     const system_frame frame = {.dt = (float)step->dt, .unit = (float)unit, .spacing = (float)sph->spacing,
                                 .correct = step->dt < sph->correction_time ? (float)(step->dt / sph->correction_time) : 1.0f,
                                 .least = (float)(LEAST_DIAGONAL * sph->lattice_diagonal), .roles = any_role(step)};
+    SK_TRY(SK_DIM(sk_sph_coupling_begin)(step, error));
     void *scratch;
     SK_TRY(sk_step_scratch(step, worker_bytes(sph, SOLVER_ARRAYS) * (size_t)step->threads, "sph pressure", &scratch, error));
 #pragma omp parallel num_threads(step->threads)
@@ -333,6 +340,8 @@ selkie_code SK_DIM(sk_sph_pressure)(sk_step *step, selkie_error *error)
     }
     SK_TRY(solve(step, scratch, error));
     take_up(step, (float)(1.0 / unit));
+    if (sph->contact_count)
+        sk_sph_coupling_end(step, sph->variable[Y]);
     step->pressure.iterations = sph->report.iterations;
     step->pressure.residual = sph->report.predicted_error;
     return SELKIE_OK;

@@ -1,5 +1,5 @@
 /* The state of SPH: made, grown, freed. */
-#include "methods/sph/sph.h"
+#include "methods/sph/boundary.h"
 
 #include <math.h>
 #include <string.h>
@@ -98,6 +98,7 @@ void sk_sph_destroy(sk_step *step)
     sk_sph *sph = step->sph;
     if (!sph)
         return;
+    sk_sph_boundary_free(sph);
     free_particles(sph);
     sk_release(sph->memory, sph->lists);
     sk_release(sph->memory, sph->block_sums);

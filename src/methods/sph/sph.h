@@ -35,13 +35,17 @@ typedef struct sk_boundary_particle {
     uint32_t body;     /*      whose it is: index into sk_sph_boundary.bodies */
 } sk_boundary_particle;
 
-/* What the fluid does to a body in a step; written by the pressure phase (and by viscosity at no-slip walls). */
+/* What the fluid does to a body in a step. Phases add to force and torque (pressure, viscosity at no-slip walls); the
+ * rest, and the zeros that they start from, are set by the owner. */
 typedef struct sk_sph_body {
-    int wants_force;    /*     set by the owner: sums are made for those who want them */
-    int no_slip;        /*     set by the owner: viscosity drags along it */
-    double center[3];   /* m   set by the owner: point that the torque is about */
+    int wants_force;    /*     sums are made for those who want them */
+    int responds;       /*     pressure moves it */
+    int no_slip;        /*     viscosity drags along it */
+    double center[3];   /* m   point that the torque is about */
+    double response[36];/*     m M^-1: a particle's mass over its masses and inertia, row-major */
     double force[3];    /* N   (2D: for a depth of one metre) */
     double torque[3];   /* N m */
+    double sum[6], moved[6], trace; /* of the coupling in the pressure solve */
 } sk_sph_body;
 
 /* Boundary particles sorted by the cells of the grid: of the cell c of the block at `place` of grid->table, they are
@@ -80,6 +84,10 @@ typedef struct sk_sph {
     double correction_time; /* s   in which an error of density is taken back, or a step if that is longer */
     double lattice_diagonal;/*     a_ii spacing^2 on the lattice */
     sk_sph_boundary boundary;
+    struct sk_sph_walls *walls;         /* what stands behind it (boundary.c); NULL without any */
+    size_t contact_count;               /* of parts that want forces, in the order of the particles */
+    struct sk_sph_contact *contacts;
+    float *body_term;       /* [n] m: what bodies that give way take from the density, as source; NULL where none does */
 
     /* lists, particle i of the sorted store; how they are laid out: sph_tile.h */
     size_t particle_capacity, list_capacity;

@@ -1,0 +1,284 @@
+/* Contacts of particles with bodies, and the bodies' share in the pressure system (boundary.h). Contacts are few: what is
+ * done with them in an iteration runs on one thread, in the order of the particles. */
+#include <math.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "methods/sph/sph_kernels.h"
+#include "methods/sph/walls.h"
+
+enum { MOST_PARTS = 16 }; /* that one particle touches */
+
+typedef struct finder {
+    const sk_step *step;
+    const sk_sph_boundary *boundary;
+    float reach2, inverse_support, slope;
+    int wendland;
+    int overflow;
+} finder;
+
+typedef struct ranges {
+    int count;
+    uint32_t from[SK_NEIGHBOURS], to[SK_NEIGHBOURS];
+} ranges;
+
+/* Boundary particles of the cells around a cell of a block. */
+static void find_ranges(const finder *f, int block, int c, ranges *r)
+{
+    const sk_grid *grid = &f->step->grid;
+    r->count = 0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        size_t place = 0, stride = 1, local = 0;
+        int inside = 1;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            int at = grid->coordinates[block][d] * SK_BLOCK_N + (c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) + offset[d];
+            inside &= at >= 0 && at < grid->blocks[d] * SK_BLOCK_N;
+            place += (size_t)(at >> SK_BLOCK_LOG) * stride;
+            stride *= (size_t)grid->blocks[d];
+            local += (size_t)(at & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+        }
+        int slot = inside ? f->boundary->table[place] : 0;
+        if (slot < 1)
+            continue;
+        const uint32_t *start = f->boundary->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS + local;
+        if (start[1] > start[0]) {
+            r->from[r->count] = start[0];
+            r->to[r->count++] = start[1];
+        }
+    }
+}
+
+/* The parts that want forces within reach of a particle, with what they weigh; returns their number. */
+static int contacts_of(finder *f, const ranges *r, const float x[3], uint32_t particle, sk_sph_contact found[MOST_PARTS])
+{
+    const float inverse_volume = (float)(1.0 / f->step->sph->volume);
+    int count = 0;
+    for (int n = 0; n < r->count; n++)
+        for (uint32_t b = r->from[n]; b < r->to[n]; b++) {
+            const sk_boundary_particle *wall = &f->boundary->particles[b];
+            const sk_sph_body *body = &f->boundary->bodies[wall->body];
+            float difference[3] = {0, 0, 0}, r2 = 0.0f;
+            if (!body->wants_force)
+                continue;
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                difference[d] = x[d] - wall->position[d];
+                r2 += difference[d] * difference[d];
+            }
+            if (r2 >= f->reach2)
+                continue;
+            int k = 0;
+            while (k < count && found[k].part != wall->body)
+                k++;
+            if (k == MOST_PARTS) {
+                f->overflow = 1;
+                continue;
+            }
+            if (k == count) {
+                memset(&found[count], 0, sizeof found[count]);
+                found[count].particle = particle;
+                found[count++].part = wall->body;
+            }
+            float q = sqrtf(r2) * f->inverse_support;
+            q = q > 1e-6f ? q : 1e-6f;
+            float slope = (f->wendland ? sk_sph_wendland_slope(q) : sk_sph_cubic_slope(q)) / q * f->slope * wall->volume * inverse_volume;
+            float g[3], arm[3];
+            for (int d = 0; d < 3; d++) {
+                g[d] = slope * difference[d];
+                arm[d] = (float)(wall->position[d] - body->center[d]);
+                found[k].gradient[d] += g[d];
+            }
+            found[k].gradient[3] += arm[1] * g[2] - arm[2] * g[1];
+            found[k].gradient[4] += arm[2] * g[0] - arm[0] * g[2];
+            found[k].gradient[5] += arm[0] * g[1] - arm[1] * g[0];
+        }
+    return count;
+}
+
+/* Counts a block's contacts, or writes them. */
+static uint32_t contacts_of_block(finder *f, int block, sk_sph_contact *to)
+{
+    const sk_grid *grid = &f->step->grid;
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    uint32_t total = 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        if (start[c] == start[c + 1])
+            continue;
+        ranges r;
+        find_ranges(f, block, c, &r);
+        for (uint32_t i = start[c]; r.count && i < start[c + 1]; i++) {
+            const sk_particle *particle = &f->step->particles.records[i];
+            sk_sph_contact found[MOST_PARTS];
+            int count = particle->flags & SK_PARTICLE_BOUNDARY ? 0 : contacts_of(f, &r, particle->position, i, found);
+            if (to)
+                memcpy(to + total, found, (size_t)count * sizeof *found);
+            total += (uint32_t)count;
+        }
+    }
+    return total;
+}
+
+/* Does the block or one around it hold boundary particles at all? */
+static int near_boundary(const finder *f, int block)
+{
+    const sk_grid *grid = &f->step->grid;
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        size_t place = 0, stride = 1;
+        int inside = 1;
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            int at = grid->coordinates[block][d] + offset[d];
+            inside &= at >= 0 && at < grid->blocks[d];
+            place += (size_t)at * stride;
+            stride *= (size_t)grid->blocks[d];
+        }
+        if (inside && f->boundary->table[place])
+            return 1;
+    }
+    return 0;
+}
+
+static selkie_code find_contacts(sk_step *step, sk_sph_walls *walls, selkie_error *error)
+{
+    sk_sph *sph = step->sph;
+    const sk_grid *grid = &step->grid;
+    finder f = {.step = step, .boundary = &sph->boundary, .reach2 = (float)(sph->support * sph->support),
+                .inverse_support = (float)(1.0 / sph->support), .wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND};
+    double factor = f.wendland ? sk_sph_wendland_factor(SELKIE_DIM, sph->support) : sk_sph_cubic_factor(SELKIE_DIM, sph->support);
+    f.slope = (float)(factor * sph->volume * sph->kernel_scale * sph->spacing / (sph->support * sph->support));
+    SK_TRY(sk_reserve(sph->memory, (void **)&walls->block_contacts, &walls->block_capacity, (size_t)grid->particle_blocks + 2,
+                      sizeof *walls->block_contacts, "contacts with bodies", error));
+    uint32_t *first = walls->block_contacts;
+    first[0] = first[1] = 0;
+    for (int pass = 0; pass < 2; pass++) {
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+        for (int block = 1; block <= grid->particle_blocks; block++) {
+            if (pass == 0)
+                first[block + 1] = near_boundary(&f, block) ? contacts_of_block(&f, block, NULL) : 0;
+            else if (first[block + 1] > first[block])
+                contacts_of_block(&f, block, walls->contacts + first[block]);
+        }
+        if (pass == 1)
+            break;
+        for (int block = 1; block <= grid->particle_blocks; block++)
+            first[block + 1] += first[block];
+        sph->contact_count = first[grid->particle_blocks + 1];
+        SK_TRY(sk_reserve(sph->memory, (void **)&walls->contacts, &walls->contact_capacity, sph->contact_count + 1,
+                          sizeof *walls->contacts, "contacts with bodies", error));
+        sph->contacts = walls->contacts;
+    }
+    if (f.overflow)
+        return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "bodies: more than %d of them within %g m: they are too small for these particles",
+                       MOST_PARTS, 2 * sph->support);
+    return SELKIE_OK;
+}
+
+/* m M^-1 B */
+static void respond(const sk_sph_body *body, const double b[6], double moved[6])
+{
+    for (int i = 0; i < 6; i++) {
+        moved[i] = 0.0;
+        for (int j = 0; j < 6; j++)
+            moved[i] += body->response[6 * i + j] * b[j];
+    }
+}
+
+/* The diagonal of the bodies' share; and where that share as a whole would be much larger than the rest of the system (a
+ * light body with many particles around it), a larger diagonal than that, so that Jacobi's steps stay small enough: the
+ * largest eigenvalue of the scaled share is at most its trace. */
+static void add_diagonal(sk_step *step)
+{
+    sk_sph *sph = step->sph;
+    sk_sph_body *bodies = sph->boundary.bodies;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t c = 0; c < sph->contact_count; c++) {
+            const sk_sph_contact *contact = &sph->contacts[c];
+            sk_sph_body *body = &bodies[contact->part];
+            float *diagonal = &sph->diagonal[contact->particle];
+            double b[6], moved[6], share = 0.0;
+            if (!body->responds)
+                continue;
+            for (int i = 0; i < 6; i++)
+                b[i] = contact->gradient[i];
+            respond(body, b, moved);
+            for (int i = 0; i < 6; i++)
+                share += b[i] * moved[i];
+            if (pass == 0)
+                body->trace += *diagonal > 0.0f ? share / *diagonal : 0.0;
+            else
+                *diagonal = (float)((*diagonal + share) * fmax(1.0, 0.5 * (1.0 + body->trace)));
+        }
+}
+
+selkie_code SK_DIM(sk_sph_coupling_begin)(sk_step *step, selkie_error *error)
+{
+    sk_sph *sph = step->sph;
+    sk_sph_walls *walls = sph->walls;
+    int wanted = 0, responds = 0;
+    sph->contact_count = 0;
+    sph->body_term = NULL;
+    for (int b = 0; walls && b < sph->boundary.body_count; b++) {
+        wanted |= sph->boundary.bodies[b].wants_force;
+        responds |= sph->boundary.bodies[b].responds;
+        sph->boundary.bodies[b].trace = 0.0;
+    }
+    if (!wanted || !sph->boundary.count)
+        return SELKIE_OK;
+    SK_TRY(find_contacts(step, walls, error));
+    if (!responds)
+        return SELKIE_OK;
+    SK_TRY(sk_reserve(sph->memory, (void **)&walls->body_term, &walls->term_capacity, (size_t)step->particles.count,
+                      sizeof *walls->body_term, "contacts with bodies", error));
+    memset(walls->body_term, 0, (size_t)step->particles.count * sizeof *walls->body_term);
+    sph->body_term = walls->body_term;
+    add_diagonal(step);
+    return SELKIE_OK;
+}
+
+#if SELKIE_DIM == 3 /* the rest knows no dimension */
+
+static void sum_contacts(const sk_sph *sph, const float *q)
+{
+    for (int b = 0; b < sph->boundary.body_count; b++)
+        memset(sph->boundary.bodies[b].sum, 0, sizeof sph->boundary.bodies[b].sum);
+    for (size_t c = 0; c < sph->contact_count; c++) {
+        const sk_sph_contact *contact = &sph->contacts[c];
+        double *sum = sph->boundary.bodies[contact->part].sum, value = q[contact->particle];
+        for (int i = 0; i < 6; i++)
+            sum[i] += value * contact->gradient[i];
+    }
+}
+
+void sk_sph_coupling_apply(sk_step *step, const float *q)
+{
+    sk_sph *sph = step->sph;
+    sum_contacts(sph, q);
+    for (int b = 0; b < sph->boundary.body_count; b++)
+        respond(&sph->boundary.bodies[b], sph->boundary.bodies[b].sum, sph->boundary.bodies[b].moved);
+    for (size_t c = 0; c < sph->contact_count; c++)
+        sph->body_term[sph->contacts[c].particle] = 0.0f;
+    for (size_t c = 0; c < sph->contact_count; c++) {
+        const sk_sph_contact *contact = &sph->contacts[c];
+        const double *moved = sph->boundary.bodies[contact->part].moved;
+        double term = 0.0;
+        for (int i = 0; i < 6; i++)
+            term += moved[i] * contact->gradient[i];
+        if (sph->boundary.bodies[contact->part].responds)
+            sph->body_term[contact->particle] += (float)term;
+    }
+}
+
+void sk_sph_coupling_end(sk_step *step, const float *q)
+{
+    sk_sph *sph = step->sph;
+    /* A particle moves by -q G in the step: a momentum of m q G / dt for the body, a force of that over dt. */
+    const double unit = step->particle_mass / (step->dt * step->dt);
+    sum_contacts(sph, q);
+    for (int b = 0; b < sph->boundary.body_count; b++)
+        for (int d = 0; d < 3; d++) {
+            sph->boundary.bodies[b].force[d] += unit * sph->boundary.bodies[b].sum[d];
+            sph->boundary.bodies[b].torque[d] += unit * sph->boundary.bodies[b].sum[3 + d];
+        }
+}
+
+#endif
