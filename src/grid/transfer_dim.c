@@ -272,6 +272,7 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
 /* Tiles of the three blocks along x whose rows run through a block's rows, on one side of it along y and z. */
 typedef struct tile_row {
     const float *left, *middle, *right;
+    int any; /* is there one of them at all? */
 } tile_row;
 
 static const float no_tile[TILE]; /* zeros, where there is no block */
@@ -303,7 +304,9 @@ static void collect(const sk_grid *grid, int block, int field, float *sums)
     for (int z = 0; z < SIDES_Z; z++)
         for (int y = 0; y < 3; y++) {
             int n = 3 * (y + 3 * z);
-            rows[z][y] = (tile_row){tile_of(grid, block, n, field), tile_of(grid, block, n + 1, field), tile_of(grid, block, n + 2, field)};
+            tile_row row = {tile_of(grid, block, n, field), tile_of(grid, block, n + 1, field), tile_of(grid, block, n + 2, field), 0};
+            row.any = row.left != no_tile || row.middle != no_tile || row.right != no_tile;
+            rows[z][y] = row;
         }
     for (int k = 0; k < NZ; k++)
         for (int j = 0; j < SK_BLOCK_N; j++) {
@@ -315,10 +318,11 @@ static void collect(const sk_grid *grid, int block, int field, float *sums)
                 if (SELKIE_DIM == 3 && ((z == 0 && k > 0) || (z == 2 && k < SK_BLOCK_N - 1)))
                     continue;
                 int plane = SELKIE_DIM == 2 ? 0 : z == 0 ? SK_BLOCK_N + 1 : z == 2 ? 0 : k + 1;
-                if (j == 0)
+                if (j == 0 && rows[z][0].any)
                     add_tile_row(&rows[z][0], PITCH * (SK_BLOCK_N + 1 + RIM * plane), total);
-                add_tile_row(&rows[z][1], PITCH * (j + 1 + RIM * plane), total);
-                if (j == SK_BLOCK_N - 1)
+                if (rows[z][1].any)
+                    add_tile_row(&rows[z][1], PITCH * (j + 1 + RIM * plane), total);
+                if (j == SK_BLOCK_N - 1 && rows[z][2].any)
                     add_tile_row(&rows[z][2], PITCH * RIM * plane, total);
             }
             for (int v = 0; v < SK_BLOCK_N / 8; v++)

@@ -133,20 +133,21 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
     float fraction[SELKIE_DIM][SK_TILE_VALUES(1)];
     for (int d = 0; d < SELKIE_DIM; d++)
         sk_tile_load_mapped(grid, step->solids.block_slot, step->solids.fraction[d], block, 1, fraction[d]);
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        if (!(fill[c] > 0.0f) || (kinds_out[c] & SK_CELL_KIND_MASK) != SK_CELL_AIR)
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        i8 kind = i8_from_bytes(kinds_out + c);
+        i8 hole = (f8_load(fill + c) > 0.0f) & ((kind & SK_CELL_KIND_MASK) == SK_CELL_AIR);
+        if (!i8_any(hole))
             continue;
-        int node = node_of(c), hole = 1;
+        int node = node_of(c);
         for (int d = 0; d < SELKIE_DIM; d++)
             for (int side = -1; side <= 1; side += 2) {
-                uint8_t other = tile[node + side * node_step[d]];
-                int closed = fraction[d][node + (side > 0 ? node_step[d] : 0)] == 0.0f;
-                hole &= (other & SK_CELL_OCCUPIED) != 0 || closed;
+                i8 other = i8_from_bytes(tile + node + side * node_step[d]);
+                i8 closed = f8_load(fraction[d] + node + (side > 0 ? node_step[d] : 0)) == 0.0f;
+                hole &= ((other & SK_CELL_OCCUPIED) != 0) | closed;
             }
-        if (hole) {
-            kinds_out[c] = (uint8_t)((kinds_out[c] & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID);
-            liquid++;
-        }
+        i8_to_bytes(kinds_out + c, (hole & ((kind & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID)) | (~hole & kind));
+        for (int l = 0; l < 8; l++)
+            liquid -= hole[l];
     }
     return liquid;
 }

@@ -306,9 +306,11 @@ static void confine_block(const sk_step *step, sk_particle *all, int block)
     }
     for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
         float *x = all[p].position;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            x[d] = x[d] < low[d] ? low[d] : x[d] > high[d] ? high[d] : x[d];
-        if (!sk_solids_near(solids, grid, x))
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            x[d] = x[d] < low[d] ? low[d] : x[d];
+            x[d] = x[d] > high[d] ? high[d] : x[d];
+        }
+        if (!solids->obstacle_count || !sk_solids_near(solids, grid, x))
             continue;
         double deepest = all[p].flags & SK_PARTICLE_INSIDE ? 0.5 * grid->cell_size : INFINITY;
         if (sk_solids_push_out_shallow(solids, low, high, deepest, x))
