@@ -52,6 +52,7 @@ typedef struct sk_particles_data {
     float *position; /* m   [count][3] */
     float *velocity; /* m/s [count][3], NULL = none */
     uint32_t *id;    /*     [count], NULL = none */
+    uint32_t *role;  /*     [count] of liquid boundaries, NULL = none */
 } sk_particles_data;
 
 /* Points of a PLY file, ours or another's: binary of either byte order or ASCII; x y z of any type, in any order among

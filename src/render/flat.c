@@ -46,7 +46,7 @@ static const vec3 paper = {0.965f, 0.970f, 0.975f}, ink = {0.13f, 0.17f, 0.21f},
 
 static int wants_scale(const flat_picture *f)
 {
-    return f->options->label && f->image->width >= 240;
+    return f->options->label && f->image->width >= 240 && f->options->color != SELKIE_COLOR_ROLE;
 }
 
 static void lay_out(flat_picture *f)
@@ -137,7 +137,7 @@ static void gather_row(flat_picture *f, int row)
     int last = row + reach_rows > f->nodes[1] - 1 ? f->nodes[1] - 1 : row + reach_rows;
     for (size_t k = f->first[first]; k < f->first[last + 1]; ++k) {
         const float *p = sk_particle_position(f->particles, f->order[k]);
-        float speed = sk_particle_speed(f->particles, f->order[k], 2);
+        float speed = sk_particle_value(f->particles, f->order[k], 2, f->options->color);
         speed = isfinite(speed) ? speed : 0.0f;
         const float xs[3] = {p[0], 2 * low[0] - p[0], 2 * high[0] - p[0]};
         const float ys[3] = {p[1], 2 * low[1] - p[1], 2 * high[1] - p[1]};
@@ -217,7 +217,7 @@ static void disc_band(const flat_picture *f, int top, int bottom)
         if (cy + radius + 1 < (float)top || cy - radius - 1 > (float)bottom)
             continue;
         float density = f->options->color == SELKIE_COLOR_DENSITY ? density_at(f, p) : 1.0f;
-        vec3 color = value_color(f, sk_particle_speed(f->particles, i, 2), density);
+        vec3 color = value_color(f, sk_particle_value(f->particles, i, 2, f->options->color), density);
         for (int y = (int)floorf(cy - radius); y <= (int)ceilf(cy + radius); ++y)
             for (int x = (int)floorf(cx - radius); x <= (int)ceilf(cx + radius) && y >= top && y < bottom; ++x) {
                 float distance = hypotf((float)x + 0.5f - cx, (float)y + 0.5f - cy);

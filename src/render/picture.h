@@ -11,6 +11,7 @@
 #define SK_RENDER_PICTURE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <selkie/scene.h>
 #include "base/status.h"
 #include "render/image.h"
@@ -21,6 +22,8 @@ typedef struct sk_picture_particles {
     size_t position_stride; /* bytes */
     const float *velocity;  /* m/s, NULL = none */
     size_t velocity_stride; /* bytes */
+    const uint32_t *role;   /*     fluid 0, candidate 1, boundary 2; NULL = all fluid */
+    size_t role_stride;     /* bytes */
 } sk_picture_particles;
 
 typedef struct sk_picture_options {

@@ -264,6 +264,12 @@ float sk_camera_project(const sk_camera *camera, vec3 point, float *x, float *y)
 
 vec3 sk_stage_speed_color(selkie_picture_color color, float speed, float scale)
 {
+    /* As in the figures of Cornelis et al. 2015. */
+    static const float roles[3][3] = {{0.13f, 0.38f, 0.78f}, {0.96f, 0.80f, 0.16f}, {0.20f, 0.66f, 0.30f}};
+    if (color == SELKIE_COLOR_ROLE) {
+        const float *role = roles[speed < 0.5f ? 0 : speed < 1.5f ? 1 : 2];
+        return v3(role[0], role[1], role[2]);
+    }
     return sk_color(color == SELKIE_COLOR_WATER ? SK_MAP_WATER : SK_MAP_SPEED, scale > 0 ? speed / scale : 0.0f);
 }
 

@@ -136,7 +136,7 @@ static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles
     size_t count = 0;
     for (size_t i = 0; i < particles->count; ++i) {
         const float *x = sk_particle_position(particles, i);
-        float speed = sk_particle_speed(particles, i, 3);
+        float speed = sk_particle_value(particles, i, 3, t->color);
         if (!isfinite(x[0]) || !isfinite(x[1]) || !isfinite(x[2]))
             continue;
         memcpy(t->ball[count], x, 12);

@@ -165,8 +165,8 @@ selkie_code sk_liquid_boundary_init(sk_liquid_boundary *boundary, sk_step *step,
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory for the particles' roles");
     for (int o = 0; o < boundary->object_count; o++)
         SK_TRY(make_object(boundary, step, o, error));
-    boundary->taken = sk_allocate_zeroed(step->memory, (size_t)boundary->sample_count + 1);
-    if (!boundary->taken)
+    boundary->holder = sk_allocate_zeroed(step->memory, ((size_t)boundary->sample_count + 1) * sizeof *boundary->holder);
+    if (!boundary->holder)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory for %u samples", boundary->sample_count);
     for (int o = 0; o < boundary->object_count; o++)
         if (boundary->objects[o].def->start_solid)
@@ -187,7 +187,7 @@ void sk_liquid_boundary_free(sk_liquid_boundary *boundary)
         sk_release(boundary->memory, object->sweep);
     }
     sk_release(boundary->memory, boundary->objects);
-    sk_release(boundary->memory, boundary->taken);
+    sk_release(boundary->memory, boundary->holder);
     memset(boundary, 0, sizeof *boundary);
 }
 
@@ -275,7 +275,7 @@ static void update_roles(sk_liquid_boundary *boundary, sk_step *step)
     uint32_t *samples = sk_particles_find_attribute(particles, "sample")->data;
     uint32_t *roles = sk_particles_find_attribute(particles, "role")->data;
     int64_t released = 0, arrived = 0, candidates = 0, boundaries = 0;
-    memset(boundary->taken, 0, boundary->sample_count);
+    memset(boundary->holder, 0, boundary->sample_count * sizeof *boundary->holder);
 #pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : released, arrived, candidates, boundaries)
     for (int64_t p = 0; p < particles->count; p++) {
         if (!(samples[p] | roles[p]) || particles->records[p].flags & SK_PARTICLE_DEAD)
@@ -283,7 +283,7 @@ static void update_roles(sk_liquid_boundary *boundary, sk_step *step)
         uint32_t sample = update_role(boundary, step, p, samples, roles, &released, &arrived);
         if (!sample)
             continue;
-        boundary->taken[sample - 1] = 1; /* no two have the same */
+        boundary->holder[sample - 1] = (uint32_t)p + 1; /* no two have the same */
         candidates += roles[p] == SK_ROLE_CANDIDATE;
         boundaries += roles[p] == SK_ROLE_BOUNDARY;
     }
@@ -291,6 +291,66 @@ static void update_roles(sk_liquid_boundary *boundary, sk_step *step)
     boundary->arrived = arrived;
     boundary->candidates = candidates;
     boundary->boundaries = boundaries;
+}
+
+/* --- Roles: exchange ---------------------------------------------------------------------------------------------- */
+
+static double distance2(const double a[3], const double b[3])
+{
+    return (a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]);
+}
+
+static void local_position(const sk_object *object, const sk_step *step, int64_t p, double local[3])
+{
+    const float *x = step->particles.records[p].position;
+    const double world[3] = {x[0], x[1], x[2]};
+    sk_pose_to_local(&object->now, world, local);
+}
+
+static void local_sample(const sk_object *object, uint32_t n, double local[3])
+{
+    for (int d = 0; d < 3; d++)
+        local[d] = object->voxels.centers[n][d];
+}
+
+/* A candidate looks one cell ahead: if the sample there belongs to a particle for which its own sample is the better one,
+ * they exchange. */
+static void exchange_ahead(sk_liquid_boundary *boundary, sk_object *object, sk_step *step, int64_t p, uint32_t *samples)
+{
+    double x[3], own[3], ahead[3], other[3], y[3];
+    uint32_t n = samples[p] - 1 - object->first;
+    local_position(object, step, p, x);
+    local_sample(object, n, own);
+    double way2 = distance2(x, own), cell = object->voxels.cell;
+    if (way2 <= cell * cell)
+        return; /* it is as good as there */
+    for (int d = 0; d < 3; d++)
+        ahead[d] = x[d] + (own[d] - x[d]) * cell / sqrt(way2);
+    int32_t m = sk_voxels_at(&object->voxels, ahead);
+    uint32_t holder = m < 0 || (uint32_t)m == n ? 0 : boundary->holder[object->first + (uint32_t)m];
+    if (!holder)
+        return;
+    int64_t q = (int64_t)holder - 1;
+    local_position(object, step, q, y);
+    local_sample(object, (uint32_t)m, other);
+    if (!(distance2(x, other) + distance2(y, own) < way2 + distance2(y, other)))
+        return;
+    set_role(&step->particles, p, object->first + (uint32_t)m + 1, SK_ROLE_CANDIDATE);
+    set_role(&step->particles, q, object->first + n + 1, SK_ROLE_CANDIDATE);
+    boundary->holder[object->first + (uint32_t)m] = (uint32_t)p + 1;
+    boundary->holder[object->first + n] = (uint32_t)q + 1;
+    boundary->exchanged++;
+}
+
+/* In the order of the particles, one after another: the result does not depend on threads. */
+static void exchange_samples(sk_liquid_boundary *boundary, sk_step *step)
+{
+    sk_particles *particles = &step->particles;
+    uint32_t *samples = sk_particles_find_attribute(particles, "sample")->data;
+    boundary->exchanged = 0;
+    for (int64_t p = 0; boundary->candidates && p < particles->count; p++)
+        if (samples[p] && (particles->records[p].flags & (SK_PARTICLE_CANDIDATE | SK_PARTICLE_DEAD)) == SK_PARTICLE_CANDIDATE)
+            exchange_ahead(boundary, object_of(boundary, samples[p]), step, p, samples);
 }
 
 /* --- Roles: assignment -------------------------------------------------------------------------------------------- */
@@ -347,7 +407,7 @@ static selkie_code assign(sk_liquid_boundary *boundary, sk_object *object, sk_st
     sk_release(step->memory, points);
     SK_TRY(code);
     for (uint32_t n = 0; n < object->voxels.count && sk_kd_tree_count(tree); n++) {
-        if (boundary->taken[object->first + n])
+        if (boundary->holder[object->first + n])
             continue;
         double target[3];
         sample_in_world(object, &object->now, n, target);
@@ -355,7 +415,7 @@ static selkie_code assign(sk_liquid_boundary *boundary, sk_object *object, sk_st
         sk_kd_point nearest;
         sk_kd_tree_take(tree, x, &nearest);
         set_role(&step->particles, nearest.index, object->first + n + 1, SK_ROLE_CANDIDATE);
-        boundary->taken[object->first + n] = 1;
+        boundary->holder[object->first + n] = nearest.index + 1;
         boundary->assigned++;
         boundary->candidates++;
         object->held++;
@@ -374,12 +434,13 @@ selkie_code sk_liquid_boundary_roles(sk_step *step, selkie_error *error)
         look_up_entry(object, step->time);
     }
     update_roles(boundary, step);
+    exchange_samples(boundary, step);
     boundary->assigned = boundary->vacant = 0;
     for (int o = 0; o < boundary->object_count; o++) {
         sk_object *object = &boundary->objects[o];
         object->held = 0;
         for (size_t n = 0; n < object->voxels.count; n++)
-            object->held += boundary->taken[object->first + n];
+            object->held += boundary->holder[object->first + n] != 0;
         int64_t vacant = (int64_t)object->voxels.count - object->held;
         if (object->gathers && vacant && (object->held == 0 || step->step_count % SEARCH_EVERY == 0))
             SK_TRY(assign(boundary, object, step, error));

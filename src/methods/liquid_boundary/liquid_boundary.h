@@ -6,6 +6,11 @@
  * object. Samples lie on a grid of particle-sized cells (geom/voxels.h), so that a particle that becomes fluid again is as
  * far from its neighbours as fluid is, and no role change of any particle at any time makes pressure out of nothing.
  *
+ * What the paper leaves open: a filled shape closes its own way in, since the samples outside are reached first and their
+ * particles then stand before those that belong farther in. Particles are alike, so a candidate that meets another one's
+ * sample on its way exchanges samples with it where that makes the way shorter for both together (sum of the squared
+ * distances): it stays there, and the other one goes on. The wall becomes a relay.
+ *
  * Which sample a particle belongs to is its attribute "sample" (0: none; else 1 + number over all objects), and everything
  * else follows from that, from the flags and from the time: a resumed run goes on as if it had not been interrupted.
  *
@@ -40,11 +45,11 @@ typedef struct sk_liquid_boundary {
     int object_count;
     sk_object *objects;
     uint32_t sample_count;
-    uint8_t *taken; /*    [samples] whether one has a particle */
+    uint32_t *holder; /*  [samples] 1 + index of the particle that belongs to one, 0: none */
 
     /* what the last step found */
     int64_t candidates, boundaries, vacant;
-    int64_t arrived, released, assigned; /* in this step */
+    int64_t arrived, released, assigned, exchanged; /* in this step */
 } sk_liquid_boundary;
 
 /* Samples of all objects; particles of those that are there from the start are appended, and liquid in their place goes.
