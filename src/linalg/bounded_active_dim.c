@@ -34,11 +34,16 @@
 enum { blocks_per_thread = SELKIE_DIM == 3 ? 96 : 192 };
 
 /* Coarser problems need not be solved well. */
-enum { nested_steps = 3 };
+enum { nested_steps = 1 };
 static const double nested_tolerance = 1e-2;
+
+/* Relative residuals in single precision are not better than this, with a margin. */
+static const double quick_accuracy = 1e-5;
 
 /* A cycle never needs a longer one, but a component that is closed on a coarser level may seem to. */
 static const double longest_step = 2;
+
+typedef enum input { good_input, bad_right_side, bad_bounds } input;
 
 /* What all threads of a solve share, and who this one is. */
 typedef struct work {
@@ -109,7 +114,7 @@ static void clear_level(const work *w, int depth, sk_team team)
         memset(field[i] + at, 0, bytes);
     memset(bound->part + first, SK_PART_NONE, (size_t)(last - first)); /* as part_inverse says */
     memset(bound->active + first, 0, (size_t)(last - first) * sizeof(sk_active));
-    memset(bound->changed + first, 1, (size_t)(last - first));
+    memset(bound->changed + first, SK_CELLS_NEW, (size_t)(last - first));
     if (depth > 0) {
         const size_t slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
         memset(coarse->x + at, 0, bytes);
@@ -127,6 +132,7 @@ static void clear_level(const work *w, int depth, sk_team team)
         }
     }
     if (team.thread == 0) {
+        bound->paired = 0;
         bound->changed[0] = 0;
         bound->part[0] = SK_PART_ALL;
     }
@@ -190,17 +196,21 @@ static void set_root(sk_bounded_solver *solver, int depth)
     root->active = bound->active;
 }
 
-/* Residual and free cells; returns the norm. */
-static double judge(const work *w, int depth, sk_team team, selkie_residual_norm norm)
+/* Residual and free cells; returns the norm, and how much of a residual rounding x to one float may leave. */
+static double judge(const work *w, int depth, sk_team team, selkie_residual_norm norm, int exactly, double *rounding)
 {
-    const sk_level *level = &w->solver->poisson->multigrid.level[depth];
+    sk_bounded_solver *solver = w->solver;
+    const sk_level *level = &solver->poisson->multigrid.level[depth];
     int first, last;
     SK_DIM(sk_level_share)(level, team, 0, 2, &first, &last);
     for (int block = first; block < last; ++block)
-        w->solver->partial[0][block] = SK_DIM(sk_judge_block)(level, &w->solver->bound[depth], block, norm);
+        solver->partial[0][block] =
+            SK_DIM(sk_judge_block)(level, &solver->bound[depth], block, norm, exactly, &solver->partial[1][block]);
     sk_team_wait(team);
-    return norm == SELKIE_NORM_MAX ? largest_block(level, w->solver->partial[0])
-                                   : sqrt(sum_blocks(level, w->solver->partial[0]));
+    /* Errors of 2^-25 or so a cell, in a row with a diagonal of 2 x dimension and faces of 1. */
+    *rounding = 4e-8 * sqrt((4.0 * SELKIE_DIM * SELKIE_DIM + 2.0 * SELKIE_DIM) * sum_blocks(level, solver->partial[1]));
+    return norm == SELKIE_NORM_MAX ? largest_block(level, solver->partial[0])
+                                   : sqrt(sum_blocks(level, solver->partial[0]));
 }
 
 /* The length of the step along z that is best as long as no bound is met. A cycle is close to 1 by itself. */
@@ -265,7 +275,25 @@ typedef struct goal {
     int max_steps;
     selkie_residual_norm norm;
     double tolerance, unit;
+    int exactly; /* the residual at the end is one that was computed in double */
 } goal;
+
+static void write_down(const work *w, sk_bounded_report *report, int count, double residual, double tolerance)
+{
+    const uint8_t *changed = w->solver->bound[0].changed;
+    int all = 0;
+    for (int block = 1; block <= w->solver->poisson->multigrid.level[0].block_count; ++block)
+        all |= changed[block];
+    if (count > 0) {
+        report->expansion_steps += (all & SK_CELLS_CAUGHT) != 0;
+        report->proportioning_steps += (all & SK_CELLS_RELEASED) != 0;
+    }
+    report->iterations = report->free_steps = count;
+    report->residual = residual;
+    report->converged = residual <= tolerance;
+    report->history_count = count < SK_POISSON_MAX_HISTORY ? count + 1 : SK_POISSON_MAX_HISTORY;
+    report->history[report->history_count - 1] = residual;
+}
 
 /* Steps until the goal is met; returns the residual. */
 static double solve_level(const work *w, int depth, sk_team team, goal to, sk_bounded_report *report)
@@ -280,22 +308,25 @@ static double solve_level(const work *w, int depth, sk_team team, goal to, sk_bo
     if (team.thread == 0)
         set_root(solver, depth);
     sk_team_wait(team);
+    int exactly = to.exactly && to.tolerance < quick_accuracy;
     for (int count = 0;; ++count) {
-        double residual = judge(w, depth, team, to.norm);
+        double rounding, residual = judge(w, depth, team, to.norm, exactly, &rounding);
         if (to.unit == 0)
             to.unit = residual > 0 ? residual : 1;
         residual /= to.unit;
-        if (report && team.thread == 0) {
-            report->iterations = report->free_steps = count;
-            report->residual = residual;
-            report->converged = residual <= to.tolerance;
-            report->history_count = count < SK_POISSON_MAX_HISTORY ? count + 1 : SK_POISSON_MAX_HISTORY;
-            report->history[report->history_count - 1] = residual;
+        if (to.exactly && !exactly && (residual <= to.tolerance || count >= to.max_steps)) {
+            sk_team_wait(team);
+            residual = judge(w, depth, team, to.norm, 1, &rounding) / to.unit;
+            exactly = 1; /* what is left to do is less than what quick residuals are good for */
         }
+        if (report && team.thread == 0)
+            write_down(w, report, count, residual, to.tolerance);
         if (residual <= to.tolerance || count >= to.max_steps || !isfinite(residual))
             return residual;
         SK_DIM(sk_multigrid_recoarsen)(&solver->part, depth, team, changed, solver->mark);
         memset(bound->changed + first, 0, (size_t)(last - first));
+        if (team.thread == 0)
+            bound->paired |= to.exactly && (exactly || rounding / to.unit > 0.1 * to.tolerance);
         step(w, depth, team);
     }
 }
@@ -303,8 +334,17 @@ static double solve_level(const work *w, int depth, sk_team team, goal to, sk_bo
 /* --- Start and end -------------------------------------------------------------------------------------------------
  */
 
-/* Right side and bounds, scaled by a power of two to a largest right side near 1. */
-static void start_problem(work *w)
+/* Whether a block has a bound that is NaN or infinity. */
+static int is_bad_bound(const float *lower)
+{
+    int bad = 0;
+    for (int i = 0; i < SK_BLOCK_CELLS; ++i)
+        bad |= !(lower[i] < INFINITY);
+    return bad;
+}
+
+/* Right side and bounds, scaled by a power of two to a largest right side near 1. Says what is wrong with them. */
+static input start_problem(work *w)
 {
     sk_bounded_solver *solver = w->solver;
     sk_poisson_solver *poisson = solver->poisson;
@@ -317,19 +357,29 @@ static void start_problem(work *w)
                                                                        bound->f + (size_t)block * SK_BLOCK_CELLS);
     sk_team_wait(w->team);
     int exponent = 0;
-    frexp(largest_block(level, solver->partial[0]), &exponent);
+    double largest = largest_block(level, solver->partial[0]);
+    if (!isfinite(largest))
+        return bad_right_side;
+    frexp(largest, &exponent);
     exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
     w->scale = ldexpf(1.0f, -exponent);
     for (size_t i = (size_t)first * SK_BLOCK_CELLS; i < (size_t)last * SK_BLOCK_CELLS; i += SK_LANES)
         sk_store(bound->f + i, w->scale * sk_load(bound->f + i));
     sk_poisson_system other = w->system->poisson;
     other.right_side = w->system->lower;
-    for (int block = first; block < last && bound->lower; ++block)
-        SK_DIM(sk_read_right_side)(poisson, &other, block, w->scale, bound->lower + (size_t)block * SK_BLOCK_CELLS);
+    for (int block = first; block < last; ++block) {
+        float *lower = bound->lower ? bound->lower + (size_t)block * SK_BLOCK_CELLS : NULL;
+        if (lower)
+            SK_DIM(sk_read_right_side)(poisson, &other, block, w->scale, lower);
+        solver->partial[1][block] = lower && is_bad_bound(lower);
+    }
     sk_team_wait(w->team);
+    if (largest_block(level, solver->partial[1]) > 0)
+        return bad_bounds;
     SK_DIM(sk_bounded_pockets_start)(solver, w->team, &overfull);
     if (w->team.thread == 0)
         w->report->overfull_components = overfull;
+    return good_input;
 }
 
 /* x = max(lower, start), the start being the caller's or 0. */
@@ -353,6 +403,32 @@ static void start_solution(work *w, int warm)
         }
     }
     sk_team_wait(w->team);
+}
+
+/* Norm of the natural residual at x = max(lower, 0). */
+static double norm_at_start(work *w)
+{
+    sk_bounded_solver *solver = w->solver;
+    const sk_level *level = &solver->poisson->multigrid.level[0];
+    double rounding;
+    start_solution(w, 0);
+    if (solver->bound[0].lower)
+        return judge(w, 0, w->team, SELKIE_NORM_RELATIVE, 0, &rounding);
+    int first, last;
+    SK_DIM(sk_level_share)(level, w->team, 0, 2, &first, &last);
+    for (int block = first; block < last; ++block) {
+        const float *f = solver->bound[0].f + (size_t)block * SK_BLOCK_CELLS;
+        sk_vec squares = {0};
+        for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
+            sk_vec pushed = (sk_vec)((sk_int_vec)sk_load(f + i) & (sk_load(f + i) > (sk_vec){0}));
+            squares += pushed * pushed;
+        }
+        solver->partial[2][block] = 0;
+        for (int i = 0; i < SK_LANES; ++i)
+            solver->partial[2][block] += (double)squares[i];
+    }
+    sk_team_wait(w->team);
+    return sqrt(sum_blocks(level, solver->partial[2]));
 }
 
 /* From the answer on the level below, and a projected sweep to smooth it. */
@@ -390,7 +466,7 @@ static void nested_start(work *w)
             SK_DIM(sk_restrict_problem)(&level[depth], &solver->bound[depth], &solver->bound[depth + 1], block);
         sk_team_wait(w->team);
     }
-    const goal rough = {nested_steps, SELKIE_NORM_RELATIVE, nested_tolerance, 0};
+    const goal rough = {nested_steps, SELKIE_NORM_RELATIVE, nested_tolerance, 0, 0};
     for (int depth = bottom; depth > 0; --depth) {
         int small = level[depth].block_count < SK_SMALL_LEVEL;
         if (!small || w->team.thread == 0)
@@ -445,16 +521,17 @@ static int write_solution(const work *w, int64_t *free_cells)
     return !found;
 }
 
-static void solve_in_team(work *w, int *finite)
+static input solve_in_team(work *w, int *finite)
 {
     sk_bounded_solver *solver = w->solver;
     const sk_bounded_options *options = w->options;
     for (int depth = 0; depth < solver->poisson->multigrid.level_count; ++depth)
         clear_level(w, depth, w->team);
     sk_team_wait(w->team);
-    start_problem(w);
-    start_solution(w, 0);
-    w->norm_start = judge(w, 0, w->team, SELKIE_NORM_RELATIVE);
+    input found = start_problem(w);
+    if (found != good_input)
+        return found;
+    w->norm_start = norm_at_start(w);
     int64_t free_cells = 0;
     if (w->norm_start > 0) {
         if (options->warm_start)
@@ -462,8 +539,10 @@ static void solve_in_team(work *w, int *finite)
         else
             nested_start(w);
         double unit = options->norm == SELKIE_NORM_MAX ? (double)w->scale : w->norm_start;
-        goal asked = {options->max_iterations, options->norm, options->tolerance, unit};
+        goal asked = {options->max_iterations, options->norm, options->tolerance, unit, 1};
         double residual = solve_level(w, 0, w->team, asked, w->report);
+        SK_DIM(sk_bounded_pockets_classify)(solver, w->team); /* the last step may have let the last cell go */
+        SK_DIM(sk_bounded_pockets_lower)(solver, w->team);
         if (!isfinite(residual)) {
 #pragma omp atomic write
             *finite = 0;
@@ -477,6 +556,7 @@ static void solve_in_team(work *w, int *finite)
     }
 #pragma omp atomic
     w->report->free_cells += free_cells;
+    return good_input;
 }
 
 selkie_code SK_DIM(sk_bounded_solve_active)(sk_bounded_solver *solver, const sk_bounded_system *system,
@@ -493,17 +573,24 @@ selkie_code SK_DIM(sk_bounded_solve_active)(sk_bounded_solver *solver, const sk_
     if (threads > 1 + blocks / blocks_per_thread)
         threads = 1 + blocks / blocks_per_thread;
     int finite = 1;
+    input found = good_input;
     sk_barrier barrier = {0, 0};
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         unsigned long mode = sk_flush_denormals();
         work w = {.solver = solver, .system = system, .options = options, .report = report};
         w.team = (sk_team){omp_get_thread_num(), omp_get_num_threads(), &barrier};
-        solve_in_team(&w, &finite);
+        input mine = solve_in_team(&w, &finite); /* the same of all threads */
+        if (w.team.thread == 0)
+            found = mine;
         sk_restore_denormals(mode);
     }
     report->active_cells = report->unknowns - report->free_cells;
     report->solve_ms = sk_wall_ms() - ready;
+    if (found == bad_right_side)
+        return sk_fail(error, SELKIE_ERROR_DIVERGED, SK_BAD_RIGHT_SIDE);
+    if (found == bad_bounds)
+        return sk_fail(error, SELKIE_ERROR_DIVERGED, SK_BAD_BOUNDS);
     if (!finite)
         return sk_fail(error, SELKIE_ERROR_DIVERGED,
                        "bounded solver: the solution is not finite after %d steps: try a smaller time step",

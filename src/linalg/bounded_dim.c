@@ -1,9 +1,6 @@
 /* Complementarity problems over sparse blocks: what the methods share. */
 #include "linalg/bounded_solver.h"
 
-#include <math.h>
-#include "base/timer.h"
-
 sk_bounded_solver *SK_DIM(sk_bounded_create)(sk_memory *memory)
 {
     sk_bounded_solver *solver = sk_allocate_zeroed(memory, sizeof(*solver));
@@ -31,28 +28,10 @@ void SK_DIM(sk_bounded_destroy)(sk_bounded_solver *solver)
     sk_release(solver->memory, solver);
 }
 
-/* Coefficients are looked at by what reads them; cells that are no unknowns may hold anything. */
-static selkie_code check_bounds(const sk_bounded_system *system, selkie_error *error)
-{
-    const sk_poisson_system *poisson = &system->poisson;
-    for (size_t i = SK_BLOCK_CELLS; i < (size_t)poisson->block_count * SK_BLOCK_CELLS; ++i) {
-        if (!(poisson->diagonal[i] > 0))
-            continue;
-        if (!isfinite(poisson->right_side[i]))
-            return sk_fail(error, SELKIE_ERROR_DIVERGED, "bounded solver: the right side is not finite in some cell");
-        if (system->lower && !(system->lower[i] < INFINITY))
-            return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                           "bounded solver: the bound of some cell is not a number below "
-                           "infinity");
-    }
-    return SELKIE_OK;
-}
-
 selkie_code SK_DIM(sk_bounded_solve)(sk_bounded_solver *solver, const sk_bounded_system *system,
                                      const sk_bounded_options *options, sk_bounded_report *report, selkie_error *error)
 {
     memset(report, 0, sizeof(*report));
-    SK_TRY(check_bounds(system, error));
     if (options->method == SK_BOUNDED_ACTIVE_SET)
         return SK_DIM(sk_bounded_solve_active)(solver, system, options, report, error);
     return SK_DIM(sk_bounded_solve_flat)(solver, system, options, report, error);

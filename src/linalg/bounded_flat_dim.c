@@ -299,11 +299,27 @@ static int write_solution(const flattening *f, sk_bounded_report *report)
     return finite;
 }
 
+/* Coefficients are looked at by what reads them; cells that are no unknowns may hold anything. */
+static selkie_code check_bounds(const sk_bounded_system *system, selkie_error *error)
+{
+    const sk_poisson_system *poisson = &system->poisson;
+    for (size_t i = SK_BLOCK_CELLS; i < (size_t)poisson->block_count * SK_BLOCK_CELLS; ++i) {
+        if (!(poisson->diagonal[i] > 0))
+            continue;
+        if (!isfinite(poisson->right_side[i]))
+            return sk_fail(error, SELKIE_ERROR_DIVERGED, SK_BAD_RIGHT_SIDE);
+        if (system->lower && !(system->lower[i] < INFINITY))
+            return sk_fail(error, SELKIE_ERROR_DIVERGED, SK_BAD_BOUNDS);
+    }
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_bounded_solve_flat)(sk_bounded_solver *solver, const sk_bounded_system *system,
                                           const sk_bounded_options *options, sk_bounded_report *report,
                                           selkie_error *error)
 {
     double start = sk_wall_ms();
+    SK_TRY(check_bounds(system, error));
     int threads = options->threads > 0 ? options->threads : omp_get_max_threads();
     SK_TRY(SK_DIM(sk_poisson_read)(solver->poisson, &system->poisson, threads, error));
     SK_TRY(SK_DIM(sk_pockets_find)(solver->poisson, error));

@@ -7,10 +7,17 @@ SK_INLINE sk_vec larger(sk_vec a, sk_vec b)
     return sk_select(a > b, a, b);
 }
 
+/* Read instead of fields that are 0 everywhere. */
+static const float zeros[SK_BLOCK_CELLS] __attribute__((aligned(64)));
+
 SK_INLINE const float *bound_of(const sk_bound_level *bound, int block)
 {
-    static const float zeros[SK_BLOCK_CELLS] __attribute__((aligned(64)));
     return bound->lower ? bound->lower + (size_t)block * SK_BLOCK_CELLS : zeros;
+}
+
+SK_INLINE const float *low_of(const sk_bound_level *bound, int block)
+{
+    return bound->paired ? bound->low + (size_t)block * SK_BLOCK_CELLS : zeros;
 }
 
 /* --- Projected Gauss-Seidel ----------------------------------------------------------------------------------------
@@ -71,26 +78,88 @@ void SK_DIM(sk_project_block)(const sk_level *level, float *field, const float *
 /* --- Residual and free cells ---------------------------------------------------------------------------------------
  */
 
+/* f - A (high + low) in single precision. Differences of neighbours are exact or nearly so and small, whatever the size
+ * of high; what is lost is a rounding error of them, not of x. */
+SK_INLINE void quick_vector(int k, int v, int parity, int colour, const sk_around *high, const sk_around *low,
+                            const sk_around *face, const float *excess, float uniform_excess, const float *f, float *r)
+{
+    sk_place at = sk_place_at(colour, k, v, parity);
+    sk_vec h = sk_load(high->own + at.here), l = {0}, sum = {0}, other = {0};
+    if (low)
+        l = sk_load(low->own + at.here);
+#define SK_FLUX(where, coefficient, into)                                                                              \
+    do {                                                                                                               \
+        sk_vec difference = h - where(high, at);                                                                       \
+        if (low)                                                                                                       \
+            difference += l - where(low, at);                                                                          \
+        into += difference * (face ? coefficient : sk_splat(1.0f));                                                    \
+    } while (0)
+    SK_FLUX(sk_left_of, sk_load(face[0].own + at.here), sum);
+    SK_FLUX(sk_right_of, sk_right_of(&face[0], at), other);
+    SK_FLUX(sk_below, sk_load(face[1].own + at.here), sum);
+    SK_FLUX(sk_above, sk_above(&face[1], at), other);
+#if SELKIE_DIM == 3
+    SK_FLUX(sk_back_of, sk_load(face[2].own + at.here), sum);
+    SK_FLUX(sk_front_of, sk_front_of(&face[2], at), other);
+#endif
+#undef SK_FLUX
+    sk_vec e = face ? sk_load(excess + at.here) : sk_splat(uniform_excess);
+    sk_store(r + at.here, (sk_load(f + at.here) - e * (h + l)) - (sum + other));
+}
+
+SK_INLINE void quick_residual_of(const sk_level *level, const sk_around *high, const sk_around *low, int block,
+                                 const float *f, float *r)
+{
+    if (level->slot[block] == SK_SLOT_UNIFORM) {
+        float excess = level->excess[block];
+        SK_EACH_VECTOR_OF_ALL(quick_vector, 0, high, low, NULL, NULL, excess, f, r);
+        SK_EACH_VECTOR_OF_ALL(quick_vector, 1, high, low, NULL, NULL, excess, f, r);
+    } else {
+        sk_around face[SELKIE_DIM];
+        sk_look_around_faces(level, block, face);
+        const float *excess = sk_slot_array(level, block, SK_COEFFICIENT_EXCESS);
+        SK_EACH_VECTOR(level->active[block], quick_vector, 0, high, low, face, excess, 0.0f, f, r);
+        SK_EACH_VECTOR(level->active[block], quick_vector, 1, high, low, face, excess, 0.0f, f, r);
+    }
+}
+
+static void quick_residual(const sk_level *level, const sk_bound_level *bound, int block, float *r)
+{
+    const float *f = bound->f + (size_t)block * SK_BLOCK_CELLS;
+    sk_around high, low;
+    sk_look_around(level, bound->high, block, &high);
+    if (bound->paired) {
+        sk_look_around(level, bound->low, block, &low);
+        quick_residual_of(level, &high, &low, block, f, r);
+    } else {
+        quick_residual_of(level, &high, NULL, block, f, r);
+    }
+}
+
 /* One block of what judge_at needs. */
 typedef struct judged {
     const float *high, *low, *r, *lower, *inverse;
-    float uniform_inverse;
+    float uniform_inverse, uniform_diagonal;
     float *part_inverse;
-    sk_vec squares, largest;
-    sk_int_vec changed, held;
+    sk_vec squares, largest, size;
+    sk_int_vec caught, released, held;
 } judged;
 
-SK_INLINE void judge_at(int offset, judged *j)
+SK_INLINE void judge_at(int offset, judged *j, int uniform)
 {
     const sk_vec zero = {0};
     sk_vec r = sk_load(j->r + offset);
-    sk_vec inverse = j->inverse ? sk_load(j->inverse + offset) : sk_splat(j->uniform_inverse);
-    sk_vec gap = (sk_load(j->high + offset) - sk_load(j->lower + offset)) + sk_load(j->low + offset);
+    sk_vec inverse = uniform ? sk_splat(j->uniform_inverse) : sk_load(j->inverse + offset);
+    sk_vec high = sk_load(j->high + offset);
+    sk_vec gap = (high - sk_load(j->lower + offset)) + sk_load(j->low + offset);
     sk_int_vec unknown = inverse > zero, is_free = ((gap > zero) | (r > zero)) & unknown;
-    sk_vec distance = gap / sk_select(unknown, inverse, sk_splat(1.0f));
-    sk_vec natural = (sk_vec)((sk_int_vec)sk_select(distance < -r, distance, r) & unknown);
+    sk_vec distance = uniform ? gap * sk_splat(j->uniform_diagonal) : gap / sk_select(unknown, inverse, sk_splat(1.0f));
+    sk_vec natural = (sk_vec)((sk_int_vec)sk_select(distance < -r, distance, r) & unknown); /* but for its sign */
+    j->size += high * high;
     sk_vec part = (sk_vec)((sk_int_vec)inverse & is_free);
-    j->changed |= part != sk_load(j->part_inverse + offset);
+    sk_int_vec was_free = sk_load(j->part_inverse + offset) > zero;
+    j->caught |= was_free & ~is_free;
+    j->released |= is_free & ~was_free;
     j->held |= unknown & ~is_free;
     sk_store(j->part_inverse + offset, part);
     j->squares += natural * natural;
@@ -117,21 +186,31 @@ static sk_active active_of(const float *part_inverse)
     return active;
 }
 
-double SK_DIM(sk_judge_block)(const sk_level *level, const sk_bound_level *bound, int block, selkie_residual_norm norm)
+double SK_DIM(sk_judge_block)(const sk_level *level, const sk_bound_level *bound, int block, selkie_residual_norm norm,
+                              int exactly, double *size)
 {
     size_t at = (size_t)block * SK_BLOCK_CELLS;
     int uniform = level->slot[block] == SK_SLOT_UNIFORM;
-    SK_DIM(sk_residual_block)(level, bound->high, bound->low, bound->f + at, block, bound->r + at);
+    if (exactly)
+        SK_DIM(sk_residual_block)(level, bound->high, bound->low, bound->f + at, block, bound->r + at);
+    else
+        quick_residual(level, bound, block, bound->r + at);
     judged j = {.high = bound->high + at,
-                .low = bound->low + at,
+                .low = low_of(bound, block),
                 .r = bound->r + at,
                 .lower = bound_of(bound, block),
                 .inverse = uniform ? NULL : sk_slot_array(level, block, SK_COEFFICIENT_INVERSE),
                 .uniform_inverse = level->inverse[block],
+                .uniform_diagonal = uniform ? 1.0f / level->inverse[block] : 0,
                 .part_inverse = bound->part_inverse + at};
-    SK_EACH_OFFSET(level->active[block], judge_at, &j);
-    if (any_lane(j.changed)) {
-        bound->changed[block] = 1;
+    if (uniform)
+        for (int offset = 0; offset < SK_BLOCK_CELLS; offset += SK_LANES)
+            judge_at(offset, &j, 1);
+    else
+        SK_EACH_OFFSET(level->active[block], judge_at, &j, 0);
+    if (any_lane(j.caught | j.released)) {
+        bound->changed[block] |=
+            (uint8_t)((any_lane(j.caught) ? SK_CELLS_CAUGHT : 0) | (any_lane(j.released) ? SK_CELLS_RELEASED : 0));
         int held = any_lane(j.held);
         bound->active[block] = held ? active_of(bound->part_inverse + at) : level->active[block];
         bound->part[block] = !held ? SK_PART_ALL : bound->active[block] ? SK_PART_SOME : SK_PART_NONE;
@@ -139,6 +218,9 @@ double SK_DIM(sk_judge_block)(const sk_level *level, const sk_bound_level *bound
     if (bound->part[block] != SK_PART_ALL) /* where x is held, z must be 0 */
         memset(bound->z + at, 0, SK_BLOCK_CELLS * sizeof(float));
     double result = 0;
+    *size = 0;
+    for (int i = 0; i < SK_LANES; ++i)
+        *size += (double)j.size[i];
     for (int i = 0; i < SK_LANES; ++i)
         if (norm == SELKIE_NORM_MAX)
             result = !((double)j.largest[i] <= result) ? (double)j.largest[i] : result;
@@ -159,7 +241,7 @@ SK_INLINE void clip_at(int offset, const float *high, const float *low, const fl
 void SK_DIM(sk_clip_block)(const sk_level *level, const sk_bound_level *bound, int block, float scale)
 {
     size_t at = (size_t)block * SK_BLOCK_CELLS;
-    SK_EACH_OFFSET(level->active[block], clip_at, bound->high + at, bound->low + at, bound_of(bound, block),
+    SK_EACH_OFFSET(level->active[block], clip_at, bound->high + at, low_of(bound, block), bound_of(bound, block),
                    bound->z + at, scale);
 }
 
@@ -168,8 +250,16 @@ SK_INLINE void room_at(int offset, const float *high, const float *low, const fl
     sk_store(room + offset, -((sk_load(high + offset) - sk_load(lower + offset)) + sk_load(low + offset)));
 }
 
-/* x += z, and where z takes all the room there is, x = lower to the bit. Two-sum keeps in low what high cannot hold. */
-SK_INLINE void advance_at(int offset, float *high, float *low, const float *lower, const float *room, const float *z)
+/* x += z, and where z takes all the room there is, x = lower to the bit. */
+SK_INLINE void advance_at(int offset, float *high, const float *lower, const float *room, const float *z)
+{
+    sk_vec step = sk_load(z + offset), sum = sk_load(high + offset) + step;
+    sk_store(high + offset, sk_select(step <= sk_load(room + offset), sk_load(lower + offset), sum));
+}
+
+/* The same; two-sum keeps in low what high cannot hold. */
+SK_INLINE void advance_pair_at(int offset, float *high, float *low, const float *lower, const float *room,
+                               const float *z)
 {
     sk_vec step = sk_load(z + offset), a = sk_load(high + offset), b = sk_load(low + offset) + step;
     sk_int_vec landed = step <= sk_load(room + offset);
@@ -180,11 +270,16 @@ SK_INLINE void advance_at(int offset, float *high, float *low, const float *lowe
 
 void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound, int block)
 {
-    float room[SK_BLOCK_CELLS] __attribute__((aligned(64))) = {0};
+    float room[SK_BLOCK_CELLS] __attribute__((aligned(64)));
     size_t at = (size_t)block * SK_BLOCK_CELLS;
     sk_active active = level->active[block];
     const float *lower = bound_of(bound, block);
-    SK_EACH_OFFSET(active, room_at, bound->high + at, bound->low + at, lower, room);
+    if (active != SK_ALL_ACTIVE)
+        memset(room, 0, sizeof(room)); /* for the compiler's peace of mind; nobody reads it there */
+    SK_EACH_OFFSET(active, room_at, bound->high + at, low_of(bound, block), lower, room);
     SK_DIM(sk_project_block)(level, bound->z, bound->r + at, room, block);
-    SK_EACH_OFFSET(active, advance_at, bound->high + at, bound->low + at, lower, room, bound->z + at);
+    if (bound->paired)
+        SK_EACH_OFFSET(active, advance_pair_at, bound->high + at, bound->low + at, lower, room, bound->z + at);
+    else
+        SK_EACH_OFFSET(active, advance_at, bound->high + at, lower, room, bound->z + at);
 }

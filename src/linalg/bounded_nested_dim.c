@@ -54,45 +54,104 @@ void SK_DIM(sk_restrict_problem)(const sk_level *fine, const sk_bound_level *fro
         restrict_bounds(fine, from->lower + (size_t)block * SK_BLOCK_CELLS, to->lower + parent, block, origin);
 }
 
-/* A quarter of the way from a coarse cell towards each of its neighbours, as far as the face between them is open. */
-static void slopes_of(const sk_level *coarse, const float *high, int block, const int cell[3], float slope[6])
+/* Rows of one child's part of a coarse block, with what lies around them. */
+typedef struct coarse_rows {
+    const sk_level *level;
+    const float *field;
+    int block, upper; /* which half of a row */
+} coarse_rows;
+
+/* A block's part of the field, or of an array of coefficients. */
+SK_INLINE const float *part_of(const coarse_rows *rows, int block, int axis)
 {
-    int here = sk_split_index(cell[0], cell[1], cell[2]);
-    float own = high[(size_t)block * SK_BLOCK_CELLS + (size_t)here];
-    for (int side = 0; side < SK_SIDES; ++side) {
-        int axis = side / 2, to[3] = {cell[0], cell[1], cell[2]}, other = block;
-        to[axis] += side & 1 ? 1 : -1;
-        if (to[axis] < 0 || to[axis] >= SK_BLOCK_N) {
-            other = coarse->neighbour[block][side];
-            to[axis] &= SK_BLOCK_MASK;
-        }
-        int there = sk_split_index(to[0], to[1], to[2]);
-        float face = side & 1 ? sk_slot_array(coarse, other, axis)[there] : sk_slot_array(coarse, block, axis)[here];
-        float open = face < 1 ? face : 1;
-        slope[side] = 0.25f * open * (high[(size_t)other * SK_BLOCK_CELLS + (size_t)there] - own);
-    }
+    return axis < 0 ? rows->field + (size_t)block * SK_BLOCK_CELLS : sk_slot_array(rows->level, block, axis);
+}
+
+/* The half row at (j, k), one step beyond the block at most. axis: whose faces, -1 = the field. */
+SK_INLINE sk_half_row half_row_at(const coarse_rows *rows, int axis, int j, int k)
+{
+    int block = rows->block;
+    if (j < 0 || j >= SK_BLOCK_N)
+        block = rows->level->neighbour[block][j < 0 ? 2 : 3];
+    if (k < 0 || k >= SK_PLANES)
+        block = rows->level->neighbour[block][k < 0 ? 4 : 5];
+    return sk_joined_half_row(part_of(rows, block, axis), rows->upper, j & SK_BLOCK_MASK, k & (SK_PLANES - 1));
+}
+
+/* The cell beside the half row, before it or after it. */
+SK_INLINE float cell_beside(const coarse_rows *rows, int axis, int after, int j, int k)
+{
+    int i = rows->upper * SK_CHILD + (after ? SK_CHILD : -1), block = rows->block;
+    if (i < 0 || i >= SK_BLOCK_N)
+        block = rows->level->neighbour[block][after];
+    return part_of(rows, block, axis)[sk_split_index(i & SK_BLOCK_MASK, j, k)];
+}
+
+#if SELKIE_DIM == 2
+#define SK_SHIFT_RIGHT 8, 0, 1, 2, 3, 4, 5, 6
+#define SK_SHIFT_LEFT 1, 2, 3, 4, 5, 6, 7, 8
+#else
+#define SK_SHIFT_RIGHT 4, 0, 1, 2
+#define SK_SHIFT_LEFT 1, 2, 3, 4
+#endif
+
+/* A quarter of the way towards a neighbour, as far as the face between is open. */
+SK_INLINE sk_half_row slope(sk_half_row own, sk_half_row other, sk_half_row face)
+{
+    const sk_half_row one = 1.0f - (sk_half_row){0};
+    typedef int32_t mask_type __attribute__((vector_size(SK_BLOCK_N * 2)));
+    mask_type less = (mask_type)(face < one);
+    sk_half_row open = (sk_half_row)(((mask_type)face & less) | ((mask_type)one & ~less));
+    return 0.25f * open * (other - own);
+}
+
+/* Slopes from a coarse half row towards -x +x -y +y -z +z. */
+static void slopes_of(const coarse_rows *rows, int j, int k, sk_half_row own, sk_half_row towards[6])
+{
+    sk_half_row before = cell_beside(rows, -1, 0, j, k) - (sk_half_row){0};
+    sk_half_row after = cell_beside(rows, -1, 1, j, k) - (sk_half_row){0};
+    sk_half_row face = half_row_at(rows, 0, j, k), face_after = cell_beside(rows, 0, 1, j, k) - (sk_half_row){0};
+    towards[0] = slope(own, __builtin_shufflevector(own, before, SK_SHIFT_RIGHT), face);
+    towards[1] = slope(own, __builtin_shufflevector(own, after, SK_SHIFT_LEFT),
+                       __builtin_shufflevector(face, face_after, SK_SHIFT_LEFT));
+    towards[2] = slope(own, half_row_at(rows, -1, j - 1, k), half_row_at(rows, 1, j, k));
+    towards[3] = slope(own, half_row_at(rows, -1, j + 1, k), half_row_at(rows, 1, j + 1, k));
+#if SELKIE_DIM == 3
+    towards[4] = slope(own, half_row_at(rows, -1, j, k - 1), half_row_at(rows, 2, j, k));
+    towards[5] = slope(own, half_row_at(rows, -1, j, k + 1), half_row_at(rows, 2, j, k + 1));
+#else
+    towards[4] = towards[5] = (sk_half_row){0};
+#endif
 }
 
 void SK_DIM(sk_interpolate_block)(const sk_level *fine, const sk_level *coarse, const sk_bound_level *from,
                                   const sk_bound_level *to, int block)
 {
-    int origin[3], parent = fine->parent[block];
+    int origin[3];
     place_in_parent(fine, block, origin);
-    size_t at = (size_t)block * SK_BLOCK_CELLS;
+    coarse_rows rows = {coarse, from->high, fine->parent[block], origin[0] != 0};
+    float *x = to->high + (size_t)block * SK_BLOCK_CELLS;
     for (int k = 0; k < SK_PLANES; k += 2)
-        for (int j = 0; j < SK_BLOCK_N; j += 2)
-            for (int i = 0; i < SK_BLOCK_N; i += 2) {
-                int cell[3] = {origin[0] + i / 2, origin[1] + j / 2, origin[2] + k / 2};
-                float slope[6] = {0};
-                slopes_of(coarse, from->high, parent, cell, slope);
-                float own =
-                    from->high[(size_t)parent * SK_BLOCK_CELLS + (size_t)sk_split_index(cell[0], cell[1], cell[2])];
-                for (int child = 0; child < SK_CORNERS; ++child) {
-                    int side[3] = {child & 1, child >> 1 & 1, child >> 2};
-                    int index = sk_split_index(i + side[0], j + side[1], k + side[2]);
-                    float value = own + slope[side[0]] + slope[2 + side[1]] + slope[4 + side[2]];
-                    float lower = to->lower ? to->lower[at + (size_t)index] : 0;
-                    to->high[at + (size_t)index] = is_unknown(fine, block, index) ? (value > lower ? value : lower) : 0;
+        for (int j = 0; j < SK_BLOCK_N; j += 2) {
+            sk_half_row towards[6], own = half_row_at(&rows, -1, origin[1] + j / 2, origin[2] + k / 2);
+            slopes_of(&rows, origin[1] + j / 2, origin[2] + k / 2, own, towards);
+            for (int dk = 0; dk < (SELKIE_DIM == 3 ? 2 : 1); ++dk)
+                for (int dj = 0; dj < 2; ++dj) {
+                    sk_half_row base = own + towards[2 + dj] + towards[4 + dk];
+                    int even = (j + dj + k + dk) & 1, offset = (j + dj + SK_BLOCK_N * (k + dk)) * SK_ROW;
+                    *(sk_half_row *)(x + even * SK_HALF + offset) = base + towards[0];
+                    *(sk_half_row *)(x + (1 - even) * SK_HALF + offset) = base + towards[1];
                 }
-            }
+        }
+    /* Not below the bounds, and 0 where there is no unknown. */
+    const float *lower = to->lower ? to->lower + (size_t)block * SK_BLOCK_CELLS : NULL;
+    const float *inverse =
+        fine->slot[block] == SK_SLOT_UNIFORM ? NULL : sk_slot_array(fine, block, SK_COEFFICIENT_INVERSE);
+    for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
+        sk_vec value = sk_load(x + i), least = lower ? sk_load(lower + i) : (sk_vec){0};
+        value = sk_select(value > least, value, least);
+        if (inverse)
+            value = (sk_vec)((sk_int_vec)value & (sk_int_vec)(sk_load(inverse + i) > (sk_vec){0}));
+        sk_store(x + i, value);
+    }
 }

@@ -121,7 +121,7 @@ void SK_DIM(sk_bounded_pockets_lower)(sk_bounded_solver *solver, sk_team team)
             } else {
                 double x = (double)bound->high[cell] + (double)bound->low[cell] - (double)least;
                 bound->high[cell] = (float)x;
-                bound->low[cell] = (float)(x - (double)bound->high[cell]);
+                bound->low[cell] = bound->paired ? (float)(x - (double)bound->high[cell]) : 0;
             }
         }
     }

@@ -6,17 +6,25 @@
 #include "linalg/bounded.h"
 #include "linalg/solver.h"
 
+/* What happened to a block's cells since the levels below last heard of it. */
+enum { SK_CELLS_CAUGHT = 1, SK_CELLS_RELEASED = 2, SK_CELLS_NEW = 4 };
+
 /* Fields of a level's own problem under bounds, (block_count + 1) * SK_BLOCK_CELLS each, in the split layout. Cells
  * that are no unknowns have 0 in all of them. */
 typedef struct sk_bound_level {
     float *high, *low;   /* the solution is high + low; on a bound it is that to the bit */
+    int paired;          /* low is in use; else it is 0 */
     float *f, *lower;    /* right side, bound; lower = NULL: 0 everywhere */
     float *r, *z;        /* residual f - A x, correction */
     float *part_inverse; /* see sk_level: free cells take part */
-    uint8_t *part, *changed;
+    uint8_t *part;
+    uint8_t *changed;  /* [block_count + 1] see above; while the level is below the root, see multigrid.h */
     sk_active *active; /* vectors with free cells */
     sk_scratch memory;
 } sk_bound_level;
+
+#define SK_BAD_RIGHT_SIDE "bounded solver: the right side is not finite in some cell"
+#define SK_BAD_BOUNDS "bounded solver: the bound of some cell is NaN or infinity; -infinity means none"
 
 struct sk_bounded_solver {
     sk_memory *memory;
@@ -51,8 +59,9 @@ selkie_code SK_DIM(sk_bounded_solve_active)(sk_bounded_solver *solver, const sk_
 /* Two red-black Gauss-Seidel sweeps of A field = rhs inside a block, never below `bound`; rhs and bound are of this
  * block alone. */
 void SK_DIM(sk_project_block)(const sk_level *level, float *field, const float *rhs, const float *bound, int block);
-/* From residual and solution: norm of the natural residual, and which cells are free. */
-double SK_DIM(sk_judge_block)(const sk_level *level, const sk_bound_level *bound, int block, selkie_residual_norm norm);
+/* Residual, in double or quickly, norm of the natural residual, sum of the squares of x, and which cells are free. */
+double SK_DIM(sk_judge_block)(const sk_level *level, const sk_bound_level *bound, int block, selkie_residual_norm norm,
+                              int exactly, double *size);
 /* z = max(scale z, bound - x) */
 void SK_DIM(sk_clip_block)(const sk_level *level, const sk_bound_level *bound, int block, float scale);
 /* A projected sweep of the correction z, and x += z. */

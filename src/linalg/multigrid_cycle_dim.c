@@ -37,6 +37,14 @@ SK_INLINE void relax_uniform_vector(int k, int v, int parity, int colour, const 
     sk_store(own + at.here, inverse * (sk_load(b + at.here) + sk_sum_of_neighbours(x, at)));
 }
 
+/* Faces of 1, but some cells are held: their inverse is 0. */
+SK_INLINE void relax_part_vector(int k, int v, int parity, int colour, const sk_around *x, float *own, const float *b,
+                                 const float *inverse)
+{
+    sk_place at = sk_place_at(colour, k, v, parity);
+    sk_store(own + at.here, sk_load(inverse + at.here) * (sk_load(b + at.here) + sk_sum_of_neighbours(x, at)));
+}
+
 SK_INLINE void relax_general_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
                                     const float *b, const sk_around *face, const float *inverse)
 {
@@ -52,6 +60,15 @@ static __attribute__((noinline)) void relax_uniform(int colour, const sk_around 
         SK_EACH_VECTOR_OF_ALL(relax_uniform_vector, 0, x, own, b, inverse);
     else
         SK_EACH_VECTOR_OF_ALL(relax_uniform_vector, 1, x, own, b, inverse);
+}
+
+static __attribute__((noinline)) void relax_part(int colour, sk_active active, const sk_around *x, float *own,
+                                                 const float *b, const float *inverse)
+{
+    if (colour == 0)
+        SK_EACH_VECTOR(active, relax_part_vector, 0, x, own, b, inverse);
+    else
+        SK_EACH_VECTOR(active, relax_part_vector, 1, x, own, b, inverse);
 }
 
 static __attribute__((noinline)) void relax_general(int colour, sk_active active, const sk_around *x, float *own,
@@ -94,6 +111,10 @@ void SK_DIM(sk_smooth_block)(const sk_level *level, int block, sk_sweep sweep)
     if (level->slot[block] == SK_SLOT_UNIFORM && part == SK_PART_ALL) {
         for (int half = 0; half < 4; ++half)
             relax_uniform((first_colour + half) & 1, &x, own, b, level->inverse[block]);
+    } else if (level->slot[block] == SK_SLOT_UNIFORM) {
+        const float *inverse = level->part_inverse + (size_t)block * SK_BLOCK_CELLS;
+        for (int half = 0; half < 4; ++half)
+            relax_part((first_colour + half) & 1, level->active[block], &x, own, b, inverse);
     } else {
         sk_around face[SELKIE_DIM];
         sk_look_around_faces(level, block, face);
