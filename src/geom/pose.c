@@ -84,6 +84,11 @@ void sk_rotation_from_degrees(const double degrees[3], double rotation[9])
     }
 }
 
+void sk_rotation_from_quaternion(const double wxyz[4], double rotation[9])
+{
+    to_matrix((quaternion){wxyz[0], wxyz[1], wxyz[2], wxyz[3]}, rotation);
+}
+
 void sk_pose_identity(sk_pose *pose)
 {
     memset(pose, 0, sizeof *pose);

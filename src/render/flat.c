@@ -345,7 +345,7 @@ selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *part
     selkie_code code = SELKIE_OK;
     if (f.node && f.order && f.first && f.poses && f.solid) {
         for (int i = 0; i < stage->solid_count; ++i)
-            sk_pose_at(stage->solids[i].def, isfinite(options->time) ? options->time : 0, &f.poses[i]);
+            sk_stage_pose(stage, i, options, &f.poses[i]);
         sort_rows(&f);
         draw_all(&f, threads);
     } else {

@@ -1,7 +1,9 @@
 #include <selkie/output.h>
 
 #include <math.h>
+#include <string.h>
 
+#include "base/memory.h"
 #include "base/status.h"
 #include "render/picture.h"
 
@@ -23,12 +25,26 @@ selkie_code selkie_write_picture(const selkie_world *world, const char *path, se
     sk_picture_options options;
     sk_picture_options_defaults(scene, &options);
     options.time = selkie_world_time(world);
+    options.body_count = selkie_world_body_count(world);
+    sk_picture_body *bodies = sk_allocate_zeroed(NULL, ((size_t)options.body_count + 1) * sizeof *bodies);
+    if (!bodies) {
+        sk_stage_destroy(stage);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %d bodies", path, options.body_count);
+    }
+    for (int b = 0; b < options.body_count; b++) {
+        selkie_body_state state;
+        selkie_world_body(world, b, &state);
+        memcpy(bodies[b].position, state.position, sizeof state.position);
+        memcpy(bodies[b].quaternion, state.quaternion, sizeof state.quaternion);
+    }
+    options.bodies = bodies;
     sk_image image;
     selkie_code code = sk_picture_draw(stage, &particles, &options, &image, error);
     if (!code) {
         code = sk_image_write_png(&image, path, error);
         sk_image_free(&image);
     }
+    sk_release(NULL, bodies);
     sk_stage_destroy(stage);
     return code;
 }

@@ -11,6 +11,7 @@
 #include "io/atomic_file.h"
 #include "io/folder.h"
 #include "io/particles_file.h"
+#include "io/table_file.h"
 #include "render/film.h"
 #include "render/picture.h"
 
@@ -30,6 +31,8 @@ typedef struct run_renderer {
     sk_stage *stage;
     sk_picture_options picture;
     sk_file_list frames;
+    sk_table *bodies; /* bodies.csv, NULL where there is none */
+    sk_picture_body *poses;
 } run_renderer;
 
 static selkie_code join_path(char path[path_size], const char *folder, const char *name, selkie_error *error)
@@ -102,6 +105,28 @@ static int up_to_date(const run_renderer *r, const char *particles, const char *
            height == wanted_height;
 }
 
+/* The bodies of a frame, from their table; those that it does not have stay as the scene has them. */
+static void place_bodies(const run_renderer *r, int64_t frame, sk_picture_options *options)
+{
+    static const char *const names[] = {"frame", "body", "x", "y", "z", "qw", "qx", "qy", "qz"};
+    const double *columns[9];
+    for (int c = 0; c < 9; ++c)
+        if (!r->bodies || !(columns[c] = sk_table_column(r->bodies, names[c])))
+            return;
+    int found = 0;
+    for (int64_t row = 0; row < r->bodies->row_count && found < r->scene->body_count; ++row) {
+        if (columns[0][row] != (double)frame || columns[1][row] != found)
+            continue;
+        for (int i = 0; i < 3; ++i)
+            r->poses[found].position[i] = columns[2 + i][row];
+        for (int i = 0; i < 4; ++i)
+            r->poses[found].quaternion[i] = columns[5 + i][row];
+        found++;
+    }
+    options->bodies = r->poses;
+    options->body_count = found;
+}
+
 static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, const char *picture, selkie_error *error)
 {
     sk_particles_data *data;
@@ -110,6 +135,7 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
     sk_picture_particles particles = {(size_t)data->count, data->position, 12, data->velocity, 12, data->role, 4};
     sk_picture_options options = r->picture;
     options.time = isfinite(data->time) ? data->time : (double)file->number / r->scene->time.fps;
+    place_bodies(r, file->number, &options);
     sk_image image;
     selkie_code code = sk_picture_draw(r->stage, &particles, &options, &image, error);
     if (!code) {
@@ -186,6 +212,14 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
                        "NNNN.ply among the frames asked for; pictures are drawn from those "
                        "(output.ply must be true)",
                        path);
+    if (r->scene->body_count) {
+        SK_TRY(join_path(path, r->folder, "bodies.csv", error));
+        if (sk_file_exists(path))
+            SK_TRY(sk_table_read(path, &r->bodies, error));
+        r->poses = sk_allocate_zeroed(NULL, ((size_t)r->scene->body_count + 1) * sizeof *r->poses);
+        if (!r->poses)
+            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %d bodies", r->folder, r->scene->body_count);
+    }
     SK_TRY(sk_stage_create(r->scene, &r->stage, error));
     sk_picture_options_defaults(r->scene, &r->picture);
     r->picture.width = r->options->width;
@@ -219,6 +253,8 @@ selkie_code sk_render_run(const char *folder, const sk_render_run_options *optio
         code = make_film(&r, pictures, error);
     sk_stage_destroy(r.stage);
     sk_file_list_free(&r.frames);
+    sk_table_free(r.bodies);
+    sk_release(NULL, r.poses);
     selkie_scene_free(r.scene);
     return code;
 }

@@ -189,7 +189,7 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
     if (!code)
         code = make_splats(&c, particles, options, error);
     if (!code)
-        code = sk_stage_triangles(stage, options->time, &c.triangle_count, &c.points, &c.owner, error);
+        code = sk_stage_triangles(stage, options, &c.triangle_count, &c.points, &c.owner, error);
     if (!code) {
         int bands = (image->height + band_rows - 1) / band_rows;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)

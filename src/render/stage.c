@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "geom/mass.h"
 #include "render/color.h"
 
 /* --- Making and releasing
@@ -66,14 +67,20 @@ static selkie_code make_solid(sk_stage *stage, int index, selkie_error *error)
     sk_stage_solid *solid = &stage->solids[index];
     char what[64];
     double up[3], low[3], high[3];
-    solid->def = &scene->obstacles[index];
+    int body = index - scene->obstacle_count;
+    solid->def = body < 0 ? &scene->obstacles[index] : NULL;
     selkie_scene_up(scene, up);
-    snprintf(what, sizeof what, "obstacles[%d].shape", index);
-    SK_TRY(sk_shape_create(&solid->def->shape, stage->dimension, up, scene->folder, 0, what, NULL, &solid->shape, NULL,
-                           error));
+    snprintf(what, sizeof what, "%s[%d].shape", body < 0 ? "obstacles" : "bodies", body < 0 ? index : body);
+    SK_TRY(sk_shape_create(body < 0 ? &solid->def->shape : &scene->bodies[body].shape, stage->dimension, up, scene->folder, 0, what,
+                           NULL, &solid->shape, NULL, error));
+    if (body >= 0) {
+        sk_mass_properties mass;
+        SK_TRY(sk_shape_mass(solid->shape, what, &mass, error));
+        memcpy(solid->center, mass.center, sizeof solid->center);
+    }
     /* Cut a hair outside the domain: an obstacle that ends at a wall must not lie in the wall's plane. What moves is
      * cut where it stands at the start, so that is given room. */
-    double room = sk_obstacle_moves(solid->def) ? stage->diagonal : 1e-3 * stage->diagonal;
+    double room = body >= 0 || sk_obstacle_moves(solid->def) ? stage->diagonal : 1e-3 * stage->diagonal;
     for (int a = 0; a < 3; ++a) {
         low[a] = stage->low[a] - room;
         high[a] = stage->high[a] + room;
@@ -86,12 +93,13 @@ selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie
     *result = NULL;
     SK_TRY(selkie_scene_check(scene, error));
     sk_stage *stage = sk_allocate_zeroed(NULL, sizeof *stage);
+    const int solid_count = scene->obstacle_count + scene->body_count;
     sk_stage_solid *solids =
-        stage ? sk_allocate_zeroed(NULL, ((size_t)scene->obstacle_count + 1) * sizeof *solids) : NULL;
+        stage ? sk_allocate_zeroed(NULL, ((size_t)solid_count + 1) * sizeof *solids) : NULL;
     if (!solids) {
         sk_release(NULL, stage);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d obstacles",
-                       scene->obstacle_count);
+                       solid_count);
     }
     int cells[3];
     stage->scene = scene;
@@ -111,7 +119,7 @@ selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie
     choose_directions(stage);
     stage->speed_scale = natural_speed(stage);
     selkie_code code = SELKIE_OK;
-    for (int i = 0; i < scene->obstacle_count && !code; ++i) {
+    for (int i = 0; i < solid_count && !code; ++i) {
         code = make_solid(stage, i, error);
         stage->solid_count = i + 1;
     }
@@ -135,7 +143,24 @@ void sk_stage_destroy(sk_stage *stage)
     sk_release(NULL, stage);
 }
 
-selkie_code sk_stage_triangles(const sk_stage *stage, double time, size_t *count, float **points, int **solid,
+void sk_stage_pose(const sk_stage *stage, int solid, const sk_picture_options *options, sk_pose *pose)
+{
+    const sk_stage_solid *s = &stage->solids[solid];
+    int body = solid - stage->scene->obstacle_count;
+    if (s->def) {
+        sk_pose_at(s->def, isfinite(options->time) ? options->time : 0, pose);
+        return;
+    }
+    sk_pose_identity(pose);
+    if (body >= options->body_count)
+        return;
+    memcpy(pose->center, s->center, sizeof pose->center);
+    sk_rotation_from_quaternion(options->bodies[body].quaternion, pose->rotation);
+    for (int a = 0; a < 3; ++a)
+        pose->translation[a] = options->bodies[body].position[a] - s->center[a];
+}
+
+selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *options, size_t *count, float **points, int **solid,
                                selkie_error *error)
 {
     size_t total = 0;
@@ -156,7 +181,7 @@ selkie_code sk_stage_triangles(const sk_stage *stage, double time, size_t *count
     int *owner = *solid;
     for (int i = 0; i < stage->solid_count; ++i) {
         sk_pose pose;
-        sk_pose_at(stage->solids[i].def, isfinite(time) ? time : 0, &pose);
+        sk_stage_pose(stage, i, options, &pose);
         const float *from = stage->solids[i].points;
         for (size_t p = 0; p < 3 * stage->solids[i].triangle_count; ++p, from += 3, to += 3) {
             double local[3] = {(double)from[0], (double)from[1], (double)from[2]}, world[3];

@@ -6,7 +6,8 @@
 #include "render/picture.h"
 
 typedef struct sk_stage_solid {
-    const selkie_obstacle_def *def;
+    const selkie_obstacle_def *def; /* NULL for a body */
+    double center[3];               /* m  of mass, of a body as drawn */
     sk_shape *shape;
     size_t triangle_count; /* in 2D segments */
     float *points;         /* m local frame */
@@ -24,7 +25,7 @@ struct sk_stage {
     vec3 sun;               /* unit, towards the sun */
     float speed_scale;      /* m/s; 0 = unknown */
     int solid_count;
-    sk_stage_solid *solids;
+    sk_stage_solid *solids; /* obstacles, then bodies */
 };
 
 /* Where a picture is seen from. */
@@ -53,8 +54,10 @@ vec3 sk_studio_solid_color(int solid);
 /* Linear light to what the screen shows, sRGB 0..1. */
 vec3 sk_studio_tone(vec3 light);
 
-/* World-space triangles of all obstacles at a time; the caller frees *points with sk_release(NULL, ...) and *solid. */
-selkie_code sk_stage_triangles(const sk_stage *stage, double time, size_t *count, float **points, int **solid,
+/* Where an obstacle or body is in a picture with these options. */
+void sk_stage_pose(const sk_stage *stage, int solid, const sk_picture_options *options, sk_pose *pose);
+/* World-space triangles of all obstacles and bodies; the caller frees *points with sk_release(NULL, ...) and *solid. */
+selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *options, size_t *count, float **points, int **solid,
                                selkie_error *error);
 
 /* Colour (sRGB) of a particle's speed (m/s), or of its role where roles are coloured. */

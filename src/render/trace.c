@@ -109,9 +109,9 @@ static selkie_code smooth_solids(sk_tracer *t, selkie_error *error)
     return SELKIE_OK;
 }
 
-static selkie_code add_solids(sk_tracer *t, double time, selkie_error *error)
+static selkie_code add_solids(sk_tracer *t, const sk_picture_options *options, selkie_error *error)
 {
-    SK_TRY(sk_stage_triangles(t->stage, time, &t->solid_triangles, &t->solid_points, &t->solid_owner, error));
+    SK_TRY(sk_stage_triangles(t->stage, options, &t->solid_triangles, &t->solid_points, &t->solid_owner, error));
     if (!t->solid_triangles)
         return SELKIE_OK;
     SK_TRY(smooth_solids(t, error));
@@ -278,7 +278,7 @@ selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *pa
      * laboratory reads as water too. */
     t.absorption = v3_scale(v3(5.2f, 1.55f, 0.85f), 1.0f / (float)stage->diagonal);
     t.scatter = v3(0.008f, 0.105f, 0.185f);
-    selkie_code code = add_solids(&t, options->time, error);
+    selkie_code code = add_solids(&t, options, error);
     if (!code)
         code = options->style == SELKIE_STYLE_PARTICLES ? add_balls(&t, particles, error)
                                                         : make_mesh(&t, particles, error);

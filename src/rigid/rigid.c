@@ -16,15 +16,6 @@ int sk_rigid_available(void)
     return SELKIE_HAVE_ODE;
 }
 
-static void rotation_of(const double q[4], double r[9])
-{
-    double w = q[0], x = q[1], y = q[2], z = q[3], s = 2.0 / (w * w + x * x + y * y + z * z);
-    const double rotation[9] = {1.0 - s * (y * y + z * z), s * (x * y - w * z),       s * (x * z + w * y),
-                                s * (x * y + w * z),       1.0 - s * (x * x + z * z), s * (y * z - w * x),
-                                s * (x * z - w * y),       s * (y * z + w * x),       1.0 - s * (x * x + y * y)};
-    memcpy(r, rotation, sizeof rotation);
-}
-
 static selkie_code check_states(int count, const sk_rigid_state *states, const char *what, selkie_error *error)
 {
     for (int b = 0; b < count; b++) {
@@ -56,7 +47,7 @@ selkie_code sk_rigid_place(sk_rigid *rigid, const char *what, selkie_error *erro
     for (int b = 0; b < rigid->body_count; b++) {
         sk_rigid_body *body = &rigid->bodies[b];
         const sk_rigid_state *state = &rigid->states[b];
-        rotation_of(state->quaternion, body->pose.rotation);
+        sk_rotation_from_quaternion(state->quaternion, body->pose.rotation);
         for (int i = 0; i < 3; i++) {
             body->pose.center[i] = body->center[i];
             body->pose.translation[i] = state->position[i] - body->center[i];

@@ -112,7 +112,7 @@ typedef struct run_state {
     selkie_scene *scene;
     selkie_world *world;
     run_folder folder;
-    sk_table_writer *stats, *probes;
+    sk_table_writer *stats, *probes, *bodies; /* bodies NULL where there are none */
     double *probe_row;
     progress_line progress;
     int quiet;
@@ -194,6 +194,33 @@ static int open_probes(run_state *run, int continued)
     int code = open_table(run, "probes.csv", count + 2, columns, continued, &run->probes);
     free(columns);
     return code;
+}
+
+static const char *const body_columns[] = {"step", "time", "frame", "body", "x",  "y",  "z",  "qw", "qx", "qy", "qz", "vx",
+                                           "vy",   "vz",   "wx",    "wy",   "wz", "fx", "fy", "fz", "tx", "ty", "tz"};
+enum { body_column_count = sizeof body_columns / sizeof *body_columns };
+
+/* The bodies of a frame, a row each. */
+static int write_bodies(run_state *run)
+{
+    const selkie_statistics *s = selkie_world_statistics(run->world);
+    selkie_error error = {0};
+    for (int b = 0; run->bodies && b < selkie_world_body_count(run->world); b++) {
+        selkie_body_state body;
+        double row[body_column_count] = {(double)s->step, selkie_world_time(run->world), (double)selkie_world_frame(run->world), b};
+        selkie_world_body(run->world, b, &body);
+        memcpy(row + 4, body.position, sizeof body.position);
+        memcpy(row + 7, body.quaternion, sizeof body.quaternion);
+        memcpy(row + 11, body.velocity, sizeof body.velocity);
+        memcpy(row + 14, body.angular_velocity, sizeof body.angular_velocity);
+        memcpy(row + 17, body.force, sizeof body.force);
+        memcpy(row + 20, body.torque, sizeof body.torque);
+        if (sk_table_row(run->bodies, row, &error)) {
+            progress_break(&run->progress);
+            return complain_error(&error);
+        }
+    }
+    return EXIT_GOOD;
 }
 
 /* The order is that of fixed_columns. */
@@ -324,6 +351,8 @@ static int step_to_end(run_state *run)
         int code = write_rows(run);
         if (!code && at_frame)
             code = write_frame(run, 0);
+        if (!code && at_frame)
+            code = write_bodies(run);
         if (!code && interval_ms > 0 && sk_wall_ms() - run->checkpoint_wall >= interval_ms)
             code = save_checkpoint(run);
         if (code)
@@ -453,6 +482,10 @@ static int prepare_folder(run_state *run, run_start start)
         code = open_stats(run, continued);
     if (!code)
         code = open_probes(run, continued);
+    if (!code && selkie_world_body_count(run->world))
+        code = open_table(run, "bodies.csv", body_column_count, body_columns, continued, &run->bodies);
+    if (!code && !continued)
+        code = write_bodies(run);
     /* A resumed run has its frame already, unless the machine went down before it reached the disk. */
     if (!code && (selkie_world_step_count(run->world) == 0 || selkie_world_at_frame(run->world)))
         code = write_frame(run, continued);
@@ -466,6 +499,8 @@ static int close_tables(run_state *run)
     if (sk_table_close(&run->stats, &error))
         code = complain_error(&error);
     if (sk_table_close(&run->probes, &error) && !code)
+        code = complain_error(&error);
+    if (sk_table_close(&run->bodies, &error) && !code)
         code = complain_error(&error);
     return code;
 }
@@ -579,6 +614,7 @@ static int run_run(const tool_arguments *arguments)
         code = run_scene(&run, scene_path ? scene_path : run.folder.path, start);
     sk_table_close(&run.stats, NULL);
     sk_table_close(&run.probes, NULL);
+    sk_table_close(&run.bodies, NULL);
     free(run.probe_row);
     if (run.world)
         selkie_world_destroy(run.world);

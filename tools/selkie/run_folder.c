@@ -17,7 +17,7 @@
  */
 
 /* scene.json is the last to go, so that an interrupted removal can be taken up again. */
-static const char *const written_files[] = {"finished", "stats.csv", "probes.csv", "film.mp4", "scene.json"};
+static const char *const written_files[] = {"finished", "stats.csv", "probes.csv", "bodies.csv", "film.mp4", "scene.json"};
 static const char *const written_folders[] = {"frames", "checkpoints", "surfaces", "pictures"};
 enum {
     written_file_count = sizeof written_files / sizeof *written_files,
