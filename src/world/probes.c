@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/simd.h"
 #include "grid/grid_kernels.h"
 #include "methods/sph/boundary.h"
 
@@ -82,36 +83,72 @@ static float solid_share(const sk_step *step, const int cell[3])
     return step->solids.blurred[(size_t)step->solids.block_slot[slot] * (size_t)step->grid.block_cells + local];
 }
 
+/* One particle's part in the column of a height probe. */
+static void add_to_column(const sk_step *step, const sk_particle *particle, const selkie_probe_def *def, int up, float *column)
+{
+    const sk_grid *grid = &step->grid;
+    const float inverse = (float)(1.0 / grid->cell_size);
+    float weight = 1.0f;
+    for (int d = 0; d < grid->dimension; d++) {
+        float distance = fabsf(particle->position[d] - (float)def->at[d]) * inverse;
+        if (d == up)
+            continue;
+        if (!(distance < 1.0f))
+            return;
+        weight *= 1.0f - distance;
+    }
+    float g = (particle->position[up] - (float)grid->low[up]) * inverse + 0.5f; /* nodes: centres, one before the domain */
+    int i = (int)g;
+    if (i < 0 || i > grid->cells[up] || (particle->flags & SK_PARTICLE_DEAD))
+        return;
+    column[i] += weight * (1.0f - (g - (float)i));
+    column[i + 1] += weight * (g - (float)i);
+}
+
+/* The columns of all height probes in one go over the particles: nearly all of them are far from every probe, and that is
+ * found out many at a time. */
+static void fill_columns(const sk_probes *probes, const sk_step *step, int up)
+{
+    const selkie_scene *scene = step->scene;
+    const size_t length = (size_t)(step->grid.cells[up] + 2);
+    const int across = up == 0 ? 1 : 0;
+    const float reach = (float)(1.001 * step->grid.cell_size);
+    int any = 0;
+    for (int p = 0; p < scene->probe_count; p++)
+        if (scene->probes[p].kind == SELKIE_PROBE_HEIGHT) {
+            memset(probes->columns + (size_t)p * length, 0, length * sizeof *probes->columns);
+            any = 1;
+        }
+    for (int64_t first = 0; any && first < step->particles.count; first += SK_WIDE) {
+        int lanes = step->particles.count - first < SK_WIDE ? (int)(step->particles.count - first) : SK_WIDE;
+        const sk_particle *records = step->particles.records + first;
+        fw x[4];
+        fw_load_columns(records->position, lanes, x);
+        for (int p = 0; p < scene->probe_count; p++) {
+            const selkie_probe_def *def = &scene->probes[p];
+            if (def->kind != SELKIE_PROBE_HEIGHT)
+                continue;
+            iw near = fw_abs(x[across] - (float)def->at[across]) < reach;
+            if (step->dimension == 3) {
+                int other = 3 - up - across;
+                near &= fw_abs(x[other] - (float)def->at[other]) < reach;
+            }
+            if (!iw_any(near))
+                continue;
+            for (int l = 0; l < lanes; l++)
+                if (near[l])
+                    add_to_column(step, records + l, def, up, probes->columns + (size_t)p * length);
+        }
+    }
+}
+
 /* The height of the liquid above a point: the fill along the column through it, from the particles as they are now, up to
  * the first crossing of one half. */
-static double measure_height(const sk_probes *probes, const sk_step *step, const selkie_probe_def *def, float *column)
+static double measure_height(const sk_step *step, const selkie_probe_def *def, float *column)
 {
-    (void)probes;
     const sk_grid *grid = &step->grid;
     int sign, up = up_axis(step->scene, &sign), dimension = grid->dimension;
     int cells = grid->cells[up];
-    memset(column, 0, (size_t)(cells + 2) * sizeof *column);
-    const float inverse = (float)(1.0 / grid->cell_size);
-    for (int64_t p = 0; p < step->particles.count; p++) {
-        const sk_particle *particle = &step->particles.records[p];
-        float weight = 1.0f;
-        int near = 1;
-        for (int d = 0; d < dimension && near; d++) {
-            if (d == up)
-                continue;
-            float distance = fabsf(particle->position[d] - (float)def->at[d]) * inverse;
-            near = distance < 1.0f;
-            weight *= 1.0f - distance;
-        }
-        if (!near || (particle->flags & SK_PARTICLE_DEAD))
-            continue;
-        float g = (particle->position[up] - (float)grid->low[up]) * inverse + 0.5f; /* nodes: centres, one before the domain */
-        int i = (int)g;
-        if (i < 0 || i > cells)
-            continue;
-        column[i] += weight * (1.0f - (g - (float)i));
-        column[i + 1] += weight * (g - (float)i);
-    }
     /* The kernel is cut by walls across and by the floor: over what of it is open. */
     float full = (float)step->particles_per_cell, share = 1.0f;
     int cell[3] = {0, 0, 0};
@@ -275,11 +312,12 @@ void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
     const selkie_scene *scene = step->scene;
     int column = 0;
     int sign, up = up_axis(scene, &sign);
+    fill_columns(probes, step, up);
     for (int p = 0; p < scene->probe_count; p++) {
         const selkie_probe_def *def = &scene->probes[p];
         switch (def->kind) {
         case SELKIE_PROBE_HEIGHT:
-            probes->values[column++] = measure_height(probes, step, def, probes->columns + (size_t)p * (size_t)(step->grid.cells[up] + 2));
+            probes->values[column++] = measure_height(step, def, probes->columns + (size_t)p * (size_t)(step->grid.cells[up] + 2));
             break;
         case SELKIE_PROBE_PRESSURE:
             probes->values[column++] = measure_pressure(step, def->at, kick);
