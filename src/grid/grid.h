@@ -114,8 +114,8 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
 selkie_code sk_grid_sort_2d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 selkie_code sk_grid_sort_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 
-/* The same for particles that have been sorted and then moved a little: each block sorts its own, and only those that left
- * it are dealt out. Falls back on the full sort where that will not do. Ties are ordered by who was there before. */
+/* The same, to the same bits, for particles most of which are still in the block where the last sort found them: each block
+ * sorts its own, and only those that left are dealt out. Falls back on the full sort where that will not do. */
 selkie_code sk_grid_sort_again_2d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 selkie_code sk_grid_sort_again_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 

@@ -332,6 +332,7 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
     grid->cell_start[starts - 1] = (uint32_t)living;
     particles->count = living;
     sk_particles_swap(particles);
+    particles->in_order = 1;
     return assign_surroundings(grid, reach, threads, error);
 }
 
@@ -377,7 +378,8 @@ static int64_t find_leavers(sk_grid *grid, const sk_particles *particles, int sl
     return iw_any(wrong) ? -1 : count;
 }
 
-/* Who comes to which block, in the order of the blocks they come from. Returns 0 if one goes where no block is. */
+/* Who comes to which block, in the order of the blocks they come from. Returns 0 if one goes where no block is, or if a block
+ * is left empty. */
 static int deal_leavers(sk_grid *grid, const int32_t *leavers, uint32_t *arrived, uint32_t *block_start, uint32_t *arrivals)
 {
     const int blocks = grid->particle_blocks;
@@ -397,8 +399,11 @@ static int deal_leavers(sk_grid *grid, const int32_t *leavers, uint32_t *arrived
     for (int b = 1; b <= blocks; b++) {
         const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
         uint32_t here = arrived[b + 1];
+        uint32_t now = start[SK_BLOCK_CELLS] - start[0] - (uint32_t)leavers[b] + here;
+        if (now == 0)
+            return 0;
         block_start[b] = particles;
-        particles += start[SK_BLOCK_CELLS] - start[0] - (uint32_t)leavers[b] + here;
+        particles += now;
         arrived[b] = before;
         before += here;
     }
@@ -412,7 +417,8 @@ static int deal_leavers(sk_grid *grid, const int32_t *leavers, uint32_t *arrived
     return 1;
 }
 
-/* Those that stay, in their order, then those that come. */
+/* Those that come from blocks before this one, those that stay, and those that come from blocks after it: the order that the
+ * full sort gives them. The first half of those that stay goes with the first stream, see cell_counters. */
 static uint32_t sort_block_again(sk_grid *grid, sk_particles *particles, uint32_t old_begin, uint32_t old_end, uint32_t begin,
                                  const uint32_t *arrivals, uint32_t arrival_count, uint32_t *start)
 {
@@ -420,13 +426,13 @@ static uint32_t sort_block_again(sk_grid *grid, sk_particles *particles, uint32_
     memset(&counters, 0, sizeof counters);
     const uint32_t count = old_end - old_begin, half = count / 2;
     const uint16_t *cells = grid->cell_keys + old_begin;
+    uint32_t early = 0;
+    while (early < arrival_count && arrivals[early] < old_begin)
+        early++;
+    for (uint32_t i = 0; i < arrival_count; i++)
+        counters.next[i >= early][grid->cell_keys[arrivals[i]] & ~LEAVES]++;
     for (uint32_t i = 0; i < half; i++) {
         uint16_t first = cells[i], second = cells[half + i];
-        if (!((first | second) & LEAVES)) {
-            counters.next[0][first]++;
-            counters.next[1][second]++;
-            continue;
-        }
         if (!(first & LEAVES))
             counters.next[0][first]++;
         if (!(second & LEAVES))
@@ -434,9 +440,9 @@ static uint32_t sort_block_again(sk_grid *grid, sk_particles *particles, uint32_
     }
     if (count & 1 && !(cells[count - 1] & LEAVES))
         counters.next[1][cells[count - 1]]++;
-    for (uint32_t i = 0; i < arrival_count; i++)
-        counters.next[1][grid->cell_keys[arrivals[i]] & ~LEAVES]++;
     uint32_t reach = place_cells(&counters, begin, start);
+    for (uint32_t i = 0; i < early; i++)
+        move_record(particles, arrivals[i], counters.next[0][grid->cell_keys[arrivals[i]] & ~LEAVES]++);
     for (uint32_t i = 0; i < half; i++) {
         uint16_t first = cells[i], second = cells[half + i];
         if (!(first & LEAVES))
@@ -446,7 +452,7 @@ static uint32_t sort_block_again(sk_grid *grid, sk_particles *particles, uint32_
     }
     if (count & 1 && !(cells[count - 1] & LEAVES))
         move_record(particles, old_end - 1, counters.next[1][cells[count - 1]]++);
-    for (uint32_t i = 0; i < arrival_count; i++)
+    for (uint32_t i = early; i < arrival_count; i++)
         move_record(particles, arrivals[i], counters.next[1][grid->cell_keys[arrivals[i]] & ~LEAVES]++);
     return reach;
 }
@@ -455,7 +461,7 @@ selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, i
 {
     const int blocks = grid->particle_blocks;
     const size_t width = (size_t)blocks + 2, starts = (size_t)blocks * SK_BLOCK_CELLS + 1;
-    if (blocks == 0 || grid->cell_start[starts - 1] != (uint32_t)particles->count || grid->key_capacity < (size_t)particles->count)
+    if (!particles->in_order || blocks == 0 || grid->cell_start[starts - 1] != (uint32_t)particles->count)
         return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
     SK_TRY(sk_reserve(grid->memory, (void **)&grid->histogram, &grid->histogram_capacity, 4 * width, sizeof *grid->histogram,
                       "cell sort", error));
@@ -470,6 +476,8 @@ selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, i
         bad += found < 0;
     }
     uint32_t *arrivals = grid->arrivals;
+    /* Dealing out is for one thread; where many leave, the full sort is faster. */
+    bad |= left > particles->count / 6;
     if (!bad && (size_t)left > grid->arrival_capacity) {
         SK_TRY(sk_reserve(grid->memory, (void **)&grid->arrivals, &grid->arrival_capacity, (size_t)left + (size_t)left / 2,
                           sizeof *grid->arrivals, "cell sort", error));
@@ -495,6 +503,7 @@ selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, i
     grid->next_start = start;
     grid->next_start_capacity = capacity;
     sk_particles_swap(particles);
+    particles->in_order = 1;
     /* The blocks around follow; those with particles stay as they are. */
     for (int b = blocks + 1; b < grid->block_count; b++)
         grid->table[grid->coordinates[b][3]] = 0;
@@ -512,6 +521,7 @@ selkie_code SK_DIM(sk_grid_sort)(sk_grid *grid, sk_particles *particles, int thr
         memset(grid->marks, 0, places);
         grid->block_count = 1;
         grid->particle_blocks = 0;
+        particles->in_order = 0;
     }
     return code;
 }

@@ -97,6 +97,7 @@ sk_particle *sk_particles_append(sk_particles *particles, const double position[
 {
     size_t index = (size_t)particles->count++;
     particles->carried = NULL;
+    particles->in_order = 0;
     sk_particle *particle = &particles->records[index];
     for (int d = 0; d < 3; d++) {
         particle->position[d] = (float)position[d];
@@ -129,6 +130,7 @@ void sk_particles_drop_dead(sk_particles *particles)
     }
     particles->count = kept;
     particles->carried = NULL;
+    particles->in_order = 0;
 }
 
 void sk_particles_swap(sk_particles *particles)
@@ -137,6 +139,7 @@ void sk_particles_swap(sk_particles *particles)
     particles->records = particles->spare;
     particles->spare = records;
     particles->carried = NULL;
+    particles->in_order = 0; /* a cell sort sets it again */
     for (int a = 0; a < particles->attribute_count; a++) {
         uint32_t *data = particles->attributes[a].data;
         particles->attributes[a].data = particles->attributes[a].spare;

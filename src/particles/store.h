@@ -48,6 +48,7 @@ typedef struct sk_particles {
     sk_particle *spare;
     float *carried;    /* [3][count] m/s  the grid's velocity where the particles are now, NaN where it is unknown; NULL if
                         * nobody has sampled it since they last moved. Lives in the spare records. */
+    int in_order;      /* they stand as the last cell sort left them, none added and none dropped, wherever they are now */
     int attribute_count;
     sk_attribute attributes[SK_MAX_ATTRIBUTES];
     uint32_t next_id;

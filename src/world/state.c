@@ -64,6 +64,8 @@ static void take_particles(sk_particles *particles, const sk_state_header *heade
                            const sk_state_chunk *const *attributes)
 {
     particles->count = header->particle_count;
+    particles->in_order = 0;
+    particles->carried = NULL;
     if (!particles->count)
         return;
     memcpy(particles->records, records->data, records->bytes);

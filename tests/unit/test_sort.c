@@ -475,6 +475,77 @@ static void a_table_that_is_too_large_is_refused(void **state)
     assert_true(sk_grid_table_bytes(3, too_many) > 250.0 * 250.0 * 250.0 * 9);
 }
 
+static void expect_same(const sk_grid *a, const sk_particles *p, const sk_grid *b, const sk_particles *q)
+{
+    assert_int_equal(p->count, q->count);
+    assert_memory_equal(p->records, q->records, (size_t)p->count * sizeof *p->records);
+    assert_memory_equal(p->attributes[0].data, q->attributes[0].data, (size_t)p->count * 8);
+    assert_int_equal(a->particle_blocks, b->particle_blocks);
+    assert_int_equal(a->block_count, b->block_count);
+    size_t starts = (size_t)a->particle_blocks * (size_t)a->block_cells + 1;
+    assert_memory_equal(a->cell_start, b->cell_start, starts * sizeof *a->cell_start);
+    assert_memory_equal(a->coordinates[1], b->coordinates[1], (size_t)(a->block_count - 1) * sizeof *a->coordinates);
+    for (int slot = 1; slot < a->block_count; slot++)
+        assert_memory_equal(a->neighbours[slot], b->neighbours[slot], (a->dimension == 3 ? 27 : 9) * sizeof(int32_t));
+    assert_memory_equal(a->faces[1], b->faces[1], (size_t)(a->block_count - 1) * sizeof *a->faces);
+}
+
+/* Sorted, moved by up to `cells` cells, and sorted again: the short way and the full one agree to the bit. Small moves take
+ * the short way, large ones, dead particles and emptied blocks do not; a particle added in between must not be lost. */
+static void sort_again_after(int dimension, double cells, int threads, int kill, int append)
+{
+    const int size[3] = {70, 50, dimension == 3 ? 40 : 1};
+    sk_memory memory = {0};
+    sk_grid grids[2];
+    sk_particles particles[2];
+    for (int way = 0; way < 2; way++) {
+        memset(&grids[way], 0, sizeof grids[way]);
+        make_grid(&grids[way], dimension, size, &memory);
+        sk_particles_init(&particles[way], &memory);
+        assert_non_null(sk_particles_add_attribute(&particles[way], "tag", 2, 1));
+        add_cloud(&particles[way], &grids[way], 20000, 5);
+        assert_int_equal(sort(&grids[way], &particles[way], threads, NULL), SELKIE_OK);
+        for (int round = 0; round < 3; round++) {
+            for (int64_t p = 0; p < particles[way].count; p++)
+                for (int d = 0; d < dimension; d++) {
+                    sk_particle *particle = &particles[way].records[p];
+                    double move = (2.0 * sk_random_float(77, particle->id, (uint64_t)(3 * round + d)) - 1.0) * cells * grids[way].cell_size;
+                    double x = particle->position[d] + move;
+                    particle->position[d] = (float)fmin(fmax(x, grids[way].low[d]), grids[way].high[d] - 1e-3);
+                }
+            if (kill)
+                particles[way].records[17].flags |= SK_PARTICLE_DEAD;
+            if (append)
+                add_at_cell(&particles[way], &grids[way], 3.5, 3.5, 3.5);
+            if (way)
+                assert_int_equal(sort(&grids[way], &particles[way], 1, NULL), SELKIE_OK);
+            else if (dimension == 2)
+                assert_int_equal(sk_grid_sort_again_2d(&grids[way], &particles[way], threads, NULL), SELKIE_OK);
+            else
+                assert_int_equal(sk_grid_sort_again_3d(&grids[way], &particles[way], threads, NULL), SELKIE_OK);
+        }
+    }
+    expect_same(&grids[0], &particles[0], &grids[1], &particles[1]);
+    for (int way = 0; way < 2; way++) {
+        sk_particles_free(&particles[way]);
+        sk_grid_free(&grids[way]);
+    }
+    assert_int_equal(memory.used, 0);
+}
+
+static void sorting_again_is_the_same_as_sorting(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int threads = 1; threads <= 3; threads++) {
+            sort_again_after(dimension, 0.0, threads, 0, 0);
+            sort_again_after(dimension, 0.3, threads, 0, 0);
+            sort_again_after(dimension, 9.0, threads, 0, 0);
+            sort_again_after(dimension, 0.3, threads, 1, 0);
+            sort_again_after(dimension, 0.3, threads, 0, 1);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -484,6 +555,7 @@ int main(void)
         cmocka_unit_test(random_clouds),
         cmocka_unit_test(many_lone_particles),
         cmocka_unit_test(the_same_bits_on_any_number_of_threads),
+        cmocka_unit_test(sorting_again_is_the_same_as_sorting),
         cmocka_unit_test(lost_particles_are_an_error),
         cmocka_unit_test(out_of_memory_is_an_error),
         cmocka_unit_test(a_table_that_is_too_large_is_refused),

@@ -21,12 +21,18 @@ static sk_transfer_options transfer_options(const sk_step *step)
     return options;
 }
 
+/* Two ways to the same bits. The short one is for particles that hardly moved: the share that leaves its block is about a
+ * third of the mean distance in cells. */
 selkie_code SK_DIM(sk_flip_sort)(sk_step *step, selkie_error *error)
 {
+    double speed2 = 2.0 * step->sums.kinetic / (double)(step->particles.count ? step->particles.count : 1);
+    double cells = sqrt(speed2 / SELKIE_DIM) * step->last_dt / step->grid.cell_size;
+    if (cells < 0.25)
+        return SK_DIM(sk_grid_sort_again)(&step->grid, &step->particles, step->threads, error);
     return SK_DIM(sk_grid_sort)(&step->grid, &step->particles, step->threads, error);
 }
 
-/* After corrections of positions, which leave most particles in their block. */
+/* After corrections of positions. */
 selkie_code SK_DIM(sk_flip_sort_again)(sk_step *step, selkie_error *error)
 {
     return SK_DIM(sk_grid_sort_again)(&step->grid, &step->particles, step->threads, error);
