@@ -116,11 +116,19 @@ typedef struct splash {
     double particles;  /*    in the box */
     double share;      /*    of all particles */
     double height;     /* m  mean over them, along y, from the box's lower side */
+    double deviation;  /* m  standard deviation of it */
     double high_tenth; /* m  a tenth of them are higher */
-    double spread;     /* m  root mean square distance from their mean place, in all directions */
+    double sideways;   /* m  root mean square distance from the nearest axis, or from their mean place where there is none */
     double expansion;  /*    cells that hold any of them over the cells that they would fill at rest */
 } splash;
-splash measure_splash(const run_results *results, double from, double to, const double low[3], const double high[3]);
+/* Where and when; axes are upright, at x and z. */
+typedef struct splash_box {
+    double from, to; /* s */
+    double low[3], high[3];
+    int axis_count;
+    double axes[4][2];
+} splash_box;
+splash measure_splash(const run_results *results, const splash_box *box);
 
 /* --- Pictures ------------------------------------------------------------------------------------------------------
  */

@@ -266,19 +266,30 @@ static int compare_floats(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Squared distance from the nearest of the box's axes; from the scene's axis x = z = 0 where it has none. */
+static double sideways2(const splash_box *box, const float x[3])
+{
+    double nearest = INFINITY;
+    for (int a = 0; a < box->axis_count; a++) {
+        double dx = x[0] - box->axes[a][0], dz = x[2] - box->axes[a][1];
+        nearest = fmin(nearest, dx * dx + dz * dz);
+    }
+    return box->axis_count ? nearest : (double)x[0] * x[0] + (double)x[2] * x[2];
+}
+
 /* One frame's particles in the box; `held` has a byte for each cell of the domain and comes back cleared. */
-static void splash_of_frame(const sk_particles_data *data, const selkie_scene *scene, const double low[3],
-                            const double high[3], unsigned char *held, float *heights, splash *sums)
+static void splash_of_frame(const sk_particles_data *data, const selkie_scene *scene, const splash_box *box,
+                            unsigned char *held, float *heights, splash *sums)
 {
     int cells[3];
-    double h = selkie_scene_cells(scene, cells), mean[3] = {0, 0, 0}, square = 0;
+    double h = selkie_scene_cells(scene, cells), mean[3] = {0, 0, 0}, squares = 0, sideways = 0;
     size_t all = (size_t)cells[0] * (size_t)cells[1] * (size_t)cells[2], count = 0, occupied = 0;
     for (int64_t p = 0; p < data->count; p++) {
         const float *x = data->position + 3 * p;
         size_t cell = 0, stride = 1;
         int inside = 1;
         for (int d = 0; d < 3; d++) {
-            inside &= x[d] >= low[d] && x[d] <= high[d];
+            inside &= x[d] >= box->low[d] && x[d] <= box->high[d];
             double at = floor((x[d] - scene->domain.origin[d]) / h);
             cell += (size_t)fmin(fmax(at, 0), cells[d] - 1) * stride;
             stride *= (size_t)cells[d];
@@ -287,31 +298,32 @@ static void splash_of_frame(const sk_particles_data *data, const selkie_scene *s
             continue;
         occupied += !held[cell];
         held[cell] = 1;
-        heights[count++] = (float)(x[1] - low[1]);
-        for (int d = 0; d < 3; d++) {
+        heights[count++] = (float)(x[1] - box->low[1]);
+        squares += (double)x[1] * x[1];
+        sideways += sideways2(box, x);
+        for (int d = 0; d < 3; d++)
             mean[d] += x[d];
-            square += (double)x[d] * x[d];
-        }
     }
     memset(held, 0, all);
     if (!count)
         return;
     qsort(heights, count, sizeof *heights, compare_floats);
-    double n = (double)count, distance = square / n;
+    double n = (double)count;
     for (int d = 0; d < 3; d++)
-        distance -= mean[d] / n * (mean[d] / n);
+        mean[d] /= n;
     sums->particles += n;
     sums->share += n / (double)data->count;
-    sums->height += mean[1] / n - low[1];
+    sums->height += mean[1] - box->low[1];
+    sums->deviation += sqrt(fmax(squares / n - mean[1] * mean[1], 0));
     sums->high_tenth += heights[count - 1 - count / 10];
-    sums->spread += sqrt(fmax(distance, 0));
+    sums->sideways += sqrt(fmax(sideways / n - (box->axis_count ? 0 : mean[0] * mean[0] + mean[2] * mean[2]), 0));
     sums->expansion += (double)occupied * per_cell(scene) / n;
 }
 
-splash measure_splash(const run_results *results, double from, double to, const double low[3], const double high[3])
+splash measure_splash(const run_results *results, const splash_box *box)
 {
     splash sums = {0};
-    const splash none = {NAN, NAN, NAN, NAN, NAN, NAN};
+    const splash none = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     int cells[3], frames = 0;
     if (!results->scene || results->scene->domain.dimension != 3)
         return none;
@@ -324,12 +336,13 @@ splash measure_splash(const run_results *results, double from, double to, const 
     for (size_t i = 0; i < list.count; i++) {
         double time = (double)list.files[i].number / results->scene->time.fps;
         sk_particles_data *data = NULL;
-        if (time < from - 1e-6 || time > to + 1e-6 || sk_particles_read_ply(list.files[i].path, &data, NULL) != SELKIE_OK)
+        if (time < box->from - 1e-6 || time > box->to + 1e-6 ||
+            sk_particles_read_ply(list.files[i].path, &data, NULL) != SELKIE_OK)
             continue;
         sk_particles_turn_back(data);
         float *heights = calloc((size_t)data->count + 1, sizeof *heights);
         if (heights)
-            splash_of_frame(data, results->scene, low, high, held, heights, &sums);
+            splash_of_frame(data, results->scene, box, held, heights, &sums);
         free(heights);
         frames++;
         sk_particles_data_free(data);
@@ -339,8 +352,13 @@ splash measure_splash(const run_results *results, double from, double to, const 
     free(held);
     if (!frames)
         return none;
-    return (splash){sums.particles / frames, sums.share / frames,  sums.height / frames,
-                    sums.high_tenth / frames, sums.spread / frames, sums.expansion / frames};
+    return (splash){.particles = sums.particles / frames,
+                    .share = sums.share / frames,
+                    .height = sums.height / frames,
+                    .deviation = sums.deviation / frames,
+                    .high_tenth = sums.high_tenth / frames,
+                    .sideways = sums.sideways / frames,
+                    .expansion = sums.expansion / frames};
 }
 
 /* --- Pictures and plots --------------------------------------------------------------------------------------------
@@ -357,6 +375,8 @@ void report_frame(reproduce_report *report, const run_results *results, double t
     options.first = options.last = frame;
     options.film = 0;
     options.width = 720;
+    if (results->scene->render.height > 0) /* the scene's proportions */
+        options.height = (int)fmax(16, 720.0 * results->scene->render.height / results->scene->render.width);
     options.threads = report->threads;
     options.label = 1;
     selkie_error error = {0};

@@ -61,33 +61,32 @@ static const reproduce_run runs[] = {
 /* --- Figures 3.1 and 3.2: against an incompressible solver ---------------------------------------------------------
  */
 
-static const char splash_heads[] =
-    "run|share of the liquid in it|mean height (m)|a tenth is higher than (m)|spread (m)|expansion|height x share (m)";
+static const char splash_heads[] = "run|share of the liquid in it|mean height (m)|standard deviation of the height (m)|a "
+                                   "tenth is higher than (m)|spread to the sides (m)|expansion";
 
 static const char splash_words[] =
-    "Means over the frames from %g to %g s, of the particles %s. The spread is the root mean square distance from their "
-    "mean place; the expansion is the volume of the cells that hold any of them over the volume that they fill at rest; "
-    "height x share is the height that the splash lifts all of the liquid by, on average.";
+    "Means over the frames from %g to %g s, of the particles %s; heights are from there. The spread to the sides is the root "
+    "mean square distance from %s; the expansion is the volume of the cells that hold any of the particles over the volume "
+    "that they fill at rest.";
 
 /* The twins in a table, and how far the first is above each of the others. */
-static void splash_rows(reproduce_report *report, run_results *const *results, int count, double from, double to,
-                        const double low[3], const double high[3], const char *where)
+static void splash_rows(reproduce_report *report, run_results *const *results, int count, const splash_box *box,
+                        const char *where, const char *middle)
 {
     splash all[REPRODUCE_MAX_RUNS];
     report_table(report, splash_heads);
     for (int i = 0; i < count; i++) {
-        const splash s = all[i] = measure_splash(results[i], from, to, low, high);
+        const splash s = all[i] = measure_splash(results[i], box);
         report_row(report, "%s|%s %%|%s|%s|%s|%s|%s", results[i]->run->label, number(100 * s.share), number(s.height),
-                   number(s.high_tenth), number(s.spread), number(s.expansion), number(s.height * s.share));
+                   number(s.deviation), number(s.high_tenth), number(s.sideways), number(s.expansion));
     }
     for (int i = 1; i < count; i++)
         report_row(report, "unilateral over \"%s\"|%s|%s|%s|%s|%s|%s", results[i]->run->label,
                    number(all[0].share / all[i].share), number(all[0].height / all[i].height),
-                   number(all[0].high_tenth / all[i].high_tenth), number(all[0].spread / all[i].spread),
-                   number(all[0].expansion / all[i].expansion),
-                   number(all[0].height * all[0].share / (all[i].height * all[i].share)));
+                   number(all[0].deviation / all[i].deviation), number(all[0].high_tenth / all[i].high_tenth),
+                   number(all[0].sideways / all[i].sideways), number(all[0].expansion / all[i].expansion));
     report_table_end(report);
-    report_text(report, splash_words, from, to, where);
+    report_text(report, splash_words, box->from, box->to, where, middle);
 }
 
 static void side_by_side(reproduce_report *report, run_results *const *results, int count, const double *times,
@@ -103,15 +102,25 @@ static void side_by_side(reproduce_report *report, run_results *const *results, 
 
 static void write_fountains(reproduce_report *report, run_results *const *results)
 {
-    static const double low[3] = {-100, 0.5, -100}, high[3] = {100, 100, 100}, times[] = {0.7, 1.6, 3};
-    splash_rows(report, results, 3, 2, 4, low, high, "above 0.5 m");
+    static const splash_box air = {.from = 2,
+                                   .to = 4,
+                                   .low = {-100, 0.5, -100},
+                                   .high = {100, 100, 100},
+                                   .axis_count = 2,
+                                   .axes = {{0.8, 1.25}, {1.7, 1.25}}};
+    static const double times[] = {0.7, 1.6, 3};
+    splash_rows(report, results, 3, &air, "above 0.5 m", "the nearer nozzle");
     side_by_side(report, results, 3, times, 3);
 }
 
 static void write_obstacle(reproduce_report *report, run_results *const *results)
 {
-    static const double low[3] = {4, 0.75, -100}, high[3] = {100, 100, 100}, times[] = {0.8, 1.1, 1.6, 2.2};
-    splash_rows(report, results, 3, 0.8, 2, low, high, "past 4 m and above the obstacle's top at 0.75 m");
+    static const splash_box past = {.from = 0.6, .to = 1.1, .low = {4.25, 0.75, -100}, .high = {7.5, 100, 100}};
+    static const double times[] = {0.7, 0.9, 1.1, 1.6};
+    splash_rows(report, results, 3, &past,
+                "over and behind the obstacle (x from 4.25 to 7.5 m) and above its top at 0.75 m, before the wave comes "
+                "back from the wall",
+                "their mean place");
     side_by_side(report, results, 3, times, 4);
 }
 
