@@ -651,7 +651,7 @@ static const sk_field object_fields[] = {
     {ENUM(selkie_object_def, easing, easing, SELKIE_EASING_SMOOTH), .doc = "how they slow down near their place"},
     {NUMBER(selkie_object_def, easing_distance, 0), AT_LEAST(0), .unit = "m",
      .doc = "from where on; 0 = four particle spacings"},
-    {NUMBER(selkie_object_def, arrival, 0.5), BETWEEN(0, 2), .low_open = 1,
+    {NUMBER(selkie_object_def, arrival, 0.25), BETWEEN(0, 2), .low_open = 1,
      .doc = "distance at which a candidate becomes boundary, in particle spacings"},
     {ARRAY(selkie_object_def, "regions", regions, region_count, sk_shape_struct),
      .doc = "where candidates are taken from; empty = everywhere"},

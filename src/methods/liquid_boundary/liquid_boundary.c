@@ -488,8 +488,8 @@ static void lead_candidate(const sk_liquid_boundary *boundary, const sk_object *
 
 /* To where its sample is at the end of the step. What is left of the way after its arrival is made up for at the speed
  * of the animation, not at once. */
-static void carry_boundary(const sk_object *object, const sk_step *step, const double offset[3], const double x[3],
-                           sk_particle *particle)
+static void carry_boundary(const sk_liquid_boundary *boundary, const sk_object *object, const sk_step *step,
+                           const double offset[3], const double x[3], sk_particle *particle)
 {
     double at[3] = {x[0], x[1], x[2]}, solid[3], rest[3] = {0, 0, 0}, length = 0.0;
     for (int d = 0; d < step->dimension; d++)
@@ -501,8 +501,11 @@ static void carry_boundary(const sk_object *object, const sk_step *step, const d
         length += rest[d] * rest[d];
     }
     length = sqrt(length);
-    /* The chord of a turn differs from its tangent: as long as the rest is small it is simply gone to. */
-    double share = length > object->def->beta ? object->def->beta / length : 1.0;
+    /* The chord of a turn differs from its tangent, by less than this as long as the steps are short. */
+    double way[3] = {rest[0] * step->dt, rest[1] * step->dt, rest[2] * step->dt}, eased[3];
+    sk_candidate_velocity(object->def, boundary->spacing, step->dt, way, eased);
+    double most = sqrt(eased[0] * eased[0] + eased[1] * eased[1] + eased[2] * eased[2]);
+    double share = length > most ? most / length : 1.0;
     for (int d = 0; d < step->dimension; d++)
         particle->velocity[d] = (float)(rigid[d] + share * rest[d]);
 }
@@ -524,7 +527,7 @@ selkie_code sk_liquid_boundary_animate(sk_step *step, selkie_error *error)
         for (int d = 0; d < 3; d++)
             offset[d] = d < step->dimension ? target[d] - x[d] : 0.0;
         if (particle->flags & SK_PARTICLE_BOUNDARY)
-            carry_boundary(object, step, offset, x, particle);
+            carry_boundary(boundary, object, step, offset, x, particle);
         else
             lead_candidate(boundary, object, step, offset, particle);
     }
