@@ -117,12 +117,15 @@ typedef struct selkie_statistics {
     double surface_volume_ratio; /*    volume inside the liquid's surface over that of the start, likewise corrected */
     int density_iterations;      /*    of the density solve (volume "idp") */
     double density_residual;     /*    largest error of density that it left in a cell */
-    double density_error_mean;   /*    of |density / rest density - 1| over inner cells, after the correction */
+    double density_error_mean;   /*    of |density / rest density - 1| over inner cells, after the correction; for sph of
+                                       max(density / rest density - 1, 0) over particles, at the start of the step */
     double density_error_max;
     double density_error_std;
     int density_passes;          /*    corrections in this step; more than one where the liquid was badly squeezed */
     int64_t redistributed;       /*    particles of overfull cells that were laid out anew in this step */
     int64_t pushed_out;          /*    particles found inside solids in this step */
+    int64_t candidates;          /*    particles on their way to an object, and */
+    int64_t boundaries;          /*    particles that are part of one (method sph) */
     double step_ms;              /* ms */
     double phase_ms[SELKIE_MAX_PHASES];
 } selkie_statistics;

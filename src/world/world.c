@@ -203,6 +203,12 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms)
     s->density_passes = step->density_passes;
     s->redistributed = step->redistributed;
     s->pushed_out = step->pushed_out;
+    s->candidates = step->objects ? step->objects->candidates : 0;
+    s->boundaries = step->objects ? step->objects->boundaries : 0;
+    if (step->sph) {
+        s->density_error_mean = step->sph->report.compression;
+        s->density_error_max = step->sph->report.compression_max;
+    }
     s->kinetic_energy = step->particle_mass * step->sums.kinetic;
     s->potential_energy = 0.0;
     for (int d = 0; d < step->dimension; d++) {

@@ -10,7 +10,7 @@
 #include "reproduce.h"
 #include "tool.h"
 
-static const reproduce_paper *const papers[] = {&reproduce_idp, &reproduce_uic};
+static const reproduce_paper *const papers[] = {&reproduce_idp, &reproduce_uic, &reproduce_liquid_boundary};
 enum { paper_count = sizeof papers / sizeof *papers };
 
 enum {
@@ -389,13 +389,15 @@ const tool_command reproduce_command = {
     .description =
         "Simulates what the figures of a paper show and writes DIR/report.html and DIR/report.md with plots, "
         "pictures and tables: the paper's numbers beside those of these runs. NAME is: idp (Kugelstadt et al. 2019, "
-        "implicit density projection) or uic (Gerszewski's dissertation, chapter 3, unilateral incompressibility).\n"
+        "implicit density projection), uic (Gerszewski's dissertation, chapter 3, unilateral incompressibility) or "
+        "liquid_boundary (Cornelis et al. 2015, liquid boundaries for SPH).\n"
         "\nThe runs stay in DIR/runs. What is finished is not simulated again and what was interrupted goes on, so "
         "that the command can be stopped and called again.",
     .options = reproduce_options,
     .option_count = reproduce_option_count,
     .examples = "  selkie reproduce idp --quick\n"
                 "  selkie reproduce idp --figure 3 --figure 4 --out out/volume\n"
-                "  selkie reproduce uic --quick\n",
+                "  selkie reproduce uic --quick\n"
+                "  selkie reproduce liquid_boundary --quick\n",
     .run = run_reproduce,
 };

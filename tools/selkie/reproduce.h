@@ -68,6 +68,7 @@ typedef struct reproduce_paper {
 
 extern const reproduce_paper reproduce_idp;
 extern const reproduce_paper reproduce_uic;
+extern const reproduce_paper reproduce_liquid_boundary;
 
 /* --- Writing -------------------------------------------------------------------------------------------------------
  */
@@ -105,6 +106,9 @@ double level_ratio(const run_results *results, double seconds, double solid);
 double density_spread(const run_results *results);
 /* Particles inside obstacles, deeper than `depth` (m), in the frame next to a time; -1 where there is none. */
 long particles_in_solids(const run_results *results, double time, double depth);
+/* Fluid particles (not candidates, not boundary) inside the shape of an object where it is then, deeper than `depth` (m):
+ * the most in any frame between two times (s); -1 where there is no frame. */
+long fluid_in_object(const run_results *results, int object, double from, double to, double depth);
 /* Mean wall time of a step (ms), without the first; of all phases, or of those that a test accepts. */
 double mean_step_ms(const run_results *results, int (*accept)(const char *phase));
 

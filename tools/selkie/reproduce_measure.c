@@ -432,3 +432,55 @@ void report_plot(reproduce_report *report, const char *name, const char *title, 
     free(path);
     free(relative);
 }
+
+/* --- Liquid boundaries ---------------------------------------------------------------------------------------------
+ */
+
+/* Of one frame. */
+static long fluid_inside(const sk_particles_data *data, const sk_shape *shape, const sk_pose *pose, double depth)
+{
+    long inside = 0;
+    for (int64_t p = 0; p < data->count; p++) {
+        double x[3] = {data->position[3 * p], data->position[3 * p + 1], data->position[3 * p + 2]};
+        if (!data->role || data->role[p] == 0)
+            inside += sk_obstacle_distance(shape, pose, x, NULL) < -depth;
+    }
+    return inside;
+}
+
+long fluid_in_object(const run_results *results, int object, double from, double to, double depth)
+{
+    const selkie_scene *scene = results->scene;
+    if (!scene || object >= scene->object_count)
+        return -1;
+    const selkie_object_def *def = &scene->objects[object];
+    selkie_obstacle_def motion = {.keyframe_count = def->keyframe_count, .keyframes = def->keyframes};
+    memcpy(motion.center, def->center, sizeof motion.center);
+    double up[3];
+    selkie_scene_up(scene, up);
+    sk_shape *shape = NULL;
+    if (sk_shape_create(&def->shape, scene->domain.dimension, up, scene->folder, 0.5 * selkie_scene_spacing(scene), "object",
+                        NULL, &shape, NULL, NULL) != SELKIE_OK)
+        return -1;
+    long most = -1;
+    char *folder = NULL;
+    sk_file_list list = {0};
+    if (asprintf(&folder, "%s/" SK_FRAMES_FOLDER, results->folder) >= 0)
+        (void)sk_folder_list(folder, SK_PARTICLES_PREFIX, ".ply", &list, NULL);
+    for (size_t i = 0; i < list.count; i++) {
+        double time = (double)list.files[i].number / scene->time.fps;
+        sk_particles_data *data = NULL;
+        if (time < from - 1e-6 || time > to + 1e-6 || sk_particles_read_ply(list.files[i].path, &data, NULL) != SELKIE_OK)
+            continue;
+        sk_particles_turn_back(data);
+        sk_pose pose;
+        sk_pose_at(&motion, time, &pose);
+        long inside = fluid_inside(data, shape, &pose, depth);
+        most = inside > most ? inside : most;
+        sk_particles_data_free(data);
+    }
+    sk_file_list_free(&list);
+    free(folder);
+    sk_shape_destroy(shape);
+    return most;
+}

@@ -145,7 +145,9 @@ static const char *const fixed_columns[] = {"step",
                                             "density_error_std",
                                             "redistributed",
                                             "pushed_out",
-                                            "density_passes"};
+                                            "density_passes",
+                                            "candidates",
+                                            "boundaries"};
 enum { fixed_column_count = sizeof fixed_columns / sizeof *fixed_columns, phase_name_length = 64 };
 
 /* Opens one table: anew, or cut to the step that the world is at. */
@@ -254,6 +256,8 @@ static int write_rows(run_state *run)
         (double)s->redistributed,
         (double)s->pushed_out,
         s->density_passes,
+        (double)s->candidates,
+        (double)s->boundaries,
     };
     for (int phase = 0; phase < selkie_world_phase_count(run->world); phase++)
         row[fixed_column_count + phase] = s->phase_ms[phase];
