@@ -56,108 +56,6 @@ typedef struct work {
     double norm_start; /* of the natural residual at x = max(lower, 0) */
 } work;
 
-/* --- Memory --------------------------------------------------------------------------------------------------------
- */
-
-static void *take(char **at, size_t bytes)
-{
-    void *piece = *at;
-    *at += (bytes + 63) / 64 * 64;
-    return piece;
-}
-
-/* Fields of one level's problem, and of the level as a finer one's free cells see it. */
-static selkie_code allocate_level(sk_bounded_solver *solver, int depth, int has_bounds, selkie_error *error)
-{
-    const sk_level *plain = &solver->poisson->multigrid.level[depth];
-    sk_bound_level *bound = &solver->bound[depth];
-    sk_level *coarse = &solver->coarse[depth];
-    size_t blocks = (size_t)plain->block_count + 2, cells = ((size_t)plain->block_count + 1) * SK_BLOCK_CELLS;
-    size_t coefficients = depth ? (blocks + SK_SLOT_FIRST) * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS : 0;
-    size_t fields = 6 + (has_bounds ? 1 : 0) + (depth ? 2 : 0);
-    size_t bytes = fields * cells * sizeof(float) + coefficients * sizeof(float) +
-                   blocks * (2 + 2 * sizeof(sk_active) + sizeof(int32_t) + 2 * sizeof(float)) + 16 * 64;
-    SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &bound->memory, bytes, error));
-    char *at = bound->memory.data;
-    float **field[6] = {&bound->high, &bound->low, &bound->f, &bound->r, &bound->z, &bound->part_inverse};
-    for (int i = 0; i < 6; ++i)
-        *field[i] = take(&at, cells * sizeof(float));
-    bound->lower = has_bounds ? take(&at, cells * sizeof(float)) : NULL;
-    bound->part = take(&at, blocks);
-    bound->changed = take(&at, blocks);
-    bound->active = take(&at, blocks * sizeof(sk_active));
-    if (depth == 0)
-        return SELKIE_OK;
-    *coarse = *plain;
-    coarse->x = take(&at, cells * sizeof(float));
-    coarse->b = take(&at, cells * sizeof(float));
-    coarse->active = take(&at, blocks * sizeof(sk_active));
-    coarse->slot = take(&at, blocks * sizeof(int32_t));
-    coarse->excess = take(&at, blocks * sizeof(float));
-    coarse->inverse = take(&at, blocks * sizeof(float));
-    coarse->coefficients = take(&at, coefficients * sizeof(float));
-    return SELKIE_OK;
-}
-
-/* Zeros where nothing is ever written; every thread those of its blocks. */
-static void clear_level(const work *w, int depth, sk_team team)
-{
-    const sk_level *plain = &w->solver->poisson->multigrid.level[depth];
-    sk_bound_level *bound = &w->solver->bound[depth];
-    sk_level *coarse = &w->solver->coarse[depth];
-    int first, last;
-    SK_DIM(sk_level_share)(plain, team, 0, 2, &first, &last);
-    first -= team.thread == 0; /* block 0 */
-    size_t at = (size_t)first * SK_BLOCK_CELLS, bytes = (size_t)(last - first) * SK_BLOCK_CELLS * sizeof(float);
-    float *field[7] = {bound->high, bound->low, bound->r, bound->z, bound->part_inverse, bound->f, bound->lower};
-    for (int i = 0; i < (bound->lower ? 7 : 6); ++i)
-        memset(field[i] + at, 0, bytes);
-    memset(bound->part + first, SK_PART_NONE, (size_t)(last - first)); /* as part_inverse says */
-    memset(bound->active + first, 0, (size_t)(last - first) * sizeof(sk_active));
-    memset(bound->changed + first, SK_CELLS_NEW, (size_t)(last - first));
-    if (depth > 0) {
-        const size_t slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
-        memset(coarse->x + at, 0, bytes);
-        memset(coarse->b + at, 0, bytes);
-        for (int block = first; block < last; ++block) {
-            coarse->slot[block] = block ? SK_SLOT_FIRST + block - 1 : SK_SLOT_EMPTY;
-            memset(coarse->coefficients + (size_t)coarse->slot[block] * slot_cells, 0, slot_cells * sizeof(float));
-        }
-        if (team.thread == 0) {
-            coarse->active[0] = 0;
-            coarse->excess[0] = coarse->inverse[0] = 0;
-            memset(coarse->coefficients + SK_SLOT_UNIFORM * slot_cells, 0, slot_cells * sizeof(float));
-            for (size_t i = 0; i < SELKIE_DIM * SK_BLOCK_CELLS; ++i)
-                coarse->coefficients[SK_SLOT_UNIFORM * slot_cells + i] = 1.0f;
-        }
-    }
-    if (team.thread == 0) {
-        bound->paired = 0;
-        bound->changed[0] = 0;
-        bound->part[0] = SK_PART_ALL;
-    }
-}
-
-static selkie_code set_up(sk_bounded_solver *solver, const sk_bounded_system *system, int threads, selkie_error *error)
-{
-    sk_poisson_solver *poisson = solver->poisson;
-    SK_TRY(SK_DIM(sk_poisson_read)(poisson, &system->poisson, threads, error));
-    SK_TRY(SK_DIM(sk_pockets_find)(poisson, error));
-    SK_TRY(SK_DIM(sk_multigrid_coarsen)(&poisson->multigrid, threads, error));
-    for (int depth = 0; depth < poisson->multigrid.level_count; ++depth)
-        SK_TRY(allocate_level(solver, depth, system->lower != NULL, error));
-    size_t blocks = (size_t)poisson->multigrid.level[0].block_count + 2;
-    size_t components = (size_t)poisson->pockets.component_count;
-    SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &solver->partial_memory,
-                                      blocks * (3 * sizeof(double) + 1) + components, error));
-    for (int i = 0; i < 3; ++i)
-        solver->partial[i] = (double *)solver->partial_memory.data + (size_t)i * blocks;
-    solver->mark = (uint8_t *)(solver->partial[2] + blocks);
-    solver->skip = solver->mark + blocks;
-    solver->part.level_count = poisson->multigrid.level_count;
-    return SELKIE_OK;
-}
-
 /* --- Sums ----------------------------------------------------------------------------------------------------------
  */
 
@@ -526,7 +424,7 @@ static input solve_in_team(work *w, int *finite)
     sk_bounded_solver *solver = w->solver;
     const sk_bounded_options *options = w->options;
     for (int depth = 0; depth < solver->poisson->multigrid.level_count; ++depth)
-        clear_level(w, depth, w->team);
+        SK_DIM(sk_bounded_clear_level)(solver, depth, w->team);
     sk_team_wait(w->team);
     input found = start_problem(w);
     if (found != good_input)
@@ -565,7 +463,7 @@ selkie_code SK_DIM(sk_bounded_solve_active)(sk_bounded_solver *solver, const sk_
 {
     double start = sk_wall_ms();
     int threads = options->threads > 0 ? options->threads : omp_get_max_threads();
-    SK_TRY(set_up(solver, system, threads, error));
+    SK_TRY(SK_DIM(sk_bounded_set_up)(solver, system, threads, error));
     report->unknowns = solver->poisson->multigrid.level[0].unknowns;
     double ready = sk_wall_ms();
     report->setup_ms = ready - start;

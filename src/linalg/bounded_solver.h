@@ -54,6 +54,12 @@ selkie_code SK_DIM(sk_bounded_solve_active)(sk_bounded_solver *solver, const sk_
                                             const sk_bounded_options *options, sk_bounded_report *report,
                                             selkie_error *error);
 
+/* --- bounded_levels_dim.c: reading and memory --- */
+selkie_code SK_DIM(sk_bounded_set_up)(sk_bounded_solver *solver, const sk_bounded_system *system, int threads,
+                                      selkie_error *error);
+/* Zeros where nothing may be written later. */
+void SK_DIM(sk_bounded_clear_level)(sk_bounded_solver *solver, int depth, sk_team team);
+
 /* --- bounded_kernels_dim.c: what is done to one block --- */
 
 /* Two red-black Gauss-Seidel sweeps of A field = rhs inside a block, never below `bound`; rhs and bound are of this

@@ -129,11 +129,27 @@ selkie_code SK_DIM(sk_multigrid_coarsen)(sk_multigrid *multigrid, int threads, s
  * number[i] becomes the number of curve[i]. */
 void SK_DIM(sk_level_number)(sk_level *level, const int32_t (*coordinates)[4], int32_t *number);
 void SK_DIM(sk_level_finish_work)(sk_level *level);
-/* The same again for the levels below `root`, after some of its unknowns changed sides: changed[depth] (bytes, of each
+/* Faces and excess of one block's part of its parent. */
+void SK_DIM(sk_coarsen_block)(const sk_level *fine, const sk_level *coarse, int block);
+/* Inverse diagonals, once the faces of all blocks are known. Says whether the block is uniform; counts unknowns. */
+int SK_DIM(sk_invert_block)(const sk_level *level, int block, int *unknowns);
+void SK_DIM(sk_multigrid_release)(sk_multigrid *multigrid);
+
+/* --- multigrid_bottom_dim.c --- */
+
+/* `quickly`: many times faster, with other rounding errors. */
+void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid, int quickly);
+
+/* --- multigrid_part_dim.c --- */
+
+/* Do all unknowns of the block and of those around it take part? */
+int SK_DIM(sk_level_is_whole)(const sk_level *level, int block);
+/* Faces and excess of a block as seen by the unknowns that take part. */
+void SK_DIM(sk_coefficients_of_part)(const sk_level *level, int block, float *const part[SELKIE_DIM + 1]);
+/* Coarsens again the levels below `root`, after some of its unknowns changed sides: changed[depth] (bytes, of each
  * block of a level) says where on the root level, and is filled below it. `mark` is scratch as long. */
 void SK_DIM(sk_multigrid_recoarsen)(sk_multigrid *multigrid, int root, sk_team team, uint8_t *const changed[],
                                     uint8_t *mark);
-void SK_DIM(sk_multigrid_release)(sk_multigrid *multigrid);
 
 /* --- multigrid_cycle_dim.c --- */
 

@@ -193,56 +193,7 @@ static void coarsen_rows(const float *const fine[SK_COEFFICIENT_ARRAYS], int j, 
         }
 }
 
-/* --- Unknowns that are held still -------------------------------------------------------------------------------- */
-
-/* A face between a cell that takes part and one that is held becomes excess, on both sides. */
-SK_INLINE void part_vector(int k, int v, int parity, int colour, const sk_around *face, const sk_around *inverse,
-                           const float *excess, float uniform_excess, float *const part[SELKIE_DIM + 1])
-{
-    sk_place at = sk_place_at(colour, k, v, parity);
-    const sk_vec zero = {0};
-    sk_int_vec own = sk_load(inverse->own + at.here) > zero;
-    sk_vec e = excess ? sk_load(excess + at.here) : sk_splat(uniform_excess);
-#define SK_PART_OF_AXIS(axis, lower, upper)                                                                            \
-    do {                                                                                                               \
-        sk_vec down = sk_load(face[axis].own + at.here), up = upper(&face[axis], at);                                  \
-        sk_int_vec down_stays = lower(inverse, at) > zero, up_stays = upper(inverse, at) > zero;                       \
-        sk_store(part[axis] + at.here, (sk_vec)((sk_int_vec)down & own & down_stays));                                 \
-        e += (sk_vec)((sk_int_vec)down & ~down_stays) + (sk_vec)((sk_int_vec)up & ~up_stays);                          \
-    } while (0)
-    SK_PART_OF_AXIS(0, sk_left_of, sk_right_of);
-    SK_PART_OF_AXIS(1, sk_below, sk_above);
-#if SELKIE_DIM == 3
-    SK_PART_OF_AXIS(2, sk_back_of, sk_front_of);
-#endif
-#undef SK_PART_OF_AXIS
-    sk_store(part[SELKIE_DIM] + at.here, (sk_vec)((sk_int_vec)e & own));
-}
-
-/* Faces and excess of a block as seen by the unknowns that take part. */
-static void coefficients_of_part(const sk_level *level, int block, float *const part[SELKIE_DIM + 1])
-{
-    sk_around face[SELKIE_DIM], inverse;
-    sk_look_around_faces(level, block, face);
-    sk_look_around(level, level->part_inverse, block, &inverse);
-    const float *excess =
-        level->slot[block] == SK_SLOT_UNIFORM ? NULL : sk_slot_array(level, block, SK_COEFFICIENT_EXCESS);
-    SK_EACH_VECTOR(SK_ALL_ACTIVE, part_vector, 0, face, &inverse, excess, level->excess[block], part);
-    SK_EACH_VECTOR(SK_ALL_ACTIVE, part_vector, 1, face, &inverse, excess, level->excess[block], part);
-}
-
-/* Do all unknowns of the block and of those around it take part? */
-static int is_whole(const sk_level *level, int block)
-{
-    if (!level->part)
-        return 1;
-    int whole = level->part[block] == SK_PART_ALL;
-    for (int side = 0; side < SK_SIDES; ++side)
-        whole &= level->part[level->neighbour[block][side]] == SK_PART_ALL;
-    return whole;
-}
-
-static void coarsen_block(const sk_level *fine, const sk_level *coarse, int block)
+void SK_DIM(sk_coarsen_block)(const sk_level *fine, const sk_level *coarse, int block)
 {
     float part[SELKIE_DIM + 1][SK_BLOCK_CELLS] __attribute__((aligned(64)));
     float *target =
@@ -254,11 +205,11 @@ static void coarsen_block(const sk_level *fine, const sk_level *coarse, int bloc
     const float *source[SK_COEFFICIENT_ARRAYS];
     for (int array = 0; array < SK_COEFFICIENT_ARRAYS; ++array)
         source[array] = sk_slot_array(fine, block, array);
-    if (!is_whole(fine, block)) {
+    if (!SK_DIM(sk_level_is_whole)(fine, block)) {
         float *target_of[SELKIE_DIM + 1];
         for (int array = 0; array <= SELKIE_DIM; ++array)
             source[array] = target_of[array] = part[array];
-        coefficients_of_part(fine, block, target_of);
+        SK_DIM(sk_coefficients_of_part)(fine, block, target_of);
         uniform = 0;
     }
     float mass = fine->excess[block] * restriction_scale * SK_CORNERS;
@@ -278,7 +229,6 @@ static void coarsen_block(const sk_level *fine, const sk_level *coarse, int bloc
         }
 }
 
-/* Inverse diagonals, once the faces of all blocks are known. Says whether the block is uniform; counts unknowns. */
 SK_INLINE void invert_vector(int k, int v, int parity, int colour, const sk_around *face, const float *excess,
                              float *inverse, sk_int_vec *unlike, sk_int_vec *unknowns)
 {
@@ -301,7 +251,7 @@ SK_INLINE void invert_vector(int k, int v, int parity, int colour, const sk_arou
     sk_store(inverse + at.here, sk_select(positive, 1.0f / safe, sk_splat(0.0f)));
 }
 
-static int invert_block(const sk_level *level, int block, int *unknowns)
+int SK_DIM(sk_invert_block)(const sk_level *level, int block, int *unknowns)
 {
     sk_around face[SELKIE_DIM];
     sk_look_around_faces(level, block, face);
@@ -343,7 +293,7 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
         coarse->coefficients[SK_SLOT_UNIFORM * slot_cells + i] = 1.0f;
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && fine->block_count > 64)
     for (int block = 1; block <= fine->block_count; ++block)
-        coarsen_block(fine, coarse, block);
+        SK_DIM(sk_coarsen_block)(fine, coarse, block);
     /* Whether a block is uniform must not show while others still look at its faces; until then the work array,
      * which is not in use yet, says so. */
     int64_t unknowns = 0;
@@ -351,7 +301,7 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
     if (threads > 1 && coarse->block_count > 64)
     for (int block = 1; block <= coarse->block_count; ++block) {
         int count;
-        coarse->work[block] = invert_block(coarse, block, &count);
+        coarse->work[block] = SK_DIM(sk_invert_block)(coarse, block, &count);
         unknowns += count;
     }
     coarse->unknowns = unknowns;
@@ -359,240 +309,6 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
         if (coarse->work[block])
             coarse->slot[block] = SK_SLOT_UNIFORM;
     SK_DIM(sk_level_finish_work)(coarse);
-}
-
-static void mark_blocks(const sk_level *fine, sk_team team, const uint8_t *changed, uint8_t *mark)
-{
-    int first, last;
-    SK_DIM(sk_level_share)(fine, team, 0, 2, &first, &last);
-    for (int block = first; block < last; ++block)
-        if (changed[block]) /* several children may say so at once */
-            __atomic_store_n(&mark[fine->parent[block]], 1, __ATOMIC_RELAXED);
-    sk_team_wait(team);
-}
-
-/* The root level hands on its own changes and those of the blocks around, since faces between them change too. */
-static void spread_changes(const sk_level *root, sk_team team, uint8_t *changed, uint8_t *spread)
-{
-    int first, last;
-    SK_DIM(sk_level_share)(root, team, 0, 2, &first, &last);
-    for (int block = first; block < last; ++block) {
-        spread[block] = changed[block];
-        for (int side = 0; side < SK_SIDES; ++side) /* block 0 never changes */
-            spread[block] |= changed[root->neighbour[block][side]];
-    }
-    sk_team_wait(team);
-    memcpy(changed + first, spread + first, (size_t)(last - first));
-    sk_team_wait(team);
-}
-
-/* A changed block's faces are in the diagonals of its lower neighbours too. */
-static int is_near_change(const sk_level *level, const uint8_t *changed, int block)
-{
-    int near = changed[block] & 1;
-    for (int axis = 0; axis < SELKIE_DIM; ++axis)
-        near |= __atomic_load_n(&changed[level->neighbour[block][2 * axis + 1]], __ATOMIC_RELAXED) & 1;
-    return near;
-}
-
-/* One level from the one above it, blocks with changed children alone. */
-static void recoarsen_level(const sk_level *fine, sk_level *coarse, sk_team team, const uint8_t *changed,
-                            uint8_t *coarse_changed)
-{
-    int first, last, from, to;
-    SK_DIM(sk_level_share)(fine, team, 0, 2, &from, &to);
-    SK_DIM(sk_level_share)(coarse, team, 0, 2, &first, &last);
-    memset(coarse_changed + first, 0, (size_t)(last - first));
-    if (team.thread == 0)
-        coarse_changed[0] = 0;
-    sk_team_wait(team);
-    mark_blocks(fine, team, changed, coarse_changed);
-    for (int block = first; block < last; ++block)
-        if (is_near_change(coarse, coarse_changed, block))
-            coarse->slot[block] = SK_SLOT_FIRST + block - 1;
-    sk_team_wait(team);
-    for (int block = from; block < to; ++block)
-        if (changed[block])
-            coarsen_block(fine, coarse, block);
-    sk_team_wait(team);
-    for (int block = first; block < last; ++block) {
-        int count; /* the second bit: is uniform */
-        if (is_near_change(coarse, coarse_changed, block) && invert_block(coarse, block, &count))
-            __atomic_fetch_or(&coarse_changed[block], 2, __ATOMIC_RELAXED);
-    }
-    sk_team_wait(team);
-    for (int block = first; block < last; ++block) {
-        if (coarse_changed[block] & 2)
-            coarse->slot[block] = SK_SLOT_UNIFORM;
-        coarse_changed[block] &= 1;
-    }
-    sk_team_wait(team);
-}
-
-/* --- The bottom ----------------------------------------------------------------------------------------------------
- */
-
-typedef double bottom_matrix[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS];
-
-/* The unknown across a side of cell (i, j, k), its coefficient, or -1. */
-static int across(const sk_multigrid *multigrid, const sk_level *level, int block, const int cell[3], int side,
-                  float *coefficient)
-{
-    int axis = side / 2, to[3] = {cell[0], cell[1], cell[2]}, other = block;
-    to[axis] += side & 1 ? 1 : -1;
-    if (to[axis] < 0 || to[axis] >= SK_BLOCK_N) {
-        other = level->neighbour[block][side];
-        to[axis] &= SK_BLOCK_MASK;
-    }
-    int here = sk_split_index(cell[0], cell[1], cell[2]), there = sk_split_index(to[0], to[1], to[2]);
-    *coefficient = side & 1 ? sk_slot_array(level, other, axis)[there] : sk_slot_array(level, block, axis)[here];
-    if (*coefficient == 0)
-        return -1;
-    for (int i = 0; i < multigrid->bottom_unknowns; ++i)
-        if (multigrid->bottom_cell[i] == other * SK_BLOCK_CELLS + there)
-            return i;
-    return -1;
-}
-
-/* Inverse by L D L^T. */
-static void invert_matrix(int count, bottom_matrix a, float inverse[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS])
-{
-    double pivot[SK_BOTTOM_UNKNOWNS];
-    for (int j = 0; j < count; ++j) {
-        double diagonal = a[j][j], left = diagonal;
-        for (int k = 0; k < j; ++k)
-            left -= a[j][k] * a[j][k] * pivot[k];
-        pivot[j] = left > 1e-14 * diagonal ? left : 0;
-        for (int i = j + 1; i < count; ++i) {
-            double sum = a[i][j];
-            for (int k = 0; k < j; ++k)
-                sum -= a[i][k] * a[j][k] * pivot[k];
-            a[i][j] = pivot[j] > 0 ? sum / pivot[j] : 0;
-        }
-    }
-    memset(inverse, 0, sizeof(float) * SK_BOTTOM_UNKNOWNS * SK_BOTTOM_UNKNOWNS);
-    for (int column = 0; column < count; ++column) {
-        double x[SK_BOTTOM_UNKNOWNS] = {0};
-        x[column] = 1;
-        for (int i = column; i < count; ++i)
-            for (int k = column; k < i; ++k)
-                x[i] -= a[i][k] * x[k];
-        for (int i = column; i < count; ++i)
-            x[i] = pivot[i] > 0 ? x[i] / pivot[i] : 0;
-        for (int i = count - 1; i >= 0; --i)
-            for (int k = i + 1; k < count; ++k)
-                x[i] -= a[k][i] * x[k];
-        for (int i = column; i < count; ++i)
-            inverse[column][i] = inverse[i][column] = (float)x[i];
-    }
-}
-
-/* The same many times faster and with other rounding errors, for where it is done again and again: Gauss-Jordan. */
-static void invert_quickly(int count, bottom_matrix a, float inverse[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS])
-{
-    double diagonal[SK_BOTTOM_UNKNOWNS];
-    for (int i = 0; i < count; ++i)
-        diagonal[i] = a[i][i];
-    for (int k = 0; k < count; ++k) {
-        double pivot = a[k][k] > 1e-14 * diagonal[k] ? 1 / a[k][k] : 0;
-        a[k][k] = 1;
-        for (int j = 0; j < SK_BOTTOM_UNKNOWNS; ++j)
-            a[k][j] *= pivot;
-        for (int i = 0; i < count; ++i) {
-            if (i == k)
-                continue;
-            double factor = a[i][k];
-            a[i][k] = 0;
-            for (int j = 0; j < SK_BOTTOM_UNKNOWNS; ++j)
-                a[i][j] -= factor * a[k][j];
-        }
-    }
-    for (int i = 0; i < SK_BOTTOM_UNKNOWNS; ++i)
-        for (int j = 0; j < SK_BOTTOM_UNKNOWNS; ++j)
-            inverse[i][j] = i < count && j < count ? (float)(0.5 * (a[i][j] + a[j][i])) : 0;
-}
-
-/* Makes regions without any excess regular: a small stiffness for their constants (ones times ones) leaves the answer
- * to right sides that sum to zero as it is, and gives round-off in that sum nothing to grow from. */
-static void stiffen_closed_regions(int count, bottom_matrix matrix, const double *excess)
-{
-    int region[SK_BOTTOM_UNKNOWNS];
-    for (int i = 0; i < count; ++i)
-        region[i] = i;
-    for (int changed = 1; changed;) {
-        changed = 0;
-        for (int i = 0; i < count; ++i)
-            for (int j = 0; j < count; ++j)
-                if (matrix[i][j] < 0 && region[j] > region[i]) {
-                    region[j] = region[i];
-                    changed = 1;
-                }
-    }
-    for (int first = 0; first < count; ++first) {
-        double sum = 0, stiffness = 0;
-        int cells = 0;
-        for (int i = 0; i < count; ++i)
-            if (region[i] == first) {
-                sum += excess[i];
-                stiffness += matrix[i][i];
-                ++cells;
-            }
-        if (cells == 0 || sum > 0)
-            continue;
-        for (int i = 0; i < count; ++i)
-            for (int j = 0; j < count; ++j)
-                if (region[i] == first && region[j] == first)
-                    matrix[i][j] += stiffness / ((double)cells * cells);
-    }
-}
-
-static float inverse_of(const sk_level *level, int block, int index)
-{
-    if (level->part)
-        return level->part_inverse[(size_t)block * SK_BLOCK_CELLS + (size_t)index];
-    return level->slot[block] == SK_SLOT_UNIFORM ? level->inverse[block]
-                                                 : sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)[index];
-}
-
-static void prepare_bottom(sk_multigrid *multigrid, int quickly)
-{
-    const sk_level *level = &multigrid->level[multigrid->level_count - 1];
-    int32_t cells[SK_BOTTOM_UNKNOWNS][4];
-    int count = 0;
-    for (int block = 1; block <= level->block_count; ++block)
-        for (int k = 0; k < SK_PLANES; ++k)
-            for (int j = 0; j < SK_BLOCK_N; ++j)
-                for (int i = 0; i < SK_BLOCK_N; ++i) {
-                    int index = sk_split_index(i, j, k);
-                    if (inverse_of(level, block, index) <= 0 || count == SK_BOTTOM_UNKNOWNS)
-                        continue;
-                    memcpy(cells[count], (int32_t[4]){i, j, k, block}, sizeof(cells[0]));
-                    multigrid->bottom_cell[count++] = block * SK_BLOCK_CELLS + index;
-                }
-    multigrid->bottom_unknowns = count;
-    bottom_matrix matrix;
-    double excess[SK_BOTTOM_UNKNOWNS];
-    memset(matrix, 0, sizeof(matrix));
-    for (int n = 0; n < count; ++n) {
-        int block = cells[n][3], index = sk_split_index(cells[n][0], cells[n][1], cells[n][2]);
-        excess[n] = level->slot[block] == SK_SLOT_UNIFORM ? level->excess[block]
-                                                          : sk_slot_array(level, block, SK_COEFFICIENT_EXCESS)[index];
-        matrix[n][n] = excess[n];
-        for (int side = 0; side < SK_SIDES; ++side) {
-            float coefficient;
-            int other = across(multigrid, level, block, cells[n], side, &coefficient);
-            matrix[n][n] += coefficient;
-            if (other >= 0)
-                matrix[n][other] -= coefficient;
-            else
-                excess[n] += (double)coefficient; /* towards a cell that is held */
-        }
-    }
-    stiffen_closed_regions(count, matrix, excess);
-    if (quickly)
-        invert_quickly(count, matrix, multigrid->bottom_inverse);
-    else
-        invert_matrix(count, matrix, multigrid->bottom_inverse);
 }
 
 selkie_code SK_DIM(sk_multigrid_coarsen)(sk_multigrid *multigrid, int threads, selkie_error *error)
@@ -606,29 +322,8 @@ selkie_code SK_DIM(sk_multigrid_coarsen)(sk_multigrid *multigrid, int threads, s
         ++depth;
     }
     multigrid->level_count = depth + 1;
-    prepare_bottom(multigrid, 0);
+    SK_DIM(sk_multigrid_prepare_bottom)(multigrid, 0);
     return SELKIE_OK;
-}
-
-void SK_DIM(sk_multigrid_recoarsen)(sk_multigrid *multigrid, int root, sk_team team, uint8_t *const changed[],
-                                    uint8_t *mark)
-{
-    sk_team alone = {0, 1, NULL};
-    int depth = root, bottom = multigrid->level_count - 1;
-    if (depth < bottom && multigrid->level[depth].block_count >= SK_SMALL_LEVEL)
-        spread_changes(&multigrid->level[depth], team, changed[depth], mark);
-    else if (depth < bottom && team.thread == 0)
-        spread_changes(&multigrid->level[depth], alone, changed[depth], mark);
-    for (; depth < bottom && multigrid->level[depth].block_count >= SK_SMALL_LEVEL; ++depth)
-        recoarsen_level(&multigrid->level[depth], &multigrid->level[depth + 1], team, changed[depth],
-                        changed[depth + 1]);
-    if (team.thread == 0) {
-        for (; depth < bottom; ++depth)
-            recoarsen_level(&multigrid->level[depth], &multigrid->level[depth + 1], alone, changed[depth],
-                            changed[depth + 1]);
-        prepare_bottom(multigrid, 1);
-    }
-    sk_team_wait(team);
 }
 
 void SK_DIM(sk_multigrid_release)(sk_multigrid *multigrid)

@@ -1,0 +1,148 @@
+/* Levels of which some unknowns are held still, and what the levels below make of that.
+ *
+ * To a correction that is zero there, a held unknown is a Dirichlet boundary. On
+ * the level itself that needs no change of coefficients; the next coarser one is
+ * made from faces and excess as the others see them: a face towards a held
+ * unknown counts as excess. When unknowns change sides, only the parents of blocks
+ * in which something changed are coarsened again.
+ */
+#include "linalg/multigrid.h"
+
+/* A face between a cell that takes part and one that is held becomes excess, on both sides. */
+SK_INLINE void part_vector(int k, int v, int parity, int colour, const sk_around *face, const sk_around *inverse,
+                           const float *excess, float uniform_excess, float *const part[SELKIE_DIM + 1])
+{
+    sk_place at = sk_place_at(colour, k, v, parity);
+    const sk_vec zero = {0};
+    sk_int_vec own = sk_load(inverse->own + at.here) > zero;
+    sk_vec e = excess ? sk_load(excess + at.here) : sk_splat(uniform_excess);
+#define SK_PART_OF_AXIS(axis, lower, upper)                                                                            \
+    do {                                                                                                               \
+        sk_vec down = sk_load(face[axis].own + at.here), up = upper(&face[axis], at);                                  \
+        sk_int_vec down_stays = lower(inverse, at) > zero, up_stays = upper(inverse, at) > zero;                       \
+        sk_store(part[axis] + at.here, (sk_vec)((sk_int_vec)down & own & down_stays));                                 \
+        e += (sk_vec)((sk_int_vec)down & ~down_stays) + (sk_vec)((sk_int_vec)up & ~up_stays);                          \
+    } while (0)
+    SK_PART_OF_AXIS(0, sk_left_of, sk_right_of);
+    SK_PART_OF_AXIS(1, sk_below, sk_above);
+#if SELKIE_DIM == 3
+    SK_PART_OF_AXIS(2, sk_back_of, sk_front_of);
+#endif
+#undef SK_PART_OF_AXIS
+    sk_store(part[SELKIE_DIM] + at.here, (sk_vec)((sk_int_vec)e & own));
+}
+
+/* Faces and excess of a block as seen by the unknowns that take part. */
+void SK_DIM(sk_coefficients_of_part)(const sk_level *level, int block, float *const part[SELKIE_DIM + 1])
+{
+    sk_around face[SELKIE_DIM], inverse;
+    sk_look_around_faces(level, block, face);
+    sk_look_around(level, level->part_inverse, block, &inverse);
+    const float *excess =
+        level->slot[block] == SK_SLOT_UNIFORM ? NULL : sk_slot_array(level, block, SK_COEFFICIENT_EXCESS);
+    SK_EACH_VECTOR(SK_ALL_ACTIVE, part_vector, 0, face, &inverse, excess, level->excess[block], part);
+    SK_EACH_VECTOR(SK_ALL_ACTIVE, part_vector, 1, face, &inverse, excess, level->excess[block], part);
+}
+
+/* Do all unknowns of the block and of those around it take part? */
+int SK_DIM(sk_level_is_whole)(const sk_level *level, int block)
+{
+    if (!level->part)
+        return 1;
+    int whole = level->part[block] == SK_PART_ALL;
+    for (int side = 0; side < SK_SIDES; ++side)
+        whole &= level->part[level->neighbour[block][side]] == SK_PART_ALL;
+    return whole;
+}
+
+/* --- Again, where something changed --------------------------------------------------------------------------------
+ */
+
+static void mark_blocks(const sk_level *fine, sk_team team, const uint8_t *changed, uint8_t *mark)
+{
+    int first, last;
+    SK_DIM(sk_level_share)(fine, team, 0, 2, &first, &last);
+    for (int block = first; block < last; ++block)
+        if (changed[block]) /* several children may say so at once */
+            __atomic_store_n(&mark[fine->parent[block]], 1, __ATOMIC_RELAXED);
+    sk_team_wait(team);
+}
+
+/* The root level hands on its own changes and those of the blocks around, since faces between them change too. */
+static void spread_changes(const sk_level *root, sk_team team, uint8_t *changed, uint8_t *spread)
+{
+    int first, last;
+    SK_DIM(sk_level_share)(root, team, 0, 2, &first, &last);
+    for (int block = first; block < last; ++block) {
+        spread[block] = changed[block];
+        for (int side = 0; side < SK_SIDES; ++side) /* block 0 never changes */
+            spread[block] |= changed[root->neighbour[block][side]];
+    }
+    sk_team_wait(team);
+    memcpy(changed + first, spread + first, (size_t)(last - first));
+    sk_team_wait(team);
+}
+
+/* A changed block's faces are in the diagonals of its lower neighbours too. */
+static int is_near_change(const sk_level *level, const uint8_t *changed, int block)
+{
+    int near = changed[block] & 1;
+    for (int axis = 0; axis < SELKIE_DIM; ++axis)
+        near |= __atomic_load_n(&changed[level->neighbour[block][2 * axis + 1]], __ATOMIC_RELAXED) & 1;
+    return near;
+}
+
+/* One level from the one above it, blocks with changed children alone. */
+static void recoarsen_level(const sk_level *fine, sk_level *coarse, sk_team team, const uint8_t *changed,
+                            uint8_t *coarse_changed)
+{
+    int first, last, from, to;
+    SK_DIM(sk_level_share)(fine, team, 0, 2, &from, &to);
+    SK_DIM(sk_level_share)(coarse, team, 0, 2, &first, &last);
+    memset(coarse_changed + first, 0, (size_t)(last - first));
+    if (team.thread == 0)
+        coarse_changed[0] = 0;
+    sk_team_wait(team);
+    mark_blocks(fine, team, changed, coarse_changed);
+    for (int block = first; block < last; ++block)
+        if (is_near_change(coarse, coarse_changed, block))
+            coarse->slot[block] = SK_SLOT_FIRST + block - 1;
+    sk_team_wait(team);
+    for (int block = from; block < to; ++block)
+        if (changed[block])
+            SK_DIM(sk_coarsen_block)(fine, coarse, block);
+    sk_team_wait(team);
+    for (int block = first; block < last; ++block) {
+        int count; /* the second bit: is uniform */
+        if (is_near_change(coarse, coarse_changed, block) && SK_DIM(sk_invert_block)(coarse, block, &count))
+            __atomic_fetch_or(&coarse_changed[block], 2, __ATOMIC_RELAXED);
+    }
+    sk_team_wait(team);
+    for (int block = first; block < last; ++block) {
+        if (coarse_changed[block] & 2)
+            coarse->slot[block] = SK_SLOT_UNIFORM;
+        coarse_changed[block] &= 1;
+    }
+    sk_team_wait(team);
+}
+
+void SK_DIM(sk_multigrid_recoarsen)(sk_multigrid *multigrid, int root, sk_team team, uint8_t *const changed[],
+                                    uint8_t *mark)
+{
+    sk_team alone = {0, 1, NULL};
+    int depth = root, bottom = multigrid->level_count - 1;
+    if (depth < bottom && multigrid->level[depth].block_count >= SK_SMALL_LEVEL)
+        spread_changes(&multigrid->level[depth], team, changed[depth], mark);
+    else if (depth < bottom && team.thread == 0)
+        spread_changes(&multigrid->level[depth], alone, changed[depth], mark);
+    for (; depth < bottom && multigrid->level[depth].block_count >= SK_SMALL_LEVEL; ++depth)
+        recoarsen_level(&multigrid->level[depth], &multigrid->level[depth + 1], team, changed[depth],
+                        changed[depth + 1]);
+    if (team.thread == 0) {
+        for (; depth < bottom; ++depth)
+            recoarsen_level(&multigrid->level[depth], &multigrid->level[depth + 1], alone, changed[depth],
+                            changed[depth + 1]);
+        SK_DIM(sk_multigrid_prepare_bottom)(multigrid, 1);
+    }
+    sk_team_wait(team);
+}
