@@ -1,57 +1,60 @@
-/* What a bound costs: the same system solved with and without x >= 0, by the active set and by MPRGP. One line for each
- * size and scene. Arguments: the sizes of the 3D domains, default 64 128; --mprgp SIZE: the largest size that MPRGP is
- * tried on (default 64; it takes long). */
+/* What a bound costs: the same systems solved without one, with x >= 0 by the active set (cold, and warm from the
+ * answer to the right side of a step before), and by MPRGP. One line for each size, scene and right side; every cost is
+ * that of set-up and solve together. Arguments: the sizes of the 3D domains, default 64 128; --mprgp SIZE: the largest
+ * size that MPRGP is tried on, default 64, since it takes long; --threads N, default 2. */
 #include <omp.h>
 #include <stdio.h>
 #include "../tests/unit/poisson_cases.h"
 #include "linalg/bounded.h"
 
-/* Right sides like those of unilateral incompressibility: what is missing to full density where liquid expands, more
- * than fits where it is pressed together. */
-typedef enum bound_source { SOURCE_SPLASH, SOURCE_FALL, SOURCE_RANDOM } bound_source;
+typedef struct settings {
+    int threads, largest_mprgp;
+} settings;
 
-static void set_right_side(poisson_case *c, bound_source source, int size)
+/* Right sides like those of unilateral incompressibility: positive where more comes than fits, negative where there is
+ * room. */
+typedef enum bounded_source {
+    SOURCE_SPLASH, /* compression and expansion on all scales, a little less in all than fits */
+    SOURCE_FALL,   /* the floor stops what falls; the density varies by a percent or so */
+    SOURCE_ROUGH   /* each cell by itself, as in a correction of density */
+} bounded_source;
+
+static double right_side_at(bounded_source source, int dimension, int size, const int at[3], uint64_t cell, int before)
 {
-    double tau = 6.283185307179586;
-    int up = c->dimension - 1;
-    for (int k = 0; k < c->cells[2]; ++k)
-        for (int j = 0; j < c->cells[1]; ++j)
-            for (int i = 0; i < c->cells[0]; ++i) {
-                int at[3] = {i, j, k};
-                size_t own = case_index(c, i, j, k);
-                if (c->block_of[i / c->n +
-                                c->blocks[0] * (j / c->n + c->blocks[1] * (k / (c->dimension == 3 ? c->n : 1)))] == 0 ||
-                    c->diagonal[own] <= 0)
-                    continue;
-                double noise = (double)sk_random_float(5, own, 3) - 0.5;
-                double waves =
-                    sin(tau * 2 * i / size) * cos(tau * (j + 3) / size) + 0.6 * sin(tau * (3 * at[up] + i) / size);
-                double value = noise;
-                if (source == SOURCE_SPLASH) /* compression and expansion at all scales, a little less than full */
-                    value = 0.2 * waves + 0.3 * noise - 0.05;
-                if (source == SOURCE_FALL) /* the floor stops what falls; density varies by a percent or so */
-                    value = (at[up] == 0 ? 1 : 0) + 0.02 * noise - 0.005;
-                c->right_side[own] = (float)value;
-            }
+    double tau = 6.283185307179586, up = at[dimension - 1], x = at[0] + (before ? 1 : 0), y = at[1];
+    double noise = (double)sk_random_float(5, cell, 3) - 0.5;
+    if (before) /* a step earlier: a cell aside, and every tenth of the noise another */
+        noise = 0.9 * noise + 0.1 * ((double)sk_random_float(5, cell, 4) - 0.5);
+    if (source == SOURCE_ROUGH)
+        return noise;
+    if (source == SOURCE_FALL)
+        return (up == 0 ? 1 : 0) + 0.02 * noise - 0.005;
+    double waves = sin(tau * 2 * x / size) * cos(tau * (y + 3) / size) + 0.6 * sin(tau * (3 * up + x) / size);
+    return 0.2 * waves + 0.3 * noise - 0.05;
 }
 
-typedef struct timing {
-    double setup_ms, solve_ms;
-} timing;
-
-static double total(timing t)
+static void set_right_side(poisson_case *c, bounded_source source, int size, int before)
 {
-    return t.setup_ms + t.solve_ms;
+    int n = c->n, nz = c->dimension == 3 ? n : 1;
+    for (int block = 1; block < c->system.block_count; ++block)
+        for (int cell = 0; cell < c->block_cells; ++cell) {
+            size_t own = (size_t)block * (size_t)c->block_cells + (size_t)cell;
+            const int32_t *place = c->coordinates[block];
+            int at[3] = {place[0] * n + cell % n, place[1] * n + cell / n % n, place[2] * nz + cell / (n * n)};
+            if (c->diagonal[own] > 0)
+                c->right_side[own] = (float)right_side_at(source, c->dimension, size, at, own, before);
+        }
 }
 
-static void keep_best(timing *best, double setup_ms, double solve_ms)
+static void keep_least(double *best, double value)
 {
-    if (best->setup_ms + best->solve_ms > setup_ms + solve_ms || best->solve_ms == 0)
-        *best = (timing){setup_ms, solve_ms};
+    if (*best == 0 || value < *best)
+        *best = value;
 }
 
-static int solve_bounded(poisson_case *c, sk_bounded_solver *solver, const sk_bounded_options *options,
-                         sk_bounded_report *report)
+/* Returns milliseconds, 0 if it failed. */
+static double solve_bounded(poisson_case *c, sk_bounded_solver *solver, const sk_bounded_options *options,
+                            sk_bounded_report *report)
 {
     selkie_error error;
     sk_bounded_system system = {.poisson = c->system};
@@ -59,65 +62,74 @@ static int solve_bounded(poisson_case *c, sk_bounded_solver *solver, const sk_bo
                                          : sk_bounded_solve_2d(solver, &system, options, report, &error);
     if (code != SELKIE_OK)
         fprintf(stderr, "%s\n", error.message);
-    return code == SELKIE_OK;
+    return code == SELKIE_OK ? report->setup_ms + report->solve_ms : 0;
 }
 
-static int bench(int dimension, int size, case_kind kind, bound_source source, int largest_mprgp)
+typedef struct costs {
+    double bilateral, cold, warm; /* milliseconds, the best of a few */
+    sk_poisson_report bilateral_report;
+    sk_bounded_report cold_report, warm_report;
+} costs;
+
+static int measure(poisson_case *c, bounded_source source, int size, int threads, sk_bounded_solver *solver, costs *out)
 {
-    static const char *const kinds[] = {"calm", "splashy", "closed"}, *const sources[] = {"splash", "fall", "noise"};
-    const int threads = 2;
+    sk_poisson_solver *plain = case_solver(c, NULL);
+    sk_poisson_options plain_options = {.tolerance = 1e-4, .max_iterations = 50, .threads = threads};
+    sk_bounded_options options = {.tolerance = 1e-4, .max_iterations = 50, .threads = threads};
+    size_t bytes = (size_t)c->system.block_count * (size_t)c->block_cells * sizeof(float);
+    float *before = malloc(bytes);
+    set_right_side(c, source, size, 1);
+    int good = plain && before && solve_bounded(c, solver, &options, &out->cold_report) > 0;
+    if (before)
+        memcpy(before, c->solution, bytes);
+    set_right_side(c, source, size, 0);
+    int repeats = c->unknowns < 1000000 ? 9 : 4;
+    for (int i = 0; good && i < repeats; ++i) {
+        good &= case_solve(c, plain, &plain_options, &out->bilateral_report, NULL) == SELKIE_OK;
+        keep_least(&out->bilateral, out->bilateral_report.setup_ms + out->bilateral_report.solve_ms);
+        options.warm_start = 0;
+        keep_least(&out->cold, solve_bounded(c, solver, &options, &out->cold_report));
+        memcpy(c->solution, before, bytes);
+        options.warm_start = 1;
+        keep_least(&out->warm, solve_bounded(c, solver, &options, &out->warm_report));
+        good &= out->cold > 0 && out->warm > 0;
+    }
+    free(before);
+    case_destroy_solver(c, plain);
+    return good;
+}
+
+static int bench(int dimension, int size, case_kind kind, bounded_source source, const settings *how)
+{
+    static const char *const kinds[] = {"calm", "splashy", "closed"}, *const sources[] = {"splash", "fall", "rough"};
     poisson_case c;
     case_make(&c, kind, SOURCE_NOISE, dimension, size, 7);
-    set_right_side(&c, source, size);
     sk_memory memory = {0};
-    sk_poisson_solver *plain = case_solver(&c, NULL);
     sk_bounded_solver *solver = dimension == 3 ? sk_bounded_create_3d(&memory) : sk_bounded_create_2d(&memory);
-    sk_poisson_options bilateral_options = {.tolerance = 1e-4, .max_iterations = 50, .threads = threads};
-    sk_bounded_options options = {.tolerance = 1e-4, .max_iterations = 50, .threads = threads};
-    sk_poisson_report bilateral;
-    sk_bounded_report cold, warm;
-    timing one = {0}, two = {0}, three = {0};
-    int repeats = c.unknowns < 1000000 ? 7 : 3, good = plain && solver;
-    size_t bytes = (size_t)c.system.block_count * (size_t)c.block_cells * sizeof(float);
-    float *answer = malloc(bytes);
-    for (int i = 0; good && i < repeats; ++i) {
-        good &= case_solve(&c, plain, &bilateral_options, &bilateral, NULL) == SELKIE_OK;
-        keep_best(&one, bilateral.setup_ms, bilateral.solve_ms);
-        options.warm_start = 0;
-        good = good && solve_bounded(&c, solver, &options, &cold);
-        keep_best(&two, cold.setup_ms, cold.solve_ms);
-        memcpy(answer, c.solution, bytes);
-        /* As a step later: every value a few percent off. */
-        for (size_t n = 0; n < bytes / sizeof(float); ++n)
-            c.solution[n] = answer[n] * (1 + 0.1f * (sk_random_float(9, n, 1) - 0.5f));
-        options.warm_start = 1;
-        good = good && solve_bounded(&c, solver, &options, &warm);
-        keep_best(&three, warm.setup_ms, warm.solve_ms);
-    }
-    if (good) {
-        printf("%dD %4d %-7s %-6s %8lld unknowns %3.0f %% free | bilateral %d iterations, %.2f + %.2f ms | cold %d "
-               "steps (%.0e)%s, "
-               "%.2f + %.2f ms, ratio %.2f | warm %d steps%s ratio %.2f",
+    costs cost = {0};
+    int good = solver && measure(&c, source, size, how->threads, solver, &cost);
+    if (good)
+        printf("%dD %4d %-7s %-6s %8lld unknowns, %3.0f %% free | bilateral %d iterations %8.2f ms | cold %d steps "
+               "(%.0e)%s "
+               "%8.2f ms: %.2f times | warm %d steps%s: %.2f times | %.0f B/unknown",
                dimension, size, kinds[kind], sources[source], (long long)c.unknowns,
-               100.0 * (double)cold.free_cells / (double)c.unknowns, bilateral.iterations, one.setup_ms, one.solve_ms,
-               cold.iterations, cold.residual, cold.converged ? "" : " NOT CONVERGED", two.setup_ms, two.solve_ms,
-               total(two) / total(one), warm.iterations, warm.converged ? "" : " NOT CONVERGED",
-               total(three) / total(one));
-        if (size <= largest_mprgp) {
-            sk_bounded_report slow;
-            options.method = SK_BOUNDED_MPRGP;
-            options.warm_start = 0;
-            options.max_iterations = 5000;
-            good &= solve_bounded(&c, solver, &options, &slow);
-            printf(" | MPRGP %d steps (%d free, %d expansion, %d proportioning)%s ratio %.0f", slow.iterations,
-                   slow.free_steps, slow.expansion_steps, slow.proportioning_steps,
-                   slow.converged ? "" : " NOT CONVERGED", (slow.setup_ms + slow.solve_ms) / total(one));
-        }
-        printf(" | %.0f B/unknown\n", (double)memory.peak / (double)c.unknowns);
+               100.0 * (double)cost.cold_report.free_cells / (double)c.unknowns, cost.bilateral_report.iterations,
+               cost.bilateral, cost.cold_report.iterations, cost.cold_report.residual,
+               cost.cold_report.converged ? "" : " NOT CONVERGED", cost.cold, cost.cold / cost.bilateral,
+               cost.warm_report.iterations, cost.warm_report.converged ? "" : " NOT CONVERGED",
+               cost.warm / cost.bilateral, (double)memory.peak / (double)c.unknowns);
+    if (good && size <= how->largest_mprgp) {
+        sk_bounded_report slow;
+        sk_bounded_options options = {
+            .method = SK_BOUNDED_MPRGP, .tolerance = 1e-4, .max_iterations = 5000, .threads = how->threads};
+        double ms = solve_bounded(&c, solver, &options, &slow);
+        good &= ms > 0;
+        printf(" | MPRGP %d steps (%d free, %d expansion, %d proportioning)%s: %.0f times", slow.iterations,
+               slow.free_steps, slow.expansion_steps, slow.proportioning_steps, slow.converged ? "" : " NOT CONVERGED",
+               ms / cost.bilateral);
     }
+    printf("\n");
     fflush(stdout);
-    free(answer);
-    case_destroy_solver(&c, plain);
     if (dimension == 3)
         sk_bounded_destroy_3d(solver);
     else
@@ -128,10 +140,13 @@ static int bench(int dimension, int size, case_kind kind, bound_source source, i
 
 int main(int argc, char **argv)
 {
-    int sizes[16] = {64, 128}, count = 0, good = 1, largest_mprgp = 64;
+    int sizes[16] = {64, 128}, count = 0, good = 1;
+    settings how = {.threads = 2, .largest_mprgp = 64};
     for (int i = 1; i < argc; ++i)
         if (!strcmp(argv[i], "--mprgp") && i + 1 < argc)
-            largest_mprgp = atoi(argv[++i]);
+            how.largest_mprgp = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--threads") && i + 1 < argc)
+            how.threads = atoi(argv[++i]);
         else if (count < 16)
             sizes[count++] = atoi(argv[i]);
     if (count == 0)
@@ -139,7 +154,10 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; ++i)
         if (sizes[i] > 0)
             for (int kind = CASE_CALM; kind <= CASE_SPLASHY; ++kind)
-                for (int source = SOURCE_SPLASH; source <= SOURCE_RANDOM; ++source)
-                    good &= bench(3, sizes[i], (case_kind)kind, (bound_source)source, largest_mprgp);
+                for (int source = SOURCE_SPLASH; source <= SOURCE_ROUGH; ++source) {
+                    good &= bench(3, sizes[i], (case_kind)kind, (bounded_source)source, &how);
+                    if (sizes[i] <= 128)
+                        good &= bench(2, 4 * sizes[i], (case_kind)kind, (bounded_source)source, &how);
+                }
     return !good;
 }
