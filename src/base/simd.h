@@ -406,13 +406,16 @@ SK_VECTOR void fw_load_columns(const float *rows, int count, fw columns[4])
 {
     const uint8_t *row = sk_lane_rows[count];
     for (int i = 0; i < 4; i++) {
-#define SK_ROW_AT(l) (*(const f4_unaligned *)(rows + 8 * (size_t)row[l]))
-        f8 lower = __builtin_shufflevector(SK_ROW_AT(i), SK_ROW_AT(i + 4), 0, 1, 2, 3, 4, 5, 6, 7);
+#define SK_ROW_AT(l) (rows + 8 * (size_t)row[l])
 #if SK_WIDE == 16
-        f8 upper = __builtin_shufflevector(SK_ROW_AT(i + 8), SK_ROW_AT(i + 12), 0, 1, 2, 3, 4, 5, 6, 7);
-        columns[i] = __builtin_shufflevector(lower, upper, SK_WIDE_LANES);
+        /* Spelled out, so that each insertion takes its row from memory and none is a shuffle. */
+        __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(SK_ROW_AT(i)));
+        v = _mm512_insertf32x4(v, _mm_loadu_ps(SK_ROW_AT(i + 4)), 1);
+        v = _mm512_insertf32x4(v, _mm_loadu_ps(SK_ROW_AT(i + 8)), 2);
+        columns[i] = (fw)_mm512_insertf32x4(v, _mm_loadu_ps(SK_ROW_AT(i + 12)), 3);
 #else
-        columns[i] = lower;
+        columns[i] = __builtin_shufflevector(*(const f4_unaligned *)SK_ROW_AT(i), *(const f4_unaligned *)SK_ROW_AT(i + 4), 0, 1, 2, 3,
+                                             4, 5, 6, 7);
 #endif
 #undef SK_ROW_AT
     }
@@ -432,11 +435,14 @@ SK_VECTOR void fw_store_columns(float *rows, int count, const fw columns[4])
         /* The compiler would take the transposition apart again, lane by lane. */
         __asm__("" : "+v"(v[i]));
 #endif
+#if SK_WIDE == 16
+        _mm_storeu_ps(rows + 8 * (size_t)row[i], _mm512_castps512_ps128((__m512)v[i]));
+        _mm_storeu_ps(rows + 8 * (size_t)row[i + 4], _mm512_extractf32x4_ps((__m512)v[i], 1));
+        _mm_storeu_ps(rows + 8 * (size_t)row[i + 8], _mm512_extractf32x4_ps((__m512)v[i], 2));
+        _mm_storeu_ps(rows + 8 * (size_t)row[i + 12], _mm512_extractf32x4_ps((__m512)v[i], 3));
+#else
         *(f4_unaligned *)(rows + 8 * (size_t)row[i]) = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3);
         *(f4_unaligned *)(rows + 8 * (size_t)row[i + 4]) = __builtin_shufflevector(v[i], v[i], 4, 5, 6, 7);
-#if SK_WIDE == 16
-        *(f4_unaligned *)(rows + 8 * (size_t)row[i + 8]) = __builtin_shufflevector(v[i], v[i], 8, 9, 10, 11);
-        *(f4_unaligned *)(rows + 8 * (size_t)row[i + 12]) = __builtin_shufflevector(v[i], v[i], 12, 13, 14, 15);
 #endif
     }
 }

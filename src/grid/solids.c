@@ -180,3 +180,12 @@ int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], cons
     }
     return pushed;
 }
+
+void sk_solids_bounds(const sk_solids *solids, const sk_grid *grid, float low[3], float high[3])
+{
+    const double gap = 1e-3 * grid->cell_size;
+    for (int d = 0; d < 3; d++) {
+        low[d] = solids->walls[2 * d] == SELKIE_WALL_OPEN ? -INFINITY : (float)(grid->low[d] + gap);
+        high[d] = solids->walls[2 * d + 1] == SELKIE_WALL_OPEN ? INFINITY : (float)(grid->high[d] - gap);
+    }
+}

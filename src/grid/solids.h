@@ -78,4 +78,7 @@ int sk_solids_push_out(const sk_solids *solids, const float low[3], const float 
 /* Likewise, but a particle deeper than `deepest` (m) stays where it is. */
 int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], const float high[3], double deepest, float x[3]);
 
+/* Where closed walls let particles be: a hair off them, so that none sits in the cell behind; open sides are infinite. */
+void sk_solids_bounds(const sk_solids *solids, const sk_grid *grid, float low[3], float high[3]);
+
 #endif

@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) void add_velocities(const staged *s
         for (int p = 0; p < count; p++) {
             const float *v = records[p].velocity;
             f4 centres = *(const f4_unaligned *)(s->along_x[p] + 4);
-            f8 x = f8_load(s->along_x[p]) * (f8){v[0], v[0], 1, 1, 1, 1, 1, 1};
+            f8 x = f8_load(s->along_x[p]) * f8_select((i8){-1, -1, 0, 0, 0, 0, 0, 0}, f8_splat(v[0]), f8_splat(1.0f));
             f8 y = __builtin_shufflevector(centres * v[1], centres, 0, 1, 2, 3, 4, 5, 6, 7);
             f8 z = __builtin_shufflevector(centres * v[2], centres, 0, 1, 2, 3, 4, 5, 6, 7);
 #pragma GCC unroll 9
@@ -553,7 +553,8 @@ static void gather_block(const sk_transfer_options *options, const sk_grid *grid
  * linear across it. */
 static inline __attribute__((always_inline)) void displace_cell(sk_particle *records, int count, const float corner[3],
                                                                 float inverse, float cell_size, const float cell[3], int node,
-                                                                const float *const tiles[3])
+                                                                const float *const tiles[3], const float low[3],
+                                                                const float high[3])
 {
     for (int begin = 0; begin < count; begin += SK_WIDE) {
         int lanes = count - begin < SK_WIDE ? count - begin : SK_WIDE;
@@ -571,13 +572,15 @@ static inline __attribute__((always_inline)) void displace_cell(sk_particle *rec
 #if SELKIE_DIM == 3
         moved[2] = r[2] + cell_size * sample_component(2, tiles[2] + first_of(2, node), &w);
 #endif
+        /* Closed walls; in this order a position that is not a number stays so, and the sort finds it. */
         for (int d = 0; d < SELKIE_DIM; d++)
-            r[d] = moved[d];
+            r[d] = fw_min(fw_splat(high[d]), fw_max(fw_splat(low[d]), moved[d]));
         fw_store_columns(records[begin].position, lanes, r);
     }
 }
 
-void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_grid_field first, sk_particles *particles, int threads)
+void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
+                                  const float high[3], int threads)
 {
     enum { N1 = SK_TILE_N(1) };
     const float inverse = (float)(1.0 / grid->cell_size);
@@ -602,7 +605,7 @@ void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_grid_field first, sk_p
                 cell[d] = (float)(grid->coordinates[b][d] * grid->extent[d] + local[d]);
             int node = SK_TILE_ORIGIN(1) + local[0] + N1 * (local[1] + N1 * local[2]);
             displace_cell(particles->records + start[c], (int)(start[c + 1] - start[c]), corner, inverse, (float)grid->cell_size,
-                          cell, node, tiles);
+                          cell, node, tiles, low, high);
         }
     }
 }

@@ -289,28 +289,18 @@ static void extrapolate_displacements(sk_step *step)
         SK_DIM(sk_extrapolate)(grid, grid->fields[SK_FIELD_VELOCITY_X + d], grid->fields[SK_FIELD_FACE_X], blocks, count, 1, step->threads);
 }
 
-/* Particles stay within closed walls and out of solids; those that were inside before are on their way, half a cell at a
- * time, and are only set onto the surface when they are nearly there. */
-static void confine_block(const sk_step *step, sk_particle *all, int block)
+/* Particles stay out of solids; those that were inside before are on their way, half a cell at a time, and are only set onto
+ * the surface when they are nearly there. */
+static void confine_block(const sk_step *step, sk_particle *all, int block, const float low[3], const float high[3])
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
     if (!solids->block_slot[block])
         return;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    float low[3], high[3];
-    for (int d = 0; d < 3; d++) {
-        double gap = 1e-3 * grid->cell_size;
-        low[d] = solids->walls[2 * d] == SELKIE_WALL_OPEN ? -INFINITY : (float)(grid->low[d] + gap);
-        high[d] = solids->walls[2 * d + 1] == SELKIE_WALL_OPEN ? INFINITY : (float)(grid->high[d] - gap);
-    }
     for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
         float *x = all[p].position;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            x[d] = x[d] < low[d] ? low[d] : x[d];
-            x[d] = x[d] > high[d] ? high[d] : x[d];
-        }
-        if (!solids->obstacle_count || !sk_solids_near(solids, grid, x))
+        if (!sk_solids_near(solids, grid, x))
             continue;
         double deepest = all[p].flags & SK_PARTICLE_INSIDE ? 0.5 * grid->cell_size : INFINITY;
         if (sk_solids_push_out_shallow(solids, low, high, deepest, x))
@@ -370,9 +360,13 @@ selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
     for (int b = 1; b < grid->block_count; b++)
         displacements_of_block(step, b, pushing);
     extrapolate_displacements(step);
-    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_VELOCITY_X, &step->particles, step->threads);
+    float low[3], high[3];
+    sk_solids_bounds(&step->solids, grid, low, high);
+    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_VELOCITY_X, &step->particles, low, high, step->threads);
+    if (!step->solids.obstacle_count)
+        return SELKIE_OK;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b <= grid->particle_blocks; b++)
-        confine_block(step, records, b);
+        confine_block(step, records, b, low, high);
     return SELKIE_OK;
 }

@@ -96,7 +96,7 @@ selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* Positions that were shifted stay within closed walls and out of obstacles. */
+/* Positions that were shifted stay out of obstacles. */
 static void confine_block(const sk_step *step, int block, const float low[3], const float high[3])
 {
     const sk_grid *grid = &step->grid;
@@ -105,8 +105,6 @@ static void confine_block(const sk_step *step, int block, const float low[3], co
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
         float *x = step->particles.records[p].position;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            x[d] = x[d] < low[d] ? low[d] : x[d] > high[d] ? high[d] : x[d];
         if (sk_solids_near(&step->solids, grid, x))
             sk_solids_push_out(&step->solids, low, high, x);
     }
@@ -116,16 +114,13 @@ selkie_code SK_DIM(sk_uic_shift)(sk_step *step, selkie_error *error)
 {
     (void)error;
     sk_grid *grid = &step->grid;
+    float low[3], high[3];
     if (!step->shifted)
         return SELKIE_OK;
-    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_SHIFT_X, &step->particles, step->threads);
-    step->particles.carried = NULL; /* was sampled where they were before */
-    float low[3], high[3];
-    for (int d = 0; d < 3; d++) {
-        double gap = 1e-3 * grid->cell_size;
-        low[d] = step->solids.walls[2 * d] == SELKIE_WALL_OPEN ? -INFINITY : (float)(grid->low[d] + gap);
-        high[d] = step->solids.walls[2 * d + 1] == SELKIE_WALL_OPEN ? INFINITY : (float)(grid->high[d] - gap);
-    }
+    sk_solids_bounds(&step->solids, grid, low, high);
+    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_SHIFT_X, &step->particles, low, high, step->threads);
+    if (!step->solids.obstacle_count)
+        return SELKIE_OK;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b <= grid->particle_blocks; b++)
         confine_block(step, b, low, high);
