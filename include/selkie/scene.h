@@ -319,6 +319,7 @@ typedef struct selkie_unilateral_def {
     double tolerance;            /*       of the complementarity, over the free space that is missing */
     int max_iterations;
     int density_correction;      /*       positions are corrected where the density is above what fits */
+    int density_passes;          /*       at most so many corrections in a step, more than one where far too dense */
     int suction;                 /*       pressure may be negative away from the surface */
     double suction_depth;        /* cells from the surface from which on it may */
     double suction_pressure;     /* Pa    how far below zero */

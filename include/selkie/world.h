@@ -126,6 +126,11 @@ typedef struct selkie_statistics {
     int64_t pushed_out;          /*    particles found inside solids in this step */
     int64_t candidates;          /*    particles on their way to an object, and */
     int64_t boundaries;          /*    particles that are part of one (method sph) */
+    int64_t free_cells, active_cells; /* unilateral incompressibility: where pressure acts in the last solve, and where not */
+    int free_steps, expansion_steps, proportioning_steps; /* of that solve; pressure_residual is its complementarity error */
+    int64_t density_free_cells, density_active_cells;     /* likewise of its correction of density; density_residual */
+    int density_free_steps, density_expansion_steps, density_proportioning_steps;
+    double overfull;             /*    largest density above what fits in a cell, over rest density, before that correction */
     double step_ms;              /* ms */
     double phase_ms[SELKIE_MAX_PHASES];
 } selkie_statistics;

@@ -403,6 +403,8 @@ static const sk_field unilateral_fields[] = {
      .doc = "a solve that needs more stops the run with a message"},
     {BOOL(selkie_unilateral_def, density_correction, 1),
      .doc = "correct positions, too, where the density is above what fits, before particles move"},
+    {INTEGER(selkie_unilateral_def, density_passes, 3), BETWEEN(1, 10),
+     .doc = "at most so many such corrections in a step; more than one only where some cell is far too dense"},
     {BOOL(selkie_unilateral_def, suction, 0), .doc = "let the pressure be negative away from the surface"},
     {NUMBER(selkie_unilateral_def, suction_depth, 3), BETWEEN(1, 1000), .unit = "cells",
      .doc = "how far from the surface; rounded up to whole cells"},

@@ -12,8 +12,14 @@
 enum {
     PARTICLE_BYTES = 2 * (int)sizeof(sk_particle) + 12, /* two copies and the sort's keys */
     AFFINE_BYTES = 2 * 36,
-    CELL_BYTES = 14 * 4 + 2 + 70 + 90 /* fields, kinds, transfer tiles, solver */
+    CELL_BYTES = 14 * 4 + 2 + 70 + 90, /* fields, kinds, transfer tiles, solver */
+    UNILATERAL_BYTES = 8 * 4 + 60      /* its fields, its solver */
 };
+
+static double bytes_per_cell(const selkie_scene *scene)
+{
+    return CELL_BYTES + (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL ? UNILATERAL_BYTES : 0);
+}
 
 static double bytes_per_particle(const selkie_scene *scene)
 {
@@ -39,7 +45,7 @@ static selkie_code refuse_hopeless(const selkie_scene *scene, const selkie_world
     if (selkie_scene_plan(&coarse, options, &rough, NULL) != SELKIE_OK)
         return SELKIE_OK;
     double finer = pow(factor, dimension), particles = (double)rough.particles * finer;
-    double bytes = particles * bytes_per_particle(scene) + CELL_BYTES * (double)rough.liquid_cells * finer;
+    double bytes = particles * bytes_per_particle(scene) + bytes_per_cell(scene) * (double)rough.liquid_cells * finer;
     if (bytes < 1.2 * (double)limit)
         return SELKIE_OK;
     return sk_fail(error, SELKIE_ERROR_MEMORY,
@@ -77,7 +83,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
         double per_particle = bytes_per_particle(scene);
         /* Blocks reach beyond the liquid, and a splash takes more of them than the start. */
         double active = 2.0 * (double)plan->liquid_cells + 64.0 * pow((double)plan->liquid_cells, (dimension - 1.0) / dimension);
-        plan->memory_bytes = memory.peak + (size_t)(per_particle * (double)plan->particles + CELL_BYTES * active);
+        plan->memory_bytes = memory.peak + (size_t)(per_particle * (double)plan->particles + bytes_per_cell(scene) * active);
         double speed = 0.0;
         for (int l = 0; l < scene->liquid_count; l++) {
             const double *v = scene->liquids[l].velocity;

@@ -197,6 +197,22 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms)
     s->surface_volume_ratio = surface > 0.0 ? step->surface_volume / surface : 1.0;
     s->density_iterations = step->density_report.iterations;
     s->density_residual = step->density_report.residual;
+    if (step->bounded) {
+        const sk_bounded_report *pressure = &step->unilateral, *correction = &step->correction;
+        s->free_cells = pressure->free_cells;
+        s->active_cells = pressure->active_cells;
+        s->free_steps = pressure->free_steps;
+        s->expansion_steps = pressure->expansion_steps;
+        s->proportioning_steps = pressure->proportioning_steps;
+        s->density_iterations = correction->iterations;
+        s->density_residual = correction->residual;
+        s->density_free_cells = correction->free_cells;
+        s->density_active_cells = correction->active_cells;
+        s->density_free_steps = correction->free_steps;
+        s->density_expansion_steps = correction->expansion_steps;
+        s->density_proportioning_steps = correction->proportioning_steps;
+        s->overfull = step->overfull;
+    }
     s->density_error_mean = step->density_error_mean;
     s->density_error_max = step->density_error_max;
     s->density_error_std = step->density_error_std;

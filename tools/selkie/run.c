@@ -147,7 +147,18 @@ static const char *const fixed_columns[] = {"step",
                                             "pushed_out",
                                             "density_passes",
                                             "candidates",
-                                            "boundaries"};
+                                            "boundaries",
+                                            "free_cells",
+                                            "active_cells",
+                                            "free_steps",
+                                            "expansion_steps",
+                                            "proportioning_steps",
+                                            "density_free_cells",
+                                            "density_active_cells",
+                                            "density_free_steps",
+                                            "density_expansion_steps",
+                                            "density_proportioning_steps",
+                                            "overfull"};
 enum { fixed_column_count = sizeof fixed_columns / sizeof *fixed_columns, phase_name_length = 64 };
 
 /* Opens one table: anew, or cut to the step that the world is at. */
@@ -258,6 +269,17 @@ static int write_rows(run_state *run)
         s->density_passes,
         (double)s->candidates,
         (double)s->boundaries,
+        (double)s->free_cells,
+        (double)s->active_cells,
+        s->free_steps,
+        s->expansion_steps,
+        s->proportioning_steps,
+        (double)s->density_free_cells,
+        (double)s->density_active_cells,
+        s->density_free_steps,
+        s->density_expansion_steps,
+        s->density_proportioning_steps,
+        s->overfull,
     };
     for (int phase = 0; phase < selkie_world_phase_count(run->world); phase++)
         row[fixed_column_count + phase] = s->phase_ms[phase];

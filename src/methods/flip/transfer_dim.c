@@ -7,6 +7,7 @@
 #include "methods/flip/flip.h"
 #include "methods/force_fields.h"
 #include "methods/liquid_system.h"
+#include "methods/wall_mirror.h"
 
 static sk_transfer_options transfer_options(const sk_step *step)
 {
@@ -67,6 +68,25 @@ typedef struct block_volumes {
     int64_t occupied, liquid;
 } block_volumes;
 
+/* The kernel volume where walls are mirrors, as unilateral incompressibility has them: what is behind counts before. */
+static double mirrored_volume(const sk_step *step, int block)
+{
+    float mass[SK_TILE_VALUES(1)], room[SK_TILE_VALUES(1)];
+    mirror_walls walls;
+    find_mirror_walls(step, block, &walls);
+    sk_tile_load(&step->grid, step->grid.fields[SK_FIELD_DENSITY], block, 1, mass);
+    sk_tile_load_mapped(&step->grid, step->solids.block_slot, step->solids.blurred, block, 1, room);
+    for (int n = 0; n < SK_TILE_VALUES(1); n++)
+        room[n] = 1.0f - room[n];
+    fold_at_walls(&walls, -1, mass);
+    fold_at_walls(&walls, -1, room);
+    double sum = 0.0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        if (!behind_walls(&walls, c))
+            sum += fmin(mass[node_of(c)], room[node_of(c)]);
+    return sum;
+}
+
 /* Fill, occupation and what is solid, cell by cell. Which cells are liquid needs the neighbours and comes after. */
 static void measure_block(const sk_step *step, int block, const int with_volumes, block_volumes *volumes)
 {
@@ -104,7 +124,8 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
         }
         i8_to_bytes(kinds + c, kind);
     }
-    volumes->kernel = d8_sum(kernel_sum);
+    const int mirrored = with_volumes && solid && step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    volumes->kernel = mirrored ? mirrored_volume(step, block) : d8_sum(kernel_sum);
     volumes->counted = d8_sum(counted_sum);
     volumes->surface = d8_sum(surface_sum);
     volumes->occupied = (int64_t)d8_sum(occupied_sum);

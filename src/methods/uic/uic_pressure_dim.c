@@ -22,8 +22,9 @@ static int wall_plane(const sk_step *step, int block, int d, int side)
     return local >= 0 && local < SK_BLOCK_N ? local : -1;
 }
 
-/* Liquid leaves the domain's walls but does not enter them. */
-static void stop_at_walls(const sk_step *step, int block)
+/* Liquid leaves the domain's walls but does not enter them; where pressure holds it against one it does neither. `potential`
+ * is that of the block and one cell around it, NULL where there is none (yet). */
+static void stop_at_walls(const sk_step *step, int block, const float *potential)
 {
     const sk_grid *grid = &step->grid;
     if (!step->solids.block_slot[block])
@@ -34,9 +35,13 @@ static void stop_at_walls(const sk_step *step, int block)
             if (plane < 0)
                 continue;
             float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + (size_t)block * SK_BLOCK_CELLS;
-            for (int c = 0; c < SK_BLOCK_CELLS; c++)
-                if ((c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) == plane && (side ? velocity[c] > 0.0f : velocity[c] < 0.0f))
+            for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+                if ((c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) != plane || velocity[c] != velocity[c])
+                    continue;
+                int held = potential && potential[node_of(c) - (side ? node_step[d] : 0)] > 0.0f;
+                if (held || (side ? velocity[c] > 0.0f : velocity[c] < 0.0f))
                     velocity[c] = 0.0f;
+            }
         }
 }
 
@@ -65,7 +70,7 @@ selkie_code SK_DIM(sk_uic_predict)(sk_step *step, selkie_error *error)
     sk_grid *grid = &step->grid;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
     for (int b = 1; b < grid->block_count; b++)
-        stop_at_walls(step, b);
+        stop_at_walls(step, b, NULL);
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
     const selkie_unilateral_def *def = &step->scene->unilateral;
@@ -167,17 +172,18 @@ static void push_block(const sk_step *step, int block, const uic_rooms *rooms, c
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     int known = 0;
-    for (int d = 0; d < SELKIE_DIM; d++) {
+    for (int d = 0; potential && d < SELKIE_DIM; d++) {
         const int up = node_step[d];
-        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
-        const float *density = grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base;
-        for (int c = 0; potential && c < SK_BLOCK_CELLS; c += 8) {
+        float density[SK_TILE_VALUES(1)], *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
+        sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, density);
+        fold_at_walls(&rooms->walls, d, density);
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             int n = node_of(c);
-            f8 room = f8_load(rooms->face[d] + n), mass = f8_max(f8_load(density + c), f8_max(least_density * room, f8_splat(1e-6f)));
+            f8 room = f8_load(rooms->face[d] + n), mass = f8_max(f8_load(density + n), f8_max(least_density * room, f8_splat(1e-6f)));
             f8_store(velocity + c, f8_load(velocity + c) + room * (f8_load(potential + n - up) - f8_load(potential + n)) / mass);
         }
     }
-    stop_at_walls(step, block);
+    stop_at_walls(step, block, potential);
     stick_to_solids(step, block);
     for (int d = 0; d < SELKIE_DIM; d++) {
         const float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
@@ -223,8 +229,10 @@ static void finish_block(const sk_step *step, int block, float scale)
         potential[n] *= scale;
         pushed |= potential[n] != 0.0f;
     }
-    if (pushed)
+    if (pushed) {
         uic_load_rooms(step, block, &rooms);
+        mirror_at_walls(&rooms.walls, potential);
+    }
     push_block(step, block, &rooms, pushed ? potential : NULL);
     if (block <= grid->particle_blocks && step->scene->unilateral.flight == SELKIE_FLIGHT_OWN)
         mark_flying(step, block, pushed ? potential : NULL);

@@ -8,9 +8,10 @@
 #include "grid/tile.h"
 #include "methods/cells.h"
 #include "methods/step.h"
+#include "methods/wall_mirror.h"
 
-/* More than this above the room is too dense; less is the rounding of sums over particles. */
-#define UIC_SLACK 1e-5f
+/* More than this above the room is too dense; less is the rounding of sums over particles, and of their places. */
+#define UIC_SLACK 1e-4f
 
 /* A cell with less room than this is part of a solid: whether it takes part is asked of its neighbours (mark_in_solids). */
 #define UIC_LEAST_ROOM 0.1f
@@ -18,27 +19,33 @@
 /* Faces whose kernel has less room than this are closed. */
 #define UIC_LEAST_FACE 1e-3f
 
-/* Room of a block's cells and of their faces (V_f), with one cell around. */
+/* Room of a block's cells and of their faces (V_f), with one cell around, folded at the walls, which are closed. */
 typedef struct uic_rooms {
     _Alignas(64) float cell[SK_TILE_VALUES(1)];
     float face[SELKIE_DIM][SK_TILE_VALUES(1)];
-    int has_solid;
+    mirror_walls walls;
+    int has_solid, has_obstacle;
 } uic_rooms;
 
 static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, int block, uic_rooms *rooms)
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
-    rooms->has_solid = 0;
-    for (int n = 0; n < SK_NEIGHBOURS; n++)
-        rooms->has_solid |= solids->block_slot[grid->neighbours[block][n]] > 0;
+    rooms->has_solid = rooms->has_obstacle = 0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        int slot = solids->block_slot[grid->neighbours[block][n]];
+        rooms->has_solid |= slot > 0;
+        rooms->has_obstacle |= solids->obstacle_count > 0 && !solids->plain[slot];
+    }
     if (!rooms->has_solid) {
         for (int n = 0; n < SK_TILE_VALUES(1); n++)
             rooms->cell[n] = 1.0f;
         for (int d = 0; d < SELKIE_DIM; d++)
             memcpy(rooms->face[d], rooms->cell, sizeof rooms->cell);
+        rooms->walls.any = 0;
         return;
     }
+    find_mirror_walls(step, block, &rooms->walls);
     sk_tile_load_mapped(grid, solids->block_slot, solids->blurred, block, 1, rooms->cell);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         rooms->cell[n] = 1.0f - rooms->cell[n] > 0.0f ? 1.0f - rooms->cell[n] : 0.0f;
@@ -46,6 +53,15 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
         sk_tile_load_mapped(grid, solids->block_slot, solids->blurred_face[d], block, 1, rooms->face[d]);
         for (int n = 0; n < SK_TILE_VALUES(1); n++)
             rooms->face[d][n] = 1.0f - rooms->face[d][n] >= UIC_LEAST_FACE ? 1.0f - rooms->face[d][n] : 0.0f;
+    }
+    fold_at_walls(&rooms->walls, -1, rooms->cell);
+    for (int d = 0; rooms->walls.any && d < SELKIE_DIM; d++) {
+        fold_at_walls(&rooms->walls, d, rooms->face[d]);
+        for (int side = 0; side < 2; side++) {
+            int plane = rooms->walls.plane[d][side];
+            for (int k = 0; plane >= -1 && plane <= SK_BLOCK_N && k < LAYER_NODES; k++)
+                rooms->face[d][layer_node(d, plane, k)] = 0.0f;
+        }
     }
 }
 

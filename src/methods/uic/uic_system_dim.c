@@ -7,17 +7,10 @@ typedef struct block_excess {
     int taking_part;
 } block_excess;
 
-/* Cells that a solid leaves next to no room, but faces with some: they take part where liquid is beside them. As air they
+/* Cells that an obstacle leaves next to no room, but faces with some: they take part where liquid is beside them. As air they
  * would swallow whatever pressure sends through those faces; as unknowns they take what fits. */
-static void mark_in_solids(const sk_step *step, int block, const uic_rooms *rooms, const uic_problem *problem, float threshold,
-                           float *diagonal)
+static void mark_in_obstacles(const uic_rooms *rooms, const float *mass, float threshold, float *diagonal)
 {
-    const sk_grid *grid = &step->grid;
-    static const int across[3] = {1, N1, SELKIE_DIM == 3 ? N1 * N1 : 0};
-    float target[SK_TILE_VALUES(1)], presence[SK_TILE_VALUES(1)];
-    sk_tile_load(grid, problem->target, block, 1, target);
-    if (problem->presence)
-        sk_tile_load(grid, problem->presence, block, 1, presence);
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         int node = node_of(c), near = 0;
         if (rooms->cell[node] >= UIC_LEAST_ROOM)
@@ -26,9 +19,8 @@ static void mark_in_solids(const sk_step *step, int block, const uic_rooms *room
         for (int d = 0; d < SELKIE_DIM; d++)
             open += rooms->face[d][node] + rooms->face[d][node + node_step[d]];
         for (int n = 0; open > 0.0f && !near && n < SK_NEIGHBOURS; n++) {
-            int other = node + (n % 3 - 1) * across[0] + (n / 3 % 3 - 1) * across[1] + (SELKIE_DIM == 3 ? (n / 9 - 1) * across[2] : 0);
-            float mass = problem->presence && presence[other] > target[other] ? presence[other] : target[other];
-            near = rooms->cell[other] >= UIC_LEAST_ROOM && mass >= threshold * rooms->cell[other] && mass > 0.0f;
+            int other = node + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 + (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0);
+            near = rooms->cell[other] >= UIC_LEAST_ROOM && mass[other] >= threshold * rooms->cell[other];
         }
         diagonal[c] = near ? open : 0.0f;
     }
@@ -40,30 +32,41 @@ static block_excess mark_block(const sk_step *step, int block, const uic_problem
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base, *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
-    const float *target = problem->target + base, *presence = (problem->presence ? problem->presence : problem->target) + base;
     /* A cell without any mass is air, even where the threshold is 0. */
     const float threshold = fmaxf((float)step->scene->unilateral.air_threshold, 1e-6f);
     block_excess found = {0.0f, 0};
     uic_rooms rooms;
+    float target[SK_TILE_VALUES(1)], mass[SK_TILE_VALUES(1)];
     uic_load_rooms(step, block, &rooms);
+    sk_tile_load(grid, problem->target, block, 1, target);
+    if (problem->presence) {
+        sk_tile_load(grid, problem->presence, block, 1, mass);
+        for (int n = 0; n < SK_TILE_VALUES(1); n++)
+            mass[n] = mass[n] > target[n] ? mass[n] : target[n];
+    } else {
+        memcpy(mass, target, sizeof mass);
+    }
+    fold_at_walls(&rooms.walls, -1, target);
+    fold_at_walls(&rooms.walls, -1, mass);
     f8 largest = f8_splat(0.0f);
     i8 any = i8_splat(0);
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         int n = node_of(c);
-        f8 room = f8_load(rooms.cell + n), density = f8_load(target + c), mass = f8_max(density, f8_load(presence + c));
+        f8 room = f8_load(rooms.cell + n);
         f8 open = f8_splat(0.0f);
         for (int d = 0; d < SELKIE_DIM; d++)
             open += f8_load(rooms.face[d] + n) + f8_load(rooms.face[d] + n + node_step[d]);
-        i8 part = (room >= UIC_LEAST_ROOM) & (mass >= threshold * room);
+        i8 part = (room >= UIC_LEAST_ROOM) & (f8_load(mass + n) >= threshold * room);
         f8_store(diagonal + c, f8_select(part, open, f8_splat(0.0f)));
-        f8_store(right + c, density - room - UIC_SLACK);
+        f8_store(right + c, f8_load(target + n) - room - UIC_SLACK);
         any |= part;
     }
-    if (rooms.has_solid) {
-        mark_in_solids(step, block, &rooms, problem, threshold, diagonal);
-        any = i8_splat(-1);
-    }
-    if (!i8_any(any)) {
+    if (rooms.has_obstacle)
+        mark_in_obstacles(&rooms, mass, threshold, diagonal);
+    /* What is in cells behind the domain's walls counts in those before. */
+    for (int c = 0; rooms.walls.any && c < SK_BLOCK_CELLS; c++)
+        diagonal[c] = behind_walls(&rooms.walls, c) ? 0.0f : diagonal[c];
+    if (!rooms.has_obstacle && !i8_any(any)) {
         memset(right, 0, SK_BLOCK_CELLS * sizeof *right);
         return found;
     }
