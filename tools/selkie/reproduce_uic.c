@@ -22,7 +22,7 @@
     {                                                                                                                  \
         .name = id, .label = words, .scene = "uic/fountains", .cost = 200, .quick_cost = 10,                           \
         .sets = {kind, surface, "output.every=3"}, .quick = {                                                          \
-            "domain.resolution=60",                                                                                    \
+            "domain.resolution=80",                                                                                    \
             COARSE                                                                                                     \
         }                                                                                                              \
     }
