@@ -1,0 +1,135 @@
+/* Rigid bodies in water (SPH): how deep they float, where neutral and heavy ones go, how fast they bob. */
+#include "physics.h"
+
+static selkie_body_def bodies[4];
+
+/* Water 0.4 m deep in 2D with a box of 0.24 m x 0.2 m; particles of 0.02 m. */
+static selkie_world *box_in_water(test_scene *t, double density, double bottom, const char *name)
+{
+    tank(t, 2, 0.96, 0.8, 1, 0.04);
+    t->scene.method = SELKIE_METHOD_SPH;
+    t->scene.time.cfl = 0.0;
+    t->scene.sph.density_error = 5e-4;
+    t->scene.sph.xsph = 0.02;
+    add_liquid(t, box_shape(0, 0, 0, 0.96, 0.4, 1));
+    t->scene.bodies = bodies;
+    t->scene.body_count = 1;
+    selkie_body_defaults(&bodies[0]);
+    bodies[0].name = name;
+    bodies[0].density = density;
+    bodies[0].shape = box_shape(0.36, bottom, 0, 0.6, bottom + 0.2, 1);
+    return make_world_threads(&t->scene, 1); /* so few particles: two threads would only wait for each other */
+}
+
+static selkie_body_state body_of(const selkie_world *world)
+{
+    selkie_body_state state;
+    assert_int_equal(selkie_world_body(world, 0, &state), SELKIE_OK);
+    return state;
+}
+
+/* The level that the water takes with the body in it. */
+static double level(const selkie_world *world, double submerged)
+{
+    double water = (double)selkie_world_particle_count(world) * selkie_world_particle_mass(world) / 1000.0;
+    return (water + submerged) / 0.96;
+}
+
+/* ANALYTIC R2: the draught is the ratio of densities, to a particle's spacing. */
+static void box_floats(void **state)
+{
+    (void)state;
+    static const double densities[] = {300, 600};
+    for (int n = 0; n < 2; n++) {
+        test_scene t;
+        double draught = 0.2 * densities[n] / 1000;
+        selkie_world *world = box_in_water(&t, densities[n], 0.4 - draught, "box");
+        run_until(world, 0.8);
+        double mean = 0.0, force = 0.0, span = 0.0, before = selkie_world_time(world);
+        while (selkie_world_time(world) < 2.0) {
+            step_world(world);
+            double dt = selkie_world_time(world) - before;
+            before = selkie_world_time(world);
+            mean += dt * body_of(world).position[1];
+            force += dt * body_of(world).force[1];
+            span += dt;
+        }
+        double found = level(world, 0.24 * draught) - (mean / span - 0.1);
+        char what[64];
+        snprintf(what, sizeof what, "floating box, density %g", densities[n]);
+        note(what, "draught over height", found / 0.2);
+        at_most(what, "error of the draught, spacings", fabs(found - draught) / 0.02, 1.0);
+        at_most(what, "lift over weight, error", fabs(force / span / (body_of(world).mass * GRAVITY) - 1.0), 0.05);
+        at_most(what, "turned, degrees", fabs(2 * asin(body_of(world).quaternion[3])) * 57.3, 15);
+        selkie_world_destroy(world);
+    }
+}
+
+static void neutral_stays(void **state)
+{
+    (void)state;
+    test_scene t;
+    selkie_world *world = box_in_water(&t, 1000, 0.1, "neutral");
+    run_until(world, 1.0);
+    at_most("neutral box under water", "drift in a second, heights", fabs(body_of(world).position[1] - 0.2) / 0.2, 0.25);
+    selkie_world_destroy(world);
+}
+
+static void heavy_sinks(void **state)
+{
+    (void)state;
+    test_scene t;
+    selkie_world *world = box_in_water(&t, 3000, 0.2, "stone");
+    double fastest = 0.0;
+    while (selkie_world_time(world) < 1.0) {
+        step_world(world);
+        fastest = fmax(fastest, -body_of(world).velocity[1]);
+    }
+    /* A film of water may stay below it. */
+    at_most("stone", "height over the floor at the end, spacings", fabs(body_of(world).position[1] - 0.1) / 0.02, 1.0);
+    /* Without water it would arrive with sqrt(2 g 0.2 m) = 1.98 m/s, with buoyancy alone with 1.62 m/s. */
+    between("stone", "fastest fall, m/s", fastest, 0.4, 1.62);
+    selkie_world_destroy(world);
+}
+
+/* Released above where it would float, it bobs. The period without the water that moves along is 2 pi sqrt(m / (rho g B));
+ * that water is about as heavy as the box, in a tank of four widths and twice its depth. */
+static void box_bobs(void **state)
+{
+    (void)state;
+    test_scene t;
+    selkie_world *world = box_in_water(&t, 500, 0.35, "buoy");
+    double mean = level(world, 0.024), rest = mean, crossings[3] = {0, 0, 0}, before = 0.0;
+    int count = 0;
+    while (selkie_world_time(world) < 2.0 && count < 3) {
+        step_world(world);
+        double y = body_of(world).position[1] - rest;
+        if (before > 0.0 && y <= 0.0)
+            crossings[count++] = selkie_world_time(world);
+        before = y;
+    }
+    double bare = 2 * 3.14159265 * sqrt(0.5 * 0.2 / GRAVITY);
+    assert_true(count >= 2);
+    between("bobbing box", "period over that without added mass", (crossings[1] - crossings[0]) / bare, 1.0, 2.0);
+    selkie_world_destroy(world);
+}
+
+int main(void)
+{
+    test_scene t;
+    tank(&t, 2, 1, 1, 1, 0.1);
+    t.scene.method = SELKIE_METHOD_SPH;
+    add_liquid(&t, box_shape(0, 0, 0, 1, 0.5, 1));
+    selkie_body_defaults(&bodies[0]);
+    bodies[0].shape = box_shape(0.4, 0.6, 0, 0.6, 0.8, 1);
+    t.scene.bodies = bodies;
+    t.scene.body_count = 1;
+    selkie_world *world = NULL;
+    selkie_error error = {0};
+    if (selkie_world_create(&t.scene, NULL, &world, &error) == SELKIE_ERROR_UNSUPPORTED)
+        return 77; /* a build without the engine */
+    selkie_world_destroy(world);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(box_floats), cmocka_unit_test(neutral_stays), cmocka_unit_test(heavy_sinks),
+                                       cmocka_unit_test(box_bobs)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
