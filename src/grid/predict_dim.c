@@ -41,8 +41,8 @@ static void frame_of(const sk_grid *grid, const sk_predict_options *options, fra
 
 /* Where the particles of a batch go; they are of one cell. */
 static inline __attribute__((always_inline)) void move_lanes(const frame *f, const fw *position, const float cell[3], int node,
-                                                             const float *const velocity[3], const float *const shift[3], int lanes,
-                                                             fw moved[3])
+                                                             const float *const velocity[3], const float *const shift[3], int clip,
+                                                             int lanes, fw moved[3])
 {
     lane_weights w;
     lanes_of(position, f->corner, f->inverse, cell, 0, &w);
@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) void move_lanes(const frame *f, con
     }
     for (int d = 0; d < SELKIE_DIM; d++)
         moved[d] = fw_min(fw_splat(f->high[d]), fw_max(fw_splat(f->low[d]), moved[d]));
-    if (!f->options->solids->obstacle_count)
+    if (!clip)
         return;
     for (int l = 0; l < lanes; l++) {
         float at[3] = {0, 0, 0};
@@ -78,11 +78,12 @@ static inline __attribute__((always_inline)) void move_lanes(const frame *f, con
     }
 }
 
-/* Adds the weights of the particles at `x` to the tile. */
+/* Adds the weights of the particles at `x` to the tile: a row of four nodes at a time, of which the last two get nothing. */
 static inline __attribute__((always_inline)) void weigh_lanes(const frame *f, const fw x[3], const float origin[3], int lanes,
                                                               float *tile)
 {
-    fw part[3][2], weights[CORNERS];
+    enum { ROWS = CORNERS / 2 };
+    fw part[3][2], rows[ROWS];
     iw base = iw_splat(0);
     int stride = 1;
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -94,11 +95,19 @@ static inline __attribute__((always_inline)) void weigh_lanes(const frame *f, co
         base += i * stride;
         stride *= WIDTH;
     }
-    for (int c = 0; c < CORNERS; c++)
-        weights[c] = part[0][c & 1] * part[1][c >> 1 & 1] * (SELKIE_DIM == 3 ? part[SELKIE_DIM - 1][c >> 2] : fw_splat(1.0f));
-    for (int l = 0; l < lanes; l++)
-        for (int c = 0; c < CORNERS; c++)
-            tile[base[l] + (c & 1) + WIDTH * (c >> 1 & 1) + WIDTH * WIDTH * (c >> 2)] += weights[c][l];
+    for (int r = 0; r < ROWS; r++)
+        rows[r] = SELKIE_DIM == 3 ? part[1][r & 1] * part[SELKIE_DIM - 1][r >> 1] : part[1][r & 1];
+    float lower[SK_WIDE], upper[SK_WIDE], across[ROWS][SK_WIDE];
+    int32_t first[SK_WIDE];
+    memcpy(lower, &part[0][0], sizeof lower);
+    memcpy(upper, &part[0][1], sizeof upper);
+    memcpy(across, rows, sizeof across);
+    memcpy(first, &base, sizeof first);
+    for (int l = 0; l < lanes; l++) {
+        f4 pair = {lower[l], upper[l], 0.0f, 0.0f};
+        for (int r = 0; r < ROWS; r++)
+            *(f4_unaligned *)(tile + first[l] + WIDTH * (r & 1) + WIDTH * WIDTH * (r >> 1)) += pair * across[r][l];
+    }
 }
 
 static void load_known(const sk_grid *grid, sk_grid_field first, int block, float values[SELKIE_DIM][SK_TILE_VALUES(1)])
@@ -110,7 +119,18 @@ static void load_known(const sk_grid *grid, sk_grid_field first, int block, floa
     }
 }
 
-static void predict_block(const frame *f, const sk_particles *particles, int block, float *tile)
+/* May a particle of the block meet an obstacle? The blocks around it cover three cells and more; what would go where there is
+ * no block counts nowhere. */
+static int obstacle_near(const frame *f, int block)
+{
+    const sk_solids *solids = f->options->solids;
+    int near = 0;
+    for (int n = 0; solids->obstacle_count && n < SK_NEIGHBOURS; n++)
+        near |= !solids->plain[solids->block_slot[f->grid->neighbours[block][n]]];
+    return near;
+}
+
+static void predict_block(const frame *f, const sk_particles *particles, int block, float *result)
 {
     enum { N1 = SK_TILE_N(1) };
     const sk_grid *grid = f->grid;
@@ -122,7 +142,9 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
         load_known(grid, SK_FIELD_SHIFT_X, block, shift);
     for (int d = 0; d < 3; d++)
         origin[d] = (float)(grid->coordinates[block][d] * grid->extent[d] - REACH) + 0.5f; /* of the first centre */
-    memset(tile, 0, TILE * sizeof *tile);
+    const int clip = obstacle_near(f, block);
+    float tile[TILE + 4]; /* rows of four may reach beyond it */
+    memset(tile, 0, sizeof tile);
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
@@ -134,10 +156,11 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
             int lanes = start[c + 1] - p < SK_WIDE ? (int)(start[c + 1] - p) : SK_WIDE;
             fw r[4], moved[3];
             fw_load_columns(particles->records[p].position, lanes, r);
-            move_lanes(f, r, cell, node, velocities, shifts, lanes, moved);
+            move_lanes(f, r, cell, node, velocities, shifts, clip, lanes, moved);
             weigh_lanes(f, moved, origin, lanes, tile);
         }
     }
+    memcpy(result, tile, TILE * sizeof *tile);
 }
 
 /* One axis: cells [from, from + count) of the tile of the neighbour on `side` lie over cells [to, ...) of the block. */
