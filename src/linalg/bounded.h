@@ -62,7 +62,9 @@ sk_bounded_solver *sk_bounded_create_3d(sk_memory *memory);
 void sk_bounded_destroy_2d(sk_bounded_solver *solver);
 void sk_bounded_destroy_3d(sk_bounded_solver *solver);
 
-/* A solve that does not converge is not an error here: see report->converged. Out of memory and NaN in the input are.
+/* A solve with the active set depends on its input alone. MPRGP also starts its estimate of the largest eigenvalue from
+ * the last one's vector.
+ * A solve that does not converge is not an error here: see report->converged. Out of memory and NaN in the input are.
  * The same bits on any number of threads. */
 selkie_code sk_bounded_solve_2d(sk_bounded_solver *solver, const sk_bounded_system *system,
                                 const sk_bounded_options *options, sk_bounded_report *report, selkie_error *error);
