@@ -9,6 +9,9 @@ grep -q 'is not finished' empty/report.md && good "an empty report says what is 
 check "an empty report of the other paper" "$selkie" reproduce uic --report-only --out empty_uic
 grep -q '^## Tables 3.1 and 3.2' empty_uic/report.md && good "it has its tables" || bad "it has no tables"
 
+check "an empty report of a third one" "$selkie" reproduce liquid_boundary --report-only --out empty_liquid
+grep -q '^## Section 5.2' empty_liquid/report.md && good "it has its sections" || bad "it has no sections"
+
 check "figure 9, quick" "$selkie" reproduce idp --quick --figure 9 --out nine --threads 2
 for file in report.md report.html runs/rabbit_idp/finished runs/rabbit_flip/finished; do
     [ -s "nine/$file" ] && good "$file is there" || bad "$file is missing"
