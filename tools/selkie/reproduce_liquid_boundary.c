@@ -15,7 +15,7 @@
     {                                                                                                                  \
         .name = id, .label = words, .scene = "liquid_boundary/bunny_alpha", .cost = 300, .quick_cost = 10,             \
         .sets = {"objects[0].alpha=" alpha, "sph.solver=" solver, "output.every=5"}, .quick = {                        \
-            "domain.resolution=32",                                                                                    \
+            "domain.resolution=40", "time.step=0.008",                                                                  \
         }                                                                                                              \
     }
 #define BALL(id, words, spacing)                                                                                       \
