@@ -202,18 +202,21 @@ static void mark_flying(const sk_step *step, int block, const float *potential)
 {
     const sk_grid *grid = &step->grid;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        if (start[c] == start[c + 1])
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        if (start[c] == start[c + 8])
             continue;
-        uint32_t flying = SK_PARTICLE_FLYING;
-        for (int n = 0; potential && flying && n < SK_NEIGHBOURS; n++) {
+        i8 pushed = i8_splat(0);
+        for (int n = 0; potential && n < SK_NEIGHBOURS; n++) {
             int other = node_of(c) + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 + (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0);
-            flying = potential[other] != 0.0f ? 0 : flying;
+            pushed |= f8_load(potential + other) != 0.0f;
         }
-        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
-            uint32_t *flags = &step->particles.records[p].flags;
-            if ((*flags & SK_PARTICLE_FLYING) != flying)
-                *flags ^= SK_PARTICLE_FLYING;
+        for (int l = 0; l < 8; l++) {
+            const uint32_t flying = pushed[l] ? 0 : SK_PARTICLE_FLYING;
+            for (uint32_t p = start[c + l]; p < start[c + l + 1]; p++) {
+                uint32_t *flags = &step->particles.records[p].flags;
+                if ((*flags & SK_PARTICLE_FLYING) != flying)
+                    *flags ^= SK_PARTICLE_FLYING;
+            }
         }
     }
 }
