@@ -15,6 +15,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <locale.h>
 #include <math.h>
 #include <stdint.h>
@@ -564,21 +565,33 @@ static void search_squares(ground_query *query)
     const sk_heightfield *field = query->field;
     const sk_heightfield_frame *frame = &field->frame;
     double rest = sqrt(query->best2), least = smaller(frame->spacing[0], frame->spacing[1]);
-    int first[2], last[2], within = 1, level = 0;
+    int first[2], last[2], own[2], within = 1, level = 0;
     for (int a = 0; a < 2; a++) {
         first[a] = square_index((query->place[a] - rest) / frame->spacing[a]);
         last[a] = square_index((query->place[a] + rest) / frame->spacing[a]);
         within &= first[a] >= 0 && last[a] < field->size[0][a];
+        /* Beyond the table its squares are those at the edge, again and again, so that the nearest point lies straight
+         * across from the place or at the edge: of all those, one square at the edge and the place's own are enough. */
+        own[a] = square_index(query->place[a] / frame->spacing[a]);
+        first[a] = first[a] < -1 ? -1 : first[a] > field->size[0][a] ? field->size[0][a] : first[a];
+        last[a] = last[a] > field->size[0][a] ? field->size[0][a] : last[a] < -1 ? -1 : last[a];
+        own[a] = own[a] < first[a] || own[a] > last[a] ? own[a] : INT_MIN;
     }
-    /* Beyond the table there is no pyramid; its squares there are those at the edge, again and again. */
+    /* Nor is there a pyramid. */
     while (within && level < field->levels - 1 && least * (double)(1 << level) < rest)
         level++;
-    for (int j = first[1] >> level; j <= last[1] >> level; j++)
-        for (int i = first[0] >> level; i <= last[0] >> level; i++)
-            if (within)
+    if (within) {
+        for (int j = first[1] >> level; j <= last[1] >> level; j++)
+            for (int i = first[0] >> level; i <= last[0] >> level; i++)
                 ask_squares(query, level, i, j);
-            else
-                ask_square(query, i, j);
+        return;
+    }
+    for (int j = first[1]; j <= last[1] + 1; j++)
+        for (int i = first[0]; i <= last[0] + 1; i++) {
+            int x = i <= last[0] ? i : own[0], y = j <= last[1] ? j : own[1];
+            if (x != INT_MIN && y != INT_MIN)
+                ask_square(query, x, y);
+        }
 }
 
 /* Upward normal of the triangle over a place, in the frame of the field. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/simd.h"
-#include "grid/grid_kernels.h"
 #include "methods/sph/boundary.h"
 
 enum { FRONT_BINS = 64 }; /* of a cell */
@@ -178,7 +177,6 @@ static double measure_height(const sk_step *step, const selkie_probe_def *def, f
         else if (step->solids.obstacle_count)
             open = fmaxf(1.0f - solid_share(step, cell), 0.05f);
         float fill = column[i + 1] / open;
-        fill = fill > 1.0f ? 1.0f : fill;
         /* One thin cell under a full one is a hole in the liquid and not its surface. */
         int next = sign > 0 ? i + 1 : i - 1;
         if (fill < 0.5f && n > first && n + 1 < cells && column[next + 1] >= 0.5f)
@@ -189,8 +187,9 @@ static double measure_height(const sk_step *step, const selkie_probe_def *def, f
                 double depth = (column[i + 1] + column[i + 2 - (sign < 0 ? 2 : 0)]) * 0.5;
                 return depth * grid->cell_size;
             }
-            float inside = sk_surface_depth(before), outside = sk_surface_depth(fill);
-            double crossing = n - 0.5 + (inside > outside && inside > 0.0f ? inside / (inside - outside) : 0.0);
+            /* A level surface t of the way from the centre below to this one fills them by 1 - (1 - t)^2 / 2 and t^2 / 2:
+             * one half and t together, and linear, so that noise of the fill leaves the mean as it is. */
+            double crossing = n - 0.5 + fmin(fmax((double)before + (double)fill - 0.5, 0.0), 1.0);
             return (crossing - (sign > 0 ? start : grid->cells[up] - start)) * grid->cell_size;
         }
         before = fill;

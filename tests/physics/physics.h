@@ -155,6 +155,12 @@ UNUSED_IS_FINE const char *method_name(selkie_method method)
     return method == SELKIE_METHOD_PIC ? "PIC" : method == SELKIE_METHOD_FLIP ? "FLIP" : "APIC";
 }
 
+/* What a case is called behind the name of its method. */
+UNUSED_IS_FINE const char *volume_name(selkie_volume volume)
+{
+    return volume == SELKIE_VOLUME_IDP ? " idp" : "";
+}
+
 /* --- worlds ------------------------------------------------------------------------------------------------------- */
 
 UNUSED_IS_FINE selkie_world *make_world_threads(const selkie_scene *scene, int threads)
