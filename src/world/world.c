@@ -51,6 +51,8 @@ static void compose_sph(selkie_world *world)
     add_phase(world, "boundary", sk_sph_boundary_run, sk_sph_boundary_run);
     add_phase(world, "neighbours", sk_sph_neighbours_2d, sk_sph_neighbours_3d);
     add_phase(world, "forces", sk_sph_forces_2d, sk_sph_forces_3d);
+    if (world->scene->viscosity > 0.0)
+        add_phase(world, "friction", sk_sph_friction_2d, sk_sph_friction_3d);
     if (world->step.objects)
         add_phase(world, "animate", sk_liquid_boundary_animate, sk_liquid_boundary_animate);
     add_phase(world, "pressure", sk_sph_pressure_2d, sk_sph_pressure_3d);

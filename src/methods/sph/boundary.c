@@ -134,18 +134,28 @@ static selkie_code add_points(sk_step *step, sk_sph_walls *walls, const sk_surfa
     return SELKIE_OK;
 }
 
-static selkie_code add_domain(sk_step *step, sk_sph_walls *walls, sk_surface_points *points, selkie_error *error)
+/* The sides of the domain along which liquid slides, or those to which it sticks. */
+static selkie_code add_domain(sk_step *step, sk_sph_walls *walls, int rough, sk_surface_points *points, selkie_error *error)
 {
     const sk_solids *solids = &step->solids;
-    int closed[6] = {0, 0, 0, 0, 0, 0}, any_no_slip = 0;
-    for (int side = 0; side < 2 * step->dimension; side++) {
+    int closed[6] = {0, 0, 0, 0, 0, 0};
+    for (int side = 0; side < 2 * step->dimension; side++)
         closed[side] = solids->walls[side] != SELKIE_WALL_OPEN;
-        any_no_slip |= solids->walls[side] == SELKIE_WALL_NO_SLIP;
-    }
     points->count = 0;
     SK_TRY(sk_wall_surface_points(step->dimension, solids->low, solids->high, closed, step->sph->spacing, 0.5 * step->sph->spacing,
                                   points, error));
-    return add_points(step, walls, points, (wall_part){.obstacle = -1, .body = -1, .no_slip = any_no_slip}, error);
+    size_t kept = 0;
+    for (size_t p = 0; p < points->count; p++) {
+        int is_rough = 0;
+        for (int side = 0; side < 2 * step->dimension; side++) {
+            double x = points->points[p][side / 2];
+            is_rough |= solids->walls[side] == SELKIE_WALL_NO_SLIP && (side & 1 ? x > solids->high[side / 2] : x < solids->low[side / 2]);
+        }
+        if (is_rough == rough)
+            memmove(points->points[kept++], points->points[p], sizeof *points->points);
+    }
+    points->count = kept;
+    return add_points(step, walls, points, (wall_part){.obstacle = -1, .body = -1, .no_slip = rough}, error);
 }
 
 /* What can be near liquid: static ones just around the domain, others as far as they may come from. */
@@ -179,7 +189,7 @@ static selkie_code add_shape(sk_step *step, sk_sph_walls *walls, const sk_shape 
 static selkie_code sample_parts(sk_step *step, sk_sph_walls *walls, sk_surface_points *points, selkie_error *error)
 {
     const sk_solids *solids = &step->solids;
-    SK_TRY(add_domain(step, walls, points, error));
+    SK_TRY(add_domain(step, walls, 0, points, error));
     for (int o = 0; o < solids->obstacle_count; o++) {
         const sk_obstacle *obstacle = &solids->obstacles[o];
         SK_TRY(add_shape(step, walls, obstacle->shape, obstacle->placed != NULL,
@@ -192,7 +202,7 @@ static selkie_code sample_parts(sk_step *step, sk_sph_walls *walls, sk_surface_p
                          (wall_part){.obstacle = -1, .body = b, .moves = 1,
                                      .no_slip = step->rigid->bodies[b].def->surface == SELKIE_WALL_NO_SLIP},
                          points, error));
-    return SELKIE_OK;
+    return add_domain(step, walls, 1, points, error);
 }
 
 /* What stands still is one solid, whatever it is made of; what moves is one of its own. */
@@ -435,7 +445,7 @@ static int find_part(const sk_step *step, const char *name)
 selkie_code sk_sph_boundary_init(sk_step *step, selkie_error *error)
 {
     sk_sph_walls *walls = step->sph->walls = sk_allocate_zeroed(step->memory, sizeof *walls);
-    size_t parts = 2 + (size_t)step->solids.obstacle_count + (size_t)step->scene->body_count;
+    size_t parts = 3 + (size_t)step->solids.obstacle_count + (size_t)step->scene->body_count;
     if (!walls)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for walls");
     walls->parts = sk_allocate_zeroed(step->memory, parts * sizeof *walls->parts);
@@ -455,6 +465,8 @@ selkie_code sk_sph_boundary_init(sk_step *step, selkie_error *error)
                            "probes[%d].on: no obstacle and no body is called \"%.64s\": must be the name of one, or \"walls\"", p,
                            step->scene->probes[p].on);
         walls->parts[part].wants_force = 1;
+        if (part == 0)
+            walls->parts[walls->part_count - 1].wants_force = 1;
     }
     step->sph->boundary.bodies = walls->bodies;
     step->sph->boundary.body_count = walls->part_count;
@@ -485,7 +497,9 @@ int sk_sph_boundary_force(const sk_step *step, const char *on, double force[3])
     int part = step->sph && step->sph->walls ? find_part(step, on) : -1;
     if (part < 0)
         return 0;
-    memcpy(force, step->sph->walls->bodies[part].force, 3 * sizeof *force);
+    const sk_sph_walls *walls = step->sph->walls;
+    for (int d = 0; d < 3; d++)
+        force[d] = walls->bodies[part].force[d] + (part == 0 ? walls->bodies[walls->part_count - 1].force[d] : 0.0);
     return 1;
 }
 

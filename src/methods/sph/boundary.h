@@ -7,7 +7,8 @@
  * does not feel where it ends. Static ones stand as they are; those of moving obstacles and bodies are moved at the
  * start of each step and have the velocity that takes them to its end.
  *
- * Parts are numbered: 0 the walls of the domain, then the obstacles, then the bodies.
+ * Parts are numbered: 0 the walls of the domain that liquid slides along, then the obstacles, the bodies, and at last the
+ * walls that it sticks to.
  */
 #ifndef SK_METHODS_SPH_BOUNDARY_H
 #define SK_METHODS_SPH_BOUNDARY_H
@@ -19,6 +20,9 @@ selkie_code sk_sph_boundary_init(sk_step *step, selkie_error *error);
 void sk_sph_boundary_free(sk_sph *sph);
 /* A phase: where the boundary particles are, sorted by cell, and how fast; forces start anew. */
 selkie_code sk_sph_boundary_run(sk_step *step, selkie_error *error);
+/* A phase: viscosity at no-slip surfaces. */
+selkie_code sk_sph_friction_2d(sk_step *step, selkie_error *error);
+selkie_code sk_sph_friction_3d(sk_step *step, selkie_error *error);
 /* A phase: bodies take up what the liquid did and move. */
 selkie_code sk_sph_bodies_run(sk_step *step, selkie_error *error);
 /* Force (N) of the last step on "walls", or on the obstacle or body of this name, where a probe asks; 0 if there is no such. */
