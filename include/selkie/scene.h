@@ -287,6 +287,7 @@ typedef struct selkie_sph_def {
     selkie_sph_solver solver;
     selkie_sph_kernel kernel;
     double density_error;       /*     mean of |density / rest density - 1| that a solve may leave */
+    double divergence_error;    /*     accelerated: mean |divergence| that a solve may leave, over natural speed / longest side */
     int min_iterations;
     int max_iterations;         /*     a solve that needs more ends there; the statistics tell */
     double xsph;                /*     share of the neighbours' mean velocity that a particle takes up in a step */

@@ -141,7 +141,7 @@ static selkie_code add_pair_forces(sk_step *step, selkie_error *error)
     const double factor = wendland ? sk_sph_wendland_factor(SELKIE_DIM, sph->support) : sk_sph_cubic_factor(SELKIE_DIM, sph->support);
     pair_frame frame = {.step = step, .kick = (float)kick, .spacing = (float)sph->spacing, .wendland = wendland,
                         .inverse_support = (float)(1.0 / sph->support), .weight = (float)(factor * sph->volume * sph->kernel_scale),
-                        .xsph = (float)scene->sph.xsph};
+                        .xsph = (float)fmin(scene->sph.xsph * (sph->correction_time > 0.0 ? kick / sph->correction_time : 1.0), 0.5)};
     if (!sk_sph_viscosity_is_implicit(step))
         frame.viscosity = (float)(2.0 * (SELKIE_DIM + 2) * scene->viscosity * kick / sph->spacing);
     if (scene->sph.surface_tension == SELKIE_TENSION_BECKER)

@@ -353,7 +353,8 @@ static void do_cell(builder *b, worker *w, int block, int c, int walls, double *
         sph->density[i] = density;
         sph->diagonal[i] = diagonal;
         sph->wall_flux[i] = flux;
-        double over = (double)density - 1.0;
+        /* What is frozen into a boundary has no density of its own to keep. */
+        double over = b->step->particles.records[i].flags & SK_PARTICLE_BOUNDARY ? 0.0 : (double)density - 1.0;
         partial[1] += over > 0.0 ? over : 0.0;
         partial[2] = over > partial[2] ? over : partial[2];
         partial[3] += density < 1.0f ? 1.0 : 1.0 / density;

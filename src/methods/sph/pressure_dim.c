@@ -2,13 +2,23 @@
  * would have at the end of the step without pressure. Derivation and names: sph.h.
  *
  * Two solvers stand on the same two loops (q to shifts, shifts to A q):
- *   iisph        relaxed Jacobi with clamping (Ihmsen et al. 2014)
- *   accelerated  projected gradient with Jacobi scaling and Nesterov's momentum (Beck and Teboulle 2009), restarted where
- *                the momentum points uphill (O'Donoghue and Candes 2015); the step follows an estimate of the largest
- *                eigenvalue that is read off successive iterates
  *
- * Both stop when the mean over all particles of |b - A q| where q > 0, and of its positive part elsewhere, is below
- * sph.density_error. Counting only what is too dense would let a warm start that is too strong pass: energy would grow.
+ *   iisph        relaxed Jacobi with clamping, from half of the last pressure (Ihmsen et al. 2014); b takes back the whole
+ *                error of density, and the solve ends at sph.density_error
+ *   accelerated  projected gradients with Jacobi scaling and Nesterov's momentum (Beck and Teboulle 2009), restarted where
+ *                the momentum points uphill (O'Donoghue and Candes 2015), from all of the last pressure; the step follows
+ *                an estimate of the largest eigenvalue that is read off successive iterates
+ *
+ * A full warm start needs care. Let the iterations of a step resolve a mode to the share c, and b hold the share beta of
+ * the error of density e. Then  e''' + c e'' + c e' + c beta e = 0  (' = a step), which grows unless beta < c: a solve that
+ * is stopped early pumps energy into long waves. So the accelerated solver
+ *   - ends by the rate of change of density that it leaves (sph.divergence_error), not only by the error: in a column of
+ *     a metre, 0.1 % in a step of 2 ms is half a metre a second at the top;
+ *   - takes an error back over a time, not over a step, or the correction of a long step's error in a short one adds speed;
+ *   - counts a particle as full although noise has put it a little below rest density (allowed() below).
+ *
+ * A solve stops when the mean over all particles of |b - A q| where q > 0, and of its positive part elsewhere, is below
+ * what is asked for. Counting only what is too dense would let a start that is too strong pass.
  */
 #include <math.h>
 #include <omp.h>
@@ -18,6 +28,9 @@
 #include "methods/sph/sph_tile.h"
 
 #define LEAST_DIAGONAL 0.1 /* of the lattice's */
+#define FULL 0.95f          /* density ratio */
+#define CLOSED 0.1f         /* share of a gap */
+#define CORRECTION_STEPS 6.0 /* natural steps over which an error of density is taken back */
 
 enum { SOLVER_ARRAYS = 4 };
 enum { Y, X, NEXT, BEFORE, RESIDUAL }; /* variables; y is where the operator is applied, and the answer */
@@ -84,8 +97,19 @@ static float diagonal_with_roles(const sk_sph *sph, const float *moves, uint32_t
     return result;
 }
 
+/* How much denser (ratio) the velocities of a step may make a particle of density ratio D. Below FULL there is air in its
+ * reach, and it may fill up. Above, it counts as full although it is not: noise puts half of all particles below 1, and if
+ * these let go of what lies on them, the liquid would begin to fall. What is missing to 1 may be closed a little in each
+ * step. */
+SK_VECTOR float allowed(float density)
+{
+    return density >= 1.0f ? 0.0f : density >= FULL ? CLOSED * (1.0f - density) : CLOSED * (1.0f - FULL) + (FULL - density);
+}
+
 typedef struct system_frame {
-    float dt, correct; /* s; share of the error of density that is taken back in this step */
+    float dt, correct; /* s; share of the error of density that the velocities take back in this step */
+    int lenient;       /* whatever is below rest density may fill up in one step */
+    float warm;        /* share of the last pressure that the solve starts from */
     float least;       /* diagonal */
     float unit;        /* m/Pa: variable of a pressure at rest density */
     float spacing;     /* m */
@@ -107,14 +131,18 @@ static void prepare_block(sk_step *step, const system_frame *frame, tile_worker 
         float flux = wide ? divergence(sph, records[i].velocity, w->array, i, 1) : divergence(sph, records[i].velocity, w->array, i, 0);
         flux -= sph->wall_flux[i] * frame->spacing;
         float excess = sph->density[i] - 1.0f;
-        sph->source[i] = (excess > 0.0f ? frame->correct * excess : excess) * frame->spacing + frame->dt * flux;
+        if (excess > 0.0f)
+            excess *= frame->correct;
+        else if (!frame->lenient)
+            excess = -allowed(sph->density[i]);
+        sph->source[i] = excess * frame->spacing + frame->dt * flux;
         float diagonal = sph->diagonal[i];
         if (frame->roles)
             diagonal = records[i].flags & SK_PARTICLE_BOUNDARY ? 0.0f : diagonal_with_roles(sph, w->array[3], i, wide);
         /* Particles that lie on top of each other have next to no gradient: a floor under the diagonal makes them take
          * small steps, and not endless ones. */
         sph->diagonal[i] = diagonal > 0.0f ? 1.0f / fmaxf(diagonal, frame->least) : 0.0f;
-        float start = sph->diagonal[i] > 0.0f ? sph->pressure[i] * frame->unit / (sph->density[i] * sph->density[i]) : 0.0f;
+        float start = sph->diagonal[i] > 0.0f ? frame->warm * sph->pressure[i] * frame->unit / (sph->density[i] * sph->density[i]) : 0.0f;
         sph->variable[Y][i] = sph->variable[X][i] = start;
     }
 }
@@ -169,7 +197,7 @@ SK_VECTOR void accelerated_block(sk_sph *sph, float *const shift[3], uint32_t fr
     for (uint32_t i = from; i < to; i++) {
         float inverse = sph->diagonal[i];
         if (inverse == 0.0f) {
-            next[i] = 0.0f;
+            next[i] = old_residual[i] = 0.0f;
             continue;
         }
         float residual = sph->source[i] - apply_one(sph, shift, i, wide) - (sph->body_term ? sph->body_term[i] : 0.0f);
@@ -264,28 +292,29 @@ static void extrapolate(sk_step *step, float momentum)
     }
 }
 
-static selkie_code solve(sk_step *step, void *scratch, selkie_error *error)
+typedef struct solve_options {
+    int accelerated, least, most;
+    double error;      /* mean density error to stop at */
+} solve_options;
+
+static selkie_code solve(sk_step *step, void *scratch, const solve_options *options, selkie_error *error)
 {
     sk_sph *sph = step->sph;
-    const selkie_sph_def *def = &step->scene->sph;
     const double count = (double)step->particles.count;
-    const int accelerated = def->solver != SELKIE_SPH_IISPH;
     double theta = 1.0, largest = 2.5;
     sk_sph_report *report = &sph->report;
     for (report->iterations = 0;;) {
-        float omega = accelerated ? (float)(1.0 / largest) : 0.5f;
-        iteration_sums s = iterate(step, scratch, omega, accelerated, report->iterations == 0);
+        float omega = options->accelerated ? (float)(1.0 / largest) : 0.5f;
+        iteration_sums s = iterate(step, scratch, omega, options->accelerated, report->iterations == 0);
         report->predicted_error = s.error / (count * sph->spacing);
         if (!(report->predicted_error < 1e6))
             return sk_fail(error, SELKIE_ERROR_DIVERGED,
                            "step %lld at %g s: the pressure solve of SPH went astray after %d iterations; try a smaller "
                            "time.step or time.cfl", (long long)step->step_count + 1, step->time, report->iterations);
-        if (report->iterations >= def->min_iterations && report->predicted_error <= def->density_error)
-            return SELKIE_OK;
-        if (report->iterations >= def->max_iterations)
-            return SELKIE_OK; /* the statistics tell */
+        if ((report->iterations >= options->least && report->predicted_error <= options->error) || report->iterations >= options->most)
+            return SELKIE_OK; /* what it left is in the statistics */
         report->iterations++;
-        if (!accelerated) {
+        if (!options->accelerated) {
             float *swap = sph->variable[Y];
             sph->variable[Y] = sph->variable[NEXT];
             sph->variable[NEXT] = swap;
@@ -321,24 +350,33 @@ selkie_code SK_DIM(sk_sph_pressure)(sk_step *step, selkie_error *error)
 {
     sk_sph *sph = step->sph;
     const sk_grid *grid = &step->grid;
+    const selkie_sph_def *def = &step->scene->sph;
+    const int accelerated = def->solver == SELKIE_SPH_ACCELERATED;
     if (!step->particles.count || !(step->dt > 0.0) || !sk_step_has_pressure(step))
         return SELKIE_OK;
     /* The variable is q / spacing, and q = dt kick p / (rho0 D^2). */
     const double unit = step->dt * sk_step_kick(step) / (step->density * sph->spacing);
+    const double over = (accelerated ? CORRECTION_STEPS : 1.0) * sph->correction_time;
     const system_frame frame = {.dt = (float)step->dt, .unit = (float)unit, .spacing = (float)sph->spacing,
-                                .correct = step->dt < sph->correction_time ? (float)(step->dt / sph->correction_time) : 1.0f,
+                                .correct = step->dt < over ? (float)(step->dt / over) : 1.0f, .lenient = !accelerated,
+                                .warm = accelerated ? 1.0f : 0.5f,
                                 .least = (float)(LEAST_DIAGONAL * sph->lattice_diagonal), .roles = any_role(step)};
     SK_TRY(SK_DIM(sk_sph_coupling_begin)(step, error));
     void *scratch;
     SK_TRY(sk_step_scratch(step, worker_bytes(sph, SOLVER_ARRAYS) * (size_t)step->threads, "sph pressure", &scratch, error));
 #pragma omp parallel num_threads(step->threads)
     {
+        unsigned mode = sk_flush_denormals();
         tile_worker *w = worker_of(sph, scratch, omp_get_thread_num(), SOLVER_ARRAYS);
 #pragma omp for schedule(dynamic, 1)
         for (int block = 1; block <= grid->particle_blocks; block++)
             prepare_block(step, &frame, w, block, sph->block_wide[block]);
+        sk_restore_denormals(mode);
     }
-    SK_TRY(solve(step, scratch, error));
+    solve_options options = {accelerated, def->min_iterations, def->max_iterations, def->density_error};
+    if (accelerated && sph->rate > 0.0)
+        options.error = fmin(options.error, def->divergence_error * sph->rate * step->dt);
+    SK_TRY(solve(step, scratch, &options, error));
     take_up(step, (float)(1.0 / unit));
     if (sph->contact_count)
         sk_sph_coupling_end(step, sph->variable[Y]);

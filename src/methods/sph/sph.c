@@ -26,10 +26,8 @@ static void measure_lattice(const sk_step *step, sk_sph *sph)
     sph->lattice_diagonal = squares * sph->spacing * sph->spacing / (sum * sum);
 }
 
-/* The time in which an error of density is taken back, s: a step as long as the speeds that the scene can make by itself
- * ask for. In a step that one stray particle has made far shorter the whole error must not go at once: the speed of the
- * correction would grow as the step shrinks, and make the next one shorter still. 0 = no such speed is known. */
-static double correction_time(const sk_step *step, double spacing)
+/* The speed that the scene can make by itself, m/s: what falls from the ceiling, and what liquids and sources begin with. */
+static double natural_speed(const sk_step *step)
 {
     const selkie_scene *scene = step->scene;
     double speed = 0.0, fall = 0.0;
@@ -41,8 +39,7 @@ static double correction_time(const sk_step *step, double spacing)
                                  pow(scene->sources[s].velocity[2], 2)));
     for (int d = 0; d < step->dimension; d++)
         fall += 2.0 * fabs(scene->gravity[d]) * (step->grid.high[d] - step->grid.low[d]);
-    speed += sqrt(fall);
-    return speed > 0.0 ? 0.4 * spacing / speed : 0.0;
+    return speed + sqrt(fall);
 }
 
 selkie_code sk_sph_create(sk_step *step, selkie_error *error)
@@ -58,7 +55,11 @@ selkie_code sk_sph_create(sk_step *step, selkie_error *error)
     sph->spacing = step->grid.cell_size / pow(step->particles_per_cell, 1.0 / step->dimension);
     sph->volume = pow(sph->spacing, step->dimension);
     measure_lattice(step, sph);
-    sph->correction_time = correction_time(step, sph->spacing);
+    double speed = natural_speed(step), longest = 0.0;
+    for (int d = 0; d < step->dimension; d++)
+        longest = fmax(longest, step->grid.high[d] - step->grid.low[d]);
+    sph->correction_time = speed > 0.0 ? 0.4 * sph->spacing / speed : 0.0;
+    sph->rate = speed / longest;
     return SELKIE_OK;
 }
 

@@ -63,8 +63,7 @@ typedef struct sk_sph_boundary {
 
 typedef struct sk_sph_report {
     int iterations;            /* of the pressure solve */
-    double predicted_error;    /* mean of |density ratio - 1| that it leaves, by its own prediction */
-    int divergence_iterations; /* solver dfsph: of its first solve */
+    double predicted_error;    /* mean of |density ratio - wanted| that it leaves, by its own prediction */
     double compression;        /* mean of max(D - 1, 0) at the start of the step: what the step before really left */
     double compression_max;
     double density_mean;       /* mean D over particles whose kernel is not cut by the surface */
@@ -81,7 +80,10 @@ typedef struct sk_sph {
     double support;         /* m   radius of the kernel = cell size */
     double volume;          /* m3  of a particle (2D: m2) */
     double kernel_scale;    /*     makes D = 1 on the lattice exactly */
-    double correction_time; /* s   in which an error of density is taken back, or a step if that is longer */
+    double correction_time; /* s   a step at the speed that the scene makes by itself, or a few of them: in this time an error of
+                             *     density is taken back. If it went in one step that a stray particle has made far shorter, the
+                             *     correction's speed would grow as the step shrinks, and make the next one shorter still */
+    double rate;            /* 1/s that speed over the longest side of the domain: the scale of errors of divergence */
     double lattice_diagonal;/*     a_ii spacing^2 on the lattice */
     sk_sph_boundary boundary;
     struct sk_sph_walls *walls;         /* what stands behind it (boundary.c); NULL without any */
@@ -99,7 +101,7 @@ typedef struct sk_sph {
     uint8_t *block_wide;    /* [particle_blocks + 1] the lists of the block are of the wide form */
     char *lists;
     float *sum_gradient[3]; /* [n] S_i, in units of 1 / spacing */
-    float *shift[3];        /* [n] acc of the solver, m; at the end of the pressure phase minus the displacement by it */
+    float *shift[3];        /* [n] acc of the solver, m; minus the displacement by the last solve */
     float *density;         /* [n] D_i */
     float *diagonal;        /* [n] a_ii spacing^2; in the pressure phase its inverse, 0 for one that pressure does not move */
     float *wall_flux;       /* [n] 1/s: sum_b G_ib . v_b, 0 away from boundary particles */
