@@ -407,6 +407,8 @@ static double step_by_cfl(const selkie_world *world, double longest)
     double acceleration = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(world->scene, window);
     double speed = fastest(world, acceleration, window);
     double length = step->sph ? step->sph->spacing : step->grid.cell_size;
+    if (step->sph)
+        speed += sk_sph_pressure_speed(step);
     double dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * length / speed : longest;
     /* Waves of the length of a cell must not travel farther than it in a step, or water at rest begins to shake. */
     if (acceleration > 0.0)

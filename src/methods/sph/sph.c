@@ -145,6 +145,16 @@ int sk_sph_viscosity_is_implicit(const sk_step *step)
     return step->scene->viscosity * sk_step_kick(step) > 0.05 * step->sph->spacing * step->sph->spacing;
 }
 
+double sk_sph_pressure_speed(const sk_step *step)
+{
+    const sk_attribute *attribute = sk_particles_find_attribute(&step->particles, "pressure");
+    const float *pressure = (const float *)(const void *)attribute->data;
+    double sum = 0.0;
+    for (int64_t i = 0; i < step->particles.count; i++)
+        sum += pressure[i];
+    return step->particles.count ? sqrt(2.0 * sum / ((double)step->particles.count * step->density)) : 0.0;
+}
+
 double sk_sph_bytes_per_particle(int dimension)
 {
     double arrays = 4.0 * ARRAYS, attribute = 2 * 4;

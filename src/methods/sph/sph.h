@@ -122,6 +122,10 @@ selkie_code sk_sph_reserve(sk_step *step, selkie_error *error);
 double sk_sph_at(const sk_step *step, const double at[3], int component);
 /* Whether the scene's viscosity is too strong for an explicit step of this length. */
 int sk_sph_viscosity_is_implicit(const sk_step *step);
+/* sqrt(2 x mean pressure / density), m/s: how fast particles under pressure slip past each other. The pressure keeps their
+ * density implicitly, but where they give way sideways its gradients act as explicit springs of the frequency
+ * sqrt(p / rho) / spacing, which a step must resolve. In a column of depth H this is sqrt(g H). */
+double sk_sph_pressure_speed(const sk_step *step);
 /* Bytes a particle takes in the lists and arrays above, for plans. */
 double sk_sph_bytes_per_particle(int dimension);
 
