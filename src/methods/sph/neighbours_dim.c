@@ -480,8 +480,6 @@ selkie_code SK_DIM(sk_sph_neighbours)(sk_step *step, selkie_error *error)
         sph->report.list_bytes = sph->last_lines * LINE_BYTES;
         sph->report.compression = total[1] / (double)step->particles.count;
         sph->report.compression_max = total[2];
-        step->density_error_mean = sph->report.compression;
-        step->density_error_max = total[2];
         step->kernel_volume = step->counted_volume = step->surface_volume = total[3] / step->particles_per_cell;
         return SELKIE_OK;
     }
