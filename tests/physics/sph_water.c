@@ -1,0 +1,125 @@
+/* SPH between walls of boundary particles: water at rest, and the dam break of Martin and Moyce 1952. */
+#include "table.h"
+#include "methods/sph/sph.h"
+#include "world/world_internal.h"
+
+/* --- Water at rest --------------------------------------------------------------------------------------------------- */
+
+/* Pressure probes in the middle of a column against hydrostatics, mean over some time. The probe weighs the particles around
+ * it with the kernel; between two layers of particles and on one of them the pressure differs by some per cent. */
+static void column(int dimension, double width, double depth, double h, double settle, double average, double bound)
+{
+    enum { PROBES = 5 };
+    static const char *const names[PROBES] = {"p1", "p2", "p3", "p4", "p5"};
+    test_scene t;
+    tank(&t, dimension, width, 1.25 * depth, width, h);
+    t.scene.method = SELKIE_METHOD_SPH;
+    t.scene.time.cfl = 0.0;
+    t.scene.sph.xsph = 0.05; /* a column that is let go all at once swings for a while */
+    t.scene.sph.density_error = 0.001;
+    add_liquid(&t, box_shape(0, 0, 0, width, depth, width));
+    for (int n = 0; n < PROBES; n++)
+        add_probe(&t, names[n], SELKIE_PROBE_PRESSURE, 0.5 * width, depth * (n + 1) / (PROBES + 1), 0.5 * width);
+    selkie_world *world = make_world(&t);
+    const sk_step *step = &world->step;
+    const double full = step->density * GRAVITY * depth;
+    double sum[PROBES] = {0}, time = 0.0, worst = 0.0, speed = 0.0, samples = 0.0, iterations = 0.0, compression = 0.0, largest = 0.0;
+    while (selkie_world_time(world) < settle + average) {
+        step_world(world);
+        worst = fmax(worst, step->sph->report.predicted_error);
+        if (selkie_world_time(world) < settle)
+            continue;
+        for (int n = 0; n < PROBES; n++)
+            sum[n] += selkie_world_probe_value(world, n) * step->dt;
+        time += step->dt;
+        speed += sqrt(2.0 * step->sums.kinetic / (double)step->particles.count);
+        iterations += step->sph->report.iterations;
+        compression += step->sph->report.compression;
+        samples++;
+    }
+    char what[64];
+    snprintf(what, sizeof what, "SPH column %dD, %.0f layers", dimension, depth / step->sph->spacing);
+    for (int n = 0; n < PROBES; n++) {
+        double exact = full * (1.0 - (n + 1.0) / (PROBES + 1));
+        print_message("   %s %.1f Pa, exact %.1f Pa\n", names[n], sum[n] / time, exact);
+        largest = fmax(largest, fabs(sum[n] / time - exact) / full);
+    }
+    at_most(what, "pressure at any probe, error / rho g depth", largest, bound);
+    at_most(what, "speed, RMS / sqrt(g depth)", speed / samples / sqrt(GRAVITY * depth), 0.05);
+    at_most(what, "error that any solve left / allowed", worst / 0.001, 1.0);
+    at_most(what, "real compression, mean", compression / samples, 0.001);
+    note(what, "iterations a step", iterations / samples);
+    selkie_world_destroy(world);
+}
+
+static void plane_column(void **state)
+{
+    (void)state;
+    column(2, 0.3, 0.4, 0.03, 1.0, 0.5, 0.03);
+}
+
+static void square_column(void **state)
+{
+    (void)state;
+    /* Ten particles from wall to wall: those beside walls carry more than their share, and the middle reads low. */
+    column(3, 0.25, 0.25, 0.05, 0.8, 0.4, 0.1);
+}
+
+/* --- Dam break --------------------------------------------------------------------------------------------------------- */
+
+enum { SAMPLES = 6000 };
+
+static void plane_dam_break(void **state)
+{
+    (void)state;
+    const double a = 0.05715, h = a / 16;
+    test_scene t;
+    tank(&t, 2, 16 * a, 3 * a, 0, h);
+    t.scene.domain.walls[1] = SELKIE_WALL_OPEN;
+    t.scene.method = SELKIE_METHOD_SPH;
+    t.scene.time.cfl = 0.0;
+    add_liquid(&t, box_shape(0, 0, 0, a, 2 * a, 0));
+    selkie_probe_def *front = add_probe(&t, "front", SELKIE_PROBE_FRONT, 0, 0, 0);
+    front->axis = SELKIE_AXIS_X;
+    front->direction = 1;
+    selkie_world *world = make_world(&t);
+    static double time[SAMPLES], position[SAMPLES];
+    double worst = 0.0, iterations = 0.0;
+    int count = 0;
+    for (; count < SAMPLES; step_world(world)) {
+        double z = selkie_world_probe_value(world, 0) / a;
+        if (count && z <= position[count - 1])
+            z = position[count - 1] + 1e-9;
+        time[count] = selkie_world_time(world);
+        position[count++] = z;
+        worst = fmax(worst, world->step.sph->report.predicted_error);
+        iterations += world->step.sph->report.iterations;
+        if (z > 14.2)
+            break;
+    }
+    selkie_world_destroy(world);
+    double scale = sqrt(2 * GRAVITY / a), shift = 1.19 - scale * interpolate(count, position, time, 1.44), near = 0.0, all = 0.0;
+    table measured = read_table("martin_moyce_front.csv", 4);
+    int near_count = 0, all_count = 0;
+    for (int n = 0; n < measured.rows; n++) {
+        double z = measured.value[n][0], ours = scale * interpolate(count, position, time, z);
+        if (z < 1.44 || isnan(ours))
+            continue;
+        double error = (ours + shift) / measured.value[n][1] - 1.0;
+        all += error * error;
+        all_count++;
+        near += z <= 4.11 ? error * error : 0.0;
+        near_count += z <= 4.11;
+    }
+    at_most("Martin and Moyce 2D SPH, a = 32 particles", "front, T at Z 1.44..4.11, RMS relative error", sqrt(near / near_count), 0.06);
+    at_most("Martin and Moyce 2D SPH, a = 32 particles", "front, T at Z 1.44..14, RMS relative error", sqrt(all / all_count), 0.06);
+    at_most("Martin and Moyce 2D SPH, a = 32 particles", "error that any solve left / allowed", worst / 0.003, 1.0);
+    note("Martin and Moyce 2D SPH, a = 32 particles", "iterations a step", iterations / count);
+    note("Martin and Moyce 2D SPH, a = 32 particles", "shift of T", shift);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plane_column), cmocka_unit_test(square_column), cmocka_unit_test(plane_dam_break)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
