@@ -467,21 +467,30 @@ void sk_candidate_velocity(const selkie_object_def *def, double spacing, double 
         velocity[d] = distance > 0.0 ? speed * offset[d] / distance : 0.0;
 }
 
-/* Eq. 5, where the part of the old velocity that would carry the candidate past its place in this step is left out. */
+/* Eq. 5, where the part of the old velocity that would carry the candidate past its place in this step is left out. The
+ * animation is relative to the object, or one that moves faster than the eased speed would leave its candidates behind. */
 static void lead_candidate(const sk_liquid_boundary *boundary, const sk_object *object, const sk_step *step,
-                           const double offset[3], sk_particle *particle)
+                           const double offset[3], const double x[3], sk_particle *particle)
 {
-    double animated[3], along = 0.0, distance = sqrt(offset[0] * offset[0] + offset[1] * offset[1] + offset[2] * offset[2]);
-    sk_candidate_velocity(object->def, boundary->spacing, step->dt, offset, animated);
+    double target[3], rigid[3], way[3] = {0, 0, 0}, animated[3], along = 0.0, distance = 0.0;
+    for (int d = 0; d < 3; d++)
+        target[d] = x[d] + offset[d];
+    sk_pose_velocity(&object->next, target, rigid);
+    for (int d = 0; d < step->dimension; d++) {
+        way[d] = offset[d] - step->dt * rigid[d];
+        distance += way[d] * way[d];
+    }
+    distance = sqrt(distance);
+    sk_candidate_velocity(object->def, boundary->spacing, step->dt, way, animated);
     double alpha = object->def->alpha, blended[3] = {0, 0, 0};
     for (int d = 0; d < step->dimension; d++) {
-        blended[d] = (1.0 - alpha) * particle->velocity[d] + alpha * animated[d];
-        along += distance > 0.0 ? blended[d] * offset[d] / distance : 0.0;
+        blended[d] = (1.0 - alpha) * particle->velocity[d] + alpha * (rigid[d] + animated[d]);
+        along += distance > 0.0 ? (blended[d] - rigid[d]) * way[d] / distance : 0.0;
     }
     double excess = step->dt > 0.0 ? along - distance / step->dt : 0.0;
     for (int d = 0; d < step->dimension; d++) {
         if (excess > 0.0 && distance > 0.0)
-            blended[d] -= excess * offset[d] / distance;
+            blended[d] -= excess * way[d] / distance;
         particle->velocity[d] = (float)blended[d];
     }
 }
@@ -529,7 +538,7 @@ selkie_code sk_liquid_boundary_animate(sk_step *step, selkie_error *error)
         if (particle->flags & SK_PARTICLE_BOUNDARY)
             carry_boundary(boundary, object, step, offset, x, particle);
         else
-            lead_candidate(boundary, object, step, offset, particle);
+            lead_candidate(boundary, object, step, offset, x, particle);
     }
     return SELKIE_OK;
 }
