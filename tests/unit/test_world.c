@@ -356,18 +356,21 @@ static void steps_land_on_frames(void **state)
 static void sources_and_drains_are_counted(void **state)
 {
     (void)state;
-    case_parts c;
-    dam(&c, 2, SELKIE_METHOD_FLIP);
-    set3(c.drain.shape.min, 0.0, 0.0, 0.0);
-    set3(c.drain.shape.max, 0.2, 0.2, 0.5);
-    selkie_world *world = create(&c.scene, 2);
-    int64_t start = selkie_world_particle_count(world);
-    run(world, 8);
-    const selkie_statistics *s = selkie_world_statistics(world);
-    assert_true(s->emitted > 0 && s->drained > 0);
-    assert_int_equal(selkie_world_particle_count(world), start + s->emitted - s->drained);
-    assert_true(fabs(s->volume_eq19 - 1.0) < 0.1);
-    selkie_world_destroy(world);
+    static const selkie_method methods[] = {SELKIE_METHOD_FLIP, SELKIE_METHOD_SPH};
+    for (int m = 0; m < 2; m++) {
+        case_parts c;
+        dam(&c, 2, methods[m]);
+        set3(c.drain.shape.min, 0.0, 0.0, 0.0);
+        set3(c.drain.shape.max, 0.2, 0.2, 0.5);
+        selkie_world *world = create(&c.scene, 2);
+        int64_t start = selkie_world_particle_count(world);
+        run(world, 8);
+        const selkie_statistics *s = selkie_world_statistics(world);
+        assert_true(s->emitted > 0 && s->drained > 0);
+        assert_int_equal(selkie_world_particle_count(world), start + s->emitted - s->drained);
+        assert_true(fabs(s->volume_eq19 - 1.0) < 0.1);
+        selkie_world_destroy(world);
+    }
 }
 
 /* What left through an open side is neither seen nor counted. */

@@ -380,16 +380,20 @@ static selkie_code reserve_lists(sk_sph *sph, int64_t lines, int threads, selkie
     return SELKIE_OK;
 }
 
-/* How many particles a block's tile may hold, at most over all blocks; 0 if a cell is hopelessly full. */
-static uint32_t largest_tile(sk_sph *sph, const sk_grid *grid)
+/* How many particles a block's tile may hold, at most over all blocks; 0 if a cell is hopelessly full. Counts the cells
+ * that hold any on the way. */
+static uint32_t largest_tile(sk_sph *sph, const sk_grid *grid, int64_t *occupied)
 {
     uint32_t largest = 0;
+    *occupied = 0;
     for (int b = 1; b <= grid->particle_blocks; b++) {
         const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
         uint32_t total = 0;
-        for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             if (start[c + 1] - start[c] > MOST_IN_CELL)
                 return 0;
+            *occupied += start[c + 1] > start[c];
+        }
         for (int n = 0; n < SK_NEIGHBOURS; n++) {
             int slot = grid->neighbours[b][n];
             if (slot >= 1 && slot <= grid->particle_blocks) {
@@ -440,9 +444,12 @@ selkie_code SK_DIM(sk_sph_neighbours)(sk_step *step, selkie_error *error)
     sk_grid *grid = &step->grid;
     SK_TRY(sk_sph_reserve(step, error));
     memset(&sph->report, 0, sizeof sph->report);
+    step->exchanged = step->emitted - step->drained;
+    step->kernel_volume = step->counted_volume = step->surface_volume = 0.0;
+    step->occupied_cells = 0;
     if (!step->particles.count)
         return SELKIE_OK;
-    sph->tile_room = (largest_tile(sph, grid) + 31) & ~(size_t)15;
+    sph->tile_room = (largest_tile(sph, grid, &step->occupied_cells) + 31) & ~(size_t)15;
     if (sph->tile_room < 32)
         return sk_fail(error, SELKIE_ERROR_DIVERGED,
                        "step %lld at %g s: a cell holds more than %d particles; SPH cannot work with that: the simulation blew "

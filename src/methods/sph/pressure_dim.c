@@ -352,6 +352,7 @@ selkie_code SK_DIM(sk_sph_pressure)(sk_step *step, selkie_error *error)
     const sk_grid *grid = &step->grid;
     const selkie_sph_def *def = &step->scene->sph;
     const int accelerated = def->solver == SELKIE_SPH_ACCELERATED;
+    memset(&step->pressure, 0, sizeof step->pressure);
     if (!step->particles.count || !(step->dt > 0.0) || !sk_step_has_pressure(step))
         return SELKIE_OK;
     /* The variable is q / spacing, and q = dt kick p / (rho0 D^2). */
