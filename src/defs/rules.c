@@ -97,6 +97,15 @@ static selkie_code check_unilateral(sk_rules *rules)
     return SELKIE_OK;
 }
 
+/* What keeps the volume of the grid methods has no part in the step of SPH. */
+static selkie_code check_sph(sk_rules *rules)
+{
+    if (rules->scene->method == SELKIE_METHOD_SPH && rules->scene->volume != SELKIE_VOLUME_NONE)
+        return fail_at(rules, "volume",
+                       "is for the grid methods: must be \"none\" beside method \"sph\", which keeps density by itself");
+    return SELKIE_OK;
+}
+
 /* --- Shapes ------------------------------------------------------------------------------------------------------- */
 
 static selkie_code check_shape(sk_rules *rules, const selkie_shape *shape)
@@ -313,7 +322,10 @@ static selkie_code check_timeline(sk_rules *rules, const selkie_object_def *obje
 
 static selkie_code check_body(sk_rules *rules, int i)
 {
-    return check_placed_shape(rules, &rules->scene->bodies[i].shape, 1);
+    SK_TRY(check_placed_shape(rules, &rules->scene->bodies[i].shape, 1));
+    if (rules->scene->method != SELKIE_METHOD_SPH)
+        return fail_at(rules, "", "only method sph moves bodies so far: set \"method\": \"sph\"");
+    return SELKIE_OK;
 }
 
 static selkie_code check_object(sk_rules *rules, int i)
@@ -420,6 +432,8 @@ static selkie_code check_probe(sk_rules *rules, int i)
                        "%s cannot head a column: must begin with a letter and have only letters, digits and _ (64 at "
                        "most)",
                        sk_quote(quoted, sizeof quoted, name));
+    if (probe->kind == SELKIE_PROBE_FORCE && rules->scene->method != SELKIE_METHOD_SPH)
+        return fail_at(rules, "type", "\"force\" is measured by method sph only: set \"method\": \"sph\"");
     return check_probe_place(rules, probe);
 }
 
@@ -512,6 +526,7 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_time(&rules));
     SK_TRY(check_particles(&rules));
     SK_TRY(check_unilateral(&rules));
+    SK_TRY(check_sph(&rules));
     if (scene->liquid_count == 0 && scene->source_count == 0)
         return fail_at(&rules, "liquids", "nothing will ever be wet: must have at least one liquid or source");
     SK_TRY(check_each(&rules, "liquids", scene->liquid_count, check_liquid));

@@ -38,8 +38,6 @@ selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, selkie_error 
         return sk_fail(error, SELKIE_ERROR_MEMORY, "probes: no memory for %d probes", scene->probe_count);
     for (int p = 0; p < scene->probe_count; p++) {
         const selkie_probe_def *def = &scene->probes[p];
-        if (def->kind == SELKIE_PROBE_FORCE && !step->sph)
-            return sk_fail(error, SELKIE_ERROR_INPUT, "probes[%d].type: \"force\" is measured by method \"sph\" only", p);
         if (def->kind == SELKIE_PROBE_VELOCITY || def->kind == SELKIE_PROBE_FORCE)
             for (int d = 0; d < step->dimension; d++)
                 snprintf(probes->names[probes->column_count++], sizeof *probes->names, "%.60s_%c", def->name, "xyz"[d]);

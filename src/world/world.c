@@ -249,8 +249,6 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
 {
     *out = NULL;
     SK_TRY(selkie_scene_check(scene, error));
-    if (scene->body_count && scene->method != SELKIE_METHOD_SPH)
-        return sk_fail(error, SELKIE_ERROR_INPUT, "bodies: only method \"sph\" moves them so far");
     selkie_world *world = calloc(1, sizeof *world);
     if (!world)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");

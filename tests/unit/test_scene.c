@@ -407,6 +407,9 @@ static void ranges_and_rules(void **state)
          "drains[0].shape: lies outside the domain"},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[9,0,0],\"radius\":1}}]",
          "bodies[0].shape: lies outside the domain"},
+        {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
+         "bodies[0]: only method sph moves bodies so far"},
+        {"probes=[{\"name\":\"a\",\"type\":\"force\"}]", "probes[0].type: \"force\" is measured by method sph only"},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},\"density\":0}]",
          "bodies[0].density: 0 is out of range: must be above 0 kg/m3"},
         {"forces=[{\"type\":\"explosion\",\"center\":[9,0,0],\"radius\":1,\"speed\":1,\"time\":0}]",
@@ -837,6 +840,8 @@ static void set_one(const sk_field *field, const char *path, const route *way, c
         if (before && strncmp(before, "objects[0].shape=", 17) != 0 && strncmp(before, "objects[0].regions[0]=", 22) != 0)
             before = NULL;
     }
+    if (strncmp(path, "bodies", 6) == 0 || strncmp(path, "probes", 6) == 0)
+        overrides[count++] = "method=sph"; /* for bodies, and for probes of their forces */
     if (before)
         overrides[count++] = before;
     overrides[count++] = override;
