@@ -55,6 +55,7 @@ typedef struct geometry {
     float *corners;         /* of a mesh; ODE keeps pointers to them */
     dTriIndex *indices;
     dTriMeshDataID data;
+    const sk_shape *plane; /* the half space that it is: ODE does not put those onto bodies */
 } geometry;
 
 struct sk_rigid_engine {
@@ -196,6 +197,7 @@ static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const doubl
         break;
     case SELKIE_SHAPE_HALF_SPACE:
         g.geom = dCreatePlane(0, shape->axis[0], shape->axis[1], shape->axis[2], sk_dot(shape->axis, shape->center));
+        g.plane = shape;
         placed = 0;
         break;
     default:
@@ -413,6 +415,23 @@ static void get_body(sk_rigid *rigid, int b)
     }
 }
 
+/* The planes of an obstacle that moves. */
+static void move_planes(sk_rigid *rigid, int obstacle, const sk_pose *pose)
+{
+    const double *r = pose->rotation;
+    for (size_t i = rigid->engine->of_bodies; i < rigid->engine->geometry_count; i++) {
+        const geometry *g = &rigid->engine->geometries[i];
+        if (g->obstacle != obstacle || !g->plane)
+            continue;
+        double point[3], normal[3];
+        const double *axis = g->plane->axis;
+        sk_pose_to_world(pose, g->plane->center, point);
+        for (int d = 0; d < 3; d++)
+            normal[d] = r[3 * d] * axis[0] + r[3 * d + 1] * axis[1] + r[3 * d + 2] * axis[2];
+        dGeomPlaneSetParams(g->geom, normal[0], normal[1], normal[2], sk_dot(normal, point));
+    }
+}
+
 static void move_obstacles(sk_rigid *rigid, double time)
 {
     const sk_solids *solids = rigid->solids;
@@ -429,6 +448,7 @@ static void move_obstacles(sk_rigid *rigid, double time)
         dBodySetRotation(id, turn);
         dBodySetLinearVel(id, pose.velocity[0], pose.velocity[1], pose.velocity[2]);
         dBodySetAngularVel(id, pose.angular_velocity[0], pose.angular_velocity[1], pose.angular_velocity[2]);
+        move_planes(rigid, o, &pose);
     }
 }
 
@@ -476,7 +496,7 @@ static void add_contact(sk_rigid *rigid, const geometry *a, const geometry *b, c
             contact.fdir1[i] = slide[i] / sqrt(squared);
     }
     dJointID joint = dJointCreateContact(engine->world, engine->contacts, &contact);
-    dJointAttach(joint, dGeomGetBody(a->geom), dGeomGetBody(b->geom));
+    dJointAttach(joint, dGeomGetBody(a->geom), b->plane && b->obstacle >= 0 ? engine->obstacles[b->obstacle] : dGeomGetBody(b->geom));
 }
 
 static void find_contacts(sk_rigid *rigid, double kick)
