@@ -330,7 +330,8 @@ static void test_held(void **state)
 static void test_heap(void **state)
 {
     (void)state;
-    for (int dimension = 2; dimension <= 3; dimension++) {
+    for (int turn = 0; turn < 4; turn++) {
+        const int dimension = 2 + turn % 2;
         stage s;
         begin(&s, dimension, 4);
         selkie_shape_defaults(&s.bodies[1].shape, SELKIE_SHAPE_SPHERE);
@@ -349,6 +350,11 @@ static void test_heap(void **state)
         selkie_shape_defaults(&s.obstacles[1].shape, SELKIE_SHAPE_BOX); /* a piston */
         memcpy(s.obstacles[1].shape.min, (double[3]){-1, 0, 0}, sizeof s.obstacles[1].shape.min);
         memcpy(s.obstacles[1].shape.max, (double[3]){0.2, 4, 4}, sizeof s.obstacles[1].shape.max);
+        if (turn >= 2) { /* the same one, without an end */
+            selkie_shape_defaults(&s.obstacles[1].shape, SELKIE_SHAPE_HALF_SPACE);
+            memcpy(s.obstacles[1].shape.point, (double[3]){0.2, 0, 0}, sizeof s.obstacles[1].shape.point);
+            memcpy(s.obstacles[1].shape.normal, (double[3]){1, 0, 0}, sizeof s.obstacles[1].shape.normal);
+        }
         s.obstacles[1].velocity[0] = 0.5;
         start(&s);
         for (int n = 0; n < 300; n++)
