@@ -52,8 +52,8 @@ static int64_t compute_keys(sk_grid *grid, const sk_particles *particles, int ch
         for (int64_t p = range.begin; p < range.end; p += SK_WIDE) {
             int lanes = range.end - p < SK_WIDE ? (int)(range.end - p) : SK_WIDE;
             fw r[8];
-            fw_load_columns(particles->records[p].position, lanes, r);
-            fw_load_columns(particles->records[p].position + 4, lanes, r + 4);
+            fw_load_columns(sk_particle_floats(particles->records + p), lanes, r);
+            fw_load_columns(sk_particle_floats(particles->records + p) + 4, lanes, r + 4);
             iw key = iw_splat(0), cell = iw_splat(0), inside = iw_splat(-1);
             const int32_t stride[3] = {1, (int32_t)stride_y, (int32_t)stride_z};
             for (int d = 0; d < SELKIE_DIM; d++) {
@@ -351,8 +351,8 @@ static int64_t find_leavers(sk_grid *grid, const sk_particles *particles, int sl
     for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p += SK_WIDE) {
         int lanes = start[SK_BLOCK_CELLS] - p < SK_WIDE ? (int)(start[SK_BLOCK_CELLS] - p) : SK_WIDE;
         fw r[8];
-        fw_load_columns(particles->records[p].position, lanes, r);
-        fw_load_columns(particles->records[p].position + 4, lanes, r + 4);
+        fw_load_columns(sk_particle_floats(particles->records + p), lanes, r);
+        fw_load_columns(sk_particle_floats(particles->records + p) + 4, lanes, r + 4);
         iw cell = iw_splat(0), stays = iw_splat(-1), place = iw_splat(0);
         int32_t stride = 1;
         for (int d = 0; d < SELKIE_DIM; d++) {

@@ -41,7 +41,7 @@ static inline __attribute__((always_inline)) void stage(const int velocity_on, c
                                                         staged *s)
 {
     fw r[4], centre[3][3], face[3][2];
-    fw_load_columns(records->position, count, r);
+    fw_load_columns(sk_particle_floats(records), count, r);
     for (int d = 0; d < SELKIE_DIM; d++) {
         fw fraction = (r[d] - corner[d]) * inverse - cell[d];
         fw offset = fraction - 0.5f;
@@ -473,8 +473,8 @@ static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_
         int lanes = end - first < SK_WIDE ? (int)(end - first) : SK_WIDE;
         fw r[8];
         KEEP_IN_MEMORY(node);
-        fw_load_columns(records[first].position, lanes, r);
-        fw_load_columns(records[first].position + 4, lanes, r + 4);
+        fw_load_columns(sk_particle_floats(records + first), lanes, r);
+        fw_load_columns(sk_particle_floats(records + first) + 4, lanes, r + 4);
         lane_weights w;
         lanes_of(r, g->corner, g->inverse, cell, kind == SK_TRANSFER_APIC, &w);
         float *slopes = kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)first : NULL;
@@ -485,8 +485,8 @@ static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_
         gather_component(2, kind, g, r, &w, node, first, lanes, slopes);
         speed2 += r[5] * r[5];
 #endif
-        fw_store_columns(records[first].position, lanes, r);
-        fw_store_columns(records[first].position + 4, lanes, r + 4);
+        fw_store_columns(sk_particle_floats(records + first), lanes, r);
+        fw_store_columns(sk_particle_floats(records + first) + 4, lanes, r + 4);
         /* Idle lanes repeat the last particle: harmless for the largest, left out of the sum. */
         g->sums.speed_max = fw_max(speed2, g->sums.speed_max);
         speed2 = fw_select(iw_first(lanes), speed2, fw_splat(0.0f));
@@ -560,7 +560,7 @@ static inline __attribute__((always_inline)) void displace_cell(sk_particle *rec
         int lanes = count - begin < SK_WIDE ? count - begin : SK_WIDE;
         fw r[4], moved[3];
         KEEP_IN_MEMORY(node);
-        fw_load_columns(records[begin].position, lanes, r);
+        fw_load_columns(sk_particle_floats(records + begin), lanes, r);
         lane_weights w;
         lanes_of(r, corner, inverse, cell, 0, &w);
         for (int d = 0; d < SELKIE_DIM; d++) {
@@ -575,7 +575,7 @@ static inline __attribute__((always_inline)) void displace_cell(sk_particle *rec
         /* Closed walls; in this order a position that is not a number stays so, and the sort finds it. */
         for (int d = 0; d < SELKIE_DIM; d++)
             r[d] = fw_min(fw_splat(high[d]), fw_max(fw_splat(low[d]), moved[d]));
-        fw_store_columns(records[begin].position, lanes, r);
+        fw_store_columns(sk_particle_floats(records + begin), lanes, r);
     }
 }
 

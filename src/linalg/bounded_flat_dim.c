@@ -263,6 +263,8 @@ static selkie_code keep_eigenvector(flattening *f, selkie_error *error)
     sk_bounded_solver *solver = f->solver;
     size_t blocks = (size_t)level->block_count;
     solver->last_count = 0;
+    if (blocks == 0)
+        return SELKIE_OK;
     SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &solver->last_memory,
                                       blocks * (sizeof(*solver->last_place) + SK_BLOCK_CELLS * sizeof(float)), error));
     solver->last_place = solver->last_memory.data;

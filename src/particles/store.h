@@ -21,6 +21,12 @@ typedef struct sk_particle {
     uint32_t flags;    /* sk_particle_flag */
 } sk_particle;
 
+/* The record as eight floats, as vectors of lanes are made of it. */
+static inline float *sk_particle_floats(const sk_particle *record)
+{
+    return (float *)(void *)record;
+}
+
 enum sk_particle_flag {
     SK_PARTICLE_DEAD = 1u,  /* removed by the next sort */
     SK_PARTICLE_INSIDE = 2u, /* in a solid, on its way out by the density projection */

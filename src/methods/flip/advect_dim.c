@@ -294,8 +294,8 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, sk
 {
     fw r[8], x[3], k1[3];
     sk_particle *records = all + first;
-    fw_load_columns(records->position, lanes, r);
-    fw_load_columns(records->position + 4, lanes, r + 4);
+    fw_load_columns(sk_particle_floats(records), lanes, r);
+    fw_load_columns(sk_particle_floats(records) + 4, lanes, r + 4);
     for (int d = 0; d < SELKIE_DIM; d++)
         x[d] = r[d];
     fw remaining = fw_splat(frame->dt);
@@ -331,7 +331,7 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, sk
     for (int l = lanes; l < SK_WIDE; l++) /* idle lanes went their own way; see fw_store_columns */
         for (int d = 0; d < SELKIE_DIM; d++)
             r[d][l] = r[d][lanes - 1];
-    fw_store_columns(records->position, lanes, r);
+    fw_store_columns(sk_particle_floats(records), lanes, r);
     if (!iw_any(gone | touched))
         return;
     for (int l = 0; l < lanes; l++) {
