@@ -475,14 +475,12 @@ selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, i
         left += found > 0 ? found : 0;
         bad += found < 0;
     }
-    uint32_t *arrivals = grid->arrivals;
     /* Dealing out is for one thread; where many leave, the full sort is faster. */
     bad |= left > particles->count / 6;
-    if (!bad && (size_t)left > grid->arrival_capacity) {
-        SK_TRY(sk_reserve(grid->memory, (void **)&grid->arrivals, &grid->arrival_capacity, (size_t)left + (size_t)left / 2,
+    if (!bad && (size_t)left >= grid->arrival_capacity)
+        SK_TRY(sk_reserve(grid->memory, (void **)&grid->arrivals, &grid->arrival_capacity, (size_t)left + (size_t)left / 2 + 1,
                           sizeof *grid->arrivals, "cell sort", error));
-        arrivals = grid->arrivals;
-    }
+    uint32_t *arrivals = grid->arrivals;
     if (bad || !deal_leavers(grid, leavers, arrived, block_start, arrivals))
         return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
     /* Starts of the old order are still being read by other blocks' threads, so the new ones go beside them. */
