@@ -243,10 +243,11 @@ static void forces_keep_momentum(void **state)
                           fabs(after[0] - before[0]) / changed, fabs(after[1] - before[1]) / changed, fabs(after[2] - before[2]) / changed,
                           fabs(spin - angular) / changed);
             assert_true(changed > 1e-3 * scale);
-            /* The solve for implicit viscosity ends at 1e-5 of the velocities. */
-            double tolerance = what == 3 ? 1e-5 : 3e-7;
+            /* Rounding is of what is exchanged: 1e-7 or so of single precision, several times in a row. The solve for implicit
+             * viscosity ends at 1e-5 of the velocities. */
+            double allowed = what == 3 ? 1e-5 * scale : 1e-6 * fmax(scale, changed);
             for (int d = 0; d < 3; d++)
-                assert_true(fabs(after[d] - before[d]) < tolerance * scale);
+                assert_true(fabs(after[d] - before[d]) < allowed);
             free(copy);
             case_end(&c);
         }
