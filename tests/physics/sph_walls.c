@@ -30,24 +30,27 @@ static selkie_body_state body_of(const selkie_world *world, int index)
     return state;
 }
 
-/* A box that is full of liquid on its lattice: the walls look like more of it, so that nothing moves. */
+/* A box that is full of liquid on its lattice: the walls look like more of it, so that nothing moves. Where an obstacle's
+ * points meet the walls they are a per cent off, which is taken back at a centimetre a second. */
 static void full_box_rests(void **state)
 {
     (void)state;
     for (int dimension = 2; dimension <= 3; dimension++)
-        for (int kernel = 0; kernel < 2; kernel++) {
+        for (int variant = 0; variant < 4; variant++) {
+            const int wendland = variant & 1, obstacle = variant >> 1;
             test_scene t;
             sph_tank(&t, dimension, 0.24, 0.16, 0.16, 0.02);
             set3(t.scene.gravity, 0, 0, 0);
-            t.scene.sph.kernel = kernel ? SELKIE_SPH_WENDLAND : SELKIE_SPH_CUBIC;
+            t.scene.sph.kernel = wendland ? SELKIE_SPH_WENDLAND : SELKIE_SPH_CUBIC;
             add_liquid(&t, box_shape(0, 0, 0, 1, 1, 1));
-            add_obstacle(&t, box_shape(0.08, 0, 0, 0.16, 0.08, 1)); /* on the lattice, too */
+            if (obstacle)
+                add_obstacle(&t, box_shape(0.08, 0, 0, 0.16, 0.08, 1)); /* on the lattice, too */
             selkie_world *world = make_world_threads(&t.scene, 1);
             for (int n = 0; n < 20; n++)
                 step_world(world);
             char what[64];
-            snprintf(what, sizeof what, "full box %dD, %s", dimension, kernel ? "Wendland" : "cubic spline");
-            at_most(what, "largest speed, m/s", selkie_world_statistics(world)->max_speed, 1e-3);
+            snprintf(what, sizeof what, "full box %dD, %s%s", dimension, wendland ? "Wendland" : "cubic spline", obstacle ? ", obstacle" : "");
+            at_most(what, "largest speed, m/s", selkie_world_statistics(world)->max_speed, obstacle ? 0.015 : 1e-3);
             selkie_world_destroy(world);
         }
 }
@@ -83,9 +86,7 @@ static void column_weighs(void **state)
         snprintf(what, sizeof what, "column of water %dD, %g particles high", dimension, height / s);
         at_most(what, "floor's load over the weight, error", fabs(-force[1] / span / weight - 1.0), 0.03);
         at_most(what, "side loads over the weight", fabs(force[0] / span / weight), 0.03);
-        /* In 3D a dozen particles make the water; what they say of the pressure in its middle is no better than that. */
-        at_most(what, "mean pressure at half depth, relative error", fabs(pressure / span / (1000 * GRAVITY * depth) - 1.0),
-                dimension == 2 ? 0.03 : 0.15);
+        at_most(what, "mean pressure at half depth, relative error", fabs(pressure / span / (1000 * GRAVITY * depth) - 1.0), 0.03);
         selkie_world_destroy(world);
     }
 }

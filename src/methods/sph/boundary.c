@@ -30,10 +30,10 @@ static double kernel_value(const kernel *k, double r)
     return k->factor * (k->wendland ? sk_sph_wendland(q) : sk_sph_cubic(q));
 }
 
-/* The sum of the kernel over a flat lattice of the particle spacing: a wall's. */
+/* The sum of the kernel over a flat lattice of boundary particles. */
 static double flat_sum(const sk_step *step, const kernel *k)
 {
-    double spacing = step->sph->spacing, sum = 0.0;
+    double spacing = step->sph->point_spacing, sum = 0.0;
     int reach = (int)ceil(k->support / spacing), deep = step->dimension == 3 ? reach : 0;
     for (int z = -deep; z <= deep; z++)
         for (int x = -reach; x <= reach; x++)
@@ -85,7 +85,8 @@ static double sum_around(const bucket_list *list, const kernel *k, int dimension
 static selkie_code find_volumes(const sk_step *step, size_t count, const float (*points)[3], float *volumes, selkie_error *error)
 {
     const kernel k = kernel_of(step);
-    const double gamma = step->sph->volume * flat_sum(step, &k);
+    const sk_sph *sph = step->sph;
+    const double gamma = sph->volume * pow(sph->point_spacing / sph->spacing, step->dimension - 1) * flat_sum(step, &k);
     size_t buckets = 64;
     while (buckets < count)
         buckets *= 2;
@@ -134,27 +135,21 @@ static selkie_code add_points(sk_step *step, sk_sph_walls *walls, const sk_surfa
     return SELKIE_OK;
 }
 
-/* The sides of the domain along which liquid slides, or those to which it sticks. */
+/* The sides of the domain along which liquid slides, or those to which it sticks: sheets without particles. */
 static selkie_code add_domain(sk_step *step, sk_sph_walls *walls, int rough, sk_surface_points *points, selkie_error *error)
 {
     const sk_solids *solids = &step->solids;
-    int closed[6] = {0, 0, 0, 0, 0, 0};
-    for (int side = 0; side < 2 * step->dimension; side++)
-        closed[side] = solids->walls[side] != SELKIE_WALL_OPEN;
-    points->count = 0;
-    SK_TRY(sk_wall_surface_points(step->dimension, solids->low, solids->high, closed, step->sph->spacing, 0.5 * step->sph->spacing,
-                                  points, error));
-    size_t kept = 0;
-    for (size_t p = 0; p < points->count; p++) {
-        int is_rough = 0;
-        for (int side = 0; side < 2 * step->dimension; side++) {
-            double x = points->points[p][side / 2];
-            is_rough |= solids->walls[side] == SELKIE_WALL_NO_SLIP && (side & 1 ? x > solids->high[side / 2] : x < solids->low[side / 2]);
-        }
-        if (is_rough == rough)
-            memmove(points->points[kept++], points->points[p], sizeof *points->points);
+    sk_sph_boundary *boundary = &step->sph->boundary;
+    const double depth = 0.5 * step->sph->spacing;
+    for (int side = 0; side < 2 * step->dimension; side++) {
+        int axis = side / 2, high = side & 1;
+        if (solids->walls[side] == SELKIE_WALL_OPEN || (solids->walls[side] == SELKIE_WALL_NO_SLIP) != rough)
+            continue;
+        boundary->sides[boundary->side_count++] =
+            (sk_sph_side){.axis = axis, .sheet = (float)(high ? solids->high[axis] + depth : solids->low[axis] - depth),
+                          .inward = high ? -1.0f : 1.0f, .part = (uint32_t)walls->part_count};
     }
-    points->count = kept;
+    points->count = 0;
     return add_points(step, walls, points, (wall_part){.obstacle = -1, .body = -1, .no_slip = rough}, error);
 }
 
@@ -179,7 +174,7 @@ static void set_box(const sk_step *step, const sk_shape *shape, int placed, sk_s
 static selkie_code add_shape(sk_step *step, sk_sph_walls *walls, const sk_shape *shape, int placed, wall_part part,
                              sk_surface_points *points, selkie_error *error)
 {
-    sk_surface_points_def def = {.spacing = step->sph->spacing, .depth = 0.5 * step->sph->spacing, .seed = step->scene->seed};
+    sk_surface_points_def def = {.spacing = step->sph->point_spacing, .depth = 0.5 * step->sph->spacing, .seed = step->scene->seed};
     set_box(step, shape, placed, &def);
     points->count = 0;
     SK_TRY(sk_shape_surface_points(shape, &def, points, error));
@@ -301,11 +296,15 @@ static void place_parts(const sk_step *step, sk_sph_walls *walls)
 
 /* --- Sorting by cell --------------------------------------------------------------------------------------------------- */
 
-/* Place of the block and cell in it; UINT32_MAX outside the grid. */
-static uint32_t find_place(const sk_grid *grid, const float x[3], uint16_t *cell)
+/* Place of the block and cell in it; UINT32_MAX outside the grid, and behind closed sides of the domain: what is there is
+ * theirs already. */
+static uint32_t find_place(const sk_grid *grid, const sk_sph_boundary *boundary, const float x[3], double depth, uint16_t *cell)
 {
     size_t place = 0, stride = 1;
     unsigned local = 0;
+    for (int s = 0; s < boundary->side_count; s++)
+        if (boundary->sides[s].inward * (x[boundary->sides[s].axis] - boundary->sides[s].sheet) < depth)
+            return UINT32_MAX;
     for (int d = 0; d < grid->dimension; d++) {
         double g = floor((x[d] - grid->corner[d]) / grid->cell_size);
         if (!(g >= 0.0 && g < (double)(grid->blocks[d] << grid->block_log)))
@@ -326,7 +325,7 @@ static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error
     memset(walls->table, 0, places * sizeof *walls->table);
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (size_t i = 0; i < walls->count; i++)
-        walls->places[i] = find_place(grid, walls->unsorted[i].position, &walls->cells[i]);
+        walls->places[i] = find_place(grid, &step->sph->boundary, walls->unsorted[i].position, 0.5 * step->sph->spacing, &walls->cells[i]);
     for (size_t i = 0; i < walls->count; i++)
         if (walls->places[i] != UINT32_MAX)
             walls->table[walls->places[i]] = 1;

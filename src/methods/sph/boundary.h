@@ -1,11 +1,15 @@
 /* Walls, obstacles and rigid bodies as volume-weighted boundary particles (Akinci et al. 2012), and their share in the
  * pressure solve.
  *
- * One layer of them lies half a particle spacing below each surface, where the next layer of a liquid that went on
- * beyond it would be. A boundary particle's volume is V_b = gamma / sum_k W_bk over its own kind (their Eq. 4, whose
- * gamma is 1); gamma makes V_b the volume of a particle of liquid on a flat wall, so that liquid at rest on a lattice
- * does not feel where it ends. Static ones stand as they are; those of moving obstacles and bodies are moved at the
- * start of each step and have the velocity that takes them to its end.
+ * They lie half a particle spacing below each surface, where the next layer of a liquid that went on beyond it would be,
+ * twice as close to each other as particles of liquid: liquid glides along a wall whose bumps are smaller than its own. A
+ * boundary particle's volume is V_b = gamma / sum_k W_bk over its own kind (their Eq. 4, whose gamma is 1); gamma makes V_b
+ * its share of a layer of liquid on a flat wall. What it counts in the density is not the kernel of the liquid: sph.c says
+ * why. So liquid at rest on a lattice does not feel where it ends. Static ones stand as they are; those of moving obstacles
+ * and bodies are moved at the start of each step and have the velocity that takes them to its end.
+ *
+ * The closed sides of the domain are flat, and need no particles: a sheet's share in the density is a function of the
+ * distance, and it is perfectly smooth.
  *
  * Parts are numbered: 0 the walls of the domain that liquid slides along, then the obstacles, the bodies, and at last the
  * walls that it sticks to.

@@ -12,14 +12,14 @@ enum { MOST_PARTS = 16 }; /* that one particle touches */
 typedef struct finder {
     const sk_step *step;
     const sk_sph_boundary *boundary;
-    float reach2, inverse_support, slope;
-    int wendland;
     int overflow;
 } finder;
 
 typedef struct ranges {
     int count;
     uint32_t from[SK_NEIGHBOURS], to[SK_NEIGHBOURS];
+    int side_count;
+    const sk_sph_side *sides[6];
 } ranges;
 
 /* Boundary particles of the cells around a cell of a block. */
@@ -49,50 +49,84 @@ static void find_ranges(const finder *f, int block, int c, ranges *r)
     }
 }
 
-/* The parts that want forces within reach of a particle, with what they weigh; returns their number. */
-static int contacts_of(finder *f, const ranges *r, const float x[3], uint32_t particle, sk_sph_contact found[MOST_PARTS])
+typedef struct contact_list { /* of one particle */
+    uint32_t particle;
+    int count;
+    sk_sph_contact found[MOST_PARTS];
+} contact_list;
+
+/* A part's gradient g at a point of its surface. */
+static void add_contact(finder *f, contact_list *list, uint32_t part, const float g[3], const float point[3])
 {
-    const float inverse_volume = (float)(1.0 / f->step->sph->volume);
-    int count = 0;
+    const sk_sph_body *body = &f->boundary->bodies[part];
+    int k = 0;
+    while (k < list->count && list->found[k].part != part)
+        k++;
+    if (k == MOST_PARTS) {
+        __atomic_store_n(&f->overflow, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    sk_sph_contact *contact = &list->found[k];
+    if (k == list->count) {
+        memset(contact, 0, sizeof *contact);
+        contact->particle = list->particle;
+        contact->part = part;
+        list->count++;
+    }
+    float arm[3];
+    for (int d = 0; d < 3; d++) {
+        arm[d] = (float)(point[d] - body->center[d]);
+        contact->gradient[d] += g[d];
+    }
+    contact->gradient[3] += arm[1] * g[2] - arm[2] * g[1];
+    contact->gradient[4] += arm[2] * g[0] - arm[0] * g[2];
+    contact->gradient[5] += arm[0] * g[1] - arm[1] * g[0];
+}
+
+/* The parts that want forces within reach of a particle, with what they weigh. */
+static void find_contacts_of(finder *f, const ranges *r, const float x[3], contact_list *list)
+{
+    const sk_sph *sph = f->step->sph;
+    const float inverse_reach = (float)(1.0 / sph->point.reach), reach2 = (float)(sph->point.reach * sph->point.reach);
+    const float steepness = (float)(sph->point.weight / sph->volume * sph->spacing / sph->point.reach);
     for (int n = 0; n < r->count; n++)
         for (uint32_t b = r->from[n]; b < r->to[n]; b++) {
             const sk_boundary_particle *wall = &f->boundary->particles[b];
-            const sk_sph_body *body = &f->boundary->bodies[wall->body];
             float difference[3] = {0, 0, 0}, r2 = 0.0f;
-            if (!body->wants_force)
+            if (!f->boundary->bodies[wall->body].wants_force)
                 continue;
             for (int d = 0; d < SELKIE_DIM; d++) {
                 difference[d] = x[d] - wall->position[d];
                 r2 += difference[d] * difference[d];
             }
-            if (r2 >= f->reach2)
+            if (r2 >= reach2)
                 continue;
-            int k = 0;
-            while (k < count && found[k].part != wall->body)
-                k++;
-            if (k == MOST_PARTS) {
-                f->overflow = 1;
-                continue;
-            }
-            if (k == count) {
-                memset(&found[count], 0, sizeof found[count]);
-                found[count].particle = particle;
-                found[count++].part = wall->body;
-            }
-            float q = sqrtf(r2) * f->inverse_support;
-            q = q > 1e-6f ? q : 1e-6f;
-            float slope = (f->wendland ? sk_sph_wendland_slope(q) : sk_sph_cubic_slope(q)) / q * f->slope * wall->volume * inverse_volume;
-            float g[3], arm[3];
-            for (int d = 0; d < 3; d++) {
-                g[d] = slope * difference[d];
-                arm[d] = (float)(wall->position[d] - body->center[d]);
-                found[k].gradient[d] += g[d];
-            }
-            found[k].gradient[3] += arm[1] * g[2] - arm[2] * g[1];
-            found[k].gradient[4] += arm[2] * g[0] - arm[0] * g[2];
-            found[k].gradient[5] += arm[0] * g[1] - arm[1] * g[0];
+            float distance = sqrtf(r2), q = distance * inverse_reach;
+            float slope = sk_sph_point_slope(q) * steepness * wall->volume / (q > 1e-6f ? distance : 1e-6f);
+            const float g[3] = {slope * difference[0], slope * difference[1], slope * difference[2]};
+            add_contact(f, list, wall->body, g, wall->position);
         }
-    return count;
+    float along[6];
+    if (r->side_count)
+        sk_sph_add_sides(sph, r->side_count, r->sides, x, along);
+    for (int s = 0; s < r->side_count; s++) {
+        const sk_sph_side *side = r->sides[s];
+        float g[3] = {0, 0, 0}, point[3] = {x[0], x[1], SELKIE_DIM == 3 ? x[2] : 0.0f};
+        if (along[s] == 0.0f || !f->boundary->bodies[side->part].wants_force)
+            continue;
+        g[side->axis] = along[s];
+        point[side->axis] = side->sheet;
+        add_contact(f, list, side->part, g, point);
+    }
+}
+
+/* Sides near a block, if any of them wants forces. */
+static int wanted_sides(const finder *f, int block, const sk_sph_side *sides[6])
+{
+    int near = sk_sph_sides_near(f->step->sph, &f->step->grid, block, f->step->sph->sheet.reach, sides), wanted = 0;
+    for (int s = 0; s < near; s++)
+        wanted |= f->boundary->bodies[sides[s]->part].wants_force;
+    return wanted ? near : 0; /* all of them, since they share edges */
 }
 
 /* Counts a block's contacts, or writes them. */
@@ -101,27 +135,32 @@ static uint32_t contacts_of_block(finder *f, int block, sk_sph_contact *to)
     const sk_grid *grid = &f->step->grid;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     uint32_t total = 0;
+    ranges r;
+    r.side_count = wanted_sides(f, block, r.sides);
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if (start[c] == start[c + 1])
             continue;
-        ranges r;
         find_ranges(f, block, c, &r);
-        for (uint32_t i = start[c]; r.count && i < start[c + 1]; i++) {
+        for (uint32_t i = start[c]; (r.count || r.side_count) && i < start[c + 1]; i++) {
             const sk_particle *particle = &f->step->particles.records[i];
-            sk_sph_contact found[MOST_PARTS];
-            int count = particle->flags & SK_PARTICLE_BOUNDARY ? 0 : contacts_of(f, &r, particle->position, i, found);
+            contact_list list = {.particle = i, .count = 0};
+            if (!(particle->flags & SK_PARTICLE_BOUNDARY))
+                find_contacts_of(f, &r, particle->position, &list);
             if (to)
-                memcpy(to + total, found, (size_t)count * sizeof *found);
-            total += (uint32_t)count;
+                memcpy(to + total, list.found, (size_t)list.count * sizeof *list.found);
+            total += (uint32_t)list.count;
         }
     }
     return total;
 }
 
-/* Does the block or one around it hold boundary particles at all? */
+/* Does the block or one around it hold boundary particles at all, or does it lie at a side? */
 static int near_boundary(const finder *f, int block)
 {
     const sk_grid *grid = &f->step->grid;
+    const sk_sph_side *sides[6];
+    if (wanted_sides(f, block, sides))
+        return 1;
     for (int n = 0; n < SK_NEIGHBOURS; n++) {
         size_t place = 0, stride = 1;
         int inside = 1;
@@ -142,10 +181,7 @@ static selkie_code find_contacts(sk_step *step, sk_sph_walls *walls, selkie_erro
 {
     sk_sph *sph = step->sph;
     const sk_grid *grid = &step->grid;
-    finder f = {.step = step, .boundary = &sph->boundary, .reach2 = (float)(sph->support * sph->support),
-                .inverse_support = (float)(1.0 / sph->support), .wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND};
-    double factor = f.wendland ? sk_sph_wendland_factor(SELKIE_DIM, sph->support) : sk_sph_cubic_factor(SELKIE_DIM, sph->support);
-    f.slope = (float)(factor * sph->volume * sph->kernel_scale * sph->spacing / (sph->support * sph->support));
+    finder f = {.step = step, .boundary = &sph->boundary};
     SK_TRY(sk_reserve(sph->memory, (void **)&walls->block_contacts, &walls->block_capacity, (size_t)grid->particle_blocks + 2,
                       sizeof *walls->block_contacts, "contacts with bodies", error));
     uint32_t *first = walls->block_contacts;
@@ -222,7 +258,7 @@ selkie_code SK_DIM(sk_sph_coupling_begin)(sk_step *step, selkie_error *error)
         responds |= sph->boundary.bodies[b].responds;
         sph->boundary.bodies[b].trace = 0.0;
     }
-    if (!wanted || !sph->boundary.count)
+    if (!wanted || (!sph->boundary.count && !sph->boundary.side_count))
         return SELKIE_OK;
     SK_TRY(find_contacts(step, walls, error));
     if (!responds)

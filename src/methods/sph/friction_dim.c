@@ -17,6 +17,7 @@ typedef struct friction {
     sk_step *step;
     const sk_sph_boundary *boundary;
     float reach2, inverse_support, slope, softening, strength;
+    float at_spacing; /* c of a sheet over its kernel's value */
     int wendland;
 } friction;
 
@@ -57,22 +58,32 @@ static float weight_of(const friction *f, const sk_boundary_particle *wall, cons
 /* What the sum makes of a flat wall one spacing away from a particle, over the 1 / spacing^2 of finite differences. */
 static double flat_wall(const friction *f, const sk_sph *sph)
 {
-    const int reach = (int)ceil(sph->support / sph->spacing), deep = SELKIE_DIM == 3 ? reach : 0;
+    const double fine = sph->point_spacing;
+    const int reach = (int)ceil(sph->support / fine), deep = SELKIE_DIM == 3 ? reach : 0;
     double sum = 0.0;
     for (int z = -deep; z <= deep; z++)
         for (int x = -reach; x <= reach; x++) {
-            double r2 = (1.0 + x * x + z * z) * sph->spacing * sph->spacing;
+            double r2 = sph->spacing * sph->spacing + (x * x + z * z) * fine * fine;
             float q = (float)(sqrt(r2) / sph->support);
             if (q < 1.0f)
                 sum -= (f->wendland ? sk_sph_wendland_slope(q) : sk_sph_cubic_slope(q)) / q * f->slope * r2 / (r2 + f->softening);
         }
-    return 2.0 * sum * sph->volume * sph->spacing * sph->spacing;
+    return 2.0 * sum * sph->volume * pow(fine / sph->spacing, SELKIE_DIM - 1) * sph->spacing * sph->spacing;
 }
 
 typedef struct near_walls {
     int count;
     uint32_t from[SK_NEIGHBOURS], to[SK_NEIGHBOURS];
+    int side_count;
+    const sk_sph_side *sides[6];
 } near_walls;
+
+/* The same c of a sheet: in 3D a plane of boundary particles sums up to the kernel at its distance. */
+static float side_weight(const friction *f, const sk_sph_side *side, const float x[3])
+{
+    float q = sk_sph_side_distance(side, x, f->inverse_support);
+    return f->at_spacing * (f->wendland ? sk_sph_wendland(q) : sk_sph_cubic(q));
+}
 
 /* Slows a particle down, or drags it along. */
 static void rub(const friction *f, const near_walls *near, sk_particle *particle, double *sums)
@@ -86,6 +97,8 @@ static void rub(const friction *f, const near_walls *near, sk_particle *particle
             for (int d = 0; d < SELKIE_DIM; d++)
                 velocity[d] += weight * wall->velocity[d];
         }
+    for (int s = 0; s < near->side_count; s++)
+        total += side_weight(f, near->sides[s], particle->position);
     if (!(total > 0.0f))
         return;
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -107,16 +120,26 @@ static void rub(const friction *f, const near_walls *near, sk_particle *particle
             for (int d = 0; d < 3; d++)
                 sum[3 + d] += arm[(d + 1) % 3] * force[(d + 2) % 3] - arm[(d + 2) % 3] * force[(d + 1) % 3];
         }
+    for (int s = 0; sums && s < near->side_count; s++) {
+        float weight = side_weight(f, near->sides[s], particle->position);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            sums[6 * (size_t)near->sides[s]->part + (size_t)d] += (double)(weight * particle->velocity[d]);
+    }
 }
 
 static void rub_block(const friction *f, int block, double *sums)
 {
     const sk_grid *grid = &f->step->grid;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    near_walls near = {.count = 0};
+    int sides = sk_sph_sides_near(f->step->sph, grid, block, f->step->sph->support, near.sides);
+    for (int s = 0; s < sides; s++)
+        if (f->boundary->bodies[near.sides[s]->part].no_slip)
+            near.sides[near.side_count++] = near.sides[s];
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if (start[c] == start[c + 1])
             continue;
-        near_walls near = {.count = 0};
+        near.count = 0;
         for (int n = 0; n < SK_NEIGHBOURS; n++) {
             const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
             int cell[3] = {0, 0, 0};
@@ -129,7 +152,7 @@ static void rub_block(const friction *f, int block, double *sums)
                 near.to[near.count++] = range[1];
             }
         }
-        for (uint32_t i = start[c]; near.count && i < start[c + 1]; i++)
+        for (uint32_t i = start[c]; (near.count || near.side_count) && i < start[c + 1]; i++)
             if (!(f->step->particles.records[i].flags & SK_PARTICLE_BOUNDARY))
                 rub(f, &near, &f->step->particles.records[i], sums);
     }
@@ -145,7 +168,7 @@ selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
         rough |= sph->boundary.bodies[b].no_slip;
         wanted |= sph->boundary.bodies[b].no_slip && sph->boundary.bodies[b].wants_force;
     }
-    if (!rough || !sph->boundary.count || !(step->scene->viscosity > 0.0) || !(step->dt > 0.0))
+    if (!rough || (!sph->boundary.count && !sph->boundary.side_count) || !(step->scene->viscosity > 0.0) || !(step->dt > 0.0))
         return SELKIE_OK;
     friction f = {.step = step, .boundary = &sph->boundary, .reach2 = (float)(sph->support * sph->support),
                   .inverse_support = (float)(1.0 / sph->support), .softening = (float)(0.01 * sph->support * sph->support),
@@ -154,6 +177,9 @@ selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
     double factor = f.wendland ? sk_sph_wendland_factor(SELKIE_DIM, sph->support) : sk_sph_cubic_factor(SELKIE_DIM, sph->support);
     f.slope = (float)(factor * sph->kernel_scale / (sph->support * sph->support));
     f.strength /= (float)flat_wall(&f, sph);
+    const float q = (float)(sph->spacing / sph->support);
+    f.at_spacing = (float)(2.0 * step->scene->viscosity * sk_step_kick(step) / (sph->spacing * sph->spacing)) /
+                   (f.wendland ? sk_sph_wendland(q) : sk_sph_cubic(q));
     double *sums = NULL;
     size_t row = 6 * (size_t)parts;
     if (wanted) {

@@ -13,6 +13,7 @@
 
 #include "methods/sph/sph_kernels.h"
 #include "methods/sph/sph_tile.h"
+#include "methods/sph/walls.h"
 
 enum {
     ROWS = SELKIE_DIM == 3 ? 9 : 3,
@@ -32,6 +33,8 @@ typedef struct worker { /* what one thread works with */
     uint32_t next_line, end_line;
     size_t wall_count;
     const sk_boundary_particle **walls;
+    int side_count;
+    const sk_sph_side *sides[6]; /* that the block may touch */
 } worker;
 
 typedef struct builder { /* what all threads share */
@@ -254,7 +257,9 @@ static void find_walls(const builder *b, worker *w, int block, int c)
 /* What walls add to a particle: density, gradients, and the flux that their motion brings. */
 static void add_walls(const builder *b, const worker *w, const float x[3], float *density, float sum[3], float *flux)
 {
-    const float inverse_volume = (float)(1.0 / b->sph->volume), inverse_spacing = (float)(1.0 / b->sph->spacing);
+    const float inverse_spacing = (float)(1.0 / b->sph->spacing), inverse_reach = (float)(1.0 / b->sph->point.reach);
+    const float weight = (float)(b->sph->point.weight / b->sph->volume), steepness = (float)(b->sph->spacing / b->sph->point.reach);
+    const float reach2 = (float)(b->sph->point.reach * b->sph->point.reach);
     for (size_t n = 0; n < w->wall_count; n++) {
         const sk_boundary_particle *wall = w->walls[n];
         float difference[3] = {0, 0, 0}, r2 = 0.0f;
@@ -262,12 +267,11 @@ static void add_walls(const builder *b, const worker *w, const float x[3], float
             difference[d] = x[d] - wall->position[d];
             r2 += difference[d] * difference[d];
         }
-        if (r2 >= b->reach2)
+        if (r2 >= reach2)
             continue;
-        float q = sqrtf(r2) * b->inverse_support, share = wall->volume * inverse_volume;
-        q = q > 1e-6f ? q : 1e-6f;
-        float slope = (b->wendland ? sk_sph_wendland_slope(q) : sk_sph_cubic_slope(q)) / q * b->slope * share;
-        *density += (b->wendland ? sk_sph_wendland(q) : sk_sph_cubic(q)) * b->weight * share;
+        float r = sqrtf(r2), share = weight * wall->volume, q = r * inverse_reach;
+        float slope = sk_sph_point_slope(q) * steepness * share / (q > 1e-6f ? r : 1e-6f);
+        *density += sk_sph_point(q) * share;
         for (int d = 0; d < SELKIE_DIM; d++) {
             sum[d] += slope * difference[d];
             *flux += slope * difference[d] * wall->velocity[d] * inverse_spacing;
@@ -329,7 +333,7 @@ static void do_cell(builder *b, worker *w, int block, int c, int walls, double *
         partial[0] += n;
         partial[4] += lines;
         if (!list) {
-            b->overflow = 1; /* the pass goes on to count, and is done again with room enough */
+            __atomic_store_n(&b->overflow, 1, __ATOMIC_RELAXED); /* the pass goes on to count, and is done again with room enough */
             continue;
         }
         sums total;
@@ -346,6 +350,12 @@ static void do_cell(builder *b, worker *w, int block, int c, int walls, double *
         float flux = 0.0f, diagonal = f8_sum(total.squares);
         if (walls)
             add_walls(b, w, x, &density, sum, &flux);
+        if (w->side_count) {
+            float gradient[6];
+            density += sk_sph_add_sides(sph, w->side_count, w->sides, x, gradient);
+            for (int s = 0; s < w->side_count; s++)
+                sum[w->sides[s]->axis] += gradient[s];
+        }
         for (int d = 0; d < SELKIE_DIM; d++) {
             sph->sum_gradient[d][i] = sum[d];
             diagonal += sum[d] * sum[d];
@@ -432,6 +442,7 @@ static void do_blocks(builder *b, void *scratch, size_t wall_room, const sk_boun
             load_vectors(&memory->tile, step->particles.records, 0, memory->array);
             sph->block_wide[block] = memory->tile.count > 65536 || sph->always_wide;
             int walls = any_walls(b, block);
+            w.side_count = sk_sph_sides_near(sph, &step->grid, block, sph->sheet.reach, w.sides);
             for (int c = 0; c < SK_BLOCK_CELLS; c++)
                 do_cell(b, &w, block, c, walls, partial);
         }

@@ -16,8 +16,8 @@
  *   dx_i = -(S_i q_i + sum_j q_j G_ij),
  * which changes the density ratios by  -(A q)_i,  (A q)_i = S_i . acc_i - sum_j G_ij . acc_j,  acc = -dx. A = M^T M is
  * symmetric, its diagonal is |S_i|^2 + sum_j |G_ij|^2 (IISPH's a_ii, and 1/alpha of DFSPH), and the pressure of a
- * particle is p = q rho0 D^2 / (dt kick). A wall's pressure mirrors the fluid's (Akinci et al. 2012), so walls are in
- * S_i and cost nothing an iteration; their velocities are in the predicted density.
+ * particle is p = q rho0 D^2 / (dt kick). Walls have no pressure of their own, so they are in S_i and cost nothing an
+ * iteration; their velocities are in the predicted density.
  */
 #ifndef SK_METHODS_SPH_SPH_H
 #define SK_METHODS_SPH_SPH_H
@@ -27,10 +27,10 @@
 
 enum { SK_SPH_VARIABLES = 5 };
 
-/* One sample of a wall or of a rigid body's surface (Akinci et al. 2012). */
+/* One sample of the surface of an obstacle or a rigid body (Akinci et al. 2012). */
 typedef struct sk_boundary_particle {
     float position[3]; /* m    */
-    float volume;      /* m3   psi / rho0: what it stands for in the density sum */
+    float volume;      /* m3   what it stands for in the density sum */
     float velocity[3]; /* m/s  at the end of the step */
     uint32_t body;     /*      whose it is: index into sk_sph_boundary.bodies */
 } sk_boundary_particle;
@@ -48,10 +48,20 @@ typedef struct sk_sph_body {
     double sum[6], moved[6], trace; /* of the coupling in the pressure solve */
 } sk_sph_body;
 
-/* Boundary particles sorted by the cells of the grid: of the cell c of the block at `place` of grid->table, they are
+/* A closed side of the domain: a smooth sheet half a spacing behind it. */
+typedef struct sk_sph_side {
+    int axis;
+    float sheet;   /* m    where it lies on the axis */
+    float inward;  /*      1 or -1: where the liquid is */
+    uint32_t part; /*      index into sk_sph_boundary.bodies */
+} sk_sph_side;
+
+/* The closed sides, and boundary particles sorted by the cells of the grid: of the cell c of the block at `place` of grid->table, they are
  * particles[cell_start[(table[place] - 1) * block_cells + c] .. ]; table[place] is 0 where there are none. Whoever owns
  * them (the walls) fills all this in the phase sph_bodies; here it is only read, except for the bodies' sums. */
 typedef struct sk_sph_boundary {
+    int side_count;
+    sk_sph_side sides[6];
     size_t count;
     sk_boundary_particle *particles;
     const int32_t *table;        /* [places] of grid->table */
@@ -60,6 +70,12 @@ typedef struct sk_sph_boundary {
     int body_count;
     sk_sph_body *bodies;
 } sk_sph_boundary;
+
+/* How walls count in the density ratio: weight x shape(distance / reach) (sph_kernels.h). */
+typedef struct sk_sph_wall_kernel {
+    double reach;  /* m */
+    double weight; /*    of points: for one that stands for the volume of a particle */
+} sk_sph_wall_kernel;
 
 typedef struct sk_sph_report {
     int iterations;            /* of the pressure solve */
@@ -84,6 +100,9 @@ typedef struct sk_sph {
                              *     density is taken back. If it went in one step that a stray particle has made far shorter, the
                              *     correction's speed would grow as the step shrinks, and make the next one shorter still */
     double rate;            /* 1/s that speed over the longest side of the domain: the scale of errors of divergence */
+    double point_spacing;   /* m   between boundary particles */
+    sk_sph_wall_kernel sheet, point;
+    double edge, corner;    /*     what two and three sheets share, over the product of theirs (walls.h) */
     double lattice_diagonal;/*     a_ii spacing^2 on the lattice */
     sk_sph_boundary boundary;
     struct sk_sph_walls *walls;         /* what stands behind it (boundary.c); NULL without any */

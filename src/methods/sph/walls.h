@@ -1,4 +1,4 @@
-/* What stands behind sk_sph_boundary; for boundary.c and coupling_dim.c. */
+/* What stands behind sk_sph_boundary; for what is in this folder. */
 #ifndef SK_METHODS_SPH_WALLS_H
 #define SK_METHODS_SPH_WALLS_H
 
@@ -33,5 +33,52 @@ typedef struct sk_sph_walls {
     float *body_term;
     size_t term_capacity;
 } sk_sph_walls;
+
+/* The sides whose sheets may reach particles of a block. */
+static inline int sk_sph_sides_near(const sk_sph *sph, const sk_grid *grid, int block, double reach, const sk_sph_side *near[6])
+{
+    const double size = grid->cell_size * (1 << grid->block_log);
+    int count = 0;
+    for (int s = 0; s < sph->boundary.side_count; s++) {
+        const sk_sph_side *side = &sph->boundary.sides[s];
+        double low = grid->corner[side->axis] + grid->coordinates[block][side->axis] * size;
+        double distance = side->inward > 0.0f ? low - side->sheet : side->sheet - (low + size);
+        if (distance < reach)
+            near[count++] = side;
+    }
+    return count;
+}
+
+/* A particle's distance to a sheet over the reach; never below a quarter, where the sheet pushes most strongly: what has gone
+ * through a wall all the same must be pushed back. */
+static inline float sk_sph_side_distance(const sk_sph_side *side, const float x[3], float inverse_reach)
+{
+    float q = side->inward * (x[side->axis] - side->sheet) * inverse_reach;
+    return q > 0.25f ? q : 0.25f;
+}
+
+/* What the sheets of some sides give a particle: returns the density ratio; gradient[s] along the axis of each side, in units
+ * of 1 / spacing. Where two meet in an edge they share the liquid beyond it, where three meet in a corner too:
+ *   D = sum f - edge sum f f + corner f f f. */
+static inline float sk_sph_add_sides(const sk_sph *sph, int count, const sk_sph_side *const sides[6], const float x[3], float gradient[6])
+{
+    const float inverse_reach = (float)(1.0 / sph->sheet.reach), weight = (float)sph->sheet.weight;
+    const float steepness = weight * (float)(sph->spacing / sph->sheet.reach), edge = (float)sph->edge, corner = (float)sph->corner;
+    float value[6] = {0, 0, 0, 0, 0, 0}, sum = 0.0f, all = 0.0f, pairs = 0.0f;
+    for (int s = 0; s < count; s++) {
+        float q = sk_sph_side_distance(sides[s], x, inverse_reach);
+        value[s] = weight * sk_sph_sheet(q);
+        gradient[s] = q < 1.0f ? steepness * sk_sph_sheet_slope(q) * sides[s]->inward : 0.0f;
+        all += pairs * value[s];
+        pairs += sum * value[s];
+        sum += value[s];
+    }
+    if (pairs > 0.0f)
+        for (int s = 0; s < count; s++) {
+            float others = sum - value[s], other_pairs = pairs - value[s] * others;
+            gradient[s] *= 1.0f - edge * others + corner * other_pairs;
+        }
+    return sum - edge * pairs + corner * all;
+}
 
 #endif
