@@ -1,4 +1,4 @@
-/* Points spread evenly over the surface of a shape or over the walls of a domain.
+/* Points spread evenly over the surface of a shape.
  *
  * They stand for the solid where liquid is made of particles (volume-weighted boundary particles: Akinci et al. 2012).
  * What has a regular surface is covered by a lattice or by rings; meshes, height fields and waves by a Poisson-disk
@@ -30,11 +30,6 @@ typedef struct sk_surface_points_def {
 /* Appends to `points`, which starts zeroed but for its memory. */
 selkie_code sk_shape_surface_points(const sk_shape *shape, const sk_surface_points_def *def, sk_surface_points *points,
                                     selkie_error *error);
-/* The sides of the box low..high that are closed (order x_min x_max y_min ...), `depth` outside of it. Points of a side
- * lie over the middles of a lattice that starts in the box's corner; edges and corners between closed sides belong to
- * one side only. */
-selkie_code sk_wall_surface_points(int dimension, const double low[3], const double high[3], const int closed[6],
-                                   double spacing, double depth, sk_surface_points *points, selkie_error *error);
 void sk_surface_points_free(sk_surface_points *points);
 
 #endif

@@ -259,41 +259,11 @@ static void test_thin_and_huge(void **state)
     sk_shape_destroy(shape);
 }
 
-static void test_walls(void **state)
-{
-    (void)state;
-    const double low[3] = {-1, 0, 2}, high[3] = {1, 1, 3};
-    const int all[6] = {1, 1, 1, 1, 1, 1}, no_lid[6] = {1, 1, 1, 0, 1, 1};
-    sk_surface_points points = {0};
-    selkie_error error = {0};
-    assert_int_equal(sk_wall_surface_points(3, low, high, all, 0.1, 0.06, &points, &error), SELKIE_OK);
-    assert_int_equal(points.count, 22 * 12 * 12 - 20 * 10 * 10); /* a shell around 20 x 10 x 10 */
-    double least = INFINITY;
-    for (size_t p = 0; p < points.count; p++) {
-        double outside = 0.0;
-        for (int i = 0; i < 3; i++)
-            outside = fmax(outside, fmax(low[i] - points.points[p][i], points.points[p][i] - high[i]));
-        assert_true(fabs(outside - 0.06) < 1e-12);
-        least = fmin(least, nearest(&points, points.points[p], p));
-    }
-    assert_true(fabs(least - 0.1) < 1e-9);
-    sk_surface_points_free(&points);
-    assert_int_equal(sk_wall_surface_points(3, low, high, no_lid, 0.1, 0.06, &points, &error), SELKIE_OK);
-    assert_int_equal(points.count, 22 * 11 * 12 - 20 * 10 * 10);
-    sk_surface_points_free(&points);
-    assert_int_equal(sk_wall_surface_points(2, low, high, no_lid, 0.1, 0.06, &points, &error), SELKIE_OK);
-    assert_int_equal(points.count, 22 * 11 - 20 * 10);
-    for (size_t p = 0; p < points.count; p++)
-        assert_true(points.points[p][2] == 0.0);
-    sk_surface_points_free(&points);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_primitives), cmocka_unit_test(test_infinite),      cmocka_unit_test(test_union),
         cmocka_unit_test(test_meshes),     cmocka_unit_test(test_heightfield),   cmocka_unit_test(test_thin_and_huge),
-        cmocka_unit_test(test_walls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
