@@ -39,7 +39,8 @@ typedef enum sk_grid_field {
     SK_FIELD_SHIFT_X,    /* cells  what particles are moved by before they follow the velocity, on lower faces */
     SK_FIELD_SHIFT_Y,
     SK_FIELD_SHIFT_Z,
-    SK_FIELD_PREDICTED,  /*      density over rest density at the end of the step, if there were no pressure */
+    SK_FIELD_PREDICTED,  /*      density over rest density at the end of the step, if there were no pressure; then
+                          *      1 where particles fly */
     SK_FIELD_LOWER,      /*      least pressure, in the unit of the complementarity problem */
     SK_FIELD_COUNT
 } sk_grid_field;

@@ -16,6 +16,10 @@ typedef struct sk_predict_options {
     float dt;                   /* s */
     int shifted;                /*   by SHIFT_* first */
     const sk_solids *solids;    /*   where they will be; up to date with the grid's blocks */
+    /* Blocks that are asked for, `wanted_stride` bytes apart, from that of block 0 on; NULL = all. Then cells of theirs and one cell
+     * around them are filled, and particles must not move farther than half a cell. */
+    const uint8_t *wanted;
+    size_t wanted_stride;
     int threads;
 } sk_predict_options;
 

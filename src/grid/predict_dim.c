@@ -22,6 +22,7 @@ typedef struct frame {
     const sk_predict_options *options;
     float corner[3], inverse, cell_size;
     float low[3], high[3]; /* m  where closed walls let particles be */
+    int32_t *needed;       /* [block_count] see find_needed */
 } frame;
 
 static void frame_of(const sk_grid *grid, const sk_predict_options *options, frame *f)
@@ -130,6 +131,33 @@ static int obstacle_near(const frame *f, int block)
     return near;
 }
 
+/* Which of a block's cells hold particles that may count in wanted blocks or one cell around them, which is two cells away at
+ * most. A bit for each combination of {in the lower two, within, in the upper two} layers along the axes. */
+static int find_needed(const frame *f, int block)
+{
+    const sk_predict_options *options = f->options;
+    int needed = 0;
+    if (!options->wanted)
+        return -1;
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        int other = f->grid->neighbours[block][n];
+        if (!other || !options->wanted[(size_t)other * options->wanted_stride])
+            continue;
+        for (int m = 0; m < SK_NEIGHBOURS; m++) {
+            int covers = 1;
+            for (int d = 0, power = 1; d < SELKIE_DIM; d++, power *= 3)
+                covers &= n / power % 3 == 1 || n / power % 3 == m / power % 3;
+            needed |= covers << m;
+        }
+    }
+    return needed;
+}
+
+static int layer_of(int at)
+{
+    return at < 2 ? 0 : at < SK_BLOCK_N - 2 ? 1 : 2;
+}
+
 static void predict_block(const frame *f, const sk_particles *particles, int block, float *result)
 {
     enum { N1 = SK_TILE_N(1) };
@@ -148,6 +176,9 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+        if (start[c] == start[c + 1] ||
+            !(f->needed[block] >> (layer_of(local[0]) + 3 * layer_of(local[1]) + (SELKIE_DIM == 3 ? 9 * layer_of(local[2]) : 0)) & 1))
+            continue;
         int node = SK_TILE_ORIGIN(1) + local[0] + N1 * (local[1] + N1 * local[2]);
         float cell[3];
         for (int d = 0; d < 3; d++)
@@ -174,13 +205,14 @@ static sk_tile_span rim_over(int side)
     return span;
 }
 
-static void collect_block(const sk_grid *grid, const float *tiles, float scale, int block)
+static void collect_block(const frame *f, const float *tiles, float scale, int block)
 {
+    const sk_grid *grid = f->grid;
     float *sums = grid->fields[SK_FIELD_PREDICTED] + (size_t)block * SK_BLOCK_CELLS;
     memset(sums, 0, SK_BLOCK_CELLS * sizeof *sums);
     for (int n = 0; n < SK_NEIGHBOURS; n++) {
         int other = grid->neighbours[block][n];
-        if (other == 0 || other > grid->particle_blocks)
+        if (other == 0 || other > grid->particle_blocks || !f->needed[other])
             continue;
         const float *tile = tiles + (size_t)(other - 1) * TILE;
         const sk_tile_span x = rim_over(n % 3 - 1), y = rim_over(n / 3 % 3 - 1);
@@ -201,15 +233,25 @@ selkie_code SK_DIM(sk_predict_density)(sk_grid *grid, const sk_particles *partic
                                        selkie_error *error)
 {
     /* The transfers' tiles are not in use now and have room enough; only a world that never transferred asks for more. */
-    SK_TRY(sk_reserve(grid->memory, (void **)&grid->tiles, &grid->tile_capacity, (size_t)grid->particle_blocks * TILE, sizeof(float),
+    const size_t tile_values = (size_t)grid->particle_blocks * TILE;
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->tiles, &grid->tile_capacity, tile_values + (size_t)grid->block_count, sizeof(float),
                       "prediction", error));
     frame f;
     frame_of(grid, options, &f);
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
-    for (int b = 1; b <= grid->particle_blocks; b++)
-        predict_block(&f, particles, b, grid->tiles + (size_t)(b - 1) * TILE);
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 8)
-    for (int b = 1; b < grid->block_count; b++)
-        collect_block(grid, grid->tiles, options->density_per_particle, b);
+    f.needed = (int32_t *)(void *)(grid->tiles + tile_values);
+#pragma omp parallel num_threads(options->threads)
+    {
+#pragma omp for schedule(static)
+        for (int b = 1; b < grid->block_count; b++)
+            f.needed[b] = find_needed(&f, b);
+#pragma omp for schedule(dynamic, 2)
+        for (int b = 1; b <= grid->particle_blocks; b++)
+            if (f.needed[b])
+                predict_block(&f, particles, b, grid->tiles + (size_t)(b - 1) * TILE);
+#pragma omp for schedule(dynamic, 8)
+        for (int b = 1; b < grid->block_count; b++)
+            if (f.needed[b])
+                collect_block(&f, grid->tiles, options->density_per_particle, b);
+    }
     return SELKIE_OK;
 }

@@ -17,6 +17,9 @@ typedef struct sk_transfer_options {
     float flip_ratio;
     float density_per_particle; /* 1 / particles per cell at rest */
     int threads;
+    /* To the particles alone: cells with a value above 0 have particles that fly (SK_PARTICLE_FLYING), others none; NULL = the
+     * particles' flags stay. */
+    const float *flying;
     /* For the density alone: cells (of a slot by block) whose particles do not count; NULL = all count. */
     const uint8_t *left_out;
     const int32_t *left_out_slot;

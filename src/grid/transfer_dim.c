@@ -432,6 +432,7 @@ typedef struct gathering {
     float *carried;        /* see sk_particles; NULL if nobody wants it */
     size_t carried_stride;
     uint32_t end;          /* one past the block's particles */
+    iw flags_kept, flags_set; /* of the cell's particles */
     lane_sums sums;
 } gathering;
 
@@ -485,6 +486,7 @@ static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_
         gather_component(2, kind, g, r, &w, node, first, lanes, slopes);
         speed2 += r[5] * r[5];
 #endif
+        r[7] = (fw)(((iw)r[7] & g->flags_kept) | g->flags_set);
         fw_store_columns(sk_particle_floats(records + first), lanes, r);
         fw_store_columns(sk_particle_floats(records + first) + 4, lanes, r + 4);
         /* Idle lanes repeat the last particle: harmless for the largest, left out of the sum. */
@@ -508,6 +510,9 @@ static void gather_block(const sk_transfer_options *options, const sk_grid *grid
                    .carried = particles->carried, .carried_stride = (size_t)particles->count, .end = start[SK_BLOCK_CELLS]};
     float mixed[SELKIE_DIM][SK_TILE_VALUES(1)], plain[SELKIE_DIM][SK_TILE_VALUES(1)], change[SK_TILE_VALUES(1)];
     memset(&g.sums, 0, sizeof g.sums);
+    const float *flying = options->flying ? options->flying + (size_t)block * SK_BLOCK_CELLS : NULL;
+    g.flags_kept = iw_splat(flying ? (int32_t)~SK_PARTICLE_FLYING : -1);
+    g.flags_set = iw_splat(0);
     for (int d = 0; d < 3; d++)
         g.corner[d] = (float)grid->corner[d];
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -537,6 +542,8 @@ static void gather_block(const sk_transfer_options *options, const sk_grid *grid
         for (int d = 0; d < 3; d++)
             cell[d] = (float)(grid->coordinates[block][d] * grid->extent[d] + local[d]);
         int node = SK_TILE_ORIGIN(1) + local[0] + N1 * (local[1] + N1 * local[2]);
+        if (flying)
+            g.flags_set = iw_splat(flying[c] > 0.0f ? (int32_t)SK_PARTICLE_FLYING : 0);
         if (g.kind == SK_TRANSFER_FLIP)
             gather_cell(SK_TRANSFER_FLIP, &g, particles->records, NULL, begin, end, cell, node);
         else if (g.kind == SK_TRANSFER_PIC)

@@ -55,6 +55,8 @@ selkie_code SK_DIM(sk_flip_to_grid)(sk_step *step, selkie_error *error)
 selkie_code SK_DIM(sk_flip_to_particles)(sk_step *step, selkie_error *error)
 {
     sk_transfer_options options = transfer_options(step);
+    if (step->bounded && step->scene->unilateral.flight == SELKIE_FLIGHT_OWN)
+        options.flying = step->grid.fields[SK_FIELD_PREDICTED];
     SK_TRY(SK_DIM(sk_transfer_to_particles)(&step->grid, &step->particles, &options, &step->sums, error));
     if (step->sums.bad)
         return sk_fail(error, SELKIE_ERROR_DIVERGED,

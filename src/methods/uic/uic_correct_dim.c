@@ -39,7 +39,7 @@ SK_VECTOR f8 sharpened_flux(const uic_rooms *rooms, const float *potential, int 
 
 /* Shifts on the faces, added to those of passes before, and the density that they lead to, in PREDICTED: what the flux form of
  * the prediction starts from. */
-static void shift_block(const sk_step *step, int block, int pass, int corrected)
+static void shift_block(const sk_step *step, int block, int again, int corrected)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
@@ -60,7 +60,7 @@ static void shift_block(const sk_step *step, int block, int pass, int corrected)
             int n = node_of(c);
             f8 own = f8_load(potential + n), flux = f8_load(rooms.face[d] + n) * (f8_load(potential + n - up) - own);
             f8 moved = sharpened_flux(&rooms, potential, d, n, flux) / f8_max(f8_load(density + n), f8_splat(least_density));
-            moved += pass ? f8_load(shift + c) : f8_splat(0.0f);
+            moved += again ? f8_load(shift + c) : f8_splat(0.0f);
             f8_store(shift + c, f8_max(f8_min(moved, f8_splat(farthest)), f8_splat(-farthest)));
             if (corrected) {
                 f8 out = f8_load(rooms.face[d] + n + up) * (own - f8_load(potential + n + up));
@@ -90,19 +90,99 @@ static void update_faces(const sk_step *step, int block)
     }
 }
 
+/* --- again, where it is needed ---------------------------------------------------------------------------------------- */
+
+/* The problem is linear and particles are not: of an excess up to a third is left, in single cells. Where that is too much, once
+ * more, and then roughly, since it is not the solve that leaves it. */
+static const float too_much = 0.06f, still_too_much = 0.03f;
+static const double good_enough = 0.01, roughly = 1e-2;
+
+/* What is left is pushed into the cells around: so many of them in each direction, and air beyond, where a full cell would get
+ * 1 / (4 pi 4^2) of it in 3D and 1 / (2 pi 4) in 2D. */
+enum { AROUND = 3 };
+
+/* Marks blocks that have a cell close to one that is denser than it may be. */
+static int want_around(const sk_step *step, int block, float limit, uic_block *blocks)
+{
+    const sk_grid *grid = &step->grid;
+    const float *right = grid->fields[SK_FIELD_RIGHT_SIDE] + (size_t)block * SK_BLOCK_CELLS;
+    int count = 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        if (!(right[c] > limit))
+            continue;
+        for (int n = 0; n < SK_NEIGHBOURS; n++) {
+            const int side[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+            int other = grid->neighbours[block][n], near = 1;
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                int at = c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK;
+                near &= side[d] == 0 || (side[d] < 0 ? at < AROUND : at >= SK_BLOCK_N - AROUND);
+            }
+            if (other > 0 && near && !blocks[other].wanted) {
+                blocks[other].wanted = 1;
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+/* Which blocks the next pass is about. Where they are many, all: returns 0 then. */
+static int find_wanted(const sk_step *step, float limit, uic_block *blocks)
+{
+    const int end = step->grid.block_count;
+    int count = 0;
+    for (int b = 0; b < end; b++)
+        blocks[b].wanted = 0;
+    for (int b = 1; b < end; b++)
+        if (blocks[b].excess > limit)
+            count += want_around(step, b, limit, blocks);
+    return 2 * count < end;
+}
+
+static int is_near_wanted(const sk_grid *grid, const uic_block *blocks, int block)
+{
+    int near = 0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++)
+        near |= grid->neighbours[block][n] > 0 && blocks[grid->neighbours[block][n]].wanted;
+    return near;
+}
+
 /* Where particles are with the shifts so far, in PREDICTED. */
-static selkie_code look_at_shifted(sk_step *step, selkie_error *error)
+static selkie_code look_at_shifted(sk_step *step, const uic_block *blocks, selkie_error *error)
 {
     sk_predict_options options = {.density_per_particle = 1.0f / (float)step->particles_per_cell,
                                   .shifted = 1,
                                   .solids = &step->solids,
+                                  .wanted = blocks ? &blocks->wanted : NULL,
+                                  .wanted_stride = sizeof *blocks,
                                   .threads = step->threads};
     return SK_DIM(sk_predict_density)(&step->grid, &step->particles, &options, error);
 }
 
-/* The problem is linear and particles are not: of an excess a fifth to a third is left. Where that is too much, once more, and
- * then roughly, since it is not the solve that leaves it. */
-static const double too_much = 0.06, roughly = 1e-2;
+/* One more solve for what the shifts so far leave, in the blocks that are wanted. Returns in `excess` what there was. */
+static selkie_code correct_again(sk_step *step, uic_block *blocks, int partly, double *excess, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    SK_TRY(look_at_shifted(step, partly ? blocks : NULL, error));
+    const uic_problem problem = {.name = "density",
+                                 .target = grid->fields[SK_FIELD_PREDICTED],
+                                 .tolerance = fmax(step->scene->unilateral.tolerance, roughly),
+                                 .least_excess = good_enough,
+                                 .blocks = blocks,
+                                 .partly = partly};
+    sk_bounded_report report;
+    SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &report, excess, error));
+    step->correction.setup_ms += report.setup_ms;
+    step->correction.solve_ms += report.solve_ms;
+    if (!(*excess > good_enough))
+        return SELKIE_OK;
+    step->density_passes++;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++)
+        if (!partly || is_near_wanted(grid, blocks, b))
+            shift_block(step, b, 1, 0);
+    return SELKIE_OK;
+}
 
 selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
 {
@@ -115,35 +195,29 @@ selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
     step->density_passes = 0;
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
-    for (int pass = 0; pass < (by_flux ? 1 : def->density_passes); pass++) {
-        if (pass > 0)
-            SK_TRY(look_at_shifted(step, error));
-        const uic_problem problem = {.name = "density",
-                                     .target = grid->fields[pass ? SK_FIELD_PREDICTED : SK_FIELD_DENSITY],
-                                     .tolerance = pass ? fmax(def->tolerance, roughly) : def->tolerance,
-                                     .norm = SELKIE_NORM_RELATIVE};
-        double excess;
-        sk_bounded_report report;
-        SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &report, &excess, error));
-        if (pass == 0) {
-            step->overfull = excess;
-            step->correction = report;
-            step->shifted = excess > 0.0;
-        }
-        if (!step->shifted && !by_flux)
-            return SELKIE_OK;
-        step->density_passes++;
+    uic_problem problem = {.name = "density", .target = grid->fields[SK_FIELD_DENSITY], .tolerance = def->tolerance};
+    SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "density", (void **)&problem.blocks, error));
+    SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &step->correction, &step->overfull, error));
+    step->shifted = step->overfull > 0.0;
+    if (!step->shifted && !by_flux)
+        return SELKIE_OK;
+    step->density_passes = 1;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-        for (int b = 1; b < grid->block_count; b++)
-            shift_block(step, b, pass, by_flux);
-        if (!(excess > too_much))
-            break;
-    }
+    for (int b = 1; b < grid->block_count; b++)
+        shift_block(step, b, 0, by_flux);
     if (by_flux) {
         memset(grid->fields[SK_FIELD_PREDICTED], 0, SK_BLOCK_CELLS * sizeof(float));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
         for (int b = 1; b < grid->block_count; b++)
             update_faces(step, b);
+        return SELKIE_OK;
+    }
+    double excess = step->overfull;
+    for (int pass = 1; pass < def->density_passes; pass++) {
+        float limit = pass == 1 ? too_much : still_too_much;
+        if (!(excess > (double)limit))
+            break;
+        SK_TRY(correct_again(step, problem.blocks, find_wanted(step, limit, problem.blocks), &excess, error));
     }
     return SELKIE_OK;
 }

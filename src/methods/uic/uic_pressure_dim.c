@@ -197,27 +197,19 @@ static void push_block(const sk_step *step, int block, const uic_rooms *rooms, c
     grid->block_flags[block] = (uint8_t)(liquid | (known ? SK_BLOCK_KNOWN : 0) | (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
 }
 
-/* Particles that no pressure is near fly: nothing acts on them but gravity, which their velocity has already. */
+/* Particles that no pressure is near fly: nothing acts on them but gravity, which their velocity has already. The prediction has
+ * done its work, and its field tells the transfer to the particles where that is. */
 static void mark_flying(const sk_step *step, int block, const float *potential)
 {
     const sk_grid *grid = &step->grid;
-    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    float *flying = grid->fields[SK_FIELD_PREDICTED] + (size_t)block * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-        if (start[c] == start[c + 8])
-            continue;
         i8 pushed = i8_splat(0);
         for (int n = 0; potential && n < SK_NEIGHBOURS; n++) {
             int other = node_of(c) + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 + (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0);
             pushed |= f8_load(potential + other) != 0.0f;
         }
-        for (int l = 0; l < 8; l++) {
-            const uint32_t flying = pushed[l] ? 0 : SK_PARTICLE_FLYING;
-            for (uint32_t p = start[c + l]; p < start[c + l + 1]; p++) {
-                uint32_t *flags = &step->particles.records[p].flags;
-                if ((*flags & SK_PARTICLE_FLYING) != flying)
-                    *flags ^= SK_PARTICLE_FLYING;
-            }
-        }
+        f8_store(flying + c, f8_select(pushed, f8_splat(0.0f), f8_splat(1.0f)));
     }
 }
 
@@ -249,12 +241,12 @@ selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
     double excess = 0.0;
     memset(&step->unilateral, 0, sizeof step->unilateral);
     if (sk_step_has_pressure(step)) {
-        const uic_problem problem = {.name = "pressure",
-                                     .target = grid->fields[SK_FIELD_PREDICTED],
-                                     .presence = grid->fields[SK_FIELD_DENSITY],
-                                     .lower = find_bounds(step),
-                                     .tolerance = def->tolerance,
-                                     .norm = SELKIE_NORM_RELATIVE};
+        uic_problem problem = {.name = "pressure",
+                               .target = grid->fields[SK_FIELD_PREDICTED],
+                               .presence = grid->fields[SK_FIELD_DENSITY],
+                               .lower = find_bounds(step),
+                               .tolerance = def->tolerance};
+        SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "pressure", (void **)&problem.blocks, error));
         SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &step->unilateral, &excess, error));
     } else {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));

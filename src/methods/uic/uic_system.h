@@ -65,6 +65,13 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
     }
 }
 
+/* What is known of a block in a problem. */
+typedef struct uic_block {
+    float excess;        /* the largest density above the room */
+    uint8_t takes_part;  /* some cell of it is an unknown */
+    uint8_t wanted;      /* see uic_problem.partly */
+} uic_block;
+
 /* What a problem is about. */
 typedef struct uic_problem {
     const char *name;      /* for messages */
@@ -72,11 +79,13 @@ typedef struct uic_problem {
     const float *presence; /* density that makes a cell take part as well; NULL = none */
     const float *lower;    /* bounds of the unknown; NULL = 0 */
     double tolerance;
-    selkie_residual_norm norm;
+    double least_excess;   /* where nothing is denser than this there is nothing to solve */
+    uic_block *blocks;     /* [block_count] */
+    int partly;            /* only blocks that are wanted take part; around them is air */
 } uic_problem;
 
-/* Builds and solves; the solution is in SK_FIELD_POTENTIAL, 0 outside. Where nothing is too dense there is nothing to
- * solve. `excess` gets the largest density above the room. */
+/* Builds and solves; the solution is in SK_FIELD_POTENTIAL, 0 outside, and the right side stays in SK_FIELD_RIGHT_SIDE.
+ * `excess` gets the largest density above the room. */
 selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_bounded_report *report, double *excess,
                                  selkie_error *error);
 

@@ -2,11 +2,6 @@
 
 #include <math.h>
 
-typedef struct block_excess {
-    float largest;
-    int taking_part;
-} block_excess;
-
 /* Cells that an obstacle leaves next to no room, but faces with some: they take part where liquid is beside them. As air they
  * would swallow whatever pressure sends through those faces; as unknowns they take what fits. */
 static void mark_in_obstacles(const uic_rooms *rooms, const float *mass, float threshold, float *diagonal)
@@ -27,14 +22,16 @@ static void mark_in_obstacles(const uic_rooms *rooms, const float *mass, float t
 }
 
 /* Diagonal and right side of a block's rows. */
-static block_excess mark_block(const sk_step *step, int block, const uic_problem *problem)
+static void mark_block(const sk_step *step, int block, const uic_problem *problem)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base, *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
     /* A cell without any mass is air, even where the threshold is 0. */
     const float threshold = fmaxf((float)step->scene->unilateral.air_threshold, 1e-6f);
-    block_excess found = {0.0f, 0};
+    uic_block *found = &problem->blocks[block];
+    found->excess = 0.0f;
+    found->takes_part = 0;
     uic_rooms rooms;
     float target[SK_TILE_VALUES(1)], mass[SK_TILE_VALUES(1)];
     uic_load_rooms(step, block, &rooms);
@@ -68,7 +65,7 @@ static block_excess mark_block(const sk_step *step, int block, const uic_problem
         diagonal[c] = behind_walls(&rooms.walls, c) ? 0.0f : diagonal[c];
     if (!rooms.has_obstacle && !i8_any(any)) {
         memset(right, 0, SK_BLOCK_CELLS * sizeof *right);
-        return found;
+        return;
     }
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         f8 kept = f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f));
@@ -76,9 +73,21 @@ static block_excess mark_block(const sk_step *step, int block, const uic_problem
         largest = f8_max(largest, kept);
     }
     for (int l = 0; l < 8; l++)
-        found.largest = largest[l] > found.largest ? largest[l] : found.largest;
-    found.taking_part = 1;
-    return found;
+        found->excess = largest[l] > found->excess ? largest[l] : found->excess;
+    found->takes_part = 1;
+}
+
+static void clear_block(const sk_step *step, int block, sk_grid_field field)
+{
+    memset(step->grid.fields[field] + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
+}
+
+static void leave_out(const sk_step *step, int block, const uic_problem *problem)
+{
+    problem->blocks[block].excess = 0.0f;
+    problem->blocks[block].takes_part = 0;
+    clear_block(step, block, SK_FIELD_DIAGONAL);
+    clear_block(step, block, SK_FIELD_RIGHT_SIDE);
 }
 
 /* Faces between two cells that take part. */
@@ -120,7 +129,7 @@ static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_r
     sk_bounded_options options = {
         .method = def->solver == SELKIE_UNILATERAL_MPRGP ? SK_BOUNDED_MPRGP : SK_BOUNDED_ACTIVE_SET,
         .tolerance = problem->tolerance,
-        .norm = problem->norm,
+        .norm = SELKIE_NORM_RELATIVE,
         .max_iterations = def->max_iterations,
         .threads = step->threads,
     };
@@ -138,29 +147,31 @@ selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_b
                                  selkie_error *error)
 {
     sk_grid *grid = &step->grid;
-    block_excess *found;
-    SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *found, "unilateral", (void **)&found, error));
+    uic_block *blocks = problem->blocks;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < grid->block_count; b++)
-        found[b] = mark_block(step, b, problem);
+        if (!problem->partly || blocks[b].wanted)
+            mark_block(step, b, problem);
+        else
+            leave_out(step, b, problem);
     float largest = 0.0f;
     for (int b = 1; b < grid->block_count; b++)
-        largest = found[b].largest > largest ? found[b].largest : largest;
+        largest = blocks[b].excess > largest ? blocks[b].excess : largest;
     *excess = largest;
     memset(report, 0, sizeof *report);
     report->converged = 1;
     /* A bound below 0 may be used even where nothing is too dense. */
-    if (!(largest > 0.0f) && !problem->lower) {
+    if (!((double)largest > problem->least_excess) && !problem->lower) {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
         return SELKIE_OK;
     }
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < grid->block_count; b++) {
-        if (found[b].taking_part)
+        if (blocks[b].takes_part)
             join_block(step, b);
         else
             for (int d = 0; d < SELKIE_DIM; d++)
-                memset(grid->fields[SK_FIELD_FACE_X + d] + (size_t)b * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
+                clear_block(step, b, (sk_grid_field)((int)SK_FIELD_FACE_X + d));
     }
     return solve(step, problem, report, error);
 }
