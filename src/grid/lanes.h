@@ -7,6 +7,10 @@
 #include "base/simd.h"
 #include "grid/tile.h"
 
+/* Most cells are one batch: nodes are to be read where they are used, not spread over registers before the loop, nor their
+ * addresses, which the compiler would spill again. */
+#define KEEP_IN_MEMORY(node) __asm__ __volatile__("" : "+r"(node) : : "memory")
+
 /* Weights of the nodes around the cell. */
 typedef struct lane_weights {
     fw face[3][2], centre[3][3];

@@ -116,9 +116,12 @@ static void compose(selkie_world *world)
         add_phase(world, "pressure", sk_flip_pressure_2d, sk_flip_pressure_3d);
         add_phase(world, "extrapolate", sk_flip_extrapolate_2d, sk_flip_extrapolate_3d);
     }
+    if (!correct) {
+        add_phase(world, "move", sk_flip_move_2d, sk_flip_move_3d);
+        return;
+    }
     add_phase(world, "to_particles", sk_flip_to_particles_2d, sk_flip_to_particles_3d);
-    if (correct)
-        add_phase(world, "shift", sk_uic_shift_2d, sk_uic_shift_3d);
+    add_phase(world, "shift", sk_uic_shift_2d, sk_uic_shift_3d);
     add_phase(world, "advect", sk_flip_advect_2d, sk_flip_advect_3d);
 }
 

@@ -12,10 +12,12 @@
 
 #include "base/dimension.h"
 #include "base/simd.h"
+#include "grid/gather.h"
 #include "grid/grid_kernels.h"
 #include "grid/tile.h"
 #include "methods/flip/advect_kernels.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/transfer_options.h"
 
 enum { HALO = 4, WIDTH = SK_TILE_N(HALO) };
 
@@ -24,7 +26,7 @@ typedef struct advect_frame {
     float inverse;        /* 1/m */
     float corner[3];      /* m   of the grid */
     float low[3], high[3];/* m   where closed walls let particles be; open sides are infinite */
-    int open[6];
+    int open[6], any_open;
     float dt;             /* s   */
     int order;
     int trapezoidal;      /*     rule of order 2 */
@@ -264,18 +266,17 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw f
 }
 
 /* The grid's velocity at the particles: as the transfer has left it, or sampled where it has not. */
-SK_VECTOR void first_velocities(const advect_frame *frame, const local_piece *local, uint32_t first, int lanes, const fw x[3],
-                                const fw own[3], iw flying, fw velocity[3])
+SK_VECTOR void first_velocities(const advect_frame *frame, const local_piece *local, const sk_carried *at_hand, uint32_t first,
+                                int lanes, const fw x[3], const fw own[3], iw flying, fw velocity[3])
 {
-    const sk_particles *particles = &frame->step->particles;
-    if (!particles->carried || particles->count < SK_WIDE) {
+    if (!at_hand->values) {
         velocities_at(frame, local, x, own, flying, velocity);
         return;
     }
-    /* Idle lanes read what comes after, which is memory of the spare records in any case, but could be anything: they stand. */
+    /* Idle lanes read what comes after, which is there in any case, but could be anything: they stand. */
     iw known = iw_splat(-1);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        fw carried = fw_load(particles->carried + (size_t)d * (size_t)particles->count + first);
+        fw carried = fw_load(at_hand->values + (size_t)d * at_hand->stride + (first - at_hand->first));
         velocity[d] = fw_select(iw_first(lanes), fw_select(flying, own[d], carried), fw_splat(0.0f));
         known &= velocity[d] == velocity[d];
     }
@@ -289,8 +290,8 @@ SK_VECTOR void first_velocities(const advect_frame *frame, const local_piece *lo
 }
 
 /* `positions` gets the sum of where the particles end, those that left excepted. */
-static void advect_lanes(const advect_frame *frame, const local_piece *local, sk_particle *all, uint32_t first, int lanes,
-                         d8 positions[3])
+static void advect_lanes(const advect_frame *frame, const local_piece *local, const sk_carried *carried, sk_particle *all,
+                         uint32_t first, int lanes, d8 positions[3])
 {
     fw r[8], x[3], k1[3];
     sk_particle *records = all + first;
@@ -302,7 +303,7 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, sk
     iw gone = iw_splat(0), touched = iw_splat(0);
     iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* to the density projection */
     iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
-    first_velocities(frame, local, first, lanes, x, r + 3, flying, k1);
+    first_velocities(frame, local, carried, first, lanes, x, r + 3, flying, k1);
     /* A particle that would need more sub-steps than this is far beyond any sensible step; the rest of its way is left. */
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
         if (sub_step > 0)
@@ -342,58 +343,151 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, sk
     }
 }
 
-selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
+static void advect_range(const advect_frame *frame, const local_piece *local, const sk_carried *carried, sk_particle *all,
+                         uint32_t begin, uint32_t end, d8 positions[3])
 {
-    sk_grid *grid = &step->grid;
-    struct block_sums {
-        double position[3];
-        int64_t gone;
-    } *sums;
-    SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "advect", (void **)&sums, error));
+    for (uint32_t p = begin; p < end; p += SK_WIDE)
+        advect_lanes(frame, local, carried, all, p, end - p < SK_WIDE ? (int)(end - p) : SK_WIDE, positions);
+}
+
+/* What a block's particles did. */
+typedef struct block_sums {
+    sk_particle_sums velocity;
+    double position[3];
+    int64_t gone;
+} block_sums;
+
+/* --- velocities and advection together ----------------------------------------------------------------------------------- */
+
+enum { GROUP = 512, BUFFER = 1024 }; /* particles that go at a time, and that there is room for the grid's velocities of */
+
+typedef struct block_mover {
+    sk_gather gather;
+    local_piece local;
+    float carried[SELKIE_DIM][BUFFER + SK_WIDE];
+} block_mover;
+
+/* A few cells at a time: their particles take their velocities and go on while they are in the nearest cache. */
+static void move_block(const advect_frame *frame, const sk_transfer_options *options, float *affine, int block,
+                       block_mover *mover, d8 positions[3])
+{
+    sk_grid *grid = (sk_grid *)&frame->step->grid;
+    const sk_particles *particles = &frame->step->particles;
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    sk_gather *gather = &mover->gather;
+    SK_DIM(sk_gather_begin)(gather, options, grid, block);
+    load_piece(grid, block, &mover->local);
+    for (int first = 0, last; first < SK_BLOCK_CELLS; first = last) {
+        for (last = first + 1; last < SK_BLOCK_CELLS && start[last + 1] - start[first] <= GROUP;)
+            last++;
+        const uint32_t count = start[last] - start[first];
+        if (count == 0)
+            continue;
+        gather->end = start[last];
+        gather->carried = (sk_carried){mover->carried[0], BUFFER + SK_WIDE, start[first]};
+        if (count > BUFFER) /* one cell that holds them all: they find the grid's velocities themselves */
+            gather->carried.values = NULL;
+        SK_DIM(sk_gather_cells)(gather, grid, particles->records, affine, block, first, last);
+        if (gather->bad)
+            return; /* the step ends here */
+        advect_range(frame, &mover->local, &gather->carried, particles->records, start[first], start[last], positions);
+    }
+}
+
+static advect_frame frame_of(const sk_step *step)
+{
+    const sk_grid *grid = &step->grid;
     advect_frame frame = {.step = step, .inverse = (float)(1.0 / grid->cell_size), .dt = (float)step->dt, .order = step->scene->advection.order};
     const int unilateral = step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
     const selkie_advection_rule rule = step->scene->advection.rule;
     frame.trapezoidal = frame.order == 2 && (rule == SELKIE_RULE_TRAPEZOIDAL || (rule == SELKIE_RULE_AUTO && unilateral));
     frame.bisect = unilateral && step->scene->unilateral.clip_bisection;
-    int any_open = 0;
-    for (int side = 0; side < 2 * SELKIE_DIM; side++)
-        any_open |= step->scene->domain.walls[side] == SELKIE_WALL_OPEN;
     /* A hair off the walls, so that no particle sits in the cell behind. */
     for (int d = 0; d < 3; d++) {
         frame.corner[d] = (float)grid->corner[d];
         double gap = 1e-3 * grid->cell_size;
-        frame.open[2 * d] = step->scene->domain.walls[2 * d] == SELKIE_WALL_OPEN;
-        frame.open[2 * d + 1] = step->scene->domain.walls[2 * d + 1] == SELKIE_WALL_OPEN;
+        frame.open[2 * d] = d < SELKIE_DIM && step->scene->domain.walls[2 * d] == SELKIE_WALL_OPEN;
+        frame.open[2 * d + 1] = d < SELKIE_DIM && step->scene->domain.walls[2 * d + 1] == SELKIE_WALL_OPEN;
+        frame.any_open |= frame.open[2 * d] | frame.open[2 * d + 1];
         frame.low[d] = frame.open[2 * d] ? -INFINITY : (float)(grid->low[d] + gap);
         frame.high[d] = frame.open[2 * d + 1] ? INFINITY : (float)(grid->high[d] - gap);
     }
+    return frame;
+}
+
+static void count_gone(const advect_frame *frame, int block, block_sums *sums)
+{
+    const uint32_t *start = frame->step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    sums->gone = 0;
+    for (uint32_t p = start[0]; frame->any_open && p < start[SK_BLOCK_CELLS]; p++)
+        sums->gone += frame->step->particles.records[p].flags & SK_PARTICLE_DEAD;
+}
+
+/* Over the blocks in their order: the same bits on any number of threads. */
+static void add_up(sk_step *step, const block_sums *sums)
+{
+    step->particles.carried = NULL; /* they are elsewhere now */
+    memcpy(step->positions_before, step->positions, sizeof step->positions);
+    memset(step->positions, 0, sizeof step->positions);
+    for (int b = 1; b <= step->grid.particle_blocks; b++) {
+        step->drained += sums[b].gone;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            step->positions[d] += sums[b].position[d];
+    }
+}
+
+selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
+{
+    block_sums *sums;
+    SK_TRY(sk_step_scratch(step, ((size_t)step->grid.particle_blocks + 1) * sizeof *sums, "move", (void **)&sums, error));
+    const advect_frame frame = frame_of(step);
+    const sk_transfer_options options = flip_transfer_options(step);
+    const sk_attribute *attribute = options.kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(&step->particles, "affine") : NULL;
+    float *affine = attribute ? (float *)attribute->data : NULL;
+#pragma omp parallel num_threads(step->threads)
+    {
+        block_mover mover;
+#pragma omp for schedule(dynamic, 2)
+        for (int b = 1; b <= step->grid.particle_blocks; b++) {
+            d8 positions[3];
+            memset(positions, 0, sizeof positions);
+            move_block(&frame, &options, affine, b, &mover, positions);
+            SK_DIM(sk_gather_end)(&mover.gather, &sums[b].velocity);
+            count_gone(&frame, b, &sums[b]);
+            for (int d = 0; d < 3; d++)
+                sums[b].position[d] = d8_sum(positions[d]);
+        }
+    }
+    memset(&step->sums, 0, sizeof step->sums);
+    for (int b = 1; b <= step->grid.particle_blocks; b++)
+        sk_particle_sums_add(&step->sums, &sums[b].velocity);
+    add_up(step, sums);
+    return flip_check_velocities(step, error);
+}
+
+selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    block_sums *sums;
+    SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "advect", (void **)&sums, error));
+    const advect_frame frame = frame_of(step);
+    const int few = step->particles.count < SK_WIDE; /* the scratch of so few has no room for idle lanes */
+    const sk_carried carried = {few ? NULL : step->particles.carried, (size_t)step->particles.count, 0};
 #pragma omp parallel num_threads(step->threads)
     {
         local_piece local;
 #pragma omp for schedule(dynamic, 2)
         for (int b = 1; b <= grid->particle_blocks; b++) {
-            load_piece(grid, b, &local);
             const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
             d8 positions[3];
             memset(positions, 0, sizeof positions);
-            sums[b].gone = 0;
-            for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p += SK_WIDE) {
-                uint32_t left = start[SK_BLOCK_CELLS] - p;
-                advect_lanes(&frame, &local, step->particles.records, p, left < SK_WIDE ? (int)left : SK_WIDE, positions);
-            }
-            for (uint32_t p = start[0]; any_open && p < start[SK_BLOCK_CELLS]; p++)
-                sums[b].gone += step->particles.records[p].flags & SK_PARTICLE_DEAD;
+            load_piece(grid, b, &local);
+            advect_range(&frame, &local, &carried, step->particles.records, start[0], start[SK_BLOCK_CELLS], positions);
+            count_gone(&frame, b, &sums[b]);
             for (int d = 0; d < 3; d++)
                 sums[b].position[d] = d8_sum(positions[d]);
         }
     }
-    step->particles.carried = NULL; /* they are elsewhere now */
-    memcpy(step->positions_before, step->positions, sizeof step->positions);
-    memset(step->positions, 0, sizeof step->positions);
-    for (int b = 1; b <= grid->particle_blocks; b++) {
-        step->drained += sums[b].gone;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            step->positions[d] += sums[b].position[d];
-    }
+    add_up(step, sums);
     return SELKIE_OK;
 }

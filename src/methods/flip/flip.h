@@ -16,7 +16,9 @@
     selkie_code sk_flip_pressure_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_flip_extrapolate_##dim(sk_step *step, selkie_error *error);                                          \
     selkie_code sk_flip_to_particles_##dim(sk_step *step, selkie_error *error);                                         \
-    selkie_code sk_flip_advect_##dim(sk_step *step, selkie_error *error);
+    selkie_code sk_flip_advect_##dim(sk_step *step, selkie_error *error);                                               \
+    /* The two before in one: each block's particles take their velocities and go, while they are near. */              \
+    selkie_code sk_flip_move_##dim(sk_step *step, selkie_error *error);
 
 SK_FLIP_PHASES(2d)
 SK_FLIP_PHASES(3d)

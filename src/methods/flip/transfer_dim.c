@@ -5,22 +5,10 @@
 #include "grid/grid_kernels.h"
 #include "grid/tile.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/transfer_options.h"
 #include "methods/force_fields.h"
 #include "methods/liquid_system.h"
 #include "methods/wall_mirror.h"
-
-static sk_transfer_options transfer_options(const sk_step *step)
-{
-    sk_transfer_options options = {.kind = SK_TRANSFER_FLIP,
-                                   .flip_ratio = (float)step->scene->flip_ratio,
-                                   .density_per_particle = 1.0f / (float)step->particles_per_cell,
-                                   .threads = step->threads};
-    if (step->scene->method == SELKIE_METHOD_PIC)
-        options.kind = SK_TRANSFER_PIC;
-    if (step->scene->method == SELKIE_METHOD_APIC)
-        options.kind = SK_TRANSFER_APIC;
-    return options;
-}
 
 /* Two ways to the same bits. The short one is for particles that hardly moved: the share that leaves its block is about a
  * third of the mean distance in cells. */
@@ -48,21 +36,15 @@ selkie_code SK_DIM(sk_flip_solids)(sk_step *step, selkie_error *error)
 
 selkie_code SK_DIM(sk_flip_to_grid)(sk_step *step, selkie_error *error)
 {
-    sk_transfer_options options = transfer_options(step);
+    sk_transfer_options options = flip_transfer_options(step);
     return SK_DIM(sk_transfer_to_grid)(&step->grid, &step->particles, &options, error);
 }
 
 selkie_code SK_DIM(sk_flip_to_particles)(sk_step *step, selkie_error *error)
 {
-    sk_transfer_options options = transfer_options(step);
-    if (step->bounded && step->scene->unilateral.flight == SELKIE_FLIGHT_OWN)
-        options.flying = step->grid.fields[SK_FIELD_PREDICTED];
+    sk_transfer_options options = flip_transfer_options(step);
     SK_TRY(SK_DIM(sk_transfer_to_particles)(&step->grid, &step->particles, &options, &step->sums, error));
-    if (step->sums.bad)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "step %lld at %g s: the velocity of %lld particles is not a number; the simulation blew up; try a "
-                       "smaller time.step or time.cfl", (long long)step->step_count + 1, step->time, (long long)step->sums.bad);
-    return SELKIE_OK;
+    return flip_check_velocities(step, error);
 }
 
 typedef struct block_volumes {

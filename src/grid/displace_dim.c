@@ -1,0 +1,67 @@
+/* Moves particles by a displacement that lives on the faces of the grid: see transfer.h. */
+#include "grid/transfer.h"
+
+#include "base/dimension.h"
+#include "grid/lanes.h"
+#include "grid/tile.h"
+
+/* Moves the particles of one cell by a displacement on the faces: constant along the normal of a face (the nearest one),
+ * linear across it. */
+static inline __attribute__((always_inline)) void displace_cell(sk_particle *records, int count, const float corner[3],
+                                                                float inverse, float cell_size, const float cell[3], int node,
+                                                                const float *const tiles[3], const float low[3],
+                                                                const float high[3])
+{
+    for (int begin = 0; begin < count; begin += SK_WIDE) {
+        int lanes = count - begin < SK_WIDE ? count - begin : SK_WIDE;
+        fw r[4], moved[3];
+        KEEP_IN_MEMORY(node);
+        fw_load_columns(sk_particle_floats(records + begin), lanes, r);
+        lane_weights w;
+        lanes_of(r, corner, inverse, cell, 0, &w);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            w.face[d][1] = fw_select(w.face[d][1] < 0.5f, fw_splat(0.0f), fw_splat(1.0f));
+            w.face[d][0] = 1.0f - w.face[d][1];
+        }
+        moved[0] = r[0] + cell_size * sample_component(0, tiles[0] + first_of(0, node), &w);
+        moved[1] = r[1] + cell_size * sample_component(1, tiles[1] + first_of(1, node), &w);
+#if SELKIE_DIM == 3
+        moved[2] = r[2] + cell_size * sample_component(2, tiles[2] + first_of(2, node), &w);
+#endif
+        /* Closed walls; in this order a position that is not a number stays so, and the sort finds it. */
+        for (int d = 0; d < SELKIE_DIM; d++)
+            r[d] = fw_min(fw_splat(high[d]), fw_max(fw_splat(low[d]), moved[d]));
+        fw_store_columns(sk_particle_floats(records + begin), lanes, r);
+    }
+}
+
+void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
+                                  const float high[3], int threads)
+{
+    enum { N1 = SK_TILE_N(1) };
+    const float inverse = (float)(1.0 / grid->cell_size);
+    const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
+    particles->carried = NULL;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 2)
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        float values[SELKIE_DIM][SK_TILE_VALUES(1)];
+        const float *const tiles[3] = {values[0], values[1], values[SELKIE_DIM - 1]};
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            sk_tile_load(grid, grid->fields[(int)first + d], b, 1, values[d]);
+            for (int i = 0; i < SK_TILE_VALUES(1); i++)
+                values[d][i] = values[d][i] == values[d][i] ? values[d][i] : 0.0f;
+        }
+        const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            if (start[c] == start[c + 1])
+                continue;
+            int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+            float cell[3];
+            for (int d = 0; d < 3; d++)
+                cell[d] = (float)(grid->coordinates[b][d] * grid->extent[d] + local[d]);
+            int node = SK_TILE_ORIGIN(1) + local[0] + N1 * (local[1] + N1 * local[2]);
+            displace_cell(particles->records + start[c], (int)(start[c + 1] - start[c]), corner, inverse, (float)grid->cell_size,
+                          cell, node, tiles, low, high);
+        }
+    }
+}

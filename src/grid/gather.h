@@ -1,0 +1,48 @@
+/* Velocities from the grid to the particles, a block at a time: for whoever has more to do with the particles while they are
+ * near (advection). For files compiled per dimension. */
+#ifndef SK_GRID_GATHER_H
+#define SK_GRID_GATHER_H
+
+#include "base/simd.h"
+#include "grid/tile.h"
+#include "grid/transfer.h"
+
+/* The grid's velocity at particles: component d of particle p at values[d * stride + (p - first)], m/s, NaN where it is
+ * unknown. Sixteen floats beyond the last may be read. NULL = nobody has sampled it. */
+typedef struct sk_carried {
+    float *values;
+    size_t stride;
+    uint32_t first;
+} sk_carried;
+
+/* What the particles of a block are given, and what is found on the way. */
+typedef struct sk_gather {
+    sk_transfer_kind kind;
+    float corner[3], inverse, ratio;
+    const float *tiles[3]; /* what velocities become; 0 where unknown */
+    const float *plain[3]; /* the grid's velocity, NaN where unknown; NULL if that is the same */
+    sk_carried carried;    /* where the grid's velocity goes */
+    uint32_t end;          /* one past the last particle that `carried` has room for */
+    const float *flying;   /* of the block's cells: see sk_transfer_options; NULL = flags stay */
+    iw flags_kept, flags_set; /* of the particles of the cell at hand */
+    fw speed_max;          /* (m/s)^2 */
+    d8 kinetic;
+    int64_t bad;
+    float mixed_values[SELKIE_DIM][SK_TILE_VALUES(1)], plain_values[SELKIE_DIM][SK_TILE_VALUES(1)];
+} sk_gather;
+
+/* Reads the fields around a block. */
+void SK_DIM(sk_gather_begin)(sk_gather *gather, const sk_transfer_options *options, const sk_grid *grid, int block);
+/* Gives the particles of cells [first, last) of the block their velocities. `affine` is the attribute's data, for APIC. */
+void SK_DIM(sk_gather_cells)(sk_gather *gather, const sk_grid *grid, sk_particle *records, float *affine, int block, int first,
+                             int last);
+void SK_DIM(sk_gather_end)(const sk_gather *gather, sk_particle_sums *sums);
+/* Sums over the blocks, in their order. */
+static inline void sk_particle_sums_add(sk_particle_sums *sums, const sk_particle_sums *more)
+{
+    sums->kinetic += more->kinetic;
+    sums->max_speed = more->max_speed > sums->max_speed ? more->max_speed : sums->max_speed;
+    sums->bad += more->bad;
+}
+
+#endif
