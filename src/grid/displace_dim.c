@@ -3,6 +3,7 @@
 
 #include "base/dimension.h"
 #include "grid/lanes.h"
+#include "grid/runs.h"
 #include "grid/tile.h"
 
 /* Moves the particles of one cell by a displacement on the faces: constant along the normal of a face (the nearest one),
@@ -46,8 +47,10 @@ void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_grid_field first, sk_p
     for (int b = 1; b <= grid->particle_blocks; b++) {
         float values[SELKIE_DIM][SK_TILE_VALUES(1)];
         const float *const tiles[3] = {values[0], values[1], values[SELKIE_DIM - 1]};
+        const sk_tile_rows rows = sk_tile_rows_around(grid->occupied[b]);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            sk_tile_load(grid, grid->fields[(int)first + d], b, 1, values[d]);
+            memset(values[d], 0, sizeof values[d]);
+            sk_tile_load_rows(grid, grid->fields[(int)first + d], b, &rows, values[d]);
             for (int i = 0; i < SK_TILE_VALUES(1); i++)
                 values[d][i] = values[d][i] == values[d][i] ? values[d][i] : 0.0f;
         }

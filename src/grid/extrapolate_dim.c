@@ -2,27 +2,42 @@
 
 #include "base/dimension.h"
 #include "base/simd.h"
-#include "grid/tile.h"
+#include "grid/runs.h"
 
 enum { N1 = SK_TILE_N(1) };
 
-/* Means of the known neighbours of the unknown values of a block; NaN where there are none. */
-static void mean_block(const sk_grid *grid, const float *field, int block, float *result)
+/* Runs of a block in which some values are known; `full` gets those in which all are. */
+static uint64_t find_known(const float *field, int block, uint64_t *full)
+{
+    const float *values = field + (size_t)block * SK_BLOCK_CELLS;
+    uint64_t known = 0;
+    *full = 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        f8 value = f8_load(values + c);
+        unsigned bits = i8_bits(value == value);
+        known |= (uint64_t)(bits != 0) << (c / 8);
+        *full |= (uint64_t)(bits == 0xff) << (c / 8);
+    }
+    return known;
+}
+
+/* Means of the known neighbours of the unknown values in some runs of a block; NaN where there are none. */
+static void mean_block(const sk_grid *grid, const float *field, int block, uint64_t runs, float *result)
 {
     static const int step[3] = {1, N1, N1 * N1};
     float tile[SK_TILE_VALUES(1)];
-    sk_tile_load(grid, field, block, 1, tile);
-    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+    const sk_tile_rows rows = sk_tile_rows_around(runs);
+    sk_tile_load_rows(grid, field, block, &rows, tile);
+    SK_EACH_RUN(c, runs) {
         int node = SK_TILE_ORIGIN(1) + (c & SK_BLOCK_MASK) + N1 * ((c >> SK_BLOCK_LOG & SK_BLOCK_MASK) + N1 * (c >> (2 * SK_BLOCK_LOG)));
         f8 own = f8_load(tile + node), sum = f8_splat(0.0f), count = f8_splat(0.0f);
-        if (i8_any(own != own))
-            for (int d = 0; d < SELKIE_DIM; d++)
-                for (int side = -1; side <= 1; side += 2) {
-                    f8 value = f8_load(tile + node + side * step[d]);
-                    i8 known = value == value;
-                    sum += f8_select(known, value, f8_splat(0.0f));
-                    count += f8_select(known, f8_splat(1.0f), f8_splat(0.0f));
-                }
+        for (int d = 0; d < SELKIE_DIM; d++)
+            for (int side = -1; side <= 1; side += 2) {
+                f8 value = f8_load(tile + node + side * step[d]);
+                i8 known = value == value;
+                sum += f8_select(known, value, f8_splat(0.0f));
+                count += f8_select(known, f8_splat(1.0f), f8_splat(0.0f));
+            }
         f8_store(result + c, f8_select(own == own, own, sum / count)); /* 0 / 0 is the NaN we want */
     }
 }
@@ -30,13 +45,26 @@ static void mean_block(const sk_grid *grid, const float *field, int block, float
 void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *field, float *scratch, const int32_t *blocks, int count, int layers,
                             int threads)
 {
-    for (int layer = 0; layer < layers; layer++) {
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
-        for (int w = 0; w < count; w++)
-            mean_block(grid, field, blocks[w], scratch + (size_t)blocks[w] * SK_BLOCK_CELLS);
+    uint64_t *known = grid->runs[SK_RUNS_SCRATCH], *full = grid->runs[SK_RUNS_SCRATCH_2], *taken = grid->runs[SK_RUNS_SCRATCH_3];
+    if (count == 0)
+        return;
 #pragma omp parallel for num_threads(threads) schedule(static)
-        for (int w = 0; w < count; w++)
-            memcpy(field + (size_t)blocks[w] * SK_BLOCK_CELLS, scratch + (size_t)blocks[w] * SK_BLOCK_CELLS,
-                   SK_BLOCK_CELLS * sizeof(float));
+    for (int b = 1; b < grid->block_count; b++)
+        known[b] = find_known(field, b, &full[b]);
+    for (int layer = 0; layer < layers; layer++) {
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 8)
+        for (int w = 0; w < count; w++) {
+            const int b = blocks[w];
+            taken[b] = sk_runs_around(grid, known, grid->block_count, b) & ~full[b];
+            if (taken[b])
+                mean_block(grid, field, b, taken[b], scratch + (size_t)b * SK_BLOCK_CELLS);
+        }
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int w = 0; w < count; w++) {
+            const size_t base = (size_t)blocks[w] * SK_BLOCK_CELLS;
+            SK_EACH_RUN(c, taken[blocks[w]])
+                memcpy(field + base + c, scratch + base + c, 8 * sizeof(float));
+            known[blocks[w]] |= taken[blocks[w]];
+        }
     }
 }

@@ -8,6 +8,7 @@
 
 #include "base/dimension.h"
 #include "grid/lanes.h"
+#include "grid/runs.h"
 
 /* Its gradient along axis e, per cell (APIC's C, Jiang et al. 2015: sum of u_i grad w_i). */
 static inline __attribute__((always_inline)) fw sample_gradient(const int d, const int e, const float *tile,
@@ -99,7 +100,8 @@ static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_
 void SK_DIM(sk_gather_begin)(sk_gather *g, const sk_transfer_options *options, const sk_grid *grid, int block)
 {
     const float ratio = options->flip_ratio;
-    float change[SK_TILE_VALUES(1)];
+    float change[SK_TILE_VALUES(1)] = {0};
+    const sk_tile_rows rows = sk_tile_rows_around(grid->occupied[block]);
     g->kind = options->kind;
     g->inverse = (float)(1.0 / grid->cell_size);
     g->ratio = ratio;
@@ -115,7 +117,8 @@ void SK_DIM(sk_gather_begin)(sk_gather *g, const sk_transfer_options *options, c
         int unknown = 0;
         float *mixed = g->mixed_values[d], *plain = g->plain_values[d];
         g->tiles[d] = mixed;
-        sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, plain);
+        memset(plain, 0, sizeof g->plain_values[d]);
+        sk_tile_load_rows(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, &rows, plain);
         /* A node of weight zero may be unknown, and zero times NaN is NaN. */
         for (int i = 0; i < SK_TILE_VALUES(1); i++) {
             int known = plain[i] == plain[i];
@@ -126,7 +129,7 @@ void SK_DIM(sk_gather_begin)(sk_gather *g, const sk_transfer_options *options, c
         if (g->kind != SK_TRANSFER_FLIP)
             continue;
         /* ratio (v + change) + (1 - ratio) velocity is linear in the fields: mixed here, they are sampled once. */
-        sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, 1, change);
+        sk_tile_load_rows(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, &rows, change);
         for (int i = 0; i < SK_TILE_VALUES(1); i++)
             mixed[i] = (change[i] == change[i] ? ratio * change[i] : 0.0f) + (1.0f - ratio) * mixed[i];
     }

@@ -54,6 +54,10 @@ static void free_blocks(sk_grid *grid)
     sk_release(grid->memory, grid->faces);
     sk_release(grid->memory, grid->kinds);
     sk_release(grid->memory, grid->block_flags);
+    for (int r = 0; r < SK_RUNS_COUNT; r++) {
+        sk_release(grid->memory, grid->runs[r]);
+        grid->runs[r] = NULL;
+    }
     grid->coordinates = NULL, grid->neighbours = NULL, grid->faces = NULL, grid->kinds = NULL, grid->block_flags = NULL;
     for (int f = 0; f < SK_FIELD_COUNT; f++) {
         sk_release(grid->memory, grid->fields[f]);
@@ -76,6 +80,7 @@ void sk_grid_free(sk_grid *grid)
     sk_release(grid->memory, grid->arrivals);
     sk_release(grid->memory, grid->next_start);
     sk_release(grid->memory, grid->tiles);
+    sk_release(grid->memory, grid->occupied);
     memset(grid, 0, sizeof *grid);
 }
 
@@ -111,6 +116,8 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
     grid->kinds = sk_allocate(memory, capacity * cells);
     grid->block_flags = sk_allocate(memory, capacity);
     int ok = grid->coordinates && grid->neighbours && grid->faces && grid->kinds && grid->block_flags;
+    for (int r = 0; ok && r < SK_RUNS_COUNT; r++)
+        ok = (grid->runs[r] = sk_allocate(memory, capacity * sizeof(uint64_t))) != NULL;
     for (int f = 0; ok && f < SK_FIELD_COUNT; f++)
         if (field_exists(grid, f))
             ok = (grid->fields[f] = sk_allocate(memory, capacity * cells * sizeof(float))) != NULL;
@@ -123,6 +130,8 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
     memset(grid->faces, 0, sizeof *grid->faces);
     memset(grid->kinds, 0, cells);
     grid->block_flags[0] = 0;
+    for (int r = 0; r < SK_RUNS_COUNT; r++)
+        grid->runs[r][0] = 0;
     for (int f = 0; f < SK_FIELD_COUNT; f++)
         for (size_t c = 0; grid->fields[f] && c < cells; c++)
             grid->fields[f][c] = f <= SK_FIELD_VELOCITY_Z ? __builtin_nanf("") : 0.0f;

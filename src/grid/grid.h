@@ -48,6 +48,17 @@ typedef enum sk_grid_field {
 typedef enum sk_cell_kind { SK_CELL_AIR, SK_CELL_LIQUID, SK_CELL_SOLID } sk_cell_kind;
 enum { SK_CELL_KIND_MASK = 3, SK_CELL_OCCUPIED = 4 };
 
+/* Which runs of a block have what. */
+typedef enum sk_grid_runs {
+    SK_RUNS_REACHED, /* a particle's kernel may reach them; elsewhere the density is zero and velocities are unknown */
+    SK_RUNS_LIQUID,  /* a liquid cell */
+    SK_RUNS_NEAR,    /* a liquid cell in them or next to them */
+    SK_RUNS_SCRATCH, /* of one phase at a time */
+    SK_RUNS_SCRATCH_2,
+    SK_RUNS_SCRATCH_3,
+    SK_RUNS_COUNT
+} sk_grid_runs;
+
 enum { SK_GRID_PADDING = 4, SK_MAX_NEIGHBOURS = 27 };
 
 typedef struct sk_grid {
@@ -75,6 +86,9 @@ typedef struct sk_grid {
     float *fields[SK_FIELD_COUNT];             /* [block_count][block_cells] */
     uint8_t *kinds;                            /* [block_count][block_cells] sk_cell_kind | SK_CELL_OCCUPIED */
     uint8_t *block_flags;                      /* [block_count] sk_block_flag */
+    uint64_t *runs[SK_RUNS_COUNT];             /* [block_count] a bit for each eight cells along x: see runs.h */
+    uint64_t *occupied;     /*      [particle_blocks + 1] runs that hold particles */
+    size_t occupied_capacity;
 
     uint32_t *cell_start;   /* [particle_blocks * block_cells + 1] first particle of each cell; slot 1 first */
     size_t cell_start_capacity;

@@ -184,9 +184,9 @@ typedef struct cell_counters {
     uint32_t next[2][SK_BLOCK_CELLS];
 } cell_counters;
 
-/* Counts become first places, from `total` on; start[] gets those of the cells. Returns which neighbours the kernels of the
+/* Counts become first places, from `total` on; start[] gets those of the cells, `occupied` the runs that hold any. Returns which neighbours the kernels of the
  * block's particles reach: a bit for each of the 3^dim. */
-static uint32_t place_cells(cell_counters *counters, uint32_t total, uint32_t *start)
+static uint32_t place_cells(cell_counters *counters, uint32_t total, uint32_t *start, uint64_t *occupied)
 {
     /* Bits of the neighbours along an axis, a cell's place along it deciding; the product of three such numbers, spread by
      * 1, 3 and 9 bits, has the bits of all combinations. Two cells: one for the kernel, one for the band of extrapolated
@@ -198,6 +198,7 @@ static uint32_t place_cells(cell_counters *counters, uint32_t total, uint32_t *s
             bits[d][i] = (uint32_t)((lower ? 1u : 0u) | 1u << spread | (upper ? 1u << 2 * spread : 0u));
     }
     uint32_t reach = 0;
+    *occupied = 0;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         uint32_t first = counters->next[0][c], second = counters->next[1][c];
         start[c] = counters->next[0][c] = total;
@@ -207,6 +208,7 @@ static uint32_t place_cells(cell_counters *counters, uint32_t total, uint32_t *s
         if (SELKIE_DIM == 3)
             here *= bits[2][c >> 2 * SK_BLOCK_LOG];
         reach |= first + second ? here : 0;
+        *occupied |= (uint64_t)(first + second != 0) << (c / 8);
     }
     return reach;
 }
@@ -234,7 +236,8 @@ static uint32_t sort_block(sk_grid *grid, sk_particles *particles, int slot, uin
             counters.next[stream][cells[stream][i]]++;
     if ((end - begin) & 1)
         counters.next[1][cells[1][half]]++;
-    uint32_t reach = place_cells(&counters, begin, grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS);
+    uint32_t reach = place_cells(&counters, begin, grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS,
+                                 &grid->occupied[slot]);
     for (uint32_t i = 0; i < half; i++)
         for (int stream = 0; stream < 2; stream++)
             move_record(particles, order[stream][i], counters.next[stream][cells[stream][i]]++);
@@ -326,6 +329,9 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
     size_t starts = (size_t)grid->particle_blocks * SK_BLOCK_CELLS + 1;
     SK_TRY(sk_reserve(memory, (void **)&grid->cell_start, &grid->cell_start_capacity, starts, sizeof *grid->cell_start,
                       "cell sort", error));
+    SK_TRY(sk_reserve(memory, (void **)&grid->occupied, &grid->occupied_capacity, (size_t)grid->particle_blocks + 1,
+                      sizeof *grid->occupied, "cell sort", error));
+    grid->occupied[0] = 0;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
     for (int slot = 1; slot <= grid->particle_blocks; slot++)
         reach[slot] = sort_block(grid, particles, slot, block_start[slot], block_start[slot + 1]);
@@ -420,7 +426,7 @@ static int deal_leavers(sk_grid *grid, const int32_t *leavers, uint32_t *arrived
 /* Those that come from blocks before this one, those that stay, and those that come from blocks after it: the order that the
  * full sort gives them. The first half of those that stay goes with the first stream, see cell_counters. */
 static uint32_t sort_block_again(sk_grid *grid, sk_particles *particles, uint32_t old_begin, uint32_t old_end, uint32_t begin,
-                                 const uint32_t *arrivals, uint32_t arrival_count, uint32_t *start)
+                                 const uint32_t *arrivals, uint32_t arrival_count, uint32_t *start, uint64_t *occupied)
 {
     cell_counters counters;
     memset(&counters, 0, sizeof counters);
@@ -440,7 +446,7 @@ static uint32_t sort_block_again(sk_grid *grid, sk_particles *particles, uint32_
     }
     if (count & 1 && !(cells[count - 1] & LEAVES))
         counters.next[1][cells[count - 1]]++;
-    uint32_t reach = place_cells(&counters, begin, start);
+    uint32_t reach = place_cells(&counters, begin, start, occupied);
     for (uint32_t i = 0; i < early; i++)
         move_record(particles, arrivals[i], counters.next[0][grid->cell_keys[arrivals[i]] & ~LEAVES]++);
     for (uint32_t i = 0; i < half; i++) {
@@ -491,7 +497,7 @@ selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, i
         const uint32_t *old = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
         uint32_t first = b > 1 ? arrived[b - 1] : 0;
         reach[b] = sort_block_again(grid, particles, old[0], old[SK_BLOCK_CELLS], block_start[b], arrivals + first,
-                                    arrived[b] - first, grid->next_start + (size_t)(b - 1) * SK_BLOCK_CELLS);
+                                    arrived[b] - first, grid->next_start + (size_t)(b - 1) * SK_BLOCK_CELLS, &grid->occupied[b]);
     }
     grid->next_start[starts - 1] = (uint32_t)particles->count;
     uint32_t *start = grid->cell_start;

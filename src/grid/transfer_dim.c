@@ -10,6 +10,7 @@
 #include "base/dimension.h"
 #include "base/simd.h"
 #include "grid/grid_kernels.h"
+#include "grid/runs.h"
 #include "grid/tile.h"
 #include "grid/transfer.h"
 
@@ -294,10 +295,10 @@ static inline __attribute__((always_inline)) void add_tile_row(const tile_row *t
 }
 
 /* Sums one field of a block: its own tile and the rims of its neighbours', row by row, in an order that depends on nothing
- * else. */
-static void collect(const sk_grid *grid, int block, int field, float *sums)
+ * else. Zero but in the rows that particles reach. */
+static void collect(const sk_grid *grid, int block, int field, uint64_t reached, float *sums)
 {
-    enum { SIDES_Z = SELKIE_DIM == 3 ? 3 : 1, NZ = SELKIE_DIM == 3 ? SK_BLOCK_N : 1 };
+    enum { SIDES_Z = SELKIE_DIM == 3 ? 3 : 1, ROW_RUNS = SK_BLOCK_N / 8 };
     tile_row rows[SIDES_Z][3];
     for (int z = 0; z < SIDES_Z; z++)
         for (int y = 0; y < 3; y++) {
@@ -306,26 +307,36 @@ static void collect(const sk_grid *grid, int block, int field, float *sums)
             row.any = row.left != no_tile || row.middle != no_tile || row.right != no_tile;
             rows[z][y] = row;
         }
-    for (int k = 0; k < NZ; k++)
-        for (int j = 0; j < SK_BLOCK_N; j++) {
-            f8 total[SK_BLOCK_N / 8];
-            for (int v = 0; v < SK_BLOCK_N / 8; v++)
-                total[v] = f8_splat(0.0f);
-            for (int z = 0; z < SIDES_Z; z++) {
-                /* A side counts where the row lies at the block's edge; 1 is the middle in 3D, and all there is in 2D. */
-                if (SELKIE_DIM == 3 && ((z == 0 && k > 0) || (z == 2 && k < SK_BLOCK_N - 1)))
-                    continue;
-                int plane = SELKIE_DIM == 2 ? 0 : z == 0 ? SK_BLOCK_N + 1 : z == 2 ? 0 : k + 1;
-                if (j == 0 && rows[z][0].any)
-                    add_tile_row(&rows[z][0], PITCH * (SK_BLOCK_N + 1 + RIM * plane), total);
-                if (rows[z][1].any)
-                    add_tile_row(&rows[z][1], PITCH * (j + 1 + RIM * plane), total);
-                if (j == SK_BLOCK_N - 1 && rows[z][2].any)
-                    add_tile_row(&rows[z][2], PITCH * RIM * plane, total);
-            }
-            for (int v = 0; v < SK_BLOCK_N / 8; v++)
-                f8_store(sums + SK_BLOCK_N * (j + SK_BLOCK_N * k) + 8 * v, total[v]);
+    if (reached != SK_ALL_RUNS)
+        memset(sums, 0, SK_BLOCK_CELLS * sizeof *sums);
+    if (ROW_RUNS == 2) /* both halves of a row go together */
+        reached = (reached | reached >> 1) & 0x55555555u;
+    SK_EACH_RUN(c, reached) {
+        const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> 2 * SK_BLOCK_LOG;
+        f8 total[ROW_RUNS];
+        for (int v = 0; v < ROW_RUNS; v++)
+            total[v] = f8_splat(0.0f);
+        for (int z = 0; z < SIDES_Z; z++) {
+            /* A side counts where the row lies at the block's edge; 1 is the middle in 3D, and all there is in 2D. */
+            if (SELKIE_DIM == 3 && ((z == 0 && k > 0) || (z == 2 && k < SK_BLOCK_N - 1)))
+                continue;
+            int plane = SELKIE_DIM == 2 ? 0 : z == 0 ? SK_BLOCK_N + 1 : z == 2 ? 0 : k + 1;
+            if (j == 0 && rows[z][0].any)
+                add_tile_row(&rows[z][0], PITCH * (SK_BLOCK_N + 1 + RIM * plane), total);
+            if (rows[z][1].any)
+                add_tile_row(&rows[z][1], PITCH * (j + 1 + RIM * plane), total);
+            if (j == SK_BLOCK_N - 1 && rows[z][2].any)
+                add_tile_row(&rows[z][2], PITCH * RIM * plane, total);
         }
+        for (int v = 0; v < ROW_RUNS; v++)
+            f8_store(sums + c + 8 * v, total[v]);
+    }
+}
+
+/* Runs of a block that kernels of particles reach. */
+static uint64_t find_reached(const sk_grid *grid, int block)
+{
+    return grid->runs[SK_RUNS_REACHED][block] = sk_runs_around(grid, grid->occupied, grid->particle_blocks + 1, block);
 }
 
 static selkie_code reserve_tiles(sk_grid *grid, selkie_error *error)
@@ -351,7 +362,7 @@ selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *parti
     }
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 8)
     for (int b = 1; b < grid->block_count; b++)
-        collect(grid, b, 2 * SELKIE_DIM, grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
+        collect(grid, b, 2 * SELKIE_DIM, find_reached(grid, b), grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
     return SELKIE_OK;
 }
 
@@ -371,17 +382,18 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
     for (int b = 1; b < grid->block_count; b++) {
         size_t base = (size_t)b * SK_BLOCK_CELLS;
         float momentum[SK_BLOCK_CELLS], weight[SK_BLOCK_CELLS];
+        const uint64_t reached = find_reached(grid, b);
         for (int d = 0; d < SELKIE_DIM; d++) {
             float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
-            collect(grid, b, 2 * d, momentum);
-            collect(grid, b, 2 * d + 1, weight);
+            collect(grid, b, 2 * d, reached, momentum);
+            collect(grid, b, 2 * d + 1, reached, weight);
             for (int c = 0; c < SK_BLOCK_CELLS; c++)
                 velocity[c] = change[c] = weight[c] > 0.0f ? momentum[c] / weight[c] : __builtin_nanf("");
             float *face_density = grid->unilateral ? grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base : NULL;
             for (int c = 0; face_density && c < SK_BLOCK_CELLS; c++)
                 face_density[c] = weight[c] * options->density_per_particle;
         }
-        collect(grid, b, 2 * SELKIE_DIM, grid->fields[SK_FIELD_DENSITY] + base);
+        collect(grid, b, 2 * SELKIE_DIM, reached, grid->fields[SK_FIELD_DENSITY] + base);
     }
     return SELKIE_OK;
 }

@@ -1,0 +1,111 @@
+/* Runs of eight cells along x, a bit each in a mask of a block: which of them a phase has to look at.
+ *
+ * Blocks are rarely full. At the surface, at walls and above all in a splash most of a block's cells are air, and what is
+ * done row by row need not be done there. For files compiled per dimension.
+ */
+#ifndef SK_GRID_RUNS_H
+#define SK_GRID_RUNS_H
+
+#include <stdint.h>
+#include <string.h>
+#include "base/dimension.h"
+#include "grid/grid.h"
+#include "grid/tile.h"
+
+#define SK_ALL_RUNS (SELKIE_DIM == 3 ? ~UINT64_C(0) : UINT64_C(0xffffffff))
+
+/* The first cell of each run of a mask in turn. */
+#define SK_EACH_RUN(c, runs)                                                                                            \
+    for (uint64_t left_##c = (runs), go_##c = 1; left_##c; left_##c &= left_##c - 1, go_##c = 1)                        \
+        for (int c = 8 * __builtin_ctzll(left_##c); go_##c; go_##c = 0)
+
+/* The masks of a block and the two beside it along x, in one; blocks from `end` on have none. */
+static inline uint64_t sk_runs_beside(const uint64_t *runs, int end, const int32_t around[3])
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < 3; i++)
+        sum |= around[i] < end ? runs[around[i]] : 0;
+#if SELKIE_DIM == 2
+    sum |= (sum & 0x55555555u) << 1 | (sum & 0xaaaaaaaau) >> 1; /* a row has two runs */
+#endif
+    return sum;
+}
+
+/* Runs of a block that have a run of the masks among their neighbours, themselves included; never too few. */
+static inline __attribute__((unused)) uint64_t sk_runs_around(const sk_grid *grid, const uint64_t *runs, int end, int block)
+{
+    const int32_t *around = grid->neighbours[block];
+#if SELKIE_DIM == 2
+    uint64_t own = sk_runs_beside(runs, end, around + 3);
+    own |= own << 2 | own >> 2 | sk_runs_beside(runs, end, around) >> 30 | sk_runs_beside(runs, end, around + 6) << 30;
+    return own & SK_ALL_RUNS;
+#else
+    uint64_t plane[3];
+    for (int z = 0; z < 3; z++) {
+        uint64_t own = sk_runs_beside(runs, end, around + 9 * z + 3);
+        plane[z] = own | (own << 1 & UINT64_C(0xfefefefefefefefe)) | (own >> 1 & UINT64_C(0x7f7f7f7f7f7f7f7f)) |
+                   (sk_runs_beside(runs, end, around + 9 * z) >> 7 & UINT64_C(0x0101010101010101)) |
+                   (sk_runs_beside(runs, end, around + 9 * z + 6) << 7 & UINT64_C(0x8080808080808080));
+    }
+    return plane[1] | plane[1] << 8 | plane[1] >> 8 | plane[0] >> 56 | plane[2] << 56;
+#endif
+}
+
+/* Rows of a tile with one cell around the block that the runs of a mask and their neighbours lie in: a bit for each along y,
+ * a word for each along z. */
+typedef struct sk_tile_rows {
+    uint32_t needed[SK_TILE_NZ(1)];
+} sk_tile_rows;
+
+static inline __attribute__((unused)) sk_tile_rows sk_tile_rows_around(uint64_t runs)
+{
+    sk_tile_rows rows;
+    memset(&rows, 0, sizeof rows);
+#if SELKIE_DIM == 2
+    for (int j = 0; j < SK_BLOCK_N; j++)
+        rows.needed[0] |= (runs >> 2 * j & 3 ? 7u : 0u) << j;
+#else
+    for (int k = 0; k < SK_BLOCK_N; k++) {
+        uint32_t own = (uint32_t)(runs >> 8 * k & 0xff), wide = own | own << 1 | own << 2;
+        for (int z = 0; z < 3; z++)
+            rows.needed[k + z] |= wide;
+    }
+#endif
+    return rows;
+}
+
+/* Loads those rows of a tile alone; the others are left as they are. */
+#define SK_TILE_SOME_ROWS(type, slot_of)                                                                                \
+    for (int k = 0; k < SK_TILE_NZ(1); k++) {                                                                           \
+        const int nz = SELKIE_DIM == 2 || k == 0 ? 0 : k <= SK_BLOCK_N ? 1 : 2;                                         \
+        for (uint32_t left = rows->needed[k]; left; left &= left - 1) {                                                 \
+            const int j = __builtin_ctz(left), ny = j == 0 ? 0 : j <= SK_BLOCK_N ? 1 : 2;                               \
+            const int32_t *around = grid->neighbours[block] + 3 * ny + 9 * nz;                                          \
+            const int row = SK_BLOCK_N * (((j - 1) & SK_BLOCK_MASK) + (SELKIE_DIM == 3 ? SK_BLOCK_N * ((k - 1) & SK_BLOCK_MASK) : 0)); \
+            type *to = tile + SK_TILE_N(1) * (j + SK_TILE_N(1) * k);                                                    \
+            to[0] = field[(size_t)slot_of(around[0]) * SK_BLOCK_CELLS + (size_t)(row + SK_BLOCK_N - 1)];                \
+            memcpy(to + 1, field + (size_t)slot_of(around[1]) * SK_BLOCK_CELLS + row, SK_BLOCK_N * sizeof(type));       \
+            to[1 + SK_BLOCK_N] = field[(size_t)slot_of(around[2]) * SK_BLOCK_CELLS + (size_t)row];                      \
+        }                                                                                                               \
+    }
+
+static inline __attribute__((unused)) void sk_tile_load_rows(const sk_grid *grid, const float *field, int block,
+                                                             const sk_tile_rows *rows, float *tile)
+{
+    SK_TILE_SOME_ROWS(float, SK_TILE_OWN)
+}
+
+static inline __attribute__((unused)) void sk_tile_load_rows_bytes(const sk_grid *grid, const uint8_t *field, int block,
+                                                                   const sk_tile_rows *rows, uint8_t *tile)
+{
+    SK_TILE_SOME_ROWS(uint8_t, SK_TILE_OWN)
+}
+
+static inline __attribute__((unused)) void sk_tile_load_rows_mapped(const sk_grid *grid, const int32_t *slot_of_block,
+                                                                    const float *field, int block, const sk_tile_rows *rows,
+                                                                    float *tile)
+{
+    SK_TILE_SOME_ROWS(float, SK_TILE_MAPPED)
+}
+
+#endif
