@@ -24,4 +24,20 @@ static inline __attribute__((unused)) int on_wall(const sk_step *step, int block
            (cell == grid->cells[d] && step->scene->domain.walls[2 * d + 1] != SELKIE_WALL_OPEN);
 }
 
+/* The local index along axis d at which the lower faces of a block's cells lie on a closed wall of the domain, lower (side 0)
+ * or upper; -1 if there is none. */
+static inline __attribute__((unused)) int wall_index(const sk_step *step, int block, int d, int side)
+{
+    const sk_grid *grid = &step->grid;
+    int at = grid->padding[d] + (side ? grid->cells[d] : 0) - grid->coordinates[block][d] * SK_BLOCK_N;
+    return at >= 0 && at < SK_BLOCK_N && step->scene->domain.walls[2 * d + side] != SELKIE_WALL_OPEN ? at : -1;
+}
+
+/* Cell number n of those with a local index along axis d; there are SK_BLOCK_CELLS / SK_BLOCK_N. */
+static inline __attribute__((unused)) int cell_of_plane(int d, int index, int n)
+{
+    const int low = n & ((1 << d * SK_BLOCK_LOG) - 1);
+    return (n - low) << SK_BLOCK_LOG | index << d * SK_BLOCK_LOG | low;
+}
+
 #endif

@@ -15,7 +15,7 @@
 #include "base/dimension.h"
 #include "base/simd.h"
 #include "grid/grid_kernels.h"
-#include "grid/tile.h"
+#include "grid/runs.h"
 #include "methods/cells.h"
 #include "methods/step.h"
 
@@ -27,7 +27,8 @@ typedef struct liquid_view {
     int has_solid, has_moving, voxel;
 } liquid_view;
 
-static inline void load_liquid_view(const sk_step *step, int block, liquid_view *view)
+/* What the runs of a mask see; elsewhere the view holds nothing of use. */
+static inline void load_liquid_view(const sk_step *step, int block, uint64_t runs, liquid_view *view)
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
@@ -38,15 +39,16 @@ static inline void load_liquid_view(const sk_step *step, int block, liquid_view 
         view->has_moving |= (size_t)slot >= solids->static_count;
     }
     uint8_t kinds[SK_TILE_VALUES(1)];
-    sk_tile_load_bytes(grid, grid->kinds, block, 1, kinds);
+    const sk_tile_rows rows = sk_tile_rows_around(runs);
+    sk_tile_load_rows_bytes(grid, grid->kinds, block, &rows, kinds);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         view->liquid[n] = (kinds[n] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID ? 1.0f : 0.0f;
     view->voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
     if (!view->voxel)
-        sk_tile_load(grid, grid->fields[SK_FIELD_FILL], block, 1, view->fill);
+        sk_tile_load_rows(grid, grid->fields[SK_FIELD_FILL], block, &rows, view->fill);
     for (int d = 0; d < SELKIE_DIM; d++) {
         if (view->has_solid)
-            sk_tile_load_mapped(grid, solids->block_slot, solids->fraction[d], block, 1, view->fraction[d]);
+            sk_tile_load_rows_mapped(grid, solids->block_slot, solids->fraction[d], block, &rows, view->fraction[d]);
         else
             for (int n = 0; n < SK_TILE_VALUES(1); n++)
                 view->fraction[d][n] = 1.0f;
@@ -87,17 +89,20 @@ SK_VECTOR f8 liquid_descent(const liquid_view *view, const float *solution, int 
     return difference * liquid_slopes(view, node, -up, above, below) * liquid_slopes(view, node - up, up, below, above);
 }
 
-/* Faces and diagonal of a block's rows. A liquid cell whose faces are all closed gets a diagonal of zero. */
+/* Faces and diagonal of a block's rows, which are zero but in the runs with liquid. A liquid cell whose faces are all closed gets a diagonal of zero. */
 static inline void build_liquid_rows(const sk_step *step, int block, const liquid_view *view)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
+    const uint64_t runs = grid->runs[SK_RUNS_LIQUID][block];
     float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base;
     memset(diagonal, 0, SK_BLOCK_CELLS * sizeof(float));
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *face = grid->fields[SK_FIELD_FACE_X + d] + base;
         const int up = node_step[d];
-        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        if (runs != SK_ALL_RUNS)
+            memset(face, 0, SK_BLOCK_CELLS * sizeof(float));
+        SK_EACH_RUN(c, runs) {
             int n = node_of(c);
             f8 own = f8_load(view->liquid + n), lower = f8_load(view->liquid + n - up), upper = f8_load(view->liquid + n + up);
             f8 open_lower = f8_load(view->fraction[d] + n), open_upper = f8_load(view->fraction[d] + n + up);
@@ -120,7 +125,7 @@ static inline void measure_density_errors(const sk_step *step, int block, const 
     const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     d8 absolute = {0}, squares = {0}, sum = {0};
     f8 largest = f8_splat(0.0f), count = f8_splat(0.0f);
-    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+    SK_EACH_RUN(c, step->grid.runs[SK_RUNS_LIQUID][block]) {
         int n = node_of(c);
         i8 inner = f8_load(view->liquid + n) > 0.0f;
         for (int d = 0; d < SELKIE_DIM; d++) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "methods/flip/flip.h"
 #include "world/world_internal.h"
 
 typedef struct step_case {
@@ -58,6 +59,18 @@ static inline void case_ball(const step_case *c, selkie_shape *shape, double x, 
     shape->radius = radius * h;
 }
 
+/* The two halves of the phase that moves particles, for tests of either. */
+static inline void case_split_move(step_case *c)
+{
+    const int flat = c->scene.domain.dimension == 2;
+    for (int p = 0; p < c->world->phase_count; p++)
+        if (strcmp(c->world->phases[p].name, "move") == 0) {
+            c->world->phases[p] = (sk_phase){"to_particles", flat ? sk_flip_to_particles_2d : sk_flip_to_particles_3d, -1};
+            c->world->phases[p + 1] = (sk_phase){"advect", flat ? sk_flip_advect_2d : sk_flip_advect_3d, -1};
+            c->world->phase_count = p + 2;
+        }
+}
+
 static inline void case_create(step_case *c, int threads, double dt)
 {
     selkie_world_options options;
@@ -68,6 +81,7 @@ static inline void case_create(step_case *c, int threads, double dt)
         fail_msg("%s", error.message);
     c->step = &c->world->step;
     c->step->dt = c->step->last_dt = dt;
+    case_split_move(c);
 }
 
 static inline void case_end(step_case *c)

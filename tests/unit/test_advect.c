@@ -533,6 +533,44 @@ static void idle_lanes_may_read_anything(void **state)
     }
 }
 
+/* The phase that does both at once, a few cells at a time, leaves the same bits as one after the other. */
+static void velocities_and_advection_in_one(void **state)
+{
+    (void)state;
+    static const selkie_method methods[] = {SELKIE_METHOD_FLIP, SELKIE_METHOD_PIC, SELKIE_METHOD_APIC};
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int m = 0; m < 3; m++) {
+            step_case c[2];
+            for (int one = 0; one < 2; one++) {
+                case_begin(&c[one], dimension, 16, 16, 16, 1.0 / 16);
+                c[one].scene.method = methods[m];
+                c[one].scene.liquid_count = 1;
+                case_box(&c[one], &c[one].liquids[0].shape, 0, 0, 0, 7, 12, 7);
+                case_create(&c[one], 2, 0.02);
+                sk_particles *particles = &c[one].step->particles;
+                /* More in one cell than go at a time. */
+                assert_int_equal(SELKIE_OK, sk_particles_reserve(particles, particles->count + 3000, &(selkie_error){0}));
+                for (int n = 0; n < 3000; n++)
+                    sk_particles_append(particles, (double[3]){2.5 / 16 + n * 1e-6, 2.5 / 16, dimension == 3 ? 2.5 / 16 : 0.0},
+                                        (double[3]){0.5, 0.1, 0.0});
+                case_run_through(&c[one], "extrapolate");
+                selkie_error error = {0};
+                if (one)
+                    assert_int_equal(SELKIE_OK, (dimension == 2 ? sk_flip_move_2d : sk_flip_move_3d)(c[one].step, &error));
+                else {
+                    assert_int_equal(SELKIE_OK, case_run(&c[one], "to_particles", &error));
+                    assert_int_equal(SELKIE_OK, case_run(&c[one], "advect", &error));
+                }
+            }
+            assert_int_equal(c[0].step->particles.count, c[1].step->particles.count);
+            assert_memory_equal(c[0].step->particles.records, c[1].step->particles.records,
+                                (size_t)c[0].step->particles.count * sizeof(sk_particle));
+            assert_true(c[0].step->sums.kinetic == c[1].step->sums.kinetic);
+            case_end(&c[0]);
+            case_end(&c[1]);
+        }
+}
+
 static void the_same_bits_on_any_number_of_threads(void **state)
 {
     (void)state;
@@ -568,6 +606,7 @@ int main(void)
         cmocka_unit_test(nobody_leaves_and_nobody_is_inside),
         cmocka_unit_test(open_sides_let_go),
         cmocka_unit_test(idle_lanes_may_read_anything),
+        cmocka_unit_test(velocities_and_advection_in_one),
         cmocka_unit_test(the_same_bits_on_any_number_of_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

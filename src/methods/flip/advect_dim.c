@@ -385,8 +385,8 @@ static void move_block(const advect_frame *frame, const sk_transfer_options *opt
             continue;
         gather->end = start[last];
         gather->carried = (sk_carried){mover->carried[0], BUFFER + SK_WIDE, start[first]};
-        if (count > BUFFER) /* one cell that holds them all: they find the grid's velocities themselves */
-            gather->carried.values = NULL;
+        if (count > BUFFER) /* one cell that holds them all */
+            gather->carried = (sk_carried){sk_particles_scratch(particles), (size_t)particles->count, 0};
         SK_DIM(sk_gather_cells)(gather, grid, particles->records, affine, block, first, last);
         if (gather->bad)
             return; /* the step ends here */

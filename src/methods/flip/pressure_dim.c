@@ -11,16 +11,16 @@
 #include "methods/liquid_system.h"
 
 /* Fluxes through the lower faces along axis d, m/s, for the block's cells and the next ones. */
-static void face_fluxes(const sk_step *step, int block, const liquid_view *view, int d, float *flux)
+static void face_fluxes(const sk_step *step, int block, const liquid_view *view, const sk_tile_rows *rows, int d, float *flux)
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
-    sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, flux);
+    sk_tile_load_rows(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, rows, flux);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         flux[n] = view->fraction[d][n] * (flux[n] == flux[n] ? flux[n] : 0.0f); /* no particle near this face: at rest */
     if (view->has_moving) {
         float solid[SK_TILE_VALUES(1)];
-        sk_tile_load_mapped(grid, solids->block_slot, solids->velocity[d], block, 1, solid);
+        sk_tile_load_rows_mapped(grid, solids->block_slot, solids->velocity[d], block, rows, solid);
         for (int n = 0; n < SK_TILE_VALUES(1); n++)
             flux[n] += (1.0f - view->fraction[d][n]) * solid[n];
     }
@@ -38,14 +38,16 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
     }
     liquid_view view;
     float flux[SK_TILE_VALUES(1)];
-    load_liquid_view(step, block, &view);
+    const uint64_t runs = grid->runs[SK_RUNS_LIQUID][block];
+    const sk_tile_rows rows = sk_tile_rows_around(runs);
+    load_liquid_view(step, block, runs, &view);
     build_liquid_rows(step, block, &view);
     measure_density_errors(step, block, &view, errors);
     memset(right, 0, SK_BLOCK_CELLS * sizeof(float));
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d];
-        face_fluxes(step, block, &view, d, flux);
-        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        face_fluxes(step, block, &view, &rows, d, flux);
+        SK_EACH_RUN(c, runs) {
             int n = node_of(c);
             f8_store(right + c, f8_load(right + c) + f8_load(flux + n) - f8_load(flux + n + up));
         }
@@ -54,8 +56,8 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
     const float *expansion = grid->fields[SK_FIELD_POTENTIAL] + base;
     for (int c = 0; step->has_expansion && c < SK_BLOCK_CELLS; c++)
         right[c] += expansion[c];
-    for (int c = 0; c < SK_BLOCK_CELLS; c++)
-        right[c] = diagonal[c] > 0.0f ? right[c] : 0.0f;
+    SK_EACH_RUN(c, SK_ALL_RUNS)
+        f8_store(right + c, f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f)));
 }
 
 static void set_flags(const sk_grid *grid, int block, int flags)
@@ -96,24 +98,33 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
         pass_block(step, block);
         return;
     }
-    load_liquid_view(step, block, view);
-    sk_tile_load(grid, grid->fields[SK_FIELD_POTENTIAL], block, 1, potential);
-    const int walls = step->solids.block_slot[block] > 0;
+    const uint64_t runs = grid->runs[SK_RUNS_NEAR][block];
+    const sk_tile_rows rows = sk_tile_rows_around(runs);
+    load_liquid_view(step, block, runs, view);
+    sk_tile_load_rows(grid, grid->fields[SK_FIELD_POTENTIAL], block, &rows, potential);
+    const size_t solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     int known = 0, unknown = 0;
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
         const int up = node_step[d];
+        const float *fraction = step->solids.fraction[d] + solid;
         int known_rows = 0;
-        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        SK_EACH_RUN(c, runs) {
             int n = node_of(c);
             f8 above = f8_load(view->liquid + n), below = f8_load(view->liquid + n - up), u = f8_load(velocity + c);
             f8 projected = f8_select(u == u, u, f8_splat(0.0f)) + liquid_descent(view, potential, n, up);
-            u = f8_select(above + below > 0.0f, projected, u);
-            f8_store(velocity + c, f8_select(f8_load(view->fraction[d] + n) > 0.0f, u, f8_splat(__builtin_nanf(""))));
+            f8_store(velocity + c, f8_select(above + below > 0.0f, projected, u));
         }
-        for (int c = 0; walls && c < SK_BLOCK_CELLS; c++)
-            if (velocity[c] != velocity[c] && change[c] == change[c] && on_wall(step, block, c, d))
-                velocity[c] = 0.0f; /* particles are near, and the wall lets nothing through */
+        for (int c = 0; solid && c < SK_BLOCK_CELLS; c++)
+            velocity[c] = fraction[c] > 0.0f ? velocity[c] : __builtin_nanf("");
+        for (int side = 0; side < 2; side++) {
+            const int wall = wall_index(step, block, d, side);
+            for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++) {
+                const int c = cell_of_plane(d, wall, n);
+                if (velocity[c] != velocity[c] && change[c] == change[c])
+                    velocity[c] = 0.0f; /* particles are near, and the wall lets nothing through */
+            }
+        }
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             change[c] = velocity[c] - change[c];
             known_rows += velocity[c] == velocity[c];

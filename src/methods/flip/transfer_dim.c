@@ -3,6 +3,7 @@
 
 #include "base/dimension.h"
 #include "grid/grid_kernels.h"
+#include "grid/runs.h"
 #include "grid/tile.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/transfer_options.h"
@@ -84,7 +85,13 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
     const float full = 1.0f / (float)step->particles_per_cell;
     d8 kernel_sum = {0}, surface_sum = {0}, counted_sum = {0}, occupied_sum = {0};
     uint8_t *kinds = grid->kinds + base;
-    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+    /* Where no particle reaches there is air or solid, and nothing to measure. */
+    const uint64_t reached = grid->runs[SK_RUNS_REACHED][block];
+    for (int c = 0; reached != SK_ALL_RUNS && c < SK_BLOCK_CELLS; c++) {
+        fill[c] = closed[c] ? -1.0f : 0.0f;
+        kinds[c] = closed[c] ? SK_CELL_SOLID : SK_CELL_AIR;
+    }
+    SK_EACH_RUN(c, reached) {
         f8 mass = f8_load(density + c), room = 1.0f - f8_load(blurred + c);
         f8 filled = mass / f8_max(room, f8_splat(0.05f));
         i8 open = i8_from_bytes(closed + c) == 0, kind = ~open & SK_CELL_SOLID;
@@ -120,31 +127,34 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
 static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out)
 {
     const sk_grid *grid = &step->grid;
+    const uint64_t reached = grid->runs[SK_RUNS_REACHED][block];
+    uint64_t liquid_runs = 0, thin_runs = 0;
     const float *fill = grid->fields[SK_FIELD_FILL] + (size_t)block * SK_BLOCK_CELLS;
     const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
     const int voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
-    int liquid = 0, thin = 0;
-    i8 liquid_lanes = i8_splat(0), thin_lanes = i8_splat(0);
-    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+    int liquid = 0;
+    if (reached != SK_ALL_RUNS)
+        memcpy(kinds_out, kinds, SK_BLOCK_CELLS);
+    SK_EACH_RUN(c, reached) {
         i8 kind = i8_from_bytes(kinds + c), open = (kind & SK_CELL_KIND_MASK) != SK_CELL_SOLID;
         f8 filled = f8_load(fill + c);
         i8 is_liquid = open & (voxel ? (kind & SK_CELL_OCCUPIED) != 0 : filled >= 0.5f);
-        thin_lanes -= open & ~is_liquid & (filled > 0.0f);
-        liquid_lanes -= is_liquid;
+        const unsigned bits = i8_bits(is_liquid);
+        liquid += __builtin_popcount(bits);
+        liquid_runs |= (uint64_t)(bits != 0) << (c / 8);
+        thin_runs |= (uint64_t)i8_any(open & ~is_liquid & (filled > 0.0f)) << (c / 8);
         i8_to_bytes(kinds_out + c, (is_liquid & ((kind & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID)) | (~is_liquid & kind));
     }
-    for (int l = 0; l < 8; l++) {
-        liquid += liquid_lanes[l];
-        thin += thin_lanes[l];
-    }
-    if (voxel || !thin)
+    grid->runs[SK_RUNS_LIQUID][block] = liquid_runs;
+    if (voxel || !thin_runs)
         return liquid;
     uint8_t tile[SK_TILE_VALUES(1)];
-    sk_tile_load_bytes(grid, grid->kinds, block, 1, tile);
+    const sk_tile_rows rows = sk_tile_rows_around(thin_runs);
+    sk_tile_load_rows_bytes(grid, grid->kinds, block, &rows, tile);
     float fraction[SELKIE_DIM][SK_TILE_VALUES(1)];
     for (int d = 0; d < SELKIE_DIM; d++)
-        sk_tile_load_mapped(grid, step->solids.block_slot, step->solids.fraction[d], block, 1, fraction[d]);
-    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        sk_tile_load_rows_mapped(grid, step->solids.block_slot, step->solids.fraction[d], block, &rows, fraction[d]);
+    SK_EACH_RUN(c, thin_runs) {
         i8 kind = i8_from_bytes(kinds_out + c);
         i8 hole = (f8_load(fill + c) > 0.0f) & ((kind & SK_CELL_KIND_MASK) == SK_CELL_AIR);
         if (!i8_any(hole))
@@ -157,9 +167,11 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
                 hole &= ((other & SK_CELL_OCCUPIED) != 0) | closed;
             }
         i8_to_bytes(kinds_out + c, (hole & ((kind & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID)) | (~hole & kind));
-        for (int l = 0; l < 8; l++)
-            liquid -= hole[l];
+        const unsigned bits = i8_bits(hole);
+        liquid += __builtin_popcount(bits);
+        liquid_runs |= (uint64_t)(bits != 0) << (c / 8);
     }
+    grid->runs[SK_RUNS_LIQUID][block] = liquid_runs;
     return liquid;
 }
 
@@ -181,8 +193,10 @@ static selkie_code classify(sk_step *step, const int with_volumes, selkie_error 
     }
     /* Both arrays stay: only the content is exchanged, and block 0 is air. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int b = 1; b < grid->block_count; b++)
+    for (int b = 1; b < grid->block_count; b++) {
         memcpy(grid->kinds + (size_t)b * SK_BLOCK_CELLS, kinds + (size_t)b * SK_BLOCK_CELLS, SK_BLOCK_CELLS);
+        grid->runs[SK_RUNS_NEAR][b] = sk_runs_around(grid, grid->runs[SK_RUNS_LIQUID], grid->block_count, b);
+    }
     if (!with_volumes)
         return SELKIE_OK;
     step->exchanged = step->emitted - step->drained;

@@ -172,11 +172,13 @@ static int64_t build_block(const sk_step *step, int block, int pushing)
     const float *density = grid->fields[SK_FIELD_DENSITY] + base, *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base;
     const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     float *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
+    const uint64_t runs = grid->runs[SK_RUNS_LIQUID][block];
     liquid_view view;
-    load_liquid_view(step, block, &view);
+    load_liquid_view(step, block, runs, &view);
+    memset(right, 0, SK_BLOCK_CELLS * sizeof(float));
     build_liquid_rows(step, block, &view);
     const float least = (float)step->scene->idp.density_min, most = (float)step->scene->idp.density_max;
-    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+    SK_EACH_RUN(c, runs) {
         int n = node_of(c);
         i8 beside_air = i8_splat(0);
         for (int d = 0; d < SELKIE_DIM; d++) {
@@ -195,7 +197,7 @@ static int64_t build_block(const sk_step *step, int block, int pushing)
         float push[SK_TILE_VALUES(1)];
         const int up = node_step[d];
         sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, 1, push);
-        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        SK_EACH_RUN(c, runs) {
             int n = node_of(c);
             /* Known flux through the closed parts (Eq. 18), as of a wall that moves. */
             f8 in = (1.0f - f8_load(view.fraction[d] + n)) * pushed_faces(push, n, up);
@@ -203,8 +205,8 @@ static int64_t build_block(const sk_step *step, int block, int pushing)
             f8_store(right + c, f8_load(right + c) + in - out);
         }
     }
-    for (int c = 0; c < SK_BLOCK_CELLS; c++)
-        right[c] = diagonal[c] > 0.0f ? right[c] : 0.0f;
+    SK_EACH_RUN(c, runs)
+        f8_store(right + c, f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f)));
     return unseen;
 }
 
@@ -244,8 +246,11 @@ static void displacements_of_block(const sk_step *step, int block, int pushing)
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     liquid_view view;
     float potential[SK_TILE_VALUES(1)], push[SK_TILE_VALUES(1)];
-    load_liquid_view(step, block, &view);
-    sk_tile_load(grid, grid->fields[SK_FIELD_POTENTIAL], block, 1, potential);
+    /* Solids that push do so wherever they are. */
+    const uint64_t runs = pushing ? SK_ALL_RUNS : grid->runs[SK_RUNS_NEAR][block];
+    const sk_tile_rows rows = sk_tile_rows_around(runs);
+    load_liquid_view(step, block, runs, &view);
+    sk_tile_load_rows(grid, grid->fields[SK_FIELD_POTENTIAL], block, &rows, potential);
     /* None goes farther than a cell; beside obstacles half of it, since the flux through a part of a face would throw
      * particles far, and a clump in a nook would jump to and fro as a whole. */
     const float farthest = step->solids.plain[step->solids.block_slot[block]] ? 1.0f : 0.5f;
@@ -254,7 +259,9 @@ static void displacements_of_block(const sk_step *step, int block, int pushing)
         const int up = node_step[d];
         if (pushing)
             sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, 1, push);
-        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        for (int c = 0; runs != SK_ALL_RUNS && c < SK_BLOCK_CELLS; c++)
+            displacement[c] = __builtin_nanf("");
+        SK_EACH_RUN(c, runs) {
             int n = node_of(c);
             f8 near = f8_load(view.liquid + n) + f8_load(view.liquid + n - up), unknown = f8_splat(__builtin_nanf(""));
             f8 descent = f8_max(f8_min(sharpened_descent(&view, potential, d, n), f8_splat(farthest)), f8_splat(-farthest));
@@ -268,9 +275,11 @@ static void displacements_of_block(const sk_step *step, int block, int pushing)
             }
             f8_store(displacement + c, f8_select(closed, behind, moved));
         }
-        for (int c = 0; view.has_solid && c < SK_BLOCK_CELLS; c++)
-            if (on_wall(step, block, c, d))
-                displacement[c] = 0.0f;
+        for (int side = 0; side < 2; side++) {
+            const int wall = wall_index(step, block, d, side);
+            for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++)
+                displacement[cell_of_plane(d, wall, n)] = 0.0f;
+        }
     }
 }
 
