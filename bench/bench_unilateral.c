@@ -1,9 +1,10 @@
 /* What unilateral incompressibility costs in steps of a real splash, in units of the bilateral pressure of the same steps.
  *
  * A scene is run to a violent moment. In each step from there on the bilateral pressure is solved as well, on the same
- * particles and velocities, and what it did is undone before the step goes on. Printed are the means a step, first of the
- * solves alone (set-up and solve of the linear or complementarity problem), then of the whole phases around them.
- * Usage: bench_unilateral [SCENE] [--set KEY=VALUE]... [--from CHECKPOINT] [--time S] [--steps N] [--threads N]
+ * particles and velocities, and what it did is undone before the step goes on. Each is done several times, of which the
+ * quickest counts. Printed are the means a step, first of the solves alone (set-up and solve of the linear or
+ * complementarity problems, those of all passes of the density correction), then of the whole phases around them.
+ * Usage: bench_unilateral [SCENE] [--set KEY=VALUE]... [--from CHECKPOINT] [--time S] [--steps N] [--repeats N] [--threads N]
  * default: quad_dam at 50^3 cells with 27 particles in a cell, from 0.8 s on. */
 #include <omp.h>
 #include <stdio.h>
@@ -20,28 +21,32 @@ enum { MAX_OVERRIDES = 32 };
 typedef struct settings {
     const char *scene, *checkpoint;
     const char *overrides[MAX_OVERRIDES];
-    int override_count, steps, threads;
+    int override_count, steps, repeats, threads;
     double time;
 } settings;
 
+typedef struct cost {
+    double solve, phase; /* ms */
+} cost;
+
 typedef struct costs {
-    double bilateral_solve, bilateral_phase;     /* ms */
-    double pressure_solve, pressure_phase;       /* ms */
-    double correction_solve, correction_phase;   /* ms */
-    double predict_phase, step;                  /* ms */
+    cost bilateral, pressure, correction, predict;
+    double step; /* ms */
     double passes, pressure_steps, correction_steps, bilateral_steps;
     double unknowns;
 } costs;
 
-/* Phases have no arguments of their own, so what the one that compares needs is here. */
+/* Phases have no arguments of their own, so what those that are measured need is here. */
 static struct {
-    sk_phase_function pressure;
+    sk_phase_function pressure, correction, predict;
+    int repeats;
     costs *costs;
-} compared;
+} measured;
 
-/* What the bilateral pressure changes. */
+/* What a pressure solve changes. */
 static const sk_grid_field changed[] = {SK_FIELD_VELOCITY_X, SK_FIELD_VELOCITY_Y, SK_FIELD_VELOCITY_Z, SK_FIELD_CHANGE_X,
-                                        SK_FIELD_CHANGE_Y,   SK_FIELD_CHANGE_Z,   SK_FIELD_POTENTIAL};
+                                        SK_FIELD_CHANGE_Y,   SK_FIELD_CHANGE_Z,   SK_FIELD_POTENTIAL,
+                                        SK_FIELD_PREDICTED};
 enum { CHANGED = sizeof changed / sizeof *changed };
 
 typedef struct kept {
@@ -69,35 +74,78 @@ static int keep(const sk_grid *grid, kept *k)
     return good;
 }
 
-static void put_back(const sk_grid *grid, kept *k)
+static void put_back(const sk_grid *grid, const kept *k)
 {
     size_t bytes = (size_t)grid->block_count * (size_t)grid->block_cells * sizeof(float);
-    for (int f = 0; f < CHANGED; f++) {
+    for (int f = 0; f < CHANGED; f++)
         if (k->fields[f])
             memcpy(grid->fields[changed[f]], k->fields[f], bytes);
-        free(k->fields[f]);
-    }
     memcpy(grid->block_flags, k->flags, (size_t)grid->block_count);
+}
+
+static void forget(kept *k)
+{
+    for (int f = 0; f < CHANGED; f++)
+        free(k->fields[f]);
     free(k->flags);
 }
 
-/* In place of the phase `pressure`: the bilateral one first, then the real one. */
-static selkie_code compare_pressures(sk_step *step, selkie_error *error)
+/* What the solves of the last phase took. */
+typedef double (*solve_time)(const sk_step *step);
+
+static double bilateral_time(const sk_step *step) { return step->pressure.setup_ms + step->pressure.solve_ms; }
+static double pressure_time(const sk_step *step) { return step->unilateral.setup_ms + step->unilateral.solve_ms; }
+static double correction_time(const sk_step *step) { return step->correction.setup_ms + step->correction.solve_ms; }
+
+/* Runs a phase several times, each time from the same state, and adds the least times. */
+static selkie_code run_repeatedly(sk_phase_function run, solve_time solve, sk_step *step, const kept *k, cost *sum, selkie_error *error)
+{
+    cost least = {0, 0};
+    for (int n = 0; n < measured.repeats; n++) {
+        put_back(&step->grid, k);
+        double begin = sk_wall_ms();
+        SK_TRY(run(step, error));
+        double phase = sk_wall_ms() - begin, solved = solve ? solve(step) : 0.0;
+        least.phase = n == 0 || phase < least.phase ? phase : least.phase;
+        least.solve = n == 0 || solved < least.solve ? solved : least.solve;
+    }
+    sum->phase += least.phase;
+    sum->solve += least.solve;
+    return SELKIE_OK;
+}
+
+static selkie_code measure_correction(sk_step *step, selkie_error *error)
 {
     kept k;
     if (!keep(&step->grid, &k))
         return SELKIE_ERROR_MEMORY;
-    double begin = sk_wall_ms();
-    selkie_code code = step->dimension == 3 ? sk_flip_pressure_3d(step, error) : sk_flip_pressure_2d(step, error);
-    compared.costs->bilateral_phase += sk_wall_ms() - begin;
-    compared.costs->bilateral_solve += step->pressure.setup_ms + step->pressure.solve_ms;
-    compared.costs->bilateral_steps += step->pressure.iterations;
-    put_back(&step->grid, &k);
-    if (code != SELKIE_OK)
-        return code;
-    begin = sk_wall_ms();
-    code = compared.pressure(step, error);
-    compared.costs->pressure_phase += sk_wall_ms() - begin;
+    selkie_code code = run_repeatedly(measured.correction, correction_time, step, &k, &measured.costs->correction, error);
+    forget(&k);
+    return code;
+}
+
+static selkie_code measure_predict(sk_step *step, selkie_error *error)
+{
+    kept k;
+    if (!keep(&step->grid, &k))
+        return SELKIE_ERROR_MEMORY;
+    selkie_code code = run_repeatedly(measured.predict, NULL, step, &k, &measured.costs->predict, error);
+    forget(&k);
+    return code;
+}
+
+/* The bilateral pressure first, then the real one. */
+static selkie_code measure_pressures(sk_step *step, selkie_error *error)
+{
+    kept k;
+    if (!keep(&step->grid, &k))
+        return SELKIE_ERROR_MEMORY;
+    sk_phase_function bilateral = step->dimension == 3 ? sk_flip_pressure_3d : sk_flip_pressure_2d;
+    selkie_code code = run_repeatedly(bilateral, bilateral_time, step, &k, &measured.costs->bilateral, error);
+    measured.costs->bilateral_steps += step->pressure.iterations;
+    if (code == SELKIE_OK)
+        code = run_repeatedly(measured.pressure, pressure_time, step, &k, &measured.costs->pressure, error);
+    forget(&k);
     return code;
 }
 
@@ -109,10 +157,26 @@ static int phase_of(const selkie_world *world, const char *name)
     return -1;
 }
 
-static double phase_ms(const selkie_world *world, const char *name)
+static void replace_phase(selkie_world *world, const char *name, sk_phase_function by, sk_phase_function *was)
 {
     int p = phase_of(world, name);
-    return p < 0 ? 0.0 : world->statistics.phase_ms[p];
+    if (p < 0)
+        return;
+    *was = world->phases[p].run;
+    world->phases[p].run = by;
+}
+
+/* What a step took, with the phases that were measured as if they had run once. */
+static double step_ms(const selkie_world *world, const costs *before, const costs *after)
+{
+    static const char *const names[] = {"density_correct", "predict", "pressure"};
+    double ms = world->statistics.step_ms + after->correction.phase - before->correction.phase + after->predict.phase -
+                before->predict.phase + after->pressure.phase - before->pressure.phase;
+    for (int n = 0; n < 3; n++) {
+        int p = phase_of(world, names[n]);
+        ms -= p < 0 ? 0.0 : world->statistics.phase_ms[p];
+    }
+    return ms;
 }
 
 static int fail(const char *what, selkie_world *world)
@@ -129,12 +193,12 @@ static void print(const settings *how, const selkie_world *world, const costs *c
            (long long)world->step.particles.count, c->unknowns / n, how->steps, world->step.time, world->step.threads);
     printf("  solves: bilateral %.1f (%.1f iterations) | pressure %.1f (%.1f steps) + density %.1f (%.1f steps in the first "
            "of %.1f passes): %.2f times the bilateral one\n",
-           c->bilateral_solve / n, c->bilateral_steps / n, c->pressure_solve / n, c->pressure_steps / n, c->correction_solve / n,
-           c->correction_steps / n, c->passes / n, (c->pressure_solve + c->correction_solve) / c->bilateral_solve);
+           c->bilateral.solve / n, c->bilateral_steps / n, c->pressure.solve / n, c->pressure_steps / n, c->correction.solve / n,
+           c->correction_steps / n, c->passes / n, (c->pressure.solve + c->correction.solve) / c->bilateral.solve);
     printf("  phases: bilateral %.1f | pressure %.1f + density_correct %.1f: %.2f times the bilateral one | predict %.1f | whole "
            "step %.1f\n",
-           c->bilateral_phase / n, c->pressure_phase / n, c->correction_phase / n,
-           (c->pressure_phase + c->correction_phase) / c->bilateral_phase, c->predict_phase / n, c->step / n);
+           c->bilateral.phase / n, c->pressure.phase / n, c->correction.phase / n,
+           (c->pressure.phase + c->correction.phase) / c->bilateral.phase, c->predict.phase / n, c->step / n);
 }
 
 static int bench(const settings *how)
@@ -159,20 +223,17 @@ static int bench(const settings *how)
         if (selkie_world_step(world, &error) != SELKIE_OK)
             return fail(error.message, world);
     costs c = {0};
-    sk_phase *pressure = &world->phases[phase_of(world, "pressure")];
-    compared.pressure = pressure->run;
-    compared.costs = &c;
-    pressure->run = compare_pressures;
+    measured.repeats = how->repeats;
+    measured.costs = &c;
+    replace_phase(world, "density_correct", measure_correction, &measured.correction);
+    replace_phase(world, "predict", measure_predict, &measured.predict);
+    replace_phase(world, "pressure", measure_pressures, &measured.pressure);
     for (int n = 0; n < how->steps; n++) {
-        double before = c.pressure_phase;
+        costs before = c;
         if (selkie_world_step(world, &error) != SELKIE_OK)
             return fail(error.message, world);
         const sk_step *step = &world->step;
-        c.pressure_solve += step->unilateral.setup_ms + step->unilateral.solve_ms;
-        c.correction_solve += step->correction.setup_ms + step->correction.solve_ms;
-        c.correction_phase += phase_ms(world, "density_correct");
-        c.predict_phase += phase_ms(world, "predict");
-        c.step += world->statistics.step_ms - phase_ms(world, "pressure") + (c.pressure_phase - before);
+        c.step += step_ms(world, &before, &c);
         c.passes += step->density_passes;
         c.pressure_steps += step->unilateral.iterations;
         c.correction_steps += step->correction.iterations;
@@ -185,7 +246,7 @@ static int bench(const settings *how)
 
 int main(int argc, char **argv)
 {
-    settings how = {.scene = SELKIE_SCENES "/uic/quad_dam.json", .steps = 10, .time = 0.8};
+    settings how = {.scene = SELKIE_SCENES "/uic/quad_dam.json", .steps = 10, .repeats = 3, .time = 0.8};
     int own_scene = 0;
     for (int a = 1; a < argc; a++) {
         if (strcmp(argv[a], "--set") == 0 && a + 1 < argc && how.override_count < MAX_OVERRIDES)
@@ -196,6 +257,8 @@ int main(int argc, char **argv)
             how.time = atof(argv[++a]);
         else if (strcmp(argv[a], "--steps") == 0 && a + 1 < argc)
             how.steps = atoi(argv[++a]);
+        else if (strcmp(argv[a], "--repeats") == 0 && a + 1 < argc)
+            how.repeats = atoi(argv[++a]);
         else if (strcmp(argv[a], "--threads") == 0 && a + 1 < argc)
             how.threads = atoi(argv[++a]);
         else

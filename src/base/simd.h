@@ -345,6 +345,18 @@ SK_VECTOR d8 d8_from_fw(fw a)
 #endif
 }
 
+SK_VECTOR float fw_smallest(fw a)
+{
+#if SK_WIDE == 16
+    return _mm512_reduce_min_ps((__m512)a);
+#else
+    float least = a[0];
+    for (int l = 1; l < SK_WIDE; l++)
+        least = a[l] < least ? a[l] : least;
+    return least;
+#endif
+}
+
 SK_VECTOR float fw_largest(fw a)
 {
     float most = a[0];

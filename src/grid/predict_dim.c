@@ -40,36 +40,69 @@ static void frame_of(const sk_grid *grid, const sk_predict_options *options, fra
     }
 }
 
-/* Where the particles of a batch go; they are of one cell. */
-static inline __attribute__((always_inline)) void move_lanes(const frame *f, const fw *position, const float cell[3], int node,
-                                                             const float *const velocity[3], const float *const shift[3], int clip,
-                                                             int lanes, fw moved[3])
+/* How far particles of a block go, in metres, as three numbers a face and axis: `at`, the motion in the middle of the lower face,
+ * and what is added to it on the way to the upper one, in proportion (the velocity is linear) and at once from the middle of the
+ * cell on (a shift is constant around its face, as in sk_transfer_displace()). */
+typedef struct motion {
+    float at[SELKIE_DIM][SK_TILE_VALUES(1)], slope[SELKIE_DIM][SK_TILE_VALUES(1)], jump[SELKIE_DIM][SK_TILE_VALUES(1)];
+} motion;
+
+static void load_known(const sk_grid *grid, sk_grid_field field, int block, float scale, float *values)
 {
-    lane_weights w;
-    lanes_of(position, f->corner, f->inverse, cell, 0, &w);
-    const float dt = f->options->dt;
-    moved[0] = position[0] + dt * sample_component(0, velocity[0] + first_of(0, node), &w);
-    moved[1] = position[1] + dt * sample_component(1, velocity[1] + first_of(1, node), &w);
-#if SELKIE_DIM == 3
-    moved[2] = position[2] + dt * sample_component(2, velocity[2] + first_of(2, node), &w);
-#endif
-    if (f->options->shifted) {
-        /* As sk_transfer_displace() will move them: constant along the normal of the nearest face. */
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            w.face[d][1] = fw_select(w.face[d][1] < 0.5f, fw_splat(0.0f), fw_splat(1.0f));
-            w.face[d][0] = 1.0f - w.face[d][1];
+    sk_tile_load(grid, grid->fields[field], block, 1, values);
+    for (int i = 0; i < SK_TILE_VALUES(1); i++)
+        values[i] = values[i] == values[i] ? scale * values[i] : 0.0f;
+}
+
+static void load_motion(const frame *f, int block, motion *m)
+{
+    static const int up[3] = {1, SK_TILE_N(1), SK_TILE_N(1) * SK_TILE_N(1)};
+    float shift[SK_TILE_VALUES(1)];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int end = SK_TILE_VALUES(1) - up[d];
+        load_known(f->grid, (sk_grid_field)((int)SK_FIELD_VELOCITY_X + d), block, f->options->dt, m->at[d]);
+        for (int i = 0; i < end; i++)
+            m->slope[d][i] = m->at[d][i + up[d]] - m->at[d][i];
+        if (!f->options->shifted)
+            continue;
+        load_known(f->grid, (sk_grid_field)((int)SK_FIELD_SHIFT_X + d), block, f->cell_size, shift);
+        for (int i = 0; i < end; i++) {
+            m->jump[d][i] = shift[i + up[d]] - shift[i];
+            m->at[d][i] += shift[i];
         }
-        moved[0] += f->cell_size * sample_component(0, shift[0] + first_of(0, node), &w);
-        moved[1] += f->cell_size * sample_component(1, shift[1] + first_of(1, node), &w);
-#if SELKIE_DIM == 3
-        moved[2] += f->cell_size * sample_component(2, shift[2] + first_of(2, node), &w);
-#endif
     }
+}
+
+/* Motion along axis d of the particles of a batch, linear across the axis. */
+static inline __attribute__((always_inline)) fw move_along(const int d, const motion *m, int node, const lane_weights *w,
+                                                           const int shifted)
+{
+    enum { N1 = SK_TILE_N(1) };
+    const int e = d == 0 ? 1 : 0, g = d == 2 ? 1 : 2; /* the other axes */
+    static const int step[3] = {1, N1, N1 * N1};
+    const float *at = m->at[d] + first_of(d, node), *slope = m->slope[d] + first_of(d, node), *jump = m->jump[d] + first_of(d, node);
+    fw way = fw_splat(0.0f), slopes = fw_splat(0.0f), jumps = fw_splat(0.0f);
+#pragma GCC unroll 3
+    for (int k = 0; k < (SELKIE_DIM == 3 ? 3 : 1); k++)
+#pragma GCC unroll 3
+        for (int j = 0; j < 3; j++) {
+            const int n = j * step[e] + (SELKIE_DIM == 3 ? k * step[g] : 0);
+            fw weight = SELKIE_DIM == 3 ? w->centre[e][j] * w->centre[g][k] : w->centre[e][j];
+            way += weight * at[n];
+            slopes += weight * slope[n];
+            if (shifted)
+                jumps += weight * jump[n];
+        }
+    way += w->face[d][1] * slopes;
+    return shifted ? way + fw_select(w->face[d][1] < 0.5f, fw_splat(0.0f), jumps) : way;
+}
+
+/* Keeps particles within closed walls and out of obstacles. */
+static inline __attribute__((always_inline)) void confine_lanes(const frame *f, int clip, int lanes, fw moved[3])
+{
     for (int d = 0; d < SELKIE_DIM; d++)
         moved[d] = fw_min(fw_splat(f->high[d]), fw_max(fw_splat(f->low[d]), moved[d]));
-    if (!clip)
-        return;
-    for (int l = 0; l < lanes; l++) {
+    for (int l = 0; clip && l < lanes; l++) {
         float at[3] = {0, 0, 0};
         for (int d = 0; d < SELKIE_DIM; d++)
             at[d] = moved[d][l];
@@ -79,45 +112,87 @@ static inline __attribute__((always_inline)) void move_lanes(const frame *f, con
     }
 }
 
-/* Adds the weights of the particles at `x` to the tile: a row of four nodes at a time, of which the last two get nothing. */
-static inline __attribute__((always_inline)) void weigh_lanes(const frame *f, const fw x[3], const float origin[3], int lanes,
-                                                              float *tile)
+/* Weights of a batch, made ready to be added up particle by particle. */
+typedef struct staged {
+    float along_x[SK_WIDE][8]; /* [particle][node], the last of four is 0; four more are not used */
+    float across[9][SK_WIDE];  /* [row j + 3 k][particle] */
+} staged;
+
+/* Particles of a cell stay together, mostly: on three nodes along each axis, counted from `first`. Their sums never leave the
+ * registers. */
+static inline __attribute__((always_inline)) void weigh_together(const fw place[3], const float first[3], int lanes, staged *s,
+                                                                 float *tile)
 {
-    enum { ROWS = CORNERS / 2 };
-    fw part[3][2], rows[ROWS];
-    iw base = iw_splat(0);
-    int stride = 1;
+    enum { ROWS = SELKIE_DIM == 3 ? 9 : 3 };
+    fw part[3][3];
+    int node = 0, stride = 1;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        fw place = (x[d] - f->corner[d]) * f->inverse - origin[d];
-        place = fw_max(fw_min(place, fw_splat((float)WIDTH - 1.001f)), fw_splat(0.0f));
-        iw i = iw_from_fw(place);
-        part[d][1] = place - fw_from_iw(i);
-        part[d][0] = 1.0f - part[d][1];
-        base += i * stride;
+        fw x = place[d] - fw_splat(first[d]);
+        part[d][0] = fw_max(1.0f - x, fw_splat(0.0f));
+        part[d][2] = fw_max(x - 1.0f, fw_splat(0.0f));
+        part[d][1] = 1.0f - (part[d][0] + part[d][2]);
+        node += (int)first[d] * stride;
         stride *= WIDTH;
     }
-    for (int r = 0; r < ROWS; r++)
-        rows[r] = SELKIE_DIM == 3 ? part[1][r & 1] * part[SELKIE_DIM - 1][r >> 1] : part[1][r & 1];
-    float lower[SK_WIDE], upper[SK_WIDE], across[ROWS][SK_WIDE];
-    int32_t first[SK_WIDE];
-    memcpy(lower, &part[0][0], sizeof lower);
-    memcpy(upper, &part[0][1], sizeof upper);
-    memcpy(across, rows, sizeof across);
-    memcpy(first, &base, sizeof first);
+    fw_store_columns(s->along_x[0], SK_WIDE, (const fw[4]){part[0][0], part[0][1], part[0][2], fw_splat(0.0f)});
+#pragma GCC unroll 9
+    for (int row = 0; row < ROWS; row++)
+        fw_store(s->across[row], SELKIE_DIM == 3 ? part[1][row % 3] * part[SELKIE_DIM - 1][row / 3] : part[1][row]);
+    /* Broadcasts from memory are cheaper than the shuffles that the compiler would make of them. */
+    __asm__ __volatile__("" : "+m"(*s));
+    f4 rows[ROWS];
+    for (int row = 0; row < ROWS; row++)
+        rows[row] = (f4){0, 0, 0, 0};
+#pragma GCC unroll 1
+    for (int p = 0; p < lanes; p++) {
+        f4 x = *(const f4_unaligned *)s->along_x[p];
+#pragma GCC unroll 9
+        for (int row = 0; row < ROWS; row++)
+            rows[row] += x * s->across[row][p];
+    }
+#pragma GCC unroll 9
+    for (int row = 0; row < ROWS; row++)
+        *(f4_unaligned *)(tile + node + WIDTH * (row % 3) + WIDTH * WIDTH * (row / 3)) += rows[row];
+}
+
+/* Where they do not: each by itself, a row of four nodes at a time, of which the last two get nothing. */
+static __attribute__((noinline)) void weigh_apart(const fw place[3], int lanes, float *tile)
+{
+    enum { ROWS = CORNERS / 2 };
     for (int l = 0; l < lanes; l++) {
-        f4 pair = {lower[l], upper[l], 0.0f, 0.0f};
+        float part[3][2];
+        int node = 0, stride = 1;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            int i = (int)place[d][l];
+            part[d][1] = place[d][l] - (float)i;
+            part[d][0] = 1.0f - part[d][1];
+            node += i * stride;
+            stride *= WIDTH;
+        }
+        f4 pair = {part[0][0], part[0][1], 0.0f, 0.0f};
         for (int r = 0; r < ROWS; r++)
-            *(f4_unaligned *)(tile + first[l] + WIDTH * (r & 1) + WIDTH * WIDTH * (r >> 1)) += pair * across[r][l];
+            *(f4_unaligned *)(tile + node + WIDTH * (r & 1) + WIDTH * WIDTH * (r >> 1)) +=
+                pair * (SELKIE_DIM == 3 ? part[1][r & 1] * part[SELKIE_DIM - 1][r >> 1] : part[1][r & 1]);
     }
 }
 
-static void load_known(const sk_grid *grid, sk_grid_field first, int block, float values[SELKIE_DIM][SK_TILE_VALUES(1)])
+/* Adds the weights of the particles at `x` to the tile. */
+static inline __attribute__((always_inline)) void weigh_lanes(const frame *f, const fw x[3], const float origin[3], int lanes,
+                                                              staged *s, float *tile)
 {
+    fw place[3];
+    float first[3];
+    iw far = iw_splat(0);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        sk_tile_load(grid, grid->fields[(int)first + d], block, 1, values[d]);
-        for (int i = 0; i < SK_TILE_VALUES(1); i++)
-            values[d][i] = values[d][i] == values[d][i] ? values[d][i] : 0.0f;
+        place[d] = (x[d] - f->corner[d]) * f->inverse - origin[d];
+        place[d] = fw_max(fw_min(place[d], fw_splat((float)WIDTH - 1.001f)), fw_splat(0.0f));
+        first[d] = (float)(int)fw_smallest(place[d]);
+        far |= place[d] >= first[d] + 2.0f;
     }
+    if (iw_any(far))
+        weigh_apart(place, lanes, tile);
+    else
+        weigh_together(place, first, lanes, s, tile);
 }
 
 /* May a particle of the block meet an obstacle? The blocks around it cover three cells and more; what would go where there is
@@ -162,16 +237,14 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
 {
     enum { N1 = SK_TILE_N(1) };
     const sk_grid *grid = f->grid;
-    float velocity[SELKIE_DIM][SK_TILE_VALUES(1)], shift[SELKIE_DIM][SK_TILE_VALUES(1)], origin[3];
-    const float *const velocities[3] = {velocity[0], velocity[1], velocity[SELKIE_DIM - 1]};
-    const float *const shifts[3] = {shift[0], shift[1], shift[SELKIE_DIM - 1]};
-    load_known(grid, SK_FIELD_VELOCITY_X, block, velocity);
-    if (f->options->shifted)
-        load_known(grid, SK_FIELD_SHIFT_X, block, shift);
+    motion way;
+    staged s;
+    float origin[3];
+    load_motion(f, block, &way);
     for (int d = 0; d < 3; d++)
         origin[d] = (float)(grid->coordinates[block][d] * grid->extent[d] - REACH) + 0.5f; /* of the first centre */
     const int clip = obstacle_near(f, block);
-    float tile[TILE + 4]; /* rows of four may reach beyond it */
+    float tile[TILE + WIDTH * WIDTH * 2 + WIDTH * 2 + 4]; /* rows may reach beyond it, with nothing in them there */
     memset(tile, 0, sizeof tile);
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
@@ -186,9 +259,13 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
         for (uint32_t p = start[c]; p < start[c + 1]; p += SK_WIDE) {
             int lanes = start[c + 1] - p < SK_WIDE ? (int)(start[c + 1] - p) : SK_WIDE;
             fw r[4], moved[3];
-            fw_load_columns(particles->records[p].position, lanes, r);
-            move_lanes(f, r, cell, node, velocities, shifts, clip, lanes, moved);
-            weigh_lanes(f, moved, origin, lanes, tile);
+            lane_weights w;
+            fw_load_columns(sk_particle_floats(particles->records + p), lanes, r);
+            lanes_of(r, f->corner, f->inverse, cell, 0, &w);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                moved[d] = r[d] + (f->options->shifted ? move_along(d, &way, node, &w, 1) : move_along(d, &way, node, &w, 0));
+            confine_lanes(f, clip, lanes, moved);
+            weigh_lanes(f, moved, origin, lanes, &s, tile);
         }
     }
     memcpy(result, tile, TILE * sizeof *tile);

@@ -6,7 +6,8 @@
  *   a cell is free if x > lower or r > 0; the others are held
  *   z = one multigrid cycle for r over the free cells, held ones at zero
  *   z is cut to the length that is best without bounds, then to the room above the bounds
- *   two projected red-black sweeps a block of A z = r over all cells, so that cells are held and let go in between
+ *   two visits of two projected red-black sweeps a block of A z = r over all cells, so that cells are held and let go
+ *   in between
  *   x += z
  *
  * That is a projected Newton step whose linear system is solved roughly, as in
@@ -36,6 +37,12 @@ enum { blocks_per_thread = SELKIE_DIM == 3 ? 96 : 192 };
 /* Coarser problems need not be solved well. */
 enum { nested_steps = 1 };
 static const double nested_tolerance = 1e-2;
+
+/* Visits of projected sweeps, a tenth of a step's cost each: after interpolation, and in a step. */
+enum { start_visits = 4, step_visits = 2 };
+
+/* Levels with more blocks than this measure the length of a step in every fourth block. */
+enum { sampled_from = 64, sampled_every = 4 };
 
 /* Relative residuals in single precision are not better than this, with a margin. */
 static const double quick_accuracy = 1e-5;
@@ -111,8 +118,8 @@ static double judge(const work *w, int depth, sk_team team, selkie_residual_norm
                                    : sqrt(sum_blocks(level, solver->partial[0]));
 }
 
-/* The length of the step along z that is best as long as no bound is met. A cycle is close to 1 by itself. */
-static float best_length(const work *w, int depth, sk_team team)
+/* The length of the step along z that is best as long as no bound is met, from every so many blocks. */
+static double length_of(const work *w, int depth, sk_team team, int every)
 {
     const sk_level *root = &w->solver->part.level[depth];
     float product[SK_BLOCK_CELLS] __attribute__((aligned(64)));
@@ -120,15 +127,30 @@ static float best_length(const work *w, int depth, sk_team team)
     SK_DIM(sk_level_share)(root, team, 0, 2, &first, &last);
     for (int block = first; block < last; ++block) {
         w->solver->partial[1][block] = 0;
-        if (root->part[block] == SK_PART_NONE)
+        if (root->part[block] == SK_PART_NONE || block % every)
             continue;
         SK_DIM(sk_multiply_block)(root, root->x, block, product);
         w->solver->partial[1][block] =
             SK_DIM(sk_dot_block)(root->x + (size_t)block * SK_BLOCK_CELLS, product, root->active[block]);
     }
     sk_team_wait(team);
-    double slope = sum_blocks(root, w->solver->partial[2]), curvature = sum_blocks(root, w->solver->partial[1]);
-    double length = slope > 0 && curvature > 0 ? slope / curvature : 0;
+    double slope = 0, curvature = 0;
+    for (int block = every; block <= root->block_count; block += every) {
+        slope += w->solver->partial[2][block];
+        curvature += w->solver->partial[1][block];
+    }
+    return slope > 0 && curvature > 0 ? slope / curvature : 0;
+}
+
+/* A cycle is close to 1 by itself. Where a sample of the blocks says otherwise all of them are asked. */
+static float best_length(const work *w, int depth, sk_team team)
+{
+    int every = w->solver->part.level[depth].block_count > sampled_from ? sampled_every : 1;
+    double length = length_of(w, depth, team, every);
+    if (every > 1 && !(length > 0.8 && length < 1.3)) {
+        sk_team_wait(team);
+        length = length_of(w, depth, team, 1);
+    }
     return (float)(length < longest_step ? length : longest_step);
 }
 
@@ -143,9 +165,9 @@ static void correct(const work *w, int depth, sk_team team, float length)
     for (int block = first[2]; block < last[2]; ++block)
         SK_DIM(sk_clip_block)(level, bound, block, length);
     sk_team_wait(team);
-    for (int colour = 0; colour < 2; ++colour) {
-        for (int block = first[colour]; block < last[colour]; ++block)
-            SK_DIM(sk_correct_block)(level, bound, block);
+    for (int half = 0; half < 2 * step_visits; ++half) {
+        for (int block = first[half & 1]; block < last[half & 1]; ++block)
+            SK_DIM(sk_correct_block)(level, bound, block, half >= 2 * (step_visits - 1));
         sk_team_wait(team);
     }
 }
@@ -309,9 +331,10 @@ static double norm_at_start(work *w)
     sk_bounded_solver *solver = w->solver;
     const sk_level *level = &solver->poisson->multigrid.level[0];
     double rounding;
-    start_solution(w, 0);
-    if (solver->bound[0].lower)
+    if (solver->bound[0].lower) {
+        start_solution(w, 0);
         return judge(w, 0, w->team, SELKIE_NORM_RELATIVE, 0, &rounding);
+    }
     int first, last;
     SK_DIM(sk_level_share)(level, w->team, 0, 2, &first, &last);
     for (int block = first; block < last; ++block) {
@@ -329,7 +352,7 @@ static double norm_at_start(work *w)
     return sqrt(sum_blocks(level, solver->partial[2]));
 }
 
-/* From the answer on the level below, and a projected sweep to smooth it. */
+/* From the answer on the level below, and projected sweeps to smooth it. */
 static void interpolate(const work *w, int depth)
 {
     static const float zeros[SK_BLOCK_CELLS] __attribute__((aligned(64)));
@@ -342,8 +365,8 @@ static void interpolate(const work *w, int depth)
     for (int block = first[2]; block < last[2]; ++block)
         SK_DIM(sk_interpolate_block)(fine, fine + 1, to + 1, to, block);
     sk_team_wait(w->team);
-    for (int colour = 0; colour < 2; ++colour) {
-        for (int block = first[colour]; block < last[colour]; ++block) {
+    for (int half = 0; half < 2 * start_visits; ++half) {
+        for (int block = first[half & 1]; block < last[half & 1]; ++block) {
             size_t at = (size_t)block * SK_BLOCK_CELLS;
             SK_DIM(sk_project_block)(fine, to->high, to->f + at, to->lower ? to->lower + at : zeros, block);
         }

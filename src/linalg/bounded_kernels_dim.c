@@ -268,7 +268,7 @@ SK_INLINE void advance_pair_at(int offset, float *high, float *low, const float 
     sk_store(low + offset, (sk_vec)((sk_int_vec)rest & ~landed));
 }
 
-void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound, int block)
+void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound, int block, int advance)
 {
     float room[SK_BLOCK_CELLS] __attribute__((aligned(64)));
     size_t at = (size_t)block * SK_BLOCK_CELLS;
@@ -278,6 +278,8 @@ void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound
         memset(room, 0, sizeof(room)); /* for the compiler's peace of mind; nobody reads it there */
     SK_EACH_OFFSET(active, room_at, bound->high + at, low_of(bound, block), lower, room);
     SK_DIM(sk_project_block)(level, bound->z, bound->r + at, room, block);
+    if (!advance)
+        return;
     if (bound->paired)
         SK_EACH_OFFSET(active, advance_pair_at, bound->high + at, bound->low + at, lower, room, bound->z + at);
     else

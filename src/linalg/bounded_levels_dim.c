@@ -53,7 +53,10 @@ void SK_DIM(sk_bounded_clear_level)(sk_bounded_solver *solver, int depth, sk_tea
     size_t at = (size_t)first * SK_BLOCK_CELLS, bytes = (size_t)(last - first) * SK_BLOCK_CELLS * sizeof(float);
     float *field[7] = {bound->high, bound->low, bound->r, bound->z, bound->part_inverse, bound->f, bound->lower};
     for (int i = 0; i < (bound->lower ? 7 : 6); ++i)
-        memset(field[i] + at, 0, bytes);
+        if (depth > 0 || i < 5)
+            memset(field[i] + at, 0, bytes);
+        else if (team.thread == 0) /* the others are read whole */
+            memset(field[i], 0, SK_BLOCK_CELLS * sizeof(float));
     memset(bound->part + first, SK_PART_NONE, (size_t)(last - first)); /* as part_inverse says */
     memset(bound->active + first, 0, (size_t)(last - first) * sizeof(sk_active));
     memset(bound->changed + first, SK_CELLS_NEW, (size_t)(last - first));

@@ -70,8 +70,8 @@ double SK_DIM(sk_judge_block)(const sk_level *level, const sk_bound_level *bound
                               int exactly, double *size);
 /* z = max(scale z, bound - x) */
 void SK_DIM(sk_clip_block)(const sk_level *level, const sk_bound_level *bound, int block, float scale);
-/* A projected sweep of the correction z, and x += z. */
-void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound, int block);
+/* A projected sweep of the correction z; then, if wanted, x += z. */
+void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound, int block, int advance);
 
 /* --- bounded_pockets_dim.c: components without a Dirichlet face --- */
 

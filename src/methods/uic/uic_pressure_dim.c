@@ -205,6 +205,7 @@ static void mark_flying(const sk_step *step, int block, const float *potential)
     float *flying = grid->fields[SK_FIELD_PREDICTED] + (size_t)block * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         i8 pushed = i8_splat(0);
+#pragma GCC unroll 27
         for (int n = 0; potential && n < SK_NEIGHBOURS; n++) {
             int other = node_of(c) + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 + (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0);
             pushed |= f8_load(potential + other) != 0.0f;

@@ -27,6 +27,28 @@ typedef struct uic_rooms {
     int has_solid, has_obstacle;
 } uic_rooms;
 
+/* Rooms where there is nothing but flat walls: with its mirror image every cell is open. */
+static inline __attribute__((unused)) void uic_open_rooms(uic_rooms *rooms)
+{
+    for (int n = 0; n < SK_TILE_VALUES(1); n++)
+        rooms->cell[n] = 1.0f;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        memcpy(rooms->face[d], rooms->cell, sizeof rooms->cell);
+    for (int d = 0; rooms->walls.any && d < SELKIE_DIM; d++)
+        for (int at = -1; at <= SK_BLOCK_N; at++) {
+            const int low = rooms->walls.plane[d][0], high = rooms->walls.plane[d][1];
+            /* Up to its mirror image, the first layer behind a wall. */
+            const int is_closed = at <= low || (high >= -1 && at >= high), is_beyond = at < low - 1 || (high >= -1 && at > high);
+            for (int k = 0; is_closed && k < LAYER_NODES; k++) {
+                int n = layer_node(d, at, k);
+                rooms->face[d][n] = 0.0f;
+                rooms->cell[n] = is_beyond ? 0.0f : rooms->cell[n];
+                for (int e = 0; is_beyond && e < SELKIE_DIM; e++)
+                    rooms->face[e][n] = 0.0f;
+            }
+        }
+}
+
 static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, int block, uic_rooms *rooms)
 {
     const sk_grid *grid = &step->grid;
@@ -37,15 +59,13 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
         rooms->has_solid |= slot > 0;
         rooms->has_obstacle |= solids->obstacle_count > 0 && !solids->plain[slot];
     }
-    if (!rooms->has_solid) {
-        for (int n = 0; n < SK_TILE_VALUES(1); n++)
-            rooms->cell[n] = 1.0f;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            memcpy(rooms->face[d], rooms->cell, sizeof rooms->cell);
-        rooms->walls.any = 0;
+    rooms->walls.any = 0;
+    if (rooms->has_solid)
+        find_mirror_walls(step, block, &rooms->walls);
+    if (!rooms->has_obstacle) {
+        uic_open_rooms(rooms);
         return;
     }
-    find_mirror_walls(step, block, &rooms->walls);
     sk_tile_load_mapped(grid, solids->block_slot, solids->blurred, block, 1, rooms->cell);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         rooms->cell[n] = 1.0f - rooms->cell[n] > 0.0f ? 1.0f - rooms->cell[n] : 0.0f;
@@ -68,7 +88,6 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
 /* What is known of a block in a problem. */
 typedef struct uic_block {
     float excess;        /* the largest density above the room */
-    uint8_t takes_part;  /* some cell of it is an unknown */
     uint8_t wanted;      /* see uic_problem.partly */
 } uic_block;
 

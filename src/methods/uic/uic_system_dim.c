@@ -21,20 +21,36 @@ static void mark_in_obstacles(const uic_rooms *rooms, const float *mass, float t
     }
 }
 
-/* Diagonal and right side of a block's rows. */
-static void mark_block(const sk_step *step, int block, const uic_problem *problem)
+static void leave_out(const sk_step *step, int block, const uic_problem *problem)
+{
+    problem->blocks[block].excess = 0.0f;
+    memset(step->grid.fields[SK_FIELD_DIAGONAL] + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
+}
+
+static int has_any(const float *values)
+{
+    f8 most = f8_splat(0.0f);
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8)
+        most = f8_max(most, f8_load(values + c));
+    return i8_any(most > 0.0f);
+}
+
+/* A block's rows. Faces are those of the rooms: the solver leaves out what lies between an unknown and what is none. */
+static void build_block(const sk_step *step, int block, const uic_problem *problem)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base, *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
     /* A cell without any mass is air, even where the threshold is 0. */
     const float threshold = fmaxf((float)step->scene->unilateral.air_threshold, 1e-6f);
-    uic_block *found = &problem->blocks[block];
-    found->excess = 0.0f;
-    found->takes_part = 0;
     uic_rooms rooms;
     float target[SK_TILE_VALUES(1)], mass[SK_TILE_VALUES(1)];
     uic_load_rooms(step, block, &rooms);
+    if (!rooms.has_obstacle && !rooms.walls.any && !has_any(problem->target + base) &&
+        !(problem->presence && has_any(problem->presence + base))) {
+        leave_out(step, block, problem);
+        return;
+    }
     sk_tile_load(grid, problem->target, block, 1, target);
     if (problem->presence) {
         sk_tile_load(grid, problem->presence, block, 1, mass);
@@ -45,68 +61,34 @@ static void mark_block(const sk_step *step, int block, const uic_problem *proble
     }
     fold_at_walls(&rooms.walls, -1, target);
     fold_at_walls(&rooms.walls, -1, mass);
-    f8 largest = f8_splat(0.0f);
-    i8 any = i8_splat(0);
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         int n = node_of(c);
-        f8 room = f8_load(rooms.cell + n);
-        f8 open = f8_splat(0.0f);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            open += f8_load(rooms.face[d] + n) + f8_load(rooms.face[d] + n + node_step[d]);
+        f8 room = f8_load(rooms.cell + n), open = f8_splat(0.0f);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            f8 face = f8_load(rooms.face[d] + n);
+            f8_store(grid->fields[SK_FIELD_FACE_X + d] + base + c, face);
+            open += face + f8_load(rooms.face[d] + n + node_step[d]);
+        }
         i8 part = (room >= UIC_LEAST_ROOM) & (f8_load(mass + n) >= threshold * room);
         f8_store(diagonal + c, f8_select(part, open, f8_splat(0.0f)));
-        f8_store(right + c, f8_load(target + n) - room - UIC_SLACK);
-        any |= part;
     }
     if (rooms.has_obstacle)
         mark_in_obstacles(&rooms, mass, threshold, diagonal);
     /* What is in cells behind the domain's walls counts in those before. */
     for (int c = 0; rooms.walls.any && c < SK_BLOCK_CELLS; c++)
         diagonal[c] = behind_walls(&rooms.walls, c) ? 0.0f : diagonal[c];
-    if (!rooms.has_obstacle && !i8_any(any)) {
-        memset(right, 0, SK_BLOCK_CELLS * sizeof *right);
-        return;
-    }
+    f8 largest = f8_splat(0.0f);
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-        f8 kept = f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f));
+        int n = node_of(c);
+        f8 kept = f8_load(target + n) - f8_load(rooms.cell + n) - UIC_SLACK;
+        kept = f8_select(f8_load(diagonal + c) > 0.0f, kept, f8_splat(0.0f));
         f8_store(right + c, kept);
         largest = f8_max(largest, kept);
     }
+    float excess = 0.0f;
     for (int l = 0; l < 8; l++)
-        found->excess = largest[l] > found->excess ? largest[l] : found->excess;
-    found->takes_part = 1;
-}
-
-static void clear_block(const sk_step *step, int block, sk_grid_field field)
-{
-    memset(step->grid.fields[field] + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
-}
-
-static void leave_out(const sk_step *step, int block, const uic_problem *problem)
-{
-    problem->blocks[block].excess = 0.0f;
-    problem->blocks[block].takes_part = 0;
-    clear_block(step, block, SK_FIELD_DIAGONAL);
-    clear_block(step, block, SK_FIELD_RIGHT_SIDE);
-}
-
-/* Faces between two cells that take part. */
-static void join_block(const sk_step *step, int block)
-{
-    const sk_grid *grid = &step->grid;
-    size_t base = (size_t)block * SK_BLOCK_CELLS;
-    float diagonal[SK_TILE_VALUES(1)];
-    uic_rooms rooms;
-    uic_load_rooms(step, block, &rooms);
-    sk_tile_load(grid, grid->fields[SK_FIELD_DIAGONAL], block, 1, diagonal);
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        float *face = grid->fields[SK_FIELD_FACE_X + d] + base;
-        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-            int n = node_of(c);
-            i8 both = (f8_load(diagonal + n) > 0.0f) & (f8_load(diagonal + n - node_step[d]) > 0.0f);
-            f8_store(face + c, f8_select(both, f8_load(rooms.face[d] + n), f8_splat(0.0f)));
-        }
-    }
+        excess = largest[l] > excess ? largest[l] : excess;
+    problem->blocks[block].excess = excess;
 }
 
 static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_report *report, selkie_error *error)
@@ -151,7 +133,7 @@ selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_b
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < grid->block_count; b++)
         if (!problem->partly || blocks[b].wanted)
-            mark_block(step, b, problem);
+            build_block(step, b, problem);
         else
             leave_out(step, b, problem);
     float largest = 0.0f;
@@ -164,14 +146,6 @@ selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_b
     if (!((double)largest > problem->least_excess) && !problem->lower) {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
         return SELKIE_OK;
-    }
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++) {
-        if (blocks[b].takes_part)
-            join_block(step, b);
-        else
-            for (int d = 0; d < SELKIE_DIM; d++)
-                clear_block(step, b, (sk_grid_field)((int)SK_FIELD_FACE_X + d));
     }
     return solve(step, problem, report, error);
 }
