@@ -37,6 +37,7 @@ typedef struct sk_bounded_options {
     int max_iterations;
     int warm_start; /* poisson.solution is the start; raised to the bounds where it is below them */
     int threads;
+    int forget; /* MPRGP: estimate the largest eigenvalue anew, not from the last solve's vector */
 } sk_bounded_options;
 
 typedef struct sk_bounded_report {
@@ -63,7 +64,7 @@ void sk_bounded_destroy_2d(sk_bounded_solver *solver);
 void sk_bounded_destroy_3d(sk_bounded_solver *solver);
 
 /* A solve with the active set depends on its input alone. MPRGP also starts its estimate of the largest eigenvalue from
- * the last one's vector.
+ * the last one's vector, unless it is told to forget it.
  * A solve that does not converge is not an error here: see report->converged. Out of memory and NaN in the input are.
  * The same bits on any number of threads. */
 selkie_code sk_bounded_solve_2d(sk_bounded_solver *solver, const sk_bounded_system *system,

@@ -330,6 +330,8 @@ selkie_code SK_DIM(sk_bounded_solve_flat)(sk_bounded_solver *solver, const sk_bo
     sort_blocks(&f);
     number_cells(&f);
     fill(&f, options->warm_start);
+    if (options->forget)
+        solver->last_count = 0;
     start_eigenvector(&f);
     report->unknowns = f.level->unknowns;
     report->overfull_components = balance_overfull(&f);

@@ -273,8 +273,8 @@ void sk_mprgp_solve(sk_flat_system *system, const sk_bounded_options *options, v
     t.is_free = (uint8_t *)(vector + vectors * (n + 1));
     t.norm_start = natural_residual_at_start(system, t.p, t.q);
     report->eigenvalue = largest_eigenvalue(system, t.q);
-    /* The estimate is from below, and depends a little on where the power iterations began. Rounded up to a step of an
-     * eighth of a power of two it hardly ever does, so that a run that was interrupted goes on as it would have. */
+    /* The estimate is from below, and depends a little on where the power iterations began; rounded up to a step of an
+     * eighth of a power of two it hardly ever does. */
     double bound = exp2(ceil(8 * log2(1.01 * report->eigenvalue)) / 8);
     t.alpha = report->eigenvalue > 0 ? 1.9 / bound : 1;
     gradient(system, t.g);

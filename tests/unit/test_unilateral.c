@@ -150,7 +150,7 @@ static uint64_t hash_world(const selkie_world *world)
     return hash;
 }
 
-static void splash_with_everything(step_case *c, int dimension)
+static void splash_with_everything(step_case *c, int dimension, selkie_unilateral_solver solver)
 {
     begin(c, dimension, 20);
     case_box(c, &c->liquids[0].shape, 0, 0, 0, 8, 14, 20);
@@ -159,6 +159,7 @@ static void splash_with_everything(step_case *c, int dimension)
     c->obstacles[0].center[0] = c->obstacles[0].center[1] = 0.5;
     c->scene.obstacle_count = 1;
     c->scene.unilateral.suction = dimension == 2;
+    c->scene.unilateral.solver = solver;
     c->scene.method = dimension == 2 ? SELKIE_METHOD_FLIP : SELKIE_METHOD_APIC;
 }
 
@@ -173,14 +174,15 @@ static void take_steps(selkie_world *world, int steps)
 static void threads_and_checkpoints_do_not_show(void **state)
 {
     (void)state;
-    for (int dimension = 2; dimension <= 3; dimension++) {
-        const int steps = dimension == 2 ? 24 : 10;
+    for (int kind = 0; kind < 3; kind++) {
+        const int dimension = kind == 1 ? 3 : 2, steps = dimension == 2 ? 24 : 10;
+        const selkie_unilateral_solver solver = kind == 2 ? SELKIE_UNILATERAL_MPRGP : SELKIE_UNILATERAL_ACTIVE_SET;
         uint64_t hash[3];
-        const char *path = in_root(dimension == 2 ? "flat" : "solid");
+        const char *path = in_root(kind == 0 ? "flat" : kind == 1 ? "solid" : "reference");
         step_case c;
         selkie_error error = {0};
         for (int threads = 1; threads <= 3; threads++) {
-            splash_with_everything(&c, dimension);
+            splash_with_everything(&c, dimension, solver);
             case_create(&c, threads, 0.0);
             take_steps(c.world, steps);
             if (threads == 2)
@@ -191,7 +193,7 @@ static void threads_and_checkpoints_do_not_show(void **state)
         }
         assert_true(hash[0] == hash[1]);
         assert_true(hash[0] == hash[2]);
-        splash_with_everything(&c, dimension);
+        splash_with_everything(&c, dimension, solver);
         case_create(&c, 1, 0.0);
         assert_int_equal(selkie_world_load(c.world, path, &error), SELKIE_OK);
         take_steps(c.world, steps);

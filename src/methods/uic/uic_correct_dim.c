@@ -195,7 +195,7 @@ selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
     step->density_passes = 0;
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
-    uic_problem problem = {.name = "density", .target = grid->fields[SK_FIELD_DENSITY], .tolerance = def->tolerance};
+    uic_problem problem = {.name = "density", .target = grid->fields[SK_FIELD_DENSITY], .tolerance = def->tolerance, .is_first = 1};
     SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "density", (void **)&problem.blocks, error));
     SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &step->correction, &step->overfull, error));
     step->shifted = step->overfull > 0.0;

@@ -246,7 +246,9 @@ selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
                                .target = grid->fields[SK_FIELD_PREDICTED],
                                .presence = grid->fields[SK_FIELD_DENSITY],
                                .lower = find_bounds(step),
-                               .tolerance = def->tolerance};
+                               .tolerance = def->tolerance,
+                               /* no correction, or nothing to correct */
+                               .is_first = !step->shifted};
         SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "pressure", (void **)&problem.blocks, error));
         SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &step->unilateral, &excess, error));
     } else {

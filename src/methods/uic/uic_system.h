@@ -100,6 +100,7 @@ typedef struct uic_problem {
     double tolerance;
     double least_excess;   /* where nothing is denser than this there is nothing to solve */
     uic_block *blocks;     /* [block_count] */
+    int is_first;          /* of the step's problems: what it does must not depend on the step before */
     int partly;            /* only blocks that are wanted take part; around them is air */
 } uic_problem;
 

@@ -114,6 +114,7 @@ static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_r
         .norm = SELKIE_NORM_RELATIVE,
         .max_iterations = def->max_iterations,
         .threads = step->threads,
+        .forget = problem->is_first,
     };
     SK_TRY(SK_DIM(sk_bounded_solve)(step->bounded, &system, &options, report, error));
     if (!report->converged)
