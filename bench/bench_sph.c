@@ -33,7 +33,7 @@ static const bench_case cases[] = {
 
 typedef struct bench_options {
     int threads, steps, warm_up;
-    double density_error, bandwidth;
+    double density_error, divergence_error, bandwidth;
     selkie_sph_solver solver;
 } bench_options;
 
@@ -55,6 +55,8 @@ static int run(const bench_case *bench, const bench_options *asked)
     scene.liquid_count = 1;
     scene.time.end = 1000.0;
     scene.sph.density_error = asked->density_error;
+    if (asked->divergence_error > 0.0)
+        scene.sph.divergence_error = asked->divergence_error;
     scene.sph.solver = asked->solver;
     scene.sph.max_iterations = 1000;
     selkie_world_options options;
@@ -123,6 +125,8 @@ int main(int argc, char **argv)
             options.warm_up = atoi(argv[++a]);
         else if (strcmp(argv[a], "--error") == 0 && a + 1 < argc)
             options.density_error = atof(argv[++a]);
+        else if (strcmp(argv[a], "--divergence") == 0 && a + 1 < argc)
+            options.divergence_error = atof(argv[++a]);
         else if (strcmp(argv[a], "--solver") == 0 && a + 1 < argc)
             options.solver = strcmp(argv[++a], "iisph") == 0 ? SELKIE_SPH_IISPH : SELKIE_SPH_ACCELERATED;
         else

@@ -12,6 +12,7 @@
 typedef float f4 __attribute__((vector_size(16)));
 typedef float f8 __attribute__((vector_size(32)));
 typedef int32_t i8 __attribute__((vector_size(32)));
+typedef float f16 __attribute__((vector_size(64)));
 typedef double d8 __attribute__((vector_size(64))); /* for sums */
 typedef float f4_unaligned __attribute__((vector_size(16), aligned(4)));
 typedef float f8_unaligned __attribute__((vector_size(32), aligned(4)));
@@ -98,6 +99,31 @@ SK_VECTOR f8 f8_load(const float *from)
 SK_VECTOR void f8_store(float *to, f8 value)
 {
     *(f8_unaligned *)to = value;
+}
+
+SK_VECTOR f4 f4_load(const float *from)
+{
+    return *(const f4_unaligned *)from;
+}
+
+SK_VECTOR void f4_store(float *to, f4 value)
+{
+    *(f4_unaligned *)to = value;
+}
+
+SK_VECTOR float f4_sum(f4 a)
+{
+    a += __builtin_shufflevector(a, a, 2, 3, 0, 1);
+    return a[0] + a[1];
+}
+
+/* The first `count` lanes. */
+SK_VECTOR void f8_store_first(float *to, f8 value, uint32_t count)
+{
+    if (count >= 8)
+        f8_store(to, value);
+    else
+        memcpy(to, &value, count * sizeof *to);
 }
 
 /* Towards zero. */
@@ -201,6 +227,51 @@ SK_VECTOR f8 f8_from_halves(const uint16_t *from)
     f8 value = (f8)((bits & 0x7fff) << 13) * 0x1p112f;
     return (f8)((i8)value | (bits & 0x8000) << 16);
 #endif
+}
+
+SK_VECTOR f16 f16_from_halves(const uint16_t *from)
+{
+#if defined(__AVX512F__)
+    return (f16)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)from));
+#else
+    return __builtin_shufflevector(f8_from_halves(from), f8_from_halves(from + 8), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#endif
+}
+
+/* Four values, four times each. */
+SK_VECTOR f16 f16_splat4(const float *a, const float *b, const float *c, const float *d)
+{
+#if defined(__AVX512F__)
+    __m512 value = _mm512_set1_ps(*a);
+    value = _mm512_mask_broadcastss_ps(value, 0x00f0, _mm_load_ss(b));
+    value = _mm512_mask_broadcastss_ps(value, 0x0f00, _mm_load_ss(c));
+    return (f16)_mm512_mask_broadcastss_ps(value, 0xf000, _mm_load_ss(d));
+#else
+    return (f16){*a, *a, *a, *a, *b, *b, *b, *b, *c, *c, *c, *c, *d, *d, *d, *d};
+#endif
+}
+
+/* Four times four values. */
+SK_VECTOR f16 f16_load4(const float *a, const float *b, const float *c, const float *d)
+{
+#if defined(__AVX512F__)
+    __m512 value = _mm512_broadcast_f32x4(_mm_loadu_ps(a));
+    value = _mm512_mask_broadcast_f32x4(value, 0x00f0, _mm_loadu_ps(b));
+    value = _mm512_mask_broadcast_f32x4(value, 0x0f00, _mm_loadu_ps(c));
+    return (f16)_mm512_mask_broadcast_f32x4(value, 0xf000, _mm_loadu_ps(d));
+#else
+    const f4 v[4] = {*(const f4_unaligned *)a, *(const f4_unaligned *)b, *(const f4_unaligned *)c, *(const f4_unaligned *)d};
+    f16 value;
+    memcpy(&value, v, sizeof value);
+    return value;
+#endif
+}
+
+/* The four fours added up. */
+SK_VECTOR f4 f16_sum4(f16 a)
+{
+    f8 half = __builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15);
+    return __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
 }
 
 SK_VECTOR void f8_to_halves(uint16_t *to, f8 value)

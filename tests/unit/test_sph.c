@@ -137,7 +137,7 @@ static void lists_find_all_neighbours(void **state)
                     /* Half precision: 2^-11 of each of some 30 gradients of at most 0.3. */
                     double tolerance = wide ? 2e-6 : 4e-4;
                     for (int d = 0; d < dimension; d++)
-                        assert_float_equal(sph->sum_gradient[d][i], sum[d], tolerance);
+                        assert_float_equal(sph->sum_gradient[i][d], sum[d], tolerance);
                     assert_float_equal(sph->diagonal[i], diagonal, tolerance * (1.0 + diagonal));
                     pairs += count;
                 }
@@ -167,7 +167,7 @@ static void lattice_is_at_rest(void **state)
                 continue;
             inner++;
             assert_float_equal(sph->density[i], 1.0, 1e-5);
-            assert_float_equal(sph->sum_gradient[0][i], 0.0, 1e-4);
+            assert_float_equal(sph->sum_gradient[i][0], 0.0, 1e-4);
             assert_float_equal(sph->diagonal[i], sph->lattice_diagonal, 1e-3 * sph->lattice_diagonal);
         }
         assert_true(inner > 100);

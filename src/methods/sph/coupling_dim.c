@@ -263,7 +263,7 @@ selkie_code SK_DIM(sk_sph_coupling_begin)(sk_step *step, selkie_error *error)
     SK_TRY(find_contacts(step, walls, error));
     if (!responds)
         return SELKIE_OK;
-    SK_TRY(sk_reserve(sph->memory, (void **)&walls->body_term, &walls->term_capacity, (size_t)step->particles.count,
+    SK_TRY(sk_reserve(sph->memory, (void **)&walls->body_term, &walls->term_capacity, (size_t)step->particles.count + 8,
                       sizeof *walls->body_term, "contacts with bodies", error));
     memset(walls->body_term, 0, (size_t)step->particles.count * sizeof *walls->body_term);
     sph->body_term = walls->body_term;

@@ -18,7 +18,7 @@
 #include "methods/sph/sph_kernels.h"
 #include "methods/sph/sph_tile.h"
 
-enum { POSITION = 0, VELOCITY = 3, NORMAL = 6, DENSITY = 9, FORCE_ARRAYS = 10 };
+enum { POSITION = 0, VELOCITY = 4, NORMAL = 8, FORCE_ARRAYS = 12 }; /* vectors of four lanes; a position's fourth is the density */
 
 typedef struct pair_frame {
     sk_step *step;
@@ -45,18 +45,18 @@ static void normals_of_block(const pair_frame *frame, tile_worker *w, int block)
     const int wide = sph->block_wide[block];
     const float scale = 1.0f / (frame->spacing * frame->inverse_support);
     make_tile(&step->grid, block, &w->tile);
-    load_floats(&w->tile, sph->density, w->array[DENSITY]);
+    load_floats(&w->tile, sph->density, w->array[0]);
     for (uint32_t i = block_begin(&step->grid, block); i < block_end(&step->grid, block); i++) {
         const void *list = list_of(sph, i);
         f8 sum[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)}, gradient[3];
         for (uint32_t g = 0; g < group_count(sph, i); g++) {
-            i8 index = wide ? group_at(list, 1, g, gradient) : group_at(list, 0, g, gradient);
-            f8 volume = 1.0f / f8_gather(w->array[DENSITY], index);
+            i8 index = wide ? group_at(list, 1, g, sph->number[i], gradient) : group_at(list, 0, g, sph->number[i], gradient);
+            f8 volume = 1.0f / f8_gather(w->array[0], index);
             for (int d = 0; d < SELKIE_DIM; d++)
                 sum[d] += volume * gradient[d];
         }
         for (int d = 0; d < SELKIE_DIM; d++)
-            sph->shift[d][i] = scale * f8_sum(sum[d]);
+            sph->shift[i][d] = scale * f8_sum(sum[d]);
     }
 }
 
@@ -76,7 +76,7 @@ SK_VECTOR f8 cohesion_of(f8 q)
 }
 
 /* The change of velocity of one particle by its neighbours. */
-static void pairs_of_particle(const pair_frame *frame, const tile_worker *w, uint32_t i, const int wide, f8 change[3])
+SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, uint32_t i, const int wide, f8 change[3])
 {
     const sk_sph *sph = frame->step->sph;
     const sk_particle *own = &frame->step->particles.records[i];
@@ -84,17 +84,22 @@ static void pairs_of_particle(const pair_frame *frame, const tile_worker *w, uin
     const float softening = 0.01f / (frame->inverse_support * frame->inverse_support);
     const uint32_t n = sph->number[i];
     for (uint32_t g = 0; g < group_count(sph, i); g++) {
-        f8 gradient[3], x[3], v[3], r2 = f8_splat(0.0f), approach = f8_splat(0.0f);
-        i8 lanes = i8_first((int)(n - 8 * g)), index = wide ? group_at(list, 1, g, gradient) : group_at(list, 0, g, gradient);
+        f8 gradient[3], x[4], v[4], normal[4], r2 = f8_splat(0.0f), approach = f8_splat(0.0f);
+        i8 lanes = i8_first((int)(n - 8 * g)), index = wide ? group_at(list, 1, g, sph->number[i], gradient) : group_at(list, 0, g, sph->number[i], gradient);
+        gather_lanes(lanes_of(w, POSITION), index, x);
+        gather_lanes(lanes_of(w, VELOCITY), index, v);
+        if (frame->curvature > 0.0f)
+            gather_lanes(lanes_of(w, NORMAL), index, normal);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            x[d] = own->position[d] - f8_gather(w->array[POSITION + d], index);
-            v[d] = own->velocity[d] - f8_gather(w->array[VELOCITY + d], index);
+            x[d] = own->position[d] - x[d];
+            v[d] = own->velocity[d] - v[d];
             r2 += x[d] * x[d];
             approach += x[d] * v[d];
         }
-        f8 volume = 2.0f / (sph->density[i] + f8_gather(w->array[DENSITY], index)); /* over the particle volume */
-        f8 r = f8_sqrt(r2), q = r * frame->inverse_support, along_x = f8_splat(0.0f), along_v = f8_splat(0.0f);
-        f8 along_gradient = frame->viscosity * volume * approach / (r2 + softening);
+        f8 volume = 2.0f / (sph->density[i] + x[3]); /* over the particle volume */
+        f8 r = f8_sqrt(r2), q = r * frame->inverse_support, along_x = f8_splat(0.0f), along_v = f8_splat(0.0f), along_gradient = f8_splat(0.0f);
+        if (frame->viscosity > 0.0f)
+            along_gradient = frame->viscosity * volume * approach / (r2 + softening);
         if (frame->xsph > 0.0f)
             along_v = -frame->xsph * volume * kernel_value(frame, q);
         if (frame->becker > 0.0f)
@@ -104,7 +109,7 @@ static void pairs_of_particle(const pair_frame *frame, const tile_worker *w, uin
         for (int d = 0; d < SELKIE_DIM; d++) {
             f8 sum = along_gradient * gradient[d] + along_x * x[d] + along_v * v[d];
             if (frame->curvature > 0.0f)
-                sum -= frame->curvature * volume * (sph->shift[d][i] - f8_gather(w->array[NORMAL + d], index));
+                sum -= frame->curvature * volume * (sph->shift[i][d] - normal[d]);
             change[d] += f8_select(lanes, sum, f8_splat(0.0f));
         }
     }
@@ -115,11 +120,14 @@ static void pairs_of_block(const pair_frame *frame, tile_worker *w, int block)
     sk_step *step = frame->step;
     sk_sph *sph = step->sph;
     make_tile(&step->grid, block, &w->tile);
-    load_vectors(&w->tile, step->particles.records, 0, w->array + POSITION);
-    load_vectors(&w->tile, step->particles.records, 3, w->array + VELOCITY);
-    load_floats(&w->tile, sph->density, w->array[DENSITY]);
-    for (int d = 0; frame->curvature > 0.0f && d < SELKIE_DIM; d++)
-        load_floats(&w->tile, sph->shift[d], w->array[NORMAL + d]);
+    float(*position)[4] = lanes_of(w, POSITION);
+    load_record_lanes(&w->tile, step->particles.records, 0, position);
+    load_record_lanes(&w->tile, step->particles.records, 3, lanes_of(w, VELOCITY));
+    for (int r = 0; r < w->tile.run_count; r++)
+        for (uint32_t p = w->tile.runs[r].from, at = w->tile.runs[r].at; p < w->tile.runs[r].to; p++, at++)
+            position[at][3] = sph->density[p];
+    if (frame->curvature > 0.0f)
+        load_lanes(&w->tile, sph->shift, lanes_of(w, NORMAL));
     for (uint32_t i = block_begin(&step->grid, block); i < block_end(&step->grid, block); i++) {
         f8 change[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)};
         if (sph->block_wide[block])

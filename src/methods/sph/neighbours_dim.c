@@ -18,6 +18,7 @@
 enum {
     ROWS = SELKIE_DIM == 3 ? 9 : 3,
     CHUNK = 1 << 15,     /* lines that a thread takes at once */
+    BEYOND = ENTRIES * (int)sizeof(wide_entry) / LINE_BYTES,
     MOST_IN_CELL = 2048, /* a cell with more holds hundreds of times what it should */
     WORKER_ARRAYS = 11
 };
@@ -181,9 +182,25 @@ typedef struct sums {
     f8 density, gradient[3], squares;
 } sums;
 
-/* Gradients of the accepted ones, written as groups. */
+/* Eight entries of the lean form from their components. */
+SK_VECTOR void write_lean(lean_entry *entry, const uint16_t component[4][8])
+{
+    typedef uint16_t shorts8 __attribute__((vector_size(16)));
+    typedef uint16_t shorts16 __attribute__((vector_size(32)));
+    shorts8 part[4];
+    memcpy(part, component, sizeof part);
+    const shorts16 xy = __builtin_shufflevector(part[0], part[1], 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
+    const shorts16 zi = __builtin_shufflevector(part[2], part[3], 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
+    const shorts16 low = __builtin_shufflevector(xy, zi, 0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23);
+    const shorts16 high = __builtin_shufflevector(xy, zi, 8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30, 31);
+    memcpy(entry, &low, sizeof low);
+    memcpy(entry + 4, &high, sizeof high);
+}
+
+/* Gradients of the accepted ones. The list has room for a multiple of eight: what is beyond its end is written over next. */
 SK_VECTOR void write_list(const builder *b, const worker *w, uint32_t n, void *list, const int wide, sums *total)
 {
+    typedef uint16_t shorts8 __attribute__((vector_size(16)));
     const cloud *a = &w->accepted;
     const f8 scale2 = f8_splat(b->inverse_support * b->inverse_support), zero = f8_splat(0.0f);
     for (uint32_t k = 0; k < n; k += 8) {
@@ -201,25 +218,27 @@ SK_VECTOR void write_list(const builder *b, const worker *w, uint32_t n, void *l
         slope *= b->slope;
         i8 index = load_index(a->index + k) & lanes;
         if (wide) {
-            wide_group *group = (wide_group *)list + k / 8;
-            memcpy(group->index, &index, sizeof index);
-            for (int e = 0; e < SELKIE_DIM; e++) {
+            wide_entry *entry = (wide_entry *)list + k;
+            for (int e = 0; e < 3; e++) {
                 f8 g = slope * d[e];
-                f8_store(group->gradient[e], g);
                 total->gradient[e] += g;
                 total->squares += g * g;
+                for (int l = 0; l < 8; l++)
+                    entry[l].gradient[e] = g[l];
             }
+            for (int l = 0; l < 8; l++)
+                entry[l].index = (uint32_t)index[l];
         } else {
-            typedef uint16_t shorts8 __attribute__((vector_size(16)));
-            lean_group *group = (lean_group *)list + k / 8;
-            shorts8 shorts = __builtin_convertvector(index, shorts8);
-            memcpy(group->index, &shorts, sizeof shorts);
+            uint16_t component[4][8] = {{0}};
             for (int e = 0; e < SELKIE_DIM; e++) {
-                f8_to_halves(group->gradient[e], slope * d[e]);
-                f8 g = f8_from_halves(group->gradient[e]); /* what the loops will see */
+                f8_to_halves(component[e], slope * d[e]);
+                f8 g = f8_from_halves(component[e]); /* what the loops will see */
                 total->gradient[e] += g;
                 total->squares += g * g;
             }
+            shorts8 shorts = __builtin_convertvector(index, shorts8);
+            memcpy(component[3], &shorts, sizeof shorts);
+            write_lean((lean_entry *)list + k, component);
         }
     }
 }
@@ -295,11 +314,11 @@ static int any_walls(const builder *b, int block)
 
 /* --- The pass -------------------------------------------------------------------------------------------------------- */
 
-/* Room for so many lines; NULL if there is none left. */
+/* Room for so many lines, and some that may be written beyond them; NULL if there is none left. */
 static void *room(builder *b, worker *w, uint32_t lines)
 {
-    if ((uint64_t)w->next_line + lines > w->end_line) {
-        int64_t wanted = lines > CHUNK ? lines : CHUNK;
+    if ((uint64_t)w->next_line + lines + BEYOND > w->end_line) {
+        int64_t wanted = lines + BEYOND > CHUNK ? lines + BEYOND : CHUNK;
         int64_t at = __atomic_fetch_add(&b->next_chunk, wanted, __ATOMIC_RELAXED);
         if (at + wanted > b->line_limit) {
             w->next_line = w->end_line = 0;
@@ -328,7 +347,7 @@ static void do_cell(builder *b, worker *w, int block, int c, int walls, double *
     for (uint32_t p = from; p < to; p++, i++) {
         float x[3] = {w->all.x[p], w->all.y[p], SELKIE_DIM == 3 ? w->all.z[p] : 0.0f};
         uint32_t n = accept(b, w, candidates, p, x);
-        uint32_t lines = (n + 7) / 8 * (uint32_t)((wide ? sizeof(wide_group) : sizeof(lean_group)) / LINE_BYTES);
+        uint32_t lines = (n + ENTRIES - 1) / ENTRIES * ENTRIES * (uint32_t)(wide ? sizeof(wide_entry) : sizeof(lean_entry)) / LINE_BYTES;
         void *list = room(b, w, lines);
         partial[0] += n;
         partial[4] += lines;
@@ -357,7 +376,7 @@ static void do_cell(builder *b, worker *w, int block, int c, int walls, double *
                 sum[w->sides[s]->axis] += gradient[s];
         }
         for (int d = 0; d < SELKIE_DIM; d++) {
-            sph->sum_gradient[d][i] = sum[d];
+            sph->sum_gradient[i][d] = sum[d];
             diagonal += sum[d] * sum[d];
         }
         sph->density[i] = density;
@@ -440,7 +459,7 @@ static void do_blocks(builder *b, void *scratch, size_t wall_room, const sk_boun
             memset(partial, 0, 8 * sizeof *partial);
             make_tile(&step->grid, block, &memory->tile);
             load_vectors(&memory->tile, step->particles.records, 0, memory->array);
-            sph->block_wide[block] = memory->tile.count > 65536 || sph->always_wide;
+            sph->block_wide[block] = memory->tile.count > LEAN_LIMIT || sph->always_wide;
             int walls = any_walls(b, block);
             w.side_count = sk_sph_sides_near(sph, &step->grid, block, sph->sheet.reach, w.sides);
             for (int c = 0; c < SK_BLOCK_CELLS; c++)
@@ -475,8 +494,7 @@ selkie_code SK_DIM(sk_sph_neighbours)(sk_step *step, selkie_error *error)
     size_t wall_room = sph->boundary.count + 1, wall_bytes = (wall_room * sizeof(void *) * (size_t)step->threads + 63) & ~(size_t)63;
     char *scratch;
     SK_TRY(sk_step_scratch(step, wall_bytes + worker_bytes(sph, WORKER_ARRAYS) * (size_t)step->threads, "sph lists", (void **)&scratch, error));
-    const int64_t group_lines = (int64_t)sizeof(lean_group) / LINE_BYTES;
-    int64_t lines = sph->last_lines ? sph->last_lines + sph->last_lines / 64 : step->particles.count * (SELKIE_DIM == 3 ? 9 : 5) / 2 * group_lines;
+    int64_t lines = sph->last_lines ? sph->last_lines + sph->last_lines / 64 : step->particles.count * (SELKIE_DIM == 3 ? 17 : 9);
     for (int attempt = 0; attempt < 2; attempt++) {
         SK_TRY(reserve_lists(sph, lines, step->threads, error));
         b.line_limit = (int64_t)(sph->list_capacity / LINE_BYTES);

@@ -32,48 +32,44 @@
 #define CLOSED 0.1f         /* share of a gap */
 #define CORRECTION_STEPS 6.0 /* natural steps over which an error of density is taken back */
 
-enum { SOLVER_ARRAYS = 4 };
+enum {
+    SOLVER_ARRAYS = 5, /* four for vectors, one for values */
+    AHEAD = 1024       /* bytes of the lists that are asked for before they are needed */
+};
 enum { Y, X, NEXT, BEFORE, RESIDUAL }; /* variables; y is where the operator is applied, and the answer */
 
 /* shift_i = S_i u_i + sum_j u_j G_ij; zero for one that pressure does not move. `u` is the variable in the tile. */
 SK_VECTOR void shifts_of_block(sk_sph *sph, const float *restrict own, const float *restrict u, uint32_t from, uint32_t to, const int wide)
 {
     for (uint32_t i = from; i < to; i++) {
-        const void *list = list_of(sph, i);
-        const uint32_t groups = group_count(sph, i);
-        f8 sum[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)}, gradient[3];
-        for (uint32_t g = 0; g < groups; g++) {
-            f8 value = f8_gather(u, group_at(list, wide, g, gradient));
-            for (int d = 0; d < SELKIE_DIM; d++)
-                sum[d] += value * gradient[d];
+        const char *list = list_of(sph, i);
+        const uint32_t fours = four_count(sph, i);
+        f16 sum = {0};
+        for (uint32_t k = 0; k < fours; k++) {
+            uint32_t index[4];
+            f16 gradient = entries_at(list, wide, k, index);
+            __builtin_prefetch(list + AHEAD + (size_t)k * ENTRIES * sizeof(lean_entry));
+            sum += gradient * f16_splat4(u + index[0], u + index[1], u + index[2], u + index[3]);
         }
-        const int moves = sph->diagonal[i] > 0.0f;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            sph->shift[d][i] = moves ? sph->sum_gradient[d][i] * own[i] + f8_sum(sum[d]) : 0.0f;
+        f4 shift = f4_load(sph->sum_gradient[i]) * own[i] + f16_sum4(sum);
+        shift[3] = 0.0f; /* indices have been added up there */
+        f4_store(sph->shift[i], sph->diagonal[i] > 0.0f ? shift : (f4){0});
     }
 }
 
-/* S_i . v_i - sum_j G_ij . v_j, for the shifts (A u) or the velocities (their divergence). */
-SK_VECTOR float divergence(const sk_sph *sph, const float own[3], float *const v[3], uint32_t i, const int wide)
+/* S_i . v_i - sum_j G_ij . v_j, for the shifts (A u) or the velocities (their divergence). The fourth lanes are 0. */
+SK_VECTOR float divergence(const sk_sph *sph, const float own[4], const float (*v)[4], uint32_t i, const int wide)
 {
-    const void *list = list_of(sph, i);
-    const uint32_t groups = group_count(sph, i);
-    f8 sum[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)}, gradient[3];
-    for (uint32_t g = 0; g < groups; g++) {
-        i8 index = group_at(list, wide, g, gradient);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            sum[d] += gradient[d] * f8_gather(v[d], index);
+    const char *list = list_of(sph, i);
+    const uint32_t fours = four_count(sph, i);
+    f16 sum = {0};
+    for (uint32_t k = 0; k < fours; k++) {
+        uint32_t index[4];
+        f16 gradient = entries_at(list, wide, k, index);
+        __builtin_prefetch(list + AHEAD + (size_t)k * ENTRIES * sizeof(lean_entry));
+        sum += gradient * f16_load4(v[index[0]], v[index[1]], v[index[2]], v[index[3]]);
     }
-    float result = -f8_sum(SELKIE_DIM == 3 ? sum[0] + sum[1] + sum[2] : sum[0] + sum[1]);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        result += sph->sum_gradient[d][i] * own[d];
-    return result;
-}
-
-SK_VECTOR float apply_one(const sk_sph *sph, float *const shift[3], uint32_t i, const int wide)
-{
-    float own[3] = {sph->shift[0][i], sph->shift[1][i], SELKIE_DIM == 3 ? sph->shift[2][i] : 0.0f};
-    return divergence(sph, own, shift, i, wide);
+    return f4_sum(f4_load(sph->sum_gradient[i]) * f4_load(own) - f16_sum4(sum));
 }
 
 /* --- The system ------------------------------------------------------------------------------------------------------ */
@@ -85,7 +81,7 @@ static float diagonal_with_roles(const sk_sph *sph, const float *moves, uint32_t
     const void *list = list_of(sph, i);
     f8 sum = f8_splat(0.0f), gradient[3];
     for (uint32_t g = 0; g < group_count(sph, i); g++) {
-        i8 index = group_at(list, wide, g, gradient);
+        i8 index = group_at(list, wide, g, sph->number[i], gradient);
         f8 square = gradient[0] * gradient[0] + gradient[1] * gradient[1];
         if (SELKIE_DIM == 3)
             square += gradient[2] * gradient[2];
@@ -93,7 +89,7 @@ static float diagonal_with_roles(const sk_sph *sph, const float *moves, uint32_t
     }
     float result = f8_sum(sum);
     for (int d = 0; d < SELKIE_DIM; d++)
-        result += sph->sum_gradient[d][i] * sph->sum_gradient[d][i];
+        result += sph->sum_gradient[i][d] * sph->sum_gradient[i][d];
     return result;
 }
 
@@ -121,14 +117,16 @@ static void prepare_block(sk_step *step, const system_frame *frame, tile_worker 
 {
     sk_sph *sph = step->sph;
     const sk_particle *records = step->particles.records;
+    float(*lanes)[4] = lanes_of(w, 0);
     make_tile(&step->grid, block, &w->tile);
-    load_vectors(&w->tile, records, 3, w->array);
+    load_record_lanes(&w->tile, records, 3, lanes);
     if (frame->roles)
         for (int r = 0; r < w->tile.run_count; r++)
             for (uint32_t p = w->tile.runs[r].from, at = w->tile.runs[r].at; p < w->tile.runs[r].to; p++, at++)
-                w->array[3][at] = records[p].flags & SK_PARTICLE_BOUNDARY ? 0.0f : 1.0f;
+                w->array[4][at] = records[p].flags & SK_PARTICLE_BOUNDARY ? 0.0f : 1.0f;
     for (uint32_t i = block_begin(&step->grid, block); i < block_end(&step->grid, block); i++) {
-        float flux = wide ? divergence(sph, records[i].velocity, w->array, i, 1) : divergence(sph, records[i].velocity, w->array, i, 0);
+        const float own[4] = {records[i].velocity[0], records[i].velocity[1], SELKIE_DIM == 3 ? records[i].velocity[2] : 0.0f, 0.0f};
+        float flux = wide ? divergence(sph, own, lanes, i, 1) : divergence(sph, own, lanes, i, 0);
         flux -= sph->wall_flux[i] * frame->spacing;
         float excess = sph->density[i] - 1.0f;
         if (excess > 0.0f)
@@ -138,7 +136,7 @@ static void prepare_block(sk_step *step, const system_frame *frame, tile_worker 
         sph->source[i] = excess * frame->spacing + frame->dt * flux;
         float diagonal = sph->diagonal[i];
         if (frame->roles)
-            diagonal = records[i].flags & SK_PARTICLE_BOUNDARY ? 0.0f : diagonal_with_roles(sph, w->array[3], i, wide);
+            diagonal = records[i].flags & SK_PARTICLE_BOUNDARY ? 0.0f : diagonal_with_roles(sph, w->array[4], i, wide);
         /* Particles that lie on top of each other have next to no gradient: a floor under the diagonal makes them take
          * small steps, and not endless ones. */
         sph->diagonal[i] = diagonal > 0.0f ? 1.0f / fmaxf(diagonal, frame->least) : 0.0f;
@@ -165,59 +163,67 @@ typedef struct iteration_sums {
 } iteration_sums;
 
 /* What a residual counts in the stopping test. */
-SK_VECTOR float counted(float residual, float q)
+SK_VECTOR f8 counted(f8 residual, f8 q)
 {
-    return q > 0.0f ? fabsf(residual) : residual > 0.0f ? residual : 0.0f;
+    return f8_select(q > 0.0f, f8_abs(residual), f8_max(residual, f8_splat(0.0f)));
 }
 
-SK_VECTOR void jacobi_block(sk_sph *sph, float *const shift[3], uint32_t from, uint32_t to, float omega, const int wide, double *partial)
+/* Residuals of up to eight particles from i on; 0 where the inverse diagonal is. */
+SK_VECTOR f8 residuals_at(const sk_sph *sph, const float (*shift)[4], uint32_t i, uint32_t count, const int wide, f8 *inverse)
 {
-    float *q = sph->variable[Y], *next = sph->variable[NEXT];
-    double error = 0.0;
-    for (uint32_t i = from; i < to; i++) {
-        float inverse = sph->diagonal[i];
-        if (inverse == 0.0f) {
-            next[i] = 0.0f;
-            continue;
-        }
-        float residual = sph->source[i] - apply_one(sph, shift, i, wide) - (sph->body_term ? sph->body_term[i] : 0.0f);
-        float value = q[i] + omega * residual * inverse;
-        error += counted(residual, q[i]);
-        next[i] = value > 0.0f ? value : 0.0f;
+    f8 applied = f8_splat(0.0f);
+    for (uint32_t l = 0; l < count; l++)
+        applied[l] = divergence(sph, sph->shift[i + l], shift, i + l, wide);
+    *inverse = f8_select(i8_first((int)count), f8_load(sph->diagonal + i), f8_splat(0.0f));
+    f8 residual = f8_load(sph->source + i) - applied;
+    if (sph->body_term)
+        residual -= f8_load(sph->body_term + i);
+    return f8_select(*inverse > 0.0f, residual, f8_splat(0.0f));
+}
+
+SK_VECTOR void jacobi_block(sk_sph *sph, const float (*shift)[4], uint32_t from, uint32_t to, float omega, const int wide, double *partial)
+{
+    const float *q = sph->variable[Y];
+    float *next = sph->variable[NEXT];
+    d8 error = {0};
+    for (uint32_t i = from; i < to; i += 8) {
+        const uint32_t count = to - i < 8 ? to - i : 8;
+        f8 inverse, residual = residuals_at(sph, shift, i, count, wide, &inverse), old = f8_load(q + i);
+        error += d8_from_f8(counted(residual, old));
+        f8 value = f8_max(old + omega * residual * inverse, f8_splat(0.0f));
+        f8_store_first(next + i, f8_select(inverse > 0.0f, value, f8_splat(0.0f)), count);
     }
-    partial[0] = error;
+    partial[0] = d8_sum(error);
 }
 
-SK_VECTOR void accelerated_block(sk_sph *sph, float *const shift[3], uint32_t from, uint32_t to, float omega, int first,
+SK_VECTOR void accelerated_block(sk_sph *sph, const float (*shift)[4], uint32_t from, uint32_t to, float omega, int first,
                                  const int wide, double *partial)
 {
-    float *const y = sph->variable[Y], *const x = sph->variable[X], *const next = sph->variable[NEXT];
-    float *const before = sph->variable[BEFORE], *const old_residual = sph->variable[RESIDUAL];
-    double error = 0.0, uphill = 0.0, curvature = 0.0, length = 0.0;
-    for (uint32_t i = from; i < to; i++) {
-        float inverse = sph->diagonal[i];
-        if (inverse == 0.0f) {
-            next[i] = old_residual[i] = 0.0f;
-            continue;
-        }
-        float residual = sph->source[i] - apply_one(sph, shift, i, wide) - (sph->body_term ? sph->body_term[i] : 0.0f);
-        float value = y[i] + omega * residual * inverse;
-        value = value > 0.0f ? value : 0.0f;
-        error += counted(residual, y[i]);
-        float diagonal = 1.0f / inverse;
-        uphill += (double)((y[i] - value) * (value - x[i]) * diagonal);
+    const float *y = sph->variable[Y], *x = sph->variable[X], *before = sph->variable[BEFORE];
+    float *next = sph->variable[NEXT], *old_residual = sph->variable[RESIDUAL];
+    const f8 zero = f8_splat(0.0f);
+    d8 error = {0}, uphill = {0}, curvature = {0}, length = {0};
+    for (uint32_t i = from; i < to; i += 8) {
+        const uint32_t count = to - i < 8 ? to - i : 8;
+        f8 inverse, residual = residuals_at(sph, shift, i, count, wide, &inverse), here = f8_load(y + i);
+        const i8 moves = inverse > 0.0f;
+        const f8 diagonal = f8_select(moves, 1.0f / inverse, zero);
+        const f8 value = f8_select(moves, f8_max(here + omega * residual * inverse, zero), zero);
+        error += d8_from_f8(counted(residual, here));
+        /* f8_select: beyond the last particle lies anything */
+        uphill += d8_from_f8(f8_select(moves, (here - value) * (value - f8_load(x + i)) * diagonal, zero));
         if (!first) {
-            float d = y[i] - before[i];
-            curvature += (double)(d * (old_residual[i] - residual));
-            length += (double)(d * d * diagonal);
+            const f8 d = here - f8_load(before + i);
+            curvature += d8_from_f8(f8_select(moves, d * (f8_load(old_residual + i) - residual), zero));
+            length += d8_from_f8(f8_select(moves, d * d * diagonal, zero));
         }
-        old_residual[i] = residual;
-        next[i] = value;
+        f8_store_first(old_residual + i, residual, count);
+        f8_store_first(next + i, value, count);
     }
-    partial[0] = error;
-    partial[1] = uphill;
-    partial[2] = curvature;
-    partial[3] = length;
+    partial[0] = d8_sum(error);
+    partial[1] = d8_sum(uphill);
+    partial[2] = d8_sum(curvature);
+    partial[3] = d8_sum(length);
 }
 
 static iteration_sums add_blocks(const sk_sph *sph, int blocks)
@@ -245,11 +251,11 @@ static iteration_sums iterate(sk_step *step, void *scratch, float omega, int acc
 #pragma omp for schedule(dynamic, 1)
         for (int block = 1; block <= grid->particle_blocks; block++) {
             make_tile(grid, block, &w->tile);
-            load_floats(&w->tile, sph->variable[Y], w->array[0]);
+            load_floats(&w->tile, sph->variable[Y], w->array[4]);
             if (sph->block_wide[block])
-                shifts_of_block(sph, sph->variable[Y], w->array[0], block_begin(grid, block), block_end(grid, block), 1);
+                shifts_of_block(sph, sph->variable[Y], w->array[4], block_begin(grid, block), block_end(grid, block), 1);
             else
-                shifts_of_block(sph, sph->variable[Y], w->array[0], block_begin(grid, block), block_end(grid, block), 0);
+                shifts_of_block(sph, sph->variable[Y], w->array[4], block_begin(grid, block), block_end(grid, block), 0);
         }
         if (sph->body_term)
 #pragma omp single
@@ -260,16 +266,16 @@ static iteration_sums iterate(sk_step *step, void *scratch, float omega, int acc
             const uint32_t from = block_begin(grid, block), to = block_end(grid, block);
             memset(partial, 0, 8 * sizeof *partial);
             make_tile(grid, block, &w->tile);
-            for (int d = 0; d < SELKIE_DIM; d++)
-                load_floats(&w->tile, sph->shift[d], w->array[d]);
+            float(*shift)[4] = lanes_of(w, 0);
+            load_lanes(&w->tile, sph->shift, shift);
             if (accelerated && sph->block_wide[block])
-                accelerated_block(sph, w->array, from, to, omega, first, 1, partial);
+                accelerated_block(sph, shift, from, to, omega, first, 1, partial);
             else if (accelerated)
-                accelerated_block(sph, w->array, from, to, omega, first, 0, partial);
+                accelerated_block(sph, shift, from, to, omega, first, 0, partial);
             else if (sph->block_wide[block])
-                jacobi_block(sph, w->array, from, to, omega, 1, partial);
+                jacobi_block(sph, shift, from, to, omega, 1, partial);
             else
-                jacobi_block(sph, w->array, from, to, omega, 0, partial);
+                jacobi_block(sph, shift, from, to, omega, 0, partial);
         }
         sk_restore_denormals(mode);
     }
@@ -341,7 +347,7 @@ static void take_up(sk_step *step, float from_variable)
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t i = 0; i < step->particles.count; i++) {
         for (int d = 0; d < SELKIE_DIM; d++)
-            records[i].velocity[d] -= sph->shift[d][i] * inverse_dt;
+            records[i].velocity[d] -= sph->shift[i][d] * inverse_dt;
         sph->pressure[i] = sph->variable[Y][i] * from_variable * sph->density[i] * sph->density[i];
     }
 }

@@ -151,17 +151,13 @@ selkie_code sk_sph_create(sk_step *step, selkie_error *error)
 }
 
 /* The arrays of a value a particle. */
-enum { ARRAYS = 2 + 3 + 3 + 4 + SK_SPH_VARIABLES };
+enum { ARRAYS = 2 + 4 + SK_SPH_VARIABLES };
 
 static void list_arrays(sk_sph *sph, void **arrays[ARRAYS])
 {
     int n = 0;
     arrays[n++] = (void **)&sph->first;
     arrays[n++] = (void **)&sph->number;
-    for (int d = 0; d < 3; d++) {
-        arrays[n++] = (void **)&sph->sum_gradient[d];
-        arrays[n++] = (void **)&sph->shift[d];
-    }
     arrays[n++] = (void **)&sph->density;
     arrays[n++] = (void **)&sph->diagonal;
     arrays[n++] = (void **)&sph->wall_flux;
@@ -178,6 +174,10 @@ static void free_particles(sk_sph *sph)
         sk_release(sph->memory, *arrays[a]);
         *arrays[a] = NULL;
     }
+    sk_release(sph->memory, sph->shift);
+    sk_release(sph->memory, sph->sum_gradient);
+    sph->shift = NULL;
+    sph->sum_gradient = NULL;
     sph->particle_capacity = 0;
 }
 
@@ -204,12 +204,13 @@ static selkie_code reserve_particles(sk_sph *sph, size_t count, selkie_error *er
     free_particles(sph);
     void **arrays[ARRAYS];
     list_arrays(sph, arrays);
-    for (int a = 0; a < ARRAYS; a++) {
-        *arrays[a] = sk_allocate_zeroed(sph->memory, capacity * 4);
-        if (!*arrays[a]) {
-            free_particles(sph);
-            return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for %zu particles", count);
-        }
+    int ok = (sph->shift = sk_allocate_zeroed(sph->memory, capacity * sizeof *sph->shift)) != NULL &&
+             (sph->sum_gradient = sk_allocate_zeroed(sph->memory, capacity * sizeof *sph->sum_gradient)) != NULL;
+    for (int a = 0; a < ARRAYS; a++)
+        ok &= (*arrays[a] = sk_allocate_zeroed(sph->memory, (capacity + 8) * 4)) != NULL; /* loops read eight at a time */
+    if (!ok) {
+        free_particles(sph);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for %zu particles", count);
     }
     sph->particle_capacity = capacity;
     return SELKIE_OK;
@@ -244,8 +245,8 @@ double sk_sph_pressure_speed(const sk_step *step)
 
 double sk_sph_bytes_per_particle(int dimension)
 {
-    double arrays = 4.0 * ARRAYS, attribute = 2 * 4;
-    return arrays + attribute + (dimension == 3 ? 4.7 * 64 : 2.3 * 48);
+    double arrays = 4.0 * ARRAYS + 32, attribute = 2 * 4;
+    return arrays + attribute + (dimension == 3 ? 34 * 8 : 16 * 8);
 }
 
 double sk_sph_at(const sk_step *step, const double at[3], int component)

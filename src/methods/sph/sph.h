@@ -119,8 +119,8 @@ typedef struct sk_sph {
     uint32_t *number;       /* [n] neighbours */
     uint8_t *block_wide;    /* [particle_blocks + 1] the lists of the block are of the wide form */
     char *lists;
-    float *sum_gradient[3]; /* [n] S_i, in units of 1 / spacing */
-    float *shift[3];        /* [n] acc of the solver, m; minus the displacement by the last solve */
+    float (*sum_gradient)[4]; /* [n] S_i, in units of 1 / spacing; the fourth is 0 */
+    float (*shift)[4];      /* [n] acc of the solver, m; minus the displacement by the last solve; the fourth is 0 */
     float *density;         /* [n] D_i */
     float *diagonal;        /* [n] a_ii spacing^2; in the pressure phase its inverse, 0 for one that pressure does not move */
     float *wall_flux;       /* [n] 1/s: sum_b G_ib . v_b, 0 away from boundary particles */

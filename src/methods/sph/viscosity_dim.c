@@ -27,7 +27,7 @@ SK_VECTOR void apply_one(const viscous_system *s, const tile_worker *w, uint32_t
     f8 sum[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)};
     for (uint32_t g = 0; g < group_count(sph, i); g++) {
         f8 gradient[3], r2 = f8_splat(0.0f), approach = f8_splat(0.0f);
-        i8 index = group_at(list, wide, g, gradient);
+        i8 index = group_at(list, wide, g, sph->number[i], gradient);
         for (int d = 0; d < SELKIE_DIM; d++) {
             f8 x = own->position[d] - f8_gather(w->array[POSITION + d], index);
             r2 += x * x;
@@ -121,7 +121,9 @@ selkie_code SK_DIM(sk_sph_viscosity)(sk_step *step, selkie_error *error)
                         .coefficient = (float)(2.0 * (SELKIE_DIM + 2) * step->scene->viscosity * sk_step_kick(step) / sph->spacing),
                         .softening = (float)(0.01 * sph->support * sph->support)};
     SK_TRY(sk_step_scratch(step, worker_bytes(sph, VISCOSITY_ARRAYS) * (size_t)step->threads, "sph viscosity", &s.scratch, error));
-    float *const free_arrays[9] = {sph->shift[0], sph->shift[1], sph->shift[2], sph->variable[0], sph->variable[1], sph->variable[2],
+    float *const shift = sph->shift[0];
+    const size_t count = sph->particle_capacity;
+    float *const free_arrays[9] = {shift, shift + count, shift + 2 * count, sph->variable[0], sph->variable[1], sph->variable[2],
                                    sph->variable[3], sph->variable[4], sph->source};
     for (int d = 0; d < 3; d++) {
         s.residual[d] = free_arrays[d];
