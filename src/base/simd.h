@@ -462,72 +462,81 @@ static const uint8_t sk_lane_rows[17][16] __attribute__((unused)) = {
     SK_LANES_OF(12), SK_LANES_OF(13), SK_LANES_OF(14), SK_LANES_OF(15), SK_LANES_OF(16)};
 
 /* Four by four, in each part of 16 bytes; its own inverse. */
-SK_VECTOR void fw_transpose_parts(fw v[4])
-{
-#if SK_WIDE == 16
-#define SK_PARTS(a, b, c, d)                                                                                           \
+#define SK_TRANSPOSE_PARTS(vector, parts, other, v)                                                                     \
+    do {                                                                                                               \
+        vector low_a = __builtin_shufflevector(v[0], v[1], parts(0, other, 1, other + 1));                             \
+        vector high_a = __builtin_shufflevector(v[0], v[1], parts(2, other + 2, 3, other + 3));                        \
+        vector low_b = __builtin_shufflevector(v[2], v[3], parts(0, other, 1, other + 1));                             \
+        vector high_b = __builtin_shufflevector(v[2], v[3], parts(2, other + 2, 3, other + 3));                        \
+        v[0] = __builtin_shufflevector(low_a, low_b, parts(0, 1, other, other + 1));                                   \
+        v[1] = __builtin_shufflevector(low_a, low_b, parts(2, 3, other + 2, other + 3));                               \
+        v[2] = __builtin_shufflevector(high_a, high_b, parts(0, 1, other, other + 1));                                 \
+        v[3] = __builtin_shufflevector(high_a, high_b, parts(2, 3, other + 2, other + 3));                             \
+    } while (0)
+#define SK_TWO_PARTS(a, b, c, d) a, b, c, d, a + 4, b + 4, c + 4, d + 4
+#define SK_FOUR_PARTS(a, b, c, d)                                                                                       \
     a, b, c, d, a + 4, b + 4, c + 4, d + 4, a + 8, b + 8, c + 8, d + 8, a + 12, b + 12, c + 12, d + 12
-    enum { OTHER = 16 };
-#else
-#define SK_PARTS(a, b, c, d) a, b, c, d, a + 4, b + 4, c + 4, d + 4
-    enum { OTHER = 8 };
-#endif
-    fw low_a = __builtin_shufflevector(v[0], v[1], SK_PARTS(0, OTHER, 1, OTHER + 1));
-    fw high_a = __builtin_shufflevector(v[0], v[1], SK_PARTS(2, OTHER + 2, 3, OTHER + 3));
-    fw low_b = __builtin_shufflevector(v[2], v[3], SK_PARTS(0, OTHER, 1, OTHER + 1));
-    fw high_b = __builtin_shufflevector(v[2], v[3], SK_PARTS(2, OTHER + 2, 3, OTHER + 3));
-    v[0] = __builtin_shufflevector(low_a, low_b, SK_PARTS(0, 1, OTHER, OTHER + 1));
-    v[1] = __builtin_shufflevector(low_a, low_b, SK_PARTS(2, 3, OTHER + 2, OTHER + 3));
-    v[2] = __builtin_shufflevector(high_a, high_b, SK_PARTS(0, 1, OTHER, OTHER + 1));
-    v[3] = __builtin_shufflevector(high_a, high_b, SK_PARTS(2, 3, OTHER + 2, OTHER + 3));
-#undef SK_PARTS
-}
 
 /* Four columns of rows of eight floats, as vectors of lanes, one lane a row. Lanes from `count` on repeat the last row;
  * count >= 1. Each row is read as 16 bytes into its part of a vector, which leaves little to shuffle. */
-SK_VECTOR void fw_load_columns(const float *rows, int count, fw columns[4])
+SK_VECTOR void f8_load_columns(const float *rows, int count, f8 columns[4])
 {
     const uint8_t *row = sk_lane_rows[count];
-    for (int i = 0; i < 4; i++) {
-#define SK_ROW_AT(l) (rows + 8 * (size_t)row[l])
-#if SK_WIDE == 16
-        /* Spelled out, so that each insertion takes its row from memory and none is a shuffle. */
-        __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(SK_ROW_AT(i)));
-        v = _mm512_insertf32x4(v, _mm_loadu_ps(SK_ROW_AT(i + 4)), 1);
-        v = _mm512_insertf32x4(v, _mm_loadu_ps(SK_ROW_AT(i + 8)), 2);
-        columns[i] = (fw)_mm512_insertf32x4(v, _mm_loadu_ps(SK_ROW_AT(i + 12)), 3);
-#else
-        columns[i] = __builtin_shufflevector(*(const f4_unaligned *)SK_ROW_AT(i), *(const f4_unaligned *)SK_ROW_AT(i + 4), 0, 1, 2, 3,
-                                             4, 5, 6, 7);
-#endif
-#undef SK_ROW_AT
-    }
-    fw_transpose_parts(columns);
+    for (int i = 0; i < 4; i++)
+        columns[i] = __builtin_shufflevector(*(const f4_unaligned *)(rows + 8 * (size_t)row[i]),
+                                             *(const f4_unaligned *)(rows + 8 * (size_t)row[i + 4]), 0, 1, 2, 3, 4, 5, 6, 7);
+    SK_TRANSPOSE_PARTS(f8, SK_TWO_PARTS, 8, columns);
 }
 
 /* And back. Idle lanes must hold what the last row's lane holds: they are stored there once more, which is cheaper than to
  * ask. */
-SK_VECTOR void fw_store_columns(float *rows, int count, const fw columns[4])
+SK_VECTOR void f8_store_columns(float *rows, int count, const f8 columns[4])
 {
     const uint8_t *row = sk_lane_rows[count];
-    fw v[4] = {columns[0], columns[1], columns[2], columns[3]};
-    fw_transpose_parts(v);
+    f8 v[4] = {columns[0], columns[1], columns[2], columns[3]};
+    SK_TRANSPOSE_PARTS(f8, SK_TWO_PARTS, 8, v);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
 #if defined(__AVX__)
         /* The compiler would take the transposition apart again, lane by lane. */
         __asm__("" : "+v"(v[i]));
 #endif
+        *(f4_unaligned *)(rows + 8 * (size_t)row[i]) = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3);
+        *(f4_unaligned *)(rows + 8 * (size_t)row[i + 4]) = __builtin_shufflevector(v[i], v[i], 4, 5, 6, 7);
+    }
+}
+
 #if SK_WIDE == 16
+SK_VECTOR void fw_load_columns(const float *rows, int count, fw columns[4])
+{
+    const uint8_t *row = sk_lane_rows[count];
+    for (int i = 0; i < 4; i++) {
+        /* Spelled out, so that each insertion takes its row from memory and none is a shuffle. */
+        __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(rows + 8 * (size_t)row[i]));
+        v = _mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 4]), 1);
+        v = _mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 8]), 2);
+        columns[i] = (fw)_mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 12]), 3);
+    }
+    SK_TRANSPOSE_PARTS(fw, SK_FOUR_PARTS, 16, columns);
+}
+
+SK_VECTOR void fw_store_columns(float *rows, int count, const fw columns[4])
+{
+    const uint8_t *row = sk_lane_rows[count];
+    fw v[4] = {columns[0], columns[1], columns[2], columns[3]};
+    SK_TRANSPOSE_PARTS(fw, SK_FOUR_PARTS, 16, v);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        __asm__("" : "+v"(v[i]));
         _mm_storeu_ps(rows + 8 * (size_t)row[i], _mm512_castps512_ps128((__m512)v[i]));
         _mm_storeu_ps(rows + 8 * (size_t)row[i + 4], _mm512_extractf32x4_ps((__m512)v[i], 1));
         _mm_storeu_ps(rows + 8 * (size_t)row[i + 8], _mm512_extractf32x4_ps((__m512)v[i], 2));
         _mm_storeu_ps(rows + 8 * (size_t)row[i + 12], _mm512_extractf32x4_ps((__m512)v[i], 3));
-#else
-        *(f4_unaligned *)(rows + 8 * (size_t)row[i]) = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3);
-        *(f4_unaligned *)(rows + 8 * (size_t)row[i + 4]) = __builtin_shufflevector(v[i], v[i], 4, 5, 6, 7);
-#endif
     }
 }
+#else
+SK_VECTOR void fw_load_columns(const float *rows, int count, fw columns[4]) { f8_load_columns(rows, count, columns); }
+SK_VECTOR void fw_store_columns(float *rows, int count, const fw columns[4]) { f8_store_columns(rows, count, columns); }
+#endif
 
 #endif

@@ -23,6 +23,7 @@ enum {
 };
 
 enum {
+    BATCH = 16,                          /* particles of a cell that are added up at a time */
     NZ_CENTRE = SELKIE_DIM == 3 ? 3 : 1, /* rows across z of a centred quantity */
     NZ_FACE = SELKIE_DIM == 3 ? 2 : 1
 };
@@ -30,40 +31,42 @@ enum {
 /* A batch of particles of one cell made ready: weights along x as vectors of nodes, products of the weights along y and z
  * as numbers to broadcast. */
 typedef struct staged {
-    float along_x[SK_WIDE][8];       /* [particle]: lower and upper face, the same again, then nodes -1 0 +1 of centres, 0 */
-    float across[3][9][SK_WIDE];     /* [face along x, y, z][row j + 3 k][particle] */
-    float offset[3][SK_WIDE];        /* fraction of the cell; for affine velocities alone */
+    float along_x[BATCH][8];       /* [particle]: lower and upper face, the same again, then nodes -1 0 +1 of centres, 0 */
+    float across[3][9][BATCH];     /* [face along x, y, z][row j + 3 k][particle] */
+    float offset[3][BATCH];        /* fraction of the cell; for affine velocities alone */
 } staged;
 
+/* Eight particles, or fewer, as numbers `at` and following of the batch. Eight lanes on any machine: most cells hold no more,
+ * and twice as wide vectors would keep the additions that follow from one of their ports. */
 static inline __attribute__((always_inline)) void stage(const int velocity_on, const int affine_on, const sk_particle *records,
                                                         int count, const float corner[3], float inverse, const float cell[3],
-                                                        staged *s)
+                                                        int at, staged *s)
 {
-    fw r[4], centre[3][3], face[3][2];
-    fw_load_columns(sk_particle_floats(records), count, r);
+    f8 r[4], centre[3][3], face[3][2];
+    f8_load_columns(sk_particle_floats(records), count, r);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        fw fraction = (r[d] - corner[d]) * inverse - cell[d];
-        fw offset = fraction - 0.5f;
+        f8 fraction = (r[d] - corner[d]) * inverse - cell[d];
+        f8 offset = fraction - 0.5f;
         if (affine_on)
-            fw_store(s->offset[d], fraction);
-        centre[d][0] = fw_max(-offset, fw_splat(0.0f));
-        centre[d][2] = fw_max(offset, fw_splat(0.0f));
+            f8_store(s->offset[d] + at, fraction);
+        centre[d][0] = f8_max(-offset, f8_splat(0.0f));
+        centre[d][2] = f8_max(offset, f8_splat(0.0f));
         centre[d][1] = 1.0f - (centre[d][0] + centre[d][2]);
         face[d][0] = 1.0f - fraction;
         face[d][1] = fraction;
     }
     if (velocity_on)
-        fw_store_columns(s->along_x[0], SK_WIDE, (const fw[4]){face[0][0], face[0][1], face[0][0], face[0][1]});
-    fw_store_columns(s->along_x[0] + 4, SK_WIDE, (const fw[4]){centre[0][0], centre[0][1], centre[0][2], fw_splat(0.0f)});
+        f8_store_columns(s->along_x[at], 8, (const f8[4]){face[0][0], face[0][1], face[0][0], face[0][1]});
+    f8_store_columns(s->along_x[at] + 4, 8, (const f8[4]){centre[0][0], centre[0][1], centre[0][2], f8_splat(0.0f)});
 #pragma GCC unroll 3
     for (int k = 0; k < NZ_CENTRE; k++)
 #pragma GCC unroll 3
         for (int j = 0; j < 3; j++) {
-            fw_store(s->across[0][j + 3 * k], SELKIE_DIM == 3 ? centre[1][j] * centre[SELKIE_DIM - 1][k] : centre[1][j]);
+            f8_store(s->across[0][j + 3 * k] + at, SELKIE_DIM == 3 ? centre[1][j] * centre[SELKIE_DIM - 1][k] : centre[1][j]);
             if (velocity_on && j < 2)
-                fw_store(s->across[1][j + 3 * k], SELKIE_DIM == 3 ? face[1][j] * centre[SELKIE_DIM - 1][k] : face[1][j]);
+                f8_store(s->across[1][j + 3 * k] + at, SELKIE_DIM == 3 ? face[1][j] * centre[SELKIE_DIM - 1][k] : face[1][j]);
             if (velocity_on && SELKIE_DIM == 3 && k < 2)
-                fw_store(s->across[2][j + 3 * k], centre[1][j] * face[SELKIE_DIM - 1][k]);
+                f8_store(s->across[2][j + 3 * k] + at, centre[1][j] * face[SELKIE_DIM - 1][k]);
         }
 }
 
@@ -221,11 +224,13 @@ static inline __attribute__((always_inline)) void add_cell(const int velocity_on
                                                            const int local[3], float density, float *tiles)
 {
     staged s;
-    for (int begin = 0; begin < count; begin += SK_WIDE) {
-        int n = count - begin < SK_WIDE ? count - begin : SK_WIDE;
+    for (int begin = 0; begin < count; begin += BATCH) {
+        int n = count - begin < BATCH ? count - begin : BATCH;
         const sk_particle *batch = records + begin;
         const float *c = affine_on ? affine + 9 * (size_t)begin : NULL;
-        stage(velocity_on, affine_on, batch, n, corner, inverse, cell, &s);
+        stage(velocity_on, affine_on, batch, n < 8 ? n : 8, corner, inverse, cell, 0, &s);
+        if (n > 8)
+            stage(velocity_on, affine_on, batch + 8, n - 8, corner, inverse, cell, 8, &s);
         /* The compiler would rather keep all of it in registers and shuffle; broadcasts from memory are cheaper. */
         __asm__ __volatile__("" : "+m"(s));
         if (velocity_on && !affine_on) {
