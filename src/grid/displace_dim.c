@@ -3,21 +3,24 @@
 
 #include "base/dimension.h"
 #include "grid/lanes.h"
+#include "grid/leavers.h"
 #include "grid/runs.h"
 #include "grid/tile.h"
 
 /* Moves the particles of one cell by a displacement on the faces: constant along the normal of a face (the nearest one),
  * linear across it. */
-static inline __attribute__((always_inline)) void displace_cell(sk_particle *records, int count, const float corner[3],
-                                                                float inverse, float cell_size, const float cell[3], int node,
+static inline __attribute__((always_inline)) void displace_cell(sk_grid *grid, int block, sk_particle *all, uint32_t begin,
+                                                                uint32_t end, const float corner[3], float inverse,
+                                                                float cell_size, const float cell[3], int node,
                                                                 const float *const tiles[3], const float low[3],
-                                                                const float high[3])
+                                                                const float high[3], uint32_t first_of_block,
+                                                                sk_leavers *leavers)
 {
-    for (int begin = 0; begin < count; begin += SK_WIDE) {
-        int lanes = count - begin < SK_WIDE ? count - begin : SK_WIDE;
+    for (uint32_t p = begin; p < end; p += SK_WIDE) {
+        int lanes = end - p < SK_WIDE ? (int)(end - p) : SK_WIDE;
         fw r[4], moved[3];
         KEEP_IN_MEMORY(node);
-        fw_load_columns(sk_particle_floats(records + begin), lanes, r);
+        fw_load_columns(sk_particle_floats(all + p), lanes, r);
         lane_weights w;
         lanes_of(r, corner, inverse, cell, 0, &w);
         for (int d = 0; d < SELKIE_DIM; d++) {
@@ -32,12 +35,14 @@ static inline __attribute__((always_inline)) void displace_cell(sk_particle *rec
         /* Closed walls; in this order a position that is not a number stays so, and the sort finds it. */
         for (int d = 0; d < SELKIE_DIM; d++)
             r[d] = fw_min(fw_splat(high[d]), fw_max(fw_splat(low[d]), moved[d]));
-        fw_store_columns(sk_particle_floats(records + begin), lanes, r);
+        fw_store_columns(sk_particle_floats(all + p), lanes, r);
+        if (leavers) /* the last sort has left no dead ones */
+            sk_leavers_add(grid, block, first_of_block, p, lanes, r, iw_splat(0), leavers);
     }
 }
 
-void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
-                                  const float high[3], int threads)
+void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
+                                  const float high[3], int tell_leavers, int threads)
 {
     enum { N1 = SK_TILE_N(1) };
     const float inverse = (float)(1.0 / grid->cell_size);
@@ -55,6 +60,7 @@ void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_grid_field first, sk_p
                 values[d][i] = values[d][i] == values[d][i] ? values[d][i] : 0.0f;
         }
         const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+        sk_leavers leavers = {0, iw_splat(0)};
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             if (start[c] == start[c + 1])
                 continue;
@@ -63,8 +69,11 @@ void SK_DIM(sk_transfer_displace)(const sk_grid *grid, sk_grid_field first, sk_p
             for (int d = 0; d < 3; d++)
                 cell[d] = (float)(grid->coordinates[b][d] * grid->extent[d] + local[d]);
             int node = SK_TILE_ORIGIN(1) + local[0] + N1 * (local[1] + N1 * local[2]);
-            displace_cell(particles->records + start[c], (int)(start[c + 1] - start[c]), corner, inverse, (float)grid->cell_size,
-                          cell, node, tiles, low, high);
+            displace_cell(grid, b, particles->records, start[c], start[c + 1], corner, inverse, (float)grid->cell_size, cell, node,
+                          tiles, low, high, start[0], tell_leavers ? &leavers : NULL);
         }
+        if (tell_leavers)
+            grid->leavers[b] = sk_leavers_found(&leavers);
     }
+    grid->leavers_known = tell_leavers;
 }

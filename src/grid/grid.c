@@ -81,6 +81,7 @@ void sk_grid_free(sk_grid *grid)
     sk_release(grid->memory, grid->next_start);
     sk_release(grid->memory, grid->tiles);
     sk_release(grid->memory, grid->occupied);
+    sk_release(grid->memory, grid->leavers);
     memset(grid, 0, sizeof *grid);
 }
 
@@ -99,6 +100,12 @@ selkie_code sk_grid_add_unilateral(sk_grid *grid, selkie_error *error)
     free_blocks(grid);
     grid->unilateral = 1;
     return sk_grid_reserve_blocks(grid, 64, error);
+}
+
+selkie_code sk_grid_reserve_leavers(sk_grid *grid, selkie_error *error)
+{
+    return sk_reserve(grid->memory, (void **)&grid->leavers, &grid->leaver_capacity, (size_t)grid->particle_blocks + 1,
+                      sizeof *grid->leavers, "cell sort", error);
 }
 
 selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *error)

@@ -104,6 +104,9 @@ typedef struct sk_grid {
     uint32_t *arrivals;     /* particles that change blocks in a sort after small moves */
     uint32_t *next_start;   /* what cell_start becomes then */
     size_t arrival_capacity, next_start_capacity;
+    int32_t *leavers;       /* [particle_blocks + 1] particles that left each block since the last sort: see leavers.h */
+    size_t leaver_capacity;
+    int leavers_known;      /*      whoever moved the particles last has told them */
     float *tiles;           /* [particle_blocks] accumulation tiles of the transfer */
     size_t tile_capacity;
 } sk_grid;
@@ -121,6 +124,8 @@ void sk_grid_free(sk_grid *grid);
 selkie_code sk_grid_add_unilateral(sk_grid *grid, selkie_error *error);
 /* Bytes of the tables that exist whatever the liquid does; to be asked before sk_grid_init. */
 double sk_grid_table_bytes(int dimension, const int cells[3]);
+/* Room to tell who left. */
+selkie_code sk_grid_reserve_leavers(sk_grid *grid, selkie_error *error);
 /* Room for the block fields. Content is not kept. */
 selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *error);
 

@@ -12,18 +12,9 @@
 #include "base/simd.h"
 #include "grid/grid.h"
 #include "grid/grid_kernels.h"
+#include "grid/leavers.h"
 
 enum { DEAD_KEY = -1 };
-
-static inline __attribute__((always_inline)) void store_cell_keys(uint16_t *keys, iw cell, int lanes)
-{
-    typedef uint16_t key_lanes __attribute__((vector_size(2 * SK_WIDE)));
-    key_lanes short_keys = __builtin_convertvector(cell, key_lanes);
-    if (lanes == SK_WIDE)
-        memcpy(keys, &short_keys, sizeof short_keys);
-    else
-        memcpy(keys, &short_keys, (size_t)lanes * sizeof *keys);
-}
 
 typedef struct chunk_range {
     int64_t begin, end;
@@ -66,7 +57,7 @@ static int64_t compute_keys(sk_grid *grid, const sk_particles *particles, int ch
             }
             iw dead = ((iw)r[7] & SK_PARTICLE_DEAD) != 0;
             key |= dead | ~inside; /* all ones: DEAD_KEY */
-            store_cell_keys(grid->cell_keys + p, cell, lanes);
+            sk_store_cell_keys(grid->cell_keys + p, cell, lanes);
             if (lanes == SK_WIDE)
                 memcpy(grid->keys + p, &key, sizeof key);
             else
@@ -131,6 +122,14 @@ static selkie_code assign_particle_blocks(sk_grid *grid, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* Are the keys of SK_WIDE particles the same, and is that a block's? Most batches lie in one block. */
+static inline int all_in_one(const uint32_t *keys)
+{
+    iw batch;
+    memcpy(&batch, keys, sizeof batch);
+    return !iw_any(batch != (int32_t)keys[0]) && keys[0] != (uint32_t)DEAD_KEY;
+}
+
 /* Pass 2: histogram[chunk][slot], then turned into the first destination of each (slot, chunk). */
 static int64_t count_blocks(sk_grid *grid, int64_t particle_count, int chunks, int threads, uint32_t *block_start)
 {
@@ -140,12 +139,21 @@ static int64_t count_blocks(sk_grid *grid, int64_t particle_count, int chunks, i
         uint32_t *counts = grid->histogram + (size_t)chunk * width;
         memset(counts, 0, width * sizeof *counts);
         chunk_range range = chunk_of(particle_count, chunks, chunk);
-        for (int64_t p = range.begin; p < range.end; p++)
-            if (grid->keys[p] != (uint32_t)DEAD_KEY) {
-                uint32_t slot = (uint32_t)grid->table[grid->keys[p]];
-                grid->keys[p] = slot;
-                counts[slot]++;
+        for (int64_t first = range.begin, next; first < range.end; first = next) {
+            next = first + SK_WIDE < range.end ? first + SK_WIDE : range.end;
+            if (next - first == SK_WIDE && all_in_one(grid->keys + first)) {
+                const iw slots = iw_splat(grid->table[grid->keys[first]]);
+                memcpy(grid->keys + first, &slots, sizeof slots);
+                counts[slots[0]] += SK_WIDE;
+                continue;
             }
+            for (int64_t p = first; p < next; p++)
+                if (grid->keys[p] != (uint32_t)DEAD_KEY) {
+                    uint32_t slot = (uint32_t)grid->table[grid->keys[p]];
+                    grid->keys[p] = slot;
+                    counts[slot]++;
+                }
+        }
     }
     uint32_t total = 0;
     for (size_t slot = 1; slot < width; slot++) {
@@ -169,12 +177,23 @@ static void deal_indices(sk_grid *grid, int64_t particle_count, int chunks, int 
     for (int chunk = 0; chunk < chunks; chunk++) {
         uint32_t *next = grid->histogram + (size_t)chunk * width;
         chunk_range range = chunk_of(particle_count, chunks, chunk);
-        for (int64_t p = range.begin; p < range.end; p++)
-            if (grid->keys[p] != (uint32_t)DEAD_KEY) {
-                uint32_t place = next[grid->keys[p]]++;
-                grid->order[place] = (uint32_t)p;
-                grid->order_cells[place] = grid->cell_keys[p];
+        for (int64_t first = range.begin, last; first < range.end; first = last) {
+            last = first + SK_WIDE < range.end ? first + SK_WIDE : range.end;
+            if (last - first == SK_WIDE && all_in_one(grid->keys + first)) {
+                const uint32_t place = next[grid->keys[first]];
+                const iw indices = (iw){SK_WIDE_LANES} + (int32_t)(uint32_t)first;
+                next[grid->keys[first]] += SK_WIDE;
+                memcpy(grid->order + place, &indices, sizeof indices);
+                memcpy(grid->order_cells + place, grid->cell_keys + first, SK_WIDE * sizeof *grid->order_cells);
+                continue;
             }
+            for (int64_t p = first; p < last; p++)
+                if (grid->keys[p] != (uint32_t)DEAD_KEY) {
+                    uint32_t place = next[grid->keys[p]]++;
+                    grid->order[place] = (uint32_t)p;
+                    grid->order_cells[place] = grid->cell_keys[p];
+                }
+        }
     }
 }
 
@@ -183,6 +202,15 @@ static void deal_indices(sk_grid *grid, int64_t particle_count, int chunks, int 
 typedef struct cell_counters {
     uint32_t next[2][SK_BLOCK_CELLS];
 } cell_counters;
+
+/* Are there no particles in eight cells from c on? Most runs of the blocks at the surface are like that. */
+static inline int is_empty_run(const cell_counters *counters, int c)
+{
+    i8 first, second;
+    memcpy(&first, counters->next[0] + c, sizeof first);
+    memcpy(&second, counters->next[1] + c, sizeof second);
+    return !i8_any((first | second) != 0);
+}
 
 /* Counts become first places, from `total` on; start[] gets those of the cells, `occupied` the runs that hold any. Returns which neighbours the kernels of the
  * block's particles reach: a bit for each of the 3^dim. */
@@ -201,6 +229,12 @@ static uint32_t place_cells(cell_counters *counters, uint32_t total, uint32_t *s
     *occupied = 0;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         uint32_t first = counters->next[0][c], second = counters->next[1][c];
+        if (c % 8 == 0 && is_empty_run(counters, c)) {
+            const i8 here = i8_splat((int32_t)total);
+            memcpy(start + c, &here, sizeof here);
+            c += 7;
+            continue;
+        }
         start[c] = counters->next[0][c] = total;
         counters->next[1][c] = total + first;
         total += first + second;
@@ -344,44 +378,19 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
 
 /* --- again, after small moves ------------------------------------------------------------------------------------------ */
 
-enum { LEAVES = 0x8000 }; /* of a cell key: it lies in another block */
-
-/* The cell of each particle of a block, and the list of those that left it, in grid->order at the block's own place.
- * Returns their number, or -1 if one is nowhere or dead: a full sort sees to that. */
-static int64_t find_leavers(sk_grid *grid, const sk_particles *particles, int slot)
+/* The cell of each particle of a block, and the list of those that left it. Returns their number, or -1: see leavers.h. */
+static int32_t find_leavers(sk_grid *grid, const sk_particles *particles, int slot)
 {
     const uint32_t *start = grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS;
-    const float inverse = (float)(1.0 / grid->cell_size);
-    int64_t count = 0;
-    iw wrong = iw_splat(0);
+    sk_leavers leavers = {0, iw_splat(0)};
     for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p += SK_WIDE) {
         int lanes = start[SK_BLOCK_CELLS] - p < SK_WIDE ? (int)(start[SK_BLOCK_CELLS] - p) : SK_WIDE;
         fw r[8];
         fw_load_columns(sk_particle_floats(particles->records + p), lanes, r);
         fw_load_columns(sk_particle_floats(particles->records + p) + 4, lanes, r + 4);
-        iw cell = iw_splat(0), stays = iw_splat(-1), place = iw_splat(0);
-        int32_t stride = 1;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            fw g = (r[d] - (float)grid->corner[d]) * inverse;
-            iw here = (g >= 0.0f) & (g < (float)(grid->blocks[d] * grid->extent[d]));
-            iw i = iw_from_fw(fw_select(here, g, fw_splat(0.0f)));
-            wrong |= ~here;
-            stays &= (i >> SK_BLOCK_LOG) == grid->coordinates[slot][d];
-            place += (i >> SK_BLOCK_LOG) * stride;
-            cell += (i & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
-            stride *= grid->blocks[d];
-        }
-        wrong |= ((iw)r[7] & SK_PARTICLE_DEAD) != 0;
-        cell |= ~stays & LEAVES;
-        store_cell_keys(grid->cell_keys + p, cell, lanes);
-        if (iw_any(~stays))
-            for (int l = 0; l < lanes; l++)
-                if (!stays[l]) {
-                    grid->order[start[0] + count++] = p + (uint32_t)l;
-                    grid->keys[p + (uint32_t)l] = (uint32_t)place[l];
-                }
+        sk_leavers_add(grid, slot, start[0], p, lanes, r, (iw)r[7], &leavers);
     }
-    return iw_any(wrong) ? -1 : count;
+    return sk_leavers_found(&leavers);
 }
 
 /* Who comes to which block, in the order of the blocks they come from. Returns 0 if one goes where no block is, or if a block
@@ -436,30 +445,30 @@ static uint32_t sort_block_again(sk_grid *grid, sk_particles *particles, uint32_
     while (early < arrival_count && arrivals[early] < old_begin)
         early++;
     for (uint32_t i = 0; i < arrival_count; i++)
-        counters.next[i >= early][grid->cell_keys[arrivals[i]] & ~LEAVES]++;
+        counters.next[i >= early][grid->cell_keys[arrivals[i]] & ~SK_LEAVES]++;
     for (uint32_t i = 0; i < half; i++) {
         uint16_t first = cells[i], second = cells[half + i];
-        if (!(first & LEAVES))
+        if (!(first & SK_LEAVES))
             counters.next[0][first]++;
-        if (!(second & LEAVES))
+        if (!(second & SK_LEAVES))
             counters.next[1][second]++;
     }
-    if (count & 1 && !(cells[count - 1] & LEAVES))
+    if (count & 1 && !(cells[count - 1] & SK_LEAVES))
         counters.next[1][cells[count - 1]]++;
     uint32_t reach = place_cells(&counters, begin, start, occupied);
     for (uint32_t i = 0; i < early; i++)
-        move_record(particles, arrivals[i], counters.next[0][grid->cell_keys[arrivals[i]] & ~LEAVES]++);
+        move_record(particles, arrivals[i], counters.next[0][grid->cell_keys[arrivals[i]] & ~SK_LEAVES]++);
     for (uint32_t i = 0; i < half; i++) {
         uint16_t first = cells[i], second = cells[half + i];
-        if (!(first & LEAVES))
+        if (!(first & SK_LEAVES))
             move_record(particles, old_begin + i, counters.next[0][first]++);
-        if (!(second & LEAVES))
+        if (!(second & SK_LEAVES))
             move_record(particles, old_begin + half + i, counters.next[1][second]++);
     }
-    if (count & 1 && !(cells[count - 1] & LEAVES))
+    if (count & 1 && !(cells[count - 1] & SK_LEAVES))
         move_record(particles, old_end - 1, counters.next[1][cells[count - 1]]++);
     for (uint32_t i = early; i < arrival_count; i++)
-        move_record(particles, arrivals[i], counters.next[1][grid->cell_keys[arrivals[i]] & ~LEAVES]++);
+        move_record(particles, arrivals[i], counters.next[1][grid->cell_keys[arrivals[i]] & ~SK_LEAVES]++);
     return reach;
 }
 
@@ -469,17 +478,21 @@ selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, i
     const size_t width = (size_t)blocks + 2, starts = (size_t)blocks * SK_BLOCK_CELLS + 1;
     if (!particles->in_order || blocks == 0 || grid->cell_start[starts - 1] != (uint32_t)particles->count)
         return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
-    SK_TRY(sk_reserve(grid->memory, (void **)&grid->histogram, &grid->histogram_capacity, 4 * width, sizeof *grid->histogram,
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->histogram, &grid->histogram_capacity, 3 * width, sizeof *grid->histogram,
                       "cell sort", error));
-    int32_t *leavers = (int32_t *)grid->histogram;
-    uint32_t *arrived = grid->histogram + width, *block_start = arrived + width, *reach = block_start + width;
+    SK_TRY(sk_grid_reserve_leavers(grid, error));
+    int32_t *leavers = grid->leavers;
+    uint32_t *arrived = grid->histogram, *block_start = arrived + width, *reach = block_start + width;
     int64_t left = 0, bad = 0;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 4) reduction(+ : left, bad)
+    if (!grid->leavers_known) {
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
+        for (int b = 1; b <= blocks; b++)
+            leavers[b] = find_leavers(grid, particles, b);
+    }
+    grid->leavers_known = 0;
     for (int b = 1; b <= blocks; b++) {
-        int64_t found = find_leavers(grid, particles, b);
-        leavers[b] = (int32_t)found;
-        left += found > 0 ? found : 0;
-        bad += found < 0;
+        left += leavers[b] > 0 ? leavers[b] : 0;
+        bad += leavers[b] < 0;
     }
     /* Dealing out is for one thread; where many leave, the full sort is faster. */
     bad |= left > particles->count / 6;
@@ -517,6 +530,7 @@ selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, i
 
 selkie_code SK_DIM(sk_grid_sort)(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
 {
+    grid->leavers_known = 0;
     selkie_code code = sort_particles(grid, particles, threads, error);
     if (code != SELKIE_OK) {
         /* Half a list of blocks is worse than none: whoever looks or sorts again finds an empty grid. */

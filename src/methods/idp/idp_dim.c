@@ -373,7 +373,9 @@ selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
     extrapolate_displacements(step);
     float low[3], high[3];
     sk_solids_bounds(&step->solids, grid, low, high);
-    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_VELOCITY_X, &step->particles, low, high, step->threads);
+    /* The sort comes next, unless solids push once more. */
+    SK_TRY(sk_grid_reserve_leavers(grid, error));
+    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_VELOCITY_X, &step->particles, low, high, !step->solids.obstacle_count, step->threads);
     if (!step->solids.obstacle_count)
         return SELKIE_OK;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
