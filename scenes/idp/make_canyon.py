@@ -1,34 +1,18 @@
 """Writes canyon.asc and canyon_water.asc: a winding canyon with two waterfalls, 100 m long and 50 m wide.
 
-x runs downstream, z across; heights are along y, in metres. Rows of an ESRI ASCII grid go from north to south, which is
-z upwards here (north is -z). Run: python3 make_canyon.py
+x runs downstream, z across; heights are along y, in metres. Run: python3 make_canyon.py
 """
 import math
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+from landscape import noise, step, write_heights  # noqa: E402
 
 LENGTH, WIDTH = 100.0, 50.0
 FALLS = ((36.0, 4.5), (68.0, 4.0))  # where (m), how far down (m)
 BOULDERS = ((12, -1.5, 0.9, 0.9), (20, 1.8, 1.1, 1.0), (27, -0.5, 0.8, 0.7), (48, 1.6, 1.3, 1.2), (55, -1.8, 1.2, 1.0),
             (60, 0.4, 0.9, 0.8), (79, -1.2, 1.2, 1.1), (86, 1.5, 1.0, 0.9), (92, -0.6, 1.1, 0.8))  # x, off middle, radius, height
-
-
-def step(a, b, x):
-    t = min(max((x - a) / (b - a), 0.0), 1.0)
-    return t * t * (3 - 2 * t)
-
-
-def lattice(i, j, k):
-    """A number in [-1, 1) for each point of a lattice: the same everywhere, with no tables."""
-    n = (i * 374761393 + j * 668265263 + k * 2147483647) & 0xffffffff
-    n = ((n ^ (n >> 13)) * 1274126177) & 0xffffffff
-    n ^= n >> 16
-    return n / 2147483648.0 - 1.0
-
-
-def noise(x, z, k):
-    i, j = math.floor(x), math.floor(z)
-    u, v = step(0, 1, x - i), step(0, 1, z - j)
-    return ((1 - u) * (1 - v) * lattice(i, j, k) + u * (1 - v) * lattice(i + 1, j, k)
-            + (1 - u) * v * lattice(i, j + 1, k) + u * v * lattice(i + 1, j + 1, k))
 
 
 def rough(x, z):
@@ -73,13 +57,5 @@ def water(x, z):
     return bed(x) + depth
 
 
-def write(name, spacing, height):
-    columns, rows = round(LENGTH / spacing) + 1, round(WIDTH / spacing) + 1
-    with open(name, "w") as out:
-        out.write("ncols %d\nnrows %d\nxllcenter 0\nyllcenter %g\ncellsize %g\n" % (columns, rows, -WIDTH, spacing))
-        for row in range(rows):
-            out.write(" ".join("%.2f" % height(column * spacing, row * spacing) for column in range(columns)) + "\n")
-
-
-write("canyon.asc", 0.25, ground)
-write("canyon_water.asc", 0.5, water)
+write_heights("canyon.asc", LENGTH, WIDTH, 0.25, ground)
+write_heights("canyon_water.asc", LENGTH, WIDTH, 0.5, water)
