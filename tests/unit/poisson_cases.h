@@ -250,6 +250,27 @@ static inline void case_make(poisson_case *c, case_kind kind, case_source source
     free(liquid);
 }
 
+static inline size_t case_cells(const poisson_case *c)
+{
+    return (size_t)c->system.block_count * (size_t)c->block_cells;
+}
+
+/* The cell on a side (-x +x -y +y -z +z) of another by the definition in poisson.h, 0 if there is none, and the coefficient of
+ * the face between them. */
+static inline size_t case_across(const poisson_case *c, size_t own, int side, double *weight)
+{
+    int n = c->n, block = (int)(own / (size_t)c->block_cells), cell = (int)(own % (size_t)c->block_cells), other = block;
+    int axis = side / 2, p[3] = {cell % n, cell / n % n, cell / (n * n)}, extent = axis == 2 && c->dimension != 3 ? 1 : n;
+    p[axis] += side & 1 ? 1 : -1;
+    if (p[axis] < 0 || p[axis] >= extent) {
+        other = c->faces[block][side];
+        p[axis] = (p[axis] + extent) % extent;
+    }
+    size_t there = (size_t)other * (size_t)c->block_cells + (size_t)(p[0] + n * (p[1] + n * p[2]));
+    *weight = other ? (double)c->face[axis][side & 1 ? there : own] : 0;
+    return other ? there : 0;
+}
+
 /* Adds a mass to every unknown: heat and viscosity. */
 static inline void case_add_mass(poisson_case *c, float mass)
 {

@@ -55,28 +55,13 @@ static sk_bounded_report solve_once(poisson_case *c, const float *lower, const s
     return report;
 }
 
-static size_t cells_of(const poisson_case *c)
-{
-    return (size_t)c->system.block_count * (size_t)c->block_cells;
-}
-
 /* (A x)_i by the definition, in double. */
 static double row_times(const poisson_case *c, const float *x, size_t own)
 {
-    int n = c->n, nz = c->dimension == 3 ? n : 1, block = (int)(own / (size_t)c->block_cells);
-    int cell = (int)(own % (size_t)c->block_cells);
-    double sum = (double)c->diagonal[own] * (double)x[own];
+    double sum = (double)c->diagonal[own] * (double)x[own], weight;
     for (int side = 0; side < 2 * c->dimension; ++side) {
-        int axis = side / 2, p[3] = {cell % n, cell / n % n, cell / (n * n)}, other = block;
-        int extent = axis == 2 ? nz : n;
-        p[axis] += side & 1 ? 1 : -1;
-        if (p[axis] < 0 || p[axis] >= extent) {
-            other = c->faces[block][side];
-            p[axis] = (p[axis] + extent) % extent;
-        }
-        size_t there = (size_t)other * (size_t)c->block_cells + (size_t)(p[0] + n * (p[1] + n * p[2]));
-        if (other)
-            sum -= (double)c->face[axis][side & 1 ? there : own] * (double)x[there];
+        size_t there = case_across(c, own, side, &weight);
+        sum -= weight * (double)x[there];
     }
     return sum;
 }
@@ -85,7 +70,7 @@ static double row_times(const poisson_case *c, const float *x, size_t own)
  * rounding the solution to floats. */
 static double independent_residual(const poisson_case *c, const float *lower, double *rounding)
 {
-    size_t cells = cells_of(c);
+    size_t cells = case_cells(c);
     float *start = calloc(cells, sizeof(float));
     for (size_t i = 0; lower && i < cells; ++i)
         start[i] = c->diagonal[i] > 0 ? fmaxf(lower[i], 0) : 0;
@@ -146,7 +131,7 @@ static int solve_dense(int n, double a[most_cells][most_cells], double *b)
 static int brute_force(const poisson_case *c, const float *lower, int n, const size_t *cell, double *x)
 {
     double matrix[most_cells][most_cells];
-    float *unit = calloc(cells_of(c), sizeof(float));
+    float *unit = calloc(case_cells(c), sizeof(float));
     for (int j = 0; j < n; ++j) {
         unit[cell[j]] = 1;
         for (int i = 0; i < n; ++i)
@@ -197,7 +182,7 @@ static int tiny_case(poisson_case *c, float **lower, int dimension, uint64_t see
     uint8_t liquid[most_cells];
     memset(liquid, 1, sizeof(liquid));
     case_blocks(c, dimension, size, liquid);
-    *lower = calloc(cells_of(c), sizeof(float));
+    *lower = calloc(case_cells(c), sizeof(float));
     int n = 0;
     for (int k = 0; k < size[2]; ++k)
         for (int j = 0; j < size[1]; ++j)
@@ -317,8 +302,8 @@ static void test_obstacle(void **state)
 /* Bounds like those of a scene with suction: 0 near the surface, below it less and less, none deep down. */
 static float *suction(const poisson_case *c, uint64_t seed)
 {
-    float *lower = calloc(cells_of(c), sizeof(float));
-    for (size_t i = 0; i < cells_of(c); ++i) {
+    float *lower = calloc(case_cells(c), sizeof(float));
+    for (size_t i = 0; i < case_cells(c); ++i) {
         float random = sk_random_float(seed, i, 77);
         lower[i] = random < 0.3f ? 0 : random < 0.6f ? -0.5f * random : -INFINITY;
     }
@@ -330,7 +315,7 @@ static void check_agreement(case_source source, int dimension, int size, uint64_
     poisson_case c;
     case_make(&c, CASE_SPLASHY, source, dimension, size, seed);
     float *lower = with_suction ? suction(&c, seed) : NULL;
-    size_t cells = cells_of(&c);
+    size_t cells = case_cells(&c);
     double *expected = malloc(cells * sizeof(double)), difference = 0, norm = 0;
     for (int m = 1; m >= 0; --m) {
         sk_bounded_options options = options_to(methods[m], 1e-6);
@@ -374,7 +359,7 @@ static void test_all_free_and_all_active(void **state)
         for (int m = 0; m < 2; ++m) {
             poisson_case c;
             case_make(&c, CASE_SPLASHY, SOURCE_NOISE, dimension, dimension == 3 ? 24 : 60, 4);
-            size_t cells = cells_of(&c);
+            size_t cells = case_cells(&c);
             float *lower = malloc(cells * sizeof(float));
             double *expected = malloc(cells * sizeof(double));
             for (int unbounded = 0; unbounded < 2; ++unbounded) {
@@ -430,7 +415,7 @@ static void test_warm_start_and_norms(void **state)
     for (int m = 0; m < 2; ++m) {
         poisson_case c;
         case_make(&c, CASE_SPLASHY, SOURCE_NOISE, 3, 32, 6);
-        size_t cells = cells_of(&c);
+        size_t cells = case_cells(&c);
         sk_bounded_options options = options_to(methods[m], 1e-4);
         options.norm = SELKIE_NORM_MAX;
         sk_bounded_report report = solve_once(&c, NULL, &options);
@@ -473,7 +458,7 @@ static void check_closed(sk_bounded_method method, int dimension, double mean, f
 {
     poisson_case c;
     case_make(&c, CASE_CLOSED, SOURCE_NOISE, dimension, dimension == 3 ? 20 : 50, 3);
-    size_t cells = cells_of(&c);
+    size_t cells = case_cells(&c);
     double sum = 0, least = INFINITY;
     for (size_t i = 0; i < cells; ++i)
         sum += c.diagonal[i] > 0 ? (double)c.right_side[i] : 0;
@@ -571,7 +556,7 @@ static void test_same_bits(void **state)
                 poisson_case c;
                 case_make(&c, (case_kind)kind, SOURCE_NOISE, dimension, m ? 20 : dimension == 3 ? 48 : 320, 5);
                 float *lower = suction(&c, 3);
-                size_t bytes = cells_of(&c) * sizeof(float);
+                size_t bytes = case_cells(&c) * sizeof(float);
                 float *first = malloc(bytes);
                 double residual = 0;
                 for (int threads = 1; threads <= 3; ++threads) {
@@ -599,7 +584,7 @@ static void test_reuse(void **state)
     poisson_case large, small;
     case_make(&large, CASE_SPLASHY, SOURCE_NOISE, 3, 48, 2);
     case_make(&small, CASE_SPLASHY, SOURCE_NOISE, 3, 32, 9);
-    size_t bytes = cells_of(&small) * sizeof(float);
+    size_t bytes = case_cells(&small) * sizeof(float);
     float *fresh = malloc(bytes), *lower = suction(&small, 3);
     sk_bounded_options options = options_to(SK_BOUNDED_ACTIVE_SET, 1e-5);
     solve_once(&small, lower, &options);
@@ -640,7 +625,7 @@ static void test_scales(void **state)
     (void)state;
     poisson_case c;
     case_make(&c, CASE_SPLASHY, SOURCE_NOISE, 3, 24, 6);
-    size_t cells = cells_of(&c);
+    size_t cells = case_cells(&c);
     float *lower = suction(&c, 3), *expected = malloc(cells * sizeof(float));
     sk_bounded_options options = options_to(SK_BOUNDED_ACTIVE_SET, 1e-4);
     solve_once(&c, lower, &options);
@@ -776,7 +761,7 @@ static void test_steps(void **state)
                     poisson_case c;
                     case_make(&c, (case_kind)kind, (case_source)source, dimension, size, 11);
                     if (source == SOURCE_GRAVITY) /* the density is not quite the same everywhere */
-                        for (size_t i = 0; i < cells_of(&c); ++i)
+                        for (size_t i = 0; i < case_cells(&c); ++i)
                             c.right_side[i] += 0.02f * (sk_random_float(1, i, 1) - 0.7f);
                     sk_bounded_options options = options_to(SK_BOUNDED_ACTIVE_SET, 1e-4);
                     sk_bounded_report report = solve_once(&c, NULL, &options);

@@ -23,29 +23,20 @@ typedef struct cell_row {
 /* Every cell's row of the matrix, straight from the definition in poisson.h. */
 static cell_row *matrix_of(const poisson_case *c)
 {
-    int n = c->n, nz = c->dimension == 3 ? n : 1;
-    cell_row *rows = calloc((size_t)c->system.block_count * (size_t)c->block_cells, sizeof(*rows));
-    for (int block = 1; block < c->system.block_count; ++block)
-        for (int cell = 0; cell < c->block_cells; ++cell) {
-            size_t own = (size_t)block * (size_t)c->block_cells + (size_t)cell;
-            cell_row *row = &rows[own];
-            row->diagonal = (double)c->diagonal[own];
-            for (int side = 0; row->diagonal > 0 && side < 2 * c->dimension; ++side) {
-                int axis = side / 2, p[3] = {cell % n, cell / n % n, cell / (n * n)}, other = block;
-                int extent = axis == 2 ? nz : n;
-                p[axis] += side & 1 ? 1 : -1;
-                if (p[axis] < 0 || p[axis] >= extent) {
-                    other = c->faces[block][side];
-                    p[axis] = (p[axis] + extent) % extent;
-                }
-                size_t there = (size_t)other * (size_t)c->block_cells + (size_t)(p[0] + n * (p[1] + n * p[2]));
-                double weight = (double)c->face[axis][side & 1 ? there : own];
-                if (other && weight > 0) {
-                    row->column[row->count] = there;
-                    row->weight[row->count++] = weight;
-                }
+    const size_t cells = case_cells(c);
+    cell_row *rows = calloc(cells, sizeof(*rows));
+    for (size_t own = (size_t)c->block_cells; own < cells; ++own) {
+        cell_row *row = &rows[own];
+        row->diagonal = (double)c->diagonal[own];
+        for (int side = 0; row->diagonal > 0 && side < 2 * c->dimension; ++side) {
+            double weight;
+            size_t there = case_across(c, own, side, &weight);
+            if (weight > 0) {
+                row->column[row->count] = there;
+                row->weight[row->count++] = weight;
             }
         }
+    }
     return rows;
 }
 
@@ -70,7 +61,7 @@ static double dot(size_t cells, const double *a, const double *b)
  * rounding the solution to floats. */
 static double independent_residual(const poisson_case *c, double *rounding)
 {
-    size_t cells = (size_t)c->system.block_count * (size_t)c->block_cells;
+    size_t cells = case_cells(c);
     cell_row *rows = matrix_of(c);
     double *x = calloc(cells, sizeof(double)), *y = calloc(cells, sizeof(double)), norm = 0, norm_b = 0, noise = 0;
     for (size_t i = 0; i < cells; ++i)
@@ -93,7 +84,7 @@ static double independent_residual(const poisson_case *c, double *rounding)
 /* Conjugate gradients without a preconditioner, in double, to round-off. */
 static double *plain_solution(const poisson_case *c)
 {
-    size_t cells = (size_t)c->system.block_count * (size_t)c->block_cells;
+    size_t cells = case_cells(c);
     cell_row *rows = matrix_of(c);
     double *x = calloc(cells, sizeof(double)), *r = calloc(cells, sizeof(double)), *p = calloc(cells, sizeof(double)),
            *q = calloc(cells, sizeof(double));
@@ -256,7 +247,7 @@ static void test_against_plain_cg(void **state)
             sk_poisson_report report = solve_once(&c, &options);
             assert_true(report.converged);
             assert_int_equal(report.unknowns, c.unknowns);
-            for (size_t i = 0; i < (size_t)c.system.block_count * (size_t)c.block_cells; ++i) {
+            for (size_t i = 0; i < case_cells(&c); ++i) {
                 error += (exact[i] - (double)c.solution[i]) * (exact[i] - (double)c.solution[i]);
                 norm += exact[i] * exact[i];
             }
@@ -316,7 +307,7 @@ static void test_same_bits(void **state)
         for (int kind = CASE_SPLASHY; kind <= CASE_CLOSED; ++kind) {
             poisson_case c;
             case_make(&c, (case_kind)kind, SOURCE_NOISE, dimension, dimension == 3 ? 60 : 300, 5);
-            size_t bytes = (size_t)c.system.block_count * (size_t)c.block_cells * sizeof(float);
+            size_t bytes = case_cells(&c) * sizeof(float);
             float *first = malloc(bytes);
             const int threads[] = {1, 2, 3, 8};
             double residual = 0;
@@ -412,7 +403,7 @@ static void test_closed_cavity(void **state)
     for (int dimension = 2; dimension <= 3; ++dimension) {
         poisson_case c;
         case_fill(&c, dimension, dimension == 3 ? 40 : 200);
-        for (size_t i = 0; i < (size_t)c.system.block_count * (size_t)c.block_cells; ++i)
+        for (size_t i = 0; i < case_cells(&c); ++i)
             if (c.diagonal[i] > 0)
                 c.right_side[i] += 0.25f; /* as incompatible as can be */
         sk_poisson_options options = options_to(1e-5);
@@ -421,7 +412,7 @@ static void test_closed_cavity(void **state)
         assert_true(report.converged);
         assert_true(report.iterations <= 8);
         double mean = 0, size = 0;
-        for (size_t i = 0; i < (size_t)c.system.block_count * (size_t)c.block_cells; ++i) {
+        for (size_t i = 0; i < case_cells(&c); ++i) {
             mean += (double)c.solution[i];
             size += fabs((double)c.solution[i]);
         }
@@ -499,7 +490,7 @@ static void test_norms_and_warm_start(void **state)
     assert_true(report.residual <= 2e-4);
     cell_row *rows = matrix_of(&c);
     double worst = 0;
-    for (size_t i = 0; i < (size_t)c.system.block_count * (size_t)c.block_cells; ++i) {
+    for (size_t i = 0; i < case_cells(&c); ++i) {
         double sum = (double)c.right_side[i] - rows[i].diagonal * (double)c.solution[i];
         for (int n = 0; n < rows[i].count; ++n)
             sum += rows[i].weight[n] * (double)c.solution[rows[i].column[n]];
@@ -513,7 +504,7 @@ static void test_norms_and_warm_start(void **state)
     report = solve_once(&c, &options);
     assert_int_equal(report.iterations, 0);
     assert_true(report.converged);
-    for (size_t i = 0; i < (size_t)c.system.block_count * (size_t)c.block_cells; ++i)
+    for (size_t i = 0; i < case_cells(&c); ++i)
         c.solution[i] *= 1.001f;
     report = solve_once(&c, &options);
     assert_true(report.converged);
@@ -534,7 +525,7 @@ static void test_scales(void **state)
     (void)state;
     poisson_case c;
     case_make(&c, CASE_SPLASHY, SOURCE_NOISE, 3, 24, 6);
-    size_t cells = (size_t)c.system.block_count * (size_t)c.block_cells;
+    size_t cells = case_cells(&c);
     sk_poisson_options options = options_to(1e-4);
     solve_once(&c, &options);
     float *expected = malloc(cells * sizeof(float));
