@@ -42,29 +42,44 @@ static void mean_block(const sk_grid *grid, const float *field, int block, uint6
     }
 }
 
-void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *field, float *scratch, const int32_t *blocks, int count, int layers,
-                            int threads)
+void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *const *scratch, int field_count,
+                            const int32_t *blocks, int count, int layers, int threads)
 {
+    /* Of all fields together: runs in which any knows something, in which all know everything, and which a layer fills. */
     uint64_t *known = grid->runs[SK_RUNS_SCRATCH], *full = grid->runs[SK_RUNS_SCRATCH_2], *taken = grid->runs[SK_RUNS_SCRATCH_3];
     if (count == 0)
         return;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int b = 1; b < grid->block_count; b++)
-        known[b] = find_known(field, b, &full[b]);
-    for (int layer = 0; layer < layers; layer++) {
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 8)
-        for (int w = 0; w < count; w++) {
-            const int b = blocks[w];
-            taken[b] = sk_runs_around(grid, known, grid->block_count, b) & ~full[b];
-            if (taken[b])
-                mean_block(grid, field, b, taken[b], scratch + (size_t)b * SK_BLOCK_CELLS);
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for schedule(static)
+        for (int b = 1; b < grid->block_count; b++) {
+            known[b] = 0;
+            full[b] = SK_ALL_RUNS;
+            for (int f = 0; f < field_count; f++) {
+                uint64_t complete;
+                known[b] |= find_known(fields[f], b, &complete);
+                full[b] &= complete;
+            }
         }
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int w = 0; w < count; w++) {
-            const size_t base = (size_t)blocks[w] * SK_BLOCK_CELLS;
-            SK_EACH_RUN(c, taken[blocks[w]])
-                memcpy(field + base + c, scratch + base + c, 8 * sizeof(float));
-            known[blocks[w]] |= taken[blocks[w]];
+        for (int layer = 0; layer < layers; layer++) {
+#pragma omp for schedule(dynamic, 8)
+            for (int w = 0; w < count; w++) {
+                const int b = blocks[w];
+                taken[b] = sk_runs_around(grid, known, grid->block_count, b) & ~full[b];
+                for (int f = 0; taken[b] && f < field_count; f++)
+                    mean_block(grid, fields[f], b, taken[b], scratch[f] + (size_t)b * SK_BLOCK_CELLS);
+            }
+#pragma omp for schedule(static)
+            for (int w = 0; w < count; w++) {
+                const int b = blocks[w];
+                for (int f = 0; f < field_count; f++) {
+                    float *field = fields[f] + (size_t)b * SK_BLOCK_CELLS;
+                    const float *filled = scratch[f] + (size_t)b * SK_BLOCK_CELLS;
+                    SK_EACH_RUN(c, taken[b])
+                        memcpy(field + c, filled + c, 8 * sizeof(float));
+                }
+                known[b] |= taken[b];
+            }
         }
     }
 }

@@ -16,15 +16,17 @@
  * children in 3D and the sum of the 4 in 2D, with a full face 1 on every level.
  * A twentieth less than that was measured to be best.
  *
- * Every level is visited twice as often as the finer one (a W cycle): it has an
- * eighth (2D: a quarter) of the cells, and errors of the coarse levels cost
- * iterations, that is work on the finest. Levels too small to be shared run on
- * one thread while the others wait.
+ * The two levels below the finest are visited twice as often as the finer one (a
+ * W cycle): they have an eighth (2D: a quarter) of the cells, and their errors cost
+ * iterations, that is work on the finest. Further down a second visit was measured
+ * to save nothing. Levels too small to be shared run on one thread while the others
+ * wait.
  */
 #include "linalg/stencil.h"
 
 #include <sched.h>
 
+enum { visited_twice = 2 };   /* levels */
 enum { barrier_spins = 500 }; /* some tens of microseconds */
 
 /* --- Gauss-Seidel --------------------------------------------------------------------------------------------------
@@ -414,7 +416,7 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int fr
         sk_team_wait(team);
 
         cycle(multigrid, depth + 1, team, 1, NULL);
-        if (depth + 1 < multigrid->level_count - 1)
+        if (depth + 1 < multigrid->level_count - 1 && depth < visited_twice)
             cycle(multigrid, depth + 1, team, 0, NULL);
 
         /* Up, in reverse. */

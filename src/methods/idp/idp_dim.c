@@ -296,8 +296,8 @@ static void extrapolate_displacements(sk_step *step)
         if (near)
             blocks[count++] = b;
     }
-    for (int d = 0; d < SELKIE_DIM; d++)
-        SK_DIM(sk_extrapolate)(grid, grid->fields[SK_FIELD_VELOCITY_X + d], grid->fields[SK_FIELD_FACE_X], blocks, count, 1, step->threads);
+    SK_DIM(sk_extrapolate)(grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks, count, 1,
+                           step->threads);
 }
 
 /* Particles stay out of solids; those that were inside before are on their way, half a cell at a time, and are only set onto

@@ -284,7 +284,7 @@ selkie_code SK_DIM(sk_uic_extrapolate)(sk_step *step, selkie_error *error)
         if (near)
             blocks[count++] = b;
     }
-    for (int d = 0; d < SELKIE_DIM; d++)
-        SK_DIM(sk_extrapolate)(grid, grid->fields[SK_FIELD_VELOCITY_X + d], grid->fields[SK_FIELD_FACE_X], blocks, count, LAYERS, step->threads);
+    SK_DIM(sk_extrapolate)(grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks, count, LAYERS,
+                           step->threads);
     return SELKIE_OK;
 }
