@@ -41,8 +41,18 @@ static inline __attribute__((always_inline)) void displace_cell(sk_grid *grid, i
     }
 }
 
+/* Nobody left a block whose particles stand still. */
+static void all_stay(sk_grid *grid, int block)
+{
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        for (uint32_t p = start[c]; p < start[c + 1]; p++)
+            grid->cell_keys[p] = (uint16_t)c;
+    grid->leavers[block] = 0;
+}
+
 void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
-                                  const float high[3], int tell_leavers, int threads)
+                                  const float high[3], int block_flag, int tell_leavers, int threads)
 {
     enum { N1 = SK_TILE_N(1) };
     const float inverse = (float)(1.0 / grid->cell_size);
@@ -50,6 +60,11 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
     particles->carried = NULL;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 2)
     for (int b = 1; b <= grid->particle_blocks; b++) {
+        if (block_flag && !(grid->block_flags[b] & block_flag)) {
+            if (tell_leavers)
+                all_stay(grid, b);
+            continue;
+        }
         float values[SELKIE_DIM][SK_TILE_VALUES(1)];
         const float *const tiles[3] = {values[0], values[1], values[SELKIE_DIM - 1]};
         const sk_tile_rows rows = sk_tile_rows_around(grid->occupied[b]);

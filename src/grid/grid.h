@@ -114,7 +114,11 @@ typedef struct sk_grid {
 enum sk_block_flag {
     SK_BLOCK_LIQUID = 1,  /* has liquid cells */
     SK_BLOCK_KNOWN = 2,   /* has faces with a known velocity */
-    SK_BLOCK_UNKNOWN = 4  /* has faces without */
+    SK_BLOCK_UNKNOWN = 4, /* has faces without */
+    /* While positions are corrected a second time in a step, where that is needed alone: */
+    SK_BLOCK_NEEDY = 8,   /* has cells that are too dense */
+    SK_BLOCK_CHOSEN = 16, /* its cells are unknowns: needy ones and those around them */
+    SK_BLOCK_MOVED = 32   /* its particles move: chosen ones and those around them */
 };
 
 selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const double low[3], double cell_size,

@@ -47,11 +47,12 @@ selkie_code sk_transfer_density_3d(sk_grid *grid, const sk_particles *particles,
 /* Moves the particles by the three fields from `first` on, displacements in cells on the faces. Interpolated as constant
  * along the normal of the nearest face and linear across it: the derivative of the trilinear density, so that a
  * displacement changes the density as its divergence says. None leaves the box from low to high (m). Where the next thing
- * to happen is a sort after small moves, tell_leavers spares it to look for who left; room must have been reserved. */
+ * to happen is a sort after small moves, tell_leavers spares it to look for who left; room must have been reserved. Unless
+ * block_flag is 0, only the particles of blocks with that flag move. */
 void sk_transfer_displace_2d(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3], const float high[3],
-                             int tell_leavers, int threads);
+                             int block_flag, int tell_leavers, int threads);
 void sk_transfer_displace_3d(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3], const float high[3],
-                             int tell_leavers, int threads);
+                             int block_flag, int tell_leavers, int threads);
 
 /* Particle velocities (and the attribute "affine") from VELOCITY_* and CHANGE_* (new minus old); sums over particles. */
 selkie_code sk_transfer_to_particles_2d(sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,
