@@ -60,9 +60,14 @@ static void load_motion(const frame *f, int block, motion *m)
     float shift[SK_TILE_VALUES(1)];
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int end = SK_TILE_VALUES(1) - up[d];
-        load_known(f->grid, (sk_grid_field)((int)SK_FIELD_VELOCITY_X + d), block, f->options->dt, m->at[d]);
-        for (int i = 0; i < end; i++)
-            m->slope[d][i] = m->at[d][i + up[d]] - m->at[d][i];
+        if (f->options->dt > 0.0f) {
+            load_known(f->grid, (sk_grid_field)((int)SK_FIELD_VELOCITY_X + d), block, f->options->dt, m->at[d]);
+            for (int i = 0; i < end; i++)
+                m->slope[d][i] = m->at[d][i + up[d]] - m->at[d][i];
+        } else {
+            memset(m->at[d], 0, sizeof m->at[d]);
+            memset(m->jump[d], 0, sizeof m->jump[d]);
+        }
         if (!f->options->shifted)
             continue;
         load_known(f->grid, (sk_grid_field)((int)SK_FIELD_SHIFT_X + d), block, f->cell_size, shift);
@@ -75,7 +80,7 @@ static void load_motion(const frame *f, int block, motion *m)
 
 /* Motion along axis d of the particles of a batch, linear across the axis. */
 static inline __attribute__((always_inline)) fw move_along(const int d, const motion *m, int node, const lane_weights *w,
-                                                           const int shifted)
+                                                           const int follows, const int shifted)
 {
     enum { N1 = SK_TILE_N(1) };
     const int e = d == 0 ? 1 : 0, g = d == 2 ? 1 : 2; /* the other axes */
@@ -89,11 +94,13 @@ static inline __attribute__((always_inline)) fw move_along(const int d, const mo
             const int n = j * step[e] + (SELKIE_DIM == 3 ? k * step[g] : 0);
             fw weight = SELKIE_DIM == 3 ? w->centre[e][j] * w->centre[g][k] : w->centre[e][j];
             way += weight * at[n];
-            slopes += weight * slope[n];
+            if (follows)
+                slopes += weight * slope[n];
             if (shifted)
                 jumps += weight * jump[n];
         }
-    way += w->face[d][1] * slopes;
+    if (follows)
+        way += w->face[d][1] * slopes;
     return shifted ? way + fw_select(w->face[d][1] < 0.5f, fw_splat(0.0f), jumps) : way;
 }
 
@@ -263,7 +270,9 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
             fw_load_columns(sk_particle_floats(particles->records + p), lanes, r);
             lanes_of(r, f->corner, f->inverse, cell, 0, &w);
             for (int d = 0; d < SELKIE_DIM; d++)
-                moved[d] = r[d] + (f->options->shifted ? move_along(d, &way, node, &w, 1) : move_along(d, &way, node, &w, 0));
+                moved[d] = r[d] + (!(f->options->dt > 0.0f) ? move_along(d, &way, node, &w, 0, 1)
+                                   : f->options->shifted    ? move_along(d, &way, node, &w, 1, 1)
+                                                            : move_along(d, &way, node, &w, 1, 0));
             confine_lanes(f, clip, lanes, moved);
             weigh_lanes(f, moved, origin, lanes, &s, tile);
         }

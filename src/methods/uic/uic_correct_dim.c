@@ -97,9 +97,9 @@ static void update_faces(const sk_step *step, int block)
 static const float too_much = 0.06f, still_too_much = 0.03f;
 static const double good_enough = 0.01, roughly = 1e-2;
 
-/* What is left is pushed into the cells around: so many of them in each direction, and air beyond, where a full cell would get
- * 1 / (4 pi 4^2) of it in 3D and 1 / (2 pi 4) in 2D. */
-enum { AROUND = 3 };
+/* What is left is pushed into the cells around: so many of them in each direction at least, and air beyond, where a full cell
+ * would get 1 / (4 pi 3^2) of it in 3D and 1 / (2 pi 3) in 2D. */
+enum { AROUND = 2 };
 
 /* Marks blocks that have a cell close to one that is denser than it may be. */
 static int want_around(const sk_step *step, int block, float limit, uic_block *blocks)
