@@ -59,6 +59,8 @@ static void compose_sph(selkie_world *world)
     if (world->step.rigid)
         add_phase(world, "bodies", sk_sph_bodies_run, sk_sph_bodies_run);
     add_phase(world, "integrate", sk_sph_integrate_2d, sk_sph_integrate_3d);
+    if (world->step.objects)
+        add_phase(world, "hold", sk_liquid_boundary_hold, sk_liquid_boundary_hold);
 }
 
 /* The step, read from top to bottom. A method adds its phases here. */

@@ -164,6 +164,37 @@ static void a_cup_holds_3d(void **state)
 }
 
 /* A hundred times, at random moments, most of them in the middle of something. */
+/* A jet that crosses more than a spacing in a step hits a plate two particles thick: none may pass, and none may be thrown
+ * back faster than it came. */
+static void a_plate_stops_long_steps(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        object_scene s;
+        const double spacing = 0.02, z = dimension == 3 ? 0.2 : 0.0, speed = 6.0;
+        sph_scene(&s, dimension, 0.4, 0.6, 0.4, spacing);
+        s.t.scene.time.step = 1.3 * spacing / speed;
+        set3(s.t.scene.gravity, 0, 0, 0);
+        add_object(&s, box_shape(0, 0.2, 0, 0.4, 0.24, 0.4))->start_solid = 1;
+        set3(add_liquid(&s.t, box_shape(0.12, 0.3, z - 0.08, 0.28, 0.5, z + 0.08))->velocity, 0, -speed, 0);
+        selkie_world *world = make_world_threads(&s.t.scene, 1);
+        double fastest = 0.0;
+        int64_t through = 0;
+        for (int n = 0; n < 30; n++) {
+            step_world(world);
+            fastest = fmax(fastest, selkie_world_statistics(world)->max_speed);
+        }
+        selkie_attribute_view position = attribute_of(world, "position");
+        for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
+            through += particle_of(&position, p)[1] < 0.2;
+        char what[64];
+        snprintf(what, sizeof what, "a jet against a plate, %dD, 1.3 spacings a step", dimension);
+        at_most(what, "particles through it", (double)through, 0);
+        at_most(what, "fastest / speed of the jet", fastest / speed, 2);
+        selkie_world_destroy(world);
+    }
+}
+
 static void solid_and_liquid_a_hundred_times(void **state)
 {
     (void)state;
@@ -285,7 +316,7 @@ static void the_same_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cup_holds_2d), cmocka_unit_test(a_cup_holds_3d), cmocka_unit_test(solid_and_liquid_a_hundred_times),
+        cmocka_unit_test(a_cup_holds_2d), cmocka_unit_test(a_cup_holds_3d), cmocka_unit_test(a_plate_stops_long_steps), cmocka_unit_test(solid_and_liquid_a_hundred_times),
         cmocka_unit_test(a_disc_fills_up), cmocka_unit_test(the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

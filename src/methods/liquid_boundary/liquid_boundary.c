@@ -166,7 +166,8 @@ selkie_code sk_liquid_boundary_init(sk_liquid_boundary *boundary, sk_step *step,
     for (int o = 0; o < boundary->object_count; o++)
         SK_TRY(make_object(boundary, step, o, error));
     boundary->holder = sk_allocate_zeroed(step->memory, ((size_t)boundary->sample_count + 1) * sizeof *boundary->holder);
-    if (!boundary->holder)
+    boundary->solid = sk_allocate_zeroed(step->memory, (size_t)boundary->sample_count + 1);
+    if (!boundary->holder || !boundary->solid)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory for %u samples", boundary->sample_count);
     for (int o = 0; o < boundary->object_count; o++)
         if (boundary->objects[o].def->start_solid)
@@ -188,6 +189,7 @@ void sk_liquid_boundary_free(sk_liquid_boundary *boundary)
     }
     sk_release(boundary->memory, boundary->objects);
     sk_release(boundary->memory, boundary->holder);
+    sk_release(boundary->memory, boundary->solid);
     memset(boundary, 0, sizeof *boundary);
 }
 
@@ -276,6 +278,7 @@ static void update_roles(sk_liquid_boundary *boundary, sk_step *step)
     uint32_t *roles = sk_particles_find_attribute(particles, "role")->data;
     int64_t released = 0, arrived = 0, candidates = 0, boundaries = 0;
     memset(boundary->holder, 0, boundary->sample_count * sizeof *boundary->holder);
+    memset(boundary->solid, 0, boundary->sample_count);
 #pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : released, arrived, candidates, boundaries)
     for (int64_t p = 0; p < particles->count; p++) {
         if (!(samples[p] | roles[p]) || particles->records[p].flags & SK_PARTICLE_DEAD)
@@ -284,6 +287,7 @@ static void update_roles(sk_liquid_boundary *boundary, sk_step *step)
         if (!sample)
             continue;
         boundary->holder[sample - 1] = (uint32_t)p + 1; /* no two have the same */
+        boundary->solid[sample - 1] = roles[p] == SK_ROLE_BOUNDARY;
         candidates += roles[p] == SK_ROLE_CANDIDATE;
         boundaries += roles[p] == SK_ROLE_BOUNDARY;
     }
@@ -339,6 +343,7 @@ static void exchange_ahead(sk_liquid_boundary *boundary, sk_object *object, sk_s
     set_role(&step->particles, q, object->first + n + 1, SK_ROLE_CANDIDATE);
     boundary->holder[object->first + (uint32_t)m] = (uint32_t)p + 1;
     boundary->holder[object->first + n] = (uint32_t)q + 1;
+    boundary->solid[object->first + (uint32_t)m] = boundary->solid[object->first + n] = 0;
     boundary->exchanged++;
 }
 
@@ -540,5 +545,58 @@ selkie_code sk_liquid_boundary_animate(sk_step *step, selkie_error *error)
         else
             lead_candidate(boundary, object, step, offset, x, particle);
     }
+    return SELKIE_OK;
+}
+
+/* --- Holding ------------------------------------------------------------------------------------------------------ */
+
+static int in_solid(const sk_liquid_boundary *boundary, const sk_object *object, const double local[3])
+{
+    int32_t place = sk_voxels_at(&object->voxels, local);
+    return place >= 0 && boundary->solid[object->first + (uint32_t)place];
+}
+
+/* The pressure that keeps fluid out is found from where particles are, not from where they will be: what crosses a spacing in
+ * a step may end between boundary particles, and is pushed on from there to either side. It goes back to where it was, as
+ * the object moves, and has lost what took it there. What was inside before is left to the pressure. */
+static int hold_particle(const sk_liquid_boundary *boundary, const sk_object *object, const sk_step *step, sk_particle *particle)
+{
+    double x[3] = {0, 0, 0}, before[3] = {0, 0, 0}, local[3];
+    for (int d = 0; d < step->dimension; d++) {
+        x[d] = particle->position[d];
+        before[d] = x[d] - step->dt * particle->velocity[d];
+    }
+    sk_pose_to_local(&object->next, x, local);
+    if (!in_solid(boundary, object, local))
+        return 0;
+    sk_pose_to_local(&object->now, before, local);
+    if (in_solid(boundary, object, local))
+        return 0;
+    sk_pose_to_world(&object->next, local, x);
+    for (int d = 0; d < step->dimension; d++) {
+        particle->velocity[d] = (float)((x[d] - before[d]) / step->dt);
+        particle->position[d] = (float)x[d];
+    }
+    return 1;
+}
+
+selkie_code sk_liquid_boundary_hold(sk_step *step, selkie_error *error)
+{
+    (void)error;
+    sk_liquid_boundary *boundary = step->objects;
+    sk_particles *particles = &step->particles;
+    int64_t stopped = 0;
+    boundary->stopped = 0;
+    if (!boundary->boundaries || !(step->dt > 0.0))
+        return SELKIE_OK;
+#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : stopped)
+    for (int64_t p = 0; p < particles->count; p++) {
+        sk_particle *particle = &particles->records[p];
+        if (particle->flags & (SK_PARTICLE_CANDIDATE | SK_PARTICLE_BOUNDARY | SK_PARTICLE_DEAD))
+            continue;
+        for (int o = 0; o < boundary->object_count; o++)
+            stopped += hold_particle(boundary, &boundary->objects[o], step, particle);
+    }
+    boundary->stopped = stopped;
     return SELKIE_OK;
 }

@@ -14,8 +14,9 @@
  * Which sample a particle belongs to is its attribute "sample" (0: none; else 1 + number over all objects), and everything
  * else follows from that, from the flags and from the time: a resumed run goes on as if it had not been interrupted.
  *
- * Two phases: "roles" before the sort (release, arrival, assignment), "animate" between forces and pressure (what becomes
- * of the velocities of candidates and boundary particles).
+ * Three phases: "roles" before the sort (release, arrival, assignment), "animate" between forces and pressure (what becomes
+ * of the velocities of candidates and boundary particles), "hold" after the particles have moved (what a step that was too
+ * long has put into a solid cell goes back).
  */
 #ifndef SK_METHODS_LIQUID_BOUNDARY_LIQUID_BOUNDARY_H
 #define SK_METHODS_LIQUID_BOUNDARY_LIQUID_BOUNDARY_H
@@ -45,11 +46,12 @@ typedef struct sk_liquid_boundary {
     int object_count;
     sk_object *objects;
     uint32_t sample_count;
-    uint32_t *holder; /*  [samples] 1 + index of the particle that belongs to one, 0: none */
+    uint32_t *holder; /*  [samples] 1 + index of the particle that belongs to one, 0: none; until particles are sorted */
+    uint8_t *solid;   /*  [samples] that particle is boundary */
 
     /* what the last step found */
     int64_t candidates, boundaries, vacant;
-    int64_t arrived, released, assigned, exchanged; /* in this step */
+    int64_t arrived, released, assigned, exchanged, stopped; /* in this step */
 } sk_liquid_boundary;
 
 /* Samples of all objects; particles of those that are there from the start are appended, and liquid in their place goes.
@@ -60,6 +62,7 @@ void sk_liquid_boundary_free(sk_liquid_boundary *boundary);
 /* The phases. */
 selkie_code sk_liquid_boundary_roles(sk_step *step, selkie_error *error);
 selkie_code sk_liquid_boundary_animate(sk_step *step, selkie_error *error);
+selkie_code sk_liquid_boundary_hold(sk_step *step, selkie_error *error);
 
 /* Velocity (m/s) towards a target `offset` (m) away: beta, eased, and never farther than the target in a step (Eq. 4). */
 void sk_candidate_velocity(const selkie_object_def *def, double spacing, double dt, const double offset[3],
