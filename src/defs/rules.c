@@ -67,9 +67,14 @@ static selkie_code check_time(sk_rules *rules)
 static selkie_code check_particles(sk_rules *rules)
 {
     const selkie_particles_def *particles = &rules->scene->particles;
-    int dimension = rules->scene->domain.dimension;
-    if (particles->arrangement != SELKIE_ARRANGEMENT_LATTICE || particles->per_cell == 0)
+    int dimension = rules->scene->domain.dimension, sph = rules->scene->method == SELKIE_METHOD_SPH;
+    if (particles->per_cell == 0 || (particles->arrangement != SELKIE_ARRANGEMENT_LATTICE && !sph))
         return SELKIE_OK;
+    if (sph && particles->per_cell < (dimension == 3 ? 8 : 4)) {
+        sk_path_key(rules->where, "particles");
+        return fail_at(rules, "per_cell", "%d with method \"sph\": must be at least %d, or particles do not reach each other",
+                       particles->per_cell, dimension == 3 ? 8 : 4);
+    }
     int side = 1, full = 0, below = 1;
     for (;; side++) {
         full = dimension == 3 ? side * side * side : side * side;
@@ -320,11 +325,41 @@ static selkie_code check_timeline(sk_rules *rules, const selkie_object_def *obje
     return SELKIE_OK;
 }
 
+/* Whether a shape, or a part of it, has no end. */
+static int is_endless(const selkie_shape *shape)
+{
+    if (shape->kind == SELKIE_SHAPE_HALF_SPACE || shape->kind == SELKIE_SHAPE_WAVE || shape->kind == SELKIE_SHAPE_HEIGHTFIELD)
+        return 1;
+    for (int i = 0; shape->kind == SELKIE_SHAPE_UNION && i < shape->child_count; i++)
+        if (is_endless(&shape->children[i]))
+            return 1;
+    return 0;
+}
+
+static int same_name(const char *a, const char *b)
+{
+    return a && b && *a && strcmp(a, b) == 0;
+}
+
 static selkie_code check_body(sk_rules *rules, int i)
 {
-    SK_TRY(check_placed_shape(rules, &rules->scene->bodies[i].shape, 1));
-    if (rules->scene->method != SELKIE_METHOD_SPH)
+    const selkie_scene *scene = rules->scene;
+    const selkie_body_def *body = &scene->bodies[i];
+    selkie_body_def usual;
+    selkie_body_defaults(&usual);
+    SK_TRY(check_placed_shape(rules, &body->shape, 1));
+    if (scene->method != SELKIE_METHOD_SPH)
         return fail_at(rules, "", "only method sph moves bodies so far: set \"method\": \"sph\"");
+    if (is_endless(&body->shape))
+        return fail_at(rules, "shape", "has no end: a body must be a box, sphere, cylinder, mesh, or a union of these");
+    if (body->mass > 0 && body->density != usual.density)
+        return fail_at(rules, "mass", "%g kg stands beside a density, %g kg/m3: give one of them", body->mass, body->density);
+    for (int k = 0; k < i; k++)
+        if (same_name(body->name, scene->bodies[k].name))
+            return fail_at(rules, "name", "\"%.64s\" is the name of bodies[%d] already: choose another one", body->name, k);
+    for (int k = 0; k < scene->obstacle_count; k++)
+        if (same_name(body->name, scene->obstacles[k].name))
+            return fail_at(rules, "name", "\"%.64s\" is the name of obstacles[%d] already: choose another one", body->name, k);
     return SELKIE_OK;
 }
 
@@ -333,6 +368,9 @@ static selkie_code check_object(sk_rules *rules, int i)
     const selkie_object_def *object = &rules->scene->objects[i];
     if (rules->scene->method != SELKIE_METHOD_SPH)
         return fail_at(rules, "", "liquid solidifies with method sph only: set \"method\": \"sph\"");
+    for (int k = 0; k < i; k++)
+        if (same_name(object->name, rules->scene->objects[k].name))
+            return fail_at(rules, "name", "\"%.64s\" is the name of objects[%d] already: choose another one", object->name, k);
     SK_TRY(check_placed_shape(rules, &object->shape, 0)); /* keyframes may bring it in */
     for (int r = 0; r < object->region_count; r++) {
         size_t before = sk_path_key(rules->where, "regions");
@@ -422,6 +460,20 @@ static selkie_code check_probe_place(sk_rules *rules, const selkie_probe_def *pr
     return SELKIE_OK;
 }
 
+/* What a force probe may ask about. */
+static int has_surface(const selkie_scene *scene, const char *name)
+{
+    if (!name || !*name || strcmp(name, "walls") == 0)
+        return 1;
+    for (int o = 0; o < scene->obstacle_count; o++)
+        if (same_name(name, scene->obstacles[o].name))
+            return 1;
+    for (int b = 0; b < scene->body_count; b++)
+        if (same_name(name, scene->bodies[b].name))
+            return 1;
+    return 0;
+}
+
 static selkie_code check_probe(sk_rules *rules, int i)
 {
     const selkie_probe_def *probe = &rules->scene->probes[i];
@@ -434,6 +486,9 @@ static selkie_code check_probe(sk_rules *rules, int i)
                        sk_quote(quoted, sizeof quoted, name));
     if (probe->kind == SELKIE_PROBE_FORCE && rules->scene->method != SELKIE_METHOD_SPH)
         return fail_at(rules, "type", "\"force\" is measured by method sph only: set \"method\": \"sph\"");
+    if (probe->kind == SELKIE_PROBE_FORCE && !has_surface(rules->scene, probe->on))
+        return fail_at(rules, "on", "no obstacle and no body is called %s: must be the name of one, or \"walls\"",
+                       sk_quote(quoted, sizeof quoted, probe->on));
     return check_probe_place(rules, probe);
 }
 

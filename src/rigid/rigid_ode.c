@@ -127,7 +127,12 @@ static selkie_code make_mesh(sk_rigid *rigid, const sk_shape *shape, const doubl
     size_t triangles = flat ? 2 * pieces : pieces;
     g->corners = sk_allocate(rigid->memory, (9 * triangles + 1) * sizeof *g->corners);
     g->indices = sk_allocate(rigid->memory, (3 * triangles + 1) * sizeof *g->indices);
-    if (!g->corners || !g->indices || triangles == 0 || triangles > INT32_MAX / 9) {
+    if (triangles == 0 || triangles > INT32_MAX / 9) {
+        free(points);
+        return sk_fail(error, SELKIE_ERROR_INPUT, "bodies: a shape of %zu triangles: must have a surface in or around the domain, of at "
+                       "most %d triangles", triangles, INT32_MAX / 9);
+    }
+    if (!g->corners || !g->indices) {
         free(points);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for a shape of %zu triangles", triangles);
     }

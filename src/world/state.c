@@ -113,13 +113,14 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
             return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the attribute \"%s\" is missing; was it written with another method?",
                            file, particles->attributes[a].name);
     }
+    /* What may fail for want of memory comes before anything is taken over: a load that fails leaves the world as it was. */
+    SK_TRY(sk_particles_reserve(particles, header.particle_count, error));
     if (step->rigid) {
         const sk_state_chunk *bodies = find_chunk(count, chunks, "bodies");
         if (!bodies || bodies->bytes != (uint64_t)step->rigid->body_count * sizeof *step->rigid->states)
             return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the %d bodies are missing or of another number", file, step->rigid->body_count);
         SK_TRY(sk_rigid_restore(step->rigid, bodies->data, file, error));
     }
-    SK_TRY(sk_particles_reserve(particles, header.particle_count, error));
     take_particles(particles, &header, records, attributes);
     particles->next_id = header.next_id;
     step->time = header.time;

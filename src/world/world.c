@@ -367,6 +367,17 @@ void selkie_world_destroy(selkie_world *world)
 
 /* --- the step --------------------------------------------------------------------------------------------------------- */
 
+/* Within a domain's size of the domain: a body there may reach into it. */
+static int is_near(const sk_step *step, const double x[3])
+{
+    int near = 1;
+    for (int d = 0; d < step->dimension; d++) {
+        double size = step->grid.high[d] - step->grid.low[d];
+        near &= x[d] > step->grid.low[d] - size && x[d] < step->grid.high[d] + size;
+    }
+    return near;
+}
+
 /* The fastest thing that the step must resolve, m/s; `acceleration` is that of gravity and the forces. */
 static double fastest(const selkie_world *world, double acceleration, sk_force_window window)
 {
@@ -378,7 +389,8 @@ static double fastest(const selkie_world *world, double acceleration, sk_force_w
         speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
     }
     for (int b = 0; step->rigid && b < step->rigid->body_count; b++)
-        speed = fmax(speed, sk_rigid_speed(step->rigid, b));
+        if (is_near(step, step->rigid->states[b].position)) /* one that has fallen out of an open side is nobody's business */
+            speed = fmax(speed, sk_rigid_speed(step->rigid, b));
     for (int o = 0; o < step->solids.obstacle_count; o++) {
         const sk_obstacle *obstacle = &step->solids.obstacles[o];
         const double *centre = obstacle->pose.velocity;

@@ -71,9 +71,16 @@ static void print_method(const selkie_scene *scene)
     printf("method        %s", choice_name(scene, "method"));
     if (scene->method == SELKIE_METHOD_FLIP)
         printf(" of ratio %g", scene->flip_ratio);
-    printf(", volume %s, incompressibility %s", choice_name(scene, "volume"), choice_name(scene, "incompressibility"));
+    if (scene->method != SELKIE_METHOD_SPH)
+        printf(", volume %s, incompressibility %s", choice_name(scene, "volume"), choice_name(scene, "incompressibility"));
     if (scene->viscosity > 0)
         printf(", viscosity %g m2/s", scene->viscosity);
+    if (scene->method == SELKIE_METHOD_SPH) {
+        printf("\nnumerics      particles %g m apart, pressure (%s) to a density error of %g, %s\n", selkie_scene_spacing(scene),
+               scene->sph.solver == SELKIE_SPH_IISPH ? "iisph" : "accelerated", scene->sph.density_error,
+               scene->sph.kernel == SELKIE_SPH_WENDLAND ? "Wendland's kernel" : "cubic spline");
+        return;
+    }
     printf("\nnumerics      Runge-Kutta %d, pressure to %g (%s), %s surface\n", scene->advection.order,
            scene->pressure.tolerance, scene->pressure.norm == SELKIE_NORM_MAX ? "largest cell" : "relative",
            scene->pressure.surface == SELKIE_SURFACE_VOXEL ? "voxel" : "ghost fluid");

@@ -553,9 +553,9 @@ static int finish(run_state *run, int code)
         return code;
     }
     if (code == EXIT_DIVERGED)
-        fprintf(stderr,
-                "selkie: try again with a smaller time.cfl or time.step, a larger pressure.max_iterations, or "
-                "method=apic; 'selkie plot %s' shows what led to it\n",
+        fprintf(stderr, "selkie: try again with a smaller time.cfl or time.step, %s; 'selkie plot %s' shows what led to it\n",
+                selkie_world_scene(run->world)->method == SELKIE_METHOD_SPH ? "or a larger sph.max_iterations"
+                                                                             : "a larger pressure.max_iterations, or method=apic",
                 run->folder.path);
     if (code == EXIT_INTERRUPTED)
         fprintf(stderr, "selkie: interrupted at %.6g s\n", selkie_world_time(run->world));

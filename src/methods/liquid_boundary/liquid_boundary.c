@@ -74,6 +74,36 @@ static selkie_code make_object(sk_liquid_boundary *boundary, const sk_step *step
     return SELKIE_OK;
 }
 
+static void sample_in_world(const sk_object *object, const sk_pose *pose, uint32_t n, double x[3])
+{
+    double local[3];
+    for (int d = 0; d < 3; d++)
+        local[d] = object->voxels.centers[n][d];
+    sk_pose_to_world(pose, local, x);
+}
+
+/* Keyframes must not take an object behind a closed side of the domain: its particles would be flattened there. */
+static selkie_code check_keyframes(const sk_step *step, const sk_object *object, int index, selkie_error *error)
+{
+    for (int k = 0; k < object->def->keyframe_count; k++) {
+        sk_pose pose;
+        sk_pose_at(&object->motion, object->def->keyframes[k].time, &pose);
+        for (uint32_t n = 0; n < object->voxels.count; n++) {
+            double x[3];
+            sample_in_world(object, &pose, n, x);
+            for (int d = 0; d < step->dimension; d++) {
+                int above = x[d] > step->grid.high[d];
+                if ((above || x[d] < step->grid.low[d]) && step->solids.walls[2 * d + above] != SELKIE_WALL_OPEN)
+                    return sk_fail(error, SELKIE_ERROR_INPUT,
+                                   "objects[%d].keyframes[%d]: takes the object to %g m along %c, behind the closed side of the domain "
+                                   "at %g m: move it less, or open that side (domain.walls)", index, k, x[d], "xyz"[d],
+                                   above ? step->grid.high[d] : step->grid.low[d]);
+            }
+        }
+    }
+    return SELKIE_OK;
+}
+
 /* Liquid that would stand closer to a sample than this, in particle spacings, is not there. */
 #define LEAST_GAP 0.8
 
@@ -107,14 +137,6 @@ static void set_role(sk_particles *particles, int64_t p, uint32_t sample, int ro
     roles[p] = (uint32_t)role;
     particle->flags &= ~(uint32_t)(SK_PARTICLE_CANDIDATE | SK_PARTICLE_BOUNDARY);
     particle->flags |= role == SK_ROLE_BOUNDARY ? SK_PARTICLE_BOUNDARY : role == SK_ROLE_CANDIDATE ? SK_PARTICLE_CANDIDATE : 0u;
-}
-
-static void sample_in_world(const sk_object *object, const sk_pose *pose, uint32_t n, double x[3])
-{
-    double local[3];
-    for (int d = 0; d < 3; d++)
-        local[d] = object->voxels.centers[n][d];
-    sk_pose_to_world(pose, local, x);
 }
 
 /* An object that is there from the start. */
@@ -163,8 +185,10 @@ selkie_code sk_liquid_boundary_init(sk_liquid_boundary *boundary, sk_step *step,
     boundary->object_count = step->scene->object_count;
     if (!sk_particles_add_attribute(&step->particles, "sample", 1, 1) || !sk_particles_add_attribute(&step->particles, "role", 1, 1))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory for the particles' roles");
-    for (int o = 0; o < boundary->object_count; o++)
+    for (int o = 0; o < boundary->object_count; o++) {
         SK_TRY(make_object(boundary, step, o, error));
+        SK_TRY(check_keyframes(step, &boundary->objects[o], o, error));
+    }
     boundary->holder = sk_allocate_zeroed(step->memory, ((size_t)boundary->sample_count + 1) * sizeof *boundary->holder);
     boundary->solid = sk_allocate_zeroed(step->memory, (size_t)boundary->sample_count + 1);
     if (!boundary->holder || !boundary->solid)
