@@ -16,17 +16,16 @@
  * children in 3D and the sum of the 4 in 2D, with a full face 1 on every level.
  * A twentieth less than that was measured to be best.
  *
- * The two levels below the finest are visited twice as often as the finer one (a
- * W cycle): they have an eighth (2D: a quarter) of the cells, and their errors cost
- * iterations, that is work on the finest. Further down a second visit was measured
- * to save nothing. Levels too small to be shared run on one thread while the others
- * wait.
+ * The level below the finest is visited twice (a W cycle): it has an eighth (2D: a
+ * quarter) of the cells, and its errors cost iterations, that is work on the finest.
+ * So is the next one, unless it is small: then a second visit was measured to save
+ * nothing, as it does further down in any case. Levels too small to be shared run on
+ * one thread while the others wait.
  */
 #include "linalg/stencil.h"
 
 #include <sched.h>
 
-enum { visited_twice = 2 };   /* levels */
 enum { barrier_spins = 500 }; /* some tens of microseconds */
 
 /* --- Gauss-Seidel --------------------------------------------------------------------------------------------------
@@ -416,7 +415,8 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int fr
         sk_team_wait(team);
 
         cycle(multigrid, depth + 1, team, 1, NULL);
-        if (depth + 1 < multigrid->level_count - 1 && depth < visited_twice)
+        int worth_it = depth == 0 || (depth == 1 && coarse->block_count >= SK_SMALL_LEVEL);
+        if (depth + 1 < multigrid->level_count - 1 && worth_it)
             cycle(multigrid, depth + 1, team, 0, NULL);
 
         /* Up, in reverse. */

@@ -309,6 +309,12 @@ static int read_general(sk_poisson_solver *solver, const sk_poisson_system *syst
     for (int k = 0; k < SK_PLANES; ++k)
         for (int j = 0; j < SK_BLOCK_N; ++j) {
             row_coefficients row;
+            if (!any(row_at(from.diagonal, j, k) > smallest_diagonal - (sk_row){0})) {
+                /* no unknowns: neither coefficients nor links, and flaws are looked for where they would matter */
+                for (int i = 0; i < SK_COEFFICIENT_ARRAYS; ++i)
+                    sk_split_row(array[i], j, k, (sk_row){0});
+                continue;
+            }
             read_row(&from, j, k, &row, flaw);
             for (int axis = 0; axis < SELKIE_DIM; ++axis) {
                 sk_split_row(array[axis], j, k, row.face[axis]);
