@@ -140,6 +140,60 @@ static void correction_leaves_nothing_too_dense(void **state)
     case_end(&c);
 }
 
+/* One place of a pool is squeezed: what the first pass leaves there is corrected in the blocks around it alone, and particles
+ * elsewhere go where one pass sends them. */
+static void corrects_again_where_needed(void **state)
+{
+    (void)state;
+    double after[2];
+    float *shift[2] = {NULL, NULL};
+    size_t far_block = 0;
+    for (int again = 0; again < 2; again++) {
+        step_case c;
+        begin(&c, 3, 24);
+        case_box(&c, &c.liquids[0].shape, 0, 0, 0, 24, 16, 24);
+        c.scene.unilateral.density_passes = again ? 3 : 1;
+        case_create(&c, 2, 0.001);
+        const double h = c.scene.domain.cell_size, middle[3] = {4.3 * h, 4.1 * h, 4.4 * h}, radius = 2.2 * h;
+        for (int64_t p = 0; p < c.step->particles.count; p++) {
+            float *x = c.step->particles.records[p].position;
+            double off[3], distance = 0.0;
+            for (int d = 0; d < 3; d++) {
+                off[d] = x[d] - middle[d];
+                distance += off[d] * off[d];
+            }
+            for (int d = 0; d < 3 && distance < radius * radius; d++)
+                x[d] = (float)(middle[d] + 0.93 * off[d]);
+        }
+        case_run_through(&c, "density_correct");
+        const sk_grid *grid = &c.step->grid;
+        const size_t cells = (size_t)grid->block_count * (size_t)grid->block_cells;
+        selkie_error error = {0};
+        sk_predict_options options = {.density_per_particle = 1.0f / (float)c.step->particles_per_cell,
+                                      .shifted = c.step->shifted,
+                                      .solids = &c.step->solids,
+                                      .threads = 2};
+        assert_int_equal(sk_predict_density_3d(&c.step->grid, &c.step->particles, &options, &error), SELKIE_OK);
+        after[again] = worst_excess(&c, SK_FIELD_PREDICTED);
+        print_message("a squeezed place: %.4f too much before, %.4f after %d of %d passes\n", c.step->overfull, after[again],
+                      c.step->density_passes, c.scene.unilateral.density_passes);
+        assert_true(c.step->overfull > 0.1);
+        assert_true(again ? c.step->density_passes >= 2 : c.step->density_passes == 1);
+        far_block = case_cell(&c, (const int[3]){22, 12, 22}) / (size_t)grid->block_cells * (size_t)grid->block_cells;
+        assert_true(far_block > 0 && far_block < cells);
+        shift[again] = malloc((size_t)grid->block_cells * sizeof(float));
+        assert_non_null(shift[again]);
+        memcpy(shift[again], grid->fields[SK_FIELD_SHIFT_X] + far_block, (size_t)grid->block_cells * sizeof(float));
+        case_end(&c);
+        if (again)
+            assert_memory_equal(shift[0], shift[1], (size_t)512 * sizeof(float));
+    }
+    assert_true(after[1] < 0.02);
+    assert_true(after[1] < 0.5 * after[0]);
+    free(shift[0]);
+    free(shift[1]);
+}
+
 static uint64_t hash_world(const selkie_world *world)
 {
     uint64_t hash = 14695981039346656037u;
@@ -233,6 +287,7 @@ int main(void)
         cmocka_unit_test(faces_are_blurred_like_the_particles),
         cmocka_unit_test(prediction_moves_density),
         cmocka_unit_test(correction_leaves_nothing_too_dense),
+        cmocka_unit_test(corrects_again_where_needed),
         cmocka_unit_test(threads_and_checkpoints_do_not_show),
         cmocka_unit_test(other_ways_agree),
     };
