@@ -353,7 +353,7 @@ static const sk_field idp_fields[] = {
      .doc = "density over rest density is corrected as if it were at least this"},
     {NUMBER(selkie_idp_def, density_max, 1.5), BETWEEN(1, 1000), .doc = "and at most this"},
     {INTEGER(selkie_idp_def, passes, 4), BETWEEN(1, 100),
-     .doc = "corrections in a step, at most; a further one is made where more than a thousandth of the liquid is beyond density_max"},
+     .doc = "corrections in a step, at most; a further one is made around the places that need it, where more than 0.03 % of the liquid is beyond density_max"},
     {INTEGER(selkie_idp_def, settle, 0), BETWEEN(0, 10000), .doc = "corrections before the first step"},
 };
 static const sk_struct idp_struct = {.name = "idp",
