@@ -56,10 +56,12 @@ static void write_alpha(reproduce_report *report, run_results *const *results)
     for (int i = 0; i < 5; i++) {
         const run_results *run = results[i];
         double window = run->scene ? run->scene->time.end - run->scene->objects[0].timeline[0].assemble : NAN;
+        char density[32];
+        snprintf(density, sizeof density, "%.3f", 1000.0 * (1.0 + stats_late_mean(run, "density_error_mean", window)));
         report_row(report, "%s|%s|%s|%s|%s|%s|%s|%s|%s", run->run->label, number(paper[i].iterations),
                    number(stats_late_mean(run, "pressure_iterations", window)), number(stats_largest(run, "pressure_iterations")),
                    isnan(paper[i].density) ? "-" : i == 0 ? "1002.074" : "1002.108",
-                   number(1e-3 * nearbyint(1e6 * (1.0 + stats_late_mean(run, "density_error_mean", window)))),
+                   density,
                    number(stats_late_mean(run, "candidates", 1e-9)), number(stats_late_mean(run, "boundaries", 1e-9)),
                    number(mean_step_ms(run, NULL)));
     }
