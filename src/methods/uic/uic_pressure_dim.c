@@ -205,10 +205,12 @@ static void mark_flying(const sk_step *step, int block, const float *potential)
     float *flying = grid->fields[SK_FIELD_PREDICTED] + (size_t)block * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         i8 pushed = i8_splat(0);
+        if (potential) {
 #pragma GCC unroll 27
-        for (int n = 0; potential && n < SK_NEIGHBOURS; n++) {
-            int other = node_of(c) + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 + (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0);
-            pushed |= f8_load(potential + other) != 0.0f;
+            for (int n = 0; n < SK_NEIGHBOURS; n++) {
+                int other = node_of(c) + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 + (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0);
+                pushed |= f8_load(potential + other) != 0.0f;
+            }
         }
         f8_store(flying + c, f8_select(pushed, f8_splat(0.0f), f8_splat(1.0f)));
     }
