@@ -212,8 +212,8 @@ static inline int is_empty_run(const cell_counters *counters, int c)
     return !i8_any((first | second) != 0);
 }
 
-/* Counts become first places, from `total` on; start[] gets those of the cells, `occupied` the runs that hold any. Returns which neighbours the kernels of the
- * block's particles reach: a bit for each of the 3^dim. */
+/* Counts become first places, from `total` on; start[] gets those of the cells, `occupied` the runs that hold any. Returns
+ * which neighbours the kernels of the block's particles reach: a bit for each of the 3^dim. */
 static uint32_t place_cells(cell_counters *counters, uint32_t total, uint32_t *start, uint64_t *occupied)
 {
     /* Bits of the neighbours along an axis, a cell's place along it deciding; the product of three such numbers, spread by

@@ -89,7 +89,8 @@ SK_VECTOR f8 liquid_descent(const liquid_view *view, const float *solution, int 
     return difference * liquid_slopes(view, node, -up, above, below) * liquid_slopes(view, node - up, up, below, above);
 }
 
-/* Faces and diagonal of a block's rows, which are zero but in the runs with liquid. A liquid cell whose faces are all closed gets a diagonal of zero. */
+/* Faces and diagonal of a block's rows, which are zero but in the runs with liquid. A liquid cell whose faces are all closed
+ * gets a diagonal of zero. */
 static inline void build_liquid_rows(const sk_step *step, int block, const liquid_view *view)
 {
     const sk_grid *grid = &step->grid;

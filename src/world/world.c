@@ -165,8 +165,10 @@ static selkie_code measure_start(selkie_world *world, selkie_error *error)
 {
     sk_step *step = &world->step;
     if (world->scene->volume == SELKIE_VOLUME_IDP)
-        for (int n = 0; n < world->scene->idp.settle; n++)
+        for (int n = 0; n < world->scene->idp.settle; n++) {
+            step->density_passes = 0; /* each is the first of its kind, for all of the liquid */
             SK_TRY(run_until(world, "to_grid", 1, error));
+        }
     SK_TRY(sk_world_measure(world, error));
     world->start_kernel_volume = step->kernel_volume;
     world->start_counted_volume = step->counted_volume;

@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "grid/grid.h"
+#include "step_cases.h"
 
 static selkie_code sort(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
 {
@@ -546,6 +547,62 @@ static void sorting_again_is_the_same_as_sorting(void **state)
         }
 }
 
+/* A pool in which one place, beside where blocks meet, is squeezed to twice the density, at its first correction and at the one
+ * after it, which is for the blocks around that place alone. The sorts after them are told who left, or look for themselves. */
+static void correct_twice(step_case *c, int dimension, int told)
+{
+    case_begin(c, dimension, 64, 24, 16, 1.0 / 16);
+    c->scene.volume = SELKIE_VOLUME_IDP;
+    c->scene.liquid_count = 1;
+    case_box(c, &c->liquids[0].shape, 0, 0, 0, 64, 10, 16);
+    case_create(c, 1 + told, 0.01);
+    for (int64_t p = 0; p < c->step->particles.count; p++) {
+        float *x = c->step->particles.records[p].position;
+        if (fabsf(x[0] - 0.7f) < 0.4f)
+            x[0] = 0.7f + 0.5f * (x[0] - 0.7f);
+    }
+    case_run_through(c, "density_correct");
+    sk_grid *grid = &c->step->grid;
+    for (int pass = 0; pass < 2; pass++) {
+        int64_t left = 0;
+        int moved = 0, blocks = grid->particle_blocks;
+        assert_true(grid->leavers_known);
+        for (int b = 1; b <= blocks; b++) {
+            assert_true(grid->leavers[b] >= 0);
+            left += grid->leavers[b];
+            moved += (grid->block_flags[b] & SK_BLOCK_MOVED) != 0;
+        }
+        assert_true(left > 0);
+        assert_true(pass ? moved > 0 && moved < blocks : moved == 0);
+        grid->leavers_known = told;
+        const char *const next[] = {"sort_again", "solids_again", "density", "density_classify", "density_correct"};
+        for (int n = 0; n < (pass ? 2 : 5); n++) {
+            selkie_error error = {0};
+            assert_int_equal(case_run(c, next[n], &error), SELKIE_OK);
+        }
+    }
+}
+
+static void sorting_as_told_is_the_same_as_looking(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        step_case c[2];
+        for (int told = 0; told < 2; told++)
+            correct_twice(&c[told], dimension, told);
+        const sk_grid *a = &c[0].step->grid, *b = &c[1].step->grid;
+        assert_int_equal(c[0].step->particles.count, c[1].step->particles.count);
+        assert_int_equal(a->particle_blocks, b->particle_blocks);
+        assert_memory_equal(c[0].step->particles.records, c[1].step->particles.records,
+                            (size_t)c[0].step->particles.count * sizeof(sk_particle));
+        assert_memory_equal(a->cell_start, b->cell_start,
+                            ((size_t)a->particle_blocks * (size_t)a->block_cells + 1) * sizeof *a->cell_start);
+        assert_memory_equal(a->occupied, b->occupied, ((size_t)a->particle_blocks + 1) * sizeof *a->occupied);
+        case_end(&c[0]);
+        case_end(&c[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -556,6 +613,7 @@ int main(void)
         cmocka_unit_test(many_lone_particles),
         cmocka_unit_test(the_same_bits_on_any_number_of_threads),
         cmocka_unit_test(sorting_again_is_the_same_as_sorting),
+        cmocka_unit_test(sorting_as_told_is_the_same_as_looking),
         cmocka_unit_test(lost_particles_are_an_error),
         cmocka_unit_test(out_of_memory_is_an_error),
         cmocka_unit_test(a_table_that_is_too_large_is_refused),

@@ -311,7 +311,7 @@ static void extrapolate_displacements(sk_step *step, int local)
 
 /* --- once more, where it is needed ------------------------------------------------------------------------------------------- */
 
-/* Density above rest that a second correction in a step is for. */
+/* Density that a second correction in a step is for; what is beyond the bound, in any case. */
 static const float needy_density = 1.2f;
 
 static int is_needy(const sk_step *step, int block)
@@ -319,9 +319,10 @@ static int is_needy(const sk_step *step, int block)
     const sk_grid *grid = &step->grid;
     const float *density = grid->fields[SK_FIELD_DENSITY] + (size_t)block * SK_BLOCK_CELLS;
     const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
+    const float most = fminf(needy_density, (float)step->scene->idp.density_max);
     i8 needy = i8_splat(0);
     SK_EACH_RUN(c, grid->runs[SK_RUNS_LIQUID][block]) {
-        needy |= f8_load(density + c) + f8_load(blurred + c) > needy_density;
+        needy |= f8_load(density + c) + f8_load(blurred + c) > most;
     }
     return i8_any(needy);
 }

@@ -1,4 +1,4 @@
-/* Particles move. Walls of boundary particles keep them in by pressure; what gets through all the same (a step too long, a
+/* Particles move. Walls keep them in by pressure; what gets through all the same (a step too long, a
  * scene without such walls) is set back to the wall and loses the speed that took it there. */
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * every method runs is the neighbour search's first half. A step is
  *
  *   sort, solids        as everywhere
- *   sph_bodies          (rigid bodies and moving walls: where their boundary particles are, and how fast)
+ *   boundary            walls, obstacles and bodies: where they and their boundary particles are, and how fast
  *   neighbours          lists with kernel gradients, density, diagonal of the pressure system
  *   forces              v += gravity, viscosity, surface tension, force fields
  *   (roles)             liquid boundaries and candidates: what they make of their velocities
@@ -56,9 +56,10 @@ typedef struct sk_sph_side {
     uint32_t part; /*      index into sk_sph_boundary.bodies */
 } sk_sph_side;
 
-/* The closed sides, and boundary particles sorted by the cells of the grid: of the cell c of the block at `place` of grid->table, they are
- * particles[cell_start[(table[place] - 1) * block_cells + c] .. ]; table[place] is 0 where there are none. Whoever owns
- * them (the walls) fills all this in the phase sph_bodies; here it is only read, except for the bodies' sums. */
+/* The closed sides, and boundary particles sorted by the cells of the grid: of the cell c of the block at `place` of
+ * grid->table, they are particles[cell_start[(table[place] - 1) * block_cells + c] .. ]; table[place] is 0 where there are
+ * none. Whoever owns them (the walls) fills all this in the phase `boundary`; here it is only read, except for the bodies'
+ * sums. */
 typedef struct sk_sph_boundary {
     int side_count;
     sk_sph_side sides[6];
