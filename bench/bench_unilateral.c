@@ -114,24 +114,26 @@ static selkie_code run_repeatedly(sk_phase_function run, solve_time solve, sk_st
     return SELKIE_OK;
 }
 
-static selkie_code measure_correction(sk_step *step, selkie_error *error)
+/* Keeps the fields while a phase is run again and again. */
+static selkie_code measure_phase(sk_phase_function run, solve_time solve, sk_step *step, cost *sum,
+                                 selkie_error *error)
 {
     kept k;
     if (!keep(&step->grid, &k))
-        return SELKIE_ERROR_MEMORY;
-    selkie_code code = run_repeatedly(measured.correction, correction_time, step, &k, &measured.costs->correction, error);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for a copy of the grid's fields");
+    selkie_code code = run_repeatedly(run, solve, step, &k, sum, error);
     forget(&k);
     return code;
 }
 
+static selkie_code measure_correction(sk_step *step, selkie_error *error)
+{
+    return measure_phase(measured.correction, correction_time, step, &measured.costs->correction, error);
+}
+
 static selkie_code measure_predict(sk_step *step, selkie_error *error)
 {
-    kept k;
-    if (!keep(&step->grid, &k))
-        return SELKIE_ERROR_MEMORY;
-    selkie_code code = run_repeatedly(measured.predict, NULL, step, &k, &measured.costs->predict, error);
-    forget(&k);
-    return code;
+    return measure_phase(measured.predict, NULL, step, &measured.costs->predict, error);
 }
 
 /* The bilateral pressure first, then the real one. */
@@ -139,7 +141,7 @@ static selkie_code measure_pressures(sk_step *step, selkie_error *error)
 {
     kept k;
     if (!keep(&step->grid, &k))
-        return SELKIE_ERROR_MEMORY;
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for a copy of the grid's fields");
     sk_phase_function bilateral = step->dimension == 3 ? sk_flip_pressure_3d : sk_flip_pressure_2d;
     selkie_code code = run_repeatedly(bilateral, bilateral_time, step, &k, &measured.costs->bilateral, error);
     measured.costs->bilateral_steps += step->pressure.iterations;
