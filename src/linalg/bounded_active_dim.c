@@ -182,10 +182,14 @@ static void step(const work *w, int depth, sk_team team)
         SK_DIM(sk_bounded_pockets_classify)(solver, team);
         SK_DIM(sk_pockets_balance)(pockets, team, bound->r);
     }
-    SK_DIM(sk_multigrid_cycle)(&solver->part, depth, team, solver->partial[2]);
-    if (depth == 0)
-        SK_DIM(sk_pockets_balance)(pockets, team, bound->z);
-    correct(w, depth, team, best_length(w, depth, team));
+    float length = 0;
+    for (int careful = 0; careful < 2 && !(length > 0); ++careful) {
+        SK_DIM(sk_multigrid_cycle)(&solver->part, depth, team, careful, solver->partial[2]);
+        if (depth == 0)
+            SK_DIM(sk_pockets_balance)(pockets, team, bound->z);
+        length = best_length(w, depth, team);
+    }
+    correct(w, depth, team, length);
     if (depth == 0)
         SK_DIM(sk_bounded_pockets_lower)(solver, team);
 }

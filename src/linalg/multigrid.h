@@ -166,7 +166,8 @@ void SK_DIM(sk_residual_block)(const sk_level *level, const float *high, const f
                                float *residual);
 /* y = A x on the active vectors of one block; y is of one block. */
 void SK_DIM(sk_multiply_block)(const sk_level *level, const float *x, int block, float *y);
-/* x of the level at `root` = M b, with M symmetric. partial[block] receives the sum of b * x if not NULL. */
-void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, int root, sk_team team, double *partial);
+/* x of the level at `root` = M b, with M symmetric. partial[block] receives the sum of b * x if not NULL. A careful cycle
+ * takes a little longer and is positive definite whatever the faces are; others nearly always are. */
+void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, int root, sk_team team, int careful, double *partial);
 
 #endif

@@ -379,12 +379,17 @@ SK_INLINE void take_dot(const sk_level *level, int block, double *partial)
         partial[block] = SK_DIM(sk_dot_block)(level->b + at, level->x + at, level->active[block]);
 }
 
-static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int from_zero, double *partial)
+/* A second visit to a coarse level makes B of it 2 B - B A B, with eigenvalues of 2 l - l^2. Where two parts of the liquid
+ * hang together by faces that are hardly open, the mean of faces is half of what a coarse level needs, and each level
+ * doubles what the one below it corrects: l is 0.95, 1.9, 3.6 and so on, until 2 l - l^2 is negative and B no longer
+ * definite. With every level visited twice l stays between 0 and 2 at all of them, whatever the faces are; so a cycle is
+ * careful when one that was not has failed. */
+static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int careful, int from_zero, double *partial)
 {
     const sk_level *level = &multigrid->level[depth];
     if (team.threads > 1 && level->block_count < SK_SMALL_LEVEL) {
         if (team.thread == 0)
-            cycle(multigrid, depth, (sk_team){0, 1, NULL}, from_zero, partial);
+            cycle(multigrid, depth, (sk_team){0, 1, NULL}, careful, from_zero, partial);
         sk_team_wait(team);
         return;
     }
@@ -414,10 +419,10 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int fr
             restrict_residual(level, coarse, block);
         sk_team_wait(team);
 
-        cycle(multigrid, depth + 1, team, 1, NULL);
-        int worth_it = depth == 0 || (depth == 1 && coarse->block_count >= SK_SMALL_LEVEL);
+        cycle(multigrid, depth + 1, team, careful, 1, NULL);
+        int worth_it = careful || depth == 0 || (depth == 1 && coarse->block_count >= SK_SMALL_LEVEL);
         if (depth + 1 < multigrid->level_count - 1 && worth_it)
-            cycle(multigrid, depth + 1, team, 0, NULL);
+            cycle(multigrid, depth + 1, team, careful, 0, NULL);
 
         /* Up, in reverse. */
         for (int block = first[0]; block < last[0]; ++block)
@@ -437,7 +442,7 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int fr
     sk_team_wait(team);
 }
 
-void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, int root, sk_team team, double *partial)
+void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, int root, sk_team team, int careful, double *partial)
 {
-    cycle(multigrid, root, team, 1, partial);
+    cycle(multigrid, root, team, careful, 1, partial);
 }

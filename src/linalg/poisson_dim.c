@@ -313,15 +313,22 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
     sk_poisson_solver *solver = w->solver;
     const sk_poisson_options *options = w->options;
     double residual = start_solution(w), computed = residual, rz = 0;
-    int converged = w->norm_b == 0 || residual <= options->tolerance, iteration = 0, fresh = 1;
+    int converged = w->norm_b == 0 || residual <= options->tolerance, iteration = 0, fresh = 1, careful = 0;
     while (!converged && iteration < options->max_iterations) {
-        SK_DIM(sk_multigrid_cycle)(&solver->multigrid, 0, w->team, solver->partial[0]);
+        SK_DIM(sk_multigrid_cycle)(&solver->multigrid, 0, w->team, careful, solver->partial[0]);
         SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->z);
         double rz_before = rz;
         rz = sum_blocks(w, solver->partial[0]);
-        if (!(rz > 0))
-            break;
-        turn(w, iteration == 0 ? 0 : (float)(rz / rz_before));
+        if (!(rz > 0)) {
+            if (careful || !isfinite(rz))
+                break;
+            /* Not positive definite here: go on from where we are, in a new direction. */
+            careful = 1;
+            rz = 0;
+            sk_team_wait(w->team);
+            continue;
+        }
+        turn(w, rz_before == 0 ? 0 : (float)(rz / rz_before));
         double curvature = apply(w);
         if (!(curvature > 0))
             break;
