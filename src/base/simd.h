@@ -376,11 +376,13 @@ SK_VECTOR fw fw_select(iw mask, fw yes, fw no)
 SK_VECTOR fw fw_max(fw a, fw b) { return (fw)_mm512_max_ps((__m512)a, (__m512)b); }
 SK_VECTOR fw fw_min(fw a, fw b) { return (fw)_mm512_min_ps((__m512)a, (__m512)b); }
 SK_VECTOR int iw_any(iw mask) { return _mm512_movepi32_mask((__m512i)mask) != 0; }
+SK_VECTOR unsigned iw_bits(iw mask) { return _mm512_movepi32_mask((__m512i)mask); }
 #define SK_WIDE_LANES 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 #else
 SK_VECTOR fw fw_max(fw a, fw b) { return f8_max(a, b); }
 SK_VECTOR fw fw_min(fw a, fw b) { return f8_min(a, b); }
 SK_VECTOR int iw_any(iw mask) { return i8_any(mask); }
+SK_VECTOR unsigned iw_bits(iw mask) { return i8_bits(mask); }
 #define SK_WIDE_LANES 0, 1, 2, 3, 4, 5, 6, 7
 #endif
 
@@ -403,6 +405,20 @@ SK_VECTOR fw fw_from_iw(iw a)
 SK_VECTOR iw iw_first(int count)
 {
     return (iw){SK_WIDE_LANES} < count;
+}
+
+/* Stores the lanes whose bits are set one after the other; returns how many. */
+SK_VECTOR int iw_store_chosen(uint32_t *to, iw values, unsigned bits)
+{
+    const int count = __builtin_popcount(bits);
+#if SK_WIDE == 16
+    __m512i packed = _mm512_maskz_compress_epi32((__mmask16)bits, (__m512i)values);
+    _mm512_mask_storeu_epi32(to, (__mmask16)((1u << count) - 1u), packed);
+#else
+    for (; bits; bits &= bits - 1)
+        *to++ = (uint32_t)values[__builtin_ctz(bits)];
+#endif
+    return count;
 }
 
 /* The sum of the lanes, eight at a time, as doubles. */

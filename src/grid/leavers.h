@@ -26,32 +26,39 @@ static inline __attribute__((always_inline, unused)) void sk_store_cell_keys(uin
 }
 
 /* Takes down the cells of particles p and following of block `slot`, which are at `position` (m); those that left go to the
- * list in grid->order at the block's own place, which begins at particle `first`. In the order of the particles. */
+ * list in grid->order, and where they go to the one in grid->keys, at the block's own place, which begins at particle `first`. In
+ * the order of the particles. */
 static inline __attribute__((always_inline, unused)) void sk_leavers_add(sk_grid *grid, int slot, uint32_t first, uint32_t p, int lanes,
                                                                          const fw *position, iw flags, sk_leavers *leavers)
 {
     const float inverse = (float)(1.0 / grid->cell_size);
-    iw cell = iw_splat(0), stays = iw_splat(-1), place = iw_splat(0);
+    const iw sign = iw_splat(INT32_MIN);
+    fw g[3];
+    iw cell = iw_splat(0), elsewhere = iw_splat(0);
+    /* Most stay, and then that is all there is to know: none of the numbers in the block is beyond it, and none below 0. */
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        g[d] = (position[d] - (float)grid->corner[d]) * inverse;
+        iw i = iw_from_fw(g[d]) - grid->coordinates[slot][d] * SK_BLOCK_N;
+        elsewhere |= (i & ~SK_BLOCK_MASK) | ((iw)g[d] & sign);
+        cell |= (i & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+    }
+    const iw leaves = elsewhere != 0;
+    leavers->wrong |= (flags & SK_PARTICLE_DEAD) != 0;
+    sk_store_cell_keys(grid->cell_keys + p, cell | (leaves & SK_LEAVES), lanes);
+    const unsigned left = iw_bits(leaves & iw_first(lanes));
+    if (!left)
+        return;
+    iw place = iw_splat(0);
     int32_t stride = 1;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        fw g = (position[d] - (float)grid->corner[d]) * inverse;
-        iw here = (g >= 0.0f) & (g < (float)(grid->blocks[d] * grid->extent[d]));
-        iw i = iw_from_fw(fw_select(here, g, fw_splat(0.0f)));
+        iw here = (g[d] >= 0.0f) & (g[d] < (float)(grid->blocks[d] * grid->extent[d]));
         leavers->wrong |= ~here;
-        stays &= (i >> SK_BLOCK_LOG) == grid->coordinates[slot][d];
-        place += (i >> SK_BLOCK_LOG) * stride;
-        cell += (i & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+        place += (iw_from_fw(fw_select(here, g[d], fw_splat(0.0f))) >> SK_BLOCK_LOG) * stride;
         stride *= grid->blocks[d];
     }
-    leavers->wrong |= (flags & SK_PARTICLE_DEAD) != 0;
-    cell |= ~stays & SK_LEAVES;
-    sk_store_cell_keys(grid->cell_keys + p, cell, lanes);
-    if (iw_any(~stays))
-        for (int l = 0; l < lanes; l++)
-            if (!stays[l]) {
-                grid->order[first + leavers->count++] = p + (uint32_t)l;
-                grid->keys[p + (uint32_t)l] = (uint32_t)place[l];
-            }
+    const iw numbers = (iw){SK_WIDE_LANES} + (int32_t)p;
+    iw_store_chosen(grid->keys + first + leavers->count, place, left);
+    leavers->count += iw_store_chosen(grid->order + first + leavers->count, numbers, left);
 }
 
 static inline __attribute__((unused)) int32_t sk_leavers_found(const sk_leavers *leavers)

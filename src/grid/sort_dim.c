@@ -393,43 +393,105 @@ static int32_t find_leavers(sk_grid *grid, const sk_particles *particles, int sl
     return sk_leavers_found(&leavers);
 }
 
-/* Who comes to which block, in the order of the blocks they come from. Returns 0 if one goes where no block is, or if a block
- * is left empty. */
-static int deal_leavers(sk_grid *grid, const int32_t *leavers, uint32_t *arrived, uint32_t *block_start, uint32_t *arrivals)
+/* What becomes of the blocks in a sort after small moves. */
+typedef struct regrouping {
+    int old_count;      /* blocks before */
+    int32_t *old_place; /* [old blocks + 1] in the table */
+    int32_t *old_slot;  /* [new blocks + 2] which block it was, 0 if none */
+    uint32_t *arrived;  /* [new blocks + 2] where the list of block b ends in the arrivals; b begins where b - 1 ends */
+    uint32_t *start;    /* [new blocks + 2] first particle of each block */
+    uint32_t *reach;    /* [new blocks + 1] */
+} regrouping;
+
+static selkie_code reserve_regrouping(sk_grid *grid, regrouping *to, size_t blocks, selkie_error *error)
 {
-    const int blocks = grid->particle_blocks;
-    memset(arrived, 0, ((size_t)blocks + 2) * sizeof *arrived);
-    for (int b = 1; b <= blocks; b++) {
-        const uint32_t *list = grid->order + grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
-        for (int32_t i = 0; i < leavers[b]; i++) {
-            int slot = grid->table[grid->keys[list[i]]];
-            if (slot == 0 || slot > blocks)
-                return 0;
-            grid->keys[list[i]] = (uint32_t)slot;
-            arrived[slot + 1]++;
+    const size_t width = blocks + 2;
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->histogram, &grid->histogram_capacity, (size_t)to->old_count + 1 + 4 * width,
+                      sizeof *grid->histogram, "cell sort", error));
+    to->arrived = grid->histogram;
+    to->start = to->arrived + width;
+    to->reach = to->start + width;
+    to->old_slot = (int32_t *)(to->reach + width);
+    to->old_place = to->old_slot + width;
+    return SELKIE_OK;
+}
+
+/* Particles of a block that stay in it. */
+static inline uint32_t staying(const sk_grid *grid, int b)
+{
+    const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+    return start[SK_BLOCK_CELLS] - start[0] - (uint32_t)grid->leavers[b];
+}
+
+/* arrived[b + 1] = who comes to block b. Places that have no particles yet are marked; returns their number. */
+static size_t count_arrivals(sk_grid *grid, const regrouping *to)
+{
+    size_t fresh = 0;
+    memset(to->arrived, 0, ((size_t)grid->particle_blocks + 2) * sizeof *to->arrived);
+    for (int b = 1; b <= to->old_count; b++) {
+        const uint32_t *place = grid->keys + grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
+        for (int32_t i = 0; i < grid->leavers[b]; i++) {
+            const int32_t slot = grid->table[place[i]];
+            if (slot > 0 && slot <= grid->particle_blocks) {
+                to->arrived[slot + 1]++;
+            } else {
+                fresh += !grid->marks[place[i]];
+                grid->marks[place[i]] = 1;
+            }
         }
     }
-    /* arrived[b] becomes where the list of block b ends in arrivals, as it is filled; block_start[b] its first particle. */
+    return fresh;
+}
+
+/* Which blocks there will be, and how many arrive in each. */
+static selkie_code regroup_blocks(sk_grid *grid, regrouping *to, selkie_error *error)
+{
+    SK_TRY(reserve_regrouping(grid, to, (size_t)to->old_count, error));
+    const size_t fresh = count_arrivals(grid, to);
+    int emptied = 0;
+    for (int b = 1; b <= to->old_count; b++) {
+        to->old_slot[b] = b;
+        emptied |= staying(grid, b) + to->arrived[b + 1] == 0;
+    }
+    if (!fresh && !emptied) {
+        /* The blocks around follow; those with particles stay as they are. */
+        for (int b = to->old_count + 1; b < grid->block_count; b++)
+            grid->table[grid->coordinates[b][3]] = 0;
+        grid->block_count = to->old_count + 1;
+        return SELKIE_OK;
+    }
+    for (int b = 1; b <= to->old_count; b++)
+        grid->marks[grid->coordinates[b][3]] = staying(grid, b) + to->arrived[b + 1] > 0;
+    SK_TRY(reserve_regrouping(grid, to, (size_t)to->old_count + fresh, error));
+    for (int b = 1; b <= to->old_count; b++)
+        to->old_place[b] = grid->coordinates[b][3];
+    SK_TRY(assign_particle_blocks(grid, error));
+    memset(to->old_slot, 0, ((size_t)grid->particle_blocks + 2) * sizeof *to->old_slot);
+    for (int b = 1; b <= to->old_count; b++)
+        to->old_slot[grid->table[to->old_place[b]]] = b; /* those that are empty now: all of them into 0 */
+    to->old_slot[0] = 0;
+    count_arrivals(grid, to);
+    return SELKIE_OK;
+}
+
+/* Who comes to which block, in the order of the blocks they come from. */
+static void deal_leavers(const sk_grid *grid, const regrouping *to, uint32_t *arrivals)
+{
+    const int blocks = grid->particle_blocks;
     uint32_t particles = 0, before = 0;
     for (int b = 1; b <= blocks; b++) {
-        const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
-        uint32_t here = arrived[b + 1];
-        uint32_t now = start[SK_BLOCK_CELLS] - start[0] - (uint32_t)leavers[b] + here;
-        if (now == 0)
-            return 0;
-        block_start[b] = particles;
-        particles += now;
-        arrived[b] = before;
+        uint32_t here = to->arrived[b + 1];
+        to->start[b] = particles;
+        particles += here + (to->old_slot[b] ? staying(grid, to->old_slot[b]) : 0);
+        to->arrived[b] = before;
         before += here;
     }
-    arrived[blocks + 1] = before;
-    block_start[blocks + 1] = particles;
-    for (int b = 1; b <= blocks; b++) {
-        const uint32_t *list = grid->order + grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
-        for (int32_t i = 0; i < leavers[b]; i++)
-            arrivals[arrived[grid->keys[list[i]]]++] = list[i];
+    to->start[blocks + 1] = particles;
+    for (int b = 1; b <= to->old_count; b++) {
+        const uint32_t first = grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
+        for (int32_t i = 0; i < grid->leavers[b]; i++)
+            arrivals[to->arrived[grid->table[grid->keys[first + (uint32_t)i]]]++] = grid->order[first + (uint32_t)i];
     }
-    return 1;
 }
 
 /* Those that come from blocks before this one, those that stay, and those that come from blocks after it: the order that the
@@ -472,45 +534,48 @@ static uint32_t sort_block_again(sk_grid *grid, sk_particles *particles, uint32_
     return reach;
 }
 
-selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
+/* How many left their blocks, told by whoever moved them or found out here; -1 if some are dead or nowhere. */
+static int64_t count_leavers(sk_grid *grid, const sk_particles *particles, int threads)
 {
-    const int blocks = grid->particle_blocks;
-    const size_t width = (size_t)blocks + 2, starts = (size_t)blocks * SK_BLOCK_CELLS + 1;
-    if (!particles->in_order || blocks == 0 || grid->cell_start[starts - 1] != (uint32_t)particles->count)
-        return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
-    SK_TRY(sk_reserve(grid->memory, (void **)&grid->histogram, &grid->histogram_capacity, 3 * width, sizeof *grid->histogram,
-                      "cell sort", error));
-    SK_TRY(sk_grid_reserve_leavers(grid, error));
-    int32_t *leavers = grid->leavers;
-    uint32_t *arrived = grid->histogram, *block_start = arrived + width, *reach = block_start + width;
-    int64_t left = 0, bad = 0;
+    int64_t left = 0;
     if (!grid->leavers_known) {
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
-        for (int b = 1; b <= blocks; b++)
-            leavers[b] = find_leavers(grid, particles, b);
+        for (int b = 1; b <= grid->particle_blocks; b++)
+            grid->leavers[b] = find_leavers(grid, particles, b);
     }
-    grid->leavers_known = 0;
-    for (int b = 1; b <= blocks; b++) {
-        left += leavers[b] > 0 ? leavers[b] : 0;
-        bad += leavers[b] < 0;
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        if (grid->leavers[b] < 0)
+            return -1;
+        left += grid->leavers[b];
     }
-    /* Dealing out is for one thread; where many leave, the full sort is faster. */
-    bad |= left > particles->count / 6;
-    if (!bad && (size_t)left >= grid->arrival_capacity)
+    return left;
+}
+
+/* The short way, for `left` that left their blocks. */
+static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t left, int threads, selkie_error *error)
+{
+    regrouping to = {.old_count = grid->particle_blocks};
+    if ((size_t)left >= grid->arrival_capacity)
         SK_TRY(sk_reserve(grid->memory, (void **)&grid->arrivals, &grid->arrival_capacity, (size_t)left + (size_t)left / 2 + 1,
                           sizeof *grid->arrivals, "cell sort", error));
+    SK_TRY(regroup_blocks(grid, &to, error));
+    const int blocks = grid->particle_blocks;
+    const size_t starts = (size_t)blocks * SK_BLOCK_CELLS + 1;
     uint32_t *arrivals = grid->arrivals;
-    if (bad || !deal_leavers(grid, leavers, arrived, block_start, arrivals))
-        return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
+    deal_leavers(grid, &to, arrivals);
     /* Starts of the old order are still being read by other blocks' threads, so the new ones go beside them. */
     SK_TRY(sk_reserve(grid->memory, (void **)&grid->next_start, &grid->next_start_capacity, starts, sizeof *grid->next_start,
                       "cell sort", error));
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->occupied, &grid->occupied_capacity, (size_t)blocks + 1,
+                      sizeof *grid->occupied, "cell sort", error));
+    grid->occupied[0] = 0;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
     for (int b = 1; b <= blocks; b++) {
-        const uint32_t *old = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
-        uint32_t first = b > 1 ? arrived[b - 1] : 0;
-        reach[b] = sort_block_again(grid, particles, old[0], old[SK_BLOCK_CELLS], block_start[b], arrivals + first,
-                                    arrived[b] - first, grid->next_start + (size_t)(b - 1) * SK_BLOCK_CELLS, &grid->occupied[b]);
+        const uint32_t *old = to.old_slot[b] ? grid->cell_start + (size_t)(to.old_slot[b] - 1) * SK_BLOCK_CELLS : NULL;
+        const uint32_t first = b > 1 ? to.arrived[b - 1] : 0;
+        to.reach[b] = sort_block_again(grid, particles, old ? old[0] : 0, old ? old[SK_BLOCK_CELLS] : 0, to.start[b],
+                                       arrivals + first, to.arrived[b] - first,
+                                       grid->next_start + (size_t)(b - 1) * SK_BLOCK_CELLS, &grid->occupied[b]);
     }
     grid->next_start[starts - 1] = (uint32_t)particles->count;
     uint32_t *start = grid->cell_start;
@@ -521,25 +586,38 @@ selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, i
     grid->next_start_capacity = capacity;
     sk_particles_swap(particles);
     particles->in_order = 1;
-    /* The blocks around follow; those with particles stay as they are. */
-    for (int b = blocks + 1; b < grid->block_count; b++)
-        grid->table[grid->coordinates[b][3]] = 0;
-    grid->block_count = blocks + 1;
-    return assign_surroundings(grid, reach, threads, error);
+    return assign_surroundings(grid, to.reach, threads, error);
+}
+
+/* Half a list of blocks is worse than none: whoever looks or sorts again after a failure finds an empty grid. */
+static selkie_code settle(sk_grid *grid, sk_particles *particles, selkie_code code)
+{
+    grid->leavers_known = 0;
+    if (code == SELKIE_OK)
+        return code;
+    size_t places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
+    memset(grid->table, 0, places * sizeof *grid->table);
+    memset(grid->marks, 0, places);
+    grid->block_count = 1;
+    grid->particle_blocks = 0;
+    particles->in_order = 0;
+    return code;
+}
+
+selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
+{
+    const int blocks = grid->particle_blocks;
+    if (!particles->in_order || blocks == 0 || grid->cell_start[(size_t)blocks * SK_BLOCK_CELLS] != (uint32_t)particles->count)
+        return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
+    SK_TRY(sk_grid_reserve_leavers(grid, error));
+    int64_t left = count_leavers(grid, particles, threads);
+    /* Dealing out is for one thread; where many leave, the full sort is faster. */
+    if (left < 0 || left > particles->count / 3)
+        return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
+    return settle(grid, particles, sort_leavers(grid, particles, left, threads, error));
 }
 
 selkie_code SK_DIM(sk_grid_sort)(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
 {
-    grid->leavers_known = 0;
-    selkie_code code = sort_particles(grid, particles, threads, error);
-    if (code != SELKIE_OK) {
-        /* Half a list of blocks is worse than none: whoever looks or sorts again finds an empty grid. */
-        size_t places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
-        memset(grid->table, 0, places * sizeof *grid->table);
-        memset(grid->marks, 0, places);
-        grid->block_count = 1;
-        grid->particle_blocks = 0;
-        particles->in_order = 0;
-    }
-    return code;
+    return settle(grid, particles, sort_particles(grid, particles, threads, error));
 }

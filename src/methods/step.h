@@ -91,6 +91,15 @@ static inline selkie_code sk_step_scratch(sk_step *step, size_t bytes, const cha
     return SELKIE_OK;
 }
 
+/* Do particles go less than a cell or so in a time dt (s), by their speeds at the last look? The share that leaves its block is
+ * then below a third, and a sort that deals out only those is the shorter one. */
+static inline int sk_step_is_calm(const sk_step *step, double dt)
+{
+    const double speed2 = 2.0 * step->sums.kinetic / (double)(step->particles.count ? step->particles.count : 1);
+    const double reach = 0.8 * step->grid.cell_size;
+    return speed2 * dt * dt < reach * reach * step->dimension;
+}
+
 /* Pressure and the correction of volume may be asked to begin later (pressure.start). */
 static inline int sk_step_has_pressure(const sk_step *step)
 {

@@ -492,8 +492,9 @@ static void expect_same(const sk_grid *a, const sk_particles *p, const sk_grid *
 }
 
 /* Sorted, moved by up to `cells` cells, and sorted again: the short way and the full one agree to the bit. Small moves take
- * the short way, large ones, dead particles and emptied blocks do not; a particle added in between must not be lost. */
-static void sort_again_after(int dimension, double cells, int threads, int kill, int append)
+ * the short way, large ones and dead particles do not; a particle added in between must not be lost. With a drift (cells along
+ * x in each round) the particles are a drop that leaves blocks empty and comes to others. */
+static void sort_again_after(int dimension, double cells, double drift, int threads, int kill, int append)
 {
     const int size[3] = {70, 50, dimension == 3 ? 40 : 1};
     sk_memory memory = {0};
@@ -505,13 +506,20 @@ static void sort_again_after(int dimension, double cells, int threads, int kill,
         sk_particles_init(&particles[way], &memory);
         assert_non_null(sk_particles_add_attribute(&particles[way], "tag", 2, 1));
         add_cloud(&particles[way], &grids[way], 20000, 5);
+        for (int64_t p = 0; drift > 0.0 && p < particles[way].count; p++)
+            for (int d = 0; d < dimension; d++) {
+                float *x = &particles[way].records[p].position[d];
+                *x = (float)(grids[way].low[d] + 0.3 * (*x - grids[way].low[d]));
+            }
         assert_int_equal(sort(&grids[way], &particles[way], threads, NULL), SELKIE_OK);
-        for (int round = 0; round < 3; round++) {
+        const int blocks_before = grids[way].particle_blocks;
+        int others = 0;
+        for (int round = 0; round < (drift > 0.0 ? 12 : 3); round++) {
             for (int64_t p = 0; p < particles[way].count; p++)
                 for (int d = 0; d < dimension; d++) {
                     sk_particle *particle = &particles[way].records[p];
                     double move = (2.0 * sk_random_float(77, particle->id, (uint64_t)(3 * round + d)) - 1.0) * cells * grids[way].cell_size;
-                    double x = particle->position[d] + move;
+                    double x = particle->position[d] + move + (d == 0 ? drift * grids[way].cell_size : 0.0);
                     particle->position[d] = (float)fmin(fmax(x, grids[way].low[d]), grids[way].high[d] - 1e-3);
                 }
             if (kill)
@@ -524,7 +532,9 @@ static void sort_again_after(int dimension, double cells, int threads, int kill,
                 assert_int_equal(sk_grid_sort_again_2d(&grids[way], &particles[way], threads, NULL), SELKIE_OK);
             else
                 assert_int_equal(sk_grid_sort_again_3d(&grids[way], &particles[way], threads, NULL), SELKIE_OK);
+            others |= grids[way].particle_blocks != blocks_before;
         }
+        assert_true(drift == 0.0 || others);
     }
     expect_same(&grids[0], &particles[0], &grids[1], &particles[1]);
     for (int way = 0; way < 2; way++) {
@@ -539,11 +549,12 @@ static void sorting_again_is_the_same_as_sorting(void **state)
     (void)state;
     for (int dimension = 2; dimension <= 3; dimension++)
         for (int threads = 1; threads <= 3; threads++) {
-            sort_again_after(dimension, 0.0, threads, 0, 0);
-            sort_again_after(dimension, 0.3, threads, 0, 0);
-            sort_again_after(dimension, 9.0, threads, 0, 0);
-            sort_again_after(dimension, 0.3, threads, 1, 0);
-            sort_again_after(dimension, 0.3, threads, 0, 1);
+            sort_again_after(dimension, 0.0, 0.0, threads, 0, 0);
+            sort_again_after(dimension, 0.3, 0.0, threads, 0, 0);
+            sort_again_after(dimension, 9.0, 0.0, threads, 0, 0);
+            sort_again_after(dimension, 0.3, 0.0, threads, 1, 0);
+            sort_again_after(dimension, 0.3, 0.0, threads, 0, 1);
+            sort_again_after(dimension, 0.2, 1.2, threads, 0, 0);
         }
 }
 

@@ -14,6 +14,7 @@
 #include "base/simd.h"
 #include "grid/gather.h"
 #include "grid/grid_kernels.h"
+#include "grid/leavers.h"
 #include "grid/tile.h"
 #include "methods/flip/advect_kernels.h"
 #include "methods/flip/flip.h"
@@ -31,6 +32,7 @@ typedef struct advect_frame {
     int order;
     int trapezoidal;      /*     rule of order 2 */
     int bisect;           /*     what cannot be set onto an obstacle goes back on its path */
+    int tell_leavers;     /*     the next sort is told who left its block */
 } advect_frame;
 
 typedef struct local_piece {
@@ -289,9 +291,15 @@ SK_VECTOR void first_velocities(const advect_frame *frame, const local_piece *lo
     }
 }
 
-/* `positions` gets the sum of where the particles end, those that left excepted. */
+/* What a block's particles did on their way. */
+typedef struct block_ends {
+    int block;
+    d8 positions[3];    /* m  sum of where they end, those that left the domain excepted */
+    sk_leavers leavers; /*    those that left the block, if the next sort is to be told */
+} block_ends;
+
 static void advect_lanes(const advect_frame *frame, const local_piece *local, const sk_carried *carried, sk_particle *all,
-                         uint32_t first, int lanes, d8 positions[3])
+                         uint32_t first, int lanes, block_ends *ends)
 {
     fw r[8], x[3], k1[3];
     sk_particle *records = all + first;
@@ -327,12 +335,17 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, co
     iw counted = iw_first(lanes) & ~gone;
     for (int d = 0; d < SELKIE_DIM; d++) {
         r[d] = x[d];
-        positions[d] += d8_from_fw(fw_select(counted, x[d], fw_splat(0.0f)));
+        ends->positions[d] += d8_from_fw(fw_select(counted, x[d], fw_splat(0.0f)));
     }
     for (int l = lanes; l < SK_WIDE; l++) /* idle lanes went their own way; see fw_store_columns */
         for (int d = 0; d < SELKIE_DIM; d++)
             r[d][l] = r[d][lanes - 1];
     fw_store_columns(sk_particle_floats(records), lanes, r);
+    if (frame->tell_leavers) {
+        sk_grid *grid = (sk_grid *)&frame->step->grid;
+        sk_leavers_add(grid, ends->block, grid->cell_start[(size_t)(ends->block - 1) * SK_BLOCK_CELLS], first, lanes, r,
+                       gone & iw_first(lanes) & SK_PARTICLE_DEAD, &ends->leavers);
+    }
     if (!iw_any(gone | touched))
         return;
     for (int l = 0; l < lanes; l++) {
@@ -344,10 +357,10 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, co
 }
 
 static void advect_range(const advect_frame *frame, const local_piece *local, const sk_carried *carried, sk_particle *all,
-                         uint32_t begin, uint32_t end, d8 positions[3])
+                         uint32_t begin, uint32_t end, block_ends *ends)
 {
     for (uint32_t p = begin; p < end; p += SK_WIDE)
-        advect_lanes(frame, local, carried, all, p, end - p < SK_WIDE ? (int)(end - p) : SK_WIDE, positions);
+        advect_lanes(frame, local, carried, all, p, end - p < SK_WIDE ? (int)(end - p) : SK_WIDE, ends);
 }
 
 /* What a block's particles did. */
@@ -369,7 +382,7 @@ typedef struct block_mover {
 
 /* A few cells at a time: their particles take their velocities and go on while they are in the nearest cache. */
 static void move_block(const advect_frame *frame, const sk_transfer_options *options, float *affine, int block,
-                       block_mover *mover, d8 positions[3])
+                       block_mover *mover, block_ends *ends)
 {
     sk_grid *grid = (sk_grid *)&frame->step->grid;
     const sk_particles *particles = &frame->step->particles;
@@ -390,7 +403,7 @@ static void move_block(const advect_frame *frame, const sk_transfer_options *opt
         SK_DIM(sk_gather_cells)(gather, grid, particles->records, affine, block, first, last);
         if (gather->bad)
             return; /* the step ends here */
-        advect_range(frame, &mover->local, &gather->carried, particles->records, start[first], start[last], positions);
+        advect_range(frame, &mover->local, &gather->carried, particles->records, start[first], start[last], ends);
     }
 }
 
@@ -402,6 +415,7 @@ static advect_frame frame_of(const sk_step *step)
     const selkie_advection_rule rule = step->scene->advection.rule;
     frame.trapezoidal = frame.order == 2 && (rule == SELKIE_RULE_TRAPEZOIDAL || (rule == SELKIE_RULE_AUTO && unilateral));
     frame.bisect = unilateral && step->scene->unilateral.clip_bisection;
+    frame.tell_leavers = sk_step_is_calm(step, step->dt);
     /* A hair off the walls, so that no particle sits in the cell behind. */
     for (int d = 0; d < 3; d++) {
         frame.corner[d] = (float)grid->corner[d];
@@ -415,20 +429,34 @@ static advect_frame frame_of(const sk_step *step)
     return frame;
 }
 
-static void count_gone(const advect_frame *frame, int block, block_sums *sums)
+static block_ends start_of(int block)
 {
-    const uint32_t *start = frame->step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    block_ends ends;
+    memset(&ends, 0, sizeof ends);
+    ends.block = block;
+    return ends;
+}
+
+static void finish_block(const advect_frame *frame, const block_ends *ends, block_sums *sums)
+{
+    const sk_grid *grid = &frame->step->grid;
+    const uint32_t *start = grid->cell_start + (size_t)(ends->block - 1) * SK_BLOCK_CELLS;
     sums->gone = 0;
     for (uint32_t p = start[0]; frame->any_open && p < start[SK_BLOCK_CELLS]; p++)
         sums->gone += frame->step->particles.records[p].flags & SK_PARTICLE_DEAD;
+    for (int d = 0; d < 3; d++)
+        sums->position[d] = d8_sum(ends->positions[d]);
+    if (frame->tell_leavers)
+        grid->leavers[ends->block] = sk_leavers_found(&ends->leavers);
 }
 
 /* Over the blocks in their order: the same bits on any number of threads. */
-static void add_up(sk_step *step, const block_sums *sums)
+static void add_up(sk_step *step, const block_sums *sums, int told)
 {
     step->particles.carried = NULL; /* they are elsewhere now */
     memcpy(step->positions_before, step->positions, sizeof step->positions);
     memset(step->positions, 0, sizeof step->positions);
+    step->grid.leavers_known = told;
     for (int b = 1; b <= step->grid.particle_blocks; b++) {
         step->drained += sums[b].gone;
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -440,6 +468,7 @@ selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
 {
     block_sums *sums;
     SK_TRY(sk_step_scratch(step, ((size_t)step->grid.particle_blocks + 1) * sizeof *sums, "move", (void **)&sums, error));
+    SK_TRY(sk_grid_reserve_leavers(&step->grid, error));
     const advect_frame frame = frame_of(step);
     const sk_transfer_options options = flip_transfer_options(step);
     const sk_attribute *attribute = options.kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(&step->particles, "affine") : NULL;
@@ -449,19 +478,16 @@ selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
         block_mover mover;
 #pragma omp for schedule(dynamic, 2)
         for (int b = 1; b <= step->grid.particle_blocks; b++) {
-            d8 positions[3];
-            memset(positions, 0, sizeof positions);
-            move_block(&frame, &options, affine, b, &mover, positions);
+            block_ends ends = start_of(b);
+            move_block(&frame, &options, affine, b, &mover, &ends);
             SK_DIM(sk_gather_end)(&mover.gather, &sums[b].velocity);
-            count_gone(&frame, b, &sums[b]);
-            for (int d = 0; d < 3; d++)
-                sums[b].position[d] = d8_sum(positions[d]);
+            finish_block(&frame, &ends, &sums[b]);
         }
     }
     memset(&step->sums, 0, sizeof step->sums);
     for (int b = 1; b <= step->grid.particle_blocks; b++)
         sk_particle_sums_add(&step->sums, &sums[b].velocity);
-    add_up(step, sums);
+    add_up(step, sums, frame.tell_leavers);
     return flip_check_velocities(step, error);
 }
 
@@ -470,6 +496,7 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
     sk_grid *grid = &step->grid;
     block_sums *sums;
     SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "advect", (void **)&sums, error));
+    SK_TRY(sk_grid_reserve_leavers(&step->grid, error));
     const advect_frame frame = frame_of(step);
     const int few = step->particles.count < SK_WIDE; /* the scratch of so few has no room for idle lanes */
     const sk_carried carried = {few ? NULL : step->particles.carried, (size_t)step->particles.count, 0};
@@ -479,15 +506,12 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
 #pragma omp for schedule(dynamic, 2)
         for (int b = 1; b <= grid->particle_blocks; b++) {
             const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
-            d8 positions[3];
-            memset(positions, 0, sizeof positions);
+            block_ends ends = start_of(b);
             load_piece(grid, b, &local);
-            advect_range(&frame, &local, &carried, step->particles.records, start[0], start[SK_BLOCK_CELLS], positions);
-            count_gone(&frame, b, &sums[b]);
-            for (int d = 0; d < 3; d++)
-                sums[b].position[d] = d8_sum(positions[d]);
+            advect_range(&frame, &local, &carried, step->particles.records, start[0], start[SK_BLOCK_CELLS], &ends);
+            finish_block(&frame, &ends, &sums[b]);
         }
     }
-    add_up(step, sums);
+    add_up(step, sums, frame.tell_leavers);
     return SELKIE_OK;
 }

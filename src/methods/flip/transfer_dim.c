@@ -11,13 +11,10 @@
 #include "methods/liquid_system.h"
 #include "methods/wall_mirror.h"
 
-/* Two ways to the same bits. The short one is for particles that hardly moved: the share that leaves its block is about a
- * third of the mean distance in cells. */
+/* Two ways to the same bits. */
 selkie_code SK_DIM(sk_flip_sort)(sk_step *step, selkie_error *error)
 {
-    double speed2 = 2.0 * step->sums.kinetic / (double)(step->particles.count ? step->particles.count : 1);
-    double cells = sqrt(speed2 / SELKIE_DIM) * step->last_dt / step->grid.cell_size;
-    if (cells < 0.25)
+    if (step->grid.leavers_known || sk_step_is_calm(step, step->last_dt))
         return SK_DIM(sk_grid_sort_again)(&step->grid, &step->particles, step->threads, error);
     return SK_DIM(sk_grid_sort)(&step->grid, &step->particles, step->threads, error);
 }

@@ -280,8 +280,10 @@ selkie_code sk_sources_run(sk_step *step, selkie_error *error)
     sk_sources *sources = step->sources;
     const selkie_scene *scene = step->scene;
     for (int s = 0; s < sources->drain_count; s++)
-        if (running(scene->drains[s].start, scene->drains[s].end, step->time))
+        if (running(scene->drains[s].start, scene->drains[s].end, step->time)) {
             drain(&sources->drains[s], step);
+            step->grid.leavers_known = 0; /* those told of are not all that go */
+        }
     for (int s = 0; s < sources->source_count; s++)
         if (running(scene->sources[s].start, scene->sources[s].end, step->time)) {
             double shift[3];
