@@ -118,7 +118,8 @@ typedef struct selkie_statistics {
     int density_iterations;      /*    of the density solve (volume "idp") */
     double density_residual;     /*    largest error of density that it left in a cell */
     double density_error_mean;   /*    of |density / rest density - 1| over inner cells, after the correction; for sph of
-                                       max(density / rest density - 1, 0) over particles, at the start of the step */
+                                       max(density / rest density - 1, 0) over particles that are not solid, at the start of
+                                       the step */
     double density_error_max;
     double density_error_std;
     int density_passes;          /*    corrections in this step; more than one where the liquid was badly squeezed */

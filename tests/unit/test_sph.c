@@ -339,6 +339,40 @@ static void solvers_keep_their_promise(void **state)
     }
 }
 
+/* Errors are means over the particles that have a pressure: solid ones, however many, must not make them look smaller. */
+static void solids_do_not_dilute_errors(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        step_case c;
+        sph_case(&c, dimension, 1);
+        c.scene.sph.solver = SELKIE_SPH_IISPH;
+        c.scene.sph.min_iterations = 0;
+        c.scene.sph.density_error = 1.0; /* no iterations: what is left is the right side */
+        case_create(&c, 2, 0.01);
+        const float middle = 0.5f * (float)(c.liquids[0].shape.min[0] + c.liquids[0].shape.max[0]);
+        for (int64_t i = 0; i < c.step->particles.count; i++)
+            if (c.step->particles.records[i].position[0] > middle)
+                c.step->particles.records[i].flags |= SK_PARTICLE_BOUNDARY;
+        case_run_through(&c, "pressure");
+        const sk_sph *sph = c.step->sph;
+        double compression = 0.0, source = 0.0, liquid = 0.0;
+        for (int64_t i = 0; i < c.step->particles.count; i++) {
+            if (c.step->particles.records[i].flags & SK_PARTICLE_BOUNDARY)
+                continue;
+            liquid += 1.0;
+            compression += fmax((double)sph->density[i] - 1.0, 0.0);
+            source += fmax((double)sph->source[i] / sph->spacing, 0.0);
+        }
+        assert_true(liquid > 100.0 && liquid < 0.6 * (double)c.step->particles.count);
+        assert_int_equal(sph->report.boundaries, c.step->particles.count - (int64_t)liquid);
+        assert_int_equal(sph->report.iterations, 0);
+        assert_float_equal(sph->report.compression, compression / liquid, 1e-6 * compression / liquid);
+        assert_float_equal(sph->report.predicted_error, source / liquid, 1e-6 * source / liquid);
+        case_end(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +381,7 @@ int main(void)
         cmocka_unit_test(lattice_is_at_rest),        cmocka_unit_test(a_crowded_cell_is_refused),
         cmocka_unit_test(forces_keep_momentum),      cmocka_unit_test(viscosity_is_the_laplacian),
         cmocka_unit_test(solvers_keep_their_promise),
+        cmocka_unit_test(solids_do_not_dilute_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

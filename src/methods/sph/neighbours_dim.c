@@ -383,9 +383,12 @@ static void do_cell(builder *b, worker *w, int block, int c, int walls, double *
         sph->diagonal[i] = diagonal;
         sph->wall_flux[i] = flux;
         /* What is frozen into a boundary has no density of its own to keep. */
-        double over = b->step->particles.records[i].flags & SK_PARTICLE_BOUNDARY ? 0.0 : (double)density - 1.0;
-        partial[1] += over > 0.0 ? over : 0.0;
-        partial[2] = over > partial[2] ? over : partial[2];
+        if (b->step->particles.records[i].flags & SK_PARTICLE_BOUNDARY) {
+            partial[5] += 1.0;
+        } else {
+            partial[1] += density > 1.0f ? (double)density - 1.0 : 0.0;
+            partial[2] = fmax(partial[2], (double)density - 1.0);
+        }
         partial[3] += density < 1.0f ? 1.0 : 1.0 / density;
     }
 }
@@ -501,10 +504,10 @@ selkie_code SK_DIM(sk_sph_neighbours)(sk_step *step, selkie_error *error)
         b.next_chunk = 0;
         b.overflow = 0;
         do_blocks(&b, scratch + wall_bytes, wall_room, (const sk_boundary_particle **)(void *)scratch);
-        double total[5] = {0, 0, 0, 0, 0};
+        double total[6] = {0, 0, 0, 0, 0, 0};
         for (int block = 1; block <= grid->particle_blocks; block++) {
             const double *partial = sph->block_sums + (size_t)block * 8;
-            for (int k = 0; k < 5; k++)
+            for (int k = 0; k < 6; k++)
                 total[k] = k == 2 ? fmax(total[k], partial[k]) : total[k] + partial[k];
         }
         sph->last_lines = (int64_t)total[4];
@@ -514,7 +517,8 @@ selkie_code SK_DIM(sk_sph_neighbours)(sk_step *step, selkie_error *error)
             continue;
         sph->report.pairs = (int64_t)total[0];
         sph->report.list_bytes = sph->last_lines * LINE_BYTES;
-        sph->report.compression = total[1] / (double)step->particles.count;
+        sph->report.boundaries = (int64_t)total[5];
+        sph->report.compression = total[1] / fmax((double)(step->particles.count - sph->report.boundaries), 1.0);
         sph->report.compression_max = total[2];
         step->kernel_volume = step->counted_volume = step->surface_volume = total[3] / step->particles_per_cell;
         return SELKIE_OK;

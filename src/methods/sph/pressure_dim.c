@@ -17,8 +17,8 @@
  *   - takes an error back over a time, not over a step, or the correction of a long step's error in a short one adds speed;
  *   - counts a particle as full although noise has put it a little below rest density (allowed() below).
  *
- * A solve stops when the mean over all particles of |b - A q| where q > 0, and of its positive part elsewhere, is below
- * what is asked for. Counting only what is too dense would let a start that is too strong pass.
+ * A solve stops when the mean over all particles but solid ones of |b - A q| where q > 0, and of its positive part
+ * elsewhere, is below what is asked for. Counting only what is too dense would let a start that is too strong pass.
  */
 #include <math.h>
 #include <omp.h>
@@ -143,15 +143,6 @@ static void prepare_block(sk_step *step, const system_frame *frame, tile_worker 
         float start = sph->diagonal[i] > 0.0f ? frame->warm * sph->pressure[i] * frame->unit / (sph->density[i] * sph->density[i]) : 0.0f;
         sph->variable[Y][i] = sph->variable[X][i] = start;
     }
-}
-
-static int any_role(const sk_step *step)
-{
-    int found = 0;
-#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(| : found)
-    for (int64_t p = 0; p < step->particles.count; p++)
-        found |= (step->particles.records[p].flags & SK_PARTICLE_BOUNDARY) != 0;
-    return found;
 }
 
 /* --- The solvers ----------------------------------------------------------------------------------------------------- */
@@ -306,7 +297,8 @@ typedef struct solve_options {
 static selkie_code solve(sk_step *step, void *scratch, const solve_options *options, selkie_error *error)
 {
     sk_sph *sph = step->sph;
-    const double count = (double)step->particles.count;
+    /* Solid particles have no equation: they must not dilute the mean. */
+    const double count = fmax((double)(step->particles.count - sph->report.boundaries), 1.0);
     double theta = 1.0, largest = 2.5;
     sk_sph_report *report = &sph->report;
     for (report->iterations = 0;;) {
@@ -367,7 +359,7 @@ selkie_code SK_DIM(sk_sph_pressure)(sk_step *step, selkie_error *error)
     const system_frame frame = {.dt = (float)step->dt, .unit = (float)unit, .spacing = (float)sph->spacing,
                                 .correct = step->dt < over ? (float)(step->dt / over) : 1.0f, .lenient = !accelerated,
                                 .warm = accelerated ? 1.0f : 0.5f,
-                                .least = (float)(LEAST_DIAGONAL * sph->lattice_diagonal), .roles = any_role(step)};
+                                .least = (float)(LEAST_DIAGONAL * sph->lattice_diagonal), .roles = sph->report.boundaries > 0};
     SK_TRY(SK_DIM(sk_sph_coupling_begin)(step, error));
     void *scratch;
     SK_TRY(sk_step_scratch(step, worker_bytes(sph, SOLVER_ARRAYS) * (size_t)step->threads, "sph pressure", &scratch, error));

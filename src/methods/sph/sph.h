@@ -81,6 +81,7 @@ typedef struct sk_sph_wall_kernel {
 typedef struct sk_sph_report {
     int iterations;            /* of the pressure solve */
     double predicted_error;    /* mean of |density ratio - wanted| that it leaves, by its own prediction */
+    int64_t boundaries;        /* particles that are solid, and have no pressure: errors are means over the others */
     double compression;        /* mean of max(D - 1, 0) at the start of the step: what the step before really left */
     double compression_max;
     double density_mean;       /* mean D over particles whose kernel is not cut by the surface */
