@@ -41,18 +41,16 @@ static inline __attribute__((always_inline)) void displace_cell(sk_grid *grid, i
     }
 }
 
-/* Nobody left a block whose particles stand still. */
-static void all_stay(sk_grid *grid, int block)
+/* Nobody leaves eight cells whose particles stand still. */
+static void all_stay(sk_grid *grid, const uint32_t *start, int first)
 {
-    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+    for (int c = first; c < first + 8; c++)
         for (uint32_t p = start[c]; p < start[c + 1]; p++)
             grid->cell_keys[p] = (uint16_t)c;
-    grid->leavers[block] = 0;
 }
 
 void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
-                                  const float high[3], int block_flag, int tell_leavers, int threads)
+                                  const float high[3], const uint64_t *runs, int tell_leavers, int threads)
 {
     enum { N1 = SK_TILE_N(1) };
     const float inverse = (float)(1.0 / grid->cell_size);
@@ -60,24 +58,27 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
     particles->carried = NULL;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 2)
     for (int b = 1; b <= grid->particle_blocks; b++) {
-        if (block_flag && !(grid->block_flags[b] & block_flag)) {
-            if (tell_leavers)
-                all_stay(grid, b);
+        const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+        const uint64_t moved = runs ? runs[b] & grid->occupied[b] : grid->occupied[b];
+        if (tell_leavers)
+            SK_EACH_RUN(c, grid->occupied[b] & ~moved)
+                all_stay(grid, start, c);
+        if (tell_leavers)
+            grid->leavers[b] = 0;
+        if (!moved)
             continue;
-        }
         float values[SELKIE_DIM][SK_TILE_VALUES(1)];
         const float *const tiles[3] = {values[0], values[1], values[SELKIE_DIM - 1]};
-        const sk_tile_rows rows = sk_tile_rows_around(grid->occupied[b]);
+        const sk_tile_rows rows = sk_tile_rows_around(moved);
         for (int d = 0; d < SELKIE_DIM; d++) {
             memset(values[d], 0, sizeof values[d]);
             sk_tile_load_rows(grid, grid->fields[(int)first + d], b, &rows, values[d]);
             for (int i = 0; i < SK_TILE_VALUES(1); i++)
                 values[d][i] = values[d][i] == values[d][i] ? values[d][i] : 0.0f;
         }
-        const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
         sk_leavers leavers = {0, iw_splat(0)};
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            if (start[c] == start[c + 1])
+            if (start[c] == start[c + 1] || !(moved >> (c / 8) & 1))
                 continue;
             int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
             float cell[3];
@@ -91,4 +92,5 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
             grid->leavers[b] = sk_leavers_found(&leavers);
     }
     grid->leavers_known = tell_leavers;
+    grid->moved = tell_leavers ? runs : NULL;
 }

@@ -54,11 +54,12 @@ static void free_blocks(sk_grid *grid)
     sk_release(grid->memory, grid->faces);
     sk_release(grid->memory, grid->kinds);
     sk_release(grid->memory, grid->block_flags);
+    sk_release(grid->memory, grid->changes);
     for (int r = 0; r < SK_RUNS_COUNT; r++) {
         sk_release(grid->memory, grid->runs[r]);
         grid->runs[r] = NULL;
     }
-    grid->coordinates = NULL, grid->neighbours = NULL, grid->faces = NULL, grid->kinds = NULL, grid->block_flags = NULL;
+    grid->coordinates = NULL, grid->neighbours = NULL, grid->faces = NULL, grid->kinds = NULL, grid->block_flags = NULL, grid->changes = NULL;
     for (int f = 0; f < SK_FIELD_COUNT; f++) {
         sk_release(grid->memory, grid->fields[f]);
         grid->fields[f] = NULL;
@@ -122,7 +123,8 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
     grid->faces = sk_allocate(memory, capacity * sizeof *grid->faces);
     grid->kinds = sk_allocate(memory, capacity * cells);
     grid->block_flags = sk_allocate(memory, capacity);
-    int ok = grid->coordinates && grid->neighbours && grid->faces && grid->kinds && grid->block_flags;
+    grid->changes = sk_allocate(memory, capacity);
+    int ok = grid->coordinates && grid->neighbours && grid->faces && grid->kinds && grid->block_flags && grid->changes;
     for (int r = 0; ok && r < SK_RUNS_COUNT; r++)
         ok = (grid->runs[r] = sk_allocate(memory, capacity * sizeof(uint64_t))) != NULL;
     for (int f = 0; ok && f < SK_FIELD_COUNT; f++)
@@ -136,7 +138,7 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
     memset(grid->neighbours, 0, sizeof *grid->neighbours);
     memset(grid->faces, 0, sizeof *grid->faces);
     memset(grid->kinds, 0, cells);
-    grid->block_flags[0] = 0;
+    grid->block_flags[0] = grid->changes[0] = 0;
     for (int r = 0; r < SK_RUNS_COUNT; r++)
         grid->runs[r][0] = 0;
     for (int f = 0; f < SK_FIELD_COUNT; f++)

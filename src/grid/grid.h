@@ -53,6 +53,9 @@ typedef enum sk_grid_runs {
     SK_RUNS_REACHED, /* a particle's kernel may reach them; elsewhere the density is zero and velocities are unknown */
     SK_RUNS_LIQUID,  /* a liquid cell */
     SK_RUNS_NEAR,    /* a liquid cell in them or next to them */
+    /* While positions are corrected once more in a step, where that is needed alone: */
+    SK_RUNS_CHOSEN,  /* their cells are unknowns: those that are too dense and those around them */
+    SK_RUNS_MOVED,   /* their particles move: chosen ones and those around them */
     SK_RUNS_SCRATCH, /* of one phase at a time */
     SK_RUNS_SCRATCH_2,
     SK_RUNS_SCRATCH_3,
@@ -86,6 +89,7 @@ typedef struct sk_grid {
     float *fields[SK_FIELD_COUNT];             /* [block_count][block_cells] */
     uint8_t *kinds;                            /* [block_count][block_cells] sk_cell_kind | SK_CELL_OCCUPIED */
     uint8_t *block_flags;                      /* [block_count] sk_block_flag */
+    uint8_t *changes;                          /* [block_count] sk_block_change, what the last sort has found */
     uint64_t *runs[SK_RUNS_COUNT];             /* [block_count] a bit for each eight cells along x: see runs.h */
     uint64_t *occupied;     /*      [particle_blocks + 1] runs that hold particles */
     size_t occupied_capacity;
@@ -107,18 +111,21 @@ typedef struct sk_grid {
     int32_t *leavers;       /* [particle_blocks + 1] particles that left each block since the last sort: see leavers.h */
     size_t leaver_capacity;
     int leavers_known;      /*      whoever moved the particles last has told them */
+    const uint64_t *moved;  /*      and in which runs of each block some moved at all; NULL = anywhere */
     float *tiles;           /* [particle_blocks] accumulation tiles of the transfer */
     size_t tile_capacity;
 } sk_grid;
 
+/* Since the sort before. What depends on particles alone need not be done again for a block without any. */
+enum sk_block_change {
+    SK_BLOCK_TOUCHED = 1, /* some of its particles moved, left or came */
+    SK_BLOCK_NEAR = 2     /* that is so of it or one of its neighbours, or the block was not there */
+};
+
 enum sk_block_flag {
     SK_BLOCK_LIQUID = 1,  /* has liquid cells */
     SK_BLOCK_KNOWN = 2,   /* has faces with a known velocity */
-    SK_BLOCK_UNKNOWN = 4, /* has faces without */
-    /* While positions are corrected a second time in a step, where that is needed alone: */
-    SK_BLOCK_NEEDY = 8,   /* has cells that are too dense */
-    SK_BLOCK_CHOSEN = 16, /* its cells are unknowns: needy ones and those around them */
-    SK_BLOCK_MOVED = 32   /* its particles move: chosen ones and those around them */
+    SK_BLOCK_UNKNOWN = 4  /* has faces without */
 };
 
 selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const double low[3], double cell_size,

@@ -51,6 +51,25 @@ static inline __attribute__((unused)) uint64_t sk_runs_around(const sk_grid *gri
 #endif
 }
 
+/* Likewise across x alone: runs that have a run of the masks beside them along y, z or both. */
+static inline __attribute__((unused)) uint64_t sk_runs_across(const sk_grid *grid, const uint64_t *runs, int block)
+{
+    const int32_t *around = grid->neighbours[block];
+#if SELKIE_DIM == 2
+    const uint64_t own = runs[block];
+    return (own | own << 2 | own >> 2 | runs[around[1]] >> 30 | runs[around[7]] << 30) & SK_ALL_RUNS;
+#else
+    uint64_t plane[3];
+    for (int z = 0; z < 3; z++) {
+        const uint64_t own = runs[around[9 * z + 4]];
+        plane[z] = own | (own << 1 & UINT64_C(0xfefefefefefefefe)) | (own >> 1 & UINT64_C(0x7f7f7f7f7f7f7f7f)) |
+                   (runs[around[9 * z + 1]] >> 7 & UINT64_C(0x0101010101010101)) |
+                   (runs[around[9 * z + 7]] << 7 & UINT64_C(0x8080808080808080));
+    }
+    return plane[1] | plane[1] << 8 | plane[1] >> 8 | plane[0] >> 56 | plane[2] << 56;
+#endif
+}
+
 /* Rows of a tile with one cell around the block that the runs of a mask and their neighbours lie in: a bit for each along y,
  * a word for each along z. */
 typedef struct sk_tile_rows {

@@ -373,7 +373,9 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
     particles->count = living;
     sk_particles_swap(particles);
     particles->in_order = 1;
-    return assign_surroundings(grid, reach, threads, error);
+    SK_TRY(assign_surroundings(grid, reach, threads, error));
+    memset(grid->changes + 1, SK_BLOCK_TOUCHED | SK_BLOCK_NEAR, (size_t)grid->block_count - 1);
+    return SELKIE_OK;
 }
 
 /* --- again, after small moves ------------------------------------------------------------------------------------------ */
@@ -396,6 +398,7 @@ static int32_t find_leavers(sk_grid *grid, const sk_particles *particles, int sl
 /* What becomes of the blocks in a sort after small moves. */
 typedef struct regrouping {
     int old_count;      /* blocks before */
+    int regrouped;      /* are they others now? */
     int32_t *old_place; /* [old blocks + 1] in the table */
     int32_t *old_slot;  /* [new blocks + 2] which block it was, 0 if none */
     uint32_t *arrived;  /* [new blocks + 2] where the list of block b ends in the arrivals; b begins where b - 1 ends */
@@ -460,6 +463,7 @@ static selkie_code regroup_blocks(sk_grid *grid, regrouping *to, selkie_error *e
         grid->block_count = to->old_count + 1;
         return SELKIE_OK;
     }
+    to->regrouped = 1;
     for (int b = 1; b <= to->old_count; b++)
         grid->marks[grid->coordinates[b][3]] = staying(grid, b) + to->arrived[b + 1] > 0;
     SK_TRY(reserve_regrouping(grid, to, (size_t)to->old_count + fresh, error));
@@ -534,6 +538,22 @@ static uint32_t sort_block_again(sk_grid *grid, sk_particles *particles, uint32_
     return reach;
 }
 
+/* Blocks around those with particles get their slots anew, so they always count as changed. */
+static void note_changes(sk_grid *grid, const uint32_t *touched, int threads)
+{
+    for (int b = 1; b < grid->block_count; b++)
+        grid->changes[b] = b <= grid->particle_blocks && touched[b] ? SK_BLOCK_TOUCHED : 0;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int b = 1; b < grid->block_count; b++) {
+        int near = b > grid->particle_blocks;
+        for (int n = 0; n < SK_NEIGHBOURS && !near; n++) {
+            const int other = grid->neighbours[b][n];
+            near = other > 0 && other <= grid->particle_blocks && touched[other];
+        }
+        grid->changes[b] |= near ? SK_BLOCK_NEAR : 0;
+    }
+}
+
 /* How many left their blocks, told by whoever moved them or found out here; -1 if some are dead or nowhere. */
 static int64_t count_leavers(sk_grid *grid, const sk_particles *particles, int threads)
 {
@@ -586,13 +606,21 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     grid->next_start_capacity = capacity;
     sk_particles_swap(particles);
     particles->in_order = 1;
-    return assign_surroundings(grid, to.reach, threads, error);
+    /* Whether a block was touched, in the words of the old blocks; the new ones remember it in `arrived`. */
+    for (int b = blocks; b > 0; b--) {
+        const uint32_t came = to.arrived[b] - (b > 1 ? to.arrived[b - 1] : 0);
+        to.arrived[b] = came || to.regrouped || grid->leavers[b] || !grid->moved || grid->moved[b];
+    }
+    SK_TRY(assign_surroundings(grid, to.reach, threads, error));
+    note_changes(grid, to.arrived, threads);
+    return SELKIE_OK;
 }
 
 /* Half a list of blocks is worse than none: whoever looks or sorts again after a failure finds an empty grid. */
 static selkie_code settle(sk_grid *grid, sk_particles *particles, selkie_code code)
 {
     grid->leavers_known = 0;
+    grid->moved = NULL;
     if (code == SELKIE_OK)
         return code;
     size_t places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];

@@ -23,6 +23,7 @@ typedef struct sk_transfer_options {
     /* For the density alone: cells (of a slot by block) whose particles do not count; NULL = all count. */
     const uint8_t *left_out;
     const int32_t *left_out_slot;
+    int only_changes; /* nothing but particles' positions has changed since the last time, and only as the grid's `changes` say */
 } sk_transfer_options;
 
 typedef struct sk_particle_sums {
@@ -47,12 +48,12 @@ selkie_code sk_transfer_density_3d(sk_grid *grid, const sk_particles *particles,
 /* Moves the particles by the three fields from `first` on, displacements in cells on the faces. Interpolated as constant
  * along the normal of the nearest face and linear across it: the derivative of the trilinear density, so that a
  * displacement changes the density as its divergence says. None leaves the box from low to high (m). Where the next thing
- * to happen is a sort after small moves, tell_leavers spares it to look for who left; room must have been reserved. Unless
- * block_flag is 0, only the particles of blocks with that flag move. */
+ * to happen is a sort after small moves, tell_leavers spares it to look for who left; room must have been reserved. If `runs` is
+ * not NULL, only the particles in those of each block move. */
 void sk_transfer_displace_2d(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3], const float high[3],
-                             int block_flag, int tell_leavers, int threads);
+                             const uint64_t *runs, int tell_leavers, int threads);
 void sk_transfer_displace_3d(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3], const float high[3],
-                             int block_flag, int tell_leavers, int threads);
+                             const uint64_t *runs, int tell_leavers, int threads);
 
 /* Particle velocities (and the attribute "affine") from VELOCITY_* and CHANGE_* (new minus old); sums over particles. */
 selkie_code sk_transfer_to_particles_2d(sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,

@@ -362,12 +362,15 @@ selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *parti
     SK_TRY(reserve_tiles(grid, error));
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
     for (int b = 1; b <= grid->particle_blocks; b++) {
+        if (options->only_changes && !(grid->changes[b] & SK_BLOCK_TOUCHED))
+            continue;
         const uint8_t *left_out = options->left_out ? options->left_out + (size_t)options->left_out_slot[b] * SK_BLOCK_CELLS : NULL;
         add_block(0, 0, grid, particles, NULL, b, options->density_per_particle, left_out);
     }
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 8)
     for (int b = 1; b < grid->block_count; b++)
-        collect(grid, b, 2 * SELKIE_DIM, find_reached(grid, b), grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
+        if (!options->only_changes || grid->changes[b] & SK_BLOCK_NEAR)
+            collect(grid, b, 2 * SELKIE_DIM, find_reached(grid, b), grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
     return SELKIE_OK;
 }
 

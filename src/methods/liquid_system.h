@@ -89,13 +89,12 @@ SK_VECTOR f8 liquid_descent(const liquid_view *view, const float *solution, int 
     return difference * liquid_slopes(view, node, -up, above, below) * liquid_slopes(view, node - up, up, below, above);
 }
 
-/* Faces and diagonal of a block's rows, which are zero but in the runs with liquid. A liquid cell whose faces are all closed
- * gets a diagonal of zero. */
-static inline void build_liquid_rows(const sk_step *step, int block, const liquid_view *view)
+/* Faces and diagonal of a block's rows, which are zero but in the given runs. A liquid cell whose faces are all closed gets a
+ * diagonal of zero. */
+static inline void build_liquid_rows(const sk_step *step, int block, uint64_t runs, const liquid_view *view)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
-    const uint64_t runs = grid->runs[SK_RUNS_LIQUID][block];
     float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base;
     memset(diagonal, 0, SK_BLOCK_CELLS * sizeof(float));
     for (int d = 0; d < SELKIE_DIM; d++) {

@@ -581,7 +581,7 @@ static void correct_twice(step_case *c, int dimension, int told)
         for (int b = 1; b <= blocks; b++) {
             assert_true(grid->leavers[b] >= 0);
             left += grid->leavers[b];
-            moved += (grid->block_flags[b] & SK_BLOCK_MOVED) != 0;
+            moved += pass && grid->runs[SK_RUNS_MOVED][b] != 0;
         }
         assert_true(left > 0);
         assert_true(pass ? moved > 0 && moved < blocks : moved == 0);

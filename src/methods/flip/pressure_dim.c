@@ -41,7 +41,7 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
     const uint64_t runs = grid->runs[SK_RUNS_LIQUID][block];
     const sk_tile_rows rows = sk_tile_rows_around(runs);
     load_liquid_view(step, block, runs, &view);
-    build_liquid_rows(step, block, &view);
+    build_liquid_rows(step, block, grid->runs[SK_RUNS_LIQUID][block], &view);
     measure_density_errors(step, block, &view, errors);
     memset(right, 0, SK_BLOCK_CELLS * sizeof(float));
     for (int d = 0; d < SELKIE_DIM; d++) {

@@ -180,18 +180,24 @@ static selkie_code classify(sk_step *step, const int with_volumes, selkie_error 
     SK_TRY(sk_step_scratch(step, blocks * (sizeof(block_volumes) + SK_BLOCK_CELLS), "classify", &scratch, error));
     block_volumes *volumes = scratch;
     uint8_t *kinds = (uint8_t *)(volumes + blocks);
+    /* Once more in a step: most blocks are as they were. */
+    const int only_changes = !with_volumes && step->density_passes > 0 && !step->solids.obstacle_count;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
     for (int b = 1; b < grid->block_count; b++)
-        measure_block(step, b, with_volumes, &volumes[b]);
+        if (!only_changes || grid->changes[b] & SK_BLOCK_NEAR)
+            measure_block(step, b, with_volumes, &volumes[b]);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
     for (int b = 1; b < grid->block_count; b++) {
+        if (only_changes && !(grid->changes[b] & SK_BLOCK_NEAR))
+            continue;
         volumes[b].liquid = classify_block(step, b, kinds + (size_t)b * SK_BLOCK_CELLS);
         grid->block_flags[b] = volumes[b].liquid ? SK_BLOCK_LIQUID : 0;
     }
     /* Both arrays stay: only the content is exchanged, and block 0 is air. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int b = 1; b < grid->block_count; b++) {
-        memcpy(grid->kinds + (size_t)b * SK_BLOCK_CELLS, kinds + (size_t)b * SK_BLOCK_CELLS, SK_BLOCK_CELLS);
+        if (!only_changes || grid->changes[b] & SK_BLOCK_NEAR)
+            memcpy(grid->kinds + (size_t)b * SK_BLOCK_CELLS, kinds + (size_t)b * SK_BLOCK_CELLS, SK_BLOCK_CELLS);
         grid->runs[SK_RUNS_NEAR][b] = sk_runs_around(grid, grid->runs[SK_RUNS_LIQUID], grid->block_count, b);
     }
     if (!with_volumes)

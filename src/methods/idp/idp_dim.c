@@ -12,6 +12,7 @@ selkie_code SK_DIM(sk_idp_density)(sk_step *step, selkie_error *error)
     /* The solids count as if they were liquid, so particles inside them would count twice; the push-out moves them. */
     options.left_out = step->solids.closed;
     options.left_out_slot = step->solids.block_slot;
+    options.only_changes = step->density_passes > 0 && !step->solids.obstacle_count;
     return SK_DIM(sk_transfer_density)(&step->grid, &step->particles, &options, error);
 }
 
@@ -173,7 +174,8 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
 {
     const sk_grid *grid = &step->grid;
     int64_t unseen = 0;
-    if (!(grid->block_flags[block] & SK_BLOCK_LIQUID) || (local && !(grid->block_flags[block] & SK_BLOCK_CHOSEN))) {
+    const uint64_t runs = grid->runs[SK_RUNS_LIQUID][block] & (local ? grid->runs[SK_RUNS_CHOSEN][block] : SK_ALL_RUNS);
+    if (!runs) {
         clear_liquid_rows(step, block);
         return 0;
     }
@@ -181,11 +183,10 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
     const float *density = grid->fields[SK_FIELD_DENSITY] + base, *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base;
     const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     float *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
-    const uint64_t runs = grid->runs[SK_RUNS_LIQUID][block];
     liquid_view view;
     load_liquid_view(step, block, runs, &view);
     memset(right, 0, SK_BLOCK_CELLS * sizeof(float));
-    build_liquid_rows(step, block, &view);
+    build_liquid_rows(step, block, runs, &view);
     const float least = (float)step->scene->idp.density_min, most = (float)step->scene->idp.density_max;
     SK_EACH_RUN(c, runs) {
         int n = node_of(c);
@@ -253,15 +254,21 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
-    if (local && !(grid->block_flags[block] & SK_BLOCK_MOVED)) {
-        for (int d = 0; d < SELKIE_DIM; d++)
-            memset(grid->fields[SK_FIELD_VELOCITY_X + d] + base, 0, SK_BLOCK_CELLS * sizeof(float));
-        return;
+    const uint64_t moved_runs = local ? grid->runs[SK_RUNS_MOVED][block] : SK_ALL_RUNS;
+    /* Solids that push do so wherever they are. */
+    const uint64_t runs = pushing ? SK_ALL_RUNS : grid->runs[SK_RUNS_NEAR][block] & moved_runs;
+    for (int d = 0; d < SELKIE_DIM && runs != SK_ALL_RUNS; d++) {
+        float *displacement = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
+        if (local)
+            memset(displacement, 0, SK_BLOCK_CELLS * sizeof(float));
+        const f8 unknown = f8_splat(__builtin_nanf(""));
+        SK_EACH_RUN(c, moved_runs & ~runs)
+            f8_store(displacement + c, unknown);
     }
+    if (!runs)
+        return;
     liquid_view view;
     float potential[SK_TILE_VALUES(1)], push[SK_TILE_VALUES(1)];
-    /* Solids that push do so wherever they are. */
-    const uint64_t runs = pushing ? SK_ALL_RUNS : grid->runs[SK_RUNS_NEAR][block];
     const sk_tile_rows rows = sk_tile_rows_around(runs);
     load_liquid_view(step, block, runs, &view);
     sk_tile_load_rows(grid, grid->fields[SK_FIELD_POTENTIAL], block, &rows, potential);
@@ -273,8 +280,6 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
         const int up = node_step[d];
         if (pushing)
             sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, 1, push);
-        for (int c = 0; runs != SK_ALL_RUNS && c < SK_BLOCK_CELLS; c++)
-            displacement[c] = __builtin_nanf("");
         SK_EACH_RUN(c, runs) {
             int n = node_of(c);
             f8 near = f8_load(view.liquid + n) + f8_load(view.liquid + n - up), unknown = f8_splat(__builtin_nanf(""));
@@ -307,7 +312,7 @@ static void extrapolate_displacements(sk_step *step, int local)
         int near = 0;
         for (int n = 0; n < SK_NEIGHBOURS && !near; n++)
             near = grid->block_flags[grid->neighbours[b][n]] & SK_BLOCK_LIQUID;
-        if (near && (!local || grid->block_flags[b] & SK_BLOCK_MOVED))
+        if (near && (!local || grid->runs[SK_RUNS_MOVED][b]))
             blocks[count++] = b;
     }
     SK_DIM(sk_extrapolate)(grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks, count, 1,
@@ -316,49 +321,53 @@ static void extrapolate_displacements(sk_step *step, int local)
 
 /* --- once more, where it is needed ------------------------------------------------------------------------------------------- */
 
-/* Density that a second correction in a step is for; what is beyond the bound, in any case. */
-static const float needy_density = 1.2f;
+/* Density that a second correction in a step is for (what is beyond the bound, in any case), and how many cells around. Measured
+ * in the double dams at 20 ms: fewer cells lose volume, more save none. */
+static const float needy_density = SELKIE_DIM == 2 ? 1.1f : 1.2f;
+enum { region_width = SELKIE_DIM == 2 ? 7 : 3 }; /* odd: layers go to and fro between two masks */
 
-static int is_needy(const sk_step *step, int block)
+/* Runs of a block with such cells. */
+static uint64_t needy_runs(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;
     const float *density = grid->fields[SK_FIELD_DENSITY] + (size_t)block * SK_BLOCK_CELLS;
     const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     const float most = fminf(needy_density, (float)step->scene->idp.density_max);
-    i8 needy = i8_splat(0);
-    SK_EACH_RUN(c, grid->runs[SK_RUNS_LIQUID][block]) {
-        needy |= f8_load(density + c) + f8_load(blurred + c) > most;
-    }
-    return i8_any(needy);
+    uint64_t needy = 0;
+    SK_EACH_RUN(c, grid->runs[SK_RUNS_LIQUID][block])
+        needy |= (uint64_t)i8_any(f8_load(density + c) + f8_load(blurred + c) > most) << (c / 8);
+    return needy;
 }
 
-/* Gives a flag to the blocks that have one with another flag among their neighbours, themselves included. */
-static void spread_flag(const sk_grid *grid, int from, int to)
-{
-    for (int b = 1; b < grid->block_count; b++)
-        for (int n = 0; n < SK_NEIGHBOURS; n++)
-            if (grid->block_flags[grid->neighbours[b][n]] & from) {
-                grid->block_flags[b] |= (uint8_t)to;
-                break;
-            }
-}
-
-/* Which blocks a further correction of this step has to do with: what the first one has left is near the places where the
- * liquid was squeezed. Beyond them the potential is zero: some of the excess leaves the region by its border, a little of it
- * everywhere, and the next step's first correction sees to that. Returns whether there is any. */
+/* Which cells a further correction of this step has to do with: what the first one has left is near the places where the
+ * liquid was squeezed, so it takes those and some cells around them (across x as many as region_width, along x one run of
+ * eight). Beyond them the potential is zero: some of the excess leaves the region by its border, a little of it everywhere,
+ * and the next step's first correction sees to that. Returns whether there is any. */
 static int choose_region(const sk_step *step)
 {
     const sk_grid *grid = &step->grid;
+    uint64_t *const *runs = grid->runs;
     int found = 0;
-#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(| : found)
-    for (int b = 1; b < grid->block_count; b++)
-        if (grid->block_flags[b] & SK_BLOCK_LIQUID && is_needy(step, b)) {
-            grid->block_flags[b] |= SK_BLOCK_NEEDY;
-            found = 1;
+    runs[SK_RUNS_CHOSEN][0] = runs[SK_RUNS_SCRATCH][0] = 0;
+#pragma omp parallel num_threads(step->threads)
+    {
+#pragma omp for schedule(static) reduction(| : found)
+        for (int b = 1; b < grid->block_count; b++) {
+            runs[SK_RUNS_SCRATCH][b] = needy_runs(step, b);
+            found |= runs[SK_RUNS_SCRATCH][b] != 0;
         }
-    if (found) {
-        spread_flag(grid, SK_BLOCK_NEEDY, SK_BLOCK_CHOSEN);
-        spread_flag(grid, SK_BLOCK_CHOSEN, SK_BLOCK_MOVED);
+#pragma omp for schedule(static)
+        for (int b = 1; b < grid->block_count; b++)
+            runs[SK_RUNS_CHOSEN][b] = sk_runs_around(grid, runs[SK_RUNS_SCRATCH], grid->block_count, b);
+        for (int layer = 1; layer < region_width; layer++) {
+            uint64_t *from = runs[layer % 2 ? SK_RUNS_CHOSEN : SK_RUNS_SCRATCH], *to = runs[layer % 2 ? SK_RUNS_SCRATCH : SK_RUNS_CHOSEN];
+#pragma omp for schedule(static)
+            for (int b = 1; b < grid->block_count; b++)
+                to[b] = sk_runs_across(grid, from, b);
+        }
+#pragma omp for schedule(static)
+        for (int b = 1; b < grid->block_count; b++)
+            runs[SK_RUNS_MOVED][b] = sk_runs_around(grid, runs[SK_RUNS_CHOSEN], grid->block_count, b);
     }
     return found;
 }
@@ -441,7 +450,7 @@ selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
     sk_solids_bounds(&step->solids, grid, low, high);
     /* The sort comes next, unless solids push once more. */
     SK_TRY(sk_grid_reserve_leavers(grid, error));
-    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_VELOCITY_X, &step->particles, low, high, local ? SK_BLOCK_MOVED : 0,
+    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_VELOCITY_X, &step->particles, low, high, local ? grid->runs[SK_RUNS_MOVED] : NULL,
                                  !step->solids.obstacle_count, step->threads);
     if (!step->solids.obstacle_count)
         return SELKIE_OK;

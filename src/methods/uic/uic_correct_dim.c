@@ -244,7 +244,7 @@ selkie_code SK_DIM(sk_uic_shift)(sk_step *step, selkie_error *error)
     if (!step->shifted)
         return SELKIE_OK;
     sk_solids_bounds(&step->solids, grid, low, high);
-    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_SHIFT_X, &step->particles, low, high, 0, 0, step->threads);
+    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_SHIFT_X, &step->particles, low, high, NULL, 0, step->threads);
     if (!step->solids.obstacle_count)
         return SELKIE_OK;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
