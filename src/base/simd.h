@@ -467,6 +467,19 @@ SK_VECTOR void fw_gather_pairs(const float *base, iw index, fw *first, fw *secon
 #endif
 }
 
+/* values[index] in each lane, of at most 32, of which all 32 may be read. */
+SK_VECTOR fw fw_look_up(const float *values, const int length, iw index)
+{
+#if SK_WIDE == 16
+    if (length <= 16)
+        return (fw)_mm512_permutexvar_ps((__m512i)index, _mm512_loadu_ps(values));
+    return (fw)_mm512_permutex2var_ps(_mm512_loadu_ps(values), (__m512i)index, _mm512_loadu_ps(values + 16));
+#else
+    (void)length;
+    return f8_gather(values, index & 31);
+#endif
+}
+
 /* Which row a lane stands for when only the first `count` are in use: idle lanes repeat the last one. */
 #define SK_LANES_OF(n)                                                                                                 \
     {0, 1 < n ? 1 : n - 1, 2 < n ? 2 : n - 1, 3 < n ? 3 : n - 1, 4 < n ? 4 : n - 1, 5 < n ? 5 : n - 1,                  \

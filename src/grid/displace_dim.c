@@ -7,30 +7,31 @@
 #include "grid/runs.h"
 #include "grid/tile.h"
 
-/* Moves the particles of one cell by a displacement on the faces: constant along the normal of a face (the nearest one),
- * linear across it. */
-static inline __attribute__((always_inline)) void displace_cell(sk_grid *grid, int block, sk_particle *all, uint32_t begin,
-                                                                uint32_t end, const float corner[3], float inverse,
-                                                                float cell_size, const float cell[3], int node,
-                                                                const float *const tiles[3], const float low[3],
-                                                                const float high[3], uint32_t first_of_block,
-                                                                sk_leavers *leavers)
+/* Moves the particles of some cells of a row by a displacement on the faces: constant along the normal of a face (the nearest
+ * one), linear across it. */
+static inline __attribute__((always_inline)) void displace_row(sk_grid *grid, int block, sk_particle *all, uint32_t begin,
+                                                               uint32_t end, const float corner[3], float inverse,
+                                                               float cell_size, const cell_row *row, int j, int k,
+                                                               const float *const tiles[3], const float low[3],
+                                                               const float high[3], uint32_t first_of_block,
+                                                               sk_leavers *leavers)
 {
     for (uint32_t p = begin; p < end; p += SK_WIDE) {
         int lanes = end - p < SK_WIDE ? (int)(end - p) : SK_WIDE;
         fw r[4], moved[3];
-        KEEP_IN_MEMORY(node);
+        KEEP_IN_MEMORY(j);
         fw_load_columns(sk_particle_floats(all + p), lanes, r);
         lane_weights w;
-        lanes_of(r, corner, inverse, cell, 0, &w);
-        for (int d = 0; d < SELKIE_DIM; d++) {
+        lanes_of(r, corner, inverse, row, 0, &w);
+        w.face_column -= w.face_way >= 0.5f; /* minus all ones */
+        for (int d = 1; d < SELKIE_DIM; d++) {
             w.face[d][1] = fw_select(w.face[d][1] < 0.5f, fw_splat(0.0f), fw_splat(1.0f));
             w.face[d][0] = 1.0f - w.face[d][1];
         }
-        moved[0] = r[0] + cell_size * sample_component(0, tiles[0] + first_of(0, node), &w);
-        moved[1] = r[1] + cell_size * sample_component(1, tiles[1] + first_of(1, node), &w);
+        moved[0] = r[0] + cell_size * sample_component(0, 1, tiles[0] + first_row(0, j, k), &w, NULL);
+        moved[1] = r[1] + cell_size * sample_component(1, 1, tiles[1] + first_row(1, j, k), &w, NULL);
 #if SELKIE_DIM == 3
-        moved[2] = r[2] + cell_size * sample_component(2, tiles[2] + first_of(2, node), &w);
+        moved[2] = r[2] + cell_size * sample_component(2, 1, tiles[2] + first_row(2, j, k), &w, NULL);
 #endif
         /* Closed walls; in this order a position that is not a number stays so, and the sort finds it. */
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -52,7 +53,6 @@ static void all_stay(sk_grid *grid, const uint32_t *start, int first)
 void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
                                   const float high[3], const uint64_t *runs, int tell_leavers, int threads)
 {
-    enum { N1 = SK_TILE_N(1) };
     const float inverse = (float)(1.0 / grid->cell_size);
     const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
     particles->carried = NULL;
@@ -67,7 +67,7 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
             grid->leavers[b] = 0;
         if (!moved)
             continue;
-        float values[SELKIE_DIM][SK_TILE_VALUES(1)];
+        float values[SELKIE_DIM][SK_ROW_TILE_VALUES];
         const float *const tiles[3] = {values[0], values[1], values[SELKIE_DIM - 1]};
         const sk_tile_rows rows = sk_tile_rows_around(moved);
         for (int d = 0; d < SELKIE_DIM; d++) {
@@ -77,16 +77,13 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
                 values[d][i] = values[d][i] == values[d][i] ? values[d][i] : 0.0f;
         }
         sk_leavers leavers = {0, iw_splat(0)};
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            if (start[c] == start[c + 1] || !(moved >> (c / 8) & 1))
-                continue;
-            int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
-            float cell[3];
-            for (int d = 0; d < 3; d++)
-                cell[d] = (float)(grid->coordinates[b][d] * grid->extent[d] + local[d]);
-            int node = SK_TILE_ORIGIN(1) + local[0] + N1 * (local[1] + N1 * local[2]);
-            displace_cell(grid, b, particles->records, start[c], start[c + 1], corner, inverse, (float)grid->cell_size, cell, node,
-                          tiles, low, high, start[0], tell_leavers ? &leavers : NULL);
+        SK_EACH_RUN(c, moved) {
+            const int local[3] = {0, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+            cell_row row = {.first = grid->coordinates[b][0] * SK_BLOCK_N};
+            for (int d = 1; d < 3; d++)
+                row.across[d] = (float)(grid->coordinates[b][d] * grid->extent[d] + local[d]);
+            displace_row(grid, b, particles->records, start[c], start[c + 8], corner, inverse, (float)grid->cell_size, &row, local[1],
+                         local[2], tiles, low, high, start[0], tell_leavers ? &leavers : NULL);
         }
         if (tell_leavers)
             grid->leavers[b] = sk_leavers_found(&leavers);

@@ -24,16 +24,16 @@ typedef struct sk_gather {
     sk_carried carried;    /* where the grid's velocity goes */
     uint32_t end;          /* one past the last particle that `carried` has room for */
     const float *flying;   /* of the block's cells: see sk_transfer_options; NULL = flags stay */
-    iw flags_kept, flags_set; /* of the particles of the cell at hand */
+    iw flags_kept;
     fw speed_max;          /* (m/s)^2 */
     d8 kinetic;
     int64_t bad;
-    float mixed_values[SELKIE_DIM][SK_TILE_VALUES(1)], plain_values[SELKIE_DIM][SK_TILE_VALUES(1)];
+    float mixed_values[SELKIE_DIM][SK_TILE_VALUES(1) + 32], plain_values[SELKIE_DIM][SK_TILE_VALUES(1) + 32]; /* see lanes.h */
 } sk_gather;
 
 /* Reads the fields around a block. */
 void SK_DIM(sk_gather_begin)(sk_gather *gather, const sk_transfer_options *options, const sk_grid *grid, int block);
-/* Gives the particles of cells [first, last) of the block their velocities. `affine` is the attribute's data, for APIC. */
+/* Gives the particles of cells [first, last) of the block, whole rows along x, their velocities. `affine` is the attribute's data, for APIC. */
 void SK_DIM(sk_gather_cells)(sk_gather *gather, const sk_grid *grid, sk_particle *records, float *affine, int block, int first,
                              int last);
 void SK_DIM(sk_gather_end)(const sk_gather *gather, sk_particle_sums *sums);

@@ -1,5 +1,4 @@
-/* The transfer from the grid to the particles: the lanes are particles, and the cell's nodes are read once for a batch of
- * them. See transfer.h for the scheme; the plain forms are in grid_kernels.h and the tests compare.
+/* The transfer from the grid to the particles, a row of cells at a time: the lanes are particles (lanes.h). See transfer.h for the scheme; the plain forms are in grid_kernels.h and the tests compare.
  */
 #include "grid/gather.h"
 
@@ -10,41 +9,19 @@
 #include "grid/lanes.h"
 #include "grid/runs.h"
 
-/* Its gradient along axis e, per cell (APIC's C, Jiang et al. 2015: sum of u_i grad w_i). */
-static inline __attribute__((always_inline)) fw sample_gradient(const int d, const int e, const float *tile,
-                                                                const lane_weights *w)
-{
-    enum { N1 = SK_TILE_N(1) };
-    const int n[3] = {d == 0 ? 2 : 3, d == 1 ? 2 : 3, SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3};
-    fw total = fw_splat(0.0f);
-    for (int k = 0; k < n[2]; k++)
-        for (int j = 0; j < n[1]; j++)
-            for (int i = 0; i < n[0]; i++) {
-                fw product = fw_splat(tile[i + N1 * (j + N1 * k)]);
-                const int index[3] = {i, j, k};
-                for (int a = 0; a < SELKIE_DIM; a++) {
-                    if (a == e)
-                        product *= a == d ? fw_splat(index[a] ? 1.0f : -1.0f) : w->slope[a][index[a]];
-                    else
-                        product *= a == d ? w->face[a][index[a]] : w->centre[a][index[a]];
-                }
-                total += product;
-            }
-    return total;
-}
-
 /* One component for the particles of a batch; called with a constant d, so that the nodes are counted at compile time. */
 static inline __attribute__((always_inline)) void gather_component(const int d, const sk_transfer_kind kind,
-                                                                   const sk_gather *g, fw r[8], const lane_weights *w,
-                                                                   int node, uint32_t first, int lanes, float *affine)
+                                                                   const sk_gather *g, fw r[8], const lane_weights *w, int j,
+                                                                   int k, uint32_t first, int lanes, float *affine)
 {
-    const float *tile = g->tiles[d] + first_of(d, node);
-    fw sampled = sample_component(d, tile, w);
+    const int row = first_row(d, j, k);
+    fw slopes[3] = {fw_splat(0.0f), fw_splat(0.0f), fw_splat(0.0f)};
+    fw sampled = sample_component(d, 0, g->tiles[d] + row, w, kind == SK_TRANSFER_APIC ? slopes : NULL);
     r[3 + d] = kind == SK_TRANSFER_FLIP ? g->ratio * r[3 + d] + sampled : sampled;
     if (g->carried.values) {
         float *carried = g->carried.values + (size_t)d * g->carried.stride + (first - g->carried.first);
         if (g->plain[d])
-            sampled = sample_component(d, g->plain[d] + first_of(d, node), w);
+            sampled = sample_component(d, 0, g->plain[d] + row, w, NULL);
         /* Idle lanes write where the next particles follow with theirs. */
         if (first + SK_WIDE <= g->end)
             fw_store(carried, sampled);
@@ -54,36 +31,41 @@ static inline __attribute__((always_inline)) void gather_component(const int d, 
     }
     if (kind != SK_TRANSFER_APIC)
         return;
-    fw slopes[3] = {sample_gradient(d, 0, tile, w) * g->inverse, sample_gradient(d, 1, tile, w) * g->inverse, fw_splat(0.0f)};
-#if SELKIE_DIM == 3
-    slopes[2] = sample_gradient(d, 2, tile, w) * g->inverse;
-#endif
-    for (int e = 0; e < SELKIE_DIM; e++)
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        const fw slope = slopes[e] * g->inverse;
         for (int l = 0; l < lanes; l++)
-            affine[9 * (size_t)l + (size_t)(3 * d + e)] = slopes[e][l];
+            affine[9 * (size_t)l + (size_t)(3 * d + e)] = slope[l];
+    }
 }
 
-static inline __attribute__((always_inline)) void gather_cell(const sk_transfer_kind kind, sk_gather *g, sk_particle *records,
-                                                              float *affine, uint32_t begin, uint32_t end,
-                                                              const float cell[3], int node)
+/* The particles of one row of cells; `flying` is of those cells, or NULL. */
+static inline __attribute__((always_inline)) void gather_row(const sk_transfer_kind kind, sk_gather *g, sk_particle *records,
+                                                             float *affine, uint32_t begin, uint32_t end, const cell_row *row,
+                                                             int j, int k, const float *flying)
 {
     for (uint32_t first = begin; first < end; first += SK_WIDE) {
         int lanes = end - first < SK_WIDE ? (int)(end - first) : SK_WIDE;
         fw r[8];
-        KEEP_IN_MEMORY(node);
+        KEEP_IN_MEMORY(j);
         fw_load_columns(sk_particle_floats(records + first), lanes, r);
         fw_load_columns(sk_particle_floats(records + first) + 4, lanes, r + 4);
         lane_weights w;
-        lanes_of(r, g->corner, g->inverse, cell, kind == SK_TRANSFER_APIC, &w);
+        lanes_of(r, g->corner, g->inverse, row, kind == SK_TRANSFER_APIC, &w);
         float *slopes = kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)first : NULL;
-        gather_component(0, kind, g, r, &w, node, first, lanes, slopes);
-        gather_component(1, kind, g, r, &w, node, first, lanes, slopes);
+        gather_component(0, kind, g, r, &w, j, k, first, lanes, slopes);
+        gather_component(1, kind, g, r, &w, j, k, first, lanes, slopes);
         fw speed2 = r[3] * r[3] + r[4] * r[4];
 #if SELKIE_DIM == 3
-        gather_component(2, kind, g, r, &w, node, first, lanes, slopes);
+        gather_component(2, kind, g, r, &w, j, k, first, lanes, slopes);
         speed2 += r[5] * r[5];
 #endif
-        r[7] = (fw)(((iw)r[7] & g->flags_kept) | g->flags_set);
+        iw flags = (iw)r[7] & g->flags_kept;
+        if (flying) {
+            float cells[32] = {0};
+            memcpy(cells, flying, SK_BLOCK_N * sizeof *cells);
+            flags |= (fw_look_up(cells, SK_BLOCK_N, w.cell) > 0.0f) & (int32_t)SK_PARTICLE_FLYING;
+        }
+        r[7] = (fw)flags;
         fw_store_columns(sk_particle_floats(records + first), lanes, r);
         fw_store_columns(sk_particle_floats(records + first) + 4, lanes, r + 4);
         /* Idle lanes repeat the last particle: harmless for the largest, left out of the sum. */
@@ -107,7 +89,6 @@ void SK_DIM(sk_gather_begin)(sk_gather *g, const sk_transfer_options *options, c
     g->ratio = ratio;
     g->flying = options->flying ? options->flying + (size_t)block * SK_BLOCK_CELLS : NULL;
     g->flags_kept = iw_splat(g->flying ? (int32_t)~SK_PARTICLE_FLYING : -1);
-    g->flags_set = iw_splat(0);
     g->speed_max = fw_splat(0.0f);
     memset(&g->kinetic, 0, sizeof g->kinetic);
     g->bad = 0;
@@ -137,25 +118,22 @@ void SK_DIM(sk_gather_begin)(sk_gather *g, const sk_transfer_options *options, c
 
 void SK_DIM(sk_gather_cells)(sk_gather *g, const sk_grid *grid, sk_particle *records, float *affine, int block, int first, int last)
 {
-    enum { N1 = SK_TILE_N(1) };
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    for (int c = first; c < last; c++) {
-        uint32_t begin = start[c], end = start[c + 1];
+    for (int c = first; c < last; c += SK_BLOCK_N) {
+        const uint32_t begin = start[c], end = start[c + SK_BLOCK_N];
         if (begin == end)
             continue;
-        int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
-        float cell[3];
-        for (int d = 0; d < 3; d++)
-            cell[d] = (float)(grid->coordinates[block][d] * grid->extent[d] + local[d]);
-        int node = SK_TILE_ORIGIN(1) + local[0] + N1 * (local[1] + N1 * local[2]);
-        if (g->flying)
-            g->flags_set = iw_splat(g->flying[c] > 0.0f ? (int32_t)SK_PARTICLE_FLYING : 0);
+        const int local[3] = {0, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+        const float *flying = g->flying ? g->flying + c : NULL;
+        cell_row row = {.first = grid->coordinates[block][0] * SK_BLOCK_N};
+        for (int d = 1; d < 3; d++)
+            row.across[d] = (float)(grid->coordinates[block][d] * grid->extent[d] + local[d]);
         if (g->kind == SK_TRANSFER_FLIP)
-            gather_cell(SK_TRANSFER_FLIP, g, records, NULL, begin, end, cell, node);
+            gather_row(SK_TRANSFER_FLIP, g, records, NULL, begin, end, &row, local[1], local[2], flying);
         else if (g->kind == SK_TRANSFER_PIC)
-            gather_cell(SK_TRANSFER_PIC, g, records, NULL, begin, end, cell, node);
+            gather_row(SK_TRANSFER_PIC, g, records, NULL, begin, end, &row, local[1], local[2], flying);
         else
-            gather_cell(SK_TRANSFER_APIC, g, records, affine, begin, end, cell, node);
+            gather_row(SK_TRANSFER_APIC, g, records, affine, begin, end, &row, local[1], local[2], flying);
     }
 }
 

@@ -1,5 +1,6 @@
-/* Fields at the particles of one cell, a batch at a time: the lanes are particles, and the cell's nodes are read once for all
- * of them. For files compiled per dimension. */
+/* Fields at the particles of a row of cells along x, a batch at a time: the lanes are particles. The rows of nodes around the
+ * row of cells are the same for all of them; within a row of nodes each lane looks up the two beside it. Batches are full
+ * whatever the cells hold. For files compiled per dimension. */
 #ifndef SK_GRID_LANES_H
 #define SK_GRID_LANES_H
 
@@ -7,51 +8,50 @@
 #include "base/simd.h"
 #include "grid/tile.h"
 
-/* Most cells are one batch: nodes are to be read where they are used, not spread over registers before the loop, nor their
- * addresses, which the compiler would spill again. */
+/* Nodes are to be read where they are used, not spread over registers before the loop over batches, nor their addresses, which
+ * the compiler would spill again. */
 #define KEEP_IN_MEMORY(node) __asm__ __volatile__("" : "+r"(node) : : "memory")
 
-/* Weights of the nodes around the cell. */
+/* A tile with one cell around the block whose rows may be looked up to the end. */
+#define SK_ROW_TILE_VALUES (SK_TILE_VALUES(1) + 32)
+
+/* Where the particles of a batch are in the row, and the weights of the nodes around it. */
 typedef struct lane_weights {
-    fw face[3][2], centre[3][3];
-    fw slope[3][3]; /* derivative of the centred weights, 1/cell */
+    iw cell;                     /* of the block along x */
+    iw face_column, centre_column; /* of the node before each of them in a tile's row, on faces across x and on centres */
+    fw face_way, centre_way;     /* how far it is from there to the next */
+    fw face[3][2], centre[3][3]; /* weights along y and z */
+    fw slope[3][3];              /* derivative of the centred weights, 1/cell */
 } lane_weights;
 
-/* Component d of a field at the particles of one cell; `tile` points at the cell's first node. */
-static inline __attribute__((always_inline)) fw sample_component(const int d, const float *tile, const lane_weights *w)
-{
-    enum { N1 = SK_TILE_N(1) };
-    const int nx = d == 0 ? 2 : 3, ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
-    fw total = fw_splat(0.0f);
-#pragma GCC unroll 3
-    for (int k = 0; k < nz; k++) {
-        fw plane = fw_splat(0.0f);
-#pragma GCC unroll 3
-        for (int j = 0; j < ny; j++) {
-            fw row = fw_splat(0.0f);
-#pragma GCC unroll 3
-            for (int i = 0; i < nx; i++)
-                row += (d == 0 ? w->face[0][i] : w->centre[0][i]) * tile[i + N1 * (j + N1 * k)];
-            plane += (d == 1 ? w->face[1][j] : w->centre[1][j]) * row;
-        }
-        total += SELKIE_DIM == 2 ? plane : (d == 2 ? w->face[2][k] : w->centre[2][k]) * plane;
-    }
-    return total;
-}
+/* The row of cells at hand. */
+typedef struct cell_row {
+    int32_t first;   /* cell of the grid at the block's corner, along x */
+    float across[3]; /* cells of the grid along y and z */
+} cell_row;
 
 static inline __attribute__((always_inline)) void lanes_of(const fw *position, const float corner[3], float inverse,
-                                                           const float cell[3], const int slopes, lane_weights *w)
+                                                           const cell_row *row, const int slopes, lane_weights *w)
 {
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        fw fraction = (position[d] - fw_splat(corner[d])) * fw_splat(inverse) - fw_splat(cell[d]);
-        fw offset = fraction - 0.5f;
+    fw place = (position[0] - fw_splat(corner[0])) * fw_splat(inverse);
+    iw cell = iw_from_fw(place);
+    fw fraction = place - fw_from_iw(cell), offset = fraction - 0.5f;
+    iw below = offset < 0.0f; /* all ones: -1 */
+    w->cell = cell - row->first;
+    w->face_column = w->cell + 1;
+    w->centre_column = w->cell + 1 + below;
+    w->face_way = fraction;
+    w->centre_way = offset - fw_from_iw(below);
+    for (int d = 1; d < SELKIE_DIM; d++) {
+        fraction = (position[d] - fw_splat(corner[d])) * fw_splat(inverse) - fw_splat(row->across[d]);
+        offset = fraction - 0.5f;
         w->face[d][0] = 1.0f - fraction;
         w->face[d][1] = fraction;
         w->centre[d][0] = fw_max(-offset, fw_splat(0.0f));
         w->centre[d][2] = fw_max(offset, fw_splat(0.0f));
         w->centre[d][1] = 1.0f - (w->centre[d][0] + w->centre[d][2]);
         if (slopes) {
-            iw below = offset < 0.0f;
+            below = offset < 0.0f;
             w->slope[d][0] = fw_select(below, fw_splat(-1.0f), fw_splat(0.0f));
             w->slope[d][1] = fw_select(below, fw_splat(1.0f), fw_splat(-1.0f));
             w->slope[d][2] = fw_select(below, fw_splat(0.0f), fw_splat(1.0f));
@@ -59,11 +59,51 @@ static inline __attribute__((always_inline)) void lanes_of(const fw *position, c
     }
 }
 
-/* First node of component d around a cell: one lower along every axis but its own. */
-static inline int first_of(const int d, int node)
+/* The tile's row of nodes of component d that is the first around the row of cells (j, k) of the block. */
+static inline int first_row(const int d, int j, int k)
 {
-    enum { N1 = SK_TILE_N(1), NODE_Z = SELKIE_DIM == 3 ? N1 * N1 : 0 };
-    return node - 1 - N1 - NODE_Z + (d == 0 ? 1 : d == 1 ? N1 : N1 * N1);
+    enum { N1 = SK_TILE_N(1) };
+    return N1 * (j + (d == 1) + N1 * (SELKIE_DIM == 3 ? k + (d == 2) : 0));
+}
+
+/* Component d of a field at the particles; `rows` points at the first row of nodes. With `nearest` it is constant along its own
+ * axis. If `gradient` is not NULL it gets the derivatives, per cell (APIC's C, Jiang et al. 2015: sum of u_i grad w_i). */
+static inline __attribute__((always_inline)) fw sample_component(const int d, const int nearest, const float *rows,
+                                                                 const lane_weights *w, fw *gradient)
+{
+    enum { N1 = SK_TILE_N(1) };
+    const int ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
+    const iw column = d == 0 ? w->face_column : w->centre_column;
+    const fw way = d == 0 ? w->face_way : w->centre_way;
+    fw total = fw_splat(0.0f);
+#pragma GCC unroll 3
+    for (int k = 0; k < nz; k++) {
+        fw plane = fw_splat(0.0f), plane_x = fw_splat(0.0f), plane_y = fw_splat(0.0f);
+#pragma GCC unroll 3
+        for (int j = 0; j < ny; j++) {
+            const float *row = rows + N1 * (j + N1 * k);
+            const fw weight = d == 1 ? w->face[1][j] : w->centre[1][j];
+            fw value = fw_look_up(row, N1, column);
+            if (!(nearest && d == 0)) {
+                fw difference = fw_look_up(row, N1, column + 1) - value;
+                value += way * difference;
+                if (gradient)
+                    plane_x += weight * difference;
+            }
+            plane += weight * value;
+            if (gradient)
+                plane_y += d == 1 ? (j ? value : -value) : w->slope[1][j] * value;
+        }
+        const fw weight = SELKIE_DIM == 2 ? fw_splat(1.0f) : d == 2 ? w->face[SELKIE_DIM - 1][k] : w->centre[SELKIE_DIM - 1][k];
+        total += SELKIE_DIM == 2 ? plane : weight * plane;
+        if (gradient) {
+            gradient[0] += weight * plane_x;
+            gradient[1] += weight * plane_y;
+            if (SELKIE_DIM == 3)
+                gradient[SELKIE_DIM - 1] += d == 2 ? (k ? plane : -plane) : w->slope[SELKIE_DIM - 1][k] * plane;
+        }
+    }
+    return total;
 }
 
 #endif

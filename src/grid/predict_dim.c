@@ -7,7 +7,6 @@
 
 #include "base/dimension.h"
 #include "base/simd.h"
-#include "grid/lanes.h"
 #include "grid/tile.h"
 
 enum {
@@ -78,8 +77,33 @@ static void load_motion(const frame *f, int block, motion *m)
     }
 }
 
+/* Weights of the nodes around a cell for a batch of its particles. */
+typedef struct cell_weights {
+    fw along[3];     /* way from the lower face, cells */
+    fw centre[3][3];
+} cell_weights;
+
+static inline __attribute__((always_inline)) void weights_in_cell(const fw *position, const float corner[3], float inverse,
+                                                                  const float cell[3], cell_weights *w)
+{
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        w->along[d] = (position[d] - fw_splat(corner[d])) * fw_splat(inverse) - fw_splat(cell[d]);
+        fw offset = w->along[d] - 0.5f;
+        w->centre[d][0] = fw_max(-offset, fw_splat(0.0f));
+        w->centre[d][2] = fw_max(offset, fw_splat(0.0f));
+        w->centre[d][1] = 1.0f - (w->centre[d][0] + w->centre[d][2]);
+    }
+}
+
+/* First node of component d around a cell: one lower along every axis but its own. */
+static inline int first_of(const int d, int node)
+{
+    enum { N1 = SK_TILE_N(1), NODE_Z = SELKIE_DIM == 3 ? N1 * N1 : 0 };
+    return node - 1 - N1 - NODE_Z + (d == 0 ? 1 : d == 1 ? N1 : N1 * N1);
+}
+
 /* Motion along axis d of the particles of a batch, linear across the axis. */
-static inline __attribute__((always_inline)) fw move_along(const int d, const motion *m, int node, const lane_weights *w,
+static inline __attribute__((always_inline)) fw move_along(const int d, const motion *m, int node, const cell_weights *w,
                                                            const int follows, const int shifted)
 {
     enum { N1 = SK_TILE_N(1) };
@@ -100,8 +124,8 @@ static inline __attribute__((always_inline)) fw move_along(const int d, const mo
                 jumps += weight * jump[n];
         }
     if (follows)
-        way += w->face[d][1] * slopes;
-    return shifted ? way + fw_select(w->face[d][1] < 0.5f, fw_splat(0.0f), jumps) : way;
+        way += w->along[d] * slopes;
+    return shifted ? way + fw_select(w->along[d] < 0.5f, fw_splat(0.0f), jumps) : way;
 }
 
 /* Keeps particles within closed walls and out of obstacles. */
@@ -266,9 +290,9 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
         for (uint32_t p = start[c]; p < start[c + 1]; p += SK_WIDE) {
             int lanes = start[c + 1] - p < SK_WIDE ? (int)(start[c + 1] - p) : SK_WIDE;
             fw r[4], moved[3];
-            lane_weights w;
+            cell_weights w;
             fw_load_columns(sk_particle_floats(particles->records + p), lanes, r);
-            lanes_of(r, f->corner, f->inverse, cell, 0, &w);
+            weights_in_cell(r, f->corner, f->inverse, cell, &w);
             for (int d = 0; d < SELKIE_DIM; d++)
                 moved[d] = r[d] + (!(f->options->dt > 0.0f) ? move_along(d, &way, node, &w, 0, 1)
                                    : f->options->shifted    ? move_along(d, &way, node, &w, 1, 1)

@@ -380,7 +380,7 @@ typedef struct block_mover {
     float carried[SELKIE_DIM][BUFFER + SK_WIDE];
 } block_mover;
 
-/* A few cells at a time: their particles take their velocities and go on while they are in the nearest cache. */
+/* A few rows at a time: their particles take their velocities and go on while they are in the nearest cache. */
 static void move_block(const advect_frame *frame, const sk_transfer_options *options, float *affine, int block,
                        block_mover *mover, block_ends *ends)
 {
@@ -391,14 +391,14 @@ static void move_block(const advect_frame *frame, const sk_transfer_options *opt
     SK_DIM(sk_gather_begin)(gather, options, grid, block);
     load_piece(grid, block, &mover->local);
     for (int first = 0, last; first < SK_BLOCK_CELLS; first = last) {
-        for (last = first + 1; last < SK_BLOCK_CELLS && start[last + 1] - start[first] <= GROUP;)
-            last++;
+        for (last = first + SK_BLOCK_N; last < SK_BLOCK_CELLS && start[last + SK_BLOCK_N] - start[first] <= GROUP;)
+            last += SK_BLOCK_N;
         const uint32_t count = start[last] - start[first];
         if (count == 0)
             continue;
         gather->end = start[last];
         gather->carried = (sk_carried){mover->carried[0], BUFFER + SK_WIDE, start[first]};
-        if (count > BUFFER) /* one cell that holds them all */
+        if (count > BUFFER) /* one row that holds them all */
             gather->carried = (sk_carried){sk_particles_scratch(particles), (size_t)particles->count, 0};
         SK_DIM(sk_gather_cells)(gather, grid, particles->records, affine, block, first, last);
         if (gather->bad)
