@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "methods/force_fields.h"
+#include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/sph/sph.h"
 #include "world/world_internal.h"
 
@@ -54,6 +55,23 @@ static selkie_code refuse_hopeless(const selkie_scene *scene, const selkie_world
                    particles, plan->cells[0], plan->cells[1], plan->cells[2], bytes / 1073741824.0, (double)limit / 1073741824.0);
 }
 
+/* What a world would refuse in the scene's objects. */
+static selkie_code check_objects(const selkie_scene *scene, const sk_grid *grid, const sk_solids *solids, int threads,
+                                 sk_memory *memory, selkie_error *error)
+{
+    sk_step step;
+    memset(&step, 0, sizeof step);
+    step.scene = scene;
+    step.memory = memory;
+    step.threads = threads;
+    step.dimension = scene->domain.dimension;
+    step.density = 1.0;
+    step.particle_mass = pow(selkie_scene_spacing(scene), step.dimension);
+    step.grid = *grid;
+    step.solids = *solids;
+    return sk_liquid_boundary_check(&step, error);
+}
+
 selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_options *options, selkie_plan *plan,
                               selkie_error *error)
 {
@@ -79,6 +97,8 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     if (code == SELKIE_OK)
         code = sk_world_sample(scene, &grid, &solids, threads, sk_scene_particles_per_cell(scene), NULL, &plan->particles,
                                &plan->liquid_cells, error);
+    if (code == SELKIE_OK && scene->object_count)
+        code = check_objects(scene, &grid, &solids, threads, &memory, error);
     if (code == SELKIE_OK) {
         double per_particle = bytes_per_particle(scene);
         /* Blocks reach beyond the liquid, and a splash takes more of them than the start. */

@@ -163,9 +163,8 @@ static void a_cup_holds_3d(void **state)
     hold_and_dissolve(3, 0.05);
 }
 
-/* A hundred times, at random moments, most of them in the middle of something. */
 /* A jet that crosses more than a spacing in a step hits a plate two particles thick: none may pass, and none may be thrown
- * back faster than it came. */
+ * back faster than it came. What a step says of speeds and energy is what the particles have after it. */
 static void a_plate_stops_long_steps(void **state)
 {
     (void)state;
@@ -178,11 +177,16 @@ static void a_plate_stops_long_steps(void **state)
         add_object(&s, box_shape(0, 0.2, 0, 0.4, 0.24, 0.4))->start_solid = 1;
         set3(add_liquid(&s.t, box_shape(0.12, 0.3, z - 0.08, 0.28, 0.5, z + 0.08))->velocity, 0, -speed, 0);
         selkie_world *world = make_world_threads(&s.t.scene, 1);
-        double fastest = 0.0;
+        double fastest = 0.0, wrong_speed = 0.0, wrong_energy = 0.0;
         int64_t through = 0;
         for (int n = 0; n < 30; n++) {
             step_world(world);
-            fastest = fmax(fastest, selkie_world_statistics(world)->max_speed);
+            const selkie_statistics *told = selkie_world_statistics(world);
+            const particle_sums found = sum_particles(world, NULL);
+            const double mass = 1000.0 * pow(spacing, dimension) * (double)found.count;
+            fastest = fmax(fastest, told->max_speed);
+            wrong_speed = fmax(wrong_speed, fabs(told->max_speed - found.max_speed));
+            wrong_energy = fmax(wrong_energy, fabs(told->kinetic_energy / (mass * found.kinetic) - 1.0));
         }
         selkie_attribute_view position = attribute_of(world, "position");
         for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
@@ -191,10 +195,41 @@ static void a_plate_stops_long_steps(void **state)
         snprintf(what, sizeof what, "a jet against a plate, %dD, 1.3 spacings a step", dimension);
         at_most(what, "particles through it", (double)through, 0);
         at_most(what, "fastest / speed of the jet", fastest / speed, 2);
+        at_most(what, "largest speed that a step tells - that of the particles, m/s", wrong_speed, 1e-9);
+        at_most(what, "kinetic energy that a step tells / that of the particles - 1", wrong_energy, 1e-9);
         selkie_world_destroy(world);
     }
 }
 
+/* A plan refuses what a world would, with the same words. */
+static void plans_refuse_what_worlds_do(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 2; n++) {
+        object_scene s;
+        sph_scene(&s, 2, 1.0, 1.0, 0.0, 0.02);
+        add_liquid(&s.t, box_shape(0.0, 0.0, 0, 1.0, 0.4, 0));
+        selkie_object_def *plate = add_object(&s, box_shape(n ? 0.8 : 0.4, 0.6, 0, n ? 1.2 : 0.6, 0.64, 0));
+        plate->start_solid = n;
+        add_entry(&s, plate, n ? 0.0 : 0.1, 0.9);
+        selkie_plan plan;
+        selkie_error planned = {0}, made = {0};
+        selkie_world *world = NULL;
+        if (!n) {
+            if (selkie_scene_plan(&s.t.scene, NULL, &plan, &planned) != SELKIE_OK)
+                fail_msg("%s", planned.message);
+            s.keys[0][0].time = 0.5;
+            s.keys[0][0].translate[0] = -0.6;
+            plate->keyframe_count = 1;
+        }
+        assert_int_equal(selkie_scene_plan(&s.t.scene, NULL, &plan, &planned), SELKIE_ERROR_INPUT);
+        assert_int_equal(selkie_world_create(&s.t.scene, NULL, &world, &made), SELKIE_ERROR_INPUT);
+        assert_string_equal(planned.message, made.message);
+        assert_non_null(strstr(made.message, n ? "objects[0].shape: reaches" : "objects[0].keyframes[0]: takes the object to"));
+    }
+}
+
+/* A hundred times, at random moments, most of them in the middle of something. */
 static void solid_and_liquid_a_hundred_times(void **state)
 {
     (void)state;
@@ -316,7 +351,8 @@ static void the_same_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cup_holds_2d), cmocka_unit_test(a_cup_holds_3d), cmocka_unit_test(a_plate_stops_long_steps), cmocka_unit_test(solid_and_liquid_a_hundred_times),
+        cmocka_unit_test(a_cup_holds_2d), cmocka_unit_test(a_cup_holds_3d), cmocka_unit_test(a_plate_stops_long_steps),
+        cmocka_unit_test(plans_refuse_what_worlds_do), cmocka_unit_test(solid_and_liquid_a_hundred_times),
         cmocka_unit_test(a_disc_fills_up), cmocka_unit_test(the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,9 +106,22 @@ double level_ratio(const run_results *results, double seconds, double solid);
 double density_spread(const run_results *results);
 /* Particles inside obstacles, deeper than `depth` (m), in the frame next to a time; -1 where there is none. */
 long particles_in_solids(const run_results *results, double time, double depth);
-/* Fluid particles (not candidates, not boundary) inside the shape of an object where it is then, deeper than `depth` (m):
- * the most in any frame between two times (s); -1 where there is no frame. */
-long fluid_in_object(const run_results *results, int object, double from, double to, double depth);
+/* Fluid particles (not candidates, not boundary) and the shape of an object where it is then, in the frames between two
+ * times (s). */
+typedef struct object_leaks {
+    long frames;  /* that were there to look at */
+    long inside;  /* deeper than `depth` in it: the most in any frame */
+    long through; /* were outside in one frame and are so in the next, with the object between: ways below its rim by `margin` */
+} object_leaks;
+/* Kinetic and potential energy (J) of all particles, and the work of the scene's forces other than gravity, from the frames
+ * between two times (s). */
+typedef struct energy_budget {
+    long frames;
+    double start, end, work;
+    double excess; /* the most that the energy was above start + work in a frame */
+} energy_budget;
+energy_budget energy_of_run(const run_results *results, double from, double to);
+object_leaks leaks_of_object(const run_results *results, int object, double from, double to, double depth, double margin);
 /* Mean wall time of a step (ms), without the first; of all phases, or of those that a test accepts. */
 double mean_step_ms(const run_results *results, int (*accept)(const char *phase));
 

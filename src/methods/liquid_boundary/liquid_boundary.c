@@ -104,6 +104,24 @@ static selkie_code check_keyframes(const sk_step *step, const sk_object *object,
     return SELKIE_OK;
 }
 
+/* An object that is there from the start must be in the domain then. */
+static selkie_code check_start(const sk_step *step, const sk_object *object, int index, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    sk_pose pose;
+    sk_pose_at(&object->motion, step->time, &pose);
+    for (uint32_t n = 0; object->def->start_solid && n < object->voxels.count; n++) {
+        double x[3];
+        sample_in_world(object, &pose, n, x);
+        for (int d = 0; d < step->dimension; d++)
+            if (!(x[d] > grid->low[d] && x[d] < grid->high[d]))
+                return sk_fail(error, SELKIE_ERROR_INPUT,
+                               "objects[%d].shape: reaches %g m along %c at the start, outside the domain (%g..%g m)", index, x[d],
+                               "xyz"[d], grid->low[d], grid->high[d]);
+    }
+    return SELKIE_OK;
+}
+
 /* Liquid that would stand closer to a sample than this, in particle spacings, is not there. */
 #define LEAST_GAP 0.8
 
@@ -140,10 +158,9 @@ static void set_role(sk_particles *particles, int64_t p, uint32_t sample, int ro
 }
 
 /* An object that is there from the start. */
-static selkie_code place_object(sk_object *object, int index, double spacing, sk_step *step, selkie_error *error)
+static selkie_code place_object(sk_object *object, double spacing, sk_step *step, selkie_error *error)
 {
     sk_particles *particles = &step->particles;
-    const sk_grid *grid = &step->grid;
     sk_pose pose;
     sk_pose_at(&object->motion, step->time, &pose);
     const double gap = LEAST_GAP * spacing;
@@ -160,11 +177,6 @@ static selkie_code place_object(sk_object *object, int index, double spacing, sk
     for (uint32_t n = 0; n < object->voxels.count; n++) {
         double x[3], v[3];
         sample_in_world(object, &pose, n, x);
-        for (int d = 0; d < step->dimension; d++)
-            if (!(x[d] > grid->low[d] && x[d] < grid->high[d]))
-                return sk_fail(error, SELKIE_ERROR_INPUT,
-                               "objects[%d].shape: reaches %g m along %c at the start, outside the domain (%g..%g m)", index, x[d],
-                               "xyz"[d], grid->low[d], grid->high[d]);
         sk_pose_velocity(&pose, x, v);
         if (step->dimension == 2)
             x[2] = v[2] = 0.0;
@@ -174,7 +186,8 @@ static selkie_code place_object(sk_object *object, int index, double spacing, sk
     return SELKIE_OK;
 }
 
-selkie_code sk_liquid_boundary_init(sk_liquid_boundary *boundary, sk_step *step, selkie_error *error)
+/* The samples of all objects, and whether these stay where they may be. */
+static selkie_code make_objects(sk_liquid_boundary *boundary, const sk_step *step, selkie_error *error)
 {
     memset(boundary, 0, sizeof *boundary);
     boundary->memory = step->memory;
@@ -183,19 +196,34 @@ selkie_code sk_liquid_boundary_init(sk_liquid_boundary *boundary, sk_step *step,
     if (!boundary->objects)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory");
     boundary->object_count = step->scene->object_count;
-    if (!sk_particles_add_attribute(&step->particles, "sample", 1, 1) || !sk_particles_add_attribute(&step->particles, "role", 1, 1))
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory for the particles' roles");
     for (int o = 0; o < boundary->object_count; o++) {
         SK_TRY(make_object(boundary, step, o, error));
         SK_TRY(check_keyframes(step, &boundary->objects[o], o, error));
+        SK_TRY(check_start(step, &boundary->objects[o], o, error));
     }
+    return SELKIE_OK;
+}
+
+selkie_code sk_liquid_boundary_check(const sk_step *step, selkie_error *error)
+{
+    sk_liquid_boundary boundary;
+    selkie_code code = make_objects(&boundary, step, error);
+    sk_liquid_boundary_free(&boundary);
+    return code;
+}
+
+selkie_code sk_liquid_boundary_init(sk_liquid_boundary *boundary, sk_step *step, selkie_error *error)
+{
+    SK_TRY(make_objects(boundary, step, error));
+    if (!sk_particles_add_attribute(&step->particles, "sample", 1, 1) || !sk_particles_add_attribute(&step->particles, "role", 1, 1))
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory for the particles' roles");
     boundary->holder = sk_allocate_zeroed(step->memory, ((size_t)boundary->sample_count + 1) * sizeof *boundary->holder);
     boundary->solid = sk_allocate_zeroed(step->memory, (size_t)boundary->sample_count + 1);
     if (!boundary->holder || !boundary->solid)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory for %u samples", boundary->sample_count);
     for (int o = 0; o < boundary->object_count; o++)
         if (boundary->objects[o].def->start_solid)
-            SK_TRY(place_object(&boundary->objects[o], o, boundary->spacing, step, error));
+            SK_TRY(place_object(&boundary->objects[o], boundary->spacing, step, error));
     return SELKIE_OK;
 }
 
@@ -569,58 +597,5 @@ selkie_code sk_liquid_boundary_animate(sk_step *step, selkie_error *error)
         else
             lead_candidate(boundary, object, step, offset, x, particle);
     }
-    return SELKIE_OK;
-}
-
-/* --- Holding ------------------------------------------------------------------------------------------------------ */
-
-static int in_solid(const sk_liquid_boundary *boundary, const sk_object *object, const double local[3])
-{
-    int32_t place = sk_voxels_at(&object->voxels, local);
-    return place >= 0 && boundary->solid[object->first + (uint32_t)place];
-}
-
-/* The pressure that keeps fluid out is found from where particles are, not from where they will be: what crosses a spacing in
- * a step may end between boundary particles, and is pushed on from there to either side. It goes back to where it was, as
- * the object moves, and has lost what took it there. What was inside before is left to the pressure. */
-static int hold_particle(const sk_liquid_boundary *boundary, const sk_object *object, const sk_step *step, sk_particle *particle)
-{
-    double x[3] = {0, 0, 0}, before[3] = {0, 0, 0}, local[3];
-    for (int d = 0; d < step->dimension; d++) {
-        x[d] = particle->position[d];
-        before[d] = x[d] - step->dt * particle->velocity[d];
-    }
-    sk_pose_to_local(&object->next, x, local);
-    if (!in_solid(boundary, object, local))
-        return 0;
-    sk_pose_to_local(&object->now, before, local);
-    if (in_solid(boundary, object, local))
-        return 0;
-    sk_pose_to_world(&object->next, local, x);
-    for (int d = 0; d < step->dimension; d++) {
-        particle->velocity[d] = (float)((x[d] - before[d]) / step->dt);
-        particle->position[d] = (float)x[d];
-    }
-    return 1;
-}
-
-selkie_code sk_liquid_boundary_hold(sk_step *step, selkie_error *error)
-{
-    (void)error;
-    sk_liquid_boundary *boundary = step->objects;
-    sk_particles *particles = &step->particles;
-    int64_t stopped = 0;
-    boundary->stopped = 0;
-    if (!boundary->boundaries || !(step->dt > 0.0))
-        return SELKIE_OK;
-#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : stopped)
-    for (int64_t p = 0; p < particles->count; p++) {
-        sk_particle *particle = &particles->records[p];
-        if (particle->flags & (SK_PARTICLE_CANDIDATE | SK_PARTICLE_BOUNDARY | SK_PARTICLE_DEAD))
-            continue;
-        for (int o = 0; o < boundary->object_count; o++)
-            stopped += hold_particle(boundary, &boundary->objects[o], step, particle);
-    }
-    boundary->stopped = stopped;
     return SELKIE_OK;
 }

@@ -57,6 +57,9 @@ typedef struct sk_liquid_boundary {
 /* Samples of all objects; particles of those that are there from the start are appended, and liquid in their place goes.
  * The attributes "sample" and "role" are added. step->objects points to `boundary` from then on. */
 selkie_code sk_liquid_boundary_init(sk_liquid_boundary *boundary, sk_step *step, selkie_error *error);
+/* Whether there could be such objects: they hold particles, and neither their keyframes nor their start take them out of the
+ * domain. Of the step, only constants, grid and solids are looked at. */
+selkie_code sk_liquid_boundary_check(const sk_step *step, selkie_error *error);
 void sk_liquid_boundary_free(sk_liquid_boundary *boundary);
 
 /* The phases. */
