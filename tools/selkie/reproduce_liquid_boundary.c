@@ -13,7 +13,7 @@
 
 #define RABBIT(id, words, alpha, solver)                                                                               \
     {                                                                                                                  \
-        .name = id, .label = words, .scene = "liquid_boundary/bunny_alpha", .cost = 300, .quick_cost = 10,             \
+        .name = id, .label = words, .scene = "liquid_boundary/bunny_alpha", .cost = 350, .quick_cost = 10,             \
         .sets = {"objects[0].alpha=" alpha, "sph.solver=" solver, "output.every=5"}, .quick = {                        \
             "domain.resolution=40", "time.step=0.008",                                                                  \
         }                                                                                                              \
@@ -51,27 +51,29 @@ static void write_alpha(reproduce_report *report, run_results *const *results)
     static const struct {
         double iterations, density;
     } paper[] = {{18, 1002.074}, {NAN, NAN}, {62, 1002.108}, {NAN, NAN}, {NAN, NAN}};
-    report_table(report, "run|iterations, the paper|iterations here|at most|density, the paper (kg/m3)|density here|"
+    report_table(report, "run|iterations, the paper|iterations here|at most|density, the paper (kg/m3)|density here|at most|"
                          "candidates left at the end|boundary particles|ms a step");
     for (int i = 0; i < 5; i++) {
         const run_results *run = results[i];
         double window = run->scene ? run->scene->time.end - run->scene->objects[0].timeline[0].assemble : NAN;
-        char density[32];
+        char density[32], densest[32];
         snprintf(density, sizeof density, "%.3f", 1000.0 * (1.0 + stats_late_mean(run, "density_error_mean", window)));
-        report_row(report, "%s|%s|%s|%s|%s|%s|%s|%s|%s", run->run->label, number(paper[i].iterations),
+        snprintf(densest, sizeof densest, "%.3f", 1000.0 * (1.0 + stats_largest(run, "density_error_mean")));
+        report_row(report, "%s|%s|%s|%s|%s|%s|%s|%s|%s|%s", run->run->label, number(paper[i].iterations),
                    number(stats_late_mean(run, "pressure_iterations", window)), number(stats_largest(run, "pressure_iterations")),
                    isnan(paper[i].density) ? "-" : i == 0 ? "1002.074" : "1002.108",
-                   density,
+                   density, densest,
                    number(stats_late_mean(run, "candidates", 1e-9)), number(stats_late_mean(run, "boundaries", 1e-9)),
                    number(mean_step_ms(run, NULL)));
     }
     report_table_end(report);
     report_text(report, "The paper does not say how its liquid lies at first; docs/manual/liquid_boundary.md shows how much that "
                         "decides. Means from the moment when the rabbit begins to gather. The density is 1000 (1 + the mean of max(rho "
-                        "/ rho0 - 1, 0)), measured at the start of the steps, which is what the step before really left. The "
+                        "/ rho0 - 1, 0) over fluid and candidates), measured at the start of the steps, which is what the step before "
+                        "really left; at most: of any step. The "
                         "first three runs use the relaxed Jacobi solver of the paper, the others the accelerated one.");
     report_plot(report, "alpha", "iterations of the pressure solve", results, 3, 3, NULL, "pressure_iterations", "iterations");
-    static const double times[] = {0.3, 0.6, 1.2};
+    static const double times[] = {0.2, 0.4, 1};
     for (int t = 0; t < 3; t++)
         for (int i = 0; i < 3; i += 2) {
             char caption[96];
