@@ -107,7 +107,13 @@ static void sample_obstacle(const sk_obstacle *obstacle, int index, const sk_gri
 /* Open fraction of the square (segment in 2D) of one face, whose lower corner has node n; a and b step along it. */
 static float face_fraction(const float *distance, int n, int a, int b)
 {
-    float fraction;
+    float fraction, least = distance[n];
+    for (int i = 0; i < (SELKIE_DIM == 3 ? 9 : 3); i++) {
+        const float value = distance[n + i % 3 * a + i / 3 * b];
+        least = value < least ? value : least;
+    }
+    if (least > 0.0f)
+        return 1.0f;
     if (SELKIE_DIM == 2) {
         fraction = 0.5f * (sk_open_segment(distance[n], distance[n + a]) + sk_open_segment(distance[n + a], distance[n + 2 * a]));
     } else {
@@ -152,22 +158,10 @@ static float open_cube(float mean, const float slope[3])
     return volume < 0.0 ? 0.0f : volume > 1.0 ? 1.0f : (float)volume;
 }
 
-/* Open part of a half cell whose lower corner is q. Between two walls the distance has an edge, and a mean over the
- * corners would take the nook for half solid; corners that are all open say that it is not. Elsewhere the distance
- * is taken as linear. */
+/* Open part of a half cell that a surface goes through; its lower corner is q. The distance is taken as linear. */
 static float open_half_cell(const float *q)
 {
     static const int steps[3] = {1, NODES, SELKIE_DIM == 3 ? SLICE : 0};
-    float least = INFINITY, most = -INFINITY;
-    for (int corner = 0; corner < 1 << SELKIE_DIM; corner++) {
-        float value = q[(corner & 1) + (corner >> 1 & 1) * steps[1] + (corner >> 2) * steps[2]];
-        least = value < least ? value : least;
-        most = value > most ? value : most;
-    }
-    if (least >= 0.0f)
-        return most > 0.0f ? 1.0f : 0.0f;
-    if (most <= 0.0f)
-        return 0.0f;
     if (SELKIE_DIM == 2)
         return sk_open_square(q[0], q[1], q[NODES + 1], q[NODES]);
     float mean = 0.0f, slope[3] = {0.0f, 0.0f, 0.0f};
@@ -185,12 +179,43 @@ typedef struct solid_halves {
     float part[HALVES_Z][HALVES][HALVES];
 } solid_halves;
 
+/* Least and largest distance at the corners of a row of half cells. */
+static void find_extremes(const float *q, float least[HALVES], float most[HALVES])
+{
+    float low[NODES], high[NODES];
+    for (int i = 0; i < NODES; i++) {
+        low[i] = q[i] < q[i + NODES] ? q[i] : q[i + NODES];
+        high[i] = q[i] > q[i + NODES] ? q[i] : q[i + NODES];
+    }
+    for (int i = 0; SELKIE_DIM == 3 && i < NODES; i++) {
+        const float a = q[i + SLICE], b = q[i + NODES + SLICE], less = a < b ? a : b, more = a > b ? a : b;
+        low[i] = less < low[i] ? less : low[i];
+        high[i] = more > high[i] ? more : high[i];
+    }
+    for (int i = 0; i < HALVES; i++) {
+        least[i] = low[i] < low[i + 1] ? low[i] : low[i + 1];
+        most[i] = high[i] > high[i + 1] ? high[i] : high[i + 1];
+    }
+}
+
+/* Between two walls the distance has an edge, and a mean over the corners would take the nook for half solid; corners that are
+ * all open say that it is not. */
 static void measure_halves(const float *distance, solid_halves *solid)
 {
     for (int k = 0; k < HALVES_Z; k++)
-        for (int j = 0; j < HALVES; j++)
-            for (int i = 0; i < HALVES; i++)
-                solid->part[k][j][i] = 1.0f - open_half_cell(distance + i + NODES * (j + NODES * k));
+        for (int j = 0; j < HALVES; j++) {
+            const float *q = distance + NODES * (j + NODES * k);
+            float least[HALVES], most[HALVES], *part = solid->part[k][j];
+            int cut = 0;
+            find_extremes(q, least, most);
+            for (int i = 0; i < HALVES; i++) {
+                part[i] = least[i] >= 0.0f && most[i] > 0.0f ? 0.0f : 1.0f;
+                cut |= least[i] < 0.0f && most[i] > 0.0f;
+            }
+            for (int i = 0; cut && i < HALVES; i++)
+                if (least[i] < 0.0f && most[i] > 0.0f)
+                    part[i] = 1.0f - open_half_cell(q + i);
+        }
 }
 
 /* Share of a trilinear kernel that lies in the solid, for each cell: around its centre, or around its lower face across
