@@ -4,8 +4,6 @@
 #include "base/simd.h"
 #include "grid/runs.h"
 
-enum { N1 = SK_TILE_N(1) };
-
 /* Runs of a block in which some values are known; `full` gets those in which all are. */
 static uint64_t find_known(const float *field, int block, uint64_t *full)
 {
@@ -21,23 +19,46 @@ static uint64_t find_known(const float *field, int block, uint64_t *full)
     return known;
 }
 
+/* Eight values, one further along axis d (y or z) on one side (-1 or 1), in the block or the one beside it. */
+static inline f8 values_beside(const sk_grid *grid, const float *field, int block, int c, const int d, const int side)
+{
+    const int step = 1 << d * SK_BLOCK_LOG, index = c >> d * SK_BLOCK_LOG & SK_BLOCK_MASK;
+    if (side < 0 ? index > 0 : index < SK_BLOCK_MASK)
+        return f8_load(field + (size_t)block * SK_BLOCK_CELLS + (size_t)(c + side * step));
+    const int other = grid->neighbours[block][SK_NEIGHBOURS / 2 + side * (d == 1 ? 3 : 9)];
+    return f8_load(field + (size_t)other * SK_BLOCK_CELLS + (size_t)(c - side * SK_BLOCK_MASK * step));
+}
+
+/* One value beside a run along x. */
+static inline float value_beside(const sk_grid *grid, const float *field, int block, int c, const int side)
+{
+    const int index = c & SK_BLOCK_MASK;
+    if (side < 0 ? index > 0 : index + 8 < SK_BLOCK_N)
+        return field[(size_t)block * SK_BLOCK_CELLS + (size_t)(side < 0 ? c - 1 : c + 8)];
+    const int other = grid->neighbours[block][SK_NEIGHBOURS / 2 + side], row = c - index;
+    return field[(size_t)other * SK_BLOCK_CELLS + (size_t)(side < 0 ? row + SK_BLOCK_MASK : row)];
+}
+
+static inline void add_known(f8 value, f8 *sum, f8 *count)
+{
+    const i8 known = value == value;
+    *sum += f8_select(known, value, f8_splat(0.0f));
+    *count += f8_select(known, f8_splat(1.0f), f8_splat(0.0f));
+}
+
 /* Means of the known neighbours of the unknown values in some runs of a block; NaN where there are none. */
 static void mean_block(const sk_grid *grid, const float *field, int block, uint64_t runs, float *result)
 {
-    static const int step[3] = {1, N1, N1 * N1};
-    float tile[SK_TILE_VALUES(1)];
-    const sk_tile_rows rows = sk_tile_rows_around(runs);
-    sk_tile_load_rows(grid, field, block, &rows, tile);
     SK_EACH_RUN(c, runs) {
-        int node = SK_TILE_ORIGIN(1) + (c & SK_BLOCK_MASK) + N1 * ((c >> SK_BLOCK_LOG & SK_BLOCK_MASK) + N1 * (c >> (2 * SK_BLOCK_LOG)));
-        f8 own = f8_load(tile + node), sum = f8_splat(0.0f), count = f8_splat(0.0f);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            for (int side = -1; side <= 1; side += 2) {
-                f8 value = f8_load(tile + node + side * step[d]);
-                i8 known = value == value;
-                sum += f8_select(known, value, f8_splat(0.0f));
-                count += f8_select(known, f8_splat(1.0f), f8_splat(0.0f));
-            }
+        const f8 own = f8_load(field + (size_t)block * SK_BLOCK_CELLS + (size_t)c);
+        const f8 left = f8_splat(value_beside(grid, field, block, c, -1)), right = f8_splat(value_beside(grid, field, block, c, 1));
+        f8 sum = f8_splat(0.0f), count = f8_splat(0.0f);
+        add_known(__builtin_shufflevector(left, own, 0, 8, 9, 10, 11, 12, 13, 14), &sum, &count);
+        add_known(__builtin_shufflevector(own, right, 1, 2, 3, 4, 5, 6, 7, 8), &sum, &count);
+        for (int d = 1; d < SELKIE_DIM; d++) {
+            add_known(values_beside(grid, field, block, c, d, -1), &sum, &count);
+            add_known(values_beside(grid, field, block, c, d, 1), &sum, &count);
+        }
         f8_store(result + c, f8_select(own == own, own, sum / count)); /* 0 / 0 is the NaN we want */
     }
 }
