@@ -44,7 +44,7 @@ typedef struct sk_poisson_options {
 typedef struct sk_poisson_report {
     int iterations;
     int converged;
-    double residual;                    /* true residual (b - A x in double), in the asked norm */
+    double residual;                    /* of b - A x, in the asked norm; from the recurrence where rounding cannot matter */
     int64_t unknowns;
     int closed_components;              /* pockets without a Dirichlet face, whose mean was taken out */
     int history_count;

@@ -312,7 +312,7 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
 {
     sk_poisson_solver *solver = w->solver;
     const sk_poisson_options *options = w->options;
-    double residual = start_solution(w), computed = residual, rz = 0;
+    double residual = start_solution(w), computed = residual, rz = 0, drifted = 0;
     int converged = w->norm_b == 0 || residual <= options->tolerance, iteration = 0, fresh = 1, careful = 0;
     while (!converged && iteration < options->max_iterations) {
         SK_DIM(sk_multigrid_cycle)(&solver->multigrid, 0, w->team, careful, solver->partial[0]);
@@ -334,16 +334,23 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
             break;
         double drift = 0;
         residual = advance(w, (float)(rz / curvature), &drift);
+        drifted += drift;
         if (w->team.thread == 0 && iteration < SK_POISSON_MAX_HISTORY) {
             report->history[iteration] = residual;
             report->history_count = iteration + 1;
         }
         ++iteration;
         fresh = 0;
+        if (residual + drifted <= options->tolerance) {
+            /* Good enough, whatever rounding has done to it. */
+            converged = fresh = 1;
+            break;
+        }
         int stale = residual < 0.01 * computed && drift > 0.1 * options->tolerance;
         if (residual <= options->tolerance || stale || iteration == options->max_iterations) {
             fold(w);
             residual = computed = true_residual(w);
+            drifted = 0;
             fresh = 1;
             converged = residual <= options->tolerance;
         }
