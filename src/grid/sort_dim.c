@@ -336,6 +336,11 @@ static selkie_code assign_surroundings(sk_grid *grid, const uint32_t *reach, int
     return SELKIE_OK;
 }
 
+static void all_changed(sk_grid *grid)
+{
+    memset(grid->changes + 1, SK_BLOCK_TOUCHED | SK_BLOCK_NEAR, (size_t)grid->block_count - 1);
+}
+
 static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
 {
     size_t count = (size_t)particles->count;
@@ -374,7 +379,7 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
     sk_particles_swap(particles);
     particles->in_order = 1;
     SK_TRY(assign_surroundings(grid, reach, threads, error));
-    memset(grid->changes + 1, SK_BLOCK_TOUCHED | SK_BLOCK_NEAR, (size_t)grid->block_count - 1);
+    all_changed(grid);
     return SELKIE_OK;
 }
 
@@ -575,6 +580,7 @@ static int64_t count_leavers(sk_grid *grid, const sk_particles *particles, int t
 static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t left, int threads, selkie_error *error)
 {
     regrouping to = {.old_count = grid->particle_blocks};
+    const size_t room = grid->block_capacity;
     if ((size_t)left >= grid->arrival_capacity)
         SK_TRY(sk_reserve(grid->memory, (void **)&grid->arrivals, &grid->arrival_capacity, (size_t)left + (size_t)left / 2 + 1,
                           sizeof *grid->arrivals, "cell sort", error));
@@ -612,7 +618,10 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
         to.arrived[b] = came || to.regrouped || grid->leavers[b] || !grid->moved || grid->moved[b];
     }
     SK_TRY(assign_surroundings(grid, to.reach, threads, error));
-    note_changes(grid, to.arrived, threads);
+    if (grid->block_capacity == room)
+        note_changes(grid, to.arrived, threads);
+    else /* more room has been made, and nothing is left of what the blocks held */
+        all_changed(grid);
     return SELKIE_OK;
 }
 

@@ -20,6 +20,12 @@ static selkie_code sort(sk_grid *grid, sk_particles *particles, int threads, sel
                                 : sk_grid_sort_3d(grid, particles, threads, error);
 }
 
+static selkie_code sort_again(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
+{
+    return grid->dimension == 2 ? sk_grid_sort_again_2d(grid, particles, threads, error)
+                                : sk_grid_sort_again_3d(grid, particles, threads, error);
+}
+
 static void make_grid(sk_grid *grid, int dimension, const int cells[3], sk_memory *memory)
 {
     const double low[3] = {-1.5, 0.25, dimension == 3 ? 2.0 : 0.0};
@@ -528,10 +534,8 @@ static void sort_again_after(int dimension, double cells, double drift, int thre
                 add_at_cell(&particles[way], &grids[way], 3.5, 3.5, 3.5);
             if (way)
                 assert_int_equal(sort(&grids[way], &particles[way], 1, NULL), SELKIE_OK);
-            else if (dimension == 2)
-                assert_int_equal(sk_grid_sort_again_2d(&grids[way], &particles[way], threads, NULL), SELKIE_OK);
             else
-                assert_int_equal(sk_grid_sort_again_3d(&grids[way], &particles[way], threads, NULL), SELKIE_OK);
+                assert_int_equal(sort_again(&grids[way], &particles[way], threads, NULL), SELKIE_OK);
             others |= grids[way].particle_blocks != blocks_before;
         }
         assert_true(drift == 0.0 || others);
@@ -556,6 +560,55 @@ static void sorting_again_is_the_same_as_sorting(void **state)
             sort_again_after(dimension, 0.3, 0.0, threads, 0, 1);
             sort_again_after(dimension, 0.2, 1.2, threads, 0, 0);
         }
+}
+
+/* Lone particles in the middle of their blocks, all but the last of which move to a corner within: their blocks are touched, and
+ * those around are new; the last one's is as it was, unless there was no room for all the new ones. Then whatever the blocks held
+ * is gone with the old arrays, and every block has to count as changed. */
+static void changes_are_told(int dimension, int spare)
+{
+    const int size[3] = {512, 512, dimension == 3 ? 32 : 1};
+    static uint64_t moved[512];
+    sk_memory memory = {0};
+    sk_grid grid;
+    sk_particles particles;
+    make_grid(&grid, dimension, size, &memory);
+    sk_particles_init(&particles, &memory);
+    const int n = grid.extent[0], p = SK_GRID_PADDING, far = n * (size[0] / n - 3);
+    for (int j = 3 * n; j <= far; j += 3 * n)
+        for (int i = 3 * n; i <= far; i += 3 * n)
+            add_at_cell(&particles, &grid, i + n / 2 - p + 0.5, j + n / 2 - p + 0.5, n / 2 - p + 0.5);
+    if (spare)
+        assert_int_equal(sk_grid_reserve_blocks(&grid, 4096, NULL), SELKIE_OK);
+    assert_int_equal(sort(&grid, &particles, 2, NULL), SELKIE_OK);
+    const int blocks = grid.particle_blocks;
+    assert_int_equal(blocks, particles.count);
+    assert_in_range(blocks, 30, 511);
+    for (int b = 1; b < blocks; b++)
+        for (int d = 0; d < 2; d++)
+            particles.records[b - 1].position[d] -= (float)((n / 2) * grid.cell_size);
+    for (int b = 1; b <= blocks; b++)
+        moved[b] = b < blocks;
+    grid.moved = moved;
+    const size_t room = grid.block_capacity;
+    assert_int_equal(sort_again(&grid, &particles, 2, NULL), SELKIE_OK);
+    assert_int_equal(grid.particle_blocks, blocks);
+    assert_true(grid.block_count - 1 >= 4 * (blocks - 1));
+    assert_int_equal(grid.block_capacity > room, !spare);
+    assert_null(grid.moved);
+    for (int b = 1; b < grid.block_count; b++)
+        assert_int_equal(grid.changes[b], b < blocks || !spare ? SK_BLOCK_TOUCHED | SK_BLOCK_NEAR : b == blocks ? 0 : SK_BLOCK_NEAR);
+    sk_particles_free(&particles);
+    sk_grid_free(&grid);
+    assert_int_equal(memory.used, 0);
+}
+
+static void sorting_again_tells_what_changed(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int spare = 0; spare < 2; spare++)
+            changes_are_told(dimension, spare);
 }
 
 /* A pool in which one place, beside where blocks meet, is squeezed to twice the density, at its first correction and at the one
@@ -624,6 +677,7 @@ int main(void)
         cmocka_unit_test(many_lone_particles),
         cmocka_unit_test(the_same_bits_on_any_number_of_threads),
         cmocka_unit_test(sorting_again_is_the_same_as_sorting),
+        cmocka_unit_test(sorting_again_tells_what_changed),
         cmocka_unit_test(sorting_as_told_is_the_same_as_looking),
         cmocka_unit_test(lost_particles_are_an_error),
         cmocka_unit_test(out_of_memory_is_an_error),
