@@ -82,8 +82,8 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
             cell_row row = {.first = grid->coordinates[b][0] * SK_BLOCK_N};
             for (int d = 1; d < 3; d++)
                 row.across[d] = (float)(grid->coordinates[b][d] * grid->extent[d] + local[d]);
-            displace_row(grid, b, particles->records, start[c], start[c + 8], corner, inverse, (float)grid->cell_size, &row, local[1],
-                         local[2], tiles, low, high, start[0], tell_leavers ? &leavers : NULL);
+            displace_row(grid, b, particles->records, start[c], start[c + 8], corner, inverse, (float)grid->cell_size, &row,
+                         local[1], local[2], tiles, low, high, start[0], tell_leavers ? &leavers : NULL);
         }
         if (tell_leavers)
             grid->leavers[b] = sk_leavers_found(&leavers);

@@ -51,7 +51,8 @@ static void mean_block(const sk_grid *grid, const float *field, int block, uint6
 {
     SK_EACH_RUN(c, runs) {
         const f8 own = f8_load(field + (size_t)block * SK_BLOCK_CELLS + (size_t)c);
-        const f8 left = f8_splat(value_beside(grid, field, block, c, -1)), right = f8_splat(value_beside(grid, field, block, c, 1));
+        const f8 left = f8_splat(value_beside(grid, field, block, c, -1));
+        const f8 right = f8_splat(value_beside(grid, field, block, c, 1));
         f8 sum = f8_splat(0.0f), count = f8_splat(0.0f);
         add_known(__builtin_shufflevector(left, own, 0, 8, 9, 10, 11, 12, 13, 14), &sum, &count);
         add_known(__builtin_shufflevector(own, right, 1, 2, 3, 4, 5, 6, 7, 8), &sum, &count);

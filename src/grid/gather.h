@@ -33,7 +33,8 @@ typedef struct sk_gather {
 
 /* Reads the fields around a block. */
 void SK_DIM(sk_gather_begin)(sk_gather *gather, const sk_transfer_options *options, const sk_grid *grid, int block);
-/* Gives the particles of cells [first, last) of the block, whole rows along x, their velocities. `affine` is the attribute's data, for APIC. */
+/* Gives the particles of cells [first, last) of the block, whole rows along x, their velocities. `affine` is the attribute's
+ * data, for APIC. */
 void SK_DIM(sk_gather_cells)(sk_gather *gather, const sk_grid *grid, sk_particle *records, float *affine, int block, int first,
                              int last);
 void SK_DIM(sk_gather_end)(const sk_gather *gather, sk_particle_sums *sums);

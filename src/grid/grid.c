@@ -59,7 +59,8 @@ static void free_blocks(sk_grid *grid)
         sk_release(grid->memory, grid->runs[r]);
         grid->runs[r] = NULL;
     }
-    grid->coordinates = NULL, grid->neighbours = NULL, grid->faces = NULL, grid->kinds = NULL, grid->block_flags = NULL, grid->changes = NULL;
+    grid->coordinates = NULL, grid->neighbours = NULL, grid->faces = NULL, grid->kinds = NULL;
+    grid->block_flags = NULL, grid->changes = NULL;
     for (int f = 0; f < SK_FIELD_COUNT; f++) {
         sk_release(grid->memory, grid->fields[f]);
         grid->fields[f] = NULL;

@@ -361,7 +361,8 @@ static int choose_region(const sk_step *step)
         for (int b = 1; b < grid->block_count; b++)
             runs[SK_RUNS_CHOSEN][b] = sk_runs_around(grid, runs[SK_RUNS_SCRATCH], grid->block_count, b);
         for (int layer = 1; layer < region_width; layer++) {
-            uint64_t *from = runs[layer % 2 ? SK_RUNS_CHOSEN : SK_RUNS_SCRATCH], *to = runs[layer % 2 ? SK_RUNS_SCRATCH : SK_RUNS_CHOSEN];
+            const uint64_t *from = runs[layer % 2 ? SK_RUNS_CHOSEN : SK_RUNS_SCRATCH];
+            uint64_t *to = runs[layer % 2 ? SK_RUNS_SCRATCH : SK_RUNS_CHOSEN];
 #pragma omp for schedule(static)
             for (int b = 1; b < grid->block_count; b++)
                 to[b] = sk_runs_across(grid, from, b);
