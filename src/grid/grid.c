@@ -61,6 +61,7 @@ static void free_blocks(sk_grid *grid)
     }
     grid->coordinates = NULL, grid->neighbours = NULL, grid->faces = NULL, grid->kinds = NULL;
     grid->block_flags = NULL, grid->changes = NULL;
+    grid->moved = NULL; /* it may point into the runs */
     for (int f = 0; f < SK_FIELD_COUNT; f++) {
         sk_release(grid->memory, grid->fields[f]);
         grid->fields[f] = NULL;

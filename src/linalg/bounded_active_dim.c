@@ -188,7 +188,8 @@ static void step(const work *w, int depth, sk_team team)
         if (depth == 0)
             SK_DIM(sk_pockets_balance)(pockets, team, bound->z);
         length = best_length(w, depth, team);
-        if (!(length > 0)) /* before one thread begins the cycle of a small level alone, all have read what the last one left */
+        /* One thread begins the cycle of a small level alone: all have to have read what the last cycle left. */
+        if (!(length > 0))
             sk_team_wait(team);
     }
     correct(w, depth, team, length);
