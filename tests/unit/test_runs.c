@@ -87,10 +87,87 @@ static void runs_are_those_of_the_cells(void **state)
         }
 }
 
+/* A run of block b from cell c on, by its place in the whole grid: blocks along x, rows along y and z. */
+static void run_place(const sk_grid *grid, int b, int c, int place[3])
+{
+    const int n = grid->extent[0];
+    place[0] = grid->coordinates[b][0];
+    place[1] = grid->coordinates[b][1] * n + c / n % n;
+    place[2] = grid->dimension == 3 ? grid->coordinates[b][2] * n + c / n / n : 0;
+}
+
+/* Is there a run of a mask within one block along x and so many rows across? */
+static int has_within(const sk_grid *grid, const uint64_t *runs, const int place[3], int rows)
+{
+    for (int b = 1; b < grid->block_count; b++)
+        for (int c = 0; runs[b] && c < grid->block_cells; c += 8) {
+            int other[3];
+            run_place(grid, b, c, other);
+            if (runs[b] >> (c / 8) & 1 && abs(other[0] - place[0]) <= 1 && abs(other[1] - place[1]) <= rows &&
+                abs(other[2] - place[2]) <= rows)
+                return 1;
+        }
+    return 0;
+}
+
+/* A pool that is squeezed in one place: the correction after the first takes what is too dense (beyond 1.1 in 2D, 1.2 in
+ * 3D) and seven rows around it (3D: three), in the block and the two beside it along x, and moves the particles of one row
+ * and one block more. */
+static void further_corrections_take_the_cells_around(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        const float needy_density = dimension == 2 ? 1.1f : 1.2f;
+        const int rows = dimension == 2 ? 7 : 3;
+        step_case c;
+        case_begin(&c, dimension, 80, 24, 20, 1.0 / 16);
+        c.scene.volume = SELKIE_VOLUME_IDP;
+        c.scene.liquid_count = 1;
+        case_box(&c, &c.liquids[0].shape, 0, 0, 0, 80, 14, 20);
+        case_create(&c, 2, 0.01);
+        for (int64_t p = 0; p < c.step->particles.count; p++) {
+            float *x = c.step->particles.records[p].position;
+            if (fabsf(x[0] - 1.1f) < 0.2f && fabsf(x[1] - 0.3f) < 0.2f && (dimension == 2 || fabsf(x[2] - 0.5f) < 0.2f))
+                x[0] = 1.1f + 0.3f * (x[0] - 1.1f);
+        }
+        case_run_through(&c, "density_correct");
+        const char *const next[] = {"sort_again", "solids_again", "density", "density_classify", "density_correct"};
+        for (int n = 0; n < 5; n++) {
+            selkie_error error = {0};
+            assert_int_equal(case_run(&c, next[n], &error), SELKIE_OK);
+        }
+        const sk_grid *grid = &c.step->grid;
+        uint64_t *needy = calloc((size_t)grid->block_count, sizeof *needy);
+        assert_non_null(needy);
+        for (int b = 1; b < grid->block_count; b++) {
+            const float *density = grid->fields[SK_FIELD_DENSITY] + (size_t)b * (size_t)grid->block_cells;
+            const float *blurred = c.step->solids.blurred + (size_t)c.step->solids.block_slot[b] * (size_t)grid->block_cells;
+            for (int cell = 0; cell < grid->block_cells; cell++)
+                if (grid->runs[SK_RUNS_LIQUID][b] >> (cell / 8) & 1 && density[cell] + blurred[cell] > needy_density)
+                    needy[b] |= UINT64_C(1) << (cell / 8);
+        }
+        int chosen = 0, moved = 0, all = 0;
+        for (int b = 1; b < grid->block_count; b++)
+            for (int cell = 0; cell < grid->block_cells; cell += 8) {
+                int place[3];
+                run_place(grid, b, cell, place);
+                const int is_chosen = (int)(grid->runs[SK_RUNS_CHOSEN][b] >> (cell / 8) & 1);
+                const int is_moved = (int)(grid->runs[SK_RUNS_MOVED][b] >> (cell / 8) & 1);
+                assert_int_equal(is_chosen, has_within(grid, needy, place, rows));
+                assert_int_equal(is_moved, has_within(grid, grid->runs[SK_RUNS_CHOSEN], place, 1));
+                chosen += is_chosen, moved += is_moved, all++;
+            }
+        assert_true(chosen > 0 && moved > chosen && moved < all / 2);
+        free(needy);
+        case_end(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_are_those_of_the_cells),
+        cmocka_unit_test(further_corrections_take_the_cells_around),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -341,9 +341,9 @@ static uint64_t needy_runs(const sk_step *step, int block)
 }
 
 /* Which cells a further correction of this step has to do with: what the first one has left is near the places where the
- * liquid was squeezed, so it takes those and some cells around them (across x as many as region_width, along x one run of
- * eight). Beyond them the potential is zero: some of the excess leaves the region by its border, a little of it everywhere,
- * and the next step's first correction sees to that. Returns whether there is any. */
+ * liquid was squeezed, so it takes those and some cells around them (across x as many as region_width, along x whole rows of
+ * the block and of the two beside it). Beyond them the potential is zero: some of the excess leaves the region by its border,
+ * a little of it everywhere, and the next step's first correction sees to that. Returns whether there is any. */
 static int choose_region(const sk_step *step)
 {
     const sk_grid *grid = &step->grid;
