@@ -110,7 +110,7 @@ typedef struct selkie_statistics {
     double potential_energy;     /* J  against the domain's origin */
     double max_speed;            /* m/s */
     int pressure_iterations;
-    double pressure_residual;    /*    true, in the scene's norm */
+    double pressure_residual;    /*    what the solve left, in the scene's norm */
     int64_t liquid_cells;
     int64_t blocks;              /*    active */
     int64_t emitted, drained;    /*    particles, since the start */
