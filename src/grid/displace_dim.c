@@ -60,11 +60,11 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
     for (int b = 1; b <= grid->particle_blocks; b++) {
         const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
         const uint64_t moved = runs ? runs[b] & grid->occupied[b] : grid->occupied[b];
-        if (tell_leavers)
+        if (tell_leavers) {
+            grid->leavers[b] = 0;
             SK_EACH_RUN(c, grid->occupied[b] & ~moved)
                 all_stay(grid, start, c);
-        if (tell_leavers)
-            grid->leavers[b] = 0;
+        }
         if (!moved)
             continue;
         float values[SELKIE_DIM][SK_ROW_TILE_VALUES];
@@ -78,12 +78,10 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
         }
         sk_leavers leavers = {0, iw_splat(0)};
         SK_EACH_RUN(c, moved) {
-            const int local[3] = {0, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
-            cell_row row = {.first = grid->coordinates[b][0] * SK_BLOCK_N};
-            for (int d = 1; d < 3; d++)
-                row.across[d] = (float)(grid->coordinates[b][d] * grid->extent[d] + local[d]);
+            const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);
+            const cell_row row = row_of_cell(grid, b, c);
             displace_row(grid, b, particles->records, start[c], start[c + 8], corner, inverse, (float)grid->cell_size, &row,
-                         local[1], local[2], tiles, low, high, start[0], tell_leavers ? &leavers : NULL);
+                         j, k, tiles, low, high, start[0], tell_leavers ? &leavers : NULL);
         }
         if (tell_leavers)
             grid->leavers[b] = sk_leavers_found(&leavers);

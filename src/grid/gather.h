@@ -28,7 +28,7 @@ typedef struct sk_gather {
     fw speed_max;          /* (m/s)^2 */
     d8 kinetic;
     int64_t bad;
-    float mixed_values[SELKIE_DIM][SK_TILE_VALUES(1) + 32], plain_values[SELKIE_DIM][SK_TILE_VALUES(1) + 32]; /* see lanes.h */
+    float mixed_values[SELKIE_DIM][SK_ROW_TILE_VALUES], plain_values[SELKIE_DIM][SK_ROW_TILE_VALUES];
 } sk_gather;
 
 /* Reads the fields around a block. */

@@ -124,17 +124,15 @@ void SK_DIM(sk_gather_cells)(sk_gather *g, const sk_grid *grid, sk_particle *rec
         const uint32_t begin = start[c], end = start[c + SK_BLOCK_N];
         if (begin == end)
             continue;
-        const int local[3] = {0, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+        const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);
         const float *flying = g->flying ? g->flying + c : NULL;
-        cell_row row = {.first = grid->coordinates[block][0] * SK_BLOCK_N};
-        for (int d = 1; d < 3; d++)
-            row.across[d] = (float)(grid->coordinates[block][d] * grid->extent[d] + local[d]);
+        const cell_row row = row_of_cell(grid, block, c);
         if (g->kind == SK_TRANSFER_FLIP)
-            gather_row(SK_TRANSFER_FLIP, g, records, NULL, begin, end, &row, local[1], local[2], flying);
+            gather_row(SK_TRANSFER_FLIP, g, records, NULL, begin, end, &row, j, k, flying);
         else if (g->kind == SK_TRANSFER_PIC)
-            gather_row(SK_TRANSFER_PIC, g, records, NULL, begin, end, &row, local[1], local[2], flying);
+            gather_row(SK_TRANSFER_PIC, g, records, NULL, begin, end, &row, j, k, flying);
         else
-            gather_row(SK_TRANSFER_APIC, g, records, affine, begin, end, &row, local[1], local[2], flying);
+            gather_row(SK_TRANSFER_APIC, g, records, affine, begin, end, &row, j, k, flying);
     }
 }
 

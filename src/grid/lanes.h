@@ -12,9 +12,6 @@
  * the compiler would spill again. */
 #define KEEP_IN_MEMORY(node) __asm__ __volatile__("" : "+r"(node) : : "memory")
 
-/* A tile with one cell around the block whose rows may be looked up to the end. */
-#define SK_ROW_TILE_VALUES (SK_TILE_VALUES(1) + 32)
-
 /* Where the particles of a batch are in the row, and the weights of the nodes around it. */
 typedef struct lane_weights {
     iw cell;                     /* of the block along x */
@@ -29,6 +26,16 @@ typedef struct cell_row {
     int32_t first;   /* cell of the grid at the block's corner, along x */
     float across[3]; /* cells of the grid along y and z */
 } cell_row;
+
+/* The row that cell c of a block is in. */
+static inline cell_row row_of_cell(const sk_grid *grid, int block, int c)
+{
+    const int local[3] = {0, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+    cell_row row = {.first = grid->coordinates[block][0] * SK_BLOCK_N};
+    for (int d = 1; d < 3; d++)
+        row.across[d] = (float)(grid->coordinates[block][d] * grid->extent[d] + local[d]);
+    return row;
+}
 
 static inline __attribute__((always_inline)) void lanes_of(const fw *position, const float corner[3], float inverse,
                                                            const cell_row *row, const int slopes, lane_weights *w)
