@@ -364,7 +364,8 @@ typedef enum selkie_probe_kind {
     SELKIE_PROBE_PRESSURE, /* Pa   at a point */
     SELKIE_PROBE_VELOCITY, /* m/s  at a point; three columns */
     SELKIE_PROBE_FRONT,    /* m    farthest liquid along an axis */
-    SELKIE_PROBE_FORCE     /* N    of the liquid on walls, an obstacle or a body; a column an axis; method sph */
+    SELKIE_PROBE_FORCE,    /* N    of the liquid on walls, an obstacle or a body; a column an axis; method sph */
+    SELKIE_PROBE_LEVEL     /* m    mean height of the liquid's surface over the floor of the domain, in an area */
 } selkie_probe_kind;
 
 typedef enum selkie_axis {
@@ -380,6 +381,8 @@ typedef struct selkie_probe_def {
     selkie_axis axis;  /*    front */
     int direction;     /*    front: +1 or -1 along the axis */
     const char *on;    /*    force: name of an obstacle or body; "walls" or "" = the walls of the domain */
+    double min[3];     /* m  level: corners of the area; what they say along up does not matter, and along an axis where both */
+    double max[3];     /* m  are 0 it is as wide as the domain */
 } selkie_probe_def;
 
 typedef enum selkie_attribute_names {

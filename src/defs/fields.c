@@ -173,6 +173,7 @@ static const sk_enum_value probe_kind_values[] = {
     {"velocity", SELKIE_PROBE_VELOCITY, "m/s; at a point, in the columns NAME_x, NAME_y and NAME_z"},
     {"front", SELKIE_PROBE_FRONT, "m; farthest liquid along an axis"},
     {"force", SELKIE_PROBE_FORCE, "N; of the liquid on walls, an obstacle or a body, in the columns NAME_x, NAME_y and NAME_z (method sph)"},
+    {"level", SELKIE_PROBE_LEVEL, "m; mean height of the liquid's surface over the floor of the domain, in an area"},
 };
 CHOICES(probe_kind);
 
@@ -674,6 +675,7 @@ const sk_struct sk_object_struct = {.name = "object",
 #define OF_POINT_PROBE .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY
 #define OF_FRONT_PROBE .variants = 1u << SELKIE_PROBE_FRONT
 #define OF_FORCE_PROBE .variants = 1u << SELKIE_PROBE_FORCE
+#define OF_LEVEL_PROBE .variants = 1u << SELKIE_PROBE_LEVEL
 
 static const sk_field probe_fields[] = {
     {STRING(selkie_probe_def, name), .required = 1, .doc = "name of its column: letters, digits and _"},
@@ -684,6 +686,9 @@ static const sk_field probe_fields[] = {
      .doc = "1 = towards its high end, -1 = its low end"},
     {ROW(selkie_probe_def, on, SK_FIELD_STRING), .text = "walls", OF_FORCE_PROBE,
      .doc = "name of an obstacle or body; walls = those of the domain"},
+    {VECTOR(selkie_probe_def, min), .unit = "m", OF_LEVEL_PROBE, .doc = "lower corner of the area; its height does not matter"},
+    {VECTOR(selkie_probe_def, max), .unit = "m", OF_LEVEL_PROBE,
+     .doc = "upper corner; along an axis where min and max are 0 the area is as wide as the domain"},
 };
 const sk_struct sk_probe_struct = {.name = "probe",
                                    .doc = "A measurement, written to probes.csv after each step.",

@@ -434,6 +434,30 @@ static int is_column_name(const char *name)
     return *name && strchr(letters, *name) && strspn(name, all) == strlen(name) && strlen(name) <= 64;
 }
 
+/* The area of a level probe has some width in the domain. */
+static selkie_code check_probe_area(sk_rules *rules, const selkie_probe_def *probe)
+{
+    const selkie_scene *scene = rules->scene;
+    double up[3];
+    selkie_scene_up(scene, up);
+    int up_axis = 0;
+    for (int axis = 1; axis < scene->domain.dimension; axis++)
+        if (fabs(up[axis]) > fabs(up[up_axis]))
+            up_axis = axis;
+    for (int axis = 0; axis < scene->domain.dimension; axis++) {
+        double from = scene->domain.origin[axis], to = from + scene->domain.size[axis];
+        if (axis == up_axis || (probe->min[axis] == 0.0 && probe->max[axis] == 0.0))
+            continue;
+        if (!(probe->max[axis] > probe->min[axis]))
+            return fail_at(rules, "max", "%g m along %c is not above min, %g m", probe->max[axis], axis_letter[axis],
+                           probe->min[axis]);
+        if (!(probe->max[axis] > from && probe->min[axis] < to))
+            return fail_at(rules, "min", "%g m along %c, up to %g m, is outside the domain: must be between %g and %g m",
+                           probe->min[axis], axis_letter[axis], probe->max[axis], from, to);
+    }
+    return SELKIE_OK;
+}
+
 static selkie_code check_probe_place(sk_rules *rules, const selkie_probe_def *probe)
 {
     const selkie_scene *scene = rules->scene;
@@ -447,6 +471,8 @@ static selkie_code check_probe_place(sk_rules *rules, const selkie_probe_def *pr
     }
     if (probe->kind == SELKIE_PROBE_FORCE)
         return SELKIE_OK;
+    if (probe->kind == SELKIE_PROBE_LEVEL)
+        return check_probe_area(rules, probe);
     double up[3];
     selkie_scene_up(scene, up);
     for (int axis = 0; axis < dimension; axis++) {

@@ -3,6 +3,7 @@
 #define SK_WORLD_PROBES_H
 
 #include "methods/step.h"
+#include "world/columns.h"
 
 typedef struct sk_probes {
     sk_memory *memory;
@@ -11,6 +12,7 @@ typedef struct sk_probes {
     double *values;
     float *columns;      /* scratch of the height probes */
     uint32_t *histogram; /* scratch of the front probes */
+    sk_levels levels;
 } sk_probes;
 
 selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, selkie_error *error);

@@ -320,6 +320,10 @@ static void unknown_keys_suggest(void **state)
     expect("{\"liquids\": [{\"shape\": {\"type\": \"sphere\", \"radios\": 1}}]}", "did you mean \"radius\"?");
     expect("{\"probes\": [{\"name\": \"a\", \"type\": \"front\", \"at\": [0,0,0]}]}",
            "a probe of type \"front\" does not have this");
+    expect("{\"probes\": [{\"name\": \"a\", \"type\": \"level\", \"at\": [0,0,0]}]}",
+           "a probe of type \"level\" does not have this");
+    expect("{\"probes\": [{\"name\": \"a\", \"type\": \"height\", \"at\": [0,0,0], \"min\": [0,0,0]}]}",
+           "a probe of type \"height\" does not have this");
     expect("{\"liquids\": [{\"shape\": {\"min\": [0,0,0]}}]}", "liquids[0].shape: the key \"type\" is missing");
     expect("{\"liquids\": [{}]}", "test.json:1:14: liquids[0]: the key \"shape\" is missing");
     expect("{\"domain\": {}}", "test.json:1:12: domain: the key \"size\" is missing");
@@ -442,6 +446,11 @@ static void ranges_and_rules(void **state)
         {"probes=[{\"name\":\"time\",\"type\":\"front\"}]", "the column \"time\" is there anyway"},
         {"probes=[{\"name\":\"a\",\"type\":\"front\",\"direction\":0}]", "0: must be 1 or -1"},
         {"probes=[{\"name\":\"a\",\"type\":\"pressure\",\"at\":[5,0,0]}]", "5 m along x is outside the domain"},
+        {"probes=[{\"name\":\"a\",\"type\":\"level\",\"min\":[1,0,0]}]", "probes[0].max: 0 m along x is not above min, 1 m"},
+        {"probes=[{\"name\":\"a\",\"type\":\"level\",\"min\":[0,0,0.5],\"max\":[1,0,0.5]}]",
+         "probes[0].max: 0.5 m along z is not above min, 0.5 m"},
+        {"probes=[{\"name\":\"a\",\"type\":\"level\",\"min\":[5,0,0],\"max\":[6,0,1]}]",
+         "probes[0].min: 5 m along x, up to 6 m, is outside the domain: must be between 0 and"},
         {"particles={\"per_cell\":10,\"arrangement\":\"lattice\"}",
          "particles.per_cell: 10 do not make a lattice: must be n^3, such as 8 or 27"},
         {"render.height=5", "5 pixels: must be 0 (follows the domain) or at least 16"},
@@ -883,6 +892,7 @@ static const char *const probes[] = {
     "{\"name\":\"a\",\"type\":\"velocity\",\"at\":[1,1,1]}",
     "{\"name\":\"a\",\"type\":\"front\"}",
     "{\"name\":\"a\",\"type\":\"force\"}",
+    "{\"name\":\"a\",\"type\":\"level\",\"min\":[0,0,0],\"max\":[3,3,3]}",
 };
 
 static const char *const forces[] = {

@@ -238,6 +238,7 @@ static const char *probe_unit(const selkie_probe_def *probe)
         return "";
     switch (probe->kind) {
     case SELKIE_PROBE_HEIGHT:
+    case SELKIE_PROBE_LEVEL:
         return "height (m)";
     case SELKIE_PROBE_PRESSURE:
         return "pressure (Pa)";

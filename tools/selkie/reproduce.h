@@ -98,8 +98,8 @@ double stats_late_mean(const run_results *results, const char *column, double se
 double stats_largest(const run_results *results, const char *column);
 /* When a column first reaches a value at or after a time (s); NaN if never. */
 double stats_first_time(const run_results *results, const char *column, double least, double from);
-/* Mean of the probes level_* over the last `seconds`, over the depth that the particles must have at rest in the domain
- * with `solid` (m2 or m3) of obstacles under water: 1 is right. */
+/* Mean of the probe level, or of those called level_*, over the last `seconds`, over the depth that the particles must have at
+ * rest in the domain with `solid` (m2 or m3) of obstacles under water: 1 is right. */
 double level_ratio(const run_results *results, double seconds, double solid);
 /* Standard deviation of density / rest density in cells that have liquid on all sides, in the last frame (dense grid).
  */

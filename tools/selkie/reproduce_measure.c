@@ -62,18 +62,27 @@ static int per_cell(const selkie_scene *scene)
     return selkie_scene_particles_per_cell(scene);
 }
 
+/* m  The probe "level" over the last seconds or, in runs that have none, the mean of those called level_...; NaN without any. */
+static double late_level(const sk_table *probes, double seconds)
+{
+    if (sk_table_column(probes, "level"))
+        return late_mean(probes, "level", seconds);
+    double sum = 0;
+    int count = 0;
+    for (int i = 0; i < probes->column_count; i++)
+        if (!strncmp(probes->names[i], "level_", 6)) {
+            sum += late_mean(probes, probes->names[i], seconds);
+            count++;
+        }
+    return count ? sum / count : NAN;
+}
+
 double level_ratio(const run_results *results, double seconds, double solid)
 {
     const selkie_scene *scene = results->scene;
     if (!scene || !results->probes)
         return NAN;
-    double sum = 0, up[3];
-    int count = 0;
-    for (int i = 0; i < results->probes->column_count; i++)
-        if (!strncmp(results->probes->names[i], "level_", 6)) {
-            sum += late_mean(results->probes, results->probes->names[i], seconds);
-            count++;
-        }
+    double up[3];
     int cells[3], dimension = scene->domain.dimension;
     double h = selkie_scene_cells(scene, cells), floor_area = 1;
     selkie_scene_up(scene, up);
@@ -81,7 +90,7 @@ double level_ratio(const run_results *results, double seconds, double solid)
         if (fabs(up[d]) < 0.5)
             floor_area *= cells[d] * h;
     double liquid = stats_late_mean(results, "particles", 0) * pow(h, dimension) / per_cell(scene);
-    return count ? sum / count * floor_area / (liquid + solid) : NAN;
+    return late_level(results->probes, seconds) * floor_area / (liquid + solid);
 }
 
 double mean_step_ms(const run_results *results, int (*accept)(const char *phase))
