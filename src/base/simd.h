@@ -444,6 +444,37 @@ SK_VECTOR float fw_smallest(fw a)
 #endif
 }
 
+SK_VECTOR int32_t iw_largest(iw a)
+{
+#if SK_WIDE == 16
+    return _mm512_reduce_max_epi32((__m512i)a);
+#else
+    int32_t most = a[0];
+    for (int l = 1; l < SK_WIDE; l++)
+        most = a[l] > most ? a[l] : most;
+    return most;
+#endif
+}
+
+SK_VECTOR iw iw_from_bytes(const uint8_t *from)
+{
+    typedef uint8_t bytes __attribute__((vector_size(SK_WIDE)));
+    bytes values;
+    memcpy(&values, from, sizeof values);
+    return __builtin_convertvector(values, iw);
+}
+
+/* Eight lanes from 8 n on. */
+SK_VECTOR f8 fw_eighth(fw a, const int n)
+{
+#if SK_WIDE == 16
+    return n ? __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15) : __builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7);
+#else
+    (void)n;
+    return a;
+#endif
+}
+
 SK_VECTOR float fw_largest(fw a)
 {
     float most = a[0];
@@ -533,6 +564,25 @@ SK_VECTOR void f8_store_columns(float *rows, int count, const f8 columns[4])
         *(f4_unaligned *)(rows + 8 * (size_t)row[i]) = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3);
         *(f4_unaligned *)(rows + 8 * (size_t)row[i + 4]) = __builtin_shufflevector(v[i], v[i], 4, 5, 6, 7);
     }
+}
+
+/* Four columns of any rows of eight floats, one lane a row. */
+SK_VECTOR void fw_load_rows(const float *rows, const uint32_t row[SK_WIDE], fw columns[4])
+{
+    for (int i = 0; i < 4; i++) {
+#if SK_WIDE == 16
+        __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(rows + 8 * (size_t)row[i]));
+        v = _mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 4]), 1);
+        v = _mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 8]), 2);
+        columns[i] = (fw)_mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 12]), 3);
+    }
+    SK_TRANSPOSE_PARTS(fw, SK_FOUR_PARTS, 16, columns);
+#else
+        columns[i] = __builtin_shufflevector(*(const f4_unaligned *)(rows + 8 * (size_t)row[i]),
+                                             *(const f4_unaligned *)(rows + 8 * (size_t)row[i + 4]), 0, 1, 2, 3, 4, 5, 6, 7);
+    }
+    SK_TRANSPOSE_PARTS(f8, SK_TWO_PARTS, 8, columns);
+#endif
 }
 
 #if SK_WIDE == 16

@@ -1,8 +1,9 @@
 /* The tuned transfers. See transfer.h for the scheme; the plain forms are in grid_kernels.h and the tests compare.
  *
- * To the grid, the lanes of a vector are grid nodes along x: a cell's particles touch 2x3x3 nodes of a face component, so
- * each particle is one multiply-add for each of the 9 or 6 rows, with momentum, weight and density side by side in the
- * lanes, and the sums of a cell never leave the registers. The way back is in gather_dim.c.
+ * To the grid, the lanes of a vector are cells side by side, and their particles go by one after the other: the first of each
+ * cell, the second of each, and so on. A cell's particles touch 2x3x3 nodes of a face component, the same ones relative to the
+ * cell, so that a lane has a sum for each of them, and lanes never meet before the sums are added to the tile. The way
+ * back is in gather_dim.c.
  */
 #include <math.h>
 #include <string.h>
@@ -16,235 +17,246 @@
 
 enum {
     RIM = SK_TILE_N(1),                          /* nodes of an accumulation tile along y, z */
-    PITCH = (RIM + 2 + 3) / 4 * 4,               /* and along x, so that four can be added at any of them */
+    PITCH = (RIM + 2 + 3) / 4 * 4,               /* and along x, so that twelve can be added from each run's first node on */
     RIM_Z = SELKIE_DIM == 3 ? RIM : 1,
     TILE = PITCH * RIM * RIM_Z,
     TILE_FIELDS = 2 * SELKIE_DIM + 1             /* momentum and weight of each component, density */
 };
 
 enum {
-    BATCH = 16,                          /* particles of a cell that are added up at a time */
+    DEPTH = 16,                          /* particles of each cell that are made ready at a time */
+    AHEAD = 64,                          /* particles between what is being fetched and the next cells' first one */
     NZ_CENTRE = SELKIE_DIM == 3 ? 3 : 1, /* rows across z of a centred quantity */
-    NZ_FACE = SELKIE_DIM == 3 ? 2 : 1
+    NZ_FACE = SELKIE_DIM == 3 ? 2 : 1,
+    ROWS_X = 3 * NZ_CENTRE,              /* rows of nodes around a cell of the faces along x, and of the centres */
+    ROWS_Y = 2 * NZ_CENTRE,
+    ROWS_Z = SELKIE_DIM == 3 ? 3 * NZ_FACE : 0,
+/* Rows whose sums are kept in registers while the particles go by: three sums each at most. */
+#if SK_WIDE == 16
+    ROWS_AT_ONCE = 9
+#else
+    ROWS_AT_ONCE = 3
+#endif
 };
 
-/* A batch of particles of one cell made ready: weights along x as vectors of nodes, products of the weights along y and z
- * as numbers to broadcast. */
+/* One particle of each of SK_WIDE cells, made ready: weights of the nodes along x, of the rows across it, and what is carried.
+ * Lanes of cells that have no more particles carry zeros across. */
 typedef struct staged {
-    float along_x[BATCH][8];       /* [particle]: lower and upper face, the same again, then nodes -1 0 +1 of centres, 0 */
-    float across[3][9][BATCH];     /* [face along x, y, z][row j + 3 k][particle] */
-    float offset[3][BATCH];        /* fraction of the cell; for affine velocities alone */
+    fw face[2], centre[3];                                      /* along x */
+    fw across_x[ROWS_X], across_y[ROWS_Y], across_z[ROWS_Z + 1]; /* [row j + ny k] of the components; those of x are the centres' */
+    fw velocity[3];                                             /* m/s; of APIC at the cell's lower corner */
+    fw slope[3][3];                                             /* m/s a cell; of APIC alone */
 } staged;
 
-/* Eight particles, or fewer, as numbers `at` and following of the batch. Eight lanes on any machine: most cells hold no more,
- * and twice as wide vectors would keep the additions that follow from one of their ports. */
-static inline __attribute__((always_inline)) void stage(const int velocity_on, const int affine_on, const sk_particle *records,
-                                                        int count, const float corner[3], float inverse, const float cell[3],
-                                                        int at, staged *s)
+/* The cells at hand. */
+typedef struct cell_batch {
+    iw begin, count;     /* their particles */
+    int most;            /* particles in the fullest of them */
+    uint32_t next;       /* about where those of the cells after them are */
+    uint32_t some;       /* a particle that there is */
+    fw first[3];         /* cell of the grid */
+} cell_batch;
+
+/* Weights of the nodes around a particle along one axis, from where it is in its cell. */
+static inline __attribute__((always_inline)) void weights_along(fw fraction, fw face[2], fw centre[3])
 {
-    f8 r[4], centre[3][3], face[3][2];
-    f8_load_columns(sk_particle_floats(records), count, r);
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        f8 fraction = (r[d] - corner[d]) * inverse - cell[d];
-        f8 offset = fraction - 0.5f;
-        if (affine_on)
-            f8_store(s->offset[d] + at, fraction);
-        centre[d][0] = f8_max(-offset, f8_splat(0.0f));
-        centre[d][2] = f8_max(offset, f8_splat(0.0f));
-        centre[d][1] = 1.0f - (centre[d][0] + centre[d][2]);
-        face[d][0] = 1.0f - fraction;
-        face[d][1] = fraction;
-    }
+    const fw offset = fraction - 0.5f;
+    face[0] = 1.0f - fraction;
+    face[1] = fraction;
+    centre[0] = fw_max(-offset, fw_splat(0.0f));
+    centre[2] = fw_max(offset, fw_splat(0.0f));
+    centre[1] = 1.0f - (centre[0] + centre[2]);
+}
+
+/* The n-th particle of each cell. */
+static inline __attribute__((always_inline)) void stage(const int velocity_on, const int affine_on, const sk_particle *records,
+                                                        const float *affine, const cell_batch *cells, int n, const float corner[3],
+                                                        float inverse, float cell_size, staged *s)
+{
+    /* Sixteen places that the records are read from at once are too many for the machine to foresee. */
+    for (int l = 0; l < SK_WIDE; l += 2)
+        __builtin_prefetch(records + cells->next + n * SK_WIDE + l);
+    const iw present = n < cells->count;
+    const iw number = (present & (cells->begin + n)) | (~present & (int32_t)cells->some);
+    uint32_t rows[SK_WIDE];
+    memcpy(rows, &number, sizeof rows);
+    /* Sixteen extractions from registers are dearer than a detour through memory. */
+    __asm__ __volatile__("" : "+m"(rows));
+    fw front[4], back[4], fraction[3], face[3][2], centre[3][3];
+    fw_load_rows(sk_particle_floats(records), rows, front);
     if (velocity_on)
-        f8_store_columns(s->along_x[at], 8, (const f8[4]){face[0][0], face[0][1], face[0][0], face[0][1]});
-    f8_store_columns(s->along_x[at] + 4, 8, (const f8[4]){centre[0][0], centre[0][1], centre[0][2], f8_splat(0.0f)});
+        fw_load_rows(sk_particle_floats(records) + 4, rows, back);
+#pragma GCC unroll 3
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        fraction[d] = (front[d] - corner[d]) * inverse - cells->first[d];
+        weights_along(fraction[d], face[d], centre[d]);
+    }
+    /* The last axis says that a particle is there at all. */
+#pragma GCC unroll 3
+    for (int i = 0; i < 3; i++) {
+        centre[SELKIE_DIM - 1][i] = (fw)((iw)centre[SELKIE_DIM - 1][i] & present);
+        if (i < 2)
+            face[SELKIE_DIM - 1][i] = (fw)((iw)face[SELKIE_DIM - 1][i] & present);
+    }
+#pragma GCC unroll 3
+    for (int i = 0; i < 3; i++)
+        s->centre[i] = centre[0][i];
 #pragma GCC unroll 3
     for (int k = 0; k < NZ_CENTRE; k++)
 #pragma GCC unroll 3
         for (int j = 0; j < 3; j++) {
-            f8_store(s->across[0][j + 3 * k] + at, SELKIE_DIM == 3 ? centre[1][j] * centre[SELKIE_DIM - 1][k] : centre[1][j]);
+            s->across_x[j + 3 * k] = SELKIE_DIM == 3 ? centre[1][j] * centre[SELKIE_DIM - 1][k] : centre[1][j];
             if (velocity_on && j < 2)
-                f8_store(s->across[1][j + 3 * k] + at, SELKIE_DIM == 3 ? face[1][j] * centre[SELKIE_DIM - 1][k] : face[1][j]);
+                s->across_y[j + 2 * k] = SELKIE_DIM == 3 ? face[1][j] * centre[SELKIE_DIM - 1][k] : face[1][j];
             if (velocity_on && SELKIE_DIM == 3 && k < 2)
-                f8_store(s->across[2][j + 3 * k] + at, centre[1][j] * face[SELKIE_DIM - 1][k]);
+                s->across_z[j + 3 * k] = centre[1][j] * face[SELKIE_DIM - 1][k];
+        }
+    if (!velocity_on)
+        return;
+    s->face[0] = face[0][0];
+    s->face[1] = face[0][1];
+    s->velocity[0] = front[3];
+    s->velocity[1] = back[0];
+    s->velocity[2] = back[1];
+    if (!affine_on)
+        return;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int e = 0; e < SELKIE_DIM; e++) {
+            fw c;
+            for (int l = 0; l < SK_WIDE; l++)
+                c[l] = affine[9 * (size_t)rows[l] + (size_t)(3 * d + e)];
+            s->slope[d][e] = c * cell_size;
+            s->velocity[d] -= s->slope[d][e] * fraction[e];
         }
 }
 
-/* Tile index of the first row of a component around local cell (i, j, k). */
-static inline int first_node(const int d, int i, int j, int k)
+/* Where the nodes of a component begin in a tile, around each run of the cells. */
+typedef struct runs_at {
+    int node[SK_WIDE / 8];
+} runs_at;
+
+static inline runs_at first_nodes(const int d, int c)
 {
-    int x = i + (d == 0), y = j + (d == 1), z = SELKIE_DIM == 3 ? k + (d == 2) : 0;
-    return x + PITCH * (y + RIM * z);
+    runs_at at;
+    for (int r = 0; r < SK_WIDE / 8; r++) {
+        const int cell = c + 8 * r;
+        const int x = (cell & SK_BLOCK_MASK) + (d == 0), y = (cell >> SK_BLOCK_LOG & SK_BLOCK_MASK) + (d == 1);
+        at.node[r] = x + PITCH * (y + RIM * (SELKIE_DIM == 3 ? (cell >> (2 * SK_BLOCK_LOG)) + (d == 2) : 0));
+    }
+    return at;
 }
 
-/* Adds one row of sums to the tiles: for the faces along x two nodes of momentum, two of weight and three of density, for
- * the others three of momentum and three of weight. */
-static inline __attribute__((always_inline)) void add_row(const int d, f8 row, float density, int node, int centre_node, float *tiles)
+enum what { WEIGHT, MOMENTUM, AFFINE_MOMENTUM };
+
+/* The sums of run r of the cells for the nodes n further along x, at the place of those nodes: together they make a row, and what
+ * is stored for a row is not read again at another offset, for which the machine would have to wait. */
+static inline __attribute__((always_inline)) f16 moved(fw a, const int r, const int n)
 {
-    const f4 zero = {0, 0, 0, 0};
-    f4 lower = __builtin_shufflevector(row, row, 0, 1, 2, 3), upper = __builtin_shufflevector(row, row, 4, 5, 6, 7);
-    f4_unaligned *momentum = (f4_unaligned *)(tiles + (2 * d) * TILE + node);
-    f4_unaligned *weight = (f4_unaligned *)(tiles + (2 * d + 1) * TILE + node);
-    *momentum += d == 0 ? __builtin_shufflevector(lower, zero, 0, 1, 4, 5) : lower;
-    *weight += d == 0 ? __builtin_shufflevector(lower, zero, 2, 3, 4, 5) : upper;
-    if (d == 0)
-        *(f4_unaligned *)(tiles + 2 * SELKIE_DIM * TILE + centre_node) += upper * density;
+    const fw zero = fw_splat(0.0f);
+    enum { Z = SK_WIDE };
+    if (n == 0)
+        return r ? __builtin_shufflevector(a, zero, Z - 8, Z - 7, Z - 6, Z - 5, Z - 4, Z - 3, Z - 2, Z - 1, Z, Z, Z, Z, Z, Z, Z, Z)
+                 : __builtin_shufflevector(a, zero, 0, 1, 2, 3, 4, 5, 6, 7, Z, Z, Z, Z, Z, Z, Z, Z);
+    if (n == 1)
+        return r ? __builtin_shufflevector(a, zero, Z, Z - 8, Z - 7, Z - 6, Z - 5, Z - 4, Z - 3, Z - 2, Z - 1, Z, Z, Z, Z, Z, Z, Z)
+                 : __builtin_shufflevector(a, zero, Z, 0, 1, 2, 3, 4, 5, 6, 7, Z, Z, Z, Z, Z, Z, Z);
+    return r ? __builtin_shufflevector(a, zero, Z, Z, Z - 8, Z - 7, Z - 6, Z - 5, Z - 4, Z - 3, Z - 2, Z - 1, Z, Z, Z, Z, Z, Z)
+             : __builtin_shufflevector(a, zero, Z, Z, 0, 1, 2, 3, 4, 5, 6, 7, Z, Z, Z, Z, Z, Z);
 }
 
-enum {
-    ROWS_X = 3 * NZ_CENTRE,                     /* rows that the faces along x (and the centres) have around a cell */
-    ROWS_Y = 2 * NZ_CENTRE,
-    ROWS_Z = SELKIE_DIM == 3 ? 3 * NZ_FACE : 0,
-    ROWS = ROWS_X + ROWS_Y + ROWS_Z,
-/* All sums of a cell fit into 32 registers; fewer registers take the components one after the other. */
-#if defined(__AVX512VL__)
-    GROUPS = 1
-#else
-    GROUPS = SELKIE_DIM
-#endif
-};
-
-/* Momentum and weight of every component and the density from the staged particles. The sums of a cell never leave the
- * registers while the particles go by. */
-static inline __attribute__((always_inline)) void add_velocities(const staged *s, const sk_particle *records, int count,
-                                                                 float density, const int local[3], float *tiles)
+/* Adds up one quantity of component d (3: of the centres) of the cells' particles, and adds the sums to its tile. */
+static inline __attribute__((always_inline)) void add_sums(const int d, const enum what what, const staged *s, int depth, float scale,
+                                                           const runs_at *at, float *tile)
 {
-    const int centre_node = first_node(3, local[0], local[1], local[2]);
+    const int along = d == 0 ? 2 : 3, ny = d == 1 ? 2 : 3, rows = d == 1 ? ROWS_Y : d == 2 ? ROWS_Z : ROWS_X;
+    fw sums[9][3];
 #pragma GCC unroll 3
-    for (int group = 0; group < GROUPS; group++) {
-        f8 rows[ROWS];
-#pragma GCC unroll 21
-        for (int row = 0; row < ROWS; row++)
-            rows[row] = f8_splat(0.0f);
+    for (int first = 0; first < rows; first += ROWS_AT_ONCE) {
+        const int end = first + ROWS_AT_ONCE < rows ? first + ROWS_AT_ONCE : rows;
+        fw part[ROWS_AT_ONCE][3];
+#pragma GCC unroll 9
+        for (int row = first; row < end; row++)
+#pragma GCC unroll 3
+            for (int i = 0; i < along; i++)
+                part[row - first][i] = fw_splat(0.0f);
 #pragma GCC unroll 1
-        for (int p = 0; p < count; p++) {
-            const float *v = records[p].velocity;
-            f4 centres = *(const f4_unaligned *)(s->along_x[p] + 4);
-            f8 x = f8_load(s->along_x[p]) * f8_select((i8){-1, -1, 0, 0, 0, 0, 0, 0}, f8_splat(v[0]), f8_splat(1.0f));
-            f8 y = __builtin_shufflevector(centres * v[1], centres, 0, 1, 2, 3, 4, 5, 6, 7);
-            f8 z = __builtin_shufflevector(centres * v[2], centres, 0, 1, 2, 3, 4, 5, 6, 7);
-#pragma GCC unroll 9
-            for (int row = 0; row < ROWS_X; row++)
-                if (GROUPS == 1 || group == 0)
-                    rows[row] += x * s->across[0][row][p];
-#pragma GCC unroll 6
-            for (int row = 0; row < ROWS_Y; row++)
-                if (GROUPS == 1 || group == 1)
-                    rows[ROWS_X + row] += y * s->across[1][row % 2 + 3 * (row / 2)][p];
-#pragma GCC unroll 6
-            for (int row = 0; row < ROWS_Z; row++)
-                if (GROUPS == 1 || group == 2)
-                    rows[ROWS_X + ROWS_Y + row] += z * s->across[2][row][p];
-        }
-        int node[3];
-        for (int d = 0; d < 3; d++)
-            node[d] = first_node(d, local[0], local[1], local[2]);
-#pragma GCC unroll 9
-        for (int row = 0; row < ROWS_X; row++)
-            if (GROUPS == 1 || group == 0) {
-                int step = PITCH * (row % 3 + RIM * (row / 3));
-                add_row(0, rows[row], density, node[0] + step, centre_node + step, tiles);
+        for (int n = 0; n < depth; n++) {
+            const staged *p = s + n;
+            fw x[3], carried[3];
+#pragma GCC unroll 3
+            for (int i = 0; i < along; i++) {
+                x[i] = d == 0 ? p->face[i] : p->centre[i];
+                carried[i] = x[i];
+                if (what == MOMENTUM)
+                    carried[i] = x[i] * p->velocity[d];
+                if (what == AFFINE_MOMENTUM)
+                    carried[i] = x[i] * (p->velocity[d] + p->slope[d][0] * ((d == 0 ? 0.0f : -0.5f) + (float)i));
             }
-#pragma GCC unroll 6
-        for (int row = 0; row < ROWS_Y; row++)
-            if (GROUPS == 1 || group == 1)
-                add_row(1, rows[ROWS_X + row], density, node[1] + PITCH * (row % 2 + RIM * (row / 2)), 0, tiles);
-#pragma GCC unroll 6
-        for (int row = 0; row < ROWS_Z; row++)
-            if (GROUPS == 1 || group == 2)
-                add_row(2, rows[ROWS_X + ROWS_Y + row], density, node[2] + PITCH * (row % 3 + RIM * (row / 3)), 0, tiles);
-    }
-}
-
-/* Component d with the affine part of APIC: each node has a momentum of its own, v + C (x_node - x_particle) (Jiang et al.
- * 2015). */
-static inline __attribute__((always_inline)) void add_affine_component(const int d, const staged *s, const sk_particle *records,
-                                                                       const float *affine, float cell_size, int count,
-                                                                       int node, float *tiles)
-{
-    const int ny = d == 1 ? 2 : 3, nz = d == 2 ? NZ_FACE : NZ_CENTRE;
-    f8 rows[9];
-    for (int row = 0; row < 9; row++)
-        rows[row] = f8_splat(0.0f);
-#pragma GCC unroll 1
-    for (int p = 0; p < count; p++) {
-        f4 x = *(const f4_unaligned *)(s->along_x[p] + (d == 0 ? 0 : 4));
-        if (d == 0)
-            x *= (f4){1, 1, 0, 0};
-        const float *c = affine + 9 * (size_t)p + 3 * d;
-        /* The part along x differs from lane to lane. */
-        float first = (d == 0 ? 0.0f : -0.5f) - s->offset[0][p];
-        f4 distance = {first, first + 1.0f, first + 2.0f, first + 3.0f};
-        f4 momentum = x * records[p].velocity[d] + x * (distance * (c[0] * cell_size));
-        f8 both = __builtin_shufflevector(momentum, x, 0, 1, 2, 3, 4, 5, 6, 7);
+#pragma GCC unroll 9
+            for (int row = first; row < end; row++) {
+                const fw across = d == 1 ? p->across_y[row] : d == 2 ? p->across_z[row] : p->across_x[row];
+                fw tilt = fw_splat(0.0f);
+                if (what == AFFINE_MOMENTUM) {
+                    tilt = p->slope[d][1] * ((d == 1 ? 0.0f : -0.5f) + (float)(row % ny));
+                    if (SELKIE_DIM == 3)
+                        tilt += p->slope[d][2] * ((d == 2 ? 0.0f : -0.5f) + (float)(row / ny));
+                }
 #pragma GCC unroll 3
-        for (int k = 0; k < nz; k++)
-#pragma GCC unroll 3
-            for (int j = 0; j < ny; j++) {
-                float slope = c[1] * ((d == 1 ? 0.0f : -0.5f) - s->offset[1][p] + (float)j);
-                if (SELKIE_DIM == 3)
-                    slope += c[2] * ((d == 2 ? 0.0f : -0.5f) - s->offset[2][p] + (float)k);
-                f4 extra = x * (slope * cell_size);
-                f8 row = both + __builtin_shufflevector(extra, (f4){0, 0, 0, 0}, 0, 1, 2, 3, 4, 5, 6, 7);
-                rows[j + 3 * k] += row * s->across[d][j + 3 * k][p];
+                for (int i = 0; i < along; i++)
+                    part[row - first][i] += across * (what == AFFINE_MOMENTUM ? carried[i] + x[i] * tilt : carried[i]);
             }
+        }
+#pragma GCC unroll 9
+        for (int row = first; row < end; row++)
+#pragma GCC unroll 3
+            for (int i = 0; i < along; i++)
+                sums[row][i] = part[row - first][i];
     }
-    float *momentum = tiles + (2 * d) * TILE + node, *weight = tiles + (2 * d + 1) * TILE + node;
-#pragma GCC unroll 3
-    for (int k = 0; k < nz; k++)
-#pragma GCC unroll 3
-        for (int j = 0; j < ny; j++) {
-            f8 row = rows[j + 3 * k];
-            *(f4_unaligned *)(momentum + PITCH * (j + RIM * k)) += __builtin_shufflevector(row, row, 0, 1, 2, 3);
-            *(f4_unaligned *)(weight + PITCH * (j + RIM * k)) += __builtin_shufflevector(row, row, 4, 5, 6, 7);
+    float *base[SK_WIDE / 8];
+    for (int r = 0; r < SK_WIDE / 8; r++) {
+        base[r] = tile + at->node[r];
+        __asm__("" : "+r"(base[r])); /* or the compiler keeps dozens of addresses, all spilled */
+    }
+#pragma GCC unroll 9
+    for (int row = 0; row < rows; row++)
+#pragma GCC unroll 2
+        for (int r = 0; r < SK_WIDE / 8; r++) {
+            float *to = base[r] + PITCH * (row % ny + RIM * (row / ny));
+            const f16 sum = along == 2 ? moved(sums[row][0], r, 0) + moved(sums[row][1], r, 1)
+                                       : moved(sums[row][0], r, 0) + moved(sums[row][1], r, 1) + moved(sums[row][2], r, 2);
+            f8 lower = __builtin_shufflevector(sum, sum, 0, 1, 2, 3, 4, 5, 6, 7);
+            f4 upper = __builtin_shufflevector(sum, sum, 8, 9, 10, 11);
+            f8_store(to, f8_load(to) + (d == 3 ? lower * scale : lower));
+            f4_store(to + 8, f4_load(to + 8) + (d == 3 ? upper * scale : upper));
         }
 }
 
-static inline __attribute__((always_inline)) void add_density(const staged *s, int count, float density, int node, float *tiles)
+static inline __attribute__((always_inline)) void add_cells(const int velocity_on, const int affine_on, const sk_particle *records,
+                                                            const float *affine, const cell_batch *cells, const float corner[3],
+                                                            float inverse, float cell_size, float density, int c, float *tiles)
 {
-    f4 rows[9];
-    for (int row = 0; row < 9; row++)
-        rows[row] = (f4){0, 0, 0, 0};
-#pragma GCC unroll 1
-    for (int p = 0; p < count; p++) {
-        f4 x = *(const f4_unaligned *)(s->along_x[p] + 4);
-#pragma GCC unroll 9
-        for (int row = 0; row < 3 * NZ_CENTRE; row++)
-            rows[row] += x * s->across[0][row][p];
-    }
-    float *target = tiles + 2 * SELKIE_DIM * TILE + node;
-#pragma GCC unroll 9
-    for (int row = 0; row < 3 * NZ_CENTRE; row++)
-        *(f4_unaligned *)(target + PITCH * (row % 3 + RIM * (row / 3))) += rows[row] * density;
-}
-
-static inline __attribute__((always_inline)) void add_cell(const int velocity_on, const int affine_on, const sk_particle *records,
-                                                           const float *affine, int count, const float corner[3],
-                                                           float inverse, float cell_size, const float cell[3],
-                                                           const int local[3], float density, float *tiles)
-{
-    staged s;
-    for (int begin = 0; begin < count; begin += BATCH) {
-        int n = count - begin < BATCH ? count - begin : BATCH;
-        const sk_particle *batch = records + begin;
-        const float *c = affine_on ? affine + 9 * (size_t)begin : NULL;
-        stage(velocity_on, affine_on, batch, n < 8 ? n : 8, corner, inverse, cell, 0, &s);
-        if (n > 8)
-            stage(velocity_on, affine_on, batch + 8, n - 8, corner, inverse, cell, 8, &s);
-        /* The compiler would rather keep all of it in registers and shuffle; broadcasts from memory are cheaper. */
-        __asm__ __volatile__("" : "+m"(s));
-        if (velocity_on && !affine_on) {
-            add_velocities(&s, batch, n, density, local, tiles);
-            continue;
-        }
-        if (affine_on) {
-            add_affine_component(0, &s, batch, c, cell_size, n, first_node(0, local[0], local[1], local[2]), tiles);
-            add_affine_component(1, &s, batch, c, cell_size, n, first_node(1, local[0], local[1], local[2]), tiles);
+    const enum what what = affine_on ? AFFINE_MOMENTUM : MOMENTUM;
+    staged s[DEPTH];
+    for (int begin = 0; begin < cells->most; begin += DEPTH) {
+        const int depth = cells->most - begin < DEPTH ? cells->most - begin : DEPTH;
+        for (int n = 0; n < depth; n++)
+            stage(velocity_on, affine_on, records, affine, cells, begin + n, corner, inverse, cell_size, s + n);
+        runs_at at;
+        if (velocity_on) {
+            at = first_nodes(0, c);
+            add_sums(0, what, s, depth, 1.0f, &at, tiles);
+            add_sums(0, WEIGHT, s, depth, 1.0f, &at, tiles + TILE);
+            at = first_nodes(1, c);
+            add_sums(1, what, s, depth, 1.0f, &at, tiles + 2 * TILE);
+            add_sums(1, WEIGHT, s, depth, 1.0f, &at, tiles + 3 * TILE);
 #if SELKIE_DIM == 3
-            add_affine_component(2, &s, batch, c, cell_size, n, first_node(2, local[0], local[1], local[2]), tiles);
+            at = first_nodes(2, c);
+            add_sums(2, what, s, depth, 1.0f, &at, tiles + 4 * TILE);
+            add_sums(2, WEIGHT, s, depth, 1.0f, &at, tiles + 5 * TILE);
 #endif
         }
-        add_density(&s, n, density, first_node(3, local[0], local[1], local[2]), tiles);
+        at = first_nodes(3, c);
+        add_sums(3, WEIGHT, s, depth, density, &at, tiles + 2 * SELKIE_DIM * TILE);
     }
 }
 
@@ -260,16 +272,23 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
         memset(tiles, 0, TILE_FIELDS * TILE * sizeof *tiles);
     else
         memset(tiles + 2 * SELKIE_DIM * TILE, 0, TILE * sizeof *tiles);
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        uint32_t begin = start[c], end = start[c + 1];
-        if (begin == end || (left_out && left_out[c]))
+    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_WIDE) {
+        if (start[c] == start[c + SK_WIDE])
             continue;
-        int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
-        float cell[3];
-        for (int d = 0; d < 3; d++)
-            cell[d] = (float)(grid->coordinates[block][d] * grid->extent[d] + local[d]);
-        add_cell(velocity_on, affine_on, particles->records + begin, affine_on ? affine + 9 * (size_t)begin : NULL, (int)(end - begin),
-                 corner, inverse, cell_size, cell, local, density, tiles);
+        cell_batch cells = {.some = start[c]};
+        iw end;
+        memcpy(&cells.begin, start + c, sizeof cells.begin);
+        memcpy(&end, start + c + 1, sizeof end);
+        cells.count = end - cells.begin;
+        if (left_out)
+            cells.count &= iw_from_bytes(left_out + c) == 0;
+        cells.most = iw_largest(cells.count);
+        const iw cell = (iw){SK_WIDE_LANES} + c;
+        const iw local[3] = {cell & SK_BLOCK_MASK, cell >> SK_BLOCK_LOG & SK_BLOCK_MASK, cell >> (2 * SK_BLOCK_LOG)};
+        for (int d = 0; d < SELKIE_DIM; d++)
+            cells.first[d] = fw_from_iw(local[d] + grid->coordinates[block][d] * grid->extent[d]);
+        cells.next = start[c + SK_WIDE] + AHEAD;
+        add_cells(velocity_on, affine_on, particles->records, affine, &cells, corner, inverse, cell_size, density, c, tiles);
     }
 }
 
