@@ -121,6 +121,8 @@ typedef struct energy_budget {
     double excess; /* the most that the energy was above start + work in a frame */
 } energy_budget;
 energy_budget energy_of_run(const run_results *results, double from, double to);
+/* What gravity and the scene's first force, a vortex, can make of a particle of its first source (m/s); NaN where it has none. */
+double fastest_of_gravity_and_vortex(const selkie_scene *scene);
 object_leaks leaks_of_object(const run_results *results, int object, double from, double to, double depth, double margin);
 /* Mean wall time of a step (ms), without the first; of all phases, or of those that a test accepts. */
 double mean_step_ms(const run_results *results, int (*accept)(const char *phase));

@@ -209,3 +209,24 @@ energy_budget energy_of_run(const run_results *results, double from, double to)
     for_each_frame(results, from, to, add_frame, &search);
     return search.budget;
 }
+
+/* Its energy E = v^2/2 + g y, y from the floor, is changed by the
+ * vortex alone: dE/dt = a.v <= |a| sqrt(2 E), so that sqrt(2 E) grows by |a| at most, and v <= sqrt(2 E). It starts with what
+ * the liquid that comes from highest has, the tap's. Pressure moves energy from one particle to another and makes none. */
+double fastest_of_gravity_and_vortex(const selkie_scene *scene)
+{
+    if (!scene || !scene->source_count || !scene->force_count || scene->sources[0].shape.kind != SELKIE_SHAPE_CYLINDER)
+        return NAN;
+    const selkie_source_def *tap = &scene->sources[0];
+    const selkie_force_def *vortex = &scene->forces[0];
+    double energy = 0.0, height = fmax(tap->shape.from[1], tap->shape.to[1]) - scene->domain.origin[1], acceleration = 0.0;
+    for (int d = 0; d < 3; d++)
+        energy += 0.5 * tap->velocity[d] * tap->velocity[d];
+    energy -= scene->gravity[1] * height;
+    for (int n = 0; n <= 1000; n++) { /* radii from the axis, falloff (1 - q^2)^2 */
+        double q = 1e-3 * n, around = vortex->spin * vortex->radius * q, inward = vortex->pull * q;
+        acceleration = fmax(acceleration, (1.0 - q * q) * (1.0 - q * q) *
+                                              sqrt(around * around + inward * inward + vortex->lift * vortex->lift));
+    }
+    return sqrt(2.0 * energy) + acceleration * (vortex->end - vortex->start);
+}
