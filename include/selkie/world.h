@@ -137,6 +137,9 @@ typedef struct selkie_statistics {
 } selkie_statistics;
 
 SELKIE_API const selkie_statistics *selkie_world_statistics(const selkie_world *world);
+/* NULL, or one line that names a key whose value spoils the run without stopping it, and what would be right. It stays once it is
+ * there. So far: a time.step that is too long for method sph. */
+SELKIE_API const char *selkie_world_warning(const selkie_world *world);
 SELKIE_API int selkie_world_phase_count(const selkie_world *world);
 SELKIE_API const char *selkie_world_phase_name(const selkie_world *world, int phase);
 SELKIE_API size_t selkie_world_memory(const selkie_world *world);      /* bytes in use */

@@ -140,6 +140,8 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     world->failed = 1;
     SK_TRY(sk_world_measure(world, error));
     world->failed = 0;
+    world->compressed_steps = 0;
+    world->warning[0] = 0;
     take_particles(particles, &header, records, attributes); /* measuring sorted them */
     step->sums.max_speed = header.max_speed;
     memcpy(step->positions, header.positions, sizeof header.positions);

@@ -8,7 +8,6 @@
 #include "base/timer.h"
 #include "defs/structs.h"
 #include "methods/flip/flip.h"
-#include "methods/force_fields.h"
 #include "methods/idp/idp.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/particle_spacing/particle_spacing.h"
@@ -369,94 +368,6 @@ void selkie_world_destroy(selkie_world *world)
 
 /* --- the step --------------------------------------------------------------------------------------------------------- */
 
-/* Within a domain's size of the domain: a body there may reach into it. */
-static int is_near(const sk_step *step, const double x[3])
-{
-    int near = 1;
-    for (int d = 0; d < step->dimension; d++) {
-        double size = step->grid.high[d] - step->grid.low[d];
-        near &= x[d] > step->grid.low[d] - size && x[d] < step->grid.high[d] + size;
-    }
-    return near;
-}
-
-/* The fastest thing that the step must resolve, m/s; `acceleration` is that of gravity and the forces. */
-static double fastest(const selkie_world *world, double acceleration, sk_force_window window)
-{
-    const sk_step *step = &world->step;
-    const selkie_scene *scene = world->scene;
-    double speed = step->sums.max_speed;
-    for (int s = 0; s < scene->source_count; s++) {
-        const double *v = scene->sources[s].velocity;
-        speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
-    }
-    for (int b = 0; step->rigid && b < step->rigid->body_count; b++)
-        if (is_near(step, step->rigid->states[b].position)) /* one that has fallen out of an open side is nobody's business */
-            speed = fmax(speed, sk_rigid_speed(step->rigid, b));
-    for (int o = 0; o < step->solids.obstacle_count; o++) {
-        const sk_obstacle *obstacle = &step->solids.obstacles[o];
-        const double *centre = obstacle->pose.velocity;
-        if (obstacle->moves)
-            speed = fmax(speed, sqrt(centre[0] * centre[0] + centre[1] * centre[1] + centre[2] * centre[2]));
-        for (int corner = 0; obstacle->moves && corner < 8; corner++) {
-            double x[3], v[3];
-            int finite = 1;
-            for (int d = 0; d < 3; d++) {
-                x[d] = corner >> d & 1 ? obstacle->high[d] : obstacle->low[d];
-                finite &= isfinite(x[d]) != 0;
-            }
-            if (finite) {
-                sk_pose_velocity(&obstacle->pose, x, v);
-                speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
-            }
-        }
-    }
-    return speed + sk_force_fields_speed(scene, window) + sqrt(acceleration * step->grid.cell_size);
-}
-
-/* The step that the CFL number asks for. It counts what an explosion adds before it does: one that could still fall into
- * this step, as long as steps may be, is reckoned with. */
-static double step_by_cfl(const selkie_world *world, double longest)
-{
-    const sk_step *step = &world->step;
-    const sk_force_window window = {step->time - 0.5 * step->last_dt, step->time + 0.5 * longest};
-    const double *g = world->scene->gravity;
-    double acceleration = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(world->scene, window);
-    double speed = fastest(world, acceleration, window);
-    double length = step->sph ? step->sph->spacing : step->grid.cell_size;
-    if (step->sph)
-        speed += sk_sph_pressure_speed(step);
-    double dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * length / speed : longest;
-    /* Waves of the length of a cell must not travel farther than it in a step, or water at rest begins to shake. */
-    if (acceleration > 0.0)
-        dt = fmin(dt, 1.1 * sqrt(step->grid.cell_size / acceleration));
-    return fmin(fmax(dt, world->scene->time.min_step), longest);
-}
-
-/* The step's length, and where it ends: steps land exactly on frames and on the end. */
-static double choose_step(const selkie_world *world, double *end_time, int *on_frame)
-{
-    const selkie_time_def *def = &world->scene->time;
-    const sk_step *step = &world->step;
-    double frame_time = (double)(world->frame + 1) / def->fps;
-    double target = frame_time <= def->end * (1 + 1e-12) || step->time >= def->end ? frame_time : def->end;
-    double remaining = target - step->time, longest = def->max_step > 0.0 ? def->max_step : 1.0 / def->fps;
-    double dt = def->step;
-    if (!(dt > 0.0))
-        dt = step_by_cfl(world, longest);
-    double pieces = ceil(remaining / dt - 1e-6);
-    if (pieces <= 1.0) {
-        *end_time = target;
-        *on_frame = target == frame_time;
-        return remaining;
-    }
-    if (!(def->step > 0.0))
-        dt = remaining / pieces;
-    *end_time = step->time + dt;
-    *on_frame = 0;
-    return dt;
-}
-
 selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
 {
     sk_step *step = &world->step;
@@ -464,7 +375,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_DIVERGED, "the world failed in an earlier step and cannot go on");
     double end_time, begin = sk_wall_ms(), before = begin;
     int on_frame;
-    step->dt = choose_step(world, &end_time, &on_frame);
+    step->dt = sk_world_choose_step(world, &end_time, &on_frame);
     step->end_time = end_time;
     world->failed = 1;
     int64_t drained = step->drained;
@@ -492,6 +403,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     world->statistics.dt = step->dt;
     sk_world_collect_statistics(world, sk_wall_ms() - begin);
     sk_probes_measure(&world->probes, step, kick);
+    sk_world_judge_step(world);
     return SELKIE_OK;
 }
 
@@ -509,6 +421,7 @@ const selkie_statistics *selkie_world_statistics(const selkie_world *world) { re
 int selkie_world_phase_count(const selkie_world *world) { return world->phase_count; }
 size_t selkie_world_memory(const selkie_world *world) { return world->memory.used; }
 size_t selkie_world_memory_peak(const selkie_world *world) { return world->memory.peak; }
+const char *selkie_world_warning(const selkie_world *world) { return world->warning[0] ? world->warning : NULL; }
 int selkie_world_probe_column_count(const selkie_world *world) { return world->probes.column_count; }
 
 int selkie_world_body_count(const selkie_world *world)

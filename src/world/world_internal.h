@@ -23,6 +23,8 @@ struct selkie_world {
     int64_t frame;       /* last one reached */
     int at_frame;
     int failed;
+    int compressed_steps; /* of SPH with a fixed step: so many in a row have left far too high a density */
+    char warning[512];    /* "" = none */
     double pressure_unit; /* Pa / (m/s): what makes a pressure of the last solve's potential */
 
     /* measures of the start, cells */
@@ -42,6 +44,11 @@ int sk_scene_particles_per_cell(const selkie_scene *scene);
 selkie_code sk_world_measure(selkie_world *world, selkie_error *error);
 /* Fills world->statistics from what the phases found. */
 void sk_world_collect_statistics(selkie_world *world, double step_ms);
+
+/* The step's length, and where it ends: steps land exactly on frames and on the end. */
+double sk_world_choose_step(const selkie_world *world, double *end_time, int *on_frame);
+/* After a step: sets world->warning if its fixed length makes nonsense of the density. */
+void sk_world_judge_step(selkie_world *world);
 
 /* The state as named chunks, in place, for checkpoints (src/io/checkpoint.c). */
 enum { SK_STATE_MAX_CHUNKS = 3 + SK_MAX_ATTRIBUTES };

@@ -83,6 +83,18 @@ else
     expect "plot without cairo" 2 "libcairo2-dev" plot out/dam
 fi
 
+# --- A note, once, about a step that is too long; the run goes on
+cat >deep.json <<'SCENE'
+{"domain": {"dimension": 2, "size": [0.5, 1], "cell_size": 0.05}, "method": "sph", "time": {"end": 0.6, "fps": 50, "step": 0.016},
+ "liquids": [{"shape": {"type": "box", "min": [0, 0], "max": [0.5, 0.6]}}], "output": {"ply": false}}
+SCENE
+"$selkie" run deep.json --out deep >deep.txt 2>&1
+[ $? -eq 0 ] && [ "$(grep -c 'selkie: note: time.step: 0.016 s is too long' deep.txt)" -eq 1 ] && grep -q '^done' deep.txt &&
+    good "a step that is too long is noted" || bad "a step that is too long: $(grep note deep.txt)"
+check "a step that time.cfl chooses" "$selkie" run deep.json --out calm --set time.step=0 --quiet
+"$selkie" run deep.json --out short --set time.step=0.004 2>&1 | grep -q 'note' && bad "a note about a short step" ||
+    good "no note about a short step"
+
 # --- Pictures
 if grep -q '^libpng *there' doctor.txt; then
     check "render" "$selkie" render out/dam --width 160 --frames 0:2 --no-film

@@ -830,6 +830,47 @@ static void results_are_written(void **state)
     selkie_world_destroy(world);
 }
 
+/* A basin of SPH, 0.6 m deep. At 4 ms the density stays; at 16 ms particles do not end where the solve thinks, and the solve says
+ * nothing of it. */
+static void a_step_too_long_for_sph_is_told(void **state)
+{
+    (void)state;
+    static const double steps[] = {0.0, 0.004, 0.016}; /* 0: as time.cfl says */
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int n = 0; n < 3; n++) {
+            case_parts c;
+            dam(&c, dimension, SELKIE_METHOD_SPH);
+            c.scene.source_count = c.scene.drain_count = c.scene.obstacle_count = c.scene.probe_count = 0;
+            set3(c.scene.domain.size, 0.5, 1, 0.3);
+            set3(c.liquid.shape.max, 0.5, 0.6, 0.3);
+            c.scene.domain.cell_size = 0.05;
+            c.scene.time.step = steps[n];
+            selkie_world *world = create(&c.scene, 1);
+            run(world, 4);
+            assert_null(selkie_world_warning(world)); /* not at once: a splash may squeeze for a moment */
+            run(world, 26);
+            const selkie_statistics *s = selkie_world_statistics(world);
+            const char *warning = selkie_world_warning(world);
+            assert_true(s->pressure_residual < c.scene.sph.density_error); /* in every case */
+            assert_true((warning != NULL) == (n == 2) && (s->density_error_mean > 0.03) == (n == 2));
+            if (warning) {
+                assert_non_null(strstr(warning, "time.step: 0.016 s is too long for the pressure"));
+                assert_non_null(strstr(warning, "0.3 %"));
+                assert_non_null(strstr(warning, "leave time.step out"));
+                char before[512], path[128];
+                selkie_error error = {0};
+                strcpy(before, warning);
+                run(world, 3);
+                assert_string_equal(selkie_world_warning(world), before); /* it stays as it is */
+                assert_int_equal(selkie_world_save(world, file_in(path, "long.selkie"), &error), SELKIE_OK);
+                assert_int_equal(selkie_world_load(world, path, &error), SELKIE_OK);
+                assert_null(selkie_world_warning(world)); /* the loaded one has not done a step yet */
+                unlink(path);
+            }
+            selkie_world_destroy(world);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -848,6 +889,7 @@ int main(void)
         cmocka_unit_test(threads_do_not_show),
         cmocka_unit_test(two_worlds_in_two_threads),
         cmocka_unit_test(results_are_written),
+        cmocka_unit_test(a_step_too_long_for_sph_is_told),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -116,6 +116,7 @@ typedef struct run_state {
     double *probe_row;
     progress_line progress;
     int quiet;
+    int warned;             /* of a key that spoils the run: once is enough */
     double checkpoint_wall; /* ms, when the last one was written */
     int64_t saved_step;     /* of the newest checkpoint, -1 = none */
 } run_state;
@@ -372,6 +373,11 @@ static int step_to_end(run_state *run)
         if (selkie_world_step(run->world, &error)) {
             progress_break(&run->progress);
             return complain_error(&error);
+        }
+        if (selkie_world_warning(run->world) && !run->warned) {
+            progress_break(&run->progress);
+            fprintf(stderr, "selkie: note: %s\n", selkie_world_warning(run->world));
+            run->warned = 1;
         }
         int at_frame = selkie_world_at_frame(run->world);
         int code = write_rows(run);
