@@ -74,7 +74,8 @@ enum {
 static const double png_scale = 2, text_size = 11, title_size = 13, line_width = 1.4;
 
 static const unsigned palette[SK_PLOT_COLORS] = {0x2468b4, 0xd9772b, 0x2f9460, 0xc23b3b, 0x7a55a8, 0x8b6b4e,
-                                                 0xcf6fa5, 0x6f7780, 0xa39b2e, 0x2fa3b5, 0x9cc3e6, 0xf2b98a};
+                                                 0xcf6fa5, 0x6f7780, 0xa39b2e, 0x2fa3b5, 0x9cc3e6, 0xf2b98a,
+                                                 0x1d3a5f, 0x8fd0a8, 0xeba3a0, 0xc0aae0};
 
 static void set_color(cairo_t *c, unsigned rgb, double alpha)
 {
@@ -84,6 +85,46 @@ static void set_color(cairo_t *c, unsigned rgb, double alpha)
 static unsigned series_color(const sk_plot_series *series)
 {
     return palette[((series->color % SK_PLOT_COLORS) + SK_PLOT_COLORS) % SK_PLOT_COLORS];
+}
+
+/* How often the palette has been gone through before this series: further rounds have dashes, or stripes in areas. */
+static int series_round(const sk_plot_series *series)
+{
+    return series->color > 0 ? series->color / SK_PLOT_COLORS : 0;
+}
+
+/* Fills the path with the series' colour. Dark stripes mark the second round of the palette, stripes that lean the other way
+ * the third, both the fourth. */
+static void fill_area(cairo_t *c, const sk_plot_series *series)
+{
+    const double distance = 6;
+    const int stripes = series_round(series) % 4;
+    double left, top, right, bottom;
+    set_color(c, series_color(series), 0.85);
+    if (!stripes) {
+        cairo_fill(c);
+        return;
+    }
+    cairo_fill_preserve(c);
+    cairo_path_extents(c, &left, &top, &right, &bottom);
+    cairo_save(c);
+    cairo_clip(c);
+    cairo_new_path(c);
+    /* From a fixed origin, so that the stripes of neighbours meet. */
+    const double height = bottom - top;
+    for (int way = 0; way < 2; way++) {
+        if (!(stripes >> way & 1))
+            continue;
+        double begin = floor((left - height - bottom) / distance) * distance + bottom;
+        for (double x = begin; x < right + height; x += distance) {
+            cairo_move_to(c, x, way ? top : bottom);
+            cairo_line_to(c, x + height, way ? bottom : top);
+        }
+    }
+    set_color(c, 0x000000, 0.55);
+    cairo_set_line_width(c, 1.4);
+    cairo_stroke(c);
+    cairo_restore(c);
 }
 
 static void set_dash(cairo_t *c, int dash)
@@ -430,7 +471,7 @@ static void draw_lines(cairo_t *c, const plot_area *area, const sk_plot_panel *p
     for (int s = 0; s < panel->series_count; s++) {
         const sk_plot_series *series = &panel->series[s];
         set_color(c, series_color(series), 1);
-        set_dash(c, series->dash);
+        set_dash(c, series->dash + series_round(series));
         cairo_new_path(c);
         trace_series(c, area, series);
         cairo_stroke(c);
@@ -471,8 +512,7 @@ static selkie_code draw_stack(cairo_t *c, const plot_area *area, const sk_plot_p
         for (size_t k = columns; k-- > 0;)
             cairo_line_to(c, x[k], place_y(area, 0, top[k]));
         cairo_close_path(c);
-        set_color(c, series_color(series), 0.85);
-        cairo_fill(c);
+        fill_area(c, series);
         memcpy(bottom, top, columns * sizeof *bottom);
     }
     free(x);
@@ -484,19 +524,25 @@ static selkie_code draw_stack(cairo_t *c, const plot_area *area, const sk_plot_p
 
 static void draw_legend(cairo_t *c, const sk_plot_panel *panel, double left, double top)
 {
+    const double room = panel_height - space_top - 12, least_row = 11;
     double row = 15, y = top + 6;
-    int most = (int)((panel_height - space_top - 12) / row), shown = 0;
+    int labels = 0, shown = 0;
+    for (int k = 0; k < panel->series_count; k++)
+        labels += panel->series[k].label != NULL;
+    if (labels * row > room) /* closer together rather than some of them not at all */
+        row = fmax(room / labels, least_row);
+    int most = (int)(room / row + 1e-9);
     for (int k = 0; k < panel->series_count && shown < most; k++) {
         /* A stack is read from its top, and so is the legend. */
         const sk_plot_series *series = &panel->series[panel->stacked ? panel->series_count - 1 - k : k];
         if (!series->label)
             continue;
-        set_color(c, series_color(series), panel->stacked ? 0.85 : 1);
         if (panel->stacked) {
             cairo_rectangle(c, left, y - 5, 16, 10);
-            cairo_fill(c);
+            fill_area(c, series);
         } else {
-            set_dash(c, series->dash);
+            set_color(c, series_color(series), 1);
+            set_dash(c, series->dash + series_round(series));
             cairo_set_line_width(c, 1.8);
             cairo_move_to(c, left, y);
             cairo_line_to(c, left + 20, y);

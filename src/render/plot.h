@@ -19,12 +19,12 @@ typedef struct sk_plot_series {
     const char *label; /* in the legend; NULL = not there */
     const double *x, *y;
     size_t count;
-    int color; /* index into the palette, taken modulo its length */
+    int color; /* index into the palette; beyond its end it begins anew, with dashes, or stripes in areas */
     int dash;  /* 0 solid, 1 dashed, 2 dotted, 3 dash and dot */
     int axis;  /* 0 left, 1 right */
 } sk_plot_series;
 
-enum { SK_PLOT_COLORS = 12, SK_PLOT_DASHES = 4 };
+enum { SK_PLOT_COLORS = 16, SK_PLOT_DASHES = 4 };
 
 typedef struct sk_plot_panel {
     const char *title;

@@ -160,6 +160,71 @@ static void odd_data_is_drawn(void **state)
     write_and_look(&figure, ".png", "\x89PNG");
 }
 
+/* A number for what a figure looks like: of its lines (FNV-1a), without the one in which cairo numbers all surfaces of a program. */
+static uint64_t look_of(const sk_plot_figure *figure)
+{
+    char path[256];
+    selkie_error error = {0};
+    snprintf(path, sizeof path, "%s/look.svg", folder);
+    if (sk_plot_write(figure, path, &error) != SELKIE_OK)
+        fail_msg("%s", error.message);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    uint64_t hash = 14695981039346656037u;
+    for (char line[4096]; fgets(line, sizeof line, file);)
+        for (const char *c = strstr(line, "id=\"surface") ? "" : line; *c; c++)
+            hash = (hash ^ (uint64_t)(unsigned char)*c) * 1099511628211u;
+    fclose(file);
+    unlink(path);
+    return hash;
+}
+
+/* More series than the palette has colours: no two look alike, neither as curves nor as areas. */
+static void many_series_differ(void **state)
+{
+    (void)state;
+#if !SELKIE_HAVE_CAIRO
+    skip();
+#endif
+    enum { most = 4 * SK_PLOT_COLORS };
+    static uint64_t looks[most];
+    const double x[] = {0, 1}, y[] = {1, 1};
+    for (int stacked = 0; stacked < 2; stacked++)
+        for (int i = 0; i < most; i++) {
+            sk_plot_series series = {.x = x, .y = y, .count = 2, .color = i};
+            sk_plot_panel panel = {.stacked = stacked, .series = &series, .series_count = 1};
+            sk_plot_figure figure = {.panels = &panel, .panel_count = 1};
+            looks[i] = look_of(&figure);
+            assert_true(looks[i] == look_of(&figure));
+            for (int before = 0; before < i; before++)
+                if (looks[before] == looks[i])
+                    fail_msg("series %d looks like series %d", i, before);
+        }
+}
+
+/* Every label is there: what many of them lack is room between them. */
+static void long_legends_are_whole(void **state)
+{
+    (void)state;
+#if !SELKIE_HAVE_CAIRO
+    skip();
+#endif
+    enum { most = 19 };
+    const double x[] = {0, 1}, y[] = {1, 1};
+    sk_plot_series series[most];
+    uint64_t before = 0;
+    for (int i = 0; i < most; i++)
+        series[i] = (sk_plot_series){.label = "a", .x = x, .y = y, .count = 2};
+    sk_plot_panel panel = {.series = series, .series_count = most};
+    sk_plot_figure figure = {.panels = &panel, .panel_count = 1};
+    for (int i = 0; i < most; i++) {
+        series[i].label = "b";
+        uint64_t look = look_of(&figure);
+        assert_true(look != before);
+        before = look;
+    }
+}
+
 static void bad_paths_are_refused(void **state)
 {
     (void)state;
@@ -181,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ticks_are_round_and_inside), cmocka_unit_test(labels_tell_ticks_apart),
         cmocka_unit_test(figures_are_written),        cmocka_unit_test(odd_data_is_drawn),
+        cmocka_unit_test(many_series_differ),         cmocka_unit_test(long_legends_are_whole),
         cmocka_unit_test(bad_paths_are_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
