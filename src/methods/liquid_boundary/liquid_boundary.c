@@ -74,54 +74,6 @@ static selkie_code make_object(sk_liquid_boundary *boundary, const sk_step *step
     return SELKIE_OK;
 }
 
-static void sample_in_world(const sk_object *object, const sk_pose *pose, uint32_t n, double x[3])
-{
-    double local[3];
-    for (int d = 0; d < 3; d++)
-        local[d] = object->voxels.centers[n][d];
-    sk_pose_to_world(pose, local, x);
-}
-
-/* Keyframes must not take an object behind a closed side of the domain: its particles would be flattened there. */
-static selkie_code check_keyframes(const sk_step *step, const sk_object *object, int index, selkie_error *error)
-{
-    for (int k = 0; k < object->def->keyframe_count; k++) {
-        sk_pose pose;
-        sk_pose_at(&object->motion, object->def->keyframes[k].time, &pose);
-        for (uint32_t n = 0; n < object->voxels.count; n++) {
-            double x[3];
-            sample_in_world(object, &pose, n, x);
-            for (int d = 0; d < step->dimension; d++) {
-                int above = x[d] > step->grid.high[d];
-                if ((above || x[d] < step->grid.low[d]) && step->solids.walls[2 * d + above] != SELKIE_WALL_OPEN)
-                    return sk_fail(error, SELKIE_ERROR_INPUT,
-                                   "objects[%d].keyframes[%d]: takes the object to %g m along %c, behind the closed side of the domain "
-                                   "at %g m: move it less, or open that side (domain.walls)", index, k, x[d], "xyz"[d],
-                                   above ? step->grid.high[d] : step->grid.low[d]);
-            }
-        }
-    }
-    return SELKIE_OK;
-}
-
-/* An object that is there from the start must be in the domain then. */
-static selkie_code check_start(const sk_step *step, const sk_object *object, int index, selkie_error *error)
-{
-    const sk_grid *grid = &step->grid;
-    sk_pose pose;
-    sk_pose_at(&object->motion, step->time, &pose);
-    for (uint32_t n = 0; object->def->start_solid && n < object->voxels.count; n++) {
-        double x[3];
-        sample_in_world(object, &pose, n, x);
-        for (int d = 0; d < step->dimension; d++)
-            if (!(x[d] > grid->low[d] && x[d] < grid->high[d]))
-                return sk_fail(error, SELKIE_ERROR_INPUT,
-                               "objects[%d].shape: reaches %g m along %c at the start, outside the domain (%g..%g m)", index, x[d],
-                               "xyz"[d], grid->low[d], grid->high[d]);
-    }
-    return SELKIE_OK;
-}
-
 /* Liquid that would stand closer to a sample than this, in particle spacings, is not there. */
 #define LEAST_GAP 0.8
 
@@ -176,7 +128,7 @@ static selkie_code place_object(sk_object *object, double spacing, sk_step *step
     SK_TRY(sk_particles_reserve(particles, particles->count + (int64_t)object->voxels.count, error));
     for (uint32_t n = 0; n < object->voxels.count; n++) {
         double x[3], v[3];
-        sample_in_world(object, &pose, n, x);
+        sk_object_sample(object, &pose, n, x);
         sk_pose_velocity(&pose, x, v);
         if (step->dimension == 2)
             x[2] = v[2] = 0.0;
@@ -198,8 +150,7 @@ static selkie_code make_objects(sk_liquid_boundary *boundary, const sk_step *ste
     boundary->object_count = step->scene->object_count;
     for (int o = 0; o < boundary->object_count; o++) {
         SK_TRY(make_object(boundary, step, o, error));
-        SK_TRY(check_keyframes(step, &boundary->objects[o], o, error));
-        SK_TRY(check_start(step, &boundary->objects[o], o, error));
+        SK_TRY(sk_object_check_motion(step, &boundary->objects[o], o, error));
     }
     return SELKIE_OK;
 }
@@ -312,7 +263,7 @@ static uint32_t update_role(const sk_liquid_boundary *boundary, sk_step *step, i
     }
     if (roles[p] == SK_ROLE_CANDIDATE) {
         double target[3], distance2 = 0.0, near = object->def->arrival * boundary->spacing;
-        sample_in_world(object, &object->now, n, target);
+        sk_object_sample(object, &object->now, n, target);
         for (int d = 0; d < step->dimension; d++)
             distance2 += (target[d] - x[d]) * (target[d] - x[d]);
         if (distance2 <= near * near) {
@@ -467,7 +418,7 @@ static selkie_code assign(sk_liquid_boundary *boundary, sk_object *object, sk_st
         if (boundary->holder[object->first + n])
             continue;
         double target[3];
-        sample_in_world(object, &object->now, n, target);
+        sk_object_sample(object, &object->now, n, target);
         const float x[3] = {(float)target[0], (float)target[1], step->dimension == 3 ? (float)target[2] : 0.0f};
         sk_kd_point nearest;
         sk_kd_tree_take(tree, x, &nearest);
@@ -589,7 +540,7 @@ selkie_code sk_liquid_boundary_animate(sk_step *step, selkie_error *error)
             continue;
         const sk_object *object = object_of(boundary, samples[p]);
         double x[3] = {particle->position[0], particle->position[1], particle->position[2]}, target[3], offset[3];
-        sample_in_world(object, &object->next, samples[p] - 1 - object->first, target);
+        sk_object_sample(object, &object->next, samples[p] - 1 - object->first, target);
         for (int d = 0; d < 3; d++)
             offset[d] = d < step->dimension ? target[d] - x[d] : 0.0;
         if (particle->flags & SK_PARTICLE_BOUNDARY)

@@ -62,6 +62,18 @@ selkie_code sk_liquid_boundary_init(sk_liquid_boundary *boundary, sk_step *step,
 selkie_code sk_liquid_boundary_check(const sk_step *step, selkie_error *error);
 void sk_liquid_boundary_free(sk_liquid_boundary *boundary);
 
+/* Where a sample is (m) while its object has a pose. */
+static inline void sk_object_sample(const sk_object *object, const sk_pose *pose, uint32_t n, double x[3])
+{
+    double local[3];
+    for (int d = 0; d < 3; d++)
+        local[d] = object->voxels.centers[n][d];
+    sk_pose_to_world(pose, local, x);
+}
+/* Whether the object stays inside the closed sides of the domain, at its keyframes and on the ways between them, and begins inside
+ * the domain if it is there from the start. */
+selkie_code sk_object_check_motion(const sk_step *step, const sk_object *object, int index, selkie_error *error);
+
 /* The phases. */
 selkie_code sk_liquid_boundary_roles(sk_step *step, selkie_error *error);
 selkie_code sk_liquid_boundary_animate(sk_step *step, selkie_error *error);
