@@ -241,12 +241,15 @@ static void fill_slab(const sk_levels *levels, const sk_step *step, int up, cons
         fw x[4], part[2] = {{0}, {0}};
         fw_load_columns(records->position, lanes, x);
         fw g = (x[up] - (float)grid->low[up]) * inverse + 0.5f;
-        iw near = iw_first(lanes) & (g >= 0.0f) & (g < last_up), node = iw_from_fw(g);
+        iw near = iw_first(lanes) & (g >= 0.0f) & (g < last_up);
+        g = (fw)((iw)g & near); /* lanes that are not near have nothing in them that could overflow */
+        iw node = iw_from_fw(g);
         fw upper = g - fw_from_iw(node);
         for (int a = 0; a < across; a++) {
             const int d = levels->axis[a];
             g = (x[d] - (float)grid->low[d]) * inverse + 0.5f; /* not from the slab's begin: rounding must not know of it */
             near &= (g >= (float)slab->from[a]) & (g < (float)(slab->to[a] + 1));
+            g = (fw)((iw)g & near);
             iw column = iw_from_fw(g);
             part[a] = g - fw_from_iw(column);
             node += (column - slab->from[a]) * (int)slab->strides[a];
