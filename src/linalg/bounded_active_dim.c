@@ -106,9 +106,8 @@ static double judge(const work *w, int depth, sk_team team, selkie_residual_norm
 {
     sk_bounded_solver *solver = w->solver;
     const sk_level *level = &solver->poisson->multigrid.level[depth];
-    int first, last;
-    SK_DIM(sk_level_share)(level, team, 0, 2, &first, &last);
-    for (int block = first; block < last; ++block)
+    const sk_share share = SK_DIM(sk_level_share)(level, team);
+    SK_EACH_OWN_BLOCK(block, share)
         solver->partial[0][block] =
             SK_DIM(sk_judge_block)(level, &solver->bound[depth], block, norm, exactly, &solver->partial[1][block]);
     sk_team_wait(team);
@@ -123,9 +122,8 @@ static double length_of(const work *w, int depth, sk_team team, int every)
 {
     const sk_level *root = &w->solver->part.level[depth];
     float product[SK_BLOCK_CELLS] __attribute__((aligned(64)));
-    int first, last;
-    SK_DIM(sk_level_share)(root, team, 0, 2, &first, &last);
-    for (int block = first; block < last; ++block) {
+    const sk_share share = SK_DIM(sk_level_share)(root, team);
+    SK_EACH_OWN_BLOCK(block, share) {
         w->solver->partial[1][block] = 0;
         if (root->part[block] == SK_PART_NONE || block % every)
             continue;
@@ -158,15 +156,12 @@ static void correct(const work *w, int depth, sk_team team, float length)
 {
     const sk_level *level = &w->solver->poisson->multigrid.level[depth];
     const sk_bound_level *bound = &w->solver->bound[depth];
-    int first[3], last[3];
-    for (int colour = 0; colour < 2; ++colour)
-        SK_DIM(sk_level_share)(level, team, colour, colour + 1, &first[colour], &last[colour]);
-    SK_DIM(sk_level_share)(level, team, 0, 2, &first[2], &last[2]);
-    for (int block = first[2]; block < last[2]; ++block)
+    const sk_share share = SK_DIM(sk_level_share)(level, team);
+    SK_EACH_OWN_BLOCK(block, share)
         SK_DIM(sk_clip_block)(level, bound, block, length);
     sk_team_wait(team);
     for (int half = 0; half < 2 * step_visits; ++half) {
-        for (int block = first[half & 1]; block < last[half & 1]; ++block)
+        for (int block = share.first[half & 1]; block < share.last[half & 1]; ++block)
             SK_DIM(sk_correct_block)(level, bound, block, half >= 2 * (step_visits - 1));
         sk_team_wait(team);
     }
@@ -230,8 +225,7 @@ static double solve_level(const work *w, int depth, sk_team team, goal to, sk_bo
     uint8_t *changed[SK_MAX_LEVELS];
     for (int i = 0; i < solver->part.level_count; ++i)
         changed[i] = solver->bound[i].changed;
-    int first, last;
-    SK_DIM(sk_level_share)(&solver->poisson->multigrid.level[depth], team, 0, 2, &first, &last);
+    const sk_share share = SK_DIM(sk_level_share)(&solver->poisson->multigrid.level[depth], team);
     if (team.thread == 0)
         set_root(solver, depth);
     sk_team_wait(team);
@@ -251,7 +245,8 @@ static double solve_level(const work *w, int depth, sk_team team, goal to, sk_bo
         if (residual <= to.tolerance || count >= to.max_steps || !isfinite(residual))
             return residual;
         SK_DIM(sk_multigrid_recoarsen)(&solver->part, depth, team, changed, solver->mark);
-        memset(bound->changed + first, 0, (size_t)(last - first));
+        SK_EACH_OWN_BLOCK(block, share)
+            bound->changed[block] = 0;
         if (team.thread == 0)
             bound->paired |= to.exactly && (exactly || rounding / to.unit > 0.1 * to.tolerance);
         step(w, depth, team);
@@ -277,9 +272,9 @@ static input start_problem(work *w)
     sk_poisson_solver *poisson = solver->poisson;
     const sk_level *level = &poisson->multigrid.level[0];
     sk_bound_level *bound = &solver->bound[0];
-    int first, last, overfull = 0;
-    SK_DIM(sk_level_share)(level, w->team, 0, 2, &first, &last);
-    for (int block = first; block < last; ++block)
+    int overfull = 0;
+    const sk_share share = SK_DIM(sk_level_share)(level, w->team);
+    SK_EACH_OWN_BLOCK(block, share)
         solver->partial[0][block] = (double)SK_DIM(sk_read_right_side)(poisson, &w->system->poisson, block, 1.0f,
                                                                        bound->f + (size_t)block * SK_BLOCK_CELLS);
     sk_team_wait(w->team);
@@ -290,11 +285,12 @@ static input start_problem(work *w)
     frexp(largest, &exponent);
     exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
     w->scale = ldexpf(1.0f, -exponent);
-    for (size_t i = (size_t)first * SK_BLOCK_CELLS; i < (size_t)last * SK_BLOCK_CELLS; i += SK_LANES)
-        sk_store(bound->f + i, w->scale * sk_load(bound->f + i));
+    SK_EACH_OWN_BLOCK(block, share)
+        for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i += SK_LANES)
+            sk_store(bound->f + i, w->scale * sk_load(bound->f + i));
     sk_poisson_system other = w->system->poisson;
     other.right_side = w->system->lower;
-    for (int block = first; block < last; ++block) {
+    SK_EACH_OWN_BLOCK(block, share) {
         float *lower = bound->lower ? bound->lower + (size_t)block * SK_BLOCK_CELLS : NULL;
         if (lower)
             SK_DIM(sk_read_right_side)(poisson, &other, block, w->scale, lower);
@@ -315,11 +311,10 @@ static void start_solution(work *w, int warm)
     sk_bounded_solver *solver = w->solver;
     const sk_level *level = &solver->poisson->multigrid.level[0];
     sk_bound_level *bound = &solver->bound[0];
-    int first, last;
-    SK_DIM(sk_level_share)(level, w->team, 0, 2, &first, &last);
+    const sk_share share = SK_DIM(sk_level_share)(level, w->team);
     sk_poisson_system guess = w->system->poisson;
     guess.right_side = w->system->poisson.solution;
-    for (int block = first; block < last; ++block) {
+    SK_EACH_OWN_BLOCK(block, share) {
         size_t at = (size_t)block * SK_BLOCK_CELLS;
         if (warm)
             SK_DIM(sk_read_right_side)(solver->poisson, &guess, block, w->scale, bound->high + at);
@@ -342,9 +337,8 @@ static double norm_at_start(work *w)
         start_solution(w, 0);
         return judge(w, 0, w->team, SELKIE_NORM_RELATIVE, 0, &rounding);
     }
-    int first, last;
-    SK_DIM(sk_level_share)(level, w->team, 0, 2, &first, &last);
-    for (int block = first; block < last; ++block) {
+    const sk_share share = SK_DIM(sk_level_share)(level, w->team);
+    SK_EACH_OWN_BLOCK(block, share) {
         const float *f = solver->bound[0].f + (size_t)block * SK_BLOCK_CELLS;
         sk_vec squares = {0};
         for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
@@ -365,15 +359,12 @@ static void interpolate(const work *w, int depth)
     static const float zeros[SK_BLOCK_CELLS] __attribute__((aligned(64)));
     const sk_level *fine = &w->solver->poisson->multigrid.level[depth];
     sk_bound_level *to = &w->solver->bound[depth];
-    int first[3], last[3];
-    for (int colour = 0; colour < 2; ++colour)
-        SK_DIM(sk_level_share)(fine, w->team, colour, colour + 1, &first[colour], &last[colour]);
-    SK_DIM(sk_level_share)(fine, w->team, 0, 2, &first[2], &last[2]);
-    for (int block = first[2]; block < last[2]; ++block)
+    const sk_share share = SK_DIM(sk_level_share)(fine, w->team);
+    SK_EACH_OWN_BLOCK(block, share)
         SK_DIM(sk_interpolate_block)(fine, fine + 1, to + 1, to, block);
     sk_team_wait(w->team);
     for (int half = 0; half < 2 * start_visits; ++half) {
-        for (int block = first[half & 1]; block < last[half & 1]; ++block) {
+        for (int block = share.first[half & 1]; block < share.last[half & 1]; ++block) {
             size_t at = (size_t)block * SK_BLOCK_CELLS;
             SK_DIM(sk_project_block)(fine, to->high, to->f + at, to->lower ? to->lower + at : zeros, block);
         }
@@ -388,9 +379,8 @@ static void nested_start(work *w)
     const sk_level *level = solver->poisson->multigrid.level;
     int bottom = solver->poisson->multigrid.level_count - 1;
     for (int depth = 0; depth < bottom; ++depth) {
-        int first, last;
-        SK_DIM(sk_level_share)(&level[depth], w->team, 0, 2, &first, &last);
-        for (int block = first; block < last; ++block)
+        const sk_share share = SK_DIM(sk_level_share)(&level[depth], w->team);
+        SK_EACH_OWN_BLOCK(block, share)
             SK_DIM(sk_restrict_problem)(&level[depth], &solver->bound[depth], &solver->bound[depth + 1], block);
         sk_team_wait(w->team);
     }
@@ -413,10 +403,9 @@ static int write_solution(const work *w, int64_t *free_cells)
     const sk_bound_level *bound = &solver->bound[0];
     sk_int_row wild = {0};
     float unscale = 1.0f / w->scale;
-    int first, last;
-    SK_DIM(sk_level_share)(level, w->team, 0, 2, &first, &last);
+    const sk_share share = SK_DIM(sk_level_share)(level, w->team);
     int64_t count = 0;
-    for (int block = first; block < last; ++block) {
+    SK_EACH_OWN_BLOCK(block, share) {
         float sum[SK_BLOCK_CELLS] __attribute__((aligned(64)));
         size_t at = (size_t)block * SK_BLOCK_CELLS;
         sk_int_vec above = {0};
@@ -436,10 +425,10 @@ static int write_solution(const work *w, int64_t *free_cells)
                 *(sk_row *)(target + (j + SK_BLOCK_N * k) * SK_BLOCK_N) = row;
             }
     }
-    int share[2];
+    int range[2];
     for (int end = 0; end < 2; ++end)
-        share[end] = (int)((int64_t)w->system->poisson.block_count * (w->team.thread + end) / w->team.threads);
-    for (int block = share[0]; block < share[1]; ++block)
+        range[end] = (int)((int64_t)w->system->poisson.block_count * (w->team.thread + end) / w->team.threads);
+    for (int block = range[0]; block < range[1]; ++block)
         if (!poisson->inside[block])
             memset(w->system->poisson.solution + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
     int32_t found = 0;

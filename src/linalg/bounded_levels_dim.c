@@ -47,27 +47,26 @@ void SK_DIM(sk_bounded_clear_level)(sk_bounded_solver *solver, int depth, sk_tea
     const sk_level *plain = &solver->poisson->multigrid.level[depth];
     sk_bound_level *bound = &solver->bound[depth];
     sk_level *coarse = &solver->coarse[depth];
-    int first, last;
-    SK_DIM(sk_level_share)(plain, team, 0, 2, &first, &last);
-    first -= team.thread == 0; /* block 0 */
-    size_t at = (size_t)first * SK_BLOCK_CELLS, bytes = (size_t)(last - first) * SK_BLOCK_CELLS * sizeof(float);
+    sk_share share = SK_DIM(sk_level_share)(plain, team);
+    share.first[0] -= team.thread == 0; /* block 0 */
     float *field[7] = {bound->high, bound->low, bound->r, bound->z, bound->part_inverse, bound->f, bound->lower};
-    for (int i = 0; i < (bound->lower ? 7 : 6); ++i)
-        if (depth > 0 || i < 5)
-            memset(field[i] + at, 0, bytes);
-        else if (team.thread == 0) /* the others are read whole */
-            memset(field[i], 0, SK_BLOCK_CELLS * sizeof(float));
-    memset(bound->part + first, SK_PART_NONE, (size_t)(last - first)); /* as part_inverse says */
-    memset(bound->active + first, 0, (size_t)(last - first) * sizeof(sk_active));
-    memset(bound->changed + first, SK_CELLS_NEW, (size_t)(last - first));
-    if (depth > 0) {
-        const size_t slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
-        memset(coarse->x + at, 0, bytes);
-        memset(coarse->b + at, 0, bytes);
-        for (int block = first; block < last; ++block) {
+    const size_t bytes = SK_BLOCK_CELLS * sizeof(float), slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
+    SK_EACH_OWN_BLOCK(block, share) {
+        const size_t at = (size_t)block * SK_BLOCK_CELLS;
+        for (int i = 0; i < (bound->lower ? 7 : 6); ++i)
+            if (depth > 0 || i < 5 || block == 0) /* the others are read whole */
+                memset(field[i] + at, 0, bytes);
+        bound->part[block] = SK_PART_NONE; /* as part_inverse says */
+        bound->active[block] = 0;
+        bound->changed[block] = SK_CELLS_NEW;
+        if (depth > 0) {
+            memset(coarse->x + at, 0, bytes);
+            memset(coarse->b + at, 0, bytes);
             coarse->slot[block] = block ? SK_SLOT_FIRST + block - 1 : SK_SLOT_EMPTY;
             memset(coarse->coefficients + (size_t)coarse->slot[block] * slot_cells, 0, slot_cells * sizeof(float));
         }
+    }
+    if (depth > 0) {
         if (team.thread == 0) {
             coarse->active[0] = 0;
             coarse->excess[0] = coarse->inverse[0] = 0;

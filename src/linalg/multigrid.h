@@ -93,8 +93,17 @@ SK_INLINE void sk_team_wait(sk_team team)
         SK_DIM(sk_barrier_wait)(team.barrier, team.threads);
 }
 
-/* Blocks [*first, *last) of colours [from, to) of a level that are this thread's. */
-void SK_DIM(sk_level_share)(const sk_level *level, sk_team team, int from_colour, int to_colour, int *first, int *last);
+/* A thread's blocks of a level, [first, last) of each colour. The same thread has the same ones in all that is done on the level:
+ * what another core has written is slow to come by. */
+typedef struct sk_share {
+    int first[2], last[2];
+} sk_share;
+
+sk_share SK_DIM(sk_level_share)(const sk_level *level, sk_team team);
+
+#define SK_EACH_OWN_BLOCK(block, share)                                                                                 \
+    for (int colour_of_##block = 0; colour_of_##block < 2; ++colour_of_##block)                                         \
+        for (int block = (share).first[colour_of_##block]; block < (share).last[colour_of_##block]; ++block)
 
 SK_INLINE const float *sk_slot_array(const sk_level *level, int block, int array)
 {

@@ -334,28 +334,28 @@ void SK_DIM(sk_barrier_wait)(sk_barrier *barrier, int threads)
     }
 }
 
-void SK_DIM(sk_level_share)(const sk_level *level, sk_team team, int from_colour, int to_colour, int *first, int *last)
+sk_share SK_DIM(sk_level_share)(const sk_level *level, sk_team team)
 {
-    int bound[2] = {level->first[from_colour], level->first[to_colour]};
-    if (team.threads == 1) {
-        *first = bound[0];
-        *last = bound[1];
-        return;
-    }
-    int64_t from = level->work[bound[0]], all = level->work[bound[1]] - from;
-    int *cut[2] = {first, last};
-    for (int end = 0; end < 2; ++end) {
-        int64_t wanted = from + all * (team.thread + end) / team.threads;
-        int low = bound[0], high = bound[1];
-        while (low < high) {
-            int middle = (low + high) / 2;
-            if (level->work[middle] < wanted)
-                low = middle + 1;
-            else
-                high = middle;
+    sk_share share;
+    for (int colour = 0; colour < 2; ++colour) {
+        int bound[2] = {level->first[colour], level->first[colour + 1]}, cut[2] = {bound[0], bound[1]};
+        int64_t from = level->work[bound[0]], all = level->work[bound[1]] - from;
+        for (int end = 0; team.threads > 1 && end < 2; ++end) {
+            int64_t wanted = from + all * (team.thread + end) / team.threads;
+            int low = bound[0], high = bound[1];
+            while (low < high) {
+                int middle = (low + high) / 2;
+                if (level->work[middle] < wanted)
+                    low = middle + 1;
+                else
+                    high = middle;
+            }
+            cut[end] = low;
         }
-        *cut[end] = low;
+        share.first[colour] = cut[0];
+        share.last[colour] = cut[1];
     }
+    return share;
 }
 
 static void solve_bottom(const sk_multigrid *multigrid, const sk_level *level)
@@ -393,9 +393,8 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int ca
         sk_team_wait(team);
         return;
     }
-    int first[2], last[2];
-    for (int colour = 0; colour < 2; ++colour)
-        SK_DIM(sk_level_share)(level, team, colour, colour + 1, &first[colour], &last[colour]);
+    const sk_share share = SK_DIM(sk_level_share)(level, team);
+    const int *first = share.first, *last = share.last;
     if (depth == multigrid->level_count - 1) {
         if (team.thread == 0) {
             solve_bottom(multigrid, level);

@@ -59,9 +59,9 @@ typedef struct work {
     const sk_poisson_system *system;
     const sk_poisson_options *options;
     sk_team team;
-    int first, last; /* this thread's blocks */
-    float scale;     /* the caller's right side times this is ours */
-    double norm_b;   /* of the scaled right side */
+    sk_share share; /* this thread's blocks */
+    float scale;    /* the caller's right side times this is ours */
+    double norm_b;  /* of the scaled right side */
 } work;
 
 SK_INLINE double sum_lanes(sk_vec value)
@@ -126,14 +126,14 @@ static double true_residual(const work *w)
     sk_poisson_solver *solver = w->solver;
     const sk_level *level = &solver->multigrid.level[0];
     float b[SK_BLOCK_CELLS] __attribute__((aligned(64)));
-    for (int block = w->first; block < w->last; ++block) {
+    SK_EACH_OWN_BLOCK(block, w->share) {
         SK_DIM(sk_read_right_side)(solver, w->system, block, w->scale, b);
         SK_DIM(sk_residual_block)
         (level, solver->high, solver->low, b, block, solver->r + (size_t)block * SK_BLOCK_CELLS);
     }
     sk_team_wait(w->team);
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
-    for (int block = w->first; block < w->last; ++block)
+    SK_EACH_OWN_BLOCK(block, w->share)
         solver->partial[1][block] = block_norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
     sk_team_wait(w->team);
     return residual_of(w, solver->partial[1]);
@@ -143,11 +143,12 @@ static double true_residual(const work *w)
 static void fold(const work *w)
 {
     float *high = w->solver->high, *low = w->solver->low;
-    for (size_t i = (size_t)w->first * SK_BLOCK_CELLS; i < (size_t)w->last * SK_BLOCK_CELLS; i += SK_LANES) {
-        sk_vec a = sk_load(high + i), c = sk_load(low + i), sum = a + c, part = sum - a;
-        sk_store(low + i, (a - (sum - part)) + (c - part));
-        sk_store(high + i, sum);
-    }
+    SK_EACH_OWN_BLOCK(block, w->share)
+        for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i += SK_LANES) {
+            sk_vec a = sk_load(high + i), c = sk_load(low + i), sum = a + c, part = sum - a;
+            sk_store(low + i, (a - (sum - part)) + (c - part));
+            sk_store(high + i, sum);
+        }
     sk_team_wait(w->team);
 }
 
@@ -160,7 +161,7 @@ SK_INLINE void turn_at(int offset, float *p, const float *z, float beta)
 static void turn(const work *w, float beta)
 {
     const sk_level *level = &w->solver->multigrid.level[0];
-    for (int block = w->first; block < w->last; ++block) {
+    SK_EACH_OWN_BLOCK(block, w->share) {
         size_t at = (size_t)block * SK_BLOCK_CELLS;
         SK_EACH_OFFSET(level->active[block], turn_at, w->solver->p + at, w->solver->z + at, beta);
     }
@@ -172,7 +173,7 @@ static double apply(const work *w)
 {
     sk_poisson_solver *solver = w->solver;
     const sk_level *level = &solver->multigrid.level[0];
-    for (int block = w->first; block < w->last; ++block)
+    SK_EACH_OWN_BLOCK(block, w->share)
         solver->partial[1][block] = SK_DIM(sk_apply_block)(level, solver->p, block, solver->z);
     sk_team_wait(w->team);
     return sum_blocks(w, solver->partial[1]);
@@ -197,7 +198,7 @@ static double advance(const work *w, float alpha, double *drift)
 {
     sk_poisson_solver *solver = w->solver;
     const sk_level *level = &solver->multigrid.level[0];
-    for (int block = w->first; block < w->last; ++block) {
+    SK_EACH_OWN_BLOCK(block, w->share) {
         sk_vec squares = {0}, largest = {0}, low_squares = {0};
         SK_EACH_OFFSET(level->active[block], advance_at, solver, (size_t)block * SK_BLOCK_CELLS, alpha, &squares,
                        &largest, &low_squares);
@@ -222,7 +223,7 @@ static double advance(const work *w, float alpha, double *drift)
 static int start_right_side(work *w)
 {
     sk_poisson_solver *solver = w->solver;
-    for (int block = w->first; block < w->last; ++block)
+    SK_EACH_OWN_BLOCK(block, w->share)
         solver->partial[0][block] =
             SK_DIM(sk_read_right_side)(solver, w->system, block, 1.0f, solver->r + (size_t)block * SK_BLOCK_CELLS);
     sk_team_wait(w->team);
@@ -233,11 +234,12 @@ static int start_right_side(work *w)
     frexp(largest, &exponent);
     exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
     w->scale = ldexpf(1.0f, -exponent);
-    for (size_t i = (size_t)w->first * SK_BLOCK_CELLS; i < (size_t)w->last * SK_BLOCK_CELLS; i += SK_LANES)
-        sk_store(solver->r + i, w->scale * sk_load(solver->r + i));
+    SK_EACH_OWN_BLOCK(block, w->share)
+        for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i += SK_LANES)
+            sk_store(solver->r + i, w->scale * sk_load(solver->r + i));
     sk_team_wait(w->team);
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
-    for (int block = w->first; block < w->last; ++block)
+    SK_EACH_OWN_BLOCK(block, w->share)
         solver->partial[1][block] = block_norm(solver->r + (size_t)block * SK_BLOCK_CELLS, SELKIE_NORM_RELATIVE);
     sk_team_wait(w->team);
     w->norm_b = sqrt(sum_blocks(w, solver->partial[1]));
@@ -248,11 +250,10 @@ static int start_right_side(work *w)
 static double start_solution(const work *w)
 {
     sk_poisson_solver *solver = w->solver;
-    size_t first = (size_t)w->first * SK_BLOCK_CELLS, count = (size_t)(w->last - w->first) * SK_BLOCK_CELLS;
-    memset(solver->low + first, 0, count * sizeof(float));
-    memset(solver->high + first, 0, count * sizeof(float));
-    memset(solver->p + first, 0, count * sizeof(float));
-    memset(solver->z + first, 0, count * sizeof(float));
+    float *const start[4] = {solver->low, solver->high, solver->p, solver->z};
+    for (int i = 0; i < 4; ++i)
+        SK_EACH_OWN_BLOCK(block, w->share)
+            memset(start[i] + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
     if (w->team.thread == 0) {
         float *empty[5] = {solver->high, solver->low, solver->r, solver->p, solver->z};
         for (int i = 0; i < 5; ++i)
@@ -261,12 +262,12 @@ static double start_solution(const work *w)
     if (w->options->warm_start && w->norm_b > 0) {
         sk_poisson_system guess = *w->system;
         guess.right_side = w->system->solution;
-        for (int block = w->first; block < w->last; ++block)
+        SK_EACH_OWN_BLOCK(block, w->share)
             SK_DIM(sk_read_right_side)(solver, &guess, block, w->scale, solver->high + (size_t)block * SK_BLOCK_CELLS);
         sk_team_wait(w->team);
         return true_residual(w);
     }
-    for (int block = w->first; block < w->last; ++block)
+    SK_EACH_OWN_BLOCK(block, w->share)
         solver->partial[2][block] = block_norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
     sk_team_wait(w->team);
     return w->norm_b > 0 ? residual_of(w, solver->partial[2]) : 0;
@@ -279,7 +280,7 @@ static int write_solution(const work *w)
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->high);
     sk_int_row wild = {0};
     float unscale = 1.0f / w->scale;
-    for (int block = w->first; block < w->last; ++block) {
+    SK_EACH_OWN_BLOCK(block, w->share) {
         float sum[SK_BLOCK_CELLS] __attribute__((aligned(64)));
         size_t at = (size_t)block * SK_BLOCK_CELLS;
         for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
@@ -417,7 +418,7 @@ selkie_code SK_DIM(sk_poisson_solve)(sk_poisson_solver *solver, const sk_poisson
         unsigned long mode = sk_flush_denormals();
         work w = {.solver = solver, .system = system, .options = options};
         w.team = (sk_team){omp_get_thread_num(), omp_get_num_threads(), &barrier};
-        SK_DIM(sk_level_share)(&solver->multigrid.level[0], w.team, 0, 2, &w.first, &w.last);
+        w.share = SK_DIM(sk_level_share)(&solver->multigrid.level[0], w.team);
         if (start_right_side(&w)) {
             iterate(&w, report, &finite);
         } else {
