@@ -292,15 +292,15 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
     for (size_t i = 0; i < SELKIE_DIM * SK_BLOCK_CELLS; ++i)
         coarse->coefficients[SK_SLOT_UNIFORM * slot_cells + i] = 1.0f;
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && fine->block_count > 64)
-    for (int block = 1; block <= fine->block_count; ++block)
-        SK_DIM(sk_coarsen_block)(fine, coarse, block);
+    for (int i = 0; i < fine->block_count; ++i)
+        SK_DIM(sk_coarsen_block)(fine, coarse, fine->morton[i]);
     /* Whether a block is uniform must not show while others still look at its faces; until then the work array,
      * which is not in use yet, says so. */
     int64_t unknowns = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : unknowns)                                 \
     if (threads > 1 && coarse->block_count > 64)
-    for (int block = 1; block <= coarse->block_count; ++block) {
-        int count;
+    for (int i = 0; i < coarse->block_count; ++i) {
+        int block = coarse->morton[i], count;
         coarse->work[block] = SK_DIM(sk_invert_block)(coarse, block, &count);
         unknowns += count;
     }

@@ -370,10 +370,10 @@ selkie_code SK_DIM(sk_poisson_read)(sk_poisson_solver *solver, const sk_poisson_
     sk_level *level = &solver->multigrid.level[0];
 
     /* Uniform blocks first, since the others' coefficients need room. Flaws are told of the first block that has one.
-     */
+     * Along the curve, so that threads prepare about what will be theirs in the solve. */
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && active > 64)
-    for (int block = 1; block <= active; ++block) {
-        int flaws = 0;
+    for (int i = 0; i < active; ++i) {
+        int block = level->morton[i], flaws = 0;
         level->slot[block] = is_uniform(solver, system, block, &flaws);
         level->work[block] = flaws;
     }
@@ -383,8 +383,8 @@ selkie_code SK_DIM(sk_poisson_read)(sk_poisson_solver *solver, const sk_poisson_
     SK_TRY(allocate_coefficients(solver, general, error));
     int64_t unknowns = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : unknowns) if (threads > 1 && active > 64)
-    for (int block = 1; block <= active; ++block) {
-        int count = SK_BLOCK_CELLS;
+    for (int i = 0; i < active; ++i) {
+        int block = level->morton[i], count = SK_BLOCK_CELLS;
         level->active[block] = SK_ALL_ACTIVE;
         if (level->slot[block] != SK_SLOT_UNIFORM)
             level->work[block] = read_general(solver, system, block, &count);
