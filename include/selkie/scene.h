@@ -84,6 +84,7 @@ typedef enum selkie_arrangement {
 typedef struct selkie_particles_def {
     int per_cell;                   /* 0 = 8 in 3D; in 2D 9, or 4 for sph */
     selkie_arrangement arrangement;
+    double jitter;                  /* jittered ones: part of a sub-cell that a particle may be in, around its centre */
 } selkie_particles_def;
 
 typedef struct selkie_liquid_def {

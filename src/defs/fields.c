@@ -323,6 +323,9 @@ static const sk_field particles_fields[] = {
      .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where method is sph"},
     {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_AUTO),
      .doc = "how they are laid out at the start"},
+    {NUMBER(selkie_particles_def, jitter, 0.5), BETWEEN(0, 1),
+     .doc = "jittered particles: the part of a sub-cell, around its centre, that they may be in; 1 = all of it. More jitter starts "
+            "less evenly, but leaves less of the lattice for the flow to fold into itself"},
 };
 static const sk_struct particles_struct = {.name = "particles",
                                            .doc = "How finely liquid is divided.",

@@ -252,7 +252,8 @@ static selkie_code fill(const sk_sources *sources, const sk_source *source, cons
             size_t fixed;
             for (int d = 0; d < step->dimension; d++) {
                 double jitter = step->scene->particles.arrangement == SELKIE_ARRANGEMENT_LATTICE
-                                    ? 0.0 : 0.5 * (sk_random_float(step->scene->seed, particles->next_id, (uint64_t)d + 8) - 0.5);
+                                    ? 0.0 : step->scene->particles.jitter *
+                                            (sk_random_float(step->scene->seed, particles->next_id, (uint64_t)d + 8) - 0.5);
                 double corner = (double)source->first[d] + (double)at[d] + shift[d];
                 middle[d] = grid->low[d] + (corner + (sub[d] + 0.5) / n) * grid->cell_size;
                 x[d] = middle[d] + jitter / n * grid->cell_size;
