@@ -397,6 +397,13 @@ SK_VECTOR iw iw_from_fw(fw a)
     return __builtin_convertvector(a, iw);
 }
 
+/* Wraps around: what is no number, or far too large, becomes the smallest integer, and there is nothing below that. */
+SK_VECTOR iw iw_minus(iw a, int32_t b)
+{
+    typedef uint32_t uw __attribute__((vector_size(4 * SK_WIDE)));
+    return (iw)((uw)a - (uint32_t)b);
+}
+
 SK_VECTOR fw fw_from_iw(iw a)
 {
     return __builtin_convertvector(a, fw);

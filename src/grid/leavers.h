@@ -38,7 +38,7 @@ static inline __attribute__((always_inline, unused)) void sk_leavers_add(sk_grid
     /* Most stay, and then that is all there is to know: none of the numbers in the block is beyond it, and none below 0. */
     for (int d = 0; d < SELKIE_DIM; d++) {
         g[d] = (position[d] - (float)grid->corner[d]) * inverse;
-        iw i = iw_from_fw(g[d]) - grid->coordinates[slot][d] * SK_BLOCK_N;
+        iw i = iw_minus(iw_from_fw(g[d]), grid->coordinates[slot][d] * SK_BLOCK_N);
         elsewhere |= (i & ~SK_BLOCK_MASK) | ((iw)g[d] & sign);
         cell |= (i & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
     }
