@@ -110,12 +110,13 @@ static void fill_area(cairo_t *c, const sk_plot_series *series)
     cairo_save(c);
     cairo_clip(c);
     cairo_new_path(c);
-    /* From a fixed origin, so that the stripes of neighbours meet. */
     const double height = bottom - top;
     for (int way = 0; way < 2; way++) {
         if (!(stripes >> way & 1))
             continue;
-        double begin = floor((left - height - bottom) / distance) * distance + bottom;
+        /* Where x + y, or x - y, is a multiple of the distance, so that the stripes of neighbours meet. */
+        const double end = way ? top : -bottom;
+        double begin = floor((left - height - end) / distance) * distance + end;
         for (double x = begin; x < right + height; x += distance) {
             cairo_move_to(c, x, way ? top : bottom);
             cairo_line_to(c, x + height, way ? bottom : top);

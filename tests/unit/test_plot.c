@@ -202,6 +202,54 @@ static void many_series_differ(void **state)
         }
 }
 
+/* Where stripes of areas lie: x + y, or x - y, of the first point of each, over their distance; the farthest that any is
+ * from a whole number. `lean` is 1 or -1. */
+static double stripes_off(const sk_plot_figure *figure, int lean, int *count)
+{
+    const double distance = 6;
+    char path[256];
+    selkie_error error = {0};
+    snprintf(path, sizeof path, "%s/stripes.svg", folder);
+    if (sk_plot_write(figure, path, &error) != SELKIE_OK)
+        fail_msg("%s", error.message);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    static char line[1 << 20];
+    double off = 0, x, y;
+    *count = 0;
+    while (fgets(line, sizeof line, file)) {
+        const char *at = strstr(line, "stroke-opacity:0.55") ? strstr(line, " d=\"") : NULL;
+        while (at && (at = strstr(at, "M "))) {
+            assert_int_equal(sscanf(at, "M %lf %lf", &x, &y), 2);
+            off = fmax(off, fabs(remainder((x + lean * y) / distance, 1)));
+            at++;
+            ++*count;
+        }
+    }
+    fclose(file);
+    unlink(path);
+    return off;
+}
+
+/* Stripes go on in the area above as they were in the one below, whichever way they lean. */
+static void stripes_of_neighbours_meet(void **state)
+{
+    (void)state;
+#if !SELKIE_HAVE_CAIRO
+    skip();
+#endif
+    const double x[] = {0, 1}, low[] = {0.31, 0.31}, high[] = {0.47, 0.47};
+    for (int round = 1; round < 3; round++) {
+        sk_plot_series areas[] = {{.x = x, .y = low, .count = 2, .color = round * SK_PLOT_COLORS},
+                                  {.x = x, .y = high, .count = 2, .color = round * SK_PLOT_COLORS}};
+        sk_plot_panel panel = {.stacked = 1, .series = areas, .series_count = 2};
+        sk_plot_figure figure = {.panels = &panel, .panel_count = 1};
+        int count;
+        assert_true(stripes_off(&figure, round == 1 ? 1 : -1, &count) < 1e-3);
+        assert_true(count > 20);
+    }
+}
+
 /* Every label is there: what many of them lack is room between them. */
 static void long_legends_are_whole(void **state)
 {
@@ -247,7 +295,7 @@ int main(void)
         cmocka_unit_test(ticks_are_round_and_inside), cmocka_unit_test(labels_tell_ticks_apart),
         cmocka_unit_test(figures_are_written),        cmocka_unit_test(odd_data_is_drawn),
         cmocka_unit_test(many_series_differ),         cmocka_unit_test(long_legends_are_whole),
-        cmocka_unit_test(bad_paths_are_refused),
+        cmocka_unit_test(stripes_of_neighbours_meet), cmocka_unit_test(bad_paths_are_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
