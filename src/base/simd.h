@@ -471,17 +471,6 @@ SK_VECTOR iw iw_from_bytes(const uint8_t *from)
     return __builtin_convertvector(values, iw);
 }
 
-/* Eight lanes from 8 n on. */
-SK_VECTOR f8 fw_eighth(fw a, const int n)
-{
-#if SK_WIDE == 16
-    return n ? __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15) : __builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7);
-#else
-    (void)n;
-    return a;
-#endif
-}
-
 SK_VECTOR float fw_largest(fw a)
 {
     float most = a[0];
