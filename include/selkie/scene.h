@@ -252,6 +252,7 @@ typedef struct selkie_idp_def {
     double density_max;
     int passes;               /*   corrections in a step, at most: more than one only where liquid is badly squeezed */
     int settle;               /*   corrections before the first step */
+    double evenness;          /*   weight of the number of particles in a cell beside the density of the kernel */
 } selkie_idp_def;
 
 typedef struct selkie_losasso_def {

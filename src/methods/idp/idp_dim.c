@@ -170,6 +170,18 @@ static inline int64_t beyond(f8 total, float most)
     return sum;
 }
 
+/* The number of particles in eight cells over that at rest. */
+static inline f8 filled_cells(const sk_step *step, int block, int c)
+{
+    if (block > step->grid.particle_blocks)
+        return f8_splat(0.0f);
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS + c;
+    i8 first, next;
+    memcpy(&first, start, sizeof first);
+    memcpy(&next, start + 1, sizeof next);
+    return f8_from_i8(next - first) / (float)step->particles_per_cell;
+}
+
 /* Returns the density beyond the bound, which the solve will not see. */
 static int64_t build_block(const sk_step *step, int block, int local, int pushing)
 {
@@ -189,6 +201,7 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
     memset(right, 0, SK_BLOCK_CELLS * sizeof(float));
     build_liquid_rows(step, block, runs, &view);
     const float least = (float)step->scene->idp.density_min, most = (float)step->scene->idp.density_max;
+    const float evenness = (float)step->scene->idp.evenness;
     SK_EACH_RUN(c, runs) {
         int n = node_of(c);
         i8 beside_air = i8_splat(0);
@@ -201,6 +214,11 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
         f8 total = f8_load(density + c) + f8_load(blurred + c);
         if (i8_any((total > most) & (f8_load(diagonal + c) > 0.0f)))
             unseen += beyond(f8_select(f8_load(diagonal + c) > 0.0f, total, f8_splat(0.0f)), most);
+        /* The kernel hardly sees whether two cells side by side hold seven and nine particles; where no solid is near, the
+         * numbers may have a say (idp.evenness). */
+        if (evenness > 0.0f)
+            total += f8_select(f8_load(blurred + c) == 0.0f, evenness * (filled_cells(step, block, c) - f8_load(density + c)),
+                               f8_splat(0.0f));
         total = f8_max(f8_min(total, f8_splat(most)), f8_select(beside_air, f8_splat(1.0f), f8_splat(least)));
         f8_store(right + c, total - 1.0f);
     }
