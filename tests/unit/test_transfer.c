@@ -308,6 +308,54 @@ static void to_grid_as_the_reference(void **state)
         }
 }
 
+/* The density alone, without the particles of some cells: single ones, whole rows, and whole blocks. */
+static void density_leaves_cells_out(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        stage s;
+        make_stage(&s, dimension, 0);
+        fill_oddly(&s, NULL);
+        const size_t cells = (size_t)s.grid.block_cells;
+        uint8_t *left_out = calloc((size_t)s.grid.block_count, cells);
+        int32_t *slot = calloc((size_t)s.grid.block_count, sizeof *slot);
+        dense_grid expected = make_dense(&s.grid);
+        assert_true(left_out && slot);
+        for (int b = 1; b < s.grid.block_count; b++) {
+            slot[b] = s.grid.block_count - 1 - b; /* in any order */
+            for (size_t c = 0; c < cells; c++) {
+                const float alone = sk_random_float(14, (uint64_t)slot[b], c), row = sk_random_float(15, (uint64_t)slot[b], c / 16);
+                const int is_out = slot[b] % 5 == 4 || row < 0.2f || alone < 0.3f;
+                left_out[(size_t)slot[b] * cells + c] = is_out ? (uint8_t)(1 + c % 255) : 0;
+            }
+        }
+        for (int b = 1; b <= s.grid.particle_blocks; b++)
+            for (size_t c = 0; c < cells; c++) {
+                const uint32_t *start = s.grid.cell_start + (size_t)(b - 1) * cells + c;
+                for (uint32_t p = start[0]; p < start[1] && !left_out[(size_t)slot[b] * cells + c]; p++) {
+                    hats h = hats_of(&s.grid, &s.particles.records[p]);
+                    FOR_NODES(&s.grid, h, &expected, 3, { expected.weight_all[node] += weight; })
+                }
+            }
+        sk_transfer_options options = {.density_per_particle = 1.0f / 8.0f, .threads = 2};
+        options.left_out = left_out;
+        options.left_out_slot = slot;
+        assert_int_equal(dimension == 2 ? sk_transfer_density_2d(&s.grid, &s.particles, &options, NULL)
+                                        : sk_transfer_density_3d(&s.grid, &s.particles, &options, NULL), SELKIE_OK);
+        for (int b = 1; b < s.grid.block_count; b++)
+            for (int c = 0; c < s.grid.block_cells; c++) {
+                int at[3];
+                cell_position(&s.grid, b, c, at);
+                double sum = expected.weight_all[dense_index(&expected, at)];
+                close_to(s.grid.fields[SK_FIELD_DENSITY][(size_t)b * cells + (size_t)c] * 8.0, sum, 8e-6 * (1.0 + sum));
+            }
+        free_dense(&expected);
+        free(left_out);
+        free(slot);
+        free_stage(&s);
+    }
+}
+
 /* Mass and momentum of the grid are those of the particles: the weights sum to one, and APIC's slopes to nothing. */
 static void mass_and_momentum_are_conserved(void **state)
 {
@@ -621,6 +669,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(to_grid_as_the_reference),
+        cmocka_unit_test(density_leaves_cells_out),
         cmocka_unit_test(mass_and_momentum_are_conserved),
         cmocka_unit_test(to_particles_as_the_reference),
         cmocka_unit_test(constant_fields_stay),
