@@ -533,15 +533,32 @@ static const uint8_t sk_lane_rows[17][16] __attribute__((unused)) = {
 #define SK_FOUR_PARTS(a, b, c, d)                                                                                       \
     a, b, c, d, a + 4, b + 4, c + 4, d + 4, a + 8, b + 8, c + 8, d + 8, a + 12, b + 12, c + 12, d + 12
 
+/* Four columns of the eight (sixteen) rows of eight floats that row[] lists, one lane a row. Spelled out for sixteen, so that each
+ * insertion takes its row from memory and none is a shuffle. */
+#define SK_LOAD_EIGHT(rows, row, columns)                                                                               \
+    do {                                                                                                               \
+        for (int i = 0; i < 4; i++)                                                                                    \
+            columns[i] = __builtin_shufflevector(f4_load(rows + 8 * (size_t)row[i]), f4_load(rows + 8 * (size_t)row[i + 4]), 0, 1, 2, \
+                                                 3, 4, 5, 6, 7);                                                       \
+        SK_TRANSPOSE_PARTS(f8, SK_TWO_PARTS, 8, columns);                                                              \
+    } while (0)
+#define SK_LOAD_SIXTEEN(rows, row, columns)                                                                             \
+    do {                                                                                                               \
+        for (int i = 0; i < 4; i++) {                                                                                  \
+            __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(rows + 8 * (size_t)row[i]));                                \
+            v = _mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 4]), 1);                                 \
+            v = _mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 8]), 2);                                 \
+            columns[i] = (fw)_mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 12]), 3);                   \
+        }                                                                                                              \
+        SK_TRANSPOSE_PARTS(fw, SK_FOUR_PARTS, 16, columns);                                                            \
+    } while (0)
+
 /* Four columns of rows of eight floats, as vectors of lanes, one lane a row. Lanes from `count` on repeat the last row;
  * count >= 1. Each row is read as 16 bytes into its part of a vector, which leaves little to shuffle. */
 SK_VECTOR void f8_load_columns(const float *rows, int count, f8 columns[4])
 {
     const uint8_t *row = sk_lane_rows[count];
-    for (int i = 0; i < 4; i++)
-        columns[i] = __builtin_shufflevector(*(const f4_unaligned *)(rows + 8 * (size_t)row[i]),
-                                             *(const f4_unaligned *)(rows + 8 * (size_t)row[i + 4]), 0, 1, 2, 3, 4, 5, 6, 7);
-    SK_TRANSPOSE_PARTS(f8, SK_TWO_PARTS, 8, columns);
+    SK_LOAD_EIGHT(rows, row, columns);
 }
 
 /* And back. Idle lanes must hold what the last row's lane holds: they are stored there once more, which is cheaper than to
@@ -562,22 +579,13 @@ SK_VECTOR void f8_store_columns(float *rows, int count, const f8 columns[4])
     }
 }
 
-/* Four columns of any rows of eight floats, one lane a row. */
+/* Of any rows. */
 SK_VECTOR void fw_load_rows(const float *rows, const uint32_t row[SK_WIDE], fw columns[4])
 {
-    for (int i = 0; i < 4; i++) {
 #if SK_WIDE == 16
-        __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(rows + 8 * (size_t)row[i]));
-        v = _mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 4]), 1);
-        v = _mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 8]), 2);
-        columns[i] = (fw)_mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 12]), 3);
-    }
-    SK_TRANSPOSE_PARTS(fw, SK_FOUR_PARTS, 16, columns);
+    SK_LOAD_SIXTEEN(rows, row, columns);
 #else
-        columns[i] = __builtin_shufflevector(*(const f4_unaligned *)(rows + 8 * (size_t)row[i]),
-                                             *(const f4_unaligned *)(rows + 8 * (size_t)row[i + 4]), 0, 1, 2, 3, 4, 5, 6, 7);
-    }
-    SK_TRANSPOSE_PARTS(f8, SK_TWO_PARTS, 8, columns);
+    SK_LOAD_EIGHT(rows, row, columns);
 #endif
 }
 
@@ -585,14 +593,7 @@ SK_VECTOR void fw_load_rows(const float *rows, const uint32_t row[SK_WIDE], fw c
 SK_VECTOR void fw_load_columns(const float *rows, int count, fw columns[4])
 {
     const uint8_t *row = sk_lane_rows[count];
-    for (int i = 0; i < 4; i++) {
-        /* Spelled out, so that each insertion takes its row from memory and none is a shuffle. */
-        __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(rows + 8 * (size_t)row[i]));
-        v = _mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 4]), 1);
-        v = _mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 8]), 2);
-        columns[i] = (fw)_mm512_insertf32x4(v, _mm_loadu_ps(rows + 8 * (size_t)row[i + 12]), 3);
-    }
-    SK_TRANSPOSE_PARTS(fw, SK_FOUR_PARTS, 16, columns);
+    SK_LOAD_SIXTEEN(rows, row, columns);
 }
 
 SK_VECTOR void fw_store_columns(float *rows, int count, const fw columns[4])

@@ -438,12 +438,7 @@ static int is_column_name(const char *name)
 static selkie_code check_probe_area(sk_rules *rules, const selkie_probe_def *probe)
 {
     const selkie_scene *scene = rules->scene;
-    double up[3];
-    selkie_scene_up(scene, up);
-    int up_axis = 0;
-    for (int axis = 1; axis < scene->domain.dimension; axis++)
-        if (fabs(up[axis]) > fabs(up[up_axis]))
-            up_axis = axis;
+    const int up_axis = sk_scene_up_axis(scene, NULL);
     for (int axis = 0; axis < scene->domain.dimension; axis++) {
         double from = scene->domain.origin[axis], to = from + scene->domain.size[axis];
         if (axis == up_axis || (probe->min[axis] == 0.0 && probe->max[axis] == 0.0))

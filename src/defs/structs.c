@@ -348,3 +348,16 @@ void selkie_scene_up(const selkie_scene *scene, double up[3])
     for (int i = 0; i < 3; i++)
         up[i] += 0.0; /* no negative zeros */
 }
+
+int sk_scene_up_axis(const selkie_scene *scene, int *sign)
+{
+    double up[3];
+    selkie_scene_up(scene, up);
+    int axis = 0;
+    for (int d = 1; d < scene->domain.dimension; d++)
+        if (fabs(up[d]) > fabs(up[axis]))
+            axis = d;
+    if (sign)
+        *sign = up[axis] < 0 ? -1 : 1;
+    return axis;
+}

@@ -35,6 +35,9 @@ selkie_code sk_scene_check_at(const selkie_scene *scene, sk_path *where, selkie_
 /* The checks that look at several fields together; called by sk_scene_check_at() once every field is in its range. */
 selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selkie_error *error);
 
+/* The axis that is nearest to up, and which way along it (1 or -1; NULL: nobody asks). */
+int sk_scene_up_axis(const selkie_scene *scene, int *sign);
+
 /* "at least 0 s", "between 0 and 1", "above 0 m". */
 char *sk_field_bounds_text(const sk_field *field, char *buffer, size_t size);
 /* "\"pic\", \"flip\" or \"apic\"". */

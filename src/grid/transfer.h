@@ -1,7 +1,7 @@
 /* Transfers between particles and the staggered grid, trilinear weights (PIC, FLIP: Zhu and Bridson 2005; APIC: Jiang et
  * al. 2015).
  *
- * To the grid without scattering: the particles of a block are added up, cell by cell in their sorted order, in a tile
+ * To the grid without scattering: the particles of a block are added up, those of a cell in their sorted order, in a tile
  * that belongs to the block and reaches one cell beyond it; then each block collects its own tile and the rims of its
  * neighbours' in a fixed order. No atomics, and no trace of the number of threads.
  */

@@ -8,8 +8,6 @@
 
 #include "methods/step.h"
 
-/* The axis that up is along, and which way up goes on it: 1 or -1. */
-int sk_up_axis(const selkie_scene *scene, int *sign);
 /* Slot and index of a grid cell; slot 0 if it does not exist. */
 size_t sk_find_cell(const sk_grid *grid, const int cell[3], int *slot);
 

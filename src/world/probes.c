@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "defs/structs.h"
 #include "methods/sph/boundary.h"
 
 enum { FRONT_BINS = 64 }; /* of a cell */
@@ -157,8 +158,7 @@ void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
 {
     const selkie_scene *scene = step->scene;
     int column = 0;
-    int sign;
-    const size_t length = (size_t)(step->grid.cells[sk_up_axis(scene, &sign)] + 2);
+    const size_t length = (size_t)(step->grid.cells[sk_scene_up_axis(scene, NULL)] + 2);
     sk_columns_fill(step, probes->columns);
     for (int p = 0; p < scene->probe_count; p++) {
         const selkie_probe_def *def = &scene->probes[p];

@@ -179,6 +179,39 @@ static void a_shape_without_room_is_refused(void **state)
     assert_int_equal(selkie_scene_plan(&scene, NULL, &plan, &error), SELKIE_ERROR_INPUT);
 }
 
+/* How far a jittered particle is from the centre of its sub-cell along an axis, in sub-cells, at most. */
+static double farthest_from_centres(const selkie_world *world, double sub_cells)
+{
+    double most = 0;
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
+        for (int d = 0; d < 2; d++) {
+            double place = (double)particles_of(world)[p].position[d] * sub_cells;
+            most = fmax(most, fabs(place - floor(place) - 0.5));
+        }
+    return most;
+}
+
+/* particles.jitter is the part of a sub-cell that particles may be in: with thousands of them some come within a hundredth of its
+ * ends, and none beyond but for rounding to floats. 0 makes the lattice. */
+static void jitter_is_part_of_a_sub_cell(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        const double jitters[] = {0, 0.25, 0.5, 1}, sub_cells = 16 * (dimension == 2 ? 3 : 2);
+        for (int n = 0; n < 4; n++) {
+            selkie_scene scene;
+            selkie_liquid_def liquid;
+            make_scene(&scene, &liquid, dimension);
+            if (jitters[n] != 0.5) /* the default */
+                scene.particles.jitter = jitters[n];
+            selkie_world *world = make_world(&scene, 1);
+            double most = farthest_from_centres(world, sub_cells);
+            assert_true(most <= 0.5 * jitters[n] + 1e-4 && most >= 0.99 * 0.5 * jitters[n]);
+            selkie_world_destroy(world);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +219,7 @@ int main(void)
         cmocka_unit_test(counted_liquids_stand_beside_others),
         cmocka_unit_test(obstacles_are_filled_where_asked),
         cmocka_unit_test(a_shape_without_room_is_refused),
+        cmocka_unit_test(jitter_is_part_of_a_sub_cell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
