@@ -28,10 +28,10 @@ static inline __attribute__((always_inline)) void displace_row(sk_grid *grid, in
             w.face[d][1] = fw_select(w.face[d][1] < 0.5f, fw_splat(0.0f), fw_splat(1.0f));
             w.face[d][0] = 1.0f - w.face[d][1];
         }
-        moved[0] = r[0] + cell_size * sample_component(0, 1, tiles[0] + first_row(0, j, k), &w, NULL);
-        moved[1] = r[1] + cell_size * sample_component(1, 1, tiles[1] + first_row(1, j, k), &w, NULL);
+        moved[0] = r[0] + cell_size * sample_component(0, 1, tiles[0] + first_row(0, SK_ROW_PLANE, j, k), SK_ROW_PLANE, &w, NULL);
+        moved[1] = r[1] + cell_size * sample_component(1, 1, tiles[1] + first_row(1, SK_ROW_PLANE, j, k), SK_ROW_PLANE, &w, NULL);
 #if SELKIE_DIM == 3
-        moved[2] = r[2] + cell_size * sample_component(2, 1, tiles[2] + first_row(2, j, k), &w, NULL);
+        moved[2] = r[2] + cell_size * sample_component(2, 1, tiles[2] + first_row(2, SK_ROW_PLANE, j, k), SK_ROW_PLANE, &w, NULL);
 #endif
         /* Closed walls; in this order a position that is not a number stays so, and the sort finds it. */
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -67,14 +67,14 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
         }
         if (!moved)
             continue;
-        float values[SELKIE_DIM][SK_ROW_TILE_VALUES];
+        _Alignas(64) float values[SELKIE_DIM][SK_ROW_TILE_VALUES];
         const float *const tiles[3] = {values[0], values[1], values[SELKIE_DIM - 1]};
         const sk_tile_rows rows = sk_tile_rows_around(moved);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            memset(values[d], 0, sizeof values[d]);
-            sk_tile_load_rows(grid, grid->fields[(int)first + d], b, &rows, values[d]);
-            for (int i = 0; i < SK_TILE_VALUES(1); i++)
-                values[d][i] = values[d][i] == values[d][i] ? values[d][i] : 0.0f;
+            sk_row_tile_load(grid, grid->fields[(int)first + d], b, &rows, values[d]);
+            SK_EACH_TILE_ROW(j, k, &rows)
+                for (float *at = values[d] + SK_ROW_PITCH * j + SK_ROW_PLANE * k, *end = at + SK_ROW_PITCH; at < end; at += 8)
+                    f8_store(at, f8_select(f8_load(at) == f8_load(at), f8_load(at), f8_splat(0.0f)));
         }
         sk_leavers leavers = {0, iw_splat(0)};
         SK_EACH_RUN(c, moved) {

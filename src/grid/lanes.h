@@ -45,8 +45,8 @@ static inline __attribute__((always_inline)) void lanes_of(const fw *position, c
     fw fraction = place - fw_from_iw(cell), offset = fraction - 0.5f;
     iw below = offset < 0.0f; /* all ones: -1 */
     w->cell = cell - row->first;
-    w->face_column = w->cell + 1;
-    w->centre_column = w->cell + 1 + below;
+    w->face_column = w->cell + SK_ROW_LEAD;
+    w->centre_column = w->cell + SK_ROW_LEAD + below;
     w->face_way = fraction;
     w->centre_way = offset - fw_from_iw(below);
     for (int d = 1; d < SELKIE_DIM; d++) {
@@ -66,19 +66,18 @@ static inline __attribute__((always_inline)) void lanes_of(const fw *position, c
     }
 }
 
-/* The tile's row of nodes of component d that is the first around the row of cells (j, k) of the block. */
-static inline int first_row(const int d, int j, int k)
+/* The first row of nodes of component d around the row of cells (j, k) of the block, in a tile with planes `plane` apart. */
+static inline int first_row(const int d, const int plane, int j, int k)
 {
-    enum { N1 = SK_TILE_N(1) };
-    return N1 * (j + (d == 1) + N1 * (SELKIE_DIM == 3 ? k + (d == 2) : 0));
+    return SK_ROW_PITCH * (j + (d == 1)) + (SELKIE_DIM == 3 ? plane * (k + (d == 2)) : 0);
 }
 
-/* Component d of a field at the particles; `rows` points at the first row of nodes. With `nearest` it is constant along its own
+/* Component d of a field at the particles; `rows` points at the first row of nodes, planes
+ * of them are `plane_step` apart. With `nearest` it is constant along its own
  * axis. If `gradient` is not NULL it gets the derivatives, per cell (APIC's C, Jiang et al. 2015: sum of u_i grad w_i). */
 static inline __attribute__((always_inline)) fw sample_component(const int d, const int nearest, const float *rows,
-                                                                 const lane_weights *w, fw *gradient)
+                                                                 const int plane_step, const lane_weights *w, fw *gradient)
 {
-    enum { N1 = SK_TILE_N(1) };
     const int ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
     const iw column = d == 0 ? w->face_column : w->centre_column;
     const fw way = d == 0 ? w->face_way : w->centre_way;
@@ -88,11 +87,11 @@ static inline __attribute__((always_inline)) fw sample_component(const int d, co
         fw plane = fw_splat(0.0f), plane_x = fw_splat(0.0f), plane_y = fw_splat(0.0f);
 #pragma GCC unroll 3
         for (int j = 0; j < ny; j++) {
-            const float *row = rows + N1 * (j + N1 * k);
+            const float *row = rows + SK_ROW_PITCH * j + plane_step * k;
             const fw weight = d == 1 ? w->face[1][j] : w->centre[1][j];
-            fw value = fw_look_up(row, N1, column);
+            fw value = fw_look_up(row, SK_ROW_PITCH, column);
             if (!(nearest && d == 0)) {
-                fw difference = fw_look_up(row, N1, column + 1) - value;
+                fw difference = fw_look_up(row, SK_ROW_PITCH, column + 1) - value;
                 value += way * difference;
                 if (gradient)
                     plane_x += weight * difference;

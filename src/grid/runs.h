@@ -93,15 +93,15 @@ static inline __attribute__((unused)) sk_tile_rows sk_tile_rows_around(uint64_t 
     return rows;
 }
 
-/* Loads those rows of a tile alone; the others are left as they are. */
-#define SK_TILE_SOME_ROWS(type, slot_of)                                                                                \
+/* Loads those rows of a tile alone, which are `pitch` apart; the others are left as they are. */
+#define SK_TILE_SOME_ROWS(type, slot_of, pitch)                                                                         \
     for (int k = 0; k < SK_TILE_NZ(1); k++) {                                                                           \
         const int nz = SELKIE_DIM == 2 || k == 0 ? 0 : k <= SK_BLOCK_N ? 1 : 2;                                         \
         for (uint32_t left = rows->needed[k]; left; left &= left - 1) {                                                 \
             const int j = __builtin_ctz(left), ny = j == 0 ? 0 : j <= SK_BLOCK_N ? 1 : 2;                               \
             const int32_t *around = grid->neighbours[block] + 3 * ny + 9 * nz;                                          \
             const int row = SK_BLOCK_N * (((j - 1) & SK_BLOCK_MASK) + (SELKIE_DIM == 3 ? SK_BLOCK_N * ((k - 1) & SK_BLOCK_MASK) : 0)); \
-            type *to = tile + SK_TILE_N(1) * (j + SK_TILE_N(1) * k);                                                    \
+            type *to = tile + (pitch) * (j + SK_TILE_N(1) * k);                                                         \
             to[0] = field[(size_t)slot_of(around[0]) * SK_BLOCK_CELLS + (size_t)(row + SK_BLOCK_N - 1)];                \
             memcpy(to + 1, field + (size_t)slot_of(around[1]) * SK_BLOCK_CELLS + row, SK_BLOCK_N * sizeof(type));       \
             to[1 + SK_BLOCK_N] = field[(size_t)slot_of(around[2]) * SK_BLOCK_CELLS + (size_t)row];                      \
@@ -111,20 +111,34 @@ static inline __attribute__((unused)) sk_tile_rows sk_tile_rows_around(uint64_t 
 static inline __attribute__((unused)) void sk_tile_load_rows(const sk_grid *grid, const float *field, int block,
                                                              const sk_tile_rows *rows, float *tile)
 {
-    SK_TILE_SOME_ROWS(float, SK_TILE_OWN)
+    SK_TILE_SOME_ROWS(float, SK_TILE_OWN, SK_TILE_N(1))
 }
+
+/* Into a tile whose rows are looked up; around their ten values they are left as they are. */
+static inline __attribute__((unused)) void sk_row_tile_load(const sk_grid *grid, const float *field, int block,
+                                                            const sk_tile_rows *rows, float *row_tile)
+{
+    float *tile = row_tile + SK_ROW_LEAD - 1;
+    SK_TILE_SOME_ROWS(float, SK_TILE_OWN, SK_ROW_PITCH)
+}
+
+/* Row j of plane k, for each of those rows. */
+#define SK_EACH_TILE_ROW(j, k, rows)                                                                                    \
+    for (int k = 0; k < SK_TILE_NZ(1); k++)                                                                             \
+        for (uint32_t left_##j = (rows)->needed[k], go_##j = 1; left_##j; left_##j &= left_##j - 1, go_##j = 1)         \
+            for (int j = __builtin_ctz(left_##j); go_##j; go_##j = 0)
 
 static inline __attribute__((unused)) void sk_tile_load_rows_bytes(const sk_grid *grid, const uint8_t *field, int block,
                                                                    const sk_tile_rows *rows, uint8_t *tile)
 {
-    SK_TILE_SOME_ROWS(uint8_t, SK_TILE_OWN)
+    SK_TILE_SOME_ROWS(uint8_t, SK_TILE_OWN, SK_TILE_N(1))
 }
 
 static inline __attribute__((unused)) void sk_tile_load_rows_mapped(const sk_grid *grid, const int32_t *slot_of_block,
                                                                     const float *field, int block, const sk_tile_rows *rows,
                                                                     float *tile)
 {
-    SK_TILE_SOME_ROWS(float, SK_TILE_MAPPED)
+    SK_TILE_SOME_ROWS(float, SK_TILE_MAPPED, SK_TILE_N(1))
 }
 
 #endif

@@ -12,8 +12,13 @@
 #define SK_TILE_N(halo) (SK_BLOCK_N + 2 * (halo))
 #define SK_TILE_NZ(halo) (SELKIE_DIM == 3 ? SK_BLOCK_N + 2 * (halo) : 1)
 #define SK_TILE_VALUES(halo) (SK_TILE_N(halo) * SK_TILE_N(halo) * SK_TILE_NZ(halo))
-/* And of one with a cell around the block whose rows are looked up by fw_look_up, which reads 32 from where a row begins. */
-#define SK_ROW_TILE_VALUES (SK_TILE_VALUES(1) + 32)
+/* And of one with a cell around the block whose rows are looked up by fw_look_up, with the block's own cells in their middle: a
+ * row is a cache line (3D). Planes of rows are SK_ROW_PLANE apart; 32 values may be read from where a row begins. */
+#define SK_ROW_LEAD 4
+#define SK_ROW_PITCH SK_TILE_N(SK_ROW_LEAD)
+#define SK_ROW_PLANE (SK_ROW_PITCH * SK_TILE_N(1))
+#define SK_ROW_TILE_VALUES (SK_ROW_PLANE * SK_TILE_NZ(1) + SK_ROW_BEYOND)
+#define SK_ROW_BEYOND 16
 /* Index of the block's cell (0,0,0) in such a tile. */
 #define SK_TILE_ORIGIN(halo) ((halo) * (1 + SK_TILE_N(halo) * (1 + (SELKIE_DIM == 3 ? SK_TILE_N(halo) : 0))))
 

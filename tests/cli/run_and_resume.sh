@@ -44,7 +44,7 @@ check "the same bits as the whole run" same_run whole stopped
 [ -e stopped/finished ] && good "it is marked finished" || bad "it is not marked finished"
 
 # --- Killed without warning; the newest checkpoint damaged on top of it
-"$selkie" run dam.json --out killed --quiet --set output.checkpoint_interval=0.02 --set output.checkpoint_keep=4 &
+"$selkie" run dam.json --out killed --quiet --set output.checkpoint_interval=0.001 --set output.checkpoint_keep=4 &
 process=$!
 wait_for_steps killed 100 $process
 kill -KILL $process

@@ -12,7 +12,7 @@
 
 #include "base/dimension.h"
 #include "base/simd.h"
-#include "grid/gather.h"
+#include "grid/gather_lanes.h"
 #include "grid/grid_kernels.h"
 #include "grid/leavers.h"
 #include "grid/tile.h"
@@ -20,7 +20,7 @@
 #include "methods/flip/flip.h"
 #include "methods/flip/transfer_options.h"
 
-enum { HALO = 4, WIDTH = SK_TILE_N(HALO) };
+enum { HALO = SK_ROW_LEAD, WIDTH = SK_TILE_N(HALO) }; /* rows as those of a row tile */
 
 typedef struct advect_frame {
     const sk_step *step;
@@ -38,7 +38,7 @@ typedef struct advect_frame {
 typedef struct local_piece {
     sk_velocity_piece piece;
     float origin[3];       /* cells of the grid at the piece's corner */
-    float values[SELKIE_DIM][SK_TILE_VALUES(HALO)];
+    _Alignas(64) float values[SELKIE_DIM][SK_TILE_VALUES(HALO) + SK_ROW_BEYOND];
 } local_piece;
 
 static void load_piece(const sk_grid *grid, int block, local_piece *local)
@@ -177,6 +177,88 @@ SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local
         }
 }
 
+/* Lanes with no unknown component: a sum with NaN is NaN. */
+SK_VECTOR iw are_known(const fw velocity[3])
+{
+    fw sum = velocity[0] + velocity[1];
+    sum = SELKIE_DIM == 3 ? sum + velocity[SELKIE_DIM - 1] : sum;
+    return sum == sum;
+}
+
+/* The row of cells along x that a batch comes from. */
+typedef struct home_row {
+    int first;       /* of the piece's nodes: the beginning of the row of them one cell lower along y and z */
+    float across[3]; /* cells of the piece along y and z */
+} home_row;
+
+/* Weights of the nodes along y and z for places at most half a cell beyond a row of cells. */
+typedef struct row_weights {
+    fw face[3][4], centre[3][3];
+} row_weights;
+
+static inline __attribute__((always_inline)) void weights_near_row(const fw place[3], const home_row *home, row_weights *w)
+{
+    for (int d = 1; d < SELKIE_DIM; d++) {
+        const fw zero = fw_splat(0.0f), way = place[d] - home->across[d];
+        w->face[d][0] = fw_max(-way, zero);
+        w->face[d][3] = fw_max(way - 1.0f, zero);
+        w->face[d][2] = fw_max(fw_min(way, 2.0f - way), zero);
+        w->face[d][1] = 1.0f - (w->face[d][0] + w->face[d][2] + w->face[d][3]);
+        w->centre[d][0] = fw_max(0.5f - way, zero);
+        w->centre[d][2] = fw_max(way - 0.5f, zero);
+        w->centre[d][1] = 1.0f - (w->centre[d][0] + w->centre[d][2]);
+    }
+}
+
+/* Component d there: as sample_lanes, but the rows of nodes are the same for all lanes, which look up their two in each. NaN
+ * where any node of these rows beside a lane is unknown, be its weight zero. */
+static inline __attribute__((always_inline)) fw sample_near_row(const local_piece *local, const int d, const home_row *home,
+                                                                const fw place[3], const row_weights *w)
+{
+    const int ny = d == 1 ? 4 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 4 : 3;
+    const fw x = d == 0 ? place[0] : place[0] - 0.5f;
+    const iw column = iw_from_fw(x);
+    const fw way = x - fw_from_iw(column);
+    const float *rows = local->values[d] + home->first;
+    fw total = fw_splat(0.0f);
+#pragma GCC unroll 4
+    for (int k = 0; k < nz; k++) {
+        fw plane = fw_splat(0.0f);
+#pragma GCC unroll 4
+        for (int j = 0; j < ny; j++) {
+            const float *row = rows + WIDTH * (j + WIDTH * k);
+            fw value = fw_look_up(row, WIDTH, column);
+            value += way * (fw_look_up(row, WIDTH, column + 1) - value);
+            plane += (d == 1 ? w->face[1][j] : w->centre[1][j]) * value;
+        }
+        total += SELKIE_DIM == 2 ? plane : (d == 2 ? w->face[SELKIE_DIM - 1][k] : w->centre[SELKIE_DIM - 1][k]) * plane;
+    }
+    return total;
+}
+
+/* As velocities_at, for places at most half a cell beyond a row of cells. */
+SK_VECTOR void velocities_near_row(const advect_frame *frame, const local_piece *local, const home_row *home, const fw x[3],
+                                   const fw own[3], iw flying, fw velocity[3])
+{
+    fw place[3];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        place[d] = (x[d] - frame->corner[d]) * frame->inverse - local->origin[d];
+    row_weights w;
+    weights_near_row(place, home, &w);
+    velocity[0] = sample_near_row(local, 0, home, place, &w);
+    velocity[1] = sample_near_row(local, 1, home, place, &w);
+#if SELKIE_DIM == 3
+    velocity[2] = sample_near_row(local, 2, home, place, &w);
+#endif
+    const iw settled = are_known(velocity) & ~flying;
+    if (!iw_any(~settled))
+        return;
+    fw sampled[3];
+    velocities_at(frame, local, x, own, flying, sampled);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        velocity[d] = fw_select(settled, velocity[d], sampled[d]);
+}
+
 SK_VECTOR fw largest(const fw velocity[3])
 {
     fw most = fw_max(fw_abs(velocity[0]), fw_abs(velocity[1]));
@@ -184,19 +266,23 @@ SK_VECTOR fw largest(const fw velocity[3])
 }
 
 /* One Runge-Kutta step of length h (s) at most for a batch, shorter where the second stage is so much faster than
- * the first that it would cross more than a cell. Returns its length. */
-SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, fw x[3], const fw own[3], iw flying, const fw k1[3],
-                         fw h)
+ * the first that it would cross more than a cell. Returns its length. `home` is the row of cells they are in, if that is known. */
+SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, const home_row *home, fw x[3], const fw own[3],
+                         iw flying, const fw k1[3], fw h)
 {
     fw stage[3], k2[3], k3[3];
     const float way = frame->trapezoidal ? 1.0f : 0.5f;
     for (int d = 0; d < SELKIE_DIM; d++)
         stage[d] = x[d] + way * h * k1[d];
-    velocities_at(frame, local, stage, own, flying, k2);
+    if (home && !frame->trapezoidal)
+        velocities_near_row(frame, local, home, stage, own, flying, k2);
+    else
+        velocities_at(frame, local, stage, own, flying, k2);
     for (int d = 0; frame->trapezoidal && d < SELKIE_DIM; d++)
         k2[d] = 0.5f * (k1[d] + k2[d]);
     fw cells = largest(k2) * frame->inverse * h;
-    h = fw_select(cells > 1.0f, h / cells, h);
+    if (iw_any(cells > 1.0f))
+        h = fw_select(cells > 1.0f, h / cells, h);
     if (frame->order == 3) {
         /* Ralston's third order scheme. */
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -267,28 +353,18 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw f
     }
 }
 
-/* The grid's velocity at the particles: as the transfer has left it, or sampled where it has not. */
-SK_VECTOR void first_velocities(const advect_frame *frame, const local_piece *local, const sk_carried *at_hand, uint32_t first,
-                                int lanes, const fw x[3], const fw own[3], iw flying, fw velocity[3])
+/* The grid's velocities at the particles, sampled where they are unknown (NaN). Lane by lane, so that no particle's way depends
+ * on its neighbours in the batch. */
+SK_VECTOR void first_velocities(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3], iw flying,
+                                fw velocity[3])
 {
-    if (!at_hand->values) {
-        velocities_at(frame, local, x, own, flying, velocity);
+    const iw settled = are_known(velocity) & ~flying;
+    if (!iw_any(~settled))
         return;
-    }
-    /* Idle lanes read what comes after, which is there in any case, but could be anything: they stand. */
-    iw known = iw_splat(-1);
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        fw carried = fw_load(at_hand->values + (size_t)d * at_hand->stride + (first - at_hand->first));
-        velocity[d] = fw_select(iw_first(lanes), fw_select(flying, own[d], carried), fw_splat(0.0f));
-        known &= velocity[d] == velocity[d];
-    }
-    if (iw_any(~known)) {
-        /* Lane by lane, so that no particle's way depends on its neighbours in the batch. */
-        fw sampled[3];
-        velocities_at(frame, local, x, own, flying, sampled);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            velocity[d] = fw_select(known, velocity[d], sampled[d]);
-    }
+    fw sampled[3];
+    velocities_at(frame, local, x, own, flying, sampled);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        velocity[d] = fw_select(settled, velocity[d], sampled[d]);
 }
 
 /* What a block's particles did on their way. */
@@ -298,69 +374,90 @@ typedef struct block_ends {
     sk_leavers leavers; /*    those that left the block, if the next sort is to be told */
 } block_ends;
 
-static void advect_lanes(const advect_frame *frame, const local_piece *local, const sk_carried *carried, sk_particle *all,
-                         uint32_t first, int lanes, block_ends *ends)
+/* What a batch is like at the end of its way. */
+typedef struct batch_ends {
+    iw gone, touched; /* left through an open side; touched an obstacle */
+} batch_ends;
+
+/* Moves a batch, the record's columns `r`, which begins with the grid's velocities k1 (NaN where unknown). */
+SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *local, const home_row *home, uint32_t first,
+                                  int lanes, fw r[8], fw k1[3], block_ends *ends)
 {
-    fw r[8], x[3], k1[3];
-    sk_particle *records = all + first;
-    fw_load_columns(sk_particle_floats(records), lanes, r);
-    fw_load_columns(sk_particle_floats(records) + 4, lanes, r + 4);
+    fw x[3];
     for (int d = 0; d < SELKIE_DIM; d++)
         x[d] = r[d];
     fw remaining = fw_splat(frame->dt);
-    iw gone = iw_splat(0), touched = iw_splat(0);
-    iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* to the density projection */
-    iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
-    first_velocities(frame, local, carried, first, lanes, x, r + 3, flying, k1);
+    batch_ends end = {iw_splat(0), iw_splat(0)};
+    const iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* to the density projection */
+    const iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
+    first_velocities(frame, local, x, r + 3, flying, k1);
     /* A particle that would need more sub-steps than this is far beyond any sensible step; the rest of its way is left. */
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
         if (sub_step > 0)
             velocities_at(frame, local, x, r + 3, flying, k1);
-        fw cells = largest(k1) * frame->inverse * remaining;
-        /* rounded up */
-        fw whole = fw_from_iw(iw_from_fw(fw_min(cells, fw_splat(1e6f))));
-        whole = fw_select(whole < cells, whole + 1.0f, whole);
-        fw h = fw_select(cells <= 1.0f, remaining, remaining / fw_max(whole, fw_splat(1.0f)));
+        fw cells = largest(k1) * frame->inverse * remaining, h = remaining;
+        if (iw_any(cells > 1.0f)) {
+            /* rounded up */
+            fw whole = fw_from_iw(iw_from_fw(fw_min(cells, fw_splat(1e6f))));
+            whole = fw_select(whole < cells, whole + 1.0f, whole);
+            h = fw_select(cells <= 1.0f, remaining, remaining / fw_max(whole, fw_splat(1.0f)));
+        }
         fw from[3];
         for (int d = 0; d < SELKIE_DIM; d++)
             from[d] = x[d];
-        h = runge_kutta(frame, local, x, r + 3, flying, k1, h);
-        confine(frame, lanes, left, from, x, &gone, &touched);
+        h = runge_kutta(frame, local, sub_step ? NULL : home, x, r + 3, flying, k1, h);
+        confine(frame, lanes, left, from, x, &end.gone, &end.touched);
         /* What is left by rounding alone is nothing. */
         remaining -= h;
-        remaining = fw_select(gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
+        remaining = fw_select(end.gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
         if (!iw_any((remaining > 0.0f) & iw_first(lanes)))
             break;
     }
-    iw counted = iw_first(lanes) & ~gone;
+    iw counted = iw_first(lanes) & ~end.gone;
     for (int d = 0; d < SELKIE_DIM; d++) {
         r[d] = x[d];
         ends->positions[d] += d8_from_fw(fw_select(counted, x[d], fw_splat(0.0f)));
     }
-    for (int l = lanes; l < SK_WIDE; l++) /* idle lanes went their own way; see fw_store_columns */
+    /* Idle lanes repeat the last particle and went its way, but solids were not asked about them; see fw_store_columns. */
+    for (int l = lanes; frame->step->solids.obstacle_count && l < SK_WIDE; l++)
         for (int d = 0; d < SELKIE_DIM; d++)
             r[d][l] = r[d][lanes - 1];
-    fw_store_columns(sk_particle_floats(records), lanes, r);
     if (frame->tell_leavers) {
         sk_grid *grid = (sk_grid *)&frame->step->grid;
         sk_leavers_add(grid, ends->block, grid->cell_start[(size_t)(ends->block - 1) * SK_BLOCK_CELLS], first, lanes, r,
-                       gone & iw_first(lanes) & SK_PARTICLE_DEAD, &ends->leavers);
+                       end.gone & iw_first(lanes) & SK_PARTICLE_DEAD, &ends->leavers);
     }
-    if (!iw_any(gone | touched))
+    return end;
+}
+
+static void end_batch(const advect_frame *frame, const batch_ends *end, sk_particle *records, int lanes)
+{
+    if (!iw_any(end->gone | end->touched))
         return;
     for (int l = 0; l < lanes; l++) {
-        if (gone[l])
+        if (end->gone[l])
             records[l].flags |= SK_PARTICLE_DEAD;
-        else if (touched[l])
+        else if (end->touched[l])
             stop_at_solid(frame, &records[l]);
     }
 }
 
-static void advect_range(const advect_frame *frame, const local_piece *local, const sk_carried *carried, sk_particle *all,
-                         uint32_t begin, uint32_t end, block_ends *ends)
+static void advect_lanes(const advect_frame *frame, const local_piece *local, const sk_carried *carried, sk_particle *all,
+                         uint32_t first, int lanes, block_ends *ends)
 {
-    for (uint32_t p = begin; p < end; p += SK_WIDE)
-        advect_lanes(frame, local, carried, all, p, end - p < SK_WIDE ? (int)(end - p) : SK_WIDE, ends);
+    fw r[8], k1[3];
+    sk_particle *records = all + first;
+    fw_load_columns(sk_particle_floats(records), lanes, r);
+    fw_load_columns(sk_particle_floats(records) + 4, lanes, r + 4);
+    /* Idle lanes go with the last particle, see fw_store_columns: what follows in `carried` could be anything. */
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        k1[d] = carried->values ? fw_load(carried->values + (size_t)d * carried->stride + first) : fw_splat(__builtin_nanf(""));
+        for (int l = lanes; l < SK_WIDE; l++)
+            k1[d][l] = k1[d][lanes - 1];
+    }
+    const batch_ends end = advect_batch(frame, local, NULL, first, lanes, r, k1, ends);
+    fw_store_columns(sk_particle_floats(records), lanes, r);
+    end_batch(frame, &end, records, lanes);
 }
 
 /* What a block's particles did. */
@@ -372,38 +469,64 @@ typedef struct block_sums {
 
 /* --- velocities and advection together ----------------------------------------------------------------------------------- */
 
-enum { GROUP = 512, BUFFER = 1024 }; /* particles that go at a time, and that there is room for the grid's velocities of */
-
 typedef struct block_mover {
     sk_gather gather;
     local_piece local;
-    float carried[SELKIE_DIM][BUFFER + SK_WIDE];
 } block_mover;
 
-/* A few rows at a time: their particles take their velocities and go on while they are in the nearest cache. */
+/* The particles of row (j, k) of a block's cells take their velocities and go on. */
+static inline __attribute__((always_inline)) void move_row(const sk_transfer_kind kind, const advect_frame *frame, block_mover *mover,
+                                                           sk_particle *all, float *affine, uint32_t begin, uint32_t end,
+                                                           const cell_row *row, int j, int k, const float *flying,
+                                                           block_ends *ends)
+{
+    sk_gather *g = &mover->gather;
+    const home_row home = {WIDTH * (HALO + j - 1 + WIDTH * (SELKIE_DIM == 3 ? HALO + k - 1 : 0)),
+                           {0.0f, (float)(HALO + j), (float)(HALO + k)}};
+    for (uint32_t first = begin; first < end; first += SK_WIDE) {
+        const int lanes = end - first < SK_WIDE ? (int)(end - first) : SK_WIDE;
+        float *floats = sk_particle_floats(all + first);
+        fw r[8], sampled[3];
+        KEEP_IN_MEMORY(j);
+        fw_load_columns(floats, lanes, r);
+        fw_load_columns(floats + 4, lanes, r + 4);
+        lane_weights w;
+        lanes_of(r, g->corner, g->inverse, row, kind == SK_TRANSFER_APIC, &w);
+        batch_ends last = {iw_splat(0), iw_splat(0)};
+        if (gather_batch(kind, g, WIDTH * WIDTH, r, &w, kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)first : NULL, lanes, j, k, flying, sampled))
+            last = advect_batch(frame, &mover->local, SK_WIDE == 16 ? &home : NULL, first, lanes, r, sampled, ends);
+        fw_store_columns(floats, lanes, r);
+        fw_store_columns(floats + 4, lanes, r + 4);
+        end_batch(frame, &last, all + first, lanes);
+    }
+}
+
 static void move_block(const advect_frame *frame, const sk_transfer_options *options, float *affine, int block,
                        block_mover *mover, block_ends *ends)
 {
-    sk_grid *grid = (sk_grid *)&frame->step->grid;
-    const sk_particles *particles = &frame->step->particles;
+    const sk_grid *grid = &frame->step->grid;
+    sk_particle *all = frame->step->particles.records;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    sk_gather *gather = &mover->gather;
-    SK_DIM(sk_gather_begin)(gather, options, grid, block);
+    sk_gather *g = &mover->gather;
     load_piece(grid, block, &mover->local);
-    for (int first = 0, last; first < SK_BLOCK_CELLS; first = last) {
-        for (last = first + SK_BLOCK_N; last < SK_BLOCK_CELLS && start[last + SK_BLOCK_N] - start[first] <= GROUP;)
-            last += SK_BLOCK_N;
-        const uint32_t count = start[last] - start[first];
-        if (count == 0)
+    /* The piece has rows as the gather wants them, three cells farther on every side. */
+    const float *plain[3] = {NULL, NULL, NULL};
+    for (int d = 0; d < SELKIE_DIM; d++)
+        plain[d] = mover->local.values[d] + WIDTH * (HALO - 1) * (SELKIE_DIM == 3 ? WIDTH + 1 : 1);
+    SK_DIM(sk_gather_begin)(g, options, grid, block, plain, WIDTH * WIDTH);
+    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
+        const uint32_t begin = start[c], end = start[c + SK_BLOCK_N];
+        if (begin == end)
             continue;
-        gather->end = start[last];
-        gather->carried = (sk_carried){mover->carried[0], BUFFER + SK_WIDE, start[first]};
-        if (count > BUFFER) /* one row that holds them all */
-            gather->carried = (sk_carried){sk_particles_scratch(particles), (size_t)particles->count, 0};
-        SK_DIM(sk_gather_cells)(gather, grid, particles->records, affine, block, first, last);
-        if (gather->bad)
-            return; /* the step ends here */
-        advect_range(frame, &mover->local, &gather->carried, particles->records, start[first], start[last], ends);
+        const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);
+        const float *flying = g->flying ? g->flying + c : NULL;
+        const cell_row row = row_of_cell(grid, block, c);
+        if (g->kind == SK_TRANSFER_FLIP)
+            move_row(SK_TRANSFER_FLIP, frame, mover, all, NULL, begin, end, &row, j, k, flying, ends);
+        else if (g->kind == SK_TRANSFER_PIC)
+            move_row(SK_TRANSFER_PIC, frame, mover, all, NULL, begin, end, &row, j, k, flying, ends);
+        else
+            move_row(SK_TRANSFER_APIC, frame, mover, all, affine, begin, end, &row, j, k, flying, ends);
     }
 }
 
@@ -508,7 +631,8 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
             const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
             block_ends ends = start_of(b);
             load_piece(grid, b, &local);
-            advect_range(&frame, &local, &carried, step->particles.records, start[0], start[SK_BLOCK_CELLS], &ends);
+            for (uint32_t p = start[0], end = start[SK_BLOCK_CELLS]; p < end; p += SK_WIDE)
+                advect_lanes(&frame, &local, &carried, step->particles.records, p, end - p < SK_WIDE ? (int)(end - p) : SK_WIDE, &ends);
             finish_block(&frame, &ends, &sums[b]);
         }
     }
