@@ -38,7 +38,8 @@ static inline __attribute__((always_inline)) void displace_row(sk_grid *grid, in
             r[d] = fw_min(fw_splat(high[d]), fw_max(fw_splat(low[d]), moved[d]));
         fw_store_columns(sk_particle_floats(all + p), lanes, r);
         if (leavers) /* the last sort has left no dead ones */
-            sk_leavers_add(grid, block, first_of_block, p, lanes, r, iw_splat(0), leavers);
+            sk_leavers_add(grid, block, first_of_block, p, lanes, r, w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG),
+                           iw_splat(0), leavers);
     }
 }
 

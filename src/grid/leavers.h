@@ -8,7 +8,8 @@
 #include "base/simd.h"
 #include "grid/grid.h"
 
-enum { SK_LEAVES = 0x8000 }; /* of a cell key: it lies in another block */
+/* Of a cell key: the cell lies in another block; it may be another than before. The rest is the cell. */
+enum { SK_LEAVES = 0x8000, SK_STRAYS = 0x4000, SK_KEY_CELL = 0x3fff };
 
 typedef struct sk_leavers {
     int64_t count;  /* so far */
@@ -25,11 +26,13 @@ static inline __attribute__((always_inline, unused)) void sk_store_cell_keys(uin
         memcpy(keys, &short_keys, (size_t)lanes * sizeof *keys);
 }
 
-/* Takes down the cells of particles p and following of block `slot`, which are at `position` (m); those that left go to the
+/* Takes down the cells of particles p and following of block `slot`, which are at `position` (m) and were in cells `home` (-1: who
+ * knows); those that left go to the
  * list in grid->order, and where they go to the one in grid->keys, at the block's own place, which begins at particle `first`. In
  * the order of the particles. */
 static inline __attribute__((always_inline, unused)) void sk_leavers_add(sk_grid *grid, int slot, uint32_t first, uint32_t p, int lanes,
-                                                                         const fw *position, iw flags, sk_leavers *leavers)
+                                                                         const fw *position, iw home, iw flags,
+                                                                         sk_leavers *leavers)
 {
     const float inverse = (float)(1.0 / grid->cell_size);
     const iw sign = iw_splat(INT32_MIN);
@@ -44,7 +47,7 @@ static inline __attribute__((always_inline, unused)) void sk_leavers_add(sk_grid
     }
     const iw leaves = elsewhere != 0;
     leavers->wrong |= (flags & SK_PARTICLE_DEAD) != 0;
-    sk_store_cell_keys(grid->cell_keys + p, cell | (leaves & SK_LEAVES), lanes);
+    sk_store_cell_keys(grid->cell_keys + p, cell | (leaves & SK_LEAVES) | ((leaves | (cell != home)) & SK_STRAYS), lanes);
     const unsigned left = iw_bits(leaves & iw_first(lanes));
     if (!left)
         return;

@@ -14,7 +14,7 @@
 #include "grid/grid_kernels.h"
 #include "grid/leavers.h"
 
-enum { DEAD_KEY = -1 };
+enum { DEAD_KEY = -1, AHEAD = 128 /* particles */ };
 
 typedef struct chunk_range {
     int64_t begin, end;
@@ -212,9 +212,26 @@ static inline int is_empty_run(const cell_counters *counters, int c)
     return !i8_any((first | second) != 0);
 }
 
-/* Counts become first places, from `total` on; start[] gets those of the cells, `occupied` the runs that hold any. Returns
- * which neighbours the kernels of the block's particles reach: a bit for each of the 3^dim. */
-static uint32_t place_cells(cell_counters *counters, uint32_t total, uint32_t *start, uint64_t *occupied)
+/* Counts become first places, from `total` on; start[] gets those of the cells. */
+static void place_cells(cell_counters *counters, uint32_t total, uint32_t *start)
+{
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        uint32_t first = counters->next[0][c], second = counters->next[1][c];
+        if (c % 8 == 0 && is_empty_run(counters, c)) {
+            const i8 here = i8_splat((int32_t)total);
+            memcpy(start + c, &here, sizeof here);
+            c += 7;
+            continue;
+        }
+        start[c] = counters->next[0][c] = total;
+        counters->next[1][c] = total + first;
+        total += first + second;
+    }
+}
+
+/* Which neighbours the kernels of a block's particles reach, a bit for each of the 3^dim, from the starts of its cells, the last of
+ * which ends at `end`; `occupied` gets the runs that hold any. */
+static uint32_t reach_of(const uint32_t *start, uint32_t end, uint64_t *occupied)
 {
     /* Bits of the neighbours along an axis, a cell's place along it deciding; the product of three such numbers, spread by
      * 1, 3 and 9 bits, has the bits of all combinations. Two cells: one for the kernel, one for the band of extrapolated
@@ -227,22 +244,24 @@ static uint32_t place_cells(cell_counters *counters, uint32_t total, uint32_t *s
     }
     uint32_t reach = 0;
     *occupied = 0;
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        uint32_t first = counters->next[0][c], second = counters->next[1][c];
-        if (c % 8 == 0 && is_empty_run(counters, c)) {
-            const i8 here = i8_splat((int32_t)total);
-            memcpy(start + c, &here, sizeof here);
-            c += 7;
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        const uint32_t until = c + 8 < SK_BLOCK_CELLS ? start[c + 8] : end;
+        if (start[c] == until)
             continue;
-        }
-        start[c] = counters->next[0][c] = total;
-        counters->next[1][c] = total + first;
-        total += first + second;
-        uint32_t here = bits[0][c & SK_BLOCK_MASK] * bits[1][c >> SK_BLOCK_LOG & SK_BLOCK_MASK];
+        i8 here, next;
+        memcpy(&here, start + c, sizeof here);
+        memcpy(&next, start + c + 1, 7 * sizeof *start);
+        next[7] = (int32_t)until;
+        const unsigned held = i8_bits(here != next);
+        const int i = c & SK_BLOCK_MASK;
+        uint32_t along = bits[0][2]; /* the cells within */
+        along |= i == 0 && held & 3 ? bits[0][0] : 0;
+        along |= i == SK_BLOCK_N - 8 && held & 0xc0 ? bits[0][SK_BLOCK_N - 1] : 0;
+        uint32_t all = along * bits[1][c >> SK_BLOCK_LOG & SK_BLOCK_MASK];
         if (SELKIE_DIM == 3)
-            here *= bits[2][c >> 2 * SK_BLOCK_LOG];
-        reach |= first + second ? here : 0;
-        *occupied |= (uint64_t)(first + second != 0) << (c / 8);
+            all *= bits[2][c >> 2 * SK_BLOCK_LOG];
+        reach |= all;
+        *occupied |= UINT64_C(1) << (c / 8);
     }
     return reach;
 }
@@ -254,6 +273,22 @@ static inline void move_record(sk_particles *particles, uint32_t source, uint32_
         const sk_attribute *attribute = &particles->attributes[a];
         size_t n = (size_t)attribute->components;
         memcpy(attribute->spare + target * n, attribute->data + source * n, n * sizeof(uint32_t));
+    }
+}
+
+static inline void move_records(sk_particles *particles, uint32_t source, uint32_t count, uint32_t target)
+{
+    /* What is far ahead is asked for: pieces are too short for the machine to foresee them. */
+    const sk_particle *from = particles->records + source, *end = from + count;
+    for (sk_particle *to = particles->spare + target; from < end; from++, to++) {
+        __builtin_prefetch(from + AHEAD, 0);
+        __builtin_prefetch(to + AHEAD, 1);
+        f8_store(sk_particle_floats(to), f8_load(sk_particle_floats(from)));
+    }
+    for (int a = 0; a < particles->attribute_count; a++) {
+        const sk_attribute *attribute = &particles->attributes[a];
+        size_t n = (size_t)attribute->components;
+        memcpy(attribute->spare + target * n, attribute->data + source * n, count * n * sizeof(uint32_t));
     }
 }
 
@@ -270,8 +305,9 @@ static uint32_t sort_block(sk_grid *grid, sk_particles *particles, int slot, uin
             counters.next[stream][cells[stream][i]]++;
     if ((end - begin) & 1)
         counters.next[1][cells[1][half]]++;
-    uint32_t reach = place_cells(&counters, begin, grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS,
-                                 &grid->occupied[slot]);
+    uint32_t *start = grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS;
+    place_cells(&counters, begin, start);
+    const uint32_t reach = reach_of(start, end, &grid->occupied[slot]);
     for (uint32_t i = 0; i < half; i++)
         for (int stream = 0; stream < 2; stream++)
             move_record(particles, order[stream][i], counters.next[stream][cells[stream][i]]++);
@@ -346,7 +382,8 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
     size_t count = (size_t)particles->count;
     sk_memory *memory = grid->memory;
     SK_TRY(sk_reserve(memory, (void **)&grid->keys, &grid->key_capacity, count, sizeof *grid->keys, "cell sort", error));
-    SK_TRY(sk_reserve(memory, (void **)&grid->cell_keys, &grid->cell_key_capacity, count, sizeof *grid->cell_keys, "cell sort", error));
+    SK_TRY(sk_reserve(memory, (void **)&grid->cell_keys, &grid->cell_key_capacity, count + SK_WIDE, sizeof *grid->cell_keys,
+                      "cell sort", error));
     SK_TRY(sk_reserve(memory, (void **)&grid->order, &grid->order_capacity, count, sizeof *grid->order, "cell sort", error));
     SK_TRY(sk_reserve(memory, (void **)&grid->order_cells, &grid->order_cell_capacity, count, sizeof *grid->order_cells, "cell sort", error));
     int chunks = threads * 4;
@@ -395,7 +432,7 @@ static int32_t find_leavers(sk_grid *grid, const sk_particles *particles, int sl
         fw r[8];
         fw_load_columns(sk_particle_floats(particles->records + p), lanes, r);
         fw_load_columns(sk_particle_floats(particles->records + p) + 4, lanes, r + 4);
-        sk_leavers_add(grid, slot, start[0], p, lanes, r, (iw)r[7], &leavers);
+        sk_leavers_add(grid, slot, start[0], p, lanes, r, iw_splat(-1), (iw)r[7], &leavers);
     }
     return sk_leavers_found(&leavers);
 }
@@ -503,44 +540,153 @@ static void deal_leavers(const sk_grid *grid, const regrouping *to, uint32_t *ar
     }
 }
 
+/* Those that come into a block from elsewhere, in the order of their numbers. */
+typedef struct arriving {
+    const uint32_t *numbers;
+    uint32_t count;
+    uint32_t early; /* so many come from blocks before this one */
+} arriving;
+
+static void count_arriving(const sk_grid *grid, const arriving *in, cell_counters *counters)
+{
+    for (uint32_t i = 0; i < in->count; i++)
+        counters->next[i >= in->early][grid->cell_keys[in->numbers[i]] & SK_KEY_CELL]++;
+}
+
+static void place_arriving(const sk_grid *grid, sk_particles *particles, const arriving *in, uint32_t begin, uint32_t end,
+                           uint32_t next[SK_BLOCK_CELLS])
+{
+    for (uint32_t i = begin; i < end; i++)
+        move_record(particles, in->numbers[i], next[grid->cell_keys[in->numbers[i]] & SK_KEY_CELL]++);
+}
+
+/* Those that are not in their old cell any more, MOST_STRAYS of a block at most: where there are more, they are not worth a list. */
+enum { MOST_STRAYS = 512 };
+
+typedef struct strays {
+    int count;
+    uint32_t numbers[MOST_STRAYS + SK_WIDE];
+} strays;
+
+/* Returns 0 if there are too many. */
+static int find_strays(const sk_grid *grid, uint32_t begin, uint32_t end, strays *found)
+{
+    const uint32_t tenth = (end - begin) / 10;
+    const int most = tenth < MOST_STRAYS ? (int)tenth : MOST_STRAYS;
+    typedef uint16_t key_lanes __attribute__((vector_size(2 * SK_WIDE)));
+    found->count = 0;
+    for (uint32_t p = begin; p < end; p += SK_WIDE) {
+        key_lanes keys; /* there is room for a whole batch behind the last */
+        memcpy(&keys, grid->cell_keys + p, sizeof keys);
+        unsigned gone = iw_bits((__builtin_convertvector(keys, iw) & SK_STRAYS) != 0);
+        if (end - p < SK_WIDE)
+            gone &= (1u << (end - p)) - 1u;
+        if (!gone)
+            continue;
+        found->count += iw_store_chosen(found->numbers + found->count, (iw){SK_WIDE_LANES} + (int32_t)p, gone);
+        if (found->count > most)
+            return 0;
+    }
+    return 1;
+}
+
+/* Where few change cells, the others keep their order, and go to their new places as they stand, in pieces between those that
+ * leave their cells or come in. Who comes in from a cell before goes before those that stay, from a cell after behind them. */
+static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *old, uint32_t begin, const arriving *in,
+                        const strays *gone, cell_counters *counters, uint32_t *start)
+{
+    for (int i = 0; i < gone->count; i++) {
+        const uint32_t number = gone->numbers[i];
+        const uint16_t key = grid->cell_keys[number];
+        if (!(key & SK_LEAVES))
+            counters->next[number >= old[key & SK_KEY_CELL]][key & SK_KEY_CELL]++;
+    }
+    count_arriving(grid, in, counters);
+    uint32_t piece = old[0], shift = begin - old[0]; /* first of the piece at hand, and how much farther it goes, modulo 2^32 */
+    int next = 0;
+    for (int run = 0; run < SK_BLOCK_CELLS; run += 8) {
+        if (is_empty_run(counters, run) && (next == gone->count || gone->numbers[next] >= old[run + 8])) {
+            i8 starts;
+            memcpy(&starts, old + run, sizeof starts);
+            starts += (int32_t)shift;
+            memcpy(start + run, &starts, sizeof starts);
+            continue;
+        }
+        for (int c = run; c < run + 8; c++) {
+            const uint32_t before = counters->next[0][c], after = counters->next[1][c];
+            start[c] = old[c] + shift;
+            if (before) {
+                move_records(particles, piece, old[c] - piece, piece + shift);
+                piece = old[c];
+                counters->next[0][c] = piece + shift;
+                shift += before;
+            }
+            for (; next < gone->count && gone->numbers[next] < old[c + 1]; next++) {
+                const uint32_t number = gone->numbers[next];
+                move_records(particles, piece, number - piece, piece + shift);
+                piece = number + 1;
+                shift--;
+            }
+            if (after) {
+                move_records(particles, piece, old[c + 1] - piece, piece + shift);
+                piece = old[c + 1];
+                counters->next[1][c] = piece + shift;
+                shift += after;
+            }
+        }
+    }
+    move_records(particles, piece, old[SK_BLOCK_CELLS] - piece, piece + shift);
+    place_arriving(grid, particles, in, 0, in->early, counters->next[0]);
+    for (int i = 0; i < gone->count; i++) {
+        const uint32_t number = gone->numbers[i];
+        const uint16_t key = grid->cell_keys[number];
+        if (!(key & SK_LEAVES))
+            move_record(particles, number, counters->next[number >= old[key & SK_KEY_CELL]][key & SK_KEY_CELL]++);
+    }
+    place_arriving(grid, particles, in, in->early, in->count, counters->next[1]);
+}
+
 /* Those that come from blocks before this one, those that stay, and those that come from blocks after it: the order that the
- * full sort gives them. The first half of those that stay goes with the first stream, see cell_counters. */
-static uint32_t sort_block_again(sk_grid *grid, sk_particles *particles, uint32_t old_begin, uint32_t old_end, uint32_t begin,
-                                 const uint32_t *arrivals, uint32_t arrival_count, uint32_t *start, uint64_t *occupied)
+ * full sort gives them. `old` are the starts of the block's cells before, NULL if it is new. */
+static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint32_t *old, uint32_t begin, const arriving *in,
+                             uint32_t *start)
 {
     cell_counters counters;
+    strays gone;
     memset(&counters, 0, sizeof counters);
+    if (old && find_strays(grid, old[0], old[SK_BLOCK_CELLS], &gone)) {
+        sort_strays(grid, particles, old, begin, in, &gone, &counters, start);
+        return;
+    }
+    /* The first half of those that stay goes with the first stream, see cell_counters. */
+    const uint32_t old_begin = old ? old[0] : 0, old_end = old ? old[SK_BLOCK_CELLS] : 0;
     const uint32_t count = old_end - old_begin, half = count / 2;
-    const uint16_t *cells = grid->cell_keys + old_begin;
-    uint32_t early = 0;
-    while (early < arrival_count && arrivals[early] < old_begin)
-        early++;
-    for (uint32_t i = 0; i < arrival_count; i++)
-        counters.next[i >= early][grid->cell_keys[arrivals[i]] & ~SK_LEAVES]++;
+    const uint16_t *keys = grid->cell_keys + old_begin;
+    count_arriving(grid, in, &counters);
     for (uint32_t i = 0; i < half; i++) {
-        uint16_t first = cells[i], second = cells[half + i];
+        uint16_t first = keys[i], second = keys[half + i];
+        /* While they are counted, records and the places for them come nearer. */
+        __builtin_prefetch(particles->spare + begin + 2 * i, 1, 2);
+        __builtin_prefetch(i & 1 ? particles->records + old_begin + i : particles->records + old_begin + half + i, 0, 2);
         if (!(first & SK_LEAVES))
-            counters.next[0][first]++;
+            counters.next[0][first & SK_KEY_CELL]++;
         if (!(second & SK_LEAVES))
-            counters.next[1][second]++;
+            counters.next[1][second & SK_KEY_CELL]++;
     }
-    if (count & 1 && !(cells[count - 1] & SK_LEAVES))
-        counters.next[1][cells[count - 1]]++;
-    uint32_t reach = place_cells(&counters, begin, start, occupied);
-    for (uint32_t i = 0; i < early; i++)
-        move_record(particles, arrivals[i], counters.next[0][grid->cell_keys[arrivals[i]] & ~SK_LEAVES]++);
+    if (count & 1 && !(keys[count - 1] & SK_LEAVES))
+        counters.next[1][keys[count - 1] & SK_KEY_CELL]++;
+    place_cells(&counters, begin, start);
+    place_arriving(grid, particles, in, 0, in->early, counters.next[0]);
     for (uint32_t i = 0; i < half; i++) {
-        uint16_t first = cells[i], second = cells[half + i];
+        uint16_t first = keys[i], second = keys[half + i];
         if (!(first & SK_LEAVES))
-            move_record(particles, old_begin + i, counters.next[0][first]++);
+            move_record(particles, old_begin + i, counters.next[0][first & SK_KEY_CELL]++);
         if (!(second & SK_LEAVES))
-            move_record(particles, old_begin + half + i, counters.next[1][second]++);
+            move_record(particles, old_begin + half + i, counters.next[1][second & SK_KEY_CELL]++);
     }
-    if (count & 1 && !(cells[count - 1] & SK_LEAVES))
-        move_record(particles, old_end - 1, counters.next[1][cells[count - 1]]++);
-    for (uint32_t i = early; i < arrival_count; i++)
-        move_record(particles, arrivals[i], counters.next[1][grid->cell_keys[arrivals[i]] & ~SK_LEAVES]++);
-    return reach;
+    if (count & 1 && !(keys[count - 1] & SK_LEAVES))
+        move_record(particles, old_end - 1, counters.next[1][keys[count - 1] & SK_KEY_CELL]++);
+    place_arriving(grid, particles, in, in->early, in->count, counters.next[1]);
 }
 
 /* Blocks around those with particles get their slots anew, so they always count as changed. */
@@ -599,9 +745,12 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     for (int b = 1; b <= blocks; b++) {
         const uint32_t *old = to.old_slot[b] ? grid->cell_start + (size_t)(to.old_slot[b] - 1) * SK_BLOCK_CELLS : NULL;
         const uint32_t first = b > 1 ? to.arrived[b - 1] : 0;
-        to.reach[b] = sort_block_again(grid, particles, old ? old[0] : 0, old ? old[SK_BLOCK_CELLS] : 0, to.start[b],
-                                       arrivals + first, to.arrived[b] - first,
-                                       grid->next_start + (size_t)(b - 1) * SK_BLOCK_CELLS, &grid->occupied[b]);
+        uint32_t *start = grid->next_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
+        arriving in = {arrivals + first, to.arrived[b] - first, 0};
+        while (old && in.early < in.count && in.numbers[in.early] < old[0])
+            in.early++;
+        sort_block_again(grid, particles, old, to.start[b], &in, start);
+        to.reach[b] = reach_of(start, to.start[b + 1], &grid->occupied[b]);
     }
     grid->next_start[starts - 1] = (uint32_t)particles->count;
     uint32_t *start = grid->cell_start;

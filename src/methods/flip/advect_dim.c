@@ -379,9 +379,10 @@ typedef struct batch_ends {
     iw gone, touched; /* left through an open side; touched an obstacle */
 } batch_ends;
 
-/* Moves a batch, the record's columns `r`, which begins with the grid's velocities k1 (NaN where unknown). */
-SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *local, const home_row *home, uint32_t first,
-                                  int lanes, fw r[8], fw k1[3], block_ends *ends)
+/* Moves a batch from the block's cells `cells` (-1: who knows), the record's columns `r`, which begins with the grid's velocities
+ * k1 (NaN where unknown). */
+SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *local, const home_row *home, iw cells,
+                                  uint32_t first, int lanes, fw r[8], fw k1[3], block_ends *ends)
 {
     fw x[3];
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -395,12 +396,12 @@ SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
         if (sub_step > 0)
             velocities_at(frame, local, x, r + 3, flying, k1);
-        fw cells = largest(k1) * frame->inverse * remaining, h = remaining;
-        if (iw_any(cells > 1.0f)) {
+        fw far = largest(k1) * frame->inverse * remaining, h = remaining; /* cells */
+        if (iw_any(far > 1.0f)) {
             /* rounded up */
-            fw whole = fw_from_iw(iw_from_fw(fw_min(cells, fw_splat(1e6f))));
-            whole = fw_select(whole < cells, whole + 1.0f, whole);
-            h = fw_select(cells <= 1.0f, remaining, remaining / fw_max(whole, fw_splat(1.0f)));
+            fw whole = fw_from_iw(iw_from_fw(fw_min(far, fw_splat(1e6f))));
+            whole = fw_select(whole < far, whole + 1.0f, whole);
+            h = fw_select(far <= 1.0f, remaining, remaining / fw_max(whole, fw_splat(1.0f)));
         }
         fw from[3];
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -424,7 +425,7 @@ SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *
             r[d][l] = r[d][lanes - 1];
     if (frame->tell_leavers) {
         sk_grid *grid = (sk_grid *)&frame->step->grid;
-        sk_leavers_add(grid, ends->block, grid->cell_start[(size_t)(ends->block - 1) * SK_BLOCK_CELLS], first, lanes, r,
+        sk_leavers_add(grid, ends->block, grid->cell_start[(size_t)(ends->block - 1) * SK_BLOCK_CELLS], first, lanes, r, cells,
                        end.gone & iw_first(lanes) & SK_PARTICLE_DEAD, &ends->leavers);
     }
     return end;
@@ -455,7 +456,7 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, co
         for (int l = lanes; l < SK_WIDE; l++)
             k1[d][l] = k1[d][lanes - 1];
     }
-    const batch_ends end = advect_batch(frame, local, NULL, first, lanes, r, k1, ends);
+    const batch_ends end = advect_batch(frame, local, NULL, iw_splat(-1), first, lanes, r, k1, ends);
     fw_store_columns(sk_particle_floats(records), lanes, r);
     end_batch(frame, &end, records, lanes);
 }
@@ -494,7 +495,8 @@ static inline __attribute__((always_inline)) void move_row(const sk_transfer_kin
         lanes_of(r, g->corner, g->inverse, row, kind == SK_TRANSFER_APIC, &w);
         batch_ends last = {iw_splat(0), iw_splat(0)};
         if (gather_batch(kind, g, WIDTH * WIDTH, r, &w, kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)first : NULL, lanes, j, k, flying, sampled))
-            last = advect_batch(frame, &mover->local, SK_WIDE == 16 ? &home : NULL, first, lanes, r, sampled, ends);
+            last = advect_batch(frame, &mover->local, SK_WIDE == 16 ? &home : NULL,
+                                w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG), first, lanes, r, sampled, ends);
         fw_store_columns(floats, lanes, r);
         fw_store_columns(floats + 4, lanes, r + 4);
         end_batch(frame, &last, all + first, lanes);
