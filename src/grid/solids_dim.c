@@ -257,13 +257,13 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     double corner[3];
     block_corner(grid, grid->coordinates[block], corner);
     sample_walls(solids, grid, corner, &s);
-    int plain = 1;
+    int plain = 1, walls_alone = 1;
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         plain &= solids->walls[side] != SELKIE_WALL_NO_SLIP;
     for (int o = 0; o < solids->obstacle_count; o++)
         if ((moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, corner)) {
             sample_obstacle(&solids->obstacles[o], o, grid, corner, &s);
-            plain = 0;
+            plain = walls_alone = 0;
         }
     snap(&s);
     solids->plain[slot] = (uint8_t)plain;
@@ -284,7 +284,14 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
         solids->no_slip[base + (size_t)c] = nearest >= 0 ? solids->obstacles[nearest].def->surface == SELKIE_WALL_NO_SLIP
                                                          : solids->walls[-1 - nearest] == SELKIE_WALL_NO_SLIP;
         float open = 0.0f;
-        for (int d = 0; d < SELKIE_DIM; d++) {
+        /* Walls lie across the axes, so that no corner of the cell is nearer to them by more than half a cell. */
+        const int away = walls_alone && s.distance[centre] > 0.501f;
+        for (int d = 0; away && d < SELKIE_DIM; d++) {
+            solids->fraction[d][base + (size_t)c] = open = 1.0f;
+            if (moving)
+                solids->velocity[d][base + (size_t)c] = 0.0f;
+        }
+        for (int d = 0; !away && d < SELKIE_DIM; d++) {
             int a = SELKIE_DIM == 2 ? steps[1 - d] : steps[(d + 1) % 3], b = steps[(d + 2) % 3];
             float fraction = face_fraction(s.distance, node, a, b);
             solids->fraction[d][base + (size_t)c] = fraction;
