@@ -590,10 +590,24 @@ SK_VECTOR void fw_load_rows(const float *rows, const uint32_t row[SK_WIDE], fw c
 }
 
 #if SK_WIDE == 16
+#define SK_STORE_SIXTEEN(rows, row, v)                                                                                  \
+    _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)                                                                \
+    {                                                                                                                  \
+        __asm__("" : "+v"(v[i]));                                                                                      \
+        _mm_storeu_ps(rows + 8 * (size_t)row[i], _mm512_castps512_ps128((__m512)v[i]));                                \
+        _mm_storeu_ps(rows + 8 * (size_t)row[i + 4], _mm512_extractf32x4_ps((__m512)v[i], 1));                         \
+        _mm_storeu_ps(rows + 8 * (size_t)row[i + 8], _mm512_extractf32x4_ps((__m512)v[i], 2));                         \
+        _mm_storeu_ps(rows + 8 * (size_t)row[i + 12], _mm512_extractf32x4_ps((__m512)v[i], 3));                        \
+    }
+
+/* Nearly all batches are full, and then the compiler knows where the rows are. */
 SK_VECTOR void fw_load_columns(const float *rows, int count, fw columns[4])
 {
     const uint8_t *row = sk_lane_rows[count];
-    SK_LOAD_SIXTEEN(rows, row, columns);
+    if (count == SK_WIDE)
+        SK_LOAD_SIXTEEN(rows, sk_lane_rows[16], columns);
+    else
+        SK_LOAD_SIXTEEN(rows, row, columns);
 }
 
 SK_VECTOR void fw_store_columns(float *rows, int count, const fw columns[4])
@@ -601,14 +615,10 @@ SK_VECTOR void fw_store_columns(float *rows, int count, const fw columns[4])
     const uint8_t *row = sk_lane_rows[count];
     fw v[4] = {columns[0], columns[1], columns[2], columns[3]};
     SK_TRANSPOSE_PARTS(fw, SK_FOUR_PARTS, 16, v);
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        __asm__("" : "+v"(v[i]));
-        _mm_storeu_ps(rows + 8 * (size_t)row[i], _mm512_castps512_ps128((__m512)v[i]));
-        _mm_storeu_ps(rows + 8 * (size_t)row[i + 4], _mm512_extractf32x4_ps((__m512)v[i], 1));
-        _mm_storeu_ps(rows + 8 * (size_t)row[i + 8], _mm512_extractf32x4_ps((__m512)v[i], 2));
-        _mm_storeu_ps(rows + 8 * (size_t)row[i + 12], _mm512_extractf32x4_ps((__m512)v[i], 3));
-    }
+    if (count == SK_WIDE)
+        SK_STORE_SIXTEEN(rows, sk_lane_rows[16], v)
+    else
+        SK_STORE_SIXTEEN(rows, row, v)
 }
 #else
 SK_VECTOR void fw_load_columns(const float *rows, int count, fw columns[4]) { f8_load_columns(rows, count, columns); }

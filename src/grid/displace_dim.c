@@ -20,6 +20,7 @@ static inline __attribute__((always_inline)) void displace_row(sk_grid *grid, in
         int lanes = end - p < SK_WIDE ? (int)(end - p) : SK_WIDE;
         fw r[4], moved[3];
         KEEP_IN_MEMORY(j);
+        ask_ahead(all + p);
         fw_load_columns(sk_particle_floats(all + p), lanes, r);
         lane_weights w;
         lanes_of(r, corner, inverse, row, 0, &w);

@@ -489,6 +489,7 @@ static inline __attribute__((always_inline)) void move_row(const sk_transfer_kin
         float *floats = sk_particle_floats(all + first);
         fw r[8], sampled[3];
         KEEP_IN_MEMORY(j);
+        ask_ahead(all + first);
         fw_load_columns(floats, lanes, r);
         fw_load_columns(floats + 4, lanes, r + 4);
         lane_weights w;
