@@ -24,7 +24,7 @@ enum {
 };
 
 enum {
-    DEPTH = 16,                          /* particles of each cell that are made ready at a time */
+    DEPTH = SK_PARTICLES_BEYOND,         /* particles of each cell that are made ready at a time */
     AHEAD = 64,                          /* particles between what is being fetched and the next cells' first one */
     NZ_CENTRE = SELKIE_DIM == 3 ? 3 : 1, /* rows across z of a centred quantity */
     NZ_FACE = SELKIE_DIM == 3 ? 2 : 1,
@@ -68,27 +68,24 @@ static inline __attribute__((always_inline)) void weights_along(fw fraction, fw 
     centre[1] = 1.0f - (centre[0] + centre[2]);
 }
 
-/* The n-th particle of each cell. */
+/* The particle n after first[] of each cell; the (begin + n)-th there is, if there is one. */
 static inline __attribute__((always_inline)) void stage(const int velocity_on, const int affine_on, const sk_particle *records,
-                                                        const float *affine, const cell_batch *cells, int n, const float corner[3],
-                                                        float inverse, float cell_size, staged *s)
+                                                        const float *affine, const cell_batch *cells, const uint32_t first[SK_WIDE],
+                                                        int begin, int n, const float corner[3], float inverse, float cell_size,
+                                                        staged *s)
 {
     /* Sixteen places that the records are read from at once are too many for the machine to foresee. */
     for (int l = 0; l < SK_WIDE; l += 2)
-        __builtin_prefetch(records + cells->next + n * SK_WIDE + l);
-    const iw present = n < cells->count;
-    const iw number = (present & (cells->begin + n)) | (~present & (int32_t)cells->some);
-    uint32_t rows[SK_WIDE];
-    memcpy(rows, &number, sizeof rows);
-    /* Sixteen extractions from registers are dearer than a detour through memory. */
-    __asm__ __volatile__("" : "+m"(rows));
+        __builtin_prefetch(records + cells->next + (begin + n) * SK_WIDE + l);
+    const iw present = begin + n < cells->count;
     fw front[4], back[4], fraction[3], face[3][2], centre[3][3];
-    fw_load_rows(sk_particle_floats(records), rows, front);
+    fw_load_rows(sk_particle_floats(records + n), first, front);
     if (velocity_on)
-        fw_load_rows(sk_particle_floats(records) + 4, rows, back);
+        fw_load_rows(sk_particle_floats(records + n) + 4, first, back);
 #pragma GCC unroll 3
     for (int d = 0; d < SELKIE_DIM; d++) {
-        fraction[d] = (front[d] - corner[d]) * inverse - cells->first[d];
+        /* Lanes without one read what comes after the last of their cell, which could be anything. */
+        fraction[d] = (fw)((iw)((front[d] - corner[d]) * inverse - cells->first[d]) & present);
         weights_along(fraction[d], face[d], centre[d]);
     }
     /* The last axis says that a particle is there at all. */
@@ -115,17 +112,17 @@ static inline __attribute__((always_inline)) void stage(const int velocity_on, c
         return;
     s->face[0] = face[0][0];
     s->face[1] = face[0][1];
-    s->velocity[0] = front[3];
-    s->velocity[1] = back[0];
-    s->velocity[2] = back[1];
+    s->velocity[0] = (fw)((iw)front[3] & present);
+    s->velocity[1] = (fw)((iw)back[0] & present);
+    s->velocity[2] = (fw)((iw)back[1] & present);
     if (!affine_on)
         return;
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int e = 0; e < SELKIE_DIM; e++) {
             fw c;
             for (int l = 0; l < SK_WIDE; l++)
-                c[l] = affine[9 * (size_t)rows[l] + (size_t)(3 * d + e)];
-            s->slope[d][e] = c * cell_size;
+                c[l] = affine[9 * ((size_t)first[l] + (size_t)n) + (size_t)(3 * d + e)];
+            s->slope[d][e] = (fw)((iw)(c * cell_size) & present);
             s->velocity[d] -= s->slope[d][e] * fraction[e];
         }
 }
@@ -239,8 +236,15 @@ static inline __attribute__((always_inline)) void add_cells(const int velocity_o
     staged s[DEPTH];
     for (int begin = 0; begin < cells->most; begin += DEPTH) {
         const int depth = cells->most - begin < DEPTH ? cells->most - begin : DEPTH;
+        /* Where the records are goes through memory once for all of them: sixteen numbers taken out of a register, or read back
+         * just after they were stored, are what a transfer would wait for. Cells that have none from here on read others'. */
+        const iw number = cells->begin + begin, here = begin < cells->count;
+        const iw chosen = (here & number) | (~here & (int32_t)cells->some);
+        uint32_t first[SK_WIDE];
+        memcpy(first, &chosen, sizeof first);
+        __asm__ __volatile__("" : "+m"(first));
         for (int n = 0; n < depth; n++)
-            stage(velocity_on, affine_on, records, affine, cells, begin + n, corner, inverse, cell_size, s + n);
+            stage(velocity_on, affine_on, records, affine, cells, first, begin, n, corner, inverse, cell_size, s + n);
         runs_at at;
         if (velocity_on) {
             at = first_nodes(0, c);

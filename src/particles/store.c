@@ -42,15 +42,15 @@ selkie_code sk_particles_reserve(sk_particles *particles, int64_t count, selkie_
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%lld particles: at most %lld can be held", (long long)count,
                        (long long)UINT32_MAX / 2);
     size_t capacity = particles->capacity ? (size_t)count + (size_t)count / 4 : (size_t)count;
-    size_t kept = (size_t)particles->count;
+    size_t kept = (size_t)particles->count, room = capacity + SK_PARTICLES_BEYOND;
     sk_memory *memory = particles->memory;
-    int ok = grow(memory, (void **)&particles->records, kept * sizeof(sk_particle), capacity * sizeof(sk_particle)) &&
-             grow(memory, (void **)&particles->spare, 0, capacity * sizeof(sk_particle));
+    int ok = grow(memory, (void **)&particles->records, kept * sizeof(sk_particle), room * sizeof(sk_particle)) &&
+             grow(memory, (void **)&particles->spare, 0, room * sizeof(sk_particle));
     for (int a = 0; ok && a < particles->attribute_count; a++) {
         sk_attribute *attribute = &particles->attributes[a];
         size_t bytes = (size_t)attribute->components * 4;
-        ok = grow(memory, (void **)&attribute->data, kept * bytes, capacity * bytes) &&
-             grow(memory, (void **)&attribute->spare, 0, capacity * bytes);
+        ok = grow(memory, (void **)&attribute->data, kept * bytes, room * bytes) &&
+             grow(memory, (void **)&attribute->spare, 0, room * bytes);
     }
     if (!ok)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%lld particles need %.1f MiB, which cannot be had",
@@ -80,7 +80,7 @@ sk_attribute *sk_particles_add_attribute(sk_particles *particles, const char *na
     attribute->components = components;
     attribute->is_integer = is_integer;
     if (particles->capacity) {
-        size_t bytes = particles->capacity * (size_t)components * 4;
+        size_t bytes = (particles->capacity + SK_PARTICLES_BEYOND) * (size_t)components * 4;
         attribute->data = sk_allocate_zeroed(particles->memory, bytes);
         attribute->spare = sk_allocate_zeroed(particles->memory, bytes);
         if (!attribute->data || !attribute->spare) {

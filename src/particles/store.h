@@ -36,7 +36,10 @@ enum sk_particle_flag {
     SK_PARTICLE_FLYING = 16u  /* no pressure acts near it: it goes straight on with its own velocity */
 };
 
-enum { SK_MAX_ATTRIBUTES = 16 };
+enum {
+    SK_MAX_ATTRIBUTES = 16,
+    SK_PARTICLES_BEYOND = 16 /* so many records and attributes beyond the last may be read: there is something, whatever it is */
+};
 
 typedef struct sk_attribute {
     char name[32];
