@@ -93,18 +93,28 @@ static inline __attribute__((unused)) sk_tile_rows sk_tile_rows_around(uint64_t 
     return rows;
 }
 
-/* Loads those rows of a tile alone, which are `pitch` apart; the others are left as they are. */
+/* Loads those rows of a tile alone, which are `pitch` apart; the others are left as they are. Below, within and above the block
+ * along y in turn: all rows of a part run through the same three blocks. */
 #define SK_TILE_SOME_ROWS(type, slot_of, pitch)                                                                         \
     for (int k = 0; k < SK_TILE_NZ(1); k++) {                                                                           \
         const int nz = SELKIE_DIM == 2 || k == 0 ? 0 : k <= SK_BLOCK_N ? 1 : 2;                                         \
-        for (uint32_t left = rows->needed[k]; left; left &= left - 1) {                                                 \
-            const int j = __builtin_ctz(left), ny = j == 0 ? 0 : j <= SK_BLOCK_N ? 1 : 2;                               \
+        const int plane = SELKIE_DIM == 3 ? SK_BLOCK_N * SK_BLOCK_N * ((k - 1) & SK_BLOCK_MASK) : 0;                    \
+        const uint32_t parts[3] = {1u, ((1u << SK_BLOCK_N) - 1u) << 1, 2u << SK_BLOCK_N};                               \
+        for (int ny = 0; ny < 3; ny++) {                                                                                \
+            uint32_t left = rows->needed[k] & parts[ny];                                                                \
+            if (!left)                                                                                                  \
+                continue;                                                                                               \
             const int32_t *around = grid->neighbours[block] + 3 * ny + 9 * nz;                                          \
-            const int row = SK_BLOCK_N * (((j - 1) & SK_BLOCK_MASK) + (SELKIE_DIM == 3 ? SK_BLOCK_N * ((k - 1) & SK_BLOCK_MASK) : 0)); \
-            type *to = tile + (pitch) * (j + SK_TILE_N(1) * k);                                                         \
-            to[0] = field[(size_t)slot_of(around[0]) * SK_BLOCK_CELLS + (size_t)(row + SK_BLOCK_N - 1)];                \
-            memcpy(to + 1, field + (size_t)slot_of(around[1]) * SK_BLOCK_CELLS + row, SK_BLOCK_N * sizeof(type));       \
-            to[1 + SK_BLOCK_N] = field[(size_t)slot_of(around[2]) * SK_BLOCK_CELLS + (size_t)row];                      \
+            const type *before = field + (size_t)slot_of(around[0]) * SK_BLOCK_CELLS + plane + SK_BLOCK_N - 1;          \
+            const type *middle = field + (size_t)slot_of(around[1]) * SK_BLOCK_CELLS + plane;                           \
+            const type *after = field + (size_t)slot_of(around[2]) * SK_BLOCK_CELLS + plane;                            \
+            for (; left; left &= left - 1) {                                                                            \
+                const int j = __builtin_ctz(left), row = SK_BLOCK_N * ((j - 1) & SK_BLOCK_MASK);                        \
+                type *to = tile + (pitch) * (j + SK_TILE_N(1) * k);                                                     \
+                to[0] = before[row];                                                                                    \
+                memcpy(to + 1, middle + row, SK_BLOCK_N * sizeof(type));                                                \
+                to[1 + SK_BLOCK_N] = after[row];                                                                        \
+            }                                                                                                           \
         }                                                                                                               \
     }
 
