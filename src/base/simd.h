@@ -21,21 +21,28 @@ typedef float f8_unaligned __attribute__((vector_size(32), aligned(4)));
 
 /* Numbers too small for the usual form count as zero in the thread that asks, until it restores what was: on x86 each one
  * would cost a hundred cycles. */
-SK_VECTOR unsigned sk_flush_denormals(void)
+SK_VECTOR unsigned long sk_flush_denormals(void)
 {
 #if defined(__SSE__)
     unsigned before = _mm_getcsr();
     _mm_setcsr(before | 0x8040u);
+    return before;
+#elif defined(__aarch64__)
+    unsigned long before;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
+    __asm__ volatile("msr fpcr, %0" : : "r"(before | 1ul << 24));
     return before;
 #else
     return 0;
 #endif
 }
 
-SK_VECTOR void sk_restore_denormals(unsigned before)
+SK_VECTOR void sk_restore_denormals(unsigned long before)
 {
 #if defined(__SSE__)
-    _mm_setcsr(before);
+    _mm_setcsr((unsigned)before);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"(before));
 #else
     (void)before;
 #endif

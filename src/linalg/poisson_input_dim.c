@@ -202,12 +202,20 @@ SK_INLINE sk_row keep(sk_row value, sk_int_row mask)
     return (sk_row)((sk_int_row)value & mask);
 }
 
+/* A bit for each lane whose mask is set. */
+SK_INLINE unsigned row_bits(sk_int_row mask)
+{
+#if SELKIE_DIM == 2
+    return i8_bits(__builtin_shufflevector(mask, mask, 0, 1, 2, 3, 4, 5, 6, 7)) |
+           i8_bits(__builtin_shufflevector(mask, mask, 8, 9, 10, 11, 12, 13, 14, 15)) << 8;
+#else
+    return i8_bits(mask);
+#endif
+}
+
 SK_INLINE int any(sk_int_row mask)
 {
-    int32_t found = 0;
-    for (int i = 0; i < SK_BLOCK_N; ++i)
-        found |= mask[i];
-    return found != 0;
+    return row_bits(mask) != 0;
 }
 
 SK_INLINE void read_row(const source *from, int j, int k, row_coefficients *row, sk_int_row flaw[3])
@@ -272,25 +280,10 @@ static int is_uniform(sk_poisson_solver *solver, const sk_poisson_system *system
     return 1;
 }
 
-/* A bit for each lane whose mask is set. */
-SK_INLINE uint64_t row_bits(sk_int_row mask)
-{
-#if SELKIE_DIM == 2
-    const sk_int_row weights = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
-#else
-    const sk_int_row weights = {1, 2, 4, 8, 16, 32, 64, 128};
-#endif
-    sk_int_row bits = mask & weights;
-    int32_t sum = 0;
-    for (int i = 0; i < SK_BLOCK_N; ++i)
-        sum |= bits[i];
-    return (uint64_t)(uint32_t)sum;
-}
-
 SK_INLINE void set_row_bits(sk_cell_bits *bits, int j, int k, sk_int_row mask)
 {
     int at = SK_BLOCK_N * (j + SK_BLOCK_N * k);
-    bits->word[at / 64] |= row_bits(mask) << (at % 64);
+    bits->word[at / 64] |= (uint64_t)row_bits(mask) << (at % 64);
 }
 
 /* Fills the slot of a general block; returns its flaws. */

@@ -2,6 +2,7 @@
 #ifndef SK_LINALG_SOLVER_H
 #define SK_LINALG_SOLVER_H
 
+#include "base/simd.h"
 #include "linalg/multigrid.h"
 
 enum { SK_BLOCK_WORDS = SK_BLOCK_CELLS / 64 };
@@ -50,34 +51,6 @@ struct sk_poisson_solver {
     float *high, *low;  /* the solution is high + low: as good as double, and one float to update */
     float *r, *p, *z;   /* residual, direction, preconditioned residual (then A p in the same place) */
 };
-
-/* Numbers near zero that a sweep leaves far away from any source would be denormal, and slow. */
-SK_INLINE unsigned long sk_flush_denormals(void)
-{
-#if defined(__SSE__)
-    unsigned mode = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(mode | 0x8040u);
-    return mode;
-#elif defined(__aarch64__)
-    unsigned long mode;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
-    __asm__ volatile("msr fpcr, %0" : : "r"(mode | 1ul << 24));
-    return mode;
-#else
-    return 0;
-#endif
-}
-
-SK_INLINE void sk_restore_denormals(unsigned long mode)
-{
-#if defined(__SSE__)
-    __builtin_ia32_ldmxcsr((unsigned)mode);
-#elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" : : "r"(mode));
-#else
-    (void)mode;
-#endif
-}
 
 /* --- poisson_input_dim.c: the caller's fields to level 0 --- */
 selkie_code SK_DIM(sk_poisson_read)(sk_poisson_solver *solver, const sk_poisson_system *system, int threads,

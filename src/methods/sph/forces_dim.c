@@ -162,7 +162,7 @@ static selkie_code add_pair_forces(sk_step *step, selkie_error *error)
     SK_TRY(sk_step_scratch(step, worker_bytes(sph, FORCE_ARRAYS) * (size_t)step->threads, "sph forces", &scratch, error));
 #pragma omp parallel num_threads(step->threads)
     {
-        unsigned mode = sk_flush_denormals();
+        unsigned long mode = sk_flush_denormals();
         tile_worker *w = worker_of(sph, scratch, omp_get_thread_num(), FORCE_ARRAYS);
         if (akinci) {
 #pragma omp for schedule(dynamic, 1)

@@ -237,7 +237,7 @@ static iteration_sums iterate(sk_step *step, void *scratch, float omega, int acc
     const sk_grid *grid = &step->grid;
 #pragma omp parallel num_threads(step->threads)
     {
-        unsigned mode = sk_flush_denormals();
+        unsigned long mode = sk_flush_denormals();
         tile_worker *w = worker_of(sph, scratch, omp_get_thread_num(), SOLVER_ARRAYS);
 #pragma omp for schedule(dynamic, 1)
         for (int block = 1; block <= grid->particle_blocks; block++) {
@@ -365,7 +365,7 @@ selkie_code SK_DIM(sk_sph_pressure)(sk_step *step, selkie_error *error)
     SK_TRY(sk_step_scratch(step, worker_bytes(sph, SOLVER_ARRAYS) * (size_t)step->threads, "sph pressure", &scratch, error));
 #pragma omp parallel num_threads(step->threads)
     {
-        unsigned mode = sk_flush_denormals();
+        unsigned long mode = sk_flush_denormals();
         tile_worker *w = worker_of(sph, scratch, omp_get_thread_num(), SOLVER_ARRAYS);
 #pragma omp for schedule(dynamic, 1)
         for (int block = 1; block <= grid->particle_blocks; block++)
