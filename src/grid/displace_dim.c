@@ -2,6 +2,7 @@
 #include "grid/transfer.h"
 
 #include "base/dimension.h"
+#include "grid/deal.h"
 #include "grid/lanes.h"
 #include "grid/leavers.h"
 #include "grid/runs.h"
@@ -58,8 +59,10 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
     const float inverse = (float)(1.0 / grid->cell_size);
     const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
     particles->carried = NULL;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 2)
-    for (int b = 1; b <= grid->particle_blocks; b++) {
+    sk_deal deal;
+    sk_deal_particle_blocks(&deal, grid, threads);
+#pragma omp parallel num_threads(threads)
+    SK_EACH_DEALT(b, &deal) {
         const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
         const uint64_t moved = runs ? runs[b] & grid->occupied[b] : grid->occupied[b];
         if (tell_leavers) {

@@ -84,7 +84,7 @@ void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *co
             }
         }
         for (int layer = 0; layer < layers; layer++) {
-#pragma omp for schedule(dynamic, 8)
+#pragma omp for schedule(static)
             for (int w = 0; w < count; w++) {
                 const int b = blocks[w];
                 taken[b] = sk_runs_around(grid, known, grid->block_count, b) & ~full[b];

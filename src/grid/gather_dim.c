@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/dimension.h"
+#include "grid/deal.h"
 #include "grid/gather_lanes.h"
 #include "grid/runs.h"
 
@@ -110,8 +111,10 @@ selkie_code SK_DIM(sk_transfer_to_particles)(sk_grid *grid, sk_particles *partic
     size_t room = 0;
     SK_TRY(sk_reserve(grid->memory, (void **)&partial, &room, (size_t)grid->particle_blocks + 1, sizeof *partial, "grid to particles", error));
     particles->carried = sk_particles_scratch(particles);
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
-    for (int b = 1; b <= grid->particle_blocks; b++) {
+    sk_deal deal;
+    sk_deal_particle_blocks(&deal, grid, options->threads);
+#pragma omp parallel num_threads(options->threads)
+    SK_EACH_DEALT(b, &deal) {
         const sk_carried carried = {particles->carried, (size_t)particles->count, grid->cell_start[(size_t)b * SK_BLOCK_CELLS]};
         sk_gather gather;
         _Alignas(64) float values[SELKIE_DIM][SK_ROW_TILE_VALUES];

@@ -7,6 +7,7 @@
 
 #include "base/dimension.h"
 #include "base/simd.h"
+#include "grid/deal.h"
 #include "grid/tile.h"
 
 enum {
@@ -349,17 +350,19 @@ selkie_code SK_DIM(sk_predict_density)(sk_grid *grid, const sk_particles *partic
     frame f;
     frame_of(grid, options, &f);
     f.needed = (int32_t *)(void *)(grid->tiles + tile_values);
+    sk_deal held, all;
+    sk_deal_particle_blocks(&held, grid, options->threads);
+    sk_deal_blocks(&all, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
     {
 #pragma omp for schedule(static)
         for (int b = 1; b < grid->block_count; b++)
             f.needed[b] = find_needed(&f, b);
-#pragma omp for schedule(dynamic, 2)
-        for (int b = 1; b <= grid->particle_blocks; b++)
+        SK_EACH_DEALT(b, &held)
             if (f.needed[b])
                 predict_block(&f, particles, b, grid->tiles + (size_t)(b - 1) * TILE);
-#pragma omp for schedule(dynamic, 8)
-        for (int b = 1; b < grid->block_count; b++)
+#pragma omp barrier
+        SK_EACH_DEALT(b, &all)
             if (f.needed[b])
                 collect_block(&f, grid->tiles, options->density_per_particle, b);
     }

@@ -10,6 +10,7 @@
 
 #include "base/dimension.h"
 #include "base/simd.h"
+#include "grid/deal.h"
 #include "grid/grid.h"
 #include "grid/grid_kernels.h"
 #include "grid/leavers.h"
@@ -36,7 +37,7 @@ static int64_t compute_keys(sk_grid *grid, const sk_particles *particles, int ch
         limit[d] = (float)(grid->blocks[d] * grid->extent[d]);
     const uint32_t stride_y = (uint32_t)grid->blocks[0], stride_z = (uint32_t)(grid->blocks[0] * grid->blocks[1]);
     int64_t lost = 0;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) reduction(+ : lost)
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : lost)
     for (int chunk = 0; chunk < chunks; chunk++) {
         chunk_range range = chunk_of(particles->count, chunks, chunk);
         int32_t last = DEAD_KEY;
@@ -134,7 +135,7 @@ static inline int all_in_one(const uint32_t *keys)
 static int64_t count_blocks(sk_grid *grid, int64_t particle_count, int chunks, int threads, uint32_t *block_start)
 {
     size_t width = (size_t)grid->particle_blocks + 1;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int chunk = 0; chunk < chunks; chunk++) {
         uint32_t *counts = grid->histogram + (size_t)chunk * width;
         memset(counts, 0, width * sizeof *counts);
@@ -173,7 +174,7 @@ static int64_t count_blocks(sk_grid *grid, int64_t particle_count, int chunks, i
 static void deal_indices(sk_grid *grid, int64_t particle_count, int chunks, int threads)
 {
     size_t width = (size_t)grid->particle_blocks + 1;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int chunk = 0; chunk < chunks; chunk++) {
         uint32_t *next = grid->histogram + (size_t)chunk * width;
         chunk_range range = chunk_of(particle_count, chunks, chunk);
@@ -408,8 +409,11 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
     SK_TRY(sk_reserve(memory, (void **)&grid->occupied, &grid->occupied_capacity, (size_t)grid->particle_blocks + 1,
                       sizeof *grid->occupied, "cell sort", error));
     grid->occupied[0] = 0;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
-    for (int slot = 1; slot <= grid->particle_blocks; slot++)
+    sk_deal deal;
+    sk_deal_begin(&deal, threads);
+    sk_deal_add(&deal, 1, grid->particle_blocks + 1, block_start + 1, 1);
+#pragma omp parallel num_threads(threads)
+    SK_EACH_DEALT(slot, &deal)
         reach[slot] = sort_block(grid, particles, slot, block_start[slot], block_start[slot + 1]);
     grid->cell_start[starts - 1] = (uint32_t)living;
     particles->count = living;
@@ -710,8 +714,10 @@ static int64_t count_leavers(sk_grid *grid, const sk_particles *particles, int t
 {
     int64_t left = 0;
     if (!grid->leavers_known) {
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
-        for (int b = 1; b <= grid->particle_blocks; b++)
+        sk_deal deal;
+        sk_deal_particle_blocks(&deal, grid, threads);
+#pragma omp parallel num_threads(threads)
+        SK_EACH_DEALT(b, &deal)
             grid->leavers[b] = find_leavers(grid, particles, b);
     }
     for (int b = 1; b <= grid->particle_blocks; b++) {
@@ -741,8 +747,11 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     SK_TRY(sk_reserve(grid->memory, (void **)&grid->occupied, &grid->occupied_capacity, (size_t)blocks + 1,
                       sizeof *grid->occupied, "cell sort", error));
     grid->occupied[0] = 0;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
-    for (int b = 1; b <= blocks; b++) {
+    sk_deal deal;
+    sk_deal_begin(&deal, threads);
+    sk_deal_add(&deal, 1, blocks + 1, to.start + 1, 1);
+#pragma omp parallel num_threads(threads)
+    SK_EACH_DEALT(b, &deal) {
         const uint32_t *old = to.old_slot[b] ? grid->cell_start + (size_t)(to.old_slot[b] - 1) * SK_BLOCK_CELLS : NULL;
         const uint32_t first = b > 1 ? to.arrived[b - 1] : 0;
         uint32_t *start = grid->next_start + (size_t)(b - 1) * SK_BLOCK_CELLS;

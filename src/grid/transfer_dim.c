@@ -10,6 +10,7 @@
 
 #include "base/dimension.h"
 #include "base/simd.h"
+#include "grid/deal.h"
 #include "grid/grid_kernels.h"
 #include "grid/runs.h"
 #include "grid/tile.h"
@@ -383,15 +384,18 @@ selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *parti
                                         selkie_error *error)
 {
     SK_TRY(reserve_tiles(grid, error));
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
-    for (int b = 1; b <= grid->particle_blocks; b++) {
+    sk_deal deal;
+    sk_deal_particle_blocks(&deal, grid, options->threads);
+#pragma omp parallel num_threads(options->threads)
+    SK_EACH_DEALT(b, &deal) {
         if (options->only_changes && !(grid->changes[b] & SK_BLOCK_TOUCHED))
             continue;
         const uint8_t *left_out = options->left_out ? options->left_out + (size_t)options->left_out_slot[b] * SK_BLOCK_CELLS : NULL;
         add_block(0, 0, grid, particles, NULL, b, options->density_per_particle, left_out);
     }
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 8)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal_blocks(&deal, grid, options->threads);
+#pragma omp parallel num_threads(options->threads)
+    SK_EACH_DEALT(b, &deal)
         if (!options->only_changes || grid->changes[b] & SK_BLOCK_NEAR)
             collect(grid, b, 2 * SELKIE_DIM, find_reached(grid, b), grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
     return SELKIE_OK;
@@ -402,15 +406,18 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
 {
     const sk_attribute *affine = options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
     SK_TRY(reserve_tiles(grid, error));
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 2)
-    for (int b = 1; b <= grid->particle_blocks; b++) {
+    sk_deal deal;
+    sk_deal_particle_blocks(&deal, grid, options->threads);
+#pragma omp parallel num_threads(options->threads)
+    SK_EACH_DEALT(b, &deal) {
         if (affine)
             add_block(1, 1, grid, particles, (const float *)affine->data, b, options->density_per_particle, NULL);
         else
             add_block(1, 0, grid, particles, NULL, b, options->density_per_particle, NULL);
     }
-#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++) {
+    sk_deal_blocks(&deal, grid, options->threads);
+#pragma omp parallel num_threads(options->threads)
+    SK_EACH_DEALT(b, &deal) {
         size_t base = (size_t)b * SK_BLOCK_CELLS;
         float momentum[SK_BLOCK_CELLS], weight[SK_BLOCK_CELLS];
         const uint64_t reached = find_reached(grid, b);

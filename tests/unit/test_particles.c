@@ -192,7 +192,7 @@ static void attributes_have_names(void **state)
 static void growth_beyond_the_limit_is_refused(void **state)
 {
     (void)state;
-    for (size_t limit = 5000; limit < 60000; limit += 1000) {
+    for (size_t limit = 6000; limit < 60000; limit += 1000) {
         sk_memory memory = {0, 0, limit};
         sk_particles particles;
         sk_particles_init(&particles, &memory);

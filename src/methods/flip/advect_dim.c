@@ -12,6 +12,7 @@
 
 #include "base/dimension.h"
 #include "base/simd.h"
+#include "grid/deal.h"
 #include "grid/gather_lanes.h"
 #include "grid/grid_kernels.h"
 #include "grid/leavers.h"
@@ -599,11 +600,12 @@ selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
     const sk_transfer_options options = flip_transfer_options(step);
     const sk_attribute *attribute = options.kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(&step->particles, "affine") : NULL;
     float *affine = attribute ? (float *)attribute->data : NULL;
+    sk_deal deal;
+    sk_deal_particle_blocks(&deal, &step->grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     {
         block_mover mover;
-#pragma omp for schedule(dynamic, 2)
-        for (int b = 1; b <= step->grid.particle_blocks; b++) {
+        SK_EACH_DEALT(b, &deal) {
             block_ends ends = start_of(b);
             move_block(&frame, &options, affine, b, &mover, &ends);
             SK_DIM(sk_gather_end)(&mover.gather, &sums[b].velocity);
@@ -626,11 +628,12 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
     const advect_frame frame = frame_of(step);
     const int few = step->particles.count < SK_WIDE; /* the scratch of so few has no room for idle lanes */
     const sk_carried carried = {few ? NULL : step->particles.carried, (size_t)step->particles.count, 0};
+    sk_deal deal;
+    sk_deal_particle_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     {
         local_piece local;
-#pragma omp for schedule(dynamic, 2)
-        for (int b = 1; b <= grid->particle_blocks; b++) {
+        SK_EACH_DEALT(b, &deal) {
             const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
             block_ends ends = start_of(b);
             load_piece(grid, b, &local);

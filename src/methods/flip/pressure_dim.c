@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "grid/deal.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
 #include "methods/liquid_system.h"
@@ -157,8 +158,10 @@ static selkie_code build(sk_step *step, selkie_error *error)
     const sk_grid *grid = &step->grid;
     density_errors total = {0, 0, 0, 0, 0}, *errors;
     SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *errors, "pressure", (void **)&errors, error));
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal deal;
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         build_block(step, b, &errors[b]);
     for (int b = 1; b < grid->block_count; b++) {
         total.absolute += errors[b].absolute;
@@ -185,12 +188,13 @@ selkie_code SK_DIM(sk_flip_pressure)(sk_step *step, selkie_error *error)
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
         memset(&step->pressure, 0, sizeof step->pressure);
     }
+    sk_deal deal;
+    sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     {
         liquid_view view;
         float potential[SK_TILE_VALUES(1)];
-#pragma omp for schedule(dynamic, 4)
-        for (int b = 1; b < grid->block_count; b++)
+        SK_EACH_DEALT(b, &deal)
             project_block(step, b, &view, potential);
     }
     return SELKIE_OK;

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "grid/deal.h"
 #include "grid/grid_kernels.h"
 #include "grid/runs.h"
 #include "grid/tile.h"
@@ -182,12 +183,15 @@ static selkie_code classify(sk_step *step, const int with_volumes, selkie_error 
     uint8_t *kinds = (uint8_t *)(volumes + blocks);
     /* Once more in a step: most blocks are as they were. */
     const int only_changes = !with_volumes && step->density_passes > 0 && !step->solids.obstacle_count;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal deal;
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         if (!only_changes || grid->changes[b] & SK_BLOCK_NEAR)
             measure_block(step, b, with_volumes, &volumes[b]);
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
-    for (int b = 1; b < grid->block_count; b++) {
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal) {
         if (only_changes && !(grid->changes[b] & SK_BLOCK_NEAR))
             continue;
         volumes[b].liquid = classify_block(step, b, kinds + (size_t)b * SK_BLOCK_CELLS);
@@ -267,8 +271,10 @@ static selkie_code add_force_fields(sk_step *step, selkie_error *error)
     const sk_grid *grid = &step->grid;
     if (!count)
         return SELKIE_OK;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal deal;
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         for (int f = 0; f < count; f++)
             if (block_meets(grid, b, &fields[f]))
                 add_field_to_block(grid, b, &fields[f]);

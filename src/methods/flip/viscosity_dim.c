@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "grid/deal.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
 
@@ -60,8 +61,10 @@ selkie_code SK_DIM(sk_flip_viscosity)(sk_step *step, selkie_error *error)
     sk_grid *grid = &step->grid;
     double mass = grid->cell_size * grid->cell_size / (step->scene->viscosity * sk_step_kick(step));
     for (int d = 0; d < SELKIE_DIM; d++) {
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-        for (int b = 1; b < grid->block_count; b++)
+        sk_deal deal;
+        sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+        SK_EACH_DEALT(b, &deal)
             build_component(step, b, d, (float)mass);
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d], *solution = grid->fields[SK_FIELD_POTENTIAL];
         const float *diagonal = grid->fields[SK_FIELD_DIAGONAL];

@@ -2,6 +2,7 @@
 
 #include "base/dimension.h"
 #include "base/random.h"
+#include "grid/deal.h"
 #include "grid/extrapolate.h"
 #include "methods/cells.h"
 #include "methods/liquid_system.h"
@@ -427,8 +428,10 @@ selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
     int asked = step->scene->idp.redistribute, push = step->scene->idp.solids == SELKIE_IDP_PUSH_OUT && step->solids.obstacle_count;
     for (int d = 0; push && d < SELKIE_DIM; d++)
         memset(grid->fields[SK_FIELD_CHANGE_X + d], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4) reduction(+ : spread, intruders)
-    for (int b = 1; b <= grid->particle_blocks; b++) {
+    sk_deal deal;
+    sk_deal_particle_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads) reduction(+ : spread, intruders)
+    SK_EACH_DEALT(b, &deal) {
         if (asked)
             spread += spread_block(step, records, b);
         if (push && step->solids.block_slot[b])
@@ -442,8 +445,9 @@ selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
         return SELKIE_OK;
 
     int64_t unseen = 0;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4) reduction(+ : unseen)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads) reduction(+ : unseen)
+    SK_EACH_DEALT(b, &deal)
         unseen += build_block(step, b, local, pushing);
     const selkie_idp_def *def = &step->scene->idp;
     /* The bound on the right side keeps a correction safe, but what it hides is volume that is lost until later steps, and
@@ -462,8 +466,9 @@ selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
                        (long long)step->step_count + 1, step->time, step->density_report.residual,
                        step->density_report.iterations, tolerance, step->scene->pressure.max_iterations);
 
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         displacements_of_block(step, b, local, pushing);
     extrapolate_displacements(step, local);
     float low[3], high[3];
@@ -474,8 +479,9 @@ selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
                                  !step->solids.obstacle_count, step->threads);
     if (!step->solids.obstacle_count)
         return SELKIE_OK;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b <= grid->particle_blocks; b++)
+    sk_deal_particle_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         confine_block(step, records, b, low, high);
     return SELKIE_OK;
 }

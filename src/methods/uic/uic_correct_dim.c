@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "grid/deal.h"
 #include "grid/predict.h"
 #include "methods/uic/uic.h"
 #include "methods/uic/uic_system.h"
@@ -177,8 +178,10 @@ static selkie_code correct_again(sk_step *step, uic_block *blocks, int partly, d
     if (!(*excess > good_enough))
         return SELKIE_OK;
     step->density_passes++;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal deal;
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         if (!partly || is_near_wanted(grid, blocks, b))
             shift_block(step, b, 1, 0);
     return SELKIE_OK;
@@ -202,13 +205,16 @@ selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
     if (!step->shifted && !by_flux)
         return SELKIE_OK;
     step->density_passes = 1;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal deal;
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         shift_block(step, b, 0, by_flux);
     if (by_flux) {
         memset(grid->fields[SK_FIELD_PREDICTED], 0, SK_BLOCK_CELLS * sizeof(float));
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-        for (int b = 1; b < grid->block_count; b++)
+        sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+        SK_EACH_DEALT(b, &deal)
             update_faces(step, b);
         return SELKIE_OK;
     }
@@ -247,8 +253,10 @@ selkie_code SK_DIM(sk_uic_shift)(sk_step *step, selkie_error *error)
     SK_DIM(sk_transfer_displace)(grid, SK_FIELD_SHIFT_X, &step->particles, low, high, NULL, 0, step->threads);
     if (!step->solids.obstacle_count)
         return SELKIE_OK;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b <= grid->particle_blocks; b++)
+    sk_deal deal;
+    sk_deal_particle_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         confine_block(step, b, low, high);
     return SELKIE_OK;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "grid/deal.h"
 #include "grid/extrapolate.h"
 #include "grid/predict.h"
 #include "methods/uic/uic.h"
@@ -68,8 +69,10 @@ static void predict_by_flux(const sk_step *step, int block)
 selkie_code SK_DIM(sk_uic_predict)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal deal;
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         stop_at_walls(step, b, NULL);
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
@@ -85,8 +88,9 @@ selkie_code SK_DIM(sk_uic_predict)(sk_step *step, selkie_error *error)
     if (!def->density_correction)
         memcpy(grid->fields[SK_FIELD_PREDICTED], grid->fields[SK_FIELD_DENSITY],
                (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         predict_by_flux(step, b);
     return SELKIE_OK;
 }
@@ -126,12 +130,15 @@ static const float *find_bounds(sk_step *step)
     /* Outside of all blocks there is air. */
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         marks[c] = next[c] = 1.0f;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal deal;
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         mark_surface(step, b, marks);
     for (int layer = 0; layer < layers; layer++) {
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 8)
-        for (int b = 1; b < grid->block_count; b++)
+        sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+        SK_EACH_DEALT(b, &deal)
             grow_surface(step, b, marks, next);
         float *swapped = marks;
         marks = next;
@@ -256,8 +263,10 @@ selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
     } else {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
     }
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal deal;
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         finish_block(step, b, unit);
     /* What others read is in the unit of the bilateral kind. */
     float *potential = grid->fields[SK_FIELD_POTENTIAL];

@@ -1,4 +1,5 @@
 #include "methods/uic/uic_system.h"
+#include "grid/deal.h"
 
 #include <math.h>
 
@@ -131,8 +132,10 @@ selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_b
 {
     sk_grid *grid = &step->grid;
     uic_block *blocks = problem->blocks;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal deal;
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         if (!problem->partly || blocks[b].wanted)
             build_block(step, b, problem);
         else

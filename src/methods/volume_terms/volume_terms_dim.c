@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "grid/deal.h"
 #include "methods/cells.h"
 #include "methods/volume_terms/volume_terms.h"
 
@@ -56,8 +57,10 @@ static selkie_code correct_within(sk_step *step, double duration)
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
     float rate = (float)(grid->cell_size / duration);
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < grid->block_count; b++)
+    sk_deal deal;
+    sk_deal_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
         ask_for_expansion(step, b, rate);
     step->has_expansion = 1;
     return SELKIE_OK;
