@@ -5,7 +5,8 @@
  * Symmetric, positive semi-definite and diagonally dominant:
  * diagonal_i >= sum of face_f, with the excess standing for Dirichlet
  * neighbours (air across a ghost-fluid face) or a mass term (heat, viscosity).
- * A cell with diagonal 0 is no unknown; its faces must be 0 and its x becomes 0.
+ * A cell with diagonal 0 is no unknown: its x becomes 0, its faces count for
+ * nothing, and where a whole row of a block has none, nobody looks at them.
  * Scaled so that a full face between two unknowns is 1.
  *
  * Fields are arrays of block_count * SK_BLOCK_CELLS values, cell (i,j,k) of

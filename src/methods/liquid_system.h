@@ -89,8 +89,8 @@ SK_VECTOR f8 liquid_descent(const liquid_view *view, const float *solution, int 
     return difference * liquid_slopes(view, node, -up, above, below) * liquid_slopes(view, node - up, up, below, above);
 }
 
-/* Faces and diagonal of a block's rows, which are zero but in the given runs. A liquid cell whose faces are all closed gets a
- * diagonal of zero. */
+/* Faces and diagonal of a block's rows. The diagonal is zero but in the given runs, and a liquid cell whose faces are all closed
+ * gets none either; what else stands beside a diagonal of zero is of no interest. */
 static inline void build_liquid_rows(const sk_step *step, int block, uint64_t runs, const liquid_view *view)
 {
     const sk_grid *grid = &step->grid;
@@ -100,7 +100,7 @@ static inline void build_liquid_rows(const sk_step *step, int block, uint64_t ru
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *face = grid->fields[SK_FIELD_FACE_X + d] + base;
         const int up = node_step[d];
-        if (runs != SK_ALL_RUNS)
+        if (SELKIE_DIM == 2 && runs != SK_ALL_RUNS) /* a row has two runs, and the solver looks whole rows over */
             memset(face, 0, SK_BLOCK_CELLS * sizeof(float));
         SK_EACH_RUN(c, runs) {
             int n = node_of(c);
@@ -152,12 +152,7 @@ static inline void measure_density_errors(const sk_step *step, int block, const 
 /* A block without unknowns. */
 static inline void clear_liquid_rows(const sk_step *step, int block)
 {
-    const sk_grid *grid = &step->grid;
-    size_t base = (size_t)block * SK_BLOCK_CELLS, bytes = SK_BLOCK_CELLS * sizeof(float);
-    memset(grid->fields[SK_FIELD_DIAGONAL] + base, 0, bytes);
-    memset(grid->fields[SK_FIELD_RIGHT_SIDE] + base, 0, bytes);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        memset(grid->fields[SK_FIELD_FACE_X + d] + base, 0, bytes);
+    memset(step->grid.fields[SK_FIELD_DIAGONAL] + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
 }
 
 /* Solves the system in the grid's fields into SK_FIELD_POTENTIAL. */

@@ -44,20 +44,20 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
     load_liquid_view(step, block, runs, &view);
     build_liquid_rows(step, block, grid->runs[SK_RUNS_LIQUID][block], &view);
     measure_density_errors(step, block, &view, errors);
-    memset(right, 0, SK_BLOCK_CELLS * sizeof(float));
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d];
         face_fluxes(step, block, &view, &rows, d, flux);
         SK_EACH_RUN(c, runs) {
             int n = node_of(c);
-            f8_store(right + c, f8_load(right + c) + f8_load(flux + n) - f8_load(flux + n + up));
+            const f8 before = d ? f8_load(right + c) : f8_splat(0.0f);
+            f8_store(right + c, before + f8_load(flux + n) - f8_load(flux + n + up));
         }
     }
     /* A method may want the liquid to expand (step->has_expansion): its flux waits where the solution will be. */
     const float *expansion = grid->fields[SK_FIELD_POTENTIAL] + base;
     for (int c = 0; step->has_expansion && c < SK_BLOCK_CELLS; c++)
         right[c] += expansion[c];
-    SK_EACH_RUN(c, SK_ALL_RUNS)
+    SK_EACH_RUN(c, runs)
         f8_store(right + c, f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f)));
 }
 

@@ -199,7 +199,6 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
     float *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
     liquid_view view;
     load_liquid_view(step, block, runs, &view);
-    memset(right, 0, SK_BLOCK_CELLS * sizeof(float));
     build_liquid_rows(step, block, runs, &view);
     const float least = (float)step->scene->idp.density_min, most = (float)step->scene->idp.density_max;
     const float evenness = (float)step->scene->idp.evenness;
