@@ -146,8 +146,7 @@ void SK_DIM(sk_multigrid_release)(sk_multigrid *multigrid);
 
 /* --- multigrid_bottom_dim.c --- */
 
-/* `quickly`: many times faster, with other rounding errors. */
-void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid, int quickly);
+void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid);
 
 /* --- multigrid_part_dim.c --- */
 

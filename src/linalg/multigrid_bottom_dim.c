@@ -23,41 +23,8 @@ static int across(const sk_multigrid *multigrid, const sk_level *level, int bloc
     return -1;
 }
 
-/* Inverse by L D L^T. */
+/* Gauss-Jordan without a choice of pivots, which a symmetric positive matrix does not need, whole rows at a time. */
 static void invert_matrix(int count, bottom_matrix a, float inverse[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS])
-{
-    double pivot[SK_BOTTOM_UNKNOWNS];
-    for (int j = 0; j < count; ++j) {
-        double diagonal = a[j][j], left = diagonal;
-        for (int k = 0; k < j; ++k)
-            left -= a[j][k] * a[j][k] * pivot[k];
-        pivot[j] = left > 1e-14 * diagonal ? left : 0;
-        for (int i = j + 1; i < count; ++i) {
-            double sum = a[i][j];
-            for (int k = 0; k < j; ++k)
-                sum -= a[i][k] * a[j][k] * pivot[k];
-            a[i][j] = pivot[j] > 0 ? sum / pivot[j] : 0;
-        }
-    }
-    memset(inverse, 0, sizeof(float) * SK_BOTTOM_UNKNOWNS * SK_BOTTOM_UNKNOWNS);
-    for (int column = 0; column < count; ++column) {
-        double x[SK_BOTTOM_UNKNOWNS] = {0};
-        x[column] = 1;
-        for (int i = column; i < count; ++i)
-            for (int k = column; k < i; ++k)
-                x[i] -= a[i][k] * x[k];
-        for (int i = column; i < count; ++i)
-            x[i] = pivot[i] > 0 ? x[i] / pivot[i] : 0;
-        for (int i = count - 1; i >= 0; --i)
-            for (int k = i + 1; k < count; ++k)
-                x[i] -= a[k][i] * x[k];
-        for (int i = column; i < count; ++i)
-            inverse[column][i] = inverse[i][column] = (float)x[i];
-    }
-}
-
-/* The same many times faster and with other rounding errors, for where it is done again and again: Gauss-Jordan. */
-static void invert_quickly(int count, bottom_matrix a, float inverse[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS])
 {
     double diagonal[SK_BOTTOM_UNKNOWNS];
     for (int i = 0; i < count; ++i)
@@ -123,7 +90,7 @@ static float inverse_of(const sk_level *level, int block, int index)
                                                  : sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)[index];
 }
 
-void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid, int quickly)
+void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid)
 {
     const sk_level *level = &multigrid->level[multigrid->level_count - 1];
     int32_t cells[SK_BOTTOM_UNKNOWNS][4];
@@ -158,8 +125,5 @@ void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid, int quickly)
         }
     }
     stiffen_closed_regions(count, matrix, excess);
-    if (quickly)
-        invert_quickly(count, matrix, multigrid->bottom_inverse);
-    else
-        invert_matrix(count, matrix, multigrid->bottom_inverse);
+    invert_matrix(count, matrix, multigrid->bottom_inverse);
 }

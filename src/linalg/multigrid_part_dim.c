@@ -140,7 +140,7 @@ void SK_DIM(sk_multigrid_recoarsen)(sk_multigrid *multigrid, int root, sk_team t
         for (; depth < bottom; ++depth)
             recoarsen_level(&multigrid->level[depth], &multigrid->level[depth + 1], alone, changed[depth],
                             changed[depth + 1]);
-        SK_DIM(sk_multigrid_prepare_bottom)(multigrid, 1);
+        SK_DIM(sk_multigrid_prepare_bottom)(multigrid);
     }
     sk_team_wait(team);
 }

@@ -322,7 +322,7 @@ selkie_code SK_DIM(sk_multigrid_coarsen)(sk_multigrid *multigrid, int threads, s
         ++depth;
     }
     multigrid->level_count = depth + 1;
-    SK_DIM(sk_multigrid_prepare_bottom)(multigrid, 0);
+    SK_DIM(sk_multigrid_prepare_bottom)(multigrid);
     return SELKIE_OK;
 }
 
