@@ -508,6 +508,18 @@ SK_VECTOR fw fw_look_up(const float *values, const int length, iw index)
     if (length <= 16)
         return (fw)_mm512_permutexvar_ps((__m512i)index, _mm512_loadu_ps(values));
     return (fw)_mm512_permutex2var_ps(_mm512_loadu_ps(values), (__m512i)index, _mm512_loadu_ps(values + 16));
+#elif defined(__AVX2__)
+    /* Of eight at a time, chosen by the higher bits: many times cheaper than a gather. */
+    __m256 found = _mm256_permutevar8x32_ps(_mm256_loadu_ps(values), (__m256i)index);
+    const __m256 next = _mm256_permutevar8x32_ps(_mm256_loadu_ps(values + 8), (__m256i)index);
+    found = _mm256_blendv_ps(found, next, (__m256)(index << 28));
+    if (length > 16) {
+        __m256 upper = _mm256_permutevar8x32_ps(_mm256_loadu_ps(values + 16), (__m256i)index);
+        const __m256 last = _mm256_permutevar8x32_ps(_mm256_loadu_ps(values + 24), (__m256i)index);
+        upper = _mm256_blendv_ps(upper, last, (__m256)(index << 28));
+        found = _mm256_blendv_ps(found, upper, (__m256)(index << 27));
+    }
+    return (fw)found;
 #else
     (void)length;
     return f8_gather(values, index & 31);
