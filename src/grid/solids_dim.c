@@ -54,11 +54,12 @@ static int wall_near(const sk_solids *solids, const sk_grid *grid, const double 
     return 0;
 }
 
-/* The distance to the walls' union: exact outside the solids, negative depth inside. */
-static void sample_walls(const sk_solids *solids, const sk_grid *grid, const double corner[3], samples *s)
+/* The distance to the walls' union: exact outside the solids, negative depth inside. Which wall it is, if that is asked. */
+static void sample_walls(const sk_solids *solids, const sk_grid *grid, const double corner[3], int which, samples *s)
 {
     double h = grid->cell_size;
     double axis_distance[3][NODES];
+    float along_x[NODES];
     int axis_side[3][NODES];
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int i = 0; i < NODES; i++) {
@@ -68,18 +69,19 @@ static void sample_walls(const sk_solids *solids, const sk_grid *grid, const dou
             axis_distance[d][i] = below < above ? below : above;
             axis_side[d][i] = below < above ? 2 * d : 2 * d + 1;
         }
+    for (int i = 0; i < NODES; i++)
+        along_x[i] = (float)axis_distance[0][i];
     for (int k = 0; k < NODES_Z; k++)
-        for (int j = 0; j < NODES; j++)
-            for (int i = 0; i < NODES; i++) {
-                double distance = axis_distance[0][i];
-                int side = axis_side[0][i];
-                if (axis_distance[1][j] < distance)
-                    distance = axis_distance[1][j], side = axis_side[1][j];
-                if (SELKIE_DIM == 3 && axis_distance[2][k] < distance)
-                    distance = axis_distance[2][k], side = axis_side[2][k];
-                s->distance[i + NODES * (j + NODES * k)] = (float)distance;
-                s->nearest[i + NODES * (j + NODES * k)] = (int16_t)(-1 - side);
-            }
+        for (int j = 0; j < NODES; j++) {
+            const int deeper = SELKIE_DIM == 3 && axis_distance[2][k] < axis_distance[1][j];
+            const double across = deeper ? axis_distance[2][k] : axis_distance[1][j];
+            float *distance = s->distance + NODES * (j + NODES * k);
+            for (int i = 0; i < NODES; i++)
+                distance[i] = along_x[i] < (float)across ? along_x[i] : (float)across;
+            for (int i = 0; which && i < NODES; i++)
+                s->nearest[i + NODES * (j + NODES * k)] =
+                    (int16_t)(-1 - (across < axis_distance[0][i] ? axis_side[deeper ? 2 : 1][deeper ? k : j] : axis_side[0][i]));
+        }
 }
 
 static void sample_obstacle(const sk_obstacle *obstacle, int index, const sk_grid *grid, const double corner[3], samples *s)
@@ -256,10 +258,11 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     samples s;
     double corner[3];
     block_corner(grid, grid->coordinates[block], corner);
-    sample_walls(solids, grid, corner, &s);
     int plain = 1, walls_alone = 1;
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         plain &= solids->walls[side] != SELKIE_WALL_NO_SLIP;
+    const int which = !plain || solids->obstacle_count > 0; /* else all there is slips */
+    sample_walls(solids, grid, corner, which, &s);
     for (int o = 0; o < solids->obstacle_count; o++)
         if ((moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, corner)) {
             sample_obstacle(&solids->obstacles[o], o, grid, corner, &s);
@@ -280,18 +283,17 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
         int node = (2 * i + 2) + NODES * ((2 * j + 2) + NODES * (SELKIE_DIM == 3 ? 2 * k + 2 : 0));
         int centre = node + 1 + NODES + (SELKIE_DIM == 3 ? SLICE : 0);
         solids->distance[base + (size_t)c] = s.distance[centre];
-        int nearest = s.nearest[centre];
-        solids->no_slip[base + (size_t)c] = nearest >= 0 ? solids->obstacles[nearest].def->surface == SELKIE_WALL_NO_SLIP
-                                                         : solids->walls[-1 - nearest] == SELKIE_WALL_NO_SLIP;
+        const int nearest = which ? s.nearest[centre] : 0;
+        solids->no_slip[base + (size_t)c] = !which        ? 0
+                                            : nearest >= 0 ? solids->obstacles[nearest].def->surface == SELKIE_WALL_NO_SLIP
+                                                           : solids->walls[-1 - nearest] == SELKIE_WALL_NO_SLIP;
         float open = 0.0f;
-        /* Walls lie across the axes, so that no corner of the cell is nearer to them by more than half a cell. */
-        const int away = walls_alone && s.distance[centre] > 0.501f;
-        for (int d = 0; away && d < SELKIE_DIM; d++) {
-            solids->fraction[d][base + (size_t)c] = open = 1.0f;
-            if (moving)
-                solids->velocity[d][base + (size_t)c] = 0.0f;
-        }
-        for (int d = 0; !away && d < SELKIE_DIM; d++) {
+        /* Walls lie across the axes, so that no corner of the cell is nearer to them, or farther from them, by more than half a
+         * cell: most cells are open or closed as a whole. (Walls do not move.) */
+        const int whole = walls_alone && !moving && fabsf(s.distance[centre]) > 0.501f;
+        for (int d = 0; whole && d < SELKIE_DIM; d++)
+            solids->fraction[d][base + (size_t)c] = open = s.distance[centre] > 0.0f ? 1.0f : 0.0f;
+        for (int d = 0; !whole && d < SELKIE_DIM; d++) {
             int a = SELKIE_DIM == 2 ? steps[1 - d] : steps[(d + 1) % 3], b = steps[(d + 2) % 3];
             float fraction = face_fraction(s.distance, node, a, b);
             solids->fraction[d][base + (size_t)c] = fraction;
