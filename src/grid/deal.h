@@ -42,7 +42,8 @@ static inline __attribute__((unused)) void sk_deal_add(sk_deal *deal, int first,
         int last = end;
         for (int low = at; owner + 1 < deal->owners && low < last;) {
             const int middle = low + (last - low) / 2;
-            const uint64_t before = (uint64_t)(middle - first) * block_work + (start ? start[(size_t)(middle - first) * stride] - start[0] : 0);
+            uint64_t before = (uint64_t)(middle - first) * block_work;
+            before += start ? start[(size_t)(middle - first) * stride] - start[0] : 0;
             if (before < target)
                 low = middle + 1;
             else

@@ -82,9 +82,9 @@ static inline int first_row(const int d, const int plane, int j, int k)
     return SK_ROW_PITCH * (j + (d == 1)) + (SELKIE_DIM == 3 ? plane * (k + (d == 2)) : 0);
 }
 
-/* Component d of a field at the particles; `rows` points at the first row of nodes, planes
- * of them are `plane_step` apart. With `nearest` it is constant along its own
- * axis. If `gradient` is not NULL it gets the derivatives, per cell (APIC's C, Jiang et al. 2015: sum of u_i grad w_i). */
+/* Component d of a field at the particles; `rows` points at the first row of nodes, planes of them are `plane_step` apart. With
+ * `nearest` it is constant along its own axis. If `gradient` is not NULL it gets the derivatives, per cell (APIC's C, Jiang et
+ * al. 2015: sum of u_i grad w_i). */
 static inline __attribute__((always_inline)) fw sample_component(const int d, const int nearest, const float *rows,
                                                                  const int plane_step, const lane_weights *w, fw *gradient)
 {

@@ -26,10 +26,10 @@ static inline __attribute__((always_inline, unused)) void sk_store_cell_keys(uin
         memcpy(keys, &short_keys, (size_t)lanes * sizeof *keys);
 }
 
-/* Takes down the cells of particles p and following of block `slot`, which are at `position` (m) and were in cells `home` (-1: who
- * knows); those that left go to the
- * list in grid->order, and where they go to the one in grid->keys, at the block's own place, which begins at particle `first`. In
- * the order of the particles. */
+/* Takes down the cells of particles p and following of block `slot`, which are at `position` (m) and were in cells `home` when
+ * they were last sorted (-1: who knows); what is still at home is not looked at again, so that all of a block or none may be -1.
+ * Those that left go to the list in grid->order, and where they go to the one in grid->keys, at the block's own place, which
+ * begins at particle `first`. In the order of the particles. */
 static inline __attribute__((always_inline, unused)) void sk_leavers_add(sk_grid *grid, int slot, uint32_t first, uint32_t p, int lanes,
                                                                          const fw *position, iw home, iw flags,
                                                                          sk_leavers *leavers)
