@@ -186,6 +186,20 @@ SK_VECTOR iw are_known(const fw velocity[3])
     return sum == sum;
 }
 
+/* Velocities at x that are unknown (NaN) are sampled node by node; those that fly keep their own. Lane by lane, so that no
+ * particle's way depends on its neighbours in the batch. */
+SK_VECTOR void fill_unknown(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3], iw flying,
+                            fw velocity[3])
+{
+    const iw settled = are_known(velocity) & ~flying;
+    if (!iw_any(~settled))
+        return;
+    fw sampled[3];
+    velocities_at(frame, local, x, own, flying, sampled);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        velocity[d] = fw_select(settled, velocity[d], sampled[d]);
+}
+
 /* The row of cells along x that a batch comes from. */
 typedef struct home_row {
     int first;       /* of the piece's nodes: the beginning of the row of them one cell lower along y and z */
@@ -251,13 +265,7 @@ SK_VECTOR void velocities_near_row(const advect_frame *frame, const local_piece 
 #if SELKIE_DIM == 3
     velocity[2] = sample_near_row(local, 2, home, place, &w);
 #endif
-    const iw settled = are_known(velocity) & ~flying;
-    if (!iw_any(~settled))
-        return;
-    fw sampled[3];
-    velocities_at(frame, local, x, own, flying, sampled);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        velocity[d] = fw_select(settled, velocity[d], sampled[d]);
+    fill_unknown(frame, local, x, own, flying, velocity);
 }
 
 SK_VECTOR fw largest(const fw velocity[3])
@@ -354,20 +362,6 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw f
     }
 }
 
-/* The grid's velocities at the particles, sampled where they are unknown (NaN). Lane by lane, so that no particle's way depends
- * on its neighbours in the batch. */
-SK_VECTOR void first_velocities(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3], iw flying,
-                                fw velocity[3])
-{
-    const iw settled = are_known(velocity) & ~flying;
-    if (!iw_any(~settled))
-        return;
-    fw sampled[3];
-    velocities_at(frame, local, x, own, flying, sampled);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        velocity[d] = fw_select(settled, velocity[d], sampled[d]);
-}
-
 /* What a block's particles did on their way. */
 typedef struct block_ends {
     int block;
@@ -392,7 +386,7 @@ SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *
     batch_ends end = {iw_splat(0), iw_splat(0)};
     const iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* to the density projection */
     const iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
-    first_velocities(frame, local, x, r + 3, flying, k1);
+    fill_unknown(frame, local, x, r + 3, flying, k1);
     /* A particle that would need more sub-steps than this is far beyond any sensible step; the rest of its way is left. */
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
         if (sub_step > 0)

@@ -1,0 +1,123 @@
+/* What the full cell sort (sort_dim.c) and the one after small moves (sort_again_dim.c) have in common. For files compiled per
+ * dimension. */
+#ifndef SK_GRID_SORT_PARTS_H
+#define SK_GRID_SORT_PARTS_H
+
+#include <string.h>
+
+#include "base/dimension.h"
+#include "base/simd.h"
+#include "grid/grid.h"
+
+/* Where the records of a block go. Two streams, the first and the second half of its particles, each with counters of its
+ * own: neighbours in memory fall into the same cell, and one counter after the other would make each wait for the last. */
+typedef struct cell_counters {
+    uint32_t next[2][SK_BLOCK_CELLS];
+} cell_counters;
+
+/* Are there no particles in eight cells from c on? Most runs of the blocks at the surface are like that. */
+static inline __attribute__((unused)) int is_empty_run(const cell_counters *counters, int c)
+{
+    i8 first, second;
+    memcpy(&first, counters->next[0] + c, sizeof first);
+    memcpy(&second, counters->next[1] + c, sizeof second);
+    return !i8_any((first | second) != 0);
+}
+
+/* Counts become first places, from `total` on; start[] gets those of the cells. */
+static inline __attribute__((unused)) void place_cells(cell_counters *counters, uint32_t total, uint32_t *start)
+{
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        uint32_t first = counters->next[0][c], second = counters->next[1][c];
+        if (c % 8 == 0 && is_empty_run(counters, c)) {
+            const i8 here = i8_splat((int32_t)total);
+            memcpy(start + c, &here, sizeof here);
+            c += 7;
+            continue;
+        }
+        start[c] = counters->next[0][c] = total;
+        counters->next[1][c] = total + first;
+        total += first + second;
+    }
+}
+
+/* Which neighbours the kernels of a block's particles reach, a bit for each of the 3^dim, from the starts of its cells, the last of
+ * which ends at `end`; `occupied` gets the runs that hold any. */
+static inline __attribute__((unused)) uint32_t reach_of(const uint32_t *start, uint32_t end, uint64_t *occupied)
+{
+    /* Bits of the neighbours along an axis, a cell's place along it deciding; the product of three such numbers, spread by
+     * 1, 3 and 9 bits, has the bits of all combinations. Two cells: one for the kernel, one for the band of extrapolated
+     * velocities around it. */
+    uint32_t bits[3][SK_BLOCK_N];
+    for (int i = 0; i < SK_BLOCK_N; i++) {
+        const int lower = i < 2, upper = i >= SK_BLOCK_N - 2;
+        for (int d = 0, spread = 1; d < 3; d++, spread *= 3)
+            bits[d][i] = (uint32_t)((lower ? 1u : 0u) | 1u << spread | (upper ? 1u << 2 * spread : 0u));
+    }
+    uint32_t reach = 0;
+    *occupied = 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        const uint32_t until = c + 8 < SK_BLOCK_CELLS ? start[c + 8] : end;
+        if (start[c] == until)
+            continue;
+        i8 here, next;
+        memcpy(&here, start + c, sizeof here);
+        memcpy(&next, start + c + 1, 7 * sizeof *start);
+        next[7] = (int32_t)until;
+        const unsigned held = i8_bits(here != next);
+        const int i = c & SK_BLOCK_MASK;
+        uint32_t along = bits[0][2]; /* the cells within */
+        along |= i == 0 && held & 3 ? bits[0][0] : 0;
+        along |= i == SK_BLOCK_N - 8 && held & 0xc0 ? bits[0][SK_BLOCK_N - 1] : 0;
+        uint32_t all = along * bits[1][c >> SK_BLOCK_LOG & SK_BLOCK_MASK];
+        if (SELKIE_DIM == 3)
+            all *= bits[2][c >> 2 * SK_BLOCK_LOG];
+        reach |= all;
+        *occupied |= UINT64_C(1) << (c / 8);
+    }
+    return reach;
+}
+
+static inline __attribute__((unused)) void move_record(sk_particles *particles, uint32_t source, uint32_t target)
+{
+    particles->spare[target] = particles->records[source];
+    for (int a = 0; a < particles->attribute_count; a++) {
+        const sk_attribute *attribute = &particles->attributes[a];
+        size_t n = (size_t)attribute->components;
+        memcpy(attribute->spare + target * n, attribute->data + source * n, n * sizeof(uint32_t));
+    }
+}
+
+static inline __attribute__((unused)) void move_records(sk_particles *particles, uint32_t source, uint32_t count, uint32_t target)
+{
+    enum { ahead = 128 }; /* particles */
+    /* What is far ahead is asked for: pieces are too short for the machine to foresee them. */
+    const sk_particle *from = particles->records + source, *end = from + count;
+    for (sk_particle *to = particles->spare + target; from < end; from++, to++) {
+        __builtin_prefetch(from + ahead, 0);
+        __builtin_prefetch(to + ahead, 1);
+        f8_store(sk_particle_floats(to), f8_load(sk_particle_floats(from)));
+    }
+    for (int a = 0; a < particles->attribute_count; a++) {
+        const sk_attribute *attribute = &particles->attributes[a];
+        size_t n = (size_t)attribute->components;
+        memcpy(attribute->spare + target * n, attribute->data + source * n, count * n * sizeof(uint32_t));
+    }
+}
+
+/* Whoever depends on particles alone has to look at every block again. */
+static inline __attribute__((unused)) void sk_sort_all_changed(sk_grid *grid)
+{
+    memset(grid->changes + 1, SK_BLOCK_TOUCHED | SK_BLOCK_NEAR, (size_t)grid->block_count - 1);
+}
+
+/* --- sort_dim.c --- */
+
+/* Slots 1.. for the marked places, in the order of the table. */
+selkie_code SK_DIM(sk_sort_assign_blocks)(sk_grid *grid, selkie_error *error);
+/* Slots for the places that the kernels reach, and who is whose neighbour. */
+selkie_code SK_DIM(sk_sort_assign_surroundings)(sk_grid *grid, const uint32_t *reach, int threads, selkie_error *error);
+/* Ends a sort: half a list of blocks is worse than none. */
+selkie_code SK_DIM(sk_sort_settle)(sk_grid *grid, sk_particles *particles, selkie_code code);
+
+#endif
