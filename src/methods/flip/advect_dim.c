@@ -89,9 +89,11 @@ static inline __attribute__((always_inline)) void velocity_at(const advect_frame
                                                               const float x[3], const float own[3], float velocity[3])
 {
     float coordinate[3] = {0, 0, 0}, in_piece[3] = {0, 0, 0};
-    int covered = 1;
+    const sk_grid *grid = &frame->step->grid;
+    int covered = 1, near = 1;
     for (int d = 0; d < SELKIE_DIM; d++) {
         coordinate[d] = sk_cell_coordinate(x[d], frame->corner[d], frame->inverse);
+        near &= coordinate[d] > -2.0f && coordinate[d] < (float)(grid->blocks[d] * SK_BLOCK_N + 2);
         in_piece[d] = coordinate[d] - local->origin[d];
         covered &= in_piece[d] >= 0.5f && in_piece[d] < (float)(WIDTH - 1);
     }
@@ -99,9 +101,14 @@ static inline __attribute__((always_inline)) void velocity_at(const advect_frame
         sk_sample_velocity(&local->piece, in_piece, SELKIE_DIM, own, velocity);
         return;
     }
+    if (!near) { /* off the grid, maybe farther than whole numbers go: nothing is known there */
+        for (int d = 0; d < SELKIE_DIM; d++)
+            velocity[d] = own[d];
+        return;
+    }
     sk_velocity_piece piece;
     float values[SELKIE_DIM][27], origin[3] = {0, 0, 0};
-    load_small_piece(&frame->step->grid, coordinate, &piece, values, origin);
+    load_small_piece(grid, coordinate, &piece, values, origin);
     for (int d = 0; d < SELKIE_DIM; d++)
         in_piece[d] = coordinate[d] - origin[d];
     sk_sample_velocity(&piece, in_piece, SELKIE_DIM, own, velocity);
