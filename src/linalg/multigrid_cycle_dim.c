@@ -16,8 +16,14 @@
  * children in 3D and the sum of the 4 in 2D, with a full face 1 on every level.
  * A twentieth less than that was measured to be best.
  *
- * The level below the finest is visited twice (a W cycle): it has an eighth (2D: a
- * quarter) of the cells, and its errors cost iterations, that is work on the finest.
+ * In 3D the blocks of the finest level are smoothed in two visits each: between them
+ * neighbours tell each other what they have found, without which each of them has
+ * solved for itself and the jumps at their sides cost iterations. In 2D, where blocks
+ * have fewer sides for their size, that saves none.
+ *
+ * The level below the finest is visited twice (a W cycle) where it is small beside it: its errors
+ * cost iterations, that is work on the finest. In a splash, whose coarse blocks are
+ * as sparse as the fine ones and nearly as many, a second visit takes more time than it saves.
  * So is the next one, unless it is small: then a second visit was measured to save
  * nothing, as it does further down in any case. Levels too small to be shared run on
  * one thread while the others wait.
@@ -379,6 +385,19 @@ SK_INLINE void take_dot(const sk_level *level, int block, double *partial)
         partial[block] = SK_DIM(sk_dot_block)(level->b + at, level->x + at, level->active[block]);
 }
 
+/* Visits of the smoother to each block of a level, before the coarse correction and after it. */
+enum { finest_visits = SELKIE_DIM == 3 ? 2 : 1 };
+
+/* Is a level worth a second visit from the one above it? */
+static int is_worth_it(const sk_multigrid *multigrid, int depth, int careful)
+{
+    const int fine = multigrid->level[depth - 1].block_count, coarse = multigrid->level[depth].block_count;
+    if (depth == multigrid->level_count - 1)
+        return 0; /* solved exactly */
+    const int small = SELKIE_DIM == 2 || coarse <= fine / 5;
+    return careful || (small && (depth == 1 || (depth == 2 && coarse >= SK_SMALL_LEVEL)));
+}
+
 /* A second visit to a coarse level makes B of it 2 B - B A B, with eigenvalues of 2 l - l^2. Where two parts of the liquid
  * hang together by faces that are hardly open, the mean of faces is half of what a coarse level needs, and each level
  * doubles what the one below it corrects: l is 0.95, 1.9, 3.6 and so on, until 2 l - l^2 is negative and B no longer
@@ -405,37 +424,49 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int ca
         const sk_level *coarse = level + 1;
         sk_sweep sweep = from_zero ? SK_SWEEP_FORWARD_FROM_ZERO : SK_SWEEP_FORWARD;
 
+        const int visits = depth == 0 ? finest_visits : 1;
+
         /* Down. Blocks of the second colour know all their neighbours' values at once. */
-        for (int block = first[0]; block < last[0]; ++block)
-            SK_DIM(sk_smooth_block)(level, block, sweep);
-        sk_team_wait(team);
-        for (int block = first[1]; block < last[1]; ++block) {
-            SK_DIM(sk_smooth_block)(level, block, sweep);
-            restrict_residual(level, coarse, block);
+        for (int visit = 1; visit <= visits; ++visit) {
+            for (int block = first[0]; block < last[0]; ++block)
+                SK_DIM(sk_smooth_block)(level, block, sweep);
+            sk_team_wait(team);
+            for (int block = first[1]; block < last[1]; ++block) {
+                SK_DIM(sk_smooth_block)(level, block, sweep);
+                if (visit == visits)
+                    restrict_residual(level, coarse, block);
+            }
+            sk_team_wait(team);
+            sweep = SK_SWEEP_FORWARD;
         }
-        sk_team_wait(team);
         for (int block = first[0]; block < last[0]; ++block)
             restrict_residual(level, coarse, block);
         sk_team_wait(team);
 
         cycle(multigrid, depth + 1, team, careful, 1, NULL);
-        int worth_it = careful || depth == 0 || (depth == 1 && coarse->block_count >= SK_SMALL_LEVEL);
-        if (depth + 1 < multigrid->level_count - 1 && worth_it)
+        if (is_worth_it(multigrid, depth + 1, careful))
             cycle(multigrid, depth + 1, team, careful, 0, NULL);
 
         /* Up, in reverse. */
         for (int block = first[0]; block < last[0]; ++block)
             prolong(level, coarse, block);
         sk_team_wait(team);
-        for (int block = first[1]; block < last[1]; ++block) {
-            prolong(level, coarse, block);
-            SK_DIM(sk_smooth_block)(level, block, SK_SWEEP_BACKWARD);
-            take_dot(level, block, partial);
-        }
-        sk_team_wait(team);
-        for (int block = first[0]; block < last[0]; ++block) {
-            SK_DIM(sk_smooth_block)(level, block, SK_SWEEP_BACKWARD);
-            take_dot(level, block, partial);
+        for (int visit = visits; visit >= 1; --visit) {
+            for (int block = first[1]; block < last[1]; ++block) {
+                if (visit == visits)
+                    prolong(level, coarse, block);
+                SK_DIM(sk_smooth_block)(level, block, SK_SWEEP_BACKWARD);
+                if (visit == 1)
+                    take_dot(level, block, partial);
+            }
+            sk_team_wait(team);
+            for (int block = first[0]; block < last[0]; ++block) {
+                SK_DIM(sk_smooth_block)(level, block, SK_SWEEP_BACKWARD);
+                if (visit == 1)
+                    take_dot(level, block, partial);
+            }
+            if (visit > 1)
+                sk_team_wait(team);
         }
     }
     sk_team_wait(team);
