@@ -526,6 +526,16 @@ SK_VECTOR fw fw_look_up(const float *values, const int length, iw index)
 #endif
 }
 
+/* Likewise of one of two rows, the second where the mask says so. */
+SK_VECTOR fw fw_look_up_either(const float *first, const float *second, const int length, iw index, iw from_second)
+{
+#if SK_WIDE == 16
+    if (length <= 16)
+        return (fw)_mm512_permutex2var_ps(_mm512_loadu_ps(first), (__m512i)(index | (from_second & 16)), _mm512_loadu_ps(second));
+#endif
+    return fw_select(from_second, fw_look_up(second, length, index), fw_look_up(first, length, index));
+}
+
 /* Which row a lane stands for when only the first `count` are in use: idle lanes repeat the last one. */
 #define SK_LANES_OF(n)                                                                                                 \
     {0, 1 < n ? 1 : n - 1, 2 < n ? 2 : n - 1, 3 < n ? 3 : n - 1, 4 < n ? 4 : n - 1, 5 < n ? 5 : n - 1,                  \

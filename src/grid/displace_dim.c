@@ -8,8 +8,37 @@
 #include "grid/runs.h"
 #include "grid/tile.h"
 
-/* Moves the particles of some cells of a row by a displacement on the faces: constant along the normal of a face (the nearest
- * one), linear across it. */
+/* Component d of a displacement at the particles: constant along its own axis, the value of the face that is nearest, linear
+ * across it. `rows` points at the first row of nodes. */
+static inline __attribute__((always_inline)) fw sample_nearest(const int d, const float *rows, const lane_weights *w)
+{
+    const int ny = d == 1 ? 1 : 3, nz = SELKIE_DIM == 2 || d == 2 ? 1 : 3, next = d == 1 ? SK_ROW_PITCH : SK_ROW_PLANE;
+    /* Across x the nearest is a column of the row, along it one of two rows. */
+    const iw upper = d == 0 ? iw_splat(0) : w->face[d][1] >= 0.5f;
+    const iw nearest_column = w->face_column - (w->face_way >= 0.5f); /* minus all ones */
+    fw total = fw_splat(0.0f);
+#pragma GCC unroll 3
+    for (int k = 0; k < nz; k++) {
+        fw plane = fw_splat(0.0f);
+#pragma GCC unroll 3
+        for (int j = 0; j < ny; j++) {
+            const float *row = rows + SK_ROW_PITCH * j + SK_ROW_PLANE * k;
+            fw value;
+            if (d == 0) {
+                value = fw_look_up(row, SK_ROW_PITCH, nearest_column);
+            } else {
+                value = fw_look_up_either(row, row + next, SK_ROW_PITCH, w->centre_column, upper);
+                value += w->centre_way *
+                         (fw_look_up_either(row, row + next, SK_ROW_PITCH, w->centre_column + 1, upper) - value);
+            }
+            plane += d == 1 ? value : w->centre[1][j] * value;
+        }
+        total += SELKIE_DIM == 2 || d == 2 ? plane : w->centre[SELKIE_DIM - 1][k] * plane;
+    }
+    return total;
+}
+
+/* Moves the particles of some cells of a row by a displacement on the faces. */
 static inline __attribute__((always_inline)) void displace_row(sk_grid *grid, int block, sk_particle *all, uint32_t begin,
                                                                uint32_t end, const float corner[3], float inverse,
                                                                float cell_size, const cell_row *row, int j, int k,
@@ -25,15 +54,10 @@ static inline __attribute__((always_inline)) void displace_row(sk_grid *grid, in
         fw_load_columns(sk_particle_floats(all + p), lanes, r);
         lane_weights w;
         lanes_of(r, corner, inverse, row, 0, &w);
-        w.face_column -= w.face_way >= 0.5f; /* minus all ones */
-        for (int d = 1; d < SELKIE_DIM; d++) {
-            w.face[d][1] = fw_select(w.face[d][1] < 0.5f, fw_splat(0.0f), fw_splat(1.0f));
-            w.face[d][0] = 1.0f - w.face[d][1];
-        }
-        moved[0] = r[0] + cell_size * sample_component(0, 1, tiles[0] + first_row(0, SK_ROW_PLANE, j, k), SK_ROW_PLANE, &w, NULL);
-        moved[1] = r[1] + cell_size * sample_component(1, 1, tiles[1] + first_row(1, SK_ROW_PLANE, j, k), SK_ROW_PLANE, &w, NULL);
+        moved[0] = r[0] + cell_size * sample_nearest(0, tiles[0] + first_row(0, SK_ROW_PLANE, j, k), &w);
+        moved[1] = r[1] + cell_size * sample_nearest(1, tiles[1] + first_row(1, SK_ROW_PLANE, j, k), &w);
 #if SELKIE_DIM == 3
-        moved[2] = r[2] + cell_size * sample_component(2, 1, tiles[2] + first_row(2, SK_ROW_PLANE, j, k), SK_ROW_PLANE, &w, NULL);
+        moved[2] = r[2] + cell_size * sample_nearest(2, tiles[2] + first_row(2, SK_ROW_PLANE, j, k), &w);
 #endif
         /* Closed walls; in this order a position that is not a number stays so, and the sort finds it. */
         for (int d = 0; d < SELKIE_DIM; d++)

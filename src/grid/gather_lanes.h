@@ -13,7 +13,7 @@ static inline __attribute__((always_inline)) fw gather_component(const int d, co
                                                                  int k, int lanes, float *affine)
 {
     fw slopes[3] = {fw_splat(0.0f), fw_splat(0.0f), fw_splat(0.0f)};
-    fw sampled = sample_component(d, 0, g->tiles[d] + first_row(d, SK_ROW_PLANE, j, k), SK_ROW_PLANE, w,
+    fw sampled = sample_component(d, g->tiles[d] + first_row(d, SK_ROW_PLANE, j, k), SK_ROW_PLANE, w,
                                   kind == SK_TRANSFER_APIC ? slopes : NULL);
     r[3 + d] = kind == SK_TRANSFER_FLIP ? g->ratio * r[3 + d] + sampled : sampled;
     for (int e = 0; kind == SK_TRANSFER_APIC && e < SELKIE_DIM; e++) {
@@ -24,7 +24,7 @@ static inline __attribute__((always_inline)) fw gather_component(const int d, co
     /* Of FLIP the compiler is to know that it is never the same. */
     if (kind != SK_TRANSFER_FLIP && !g->plain[d])
         return sampled;
-    return sample_component(d, 0, g->plain[d] + first_row(d, plain_plane, j, k), plain_plane, w, NULL);
+    return sample_component(d, g->plain[d] + first_row(d, plain_plane, j, k), plain_plane, w, NULL);
 }
 
 /* What a batch is given: velocities and flags in `r`, the record's columns, and the grid's velocities. Returns whether all is

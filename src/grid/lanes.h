@@ -82,11 +82,10 @@ static inline int first_row(const int d, const int plane, int j, int k)
     return SK_ROW_PITCH * (j + (d == 1)) + (SELKIE_DIM == 3 ? plane * (k + (d == 2)) : 0);
 }
 
-/* Component d of a field at the particles; `rows` points at the first row of nodes, planes of them are `plane_step` apart. With
- * `nearest` it is constant along its own axis. If `gradient` is not NULL it gets the derivatives, per cell (APIC's C, Jiang et
- * al. 2015: sum of u_i grad w_i). */
-static inline __attribute__((always_inline)) fw sample_component(const int d, const int nearest, const float *rows,
-                                                                 const int plane_step, const lane_weights *w, fw *gradient)
+/* Component d of a field at the particles; `rows` points at the first row of nodes, planes of them are `plane_step` apart. If
+ * `gradient` is not NULL it gets the derivatives, per cell (APIC's C, Jiang et al. 2015: sum of u_i grad w_i). */
+static inline __attribute__((always_inline)) fw sample_component(const int d, const float *rows, const int plane_step,
+                                                                 const lane_weights *w, fw *gradient)
 {
     const int ny = d == 1 ? 2 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 2 : 3;
     const iw column = d == 0 ? w->face_column : w->centre_column;
@@ -100,12 +99,10 @@ static inline __attribute__((always_inline)) fw sample_component(const int d, co
             const float *row = rows + SK_ROW_PITCH * j + plane_step * k;
             const fw weight = d == 1 ? w->face[1][j] : w->centre[1][j];
             fw value = fw_look_up(row, SK_ROW_PITCH, column);
-            if (!(nearest && d == 0)) {
-                fw difference = fw_look_up(row, SK_ROW_PITCH, column + 1) - value;
-                value += way * difference;
-                if (gradient)
-                    plane_x += weight * difference;
-            }
+            const fw difference = fw_look_up(row, SK_ROW_PITCH, column + 1) - value;
+            value += way * difference;
+            if (gradient)
+                plane_x += weight * difference;
             plane += weight * value;
             if (gradient)
                 plane_y += d == 1 ? (j ? value : -value) : w->slope[1][j] * value;
