@@ -65,7 +65,7 @@ static void mean_block(const sk_grid *grid, const float *field, int block, uint6
 }
 
 void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *const *scratch, int field_count,
-                            const int32_t *blocks, int count, int layers, int threads)
+                            const int32_t *blocks, int count, const uint64_t *wanted, int layers, int threads)
 {
     /* Of all fields together: runs in which any knows something, in which all know everything, and which a layer fills. */
     uint64_t *known = grid->runs[SK_RUNS_SCRATCH], *full = grid->runs[SK_RUNS_SCRATCH_2], *taken = grid->runs[SK_RUNS_SCRATCH_3];
@@ -87,7 +87,7 @@ void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *co
 #pragma omp for schedule(static)
             for (int w = 0; w < count; w++) {
                 const int b = blocks[w];
-                taken[b] = sk_runs_around(grid, known, grid->block_count, b) & ~full[b];
+                taken[b] = sk_runs_around(grid, known, grid->block_count, b) & ~full[b] & (wanted ? wanted[b] : SK_ALL_RUNS);
                 for (int f = 0; taken[b] && f < field_count; f++)
                     mean_block(grid, fields[f], b, taken[b], scratch[f] + (size_t)b * SK_BLOCK_CELLS);
             }

@@ -29,6 +29,7 @@ typedef enum sk_grid_field {
     SK_FIELD_FACE_Z,
     SK_FIELD_DENSITY,    /*      of the liquid over its rest density, by the trilinear kernel */
     SK_FIELD_FILL,       /*      density over what the open part of the kernel can hold; -1 in solid cells */
+    SK_FIELD_DEPTH,      /* cells  of a cell's centre below the surface, as its fill says: sk_surface_depth */
     SK_FIELD_DIAGONAL,
     SK_FIELD_RIGHT_SIDE,
     SK_FIELD_POTENTIAL,  /* m/s  solution: pressure x dt / (density x cell size) */

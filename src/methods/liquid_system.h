@@ -22,10 +22,13 @@
 /* A block and one cell around it, as numbers that a row of cells can be computed with. */
 typedef struct liquid_view {
     _Alignas(64) float liquid[SK_TILE_VALUES(1)]; /* 1 = unknown of the system, 0 = not */
-    float fill[SK_TILE_VALUES(1)];
-    float fraction[SELKIE_DIM][SK_TILE_VALUES(1)];
+    float depth[SK_TILE_VALUES(1)]; /* not of voxels */
+    const float *fraction[SELKIE_DIM];
+    float beside_solids[SELKIE_DIM][SK_TILE_VALUES(1)]; /* those fractions, where not all of them are 1 */
     int has_solid, has_moving, voxel;
 } liquid_view;
+
+static const float all_open[SK_TILE_VALUES(1)] = {[0 ... SK_TILE_VALUES(1) - 1] = 1.0f};
 
 /* What the runs of a mask see; elsewhere the view holds nothing of use. */
 static inline void load_liquid_view(const sk_step *step, int block, uint64_t runs, liquid_view *view)
@@ -45,28 +48,20 @@ static inline void load_liquid_view(const sk_step *step, int block, uint64_t run
         view->liquid[n] = (kinds[n] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID ? 1.0f : 0.0f;
     view->voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
     if (!view->voxel)
-        sk_tile_load_rows(grid, grid->fields[SK_FIELD_FILL], block, &rows, view->fill);
+        sk_tile_load_rows(grid, grid->fields[SK_FIELD_DEPTH], block, &rows, view->depth);
     for (int d = 0; d < SELKIE_DIM; d++) {
+        view->fraction[d] = view->has_solid ? view->beside_solids[d] : all_open;
         if (view->has_solid)
-            sk_tile_load_rows_mapped(grid, solids->block_slot, solids->fraction[d], block, &rows, view->fraction[d]);
-        else
-            for (int n = 0; n < SK_TILE_VALUES(1); n++)
-                view->fraction[d][n] = 1.0f;
+            sk_tile_load_rows_mapped(grid, solids->block_slot, solids->fraction[d], block, &rows, view->beside_solids[d]);
     }
 }
 
-/* The twins of sk_surface_depth and sk_surface_theta_of_depths for eight cells. */
+/* The twin of sk_surface_depth for eight cells. */
 SK_VECTOR f8 liquid_depths(f8 fill)
 {
-    f8 below = 1.0f - f8_sqrt(2.0f * f8_max(1.0f - fill, f8_splat(0.0f)));
-    f8 above = f8_sqrt(2.0f * f8_max(fill, f8_splat(0.0f))) - 1.0f;
-    return f8_select(fill >= 0.5f, below, above);
-}
-
-SK_VECTOR f8 liquid_thetas(f8 inside, f8 outside)
-{
-    f8 theta = f8_max(inside / (inside - outside), f8_splat(0.05f));
-    return f8_select((inside > 0.0f) & (outside < 0.0f) & (theta < 1.0f), theta, f8_splat(1.0f));
+    const i8 inside = fill >= 0.5f;
+    const f8 root = f8_sqrt(2.0f * f8_max(f8_select(inside, 1.0f - fill, fill), f8_splat(0.0f)));
+    return f8_select(inside, 1.0f - root, root - 1.0f);
 }
 
 /* One over the distance from liquid cells to their neighbours' unknowns, in cells: more than one towards air, where the
@@ -76,8 +71,10 @@ SK_VECTOR f8 liquid_slopes(const liquid_view *view, int node, int other, f8 liqu
     i8 surface = (liquid > 0.0f) & (other_liquid == 0.0f);
     if (view->voxel || !i8_any(surface))
         return f8_splat(1.0f);
-    f8 theta = liquid_thetas(liquid_depths(f8_load(view->fill + node)), liquid_depths(f8_load(view->fill + node + other)));
-    return f8_select(surface, 1.0f / theta, f8_splat(1.0f));
+    /* One over sk_surface_theta_of_depths, which is 0.05 at least. */
+    f8 inside = f8_load(view->depth + node), outside = f8_load(view->depth + node + other);
+    f8 slope = f8_min((inside - outside) / inside, f8_splat(20.0f));
+    return f8_select(surface & (inside > 0.0f) & (outside < 0.0f) & (slope > 1.0f), slope, f8_splat(1.0f));
 }
 
 /* Minus the gradient of the solution across eight lower faces, solution per cell: zero where neither side is liquid. */

@@ -77,7 +77,7 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
     const sk_solids *solids = &step->solids;
     size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
     const float *density = grid->fields[SK_FIELD_DENSITY] + base, *blurred = solids->blurred + solid;
-    float *fill = grid->fields[SK_FIELD_FILL] + base;
+    float *fill = grid->fields[SK_FIELD_FILL] + base, *depth = grid->fields[SK_FIELD_DEPTH] + base;
     const uint32_t *start = block <= grid->particle_blocks ? grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS : NULL;
     const uint8_t *closed = solids->closed + solid;
     const float full = 1.0f / (float)step->particles_per_cell;
@@ -87,17 +87,20 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
     const uint64_t reached = grid->runs[SK_RUNS_REACHED][block];
     for (int c = 0; reached != SK_ALL_RUNS && c < SK_BLOCK_CELLS; c++) {
         fill[c] = closed[c] ? -1.0f : 0.0f;
+        depth[c] = -1.0f;
         kinds[c] = closed[c] ? SK_CELL_SOLID : SK_CELL_AIR;
     }
     SK_EACH_RUN(c, reached) {
         f8 mass = f8_load(density + c), room = 1.0f - f8_load(blurred + c);
         f8 filled = mass / f8_max(room, f8_splat(0.05f));
         i8 open = i8_from_bytes(closed + c) == 0, kind = ~open & SK_CELL_SOLID;
+        f8 below = liquid_depths(filled);
         f8_store(fill + c, f8_select(open, filled, f8_splat(-1.0f)));
+        f8_store(depth + c, f8_select(open, below, f8_splat(-1.0f)));
         if (with_volumes) {
             kernel_sum += d8_from_f8(f8_min(mass, room));
             /* The part of the cell below the surface, as the depth of its centre says. */
-            f8 part = f8_min(f8_max(0.5f + liquid_depths(filled), f8_splat(0.0f)), f8_splat(1.0f));
+            f8 part = f8_min(f8_max(0.5f + below, f8_splat(0.0f)), f8_splat(1.0f));
             surface_sum += d8_from_f8(f8_select(open, part, f8_splat(0.0f)));
         }
         if (start) {
@@ -118,6 +121,15 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
     volumes->counted = d8_sum(counted_sum);
     volumes->surface = d8_sum(surface_sum);
     volumes->occupied = (int64_t)d8_sum(occupied_sum);
+}
+
+/* Is a face of the block or of those around it, in a tile, other than open? */
+static int beside_solids(const sk_step *step, int block)
+{
+    int found = 0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++)
+        found |= step->solids.block_slot[step->grid.neighbours[block][n]] != 0;
+    return found;
 }
 
 /* With the ghost-fluid surface a cell is liquid if its centre lies below the surface (half full by the kernel), or if it
@@ -149,25 +161,29 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
     uint8_t tile[SK_TILE_VALUES(1)];
     const sk_tile_rows rows = sk_tile_rows_around(thin_runs);
     sk_tile_load_rows_bytes(grid, grid->kinds, block, &rows, tile);
+    const int solid = beside_solids(step, block);
     float fraction[SELKIE_DIM][SK_TILE_VALUES(1)];
-    for (int d = 0; d < SELKIE_DIM; d++)
+    for (int d = 0; solid && d < SELKIE_DIM; d++)
         sk_tile_load_rows_mapped(grid, step->solids.block_slot, step->solids.fraction[d], block, &rows, fraction[d]);
     SK_EACH_RUN(c, thin_runs) {
         i8 kind = i8_from_bytes(kinds_out + c);
         i8 hole = (f8_load(fill + c) > 0.0f) & ((kind & SK_CELL_KIND_MASK) == SK_CELL_AIR);
-        if (!i8_any(hole))
-            continue;
         int node = node_of(c);
-        for (int d = 0; d < SELKIE_DIM; d++)
+        /* Along y first, where most that are none show it. */
+        for (int e = 1; e <= SELKIE_DIM && i8_any(hole); e++)
             for (int side = -1; side <= 1; side += 2) {
-                i8 other = i8_from_bytes(tile + node + side * node_step[d]);
-                i8 closed = f8_load(fraction[d] + node + (side > 0 ? node_step[d] : 0)) == 0.0f;
-                hole &= ((other & SK_CELL_OCCUPIED) != 0) | closed;
+                const int d = e % SELKIE_DIM;
+                i8 filled = (i8_from_bytes(tile + node + side * node_step[d]) & SK_CELL_OCCUPIED) != 0;
+                if (solid)
+                    filled |= f8_load(fraction[d] + node + (side > 0 ? node_step[d] : 0)) == 0.0f; /* or closed */
+                hole &= filled;
             }
-        i8_to_bytes(kinds_out + c, (hole & ((kind & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID)) | (~hole & kind));
         const unsigned bits = i8_bits(hole);
+        if (!bits)
+            continue;
+        i8_to_bytes(kinds_out + c, (hole & ((kind & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID)) | (~hole & kind));
         liquid += __builtin_popcount(bits);
-        liquid_runs |= (uint64_t)(bits != 0) << (c / 8);
+        liquid_runs |= UINT64_C(1) << (c / 8);
     }
     grid->runs[SK_RUNS_LIQUID][block] = liquid_runs;
     return liquid;

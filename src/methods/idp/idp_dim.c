@@ -321,7 +321,7 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
     }
 }
 
-/* Behind walls and just above the surface particles go with their neighbours. */
+/* Behind walls and just above the surface particles go with their neighbours; where there is none, nobody asks. */
 static void extrapolate_displacements(sk_step *step, int local)
 {
     sk_grid *grid = &step->grid;
@@ -334,8 +334,8 @@ static void extrapolate_displacements(sk_step *step, int local)
         if (near && (!local || grid->runs[SK_RUNS_MOVED][b]))
             blocks[count++] = b;
     }
-    SK_DIM(sk_extrapolate)(grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks, count, 1,
-                           step->threads);
+    SK_DIM(sk_extrapolate)(grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks, count,
+                           grid->runs[SK_RUNS_REACHED], 1, step->threads);
 }
 
 /* --- once more, where it is needed ------------------------------------------------------------------------------------------- */
