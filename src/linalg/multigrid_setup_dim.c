@@ -26,6 +26,8 @@
 static const float restriction_scale = SELKIE_DIM == 3 ? 0.5f : 1.0f;
 static const float softness = SELKIE_DIM == 3 ? 0.25f : 0.1f; /* fewest iterations of 0.1 to 0.4 */
 
+enum { few_blocks = 16 }; /* not worth a second thread */
+
 selkie_code SK_DIM(sk_scratch_reserve)(sk_memory *memory, sk_scratch *scratch, size_t bytes, selkie_error *error)
 {
     if (bytes <= scratch->bytes)
@@ -287,19 +289,26 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
     const sk_level *fine = &multigrid->level[depth];
     sk_level *coarse = &multigrid->level[depth + 1];
     (void)threads; /* in builds without OpenMP */
-    size_t slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
-    memset(coarse->x, 0, 2 * ((size_t)coarse->block_count + 1) * SK_BLOCK_CELLS * sizeof(float));
-    memset(coarse->coefficients, 0, ((size_t)coarse->block_count + SK_SLOT_FIRST) * slot_cells * sizeof(float));
+    const size_t slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
+    /* Blocks have the slots of their numbers here; the first two slots are those of nothing and of uniform blocks. */
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && coarse->block_count > few_blocks)
+    for (int block = 0; block <= coarse->block_count; ++block) {
+        const size_t at = (size_t)block * SK_BLOCK_CELLS, slot = (size_t)(block ? SK_SLOT_FIRST + block - 1 : SK_SLOT_EMPTY);
+        memset(coarse->x + at, 0, SK_BLOCK_CELLS * sizeof(float));
+        memset(coarse->b + at, 0, SK_BLOCK_CELLS * sizeof(float));
+        memset(coarse->coefficients + slot * slot_cells, 0, slot_cells * sizeof(float));
+    }
+    memset(coarse->coefficients + SK_SLOT_UNIFORM * slot_cells, 0, slot_cells * sizeof(float));
     for (size_t i = 0; i < SELKIE_DIM * SK_BLOCK_CELLS; ++i)
         coarse->coefficients[SK_SLOT_UNIFORM * slot_cells + i] = 1.0f;
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && fine->block_count > 64)
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && fine->block_count > few_blocks)
     for (int i = 0; i < fine->block_count; ++i)
         SK_DIM(sk_coarsen_block)(fine, coarse, fine->morton[i]);
     /* Whether a block is uniform must not show while others still look at its faces; until then the work array,
      * which is not in use yet, says so. */
     int64_t unknowns = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : unknowns)                                 \
-    if (threads > 1 && coarse->block_count > 64)
+    if (threads > 1 && coarse->block_count > few_blocks)
     for (int i = 0; i < coarse->block_count; ++i) {
         int block = coarse->morton[i], count;
         coarse->work[block] = SK_DIM(sk_invert_block)(coarse, block, &count);
