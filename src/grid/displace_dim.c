@@ -99,12 +99,8 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
         _Alignas(64) float values[SELKIE_DIM][SK_ROW_TILE_VALUES];
         const float *const tiles[3] = {values[0], values[1], values[SELKIE_DIM - 1]};
         const sk_tile_rows rows = sk_tile_rows_around(moved);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            sk_row_tile_load(grid, grid->fields[(int)first + d], b, &rows, values[d]);
-            SK_EACH_TILE_ROW(j, k, &rows)
-                for (float *at = values[d] + SK_ROW_PITCH * j + SK_ROW_PLANE * k, *end = at + SK_ROW_PITCH; at < end; at += 8)
-                    f8_store(at, f8_select(f8_load(at) == f8_load(at), f8_load(at), f8_splat(0.0f)));
-        }
+        for (int d = 0; d < SELKIE_DIM; d++)
+            sk_row_tile_load_known(grid, grid->fields[(int)first + d], b, &rows, values[d]);
         sk_leavers leavers = {0, iw_splat(0)};
         SK_EACH_RUN(c, moved) {
             const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "base/dimension.h"
+#include "base/simd.h"
 #include "grid/grid.h"
 #include "grid/tile.h"
 
@@ -95,7 +96,7 @@ static inline __attribute__((unused)) sk_tile_rows sk_tile_rows_around(uint64_t 
 
 /* Loads those rows of a tile alone, which are `pitch` apart; the others are left as they are. Below, within and above the block
  * along y in turn: all rows of a part run through the same three blocks. */
-#define SK_TILE_SOME_ROWS(type, slot_of, pitch)                                                                         \
+#define SK_TILE_SOME_ROWS(type, slot_of, pitch, copy)                                                                       \
     for (int k = 0; k < SK_TILE_NZ(1); k++) {                                                                           \
         const int nz = SELKIE_DIM == 2 || k == 0 ? 0 : k <= SK_BLOCK_N ? 1 : 2;                                         \
         const int plane = SELKIE_DIM == 3 ? SK_BLOCK_N * SK_BLOCK_N * ((k - 1) & SK_BLOCK_MASK) : 0;                    \
@@ -111,17 +112,30 @@ static inline __attribute__((unused)) sk_tile_rows sk_tile_rows_around(uint64_t 
             for (; left; left &= left - 1) {                                                                            \
                 const int j = __builtin_ctz(left), row = SK_BLOCK_N * ((j - 1) & SK_BLOCK_MASK);                        \
                 type *to = tile + (pitch) * (j + SK_TILE_N(1) * k);                                                     \
-                to[0] = before[row];                                                                                    \
-                memcpy(to + 1, middle + row, SK_BLOCK_N * sizeof(type));                                                \
-                to[1 + SK_BLOCK_N] = after[row];                                                                        \
+                copy(to, before[row], middle + row, after[row]);                                                        \
             }                                                                                                           \
         }                                                                                                               \
     }
 
+#define SK_ROW_AS_IT_IS(to, before, middle, after)                                                                      \
+    ((to)[0] = (before), memcpy((to) + 1, (middle), SK_BLOCK_N * sizeof *(to)), (to)[1 + SK_BLOCK_N] = (after))
+/* With zeros for what is unknown (NaN). */
+#define SK_ROW_OF_KNOWN(to, before, middle, after) sk_copy_known(to, before, middle, after)
+
+static inline __attribute__((unused)) void sk_copy_known(float *to, float before, const float *middle, float after)
+{
+    to[0] = before == before ? before : 0.0f;
+    for (int i = 0; i < SK_BLOCK_N; i += 8) {
+        const f8 value = f8_load(middle + i);
+        f8_store(to + 1 + i, f8_select(value == value, value, f8_splat(0.0f)));
+    }
+    to[1 + SK_BLOCK_N] = after == after ? after : 0.0f;
+}
+
 static inline __attribute__((unused)) void sk_tile_load_rows(const sk_grid *grid, const float *field, int block,
                                                              const sk_tile_rows *rows, float *tile)
 {
-    SK_TILE_SOME_ROWS(float, SK_TILE_OWN, SK_TILE_N(1))
+    SK_TILE_SOME_ROWS(float, SK_TILE_OWN, SK_TILE_N(1), SK_ROW_AS_IT_IS)
 }
 
 /* Into a tile whose rows are looked up; around their ten values they are left as they are. */
@@ -129,7 +143,14 @@ static inline __attribute__((unused)) void sk_row_tile_load(const sk_grid *grid,
                                                             const sk_tile_rows *rows, float *row_tile)
 {
     float *tile = row_tile + SK_ROW_LEAD - 1;
-    SK_TILE_SOME_ROWS(float, SK_TILE_OWN, SK_ROW_PITCH)
+    SK_TILE_SOME_ROWS(float, SK_TILE_OWN, SK_ROW_PITCH, SK_ROW_AS_IT_IS)
+}
+
+static inline __attribute__((unused)) void sk_row_tile_load_known(const sk_grid *grid, const float *field, int block,
+                                                                  const sk_tile_rows *rows, float *row_tile)
+{
+    float *tile = row_tile + SK_ROW_LEAD - 1;
+    SK_TILE_SOME_ROWS(float, SK_TILE_OWN, SK_ROW_PITCH, SK_ROW_OF_KNOWN)
 }
 
 /* Row j of plane k, for each of those rows. */
@@ -141,14 +162,14 @@ static inline __attribute__((unused)) void sk_row_tile_load(const sk_grid *grid,
 static inline __attribute__((unused)) void sk_tile_load_rows_bytes(const sk_grid *grid, const uint8_t *field, int block,
                                                                    const sk_tile_rows *rows, uint8_t *tile)
 {
-    SK_TILE_SOME_ROWS(uint8_t, SK_TILE_OWN, SK_TILE_N(1))
+    SK_TILE_SOME_ROWS(uint8_t, SK_TILE_OWN, SK_TILE_N(1), SK_ROW_AS_IT_IS)
 }
 
 static inline __attribute__((unused)) void sk_tile_load_rows_mapped(const sk_grid *grid, const int32_t *slot_of_block,
                                                                     const float *field, int block, const sk_tile_rows *rows,
                                                                     float *tile)
 {
-    SK_TILE_SOME_ROWS(float, SK_TILE_MAPPED, SK_TILE_N(1))
+    SK_TILE_SOME_ROWS(float, SK_TILE_MAPPED, SK_TILE_N(1), SK_ROW_AS_IT_IS)
 }
 
 #endif

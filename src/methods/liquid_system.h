@@ -25,35 +25,68 @@ typedef struct liquid_view {
     float depth[SK_TILE_VALUES(1)]; /* not of voxels */
     const float *fraction[SELKIE_DIM];
     float beside_solids[SELKIE_DIM][SK_TILE_VALUES(1)]; /* those fractions, where not all of them are 1 */
-    int has_solid, has_moving, voxel;
+    int has_moving, voxel;
 } liquid_view;
 
 static const float all_open[SK_TILE_VALUES(1)] = {[0 ... SK_TILE_VALUES(1) - 1] = 1.0f};
 
-/* What the runs of a mask see; elsewhere the view holds nothing of use. */
-static inline void load_liquid_view(const sk_step *step, int block, uint64_t runs, liquid_view *view)
+/* What the runs of a mask see but for open fractions; elsewhere the view holds nothing of use. */
+static inline void load_liquid_cells(const sk_step *step, int block, const sk_tile_rows *rows, liquid_view *view)
 {
     const sk_grid *grid = &step->grid;
-    const sk_solids *solids = &step->solids;
-    view->has_solid = view->has_moving = 0;
-    for (int n = 0; n < SK_NEIGHBOURS; n++) {
-        int slot = solids->block_slot[grid->neighbours[block][n]];
-        view->has_solid |= slot > 0;
-        view->has_moving |= (size_t)slot >= solids->static_count;
-    }
     uint8_t kinds[SK_TILE_VALUES(1)];
-    const sk_tile_rows rows = sk_tile_rows_around(runs);
-    sk_tile_load_rows_bytes(grid, grid->kinds, block, &rows, kinds);
+    sk_tile_load_rows_bytes(grid, grid->kinds, block, rows, kinds);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         view->liquid[n] = (kinds[n] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID ? 1.0f : 0.0f;
     view->voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
     if (!view->voxel)
-        sk_tile_load_rows(grid, grid->fields[SK_FIELD_DEPTH], block, &rows, view->depth);
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        view->fraction[d] = view->has_solid ? view->beside_solids[d] : all_open;
-        if (view->has_solid)
-            sk_tile_load_rows_mapped(grid, solids->block_slot, solids->fraction[d], block, &rows, view->beside_solids[d]);
+        sk_tile_load_rows(grid, grid->fields[SK_FIELD_DEPTH], block, rows, view->depth);
+}
+
+/* Open fractions across axis d where nothing but walls of the domain is near: they lie on faces, and what is behind them is of
+ * no interest, since no liquid is there. */
+static inline const float *fractions_beside_walls(const sk_step *step, int block, int d, float *tile)
+{
+    const sk_grid *grid = &step->grid;
+    int found = 0;
+    for (int side = 0; side < 2; side++) {
+        const int wall = grid->padding[d] + (side ? grid->cells[d] : 0) - grid->coordinates[block][d] * SK_BLOCK_N + 1;
+        if (wall < 0 || wall >= N1 || step->scene->domain.walls[2 * d + side] == SELKIE_WALL_OPEN)
+            continue;
+        if (!found++)
+            memcpy(tile, all_open, sizeof all_open);
+        const int within = node_step[d], planes = SK_TILE_VALUES(1) / (within * N1);
+        for (int k = 0; k < planes; k++)
+            memset(tile + within * (wall + N1 * k), 0, (size_t)within * sizeof *tile);
     }
+    return found ? tile : all_open;
+}
+
+/* Open fractions of the faces in some rows around a block; `tiles` is room for them. Says whether a solid that moves is near. */
+static inline int load_fractions(const sk_step *step, int block, const sk_tile_rows *rows,
+                                 float tiles[SELKIE_DIM][SK_TILE_VALUES(1)], const float *fraction[SELKIE_DIM])
+{
+    const sk_grid *grid = &step->grid;
+    const sk_solids *solids = &step->solids;
+    int plain = 1, moving = 0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        const int slot = solids->block_slot[grid->neighbours[block][n]];
+        plain &= solids->plain[slot];
+        moving |= (size_t)slot >= solids->static_count;
+    }
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        fraction[d] = plain ? fractions_beside_walls(step, block, d, tiles[d]) : tiles[d];
+        if (!plain)
+            sk_tile_load_rows_mapped(grid, solids->block_slot, solids->fraction[d], block, rows, tiles[d]);
+    }
+    return moving;
+}
+
+static inline void load_liquid_view(const sk_step *step, int block, uint64_t runs, liquid_view *view)
+{
+    const sk_tile_rows rows = sk_tile_rows_around(runs);
+    load_liquid_cells(step, block, &rows, view);
+    view->has_moving = load_fractions(step, block, &rows, view->beside_solids, view->fraction);
 }
 
 /* The twin of sk_surface_depth for eight cells. */

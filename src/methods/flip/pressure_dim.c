@@ -101,7 +101,7 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
     }
     const uint64_t runs = grid->runs[SK_RUNS_NEAR][block];
     const sk_tile_rows rows = sk_tile_rows_around(runs);
-    load_liquid_view(step, block, runs, view);
+    load_liquid_cells(step, block, &rows, view);
     sk_tile_load_rows(grid, grid->fields[SK_FIELD_POTENTIAL], block, &rows, potential);
     const size_t solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     int known = 0, unknown = 0;

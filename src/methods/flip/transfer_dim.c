@@ -123,15 +123,6 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
     volumes->occupied = (int64_t)d8_sum(occupied_sum);
 }
 
-/* Is a face of the block or of those around it, in a tile, other than open? */
-static int beside_solids(const sk_step *step, int block)
-{
-    int found = 0;
-    for (int n = 0; n < SK_NEIGHBOURS; n++)
-        found |= step->solids.block_slot[step->grid.neighbours[block][n]] != 0;
-    return found;
-}
-
 /* With the ghost-fluid surface a cell is liquid if its centre lies below the surface (half full by the kernel), or if it
  * is a hole in the liquid: thinner, but without an empty neighbour that it is open to. Voxels: every open cell that holds a particle. */
 static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out)
@@ -161,10 +152,9 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
     uint8_t tile[SK_TILE_VALUES(1)];
     const sk_tile_rows rows = sk_tile_rows_around(thin_runs);
     sk_tile_load_rows_bytes(grid, grid->kinds, block, &rows, tile);
-    const int solid = beside_solids(step, block);
-    float fraction[SELKIE_DIM][SK_TILE_VALUES(1)];
-    for (int d = 0; solid && d < SELKIE_DIM; d++)
-        sk_tile_load_rows_mapped(grid, step->solids.block_slot, step->solids.fraction[d], block, &rows, fraction[d]);
+    float beside_solids[SELKIE_DIM][SK_TILE_VALUES(1)];
+    const float *fraction[SELKIE_DIM];
+    load_fractions(step, block, &rows, beside_solids, fraction);
     SK_EACH_RUN(c, thin_runs) {
         i8 kind = i8_from_bytes(kinds_out + c);
         i8 hole = (f8_load(fill + c) > 0.0f) & ((kind & SK_CELL_KIND_MASK) == SK_CELL_AIR);
@@ -173,10 +163,9 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
         for (int e = 1; e <= SELKIE_DIM && i8_any(hole); e++)
             for (int side = -1; side <= 1; side += 2) {
                 const int d = e % SELKIE_DIM;
-                i8 filled = (i8_from_bytes(tile + node + side * node_step[d]) & SK_CELL_OCCUPIED) != 0;
-                if (solid)
-                    filled |= f8_load(fraction[d] + node + (side > 0 ? node_step[d] : 0)) == 0.0f; /* or closed */
-                hole &= filled;
+                i8 other = i8_from_bytes(tile + node + side * node_step[d]);
+                i8 closed = f8_load(fraction[d] + node + (side > 0 ? node_step[d] : 0)) == 0.0f;
+                hole &= ((other & SK_CELL_OCCUPIED) != 0) | closed;
             }
         const unsigned bits = i8_bits(hole);
         if (!bits)
