@@ -53,8 +53,9 @@ static inline const float *fractions_beside_walls(const sk_step *step, int block
         const int wall = grid->padding[d] + (side ? grid->cells[d] : 0) - grid->coordinates[block][d] * SK_BLOCK_N + 1;
         if (wall < 0 || wall >= N1 || step->scene->domain.walls[2 * d + side] == SELKIE_WALL_OPEN)
             continue;
-        if (!found++)
-            memcpy(tile, all_open, sizeof all_open);
+        for (int n = 0; !found && n < SK_TILE_VALUES(1); n++)
+            tile[n] = 1.0f;
+        found = 1;
         const int within = node_step[d], planes = SK_TILE_VALUES(1) / (within * N1);
         for (int k = 0; k < planes; k++)
             memset(tile + within * (wall + N1 * k), 0, (size_t)within * sizeof *tile);
@@ -104,10 +105,10 @@ SK_VECTOR f8 liquid_slopes(const liquid_view *view, int node, int other, f8 liqu
     i8 surface = (liquid > 0.0f) & (other_liquid == 0.0f);
     if (view->voxel || !i8_any(surface))
         return f8_splat(1.0f);
-    /* One over sk_surface_theta_of_depths, which is 0.05 at least. */
+    /* One over sk_surface_theta_of_depths. */
     f8 inside = f8_load(view->depth + node), outside = f8_load(view->depth + node + other);
-    f8 slope = f8_min((inside - outside) / inside, f8_splat(20.0f));
-    return f8_select(surface & (inside > 0.0f) & (outside < 0.0f) & (slope > 1.0f), slope, f8_splat(1.0f));
+    f8 theta = f8_max(inside / (inside - outside), f8_splat(0.05f));
+    return f8_select(surface & (inside > 0.0f) & (outside < 0.0f) & (theta < 1.0f), 1.0f / theta, f8_splat(1.0f));
 }
 
 /* Minus the gradient of the solution across eight lower faces, solution per cell: zero where neither side is liquid. */
