@@ -12,6 +12,7 @@ sk_bounded_solver *SK_DIM(sk_bounded_create)(sk_memory *memory)
         sk_release(memory, solver);
         return NULL;
     }
+    solver->poisson->multigrid.thorough = 0; /* saves no step here, as steps sweep under the bounds themselves */
     return solver;
 }
 

@@ -57,6 +57,7 @@ typedef struct sk_level {
     float *excess, *inverse;   /* [block_count + 1] of uniform blocks: d - sum of faces, 1 / d */
     float *coefficients;       /* [slots * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS] */
     float *x, *b;              /* unknown and right side of this level's part of a cycle */
+    float softness;            /* of its stiffest Dirichlet terms, see multigrid_setup_dim.c */
     /* Where some unknowns are held still, as bounds do it; part = NULL: none. They have x = 0 at all times, so that
      * faces towards them need no change; b may be anything there. */
     uint8_t *part;       /* [block_count + 1] an sk_part, of block 0 SK_PART_ALL */
@@ -66,6 +67,7 @@ typedef struct sk_level {
 
 typedef struct sk_multigrid {
     sk_memory *memory;
+    int thorough; /* more work on the finest level, less below it: pays in 3D where a cycle is all that is done in an iteration */
     int level_count;
     sk_level level[SK_MAX_LEVELS];
     int bottom_unknowns;

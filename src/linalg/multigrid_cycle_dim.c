@@ -16,17 +16,17 @@
  * children in 3D and the sum of the 4 in 2D, with a full face 1 on every level.
  * A twentieth less than that was measured to be best.
  *
- * In 3D the blocks of the finest level are smoothed in two visits each: between them
- * neighbours tell each other what they have found, without which each of them has
- * solved for itself and the jumps at their sides cost iterations. In 2D, where blocks
- * have fewer sides for their size, that saves none.
- *
- * The level below the finest is visited twice (a W cycle) where it is small beside it: its errors
- * cost iterations, that is work on the finest. In a splash, whose coarse blocks are
- * as sparse as the fine ones and nearly as many, a second visit takes more time than it saves.
+ * The level below the finest is visited twice (a W cycle): it has an eighth (2D: a
+ * quarter) of the cells, and its errors cost iterations, that is work on the finest.
  * So is the next one, unless it is small: then a second visit was measured to save
  * nothing, as it does further down in any case. Levels too small to be shared run on
  * one thread while the others wait.
+ *
+ * A thorough cycle smooths the blocks of the finest level in two visits each: between
+ * them neighbours tell each other what they have found, without which each has solved
+ * for itself, and the jumps at their sides cost iterations. And where the coarse blocks
+ * of a splash are as sparse as the fine ones and nearly as many, it visits them once:
+ * a second visit would take more time than it saves.
  */
 #include "linalg/stencil.h"
 
@@ -385,16 +385,13 @@ SK_INLINE void take_dot(const sk_level *level, int block, double *partial)
         partial[block] = SK_DIM(sk_dot_block)(level->b + at, level->x + at, level->active[block]);
 }
 
-/* Visits of the smoother to each block of a level, before the coarse correction and after it. */
-enum { finest_visits = SELKIE_DIM == 3 ? 2 : 1 };
-
 /* Is a level worth a second visit from the one above it? */
 static int is_worth_it(const sk_multigrid *multigrid, int depth, int careful)
 {
     const int fine = multigrid->level[depth - 1].block_count, coarse = multigrid->level[depth].block_count;
     if (depth == multigrid->level_count - 1)
         return 0; /* solved exactly */
-    const int small = SELKIE_DIM == 2 || coarse <= fine / 5;
+    const int small = !multigrid->thorough || coarse <= fine / 5;
     return careful || (small && (depth == 1 || (depth == 2 && coarse >= SK_SMALL_LEVEL)));
 }
 
@@ -424,7 +421,7 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int ca
         const sk_level *coarse = level + 1;
         sk_sweep sweep = from_zero ? SK_SWEEP_FORWARD_FROM_ZERO : SK_SWEEP_FORWARD;
 
-        const int visits = depth == 0 ? finest_visits : 1;
+        const int visits = depth == 0 && multigrid->thorough ? 2 : 1; /* to each block, on the way down and on the way up */
 
         /* Down. Blocks of the second colour know all their neighbours' values at once. */
         for (int visit = 1; visit <= visits; ++visit) {

@@ -6,7 +6,7 @@
  * full face is 1 again:
  *
  *   face    c_c = mean of the 4 (2D: 2) fine faces that make it up
- *   excess  e_c = sum over the children of s e / (1 + m e),  s = 1/2, m = 1/4 (2D: 1, 1/10)
+ *   excess  e_c = sum over the children of s e / (1 + m e),  s = 1/2 (2D: 1)
  *   diagonal    = sum of the faces + e_c
  *
  * s is the factor of the restriction in theory, so a mass term is carried over as a finer
@@ -24,7 +24,8 @@
 #include <math.h>
 
 static const float restriction_scale = SELKIE_DIM == 3 ? 0.5f : 1.0f;
-static const float softness = SELKIE_DIM == 3 ? 0.25f : 0.1f; /* fewest iterations of 0.1 to 0.4 */
+/* The m above; of 0.1 to 0.4 those with the fewest iterations. */
+static const float softness = 0.1f, softness_of_thorough = 0.25f;
 
 enum { few_blocks = 16 }; /* not worth a second thread */
 
@@ -134,6 +135,7 @@ static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *err
     coarse->x = coarse->vector_memory.data;
     coarse->b = coarse->x + cells;
     coarse->coefficients = coarse->coefficient_memory.data;
+    coarse->softness = multigrid->thorough ? softness_of_thorough : softness;
 
     /* First as positions on the curve, with room to spare in arrays that are filled only later. */
     int32_t(*curve)[4] = (void *)coarse->neighbour; /* 16 bytes of the 24 a block has there */
@@ -169,13 +171,13 @@ SK_INLINE sk_half_row half_row(const float *field, int colour, int j, int k)
     return *(const sk_half_row *)(field + colour * SK_HALF + (j + SK_BLOCK_N * k) * SK_ROW);
 }
 
-SK_INLINE sk_half_row softened(sk_half_row excess)
+SK_INLINE sk_half_row softened(sk_half_row excess, float by)
 {
-    return restriction_scale * excess / (1.0f + softness * excess);
+    return restriction_scale * excess / (1.0f + by * excess);
 }
 
 /* Coarse row that stands for the fine rows (j, k), (j + 1, k) and in 3D the same at k + 1. */
-static void coarsen_rows(const float *const fine[SK_COEFFICIENT_ARRAYS], int j, int k, sk_half_row row[SELKIE_DIM + 1])
+static void coarsen_rows(const float *const fine[SK_COEFFICIENT_ARRAYS], int j, int k, float by, sk_half_row row[SELKIE_DIM + 1])
 {
     const float mean = SELKIE_DIM == 3 ? 0.25f : 0.5f;
     for (int array = 0; array <= SELKIE_DIM; ++array)
@@ -191,7 +193,7 @@ static void coarsen_rows(const float *const fine[SK_COEFFICIENT_ARRAYS], int j, 
                 if (dk == 0)
                     row[2] += mean * half_row(fine[2], colour, j + dj, k);
 #endif
-                row[SELKIE_DIM] += softened(half_row(fine[SK_COEFFICIENT_EXCESS], colour, j + dj, k + dk));
+                row[SELKIE_DIM] += softened(half_row(fine[SK_COEFFICIENT_EXCESS], colour, j + dj, k + dk), by);
             }
         }
 }
@@ -224,7 +226,7 @@ void SK_DIM(sk_coarsen_block)(const sk_level *fine, const sk_level *coarse, int 
                     row[axis] = 1.0f - (sk_half_row){0};
                 row[SELKIE_DIM] = mass - (sk_half_row){0};
             } else {
-                coarsen_rows(source, j, k, row);
+                coarsen_rows(source, j, k, coarse->softness, row);
             }
             for (int array = 0; array <= SELKIE_DIM; ++array)
                 sk_split_half_row(target + array * SK_BLOCK_CELLS, origin[0] != 0, origin[1] + j / 2, origin[2] + k / 2,

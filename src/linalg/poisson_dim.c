@@ -32,8 +32,10 @@ enum { blocks_per_thread = SELKIE_DIM == 3 ? 96 : 192 };
 sk_poisson_solver *SK_DIM(sk_poisson_create)(sk_memory *memory)
 {
     sk_poisson_solver *solver = sk_allocate_zeroed(memory, sizeof(*solver));
-    if (solver)
+    if (solver) {
         solver->memory = solver->multigrid.memory = memory;
+        solver->multigrid.thorough = SELKIE_DIM == 3; /* saves no iteration in 2D */
+    }
     return solver;
 }
 
