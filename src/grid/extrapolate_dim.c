@@ -87,7 +87,7 @@ void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *co
 #pragma omp for schedule(static)
             for (int w = 0; w < count; w++) {
                 const int b = blocks[w];
-                taken[b] = sk_runs_around(grid, known, grid->block_count, b) & ~full[b] & (wanted ? wanted[b] : SK_ALL_RUNS);
+                taken[b] = sk_runs_around(grid, sk_whole_runs(known, grid->block_count), b) & ~full[b] & (wanted ? wanted[b] : SK_ALL_RUNS);
                 for (int f = 0; taken[b] && f < field_count; f++)
                     mean_block(grid, fields[f], b, taken[b], scratch[f] + (size_t)b * SK_BLOCK_CELLS);
             }

@@ -53,6 +53,8 @@ enum { SK_CELL_KIND_MASK = 3, SK_CELL_OCCUPIED = 4 };
 typedef enum sk_grid_runs {
     SK_RUNS_REACHED, /* a particle's kernel may reach them; elsewhere the density is zero and velocities are unknown */
     SK_RUNS_LIQUID,  /* a liquid cell */
+    SK_RUNS_LIQUID_FIRST, /* at the block's lower side along x */
+    SK_RUNS_LIQUID_LAST,  /* at its upper side */
     SK_RUNS_NEAR,    /* a liquid cell in them or next to them */
     /* While positions are corrected once more in a step, where that is needed alone: */
     SK_RUNS_CHOSEN,  /* their cells are unknowns: those that are too dense and those around them */
@@ -93,6 +95,7 @@ typedef struct sk_grid {
     uint8_t *changes;                          /* [block_count] sk_block_change, what the last sort has found */
     uint64_t *runs[SK_RUNS_COUNT];             /* [block_count] a bit for each eight cells along x: see runs.h */
     uint64_t *occupied;     /*      [particle_blocks + 1] runs that hold particles */
+    uint64_t *occupied_first, *occupied_last; /* those whose first or last cell does, at the block's lower and upper side along x */
     size_t occupied_capacity;
 
     uint32_t *cell_start;   /* [particle_blocks * block_cells + 1] first particle of each cell; slot 1 first */

@@ -20,12 +20,24 @@
     for (uint64_t left_##c = (runs), go_##c = 1; left_##c; left_##c &= left_##c - 1, go_##c = 1)                        \
         for (int c = 8 * __builtin_ctzll(left_##c); go_##c; go_##c = 0)
 
-/* The masks of a block and the two beside it along x, in one; blocks from `end` on have none. */
-static inline uint64_t sk_runs_beside(const uint64_t *runs, int end, const int32_t around[3])
+/* Masks of blocks: their runs, and those whose first or last cell along x lies at the block's side and counts as well. Who does
+ * not know says the same for all three. */
+typedef struct sk_run_masks {
+    const uint64_t *any, *first, *last;
+    int end; /* blocks from here on have none */
+} sk_run_masks;
+
+static inline __attribute__((unused)) sk_run_masks sk_whole_runs(const uint64_t *runs, int end)
 {
-    uint64_t sum = 0;
-    for (int i = 0; i < 3; i++)
-        sum |= around[i] < end ? runs[around[i]] : 0;
+    return (sk_run_masks){runs, runs, runs, end};
+}
+
+/* The masks of a block and of what touches it along x, in one. */
+static inline uint64_t sk_runs_beside(const sk_run_masks *masks, const int32_t around[3])
+{
+    uint64_t sum = around[0] < masks->end ? masks->last[around[0]] : 0;
+    sum |= around[1] < masks->end ? masks->any[around[1]] : 0;
+    sum |= around[2] < masks->end ? masks->first[around[2]] : 0;
 #if SELKIE_DIM == 2
     sum |= (sum & 0x55555555u) << 1 | (sum & 0xaaaaaaaau) >> 1; /* a row has two runs */
 #endif
@@ -33,20 +45,20 @@ static inline uint64_t sk_runs_beside(const uint64_t *runs, int end, const int32
 }
 
 /* Runs of a block that have a run of the masks among their neighbours, themselves included; never too few. */
-static inline __attribute__((unused)) uint64_t sk_runs_around(const sk_grid *grid, const uint64_t *runs, int end, int block)
+static inline __attribute__((unused)) uint64_t sk_runs_around(const sk_grid *grid, const sk_run_masks masks, int block)
 {
     const int32_t *around = grid->neighbours[block];
 #if SELKIE_DIM == 2
-    uint64_t own = sk_runs_beside(runs, end, around + 3);
-    own |= own << 2 | own >> 2 | sk_runs_beside(runs, end, around) >> 30 | sk_runs_beside(runs, end, around + 6) << 30;
+    uint64_t own = sk_runs_beside(&masks, around + 3);
+    own |= own << 2 | own >> 2 | sk_runs_beside(&masks, around) >> 30 | sk_runs_beside(&masks, around + 6) << 30;
     return own & SK_ALL_RUNS;
 #else
     uint64_t plane[3];
     for (int z = 0; z < 3; z++) {
-        uint64_t own = sk_runs_beside(runs, end, around + 9 * z + 3);
+        uint64_t own = sk_runs_beside(&masks, around + 9 * z + 3);
         plane[z] = own | (own << 1 & UINT64_C(0xfefefefefefefefe)) | (own >> 1 & UINT64_C(0x7f7f7f7f7f7f7f7f)) |
-                   (sk_runs_beside(runs, end, around + 9 * z) >> 7 & UINT64_C(0x0101010101010101)) |
-                   (sk_runs_beside(runs, end, around + 9 * z + 6) << 7 & UINT64_C(0x8080808080808080));
+                   (sk_runs_beside(&masks, around + 9 * z) >> 7 & UINT64_C(0x0101010101010101)) |
+                   (sk_runs_beside(&masks, around + 9 * z + 6) << 7 & UINT64_C(0x8080808080808080));
     }
     return plane[1] | plane[1] << 8 | plane[1] >> 8 | plane[0] >> 56 | plane[2] << 56;
 #endif

@@ -328,9 +328,7 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     /* Starts of the old order are still being read by other blocks' threads, so the new ones go beside them. */
     SK_TRY(sk_reserve(grid->memory, (void **)&grid->next_start, &grid->next_start_capacity, starts, sizeof *grid->next_start,
                       "cell sort", error));
-    SK_TRY(sk_reserve(grid->memory, (void **)&grid->occupied, &grid->occupied_capacity, (size_t)blocks + 1,
-                      sizeof *grid->occupied, "cell sort", error));
-    grid->occupied[0] = 0;
+    SK_TRY(reserve_occupied(grid, (size_t)blocks, error));
     sk_deal deal;
     sk_deal_begin(&deal, threads);
     sk_deal_add(&deal, 1, blocks + 1, to.start + 1, 1);
@@ -343,7 +341,7 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
         while (old && in.early < in.count && in.numbers[in.early] < old[0])
             in.early++;
         sort_block_again(grid, particles, old, to.start[b], &in, start);
-        to.reach[b] = reach_of(start, to.start[b + 1], &grid->occupied[b]);
+        to.reach[b] = reach_of(grid, b, start, to.start[b + 1]);
     }
     grid->next_start[starts - 1] = (uint32_t)particles->count;
     uint32_t *start = grid->cell_start;

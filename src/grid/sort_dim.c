@@ -214,7 +214,7 @@ static uint32_t sort_block(sk_grid *grid, sk_particles *particles, int slot, uin
         counters.next[1][cells[1][half]]++;
     uint32_t *start = grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS;
     place_cells(&counters, begin, start);
-    const uint32_t reach = reach_of(start, end, &grid->occupied[slot]);
+    const uint32_t reach = reach_of(grid, slot, start, end);
     for (uint32_t i = 0; i < half; i++)
         for (int stream = 0; stream < 2; stream++)
             move_record(particles, order[stream][i], counters.next[stream][cells[stream][i]]++);
@@ -307,9 +307,7 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
     size_t starts = (size_t)grid->particle_blocks * SK_BLOCK_CELLS + 1;
     SK_TRY(sk_reserve(memory, (void **)&grid->cell_start, &grid->cell_start_capacity, starts, sizeof *grid->cell_start,
                       "cell sort", error));
-    SK_TRY(sk_reserve(memory, (void **)&grid->occupied, &grid->occupied_capacity, (size_t)grid->particle_blocks + 1,
-                      sizeof *grid->occupied, "cell sort", error));
-    grid->occupied[0] = 0;
+    SK_TRY(reserve_occupied(grid, (size_t)grid->particle_blocks, error));
     sk_deal deal;
     sk_deal_begin(&deal, threads);
     sk_deal_add(&deal, 1, grid->particle_blocks + 1, block_start + 1, 1);

@@ -42,8 +42,8 @@ static inline __attribute__((unused)) void place_cells(cell_counters *counters, 
 }
 
 /* Which neighbours the kernels of a block's particles reach, a bit for each of the 3^dim, from the starts of its cells, the last of
- * which ends at `end`; `occupied` gets the runs that hold any. */
-static inline __attribute__((unused)) uint32_t reach_of(const uint32_t *start, uint32_t end, uint64_t *occupied)
+ * which ends at `end`; the grid's `occupied` gets the runs that hold any. */
+static inline __attribute__((unused)) uint32_t reach_of(sk_grid *grid, int block, const uint32_t *start, uint32_t end)
 {
     /* Bits of the neighbours along an axis, a cell's place along it deciding; the product of three such numbers, spread by
      * 1, 3 and 9 bits, has the bits of all combinations. Two cells: one for the kernel, one for the band of extrapolated
@@ -55,7 +55,7 @@ static inline __attribute__((unused)) uint32_t reach_of(const uint32_t *start, u
             bits[d][i] = (uint32_t)((lower ? 1u : 0u) | 1u << spread | (upper ? 1u << 2 * spread : 0u));
     }
     uint32_t reach = 0;
-    *occupied = 0;
+    uint64_t occupied = 0, first = 0, last = 0;
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         const uint32_t until = c + 8 < SK_BLOCK_CELLS ? start[c + 8] : end;
         if (start[c] == until)
@@ -73,8 +73,13 @@ static inline __attribute__((unused)) uint32_t reach_of(const uint32_t *start, u
         if (SELKIE_DIM == 3)
             all *= bits[2][c >> 2 * SK_BLOCK_LOG];
         reach |= all;
-        *occupied |= UINT64_C(1) << (c / 8);
+        occupied |= UINT64_C(1) << (c / 8);
+        first |= (uint64_t)(i == 0 && held & 1) << (c / 8);
+        last |= (uint64_t)(i == SK_BLOCK_N - 8 && held & 0x80) << (c / 8);
     }
+    grid->occupied[block] = occupied;
+    grid->occupied_first[block] = first;
+    grid->occupied_last[block] = last;
     return reach;
 }
 
@@ -103,6 +108,17 @@ static inline __attribute__((unused)) void move_records(sk_particles *particles,
         size_t n = (size_t)attribute->components;
         memcpy(attribute->spare + target * n, attribute->data + source * n, count * n * sizeof(uint32_t));
     }
+}
+
+/* Room for what reach_of tells of `blocks`. */
+static inline __attribute__((unused)) selkie_code reserve_occupied(sk_grid *grid, size_t blocks, selkie_error *error)
+{
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->occupied, &grid->occupied_capacity, 3 * (blocks + 1), sizeof *grid->occupied,
+                      "cell sort", error));
+    grid->occupied_first = grid->occupied + blocks + 1;
+    grid->occupied_last = grid->occupied_first + blocks + 1;
+    grid->occupied[0] = grid->occupied_first[0] = grid->occupied_last[0] = 0;
+    return SELKIE_OK;
 }
 
 /* Whoever depends on particles alone has to look at every block again. */

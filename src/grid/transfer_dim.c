@@ -365,7 +365,8 @@ static void collect(const sk_grid *grid, int block, int field, uint64_t reached,
 /* Runs of a block that kernels of particles reach. */
 static uint64_t find_reached(const sk_grid *grid, int block)
 {
-    return grid->runs[SK_RUNS_REACHED][block] = sk_runs_around(grid, grid->occupied, grid->particle_blocks + 1, block);
+    const sk_run_masks occupied = {grid->occupied, grid->occupied_first, grid->occupied_last, grid->particle_blocks + 1};
+    return grid->runs[SK_RUNS_REACHED][block] = sk_runs_around(grid, occupied, block);
 }
 
 static selkie_code reserve_tiles(sk_grid *grid, selkie_error *error)

@@ -377,7 +377,7 @@ static int choose_region(const sk_step *step)
         }
 #pragma omp for schedule(static)
         for (int b = 1; b < grid->block_count; b++)
-            runs[SK_RUNS_CHOSEN][b] = sk_runs_around(grid, runs[SK_RUNS_SCRATCH], grid->block_count, b);
+            runs[SK_RUNS_CHOSEN][b] = sk_runs_around(grid, sk_whole_runs(runs[SK_RUNS_SCRATCH], grid->block_count), b);
         for (int layer = 1; layer < region_width; layer++) {
             const uint64_t *from = runs[layer % 2 ? SK_RUNS_CHOSEN : SK_RUNS_SCRATCH];
             uint64_t *to = runs[layer % 2 ? SK_RUNS_SCRATCH : SK_RUNS_CHOSEN];
@@ -387,7 +387,7 @@ static int choose_region(const sk_step *step)
         }
 #pragma omp for schedule(static)
         for (int b = 1; b < grid->block_count; b++)
-            runs[SK_RUNS_MOVED][b] = sk_runs_around(grid, runs[SK_RUNS_CHOSEN], grid->block_count, b);
+            runs[SK_RUNS_MOVED][b] = sk_runs_around(grid, sk_whole_runs(runs[SK_RUNS_CHOSEN], grid->block_count), b);
     }
     return found;
 }
