@@ -4,18 +4,28 @@
 #include "base/simd.h"
 #include "grid/runs.h"
 
-/* Runs of a block in which some values are known; `full` gets those in which all are. */
-static uint64_t find_known(const float *field, int block, uint64_t *full)
+/* Runs of a block by what is known in them of any of several fields. */
+typedef struct known_runs {
+    uint64_t any, first, last; /* some values; those of the first or of the last cell */
+    uint64_t full;             /* all values of all fields */
+} known_runs;
+
+static known_runs find_known(float *const *fields, int field_count, int block)
 {
-    const float *values = field + (size_t)block * SK_BLOCK_CELLS;
-    uint64_t known = 0;
-    *full = 0;
-    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-        f8 value = f8_load(values + c);
-        unsigned bits = i8_bits(value == value);
-        known |= (uint64_t)(bits != 0) << (c / 8);
-        *full |= (uint64_t)(bits == 0xff) << (c / 8);
+    known_runs known = {0, 0, 0, SK_ALL_RUNS};
+    for (int f = 0; f < field_count; f++) {
+        const float *values = fields[f] + (size_t)block * SK_BLOCK_CELLS;
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+            const f8 value = f8_load(values + c);
+            const unsigned bits = i8_bits(value == value);
+            known.any |= (uint64_t)(bits != 0) << (c / 8);
+            known.first |= (uint64_t)(bits & 1) << (c / 8);
+            known.last |= (uint64_t)(bits >> 7) << (c / 8);
+            known.full &= ~((uint64_t)(bits != 0xff) << (c / 8));
+        }
     }
+    known.first &= SK_LOWER_RUNS;
+    known.last &= SK_UPPER_RUNS;
     return known;
 }
 
@@ -69,25 +79,25 @@ void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *co
 {
     /* Of all fields together: runs in which any knows something, in which all know everything, and which a layer fills. */
     uint64_t *known = grid->runs[SK_RUNS_SCRATCH], *full = grid->runs[SK_RUNS_SCRATCH_2], *taken = grid->runs[SK_RUNS_SCRATCH_3];
+    uint64_t *first = grid->runs[SK_RUNS_SCRATCH_4], *last = grid->runs[SK_RUNS_SCRATCH_5];
+    const sk_run_masks masks = {known, first, last, grid->block_count};
     if (count == 0)
         return;
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(static)
         for (int b = 1; b < grid->block_count; b++) {
-            known[b] = 0;
-            full[b] = SK_ALL_RUNS;
-            for (int f = 0; f < field_count; f++) {
-                uint64_t complete;
-                known[b] |= find_known(fields[f], b, &complete);
-                full[b] &= complete;
-            }
+            const known_runs here = find_known(fields, field_count, b);
+            known[b] = here.any;
+            first[b] = here.first;
+            last[b] = here.last;
+            full[b] = here.full;
         }
         for (int layer = 0; layer < layers; layer++) {
 #pragma omp for schedule(static)
             for (int w = 0; w < count; w++) {
                 const int b = blocks[w];
-                taken[b] = sk_runs_around(grid, sk_whole_runs(known, grid->block_count), b) & ~full[b] & (wanted ? wanted[b] : SK_ALL_RUNS);
+                taken[b] = sk_runs_around(grid, masks, b) & ~full[b] & (wanted ? wanted[b] : SK_ALL_RUNS);
                 for (int f = 0; taken[b] && f < field_count; f++)
                     mean_block(grid, fields[f], b, taken[b], scratch[f] + (size_t)b * SK_BLOCK_CELLS);
             }
@@ -100,7 +110,9 @@ void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *co
                     SK_EACH_RUN(c, taken[b])
                         memcpy(field + c, filled + c, 8 * sizeof(float));
                 }
-                known[b] |= taken[b];
+                known[b] |= taken[b]; /* some of them, at least */
+                first[b] |= taken[b] & SK_LOWER_RUNS;
+                last[b] |= taken[b] & SK_UPPER_RUNS;
             }
         }
     }

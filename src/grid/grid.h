@@ -62,6 +62,8 @@ typedef enum sk_grid_runs {
     SK_RUNS_SCRATCH, /* of one phase at a time */
     SK_RUNS_SCRATCH_2,
     SK_RUNS_SCRATCH_3,
+    SK_RUNS_SCRATCH_4,
+    SK_RUNS_SCRATCH_5,
     SK_RUNS_COUNT
 } sk_grid_runs;
 

@@ -27,6 +27,10 @@ typedef struct sk_run_masks {
     int end; /* blocks from here on have none */
 } sk_run_masks;
 
+/* Runs at the lower and at the upper side of a block along x. */
+#define SK_LOWER_RUNS (SELKIE_DIM == 3 ? SK_ALL_RUNS : UINT64_C(0x55555555))
+#define SK_UPPER_RUNS (SELKIE_DIM == 3 ? SK_ALL_RUNS : UINT64_C(0xaaaaaaaa))
+
 static inline __attribute__((unused)) sk_run_masks sk_whole_runs(const uint64_t *runs, int end)
 {
     return (sk_run_masks){runs, runs, runs, end};

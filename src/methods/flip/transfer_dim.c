@@ -126,10 +126,9 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
 /* Runs with liquid cells, and those where the first or the last cell is one, which count where they lie at the block's side. */
 static void note_liquid_runs(const sk_grid *grid, int block, uint64_t runs, uint64_t first, uint64_t last)
 {
-    const uint64_t lower = SELKIE_DIM == 2 ? UINT64_C(0x55555555) : SK_ALL_RUNS, upper = SELKIE_DIM == 2 ? UINT64_C(0xaaaaaaaa) : SK_ALL_RUNS;
     grid->runs[SK_RUNS_LIQUID][block] = runs;
-    grid->runs[SK_RUNS_LIQUID_FIRST][block] = first & lower;
-    grid->runs[SK_RUNS_LIQUID_LAST][block] = last & upper;
+    grid->runs[SK_RUNS_LIQUID_FIRST][block] = first & SK_LOWER_RUNS;
+    grid->runs[SK_RUNS_LIQUID_LAST][block] = last & SK_UPPER_RUNS;
 }
 
 /* With the ghost-fluid surface a cell is liquid if its centre lies below the surface (half full by the kernel), or if it
