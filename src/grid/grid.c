@@ -145,7 +145,7 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
         grid->runs[r][0] = 0;
     for (int f = 0; f < SK_FIELD_COUNT; f++)
         for (size_t c = 0; grid->fields[f] && c < cells; c++)
-            grid->fields[f][c] = f <= SK_FIELD_VELOCITY_Z ? __builtin_nanf("") : 0.0f;
+            grid->fields[f][c] = f <= SK_FIELD_VELOCITY_Z ? __builtin_nanf("") : f == SK_FIELD_DEPTH ? -1.0f : 0.0f;
     grid->block_count = 1;
     grid->particle_blocks = 0;
     return SELKIE_OK;

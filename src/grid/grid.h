@@ -53,8 +53,6 @@ enum { SK_CELL_KIND_MASK = 3, SK_CELL_OCCUPIED = 4 };
 typedef enum sk_grid_runs {
     SK_RUNS_REACHED, /* a particle's kernel may reach them; elsewhere the density is zero and velocities are unknown */
     SK_RUNS_LIQUID,  /* a liquid cell */
-    SK_RUNS_LIQUID_FIRST, /* at the block's lower side along x */
-    SK_RUNS_LIQUID_LAST,  /* at its upper side */
     SK_RUNS_NEAR,    /* a liquid cell in them or next to them */
     /* While positions are corrected once more in a step, where that is needed alone: */
     SK_RUNS_CHOSEN,  /* their cells are unknowns: those that are too dense and those around them */

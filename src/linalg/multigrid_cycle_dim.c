@@ -391,8 +391,8 @@ static int is_worth_it(const sk_multigrid *multigrid, int depth, int careful)
     const int fine = multigrid->level[depth - 1].block_count, coarse = multigrid->level[depth].block_count;
     if (depth == multigrid->level_count - 1)
         return 0; /* solved exactly */
-    const int small = !multigrid->thorough || coarse <= fine / 5;
-    return careful || (small && (depth == 1 || (depth == 2 && coarse >= SK_SMALL_LEVEL)));
+    const int sparse = multigrid->thorough && coarse > fine / 4;
+    return careful || (!sparse && (depth == 1 || (depth == 2 && coarse >= SK_SMALL_LEVEL)));
 }
 
 /* A second visit to a coarse level makes B of it 2 B - B A B, with eigenvalues of 2 l - l^2. Where two parts of the liquid

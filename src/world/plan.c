@@ -13,7 +13,7 @@
 enum {
     PARTICLE_BYTES = 2 * (int)sizeof(sk_particle) + 12, /* two copies and the sort's keys */
     AFFINE_BYTES = 2 * 36,
-    CELL_BYTES = 14 * 4 + 2 + 70 + 90, /* fields, kinds, transfer tiles, solver */
+    CELL_BYTES = 15 * 4 + 2 + 70 + 90, /* fields, kinds, transfer tiles, solver */
     UNILATERAL_BYTES = 8 * 4 + 60      /* its fields, its solver */
 };
 

@@ -123,21 +123,13 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
     volumes->occupied = (int64_t)d8_sum(occupied_sum);
 }
 
-/* Runs with liquid cells, and those where the first or the last cell is one, which count where they lie at the block's side. */
-static void note_liquid_runs(const sk_grid *grid, int block, uint64_t runs, uint64_t first, uint64_t last)
-{
-    grid->runs[SK_RUNS_LIQUID][block] = runs;
-    grid->runs[SK_RUNS_LIQUID_FIRST][block] = first & SK_LOWER_RUNS;
-    grid->runs[SK_RUNS_LIQUID_LAST][block] = last & SK_UPPER_RUNS;
-}
-
 /* With the ghost-fluid surface a cell is liquid if its centre lies below the surface (half full by the kernel), or if it
  * is a hole in the liquid: thinner, but without an empty neighbour that it is open to. Voxels: every open cell that holds a particle. */
 static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out)
 {
     const sk_grid *grid = &step->grid;
     const uint64_t reached = grid->runs[SK_RUNS_REACHED][block];
-    uint64_t liquid_runs = 0, first_runs = 0, last_runs = 0, thin_runs = 0;
+    uint64_t liquid_runs = 0, thin_runs = 0;
     const float *fill = grid->fields[SK_FIELD_FILL] + (size_t)block * SK_BLOCK_CELLS;
     const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
     const int voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
@@ -151,15 +143,12 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
         const unsigned bits = i8_bits(is_liquid);
         liquid += __builtin_popcount(bits);
         liquid_runs |= (uint64_t)(bits != 0) << (c / 8);
-        first_runs |= (uint64_t)(bits & 1) << (c / 8);
-        last_runs |= (uint64_t)(bits >> 7) << (c / 8);
         thin_runs |= (uint64_t)i8_any(open & ~is_liquid & (filled > 0.0f)) << (c / 8);
         i8_to_bytes(kinds_out + c, (is_liquid & ((kind & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID)) | (~is_liquid & kind));
     }
-    if (voxel || !thin_runs) {
-        note_liquid_runs(grid, block, liquid_runs, first_runs, last_runs);
+    grid->runs[SK_RUNS_LIQUID][block] = liquid_runs;
+    if (voxel || !thin_runs)
         return liquid;
-    }
     uint8_t tile[SK_TILE_VALUES(1)];
     const sk_tile_rows rows = sk_tile_rows_around(thin_runs);
     sk_tile_load_rows_bytes(grid, grid->kinds, block, &rows, tile);
@@ -184,10 +173,8 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
         i8_to_bytes(kinds_out + c, (hole & ((kind & ~SK_CELL_KIND_MASK) | SK_CELL_LIQUID)) | (~hole & kind));
         liquid += __builtin_popcount(bits);
         liquid_runs |= UINT64_C(1) << (c / 8);
-        first_runs |= (uint64_t)(bits & 1) << (c / 8);
-        last_runs |= (uint64_t)(bits >> 7) << (c / 8);
     }
-    note_liquid_runs(grid, block, liquid_runs, first_runs, last_runs);
+    grid->runs[SK_RUNS_LIQUID][block] = liquid_runs;
     return liquid;
 }
 
@@ -215,8 +202,7 @@ static selkie_code classify(sk_step *step, const int with_volumes, selkie_error 
         volumes[b].liquid = classify_block(step, b, kinds + (size_t)b * SK_BLOCK_CELLS);
         grid->block_flags[b] = volumes[b].liquid ? SK_BLOCK_LIQUID : 0;
     }
-    const sk_run_masks liquid = {grid->runs[SK_RUNS_LIQUID], grid->runs[SK_RUNS_LIQUID_FIRST], grid->runs[SK_RUNS_LIQUID_LAST],
-                                 grid->block_count};
+    const sk_run_masks liquid = sk_whole_runs(grid->runs[SK_RUNS_LIQUID], grid->block_count);
     /* Both arrays stay: only the content is exchanged, and block 0 is air. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int b = 1; b < grid->block_count; b++) {
