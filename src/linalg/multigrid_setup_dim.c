@@ -28,7 +28,7 @@ static const float restriction_scale = SELKIE_DIM == 3 ? 0.5f : 1.0f;
  * is one cell into a coarse block make a W cycle indefinite, and the solve goes on with careful ones. */
 static const float softness = 0.1f, softness_of_thorough = 0.15f;
 
-enum { few_blocks = 16 }; /* not worth a second thread */
+enum { few_blocks = 64 }; /* not worth a second thread */
 
 selkie_code SK_DIM(sk_scratch_reserve)(sk_memory *memory, sk_scratch *scratch, size_t bytes, selkie_error *error)
 {

@@ -341,8 +341,9 @@ static void extrapolate_displacements(sk_step *step, int local)
 /* --- once more, where it is needed ------------------------------------------------------------------------------------------- */
 
 /* Density that a second correction in a step is for (what is beyond the bound, in any case), and how many cells around. Measured
- * in the double dams at 20 ms: fewer cells lose volume, more save none. */
-static const float needy_density = SELKIE_DIM == 2 ? 1.1f : 1.2f;
+ * in the double dams at 20 ms: fewer cells lose volume (3D: above 1.2, the kernel volume falls to 0.9901 to 0.9907 in four runs
+ * instead of 0.9914), more save none. */
+static const float needy_density = 1.1f;
 enum { region_width = SELKIE_DIM == 2 ? 7 : 3 }; /* odd: layers go to and fro between two masks */
 
 /* Runs of a block with such cells. */
