@@ -112,7 +112,7 @@ static inline __attribute__((unused)) sk_tile_rows sk_tile_rows_around(uint64_t 
 
 /* Loads those rows of a tile alone, which are `pitch` apart; the others are left as they are. Below, within and above the block
  * along y in turn: all rows of a part run through the same three blocks. */
-#define SK_TILE_SOME_ROWS(type, slot_of, pitch, copy)                                                                       \
+#define SK_TILE_SOME_ROWS(type, slot_of, pitch, copy)                                                                   \
     for (int k = 0; k < SK_TILE_NZ(1); k++) {                                                                           \
         const int nz = SELKIE_DIM == 2 || k == 0 ? 0 : k <= SK_BLOCK_N ? 1 : 2;                                         \
         const int plane = SELKIE_DIM == 3 ? SK_BLOCK_N * SK_BLOCK_N * ((k - 1) & SK_BLOCK_MASK) : 0;                    \
@@ -135,9 +135,8 @@ static inline __attribute__((unused)) sk_tile_rows sk_tile_rows_around(uint64_t 
 
 #define SK_ROW_AS_IT_IS(to, before, middle, after)                                                                      \
     ((to)[0] = (before), memcpy((to) + 1, (middle), SK_BLOCK_N * sizeof *(to)), (to)[1 + SK_BLOCK_N] = (after))
-/* With zeros for what is unknown (NaN). */
-#define SK_ROW_OF_KNOWN(to, before, middle, after) sk_copy_known(to, before, middle, after)
 
+/* With zeros for what is unknown (NaN). */
 static inline __attribute__((unused)) void sk_copy_known(float *to, float before, const float *middle, float after)
 {
     to[0] = before == before ? before : 0.0f;
@@ -166,7 +165,7 @@ static inline __attribute__((unused)) void sk_row_tile_load_known(const sk_grid 
                                                                   const sk_tile_rows *rows, float *row_tile)
 {
     float *tile = row_tile + SK_ROW_LEAD - 1;
-    SK_TILE_SOME_ROWS(float, SK_TILE_OWN, SK_ROW_PITCH, SK_ROW_OF_KNOWN)
+    SK_TILE_SOME_ROWS(float, SK_TILE_OWN, SK_ROW_PITCH, sk_copy_known)
 }
 
 /* Row j of plane k, for each of those rows. */

@@ -3,6 +3,8 @@
 #ifndef SK_METHODS_CELLS_H
 #define SK_METHODS_CELLS_H
 
+#include <limits.h>
+
 #include "base/dimension.h"
 #include "grid/tile.h"
 #include "methods/step.h"
@@ -25,12 +27,20 @@ static inline __attribute__((unused)) int on_wall(const sk_step *step, int block
 }
 
 /* The local index along axis d at which the lower faces of a block's cells lie on a closed wall of the domain, lower (side 0)
- * or upper; -1 if there is none. */
-static inline __attribute__((unused)) int wall_index(const sk_step *step, int block, int d, int side)
+ * or upper, even if that is outside of the block; INT_MIN if the side is open. */
+static inline __attribute__((unused)) int wall_place(const sk_step *step, int block, int d, int side)
 {
     const sk_grid *grid = &step->grid;
-    int at = grid->padding[d] + (side ? grid->cells[d] : 0) - grid->coordinates[block][d] * SK_BLOCK_N;
-    return at >= 0 && at < SK_BLOCK_N && step->scene->domain.walls[2 * d + side] != SELKIE_WALL_OPEN ? at : -1;
+    if (step->scene->domain.walls[2 * d + side] == SELKIE_WALL_OPEN)
+        return INT_MIN;
+    return grid->padding[d] + (side ? grid->cells[d] : 0) - grid->coordinates[block][d] * SK_BLOCK_N;
+}
+
+/* The same if it lies in the block, else -1. */
+static inline __attribute__((unused)) int wall_index(const sk_step *step, int block, int d, int side)
+{
+    const int at = wall_place(step, block, d, side);
+    return at >= 0 && at < SK_BLOCK_N ? at : -1;
 }
 
 /* Cell number n of those with a local index along axis d; there are SK_BLOCK_CELLS / SK_BLOCK_N. */

@@ -30,7 +30,8 @@ typedef struct liquid_view {
 
 static const float all_open[SK_TILE_VALUES(1)] = {[0 ... SK_TILE_VALUES(1) - 1] = 1.0f};
 
-/* What the runs of a mask see but for open fractions; elsewhere the view holds nothing of use. */
+/* Liquid cells and depths in some rows around a block; elsewhere the view holds nothing of use. For who needs no open fractions,
+ * which are left as they are. */
 static inline void load_liquid_cells(const sk_step *step, int block, const sk_tile_rows *rows, liquid_view *view)
 {
     const sk_grid *grid = &step->grid;
@@ -47,11 +48,10 @@ static inline void load_liquid_cells(const sk_step *step, int block, const sk_ti
  * no interest, since no liquid is there. */
 static inline const float *fractions_beside_walls(const sk_step *step, int block, int d, float *tile)
 {
-    const sk_grid *grid = &step->grid;
     int found = 0;
     for (int side = 0; side < 2; side++) {
-        const int wall = grid->padding[d] + (side ? grid->cells[d] : 0) - grid->coordinates[block][d] * SK_BLOCK_N + 1;
-        if (wall < 0 || wall >= N1 || step->scene->domain.walls[2 * d + side] == SELKIE_WALL_OPEN)
+        const int wall = wall_place(step, block, d, side) + 1; /* in the tile */
+        if (wall < 0 || wall >= N1)
             continue;
         for (int n = 0; !found && n < SK_TILE_VALUES(1); n++)
             tile[n] = 1.0f;
@@ -83,6 +83,7 @@ static inline int load_fractions(const sk_step *step, int block, const sk_tile_r
     return moving;
 }
 
+/* All that the runs of a mask see. */
 static inline void load_liquid_view(const sk_step *step, int block, uint64_t runs, liquid_view *view)
 {
     const sk_tile_rows rows = sk_tile_rows_around(runs);
