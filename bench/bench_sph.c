@@ -6,8 +6,8 @@
  *   floor                        bytes that the step must move / triad bandwidth: an application reads all pairs twice
  *
  * The compression is the real one: the mean of max(density / rest density - 1, 0) that a step left behind, as the next
- * one finds it. Each case runs with sph.divergence_error as it is by default, which keeps deep water calm, and with TENTH, at
- * which the compression is about 0.1 %.
+ * one finds it. Each case runs with sph.divergence_error as it is by default, which keeps deep water calm, and with
+ * TENTH, at which the compression is about 0.1 %.
  *
  * Usage: bench_sph [100k|500k|2M|all] [--threads N] [--steps N] [--warm N] [--error E] [--divergence E] [--solver NAME]
  */
@@ -74,7 +74,8 @@ static int run(const bench_case *bench, const bench_options *asked)
         return 1;
     }
     int phases = selkie_world_phase_count(world), steps = asked->steps ? asked->steps : bench->steps;
-    double total = 0.0, phase_total[SELKIE_MAX_PHASES] = {0}, floor_ms = 0.0, compression = 0.0, predicted = 0.0, applications = 0.0;
+    double total = 0.0, phase_total[SELKIE_MAX_PHASES] = {0}, floor_ms = 0.0, compression = 0.0, predicted = 0.0,
+           applications = 0.0;
     const sk_sph_report *report = &world->step.sph->report;
     double n = (double)selkie_world_particle_count(world);
     for (int s = 0; s < asked->warm_up + steps; s++) {
@@ -91,7 +92,8 @@ static int run(const bench_case *bench, const bench_options *asked)
         compression += report->compression;
         predicted += report->predicted_error;
         applications += here;
-        /* sort 100 B; lists write the pairs and 60 B; an application reads them twice and moves 120 B; the rest 200 B */
+        /* sort 100 B; lists write the pairs and 60 B; an application reads them twice and moves 120 B; the rest 200 B
+         */
         floor_ms += (n * (100 + 60 + 200 + here * 120) + pair_bytes * (1 + 1 + 2 * here)) / asked->bandwidth * 1e3;
         for (int p = 0; p < phases; p++)
             phase_total[p] += statistics->phase_ms[p];
@@ -103,11 +105,14 @@ static int run(const bench_case *bench, const bench_options *asked)
         lists_ms += strcmp(name, "neighbours") == 0 ? phase_total[p] : 0.0;
         sort_ms += strcmp(name, "sort") == 0 ? phase_total[p] : 0.0;
     }
-    printf("%-5s divergence_error %g  threads %d  particles %.0f  neighbours %.1f  step %.1f ms  iterations %.1f  compression %.4f %% (predicted error %.4f %%)  "
-           "%.1f ns a particle and iteration  lists %.0f ns  search %.0f %%  %.0f B a particle  floor %.1f ms  ratio %.2f\n",
-           bench->name, scene.sph.divergence_error, asked->threads, n, (double)report->pairs / n, total / steps, applications / steps - 1.0,
-           100.0 * compression / steps, 100.0 * predicted / steps, pressure_ms * 1e6 / (applications * n), lists_ms * 1e6 / (steps * n),
-           100.0 * (sort_ms + lists_ms) / total, (double)selkie_world_memory_peak(world) / n, floor_ms / steps, total / floor_ms);
+    printf("%-5s divergence_error %g  threads %d  particles %.0f  neighbours %.1f  step %.1f ms  iterations %.1f  "
+           "compression %.4f %% (predicted error %.4f %%)  "
+           "%.1f ns a particle and iteration  lists %.0f ns  search %.0f %%  %.0f B a particle  floor %.1f ms  ratio "
+           "%.2f\n",
+           bench->name, scene.sph.divergence_error, asked->threads, n, (double)report->pairs / n, total / steps,
+           applications / steps - 1.0, 100.0 * compression / steps, 100.0 * predicted / steps,
+           pressure_ms * 1e6 / (applications * n), lists_ms * 1e6 / (steps * n), 100.0 * (sort_ms + lists_ms) / total,
+           (double)selkie_world_memory_peak(world) / n, floor_ms / steps, total / floor_ms);
     printf("   ");
     for (int p = 0; p < phases; p++)
         printf(" %s %.2f", selkie_world_phase_name(world, p), phase_total[p] / steps);

@@ -26,14 +26,62 @@ typedef struct bench_case {
 } bench_case;
 
 static const bench_case cases[] = {
-    {"small: double dam 64x128x64", {64, 128, 64}, {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}}, 1.0 / 64, 0.005, 30, 60, SELKIE_VOLUME_NONE, 1e-4},
-    {"medium: dam 128x128x128", {128, 128, 128}, {{{0, 0, 0}, {32, 64, 64}}, {{0, 0, 0}, {0, 0, 0}}}, 1.0 / 64, 0.005, 20, 20, SELKIE_VOLUME_NONE, 1e-4},
-    {"large: dam 512x256x256", {512, 256, 256}, {{{0, 0, 0}, {128, 200, 128}}, {{0, 0, 0}, {0, 0, 0}}}, 1.0 / 64, 0.005, 2, 3, SELKIE_VOLUME_NONE, 1e-4},
+    {"small: double dam 64x128x64",
+     {64, 128, 64},
+     {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}},
+     1.0 / 64,
+     0.005,
+     30,
+     60,
+     SELKIE_VOLUME_NONE,
+     1e-4},
+    {"medium: dam 128x128x128",
+     {128, 128, 128},
+     {{{0, 0, 0}, {32, 64, 64}}, {{0, 0, 0}, {0, 0, 0}}},
+     1.0 / 64,
+     0.005,
+     20,
+     20,
+     SELKIE_VOLUME_NONE,
+     1e-4},
+    {"large: dam 512x256x256",
+     {512, 256, 256},
+     {{{0, 0, 0}, {128, 200, 128}}, {{0, 0, 0}, {0, 0, 0}}},
+     1.0 / 64,
+     0.005,
+     2,
+     3,
+     SELKIE_VOLUME_NONE,
+     1e-4},
     /* 10 s at a fixed 20 ms: faster than real time means less than 20 ms a step. The plain twin tells what the density
      * projection costs. */
-    {"idp: double dam 64x128x64, 20 ms", {64, 128, 64}, {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}}, 1.0 / 64, 0.02, 0, 500, SELKIE_VOLUME_IDP, 1e-3},
-    {"idp_2ms: double dam, 2 ms", {64, 128, 64}, {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}}, 1.0 / 64, 0.002, 100, 100, SELKIE_VOLUME_IDP, 1e-4},
-    {"plain_2ms: double dam, 2 ms", {64, 128, 64}, {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}}, 1.0 / 64, 0.002, 100, 100, SELKIE_VOLUME_NONE, 1e-4},
+    {"idp: double dam 64x128x64, 20 ms",
+     {64, 128, 64},
+     {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}},
+     1.0 / 64,
+     0.02,
+     0,
+     500,
+     SELKIE_VOLUME_IDP,
+     1e-3},
+    {"idp_2ms: double dam, 2 ms",
+     {64, 128, 64},
+     {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}},
+     1.0 / 64,
+     0.002,
+     100,
+     100,
+     SELKIE_VOLUME_IDP,
+     1e-4},
+    {"plain_2ms: double dam, 2 ms",
+     {64, 128, 64},
+     {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}},
+     1.0 / 64,
+     0.002,
+     100,
+     100,
+     SELKIE_VOLUME_NONE,
+     1e-4},
 };
 
 static int run(const bench_case *bench, int threads, int steps_asked, double bandwidth)
@@ -91,7 +139,8 @@ static int run(const bench_case *bench, int threads, int steps_asked, double ban
         particles = statistics->particles;
         solves += (double)statistics->liquid_cells;
         double solves_here = bench->volume == SELKIE_VOLUME_IDP ? 2.0 : 1.0;
-        floor_ms += (250.0 * (double)statistics->particles + 2400.0 * solves_here * (double)statistics->liquid_cells) / bandwidth * 1e3;
+        floor_ms += (250.0 * (double)statistics->particles + 2400.0 * solves_here * (double)statistics->liquid_cells) /
+                    bandwidth * 1e3;
         for (int p = 0; p < phases; p++)
             phase_total[p] += statistics->phase_ms[p];
     }
@@ -99,11 +148,12 @@ static int run(const bench_case *bench, int threads, int steps_asked, double ban
     for (int p = 0; p < phases; p++)
         if (strcmp(selkie_world_phase_name(world, p), "pressure") == 0)
             pressure_ms = phase_total[p];
-    printf("%-30s threads %d  particles %lld  start %.0f ms  step %.2f ms  %.1f M particle-steps/s  %.1f M cell-solves/s  "
-           "iterations %.1f  memory %.0f MiB at most  floor %.2f ms  ratio %.2f\n",
-           bench->name, threads, (long long)particles, start_ms, total / steps, (double)particles * steps / total * 1e-3,
-           solves / pressure_ms * 1e-3, (double)iterations / steps, (double)selkie_world_memory_peak(world) / 1048576.0,
-           floor_ms / steps, total / floor_ms);
+    printf(
+        "%-30s threads %d  particles %lld  start %.0f ms  step %.2f ms  %.1f M particle-steps/s  %.1f M cell-solves/s  "
+        "iterations %.1f  memory %.0f MiB at most  floor %.2f ms  ratio %.2f\n",
+        bench->name, threads, (long long)particles, start_ms, total / steps, (double)particles * steps / total * 1e-3,
+        solves / pressure_ms * 1e-3, (double)iterations / steps, (double)selkie_world_memory_peak(world) / 1048576.0,
+        floor_ms / steps, total / floor_ms);
     printf("   ");
     for (int p = 0; p < phases; p++)
         printf(" %s %.2f", selkie_world_phase_name(world, p), phase_total[p] / steps);
@@ -140,7 +190,8 @@ int main(int argc, char **argv)
     printf("triad %.1f GB/s on %d threads\n", bandwidth * 1e-9, most);
     int failed = 0;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
-        if (strcmp(which, "all") == 0 || (strncmp(cases[c].name, which, strlen(which)) == 0 && cases[c].name[strlen(which)] == ':')) {
+        if (strcmp(which, "all") == 0 ||
+            (strncmp(cases[c].name, which, strlen(which)) == 0 && cases[c].name[strlen(which)] == ':')) {
             /* One thread first where all are asked: the ratio says what the second core is worth. */
             if (!threads && c != 2 && most > 1 && cases[c].steps < 500)
                 failed |= run(&cases[c], 1, steps, bandwidth);

@@ -1,11 +1,12 @@
-/* What unilateral incompressibility costs in steps of a real splash, in units of the bilateral pressure of the same steps.
+/* What unilateral incompressibility costs in steps of a real splash, in units of the bilateral pressure of the same
+ * steps.
  *
  * A scene is run to a violent moment. In each step from there on the bilateral pressure is solved as well, on the same
  * particles and velocities, and what it did is undone before the step goes on. Each is done several times, of which the
  * quickest counts. Printed are the means a step, first of the solves alone (set-up and solve of the linear or
  * complementarity problems, those of all passes of the density correction), then of the whole phases around them.
- * Usage: bench_unilateral [SCENE] [--set KEY=VALUE]... [--from CHECKPOINT] [--time S] [--steps N] [--repeats N] [--threads N]
- * default: quad_dam at 50^3 cells with 27 particles in a cell, from 0.8 s on. */
+ * Usage: bench_unilateral [SCENE] [--set KEY=VALUE]... [--from CHECKPOINT] [--time S] [--steps N] [--repeats N]
+ * [--threads N] default: quad_dam at 50^3 cells with 27 particles in a cell, from 0.8 s on. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,9 +45,9 @@ static struct {
 } measured;
 
 /* What a pressure solve changes. */
-static const sk_grid_field changed[] = {SK_FIELD_VELOCITY_X, SK_FIELD_VELOCITY_Y, SK_FIELD_VELOCITY_Z, SK_FIELD_CHANGE_X,
-                                        SK_FIELD_CHANGE_Y,   SK_FIELD_CHANGE_Z,   SK_FIELD_POTENTIAL,
-                                        SK_FIELD_PREDICTED};
+static const sk_grid_field changed[] = {SK_FIELD_VELOCITY_X, SK_FIELD_VELOCITY_Y, SK_FIELD_VELOCITY_Z,
+                                        SK_FIELD_CHANGE_X,   SK_FIELD_CHANGE_Y,   SK_FIELD_CHANGE_Z,
+                                        SK_FIELD_POTENTIAL,  SK_FIELD_PREDICTED};
 enum { CHANGED = sizeof changed / sizeof *changed };
 
 typedef struct kept {
@@ -93,12 +94,22 @@ static void forget(kept *k)
 /* What the solves of the last phase took. */
 typedef double (*solve_time)(const sk_step *step);
 
-static double bilateral_time(const sk_step *step) { return step->pressure.setup_ms + step->pressure.solve_ms; }
-static double pressure_time(const sk_step *step) { return step->unilateral.setup_ms + step->unilateral.solve_ms; }
-static double correction_time(const sk_step *step) { return step->correction.setup_ms + step->correction.solve_ms; }
+static double bilateral_time(const sk_step *step)
+{
+    return step->pressure.setup_ms + step->pressure.solve_ms;
+}
+static double pressure_time(const sk_step *step)
+{
+    return step->unilateral.setup_ms + step->unilateral.solve_ms;
+}
+static double correction_time(const sk_step *step)
+{
+    return step->correction.setup_ms + step->correction.solve_ms;
+}
 
 /* Runs a phase several times, each time from the same state, and adds the least times. */
-static selkie_code run_repeatedly(sk_phase_function run, solve_time solve, sk_step *step, const kept *k, cost *sum, selkie_error *error)
+static selkie_code run_repeatedly(sk_phase_function run, solve_time solve, sk_step *step, const kept *k, cost *sum,
+                                  selkie_error *error)
 {
     cost least = {0, 0};
     for (int n = 0; n < measured.repeats; n++) {
@@ -115,8 +126,7 @@ static selkie_code run_repeatedly(sk_phase_function run, solve_time solve, sk_st
 }
 
 /* Keeps the fields while a phase is run again and again. */
-static selkie_code measure_phase(sk_phase_function run, solve_time solve, sk_step *step, cost *sum,
-                                 selkie_error *error)
+static selkie_code measure_phase(sk_phase_function run, solve_time solve, sk_step *step, cost *sum, selkie_error *error)
 {
     kept k;
     if (!keep(&step->grid, &k))
@@ -193,11 +203,14 @@ static void print(const settings *how, const selkie_world *world, const costs *c
     const double n = how->steps;
     printf("%s: %lld particles, %.0f unknowns, %d steps to %.3f s, %d threads; ms a step\n", how->scene,
            (long long)world->step.particles.count, c->unknowns / n, how->steps, world->step.time, world->step.threads);
-    printf("  solves: bilateral %.1f (%.1f iterations) | pressure %.1f (%.1f steps) + density %.1f (%.1f steps in the first "
+    printf("  solves: bilateral %.1f (%.1f iterations) | pressure %.1f (%.1f steps) + density %.1f (%.1f steps in the "
+           "first "
            "of %.1f passes): %.2f times the bilateral one\n",
-           c->bilateral.solve / n, c->bilateral_steps / n, c->pressure.solve / n, c->pressure_steps / n, c->correction.solve / n,
-           c->correction_steps / n, c->passes / n, (c->pressure.solve + c->correction.solve) / c->bilateral.solve);
-    printf("  phases: bilateral %.1f | pressure %.1f + density_correct %.1f: %.2f times the bilateral one | predict %.1f | whole "
+           c->bilateral.solve / n, c->bilateral_steps / n, c->pressure.solve / n, c->pressure_steps / n,
+           c->correction.solve / n, c->correction_steps / n, c->passes / n,
+           (c->pressure.solve + c->correction.solve) / c->bilateral.solve);
+    printf("  phases: bilateral %.1f | pressure %.1f + density_correct %.1f: %.2f times the bilateral one | predict "
+           "%.1f | whole "
            "step %.1f\n",
            c->bilateral.phase / n, c->pressure.phase / n, c->correction.phase / n,
            (c->pressure.phase + c->correction.phase) / c->bilateral.phase, c->predict.phase / n, c->step / n);

@@ -10,7 +10,7 @@ set -eu
 build_packages="build-essential cmake ninja-build pkg-config zlib1g-dev
     libjson-c-dev libassimp-dev libembree-dev libpng-dev libcairo2-dev libode-dev"
 demo_packages="ffmpeg"
-test_packages="libcmocka-dev python3 ffmpeg"
+test_packages="libcmocka-dev python3 ffmpeg clang-format"
 # libomp is the OpenMP of clang, which builds the fuzzers and the sanitized library.
 fuzz_packages="clang libclang-rt-14-dev libomp-dev"
 

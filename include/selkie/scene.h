@@ -32,37 +32,33 @@ typedef enum selkie_shape_kind {
 typedef struct selkie_shape selkie_shape;
 struct selkie_shape {
     selkie_shape_kind kind;
-    double min[3], max[3];     /* m    box */
-    double center[3];          /* m    sphere */
-    double radius;             /* m    sphere, cylinder */
-    double from[3], to[3];     /* m    cylinder */
-    double point[3];           /* m    half space */
-    double normal[3];          /*      half space; need not be of unit length */
-    double level;              /* m    wave: height along the up direction (against gravity; y if none) */
-    double amplitude;          /* m    wave */
-    double wave_number[3];     /* 1/m  wave: angular, 2 pi / wavelength */
-    double phase;              /* deg  wave */
-    const char *file;          /*      mesh: OBJ, STL, PLY, glTF; height field: ESRI ASCII grid */
-    double scale[3];           /*      mesh, height field */
-    double rotate[3];          /* deg  mesh: about x, then y, then z */
-    double translate[3];       /* m    mesh, height field */
+    double min[3], max[3]; /* m    box */
+    double center[3];      /* m    sphere */
+    double radius;         /* m    sphere, cylinder */
+    double from[3], to[3]; /* m    cylinder */
+    double point[3];       /* m    half space */
+    double normal[3];      /*      half space; need not be of unit length */
+    double level;          /* m    wave: height along the up direction (against gravity; y if none) */
+    double amplitude;      /* m    wave */
+    double wave_number[3]; /* 1/m  wave: angular, 2 pi / wavelength */
+    double phase;          /* deg  wave */
+    const char *file;      /*      mesh: OBJ, STL, PLY, glTF; height field: ESRI ASCII grid */
+    double scale[3];       /*      mesh, height field */
+    double rotate[3];      /* deg  mesh: about x, then y, then z */
+    double translate[3];   /* m    mesh, height field */
     int child_count;
     const selkie_shape *children; /*   union */
 };
 
-typedef enum selkie_wall {
-    SELKIE_WALL_FREE_SLIP,
-    SELKIE_WALL_NO_SLIP,
-    SELKIE_WALL_OPEN
-} selkie_wall;
+typedef enum selkie_wall { SELKIE_WALL_FREE_SLIP, SELKIE_WALL_NO_SLIP, SELKIE_WALL_OPEN } selkie_wall;
 
 typedef struct selkie_domain_def {
-    int dimension;       /*    2 or 3 */
-    double origin[3];    /* m  lower corner */
-    double size[3];      /* m  rounded up to whole cells; z unused in 2D */
-    double cell_size;    /* m  or 0: taken from resolution */
-    int resolution;      /*    cells along the longest side, used where cell_size is 0 */
-    selkie_wall walls[6];/*    x_min x_max y_min y_max z_min z_max */
+    int dimension;        /*    2 or 3 */
+    double origin[3];     /* m  lower corner */
+    double size[3];       /* m  rounded up to whole cells; z unused in 2D */
+    double cell_size;     /* m  or 0: taken from resolution */
+    int resolution;       /*    cells along the longest side, used where cell_size is 0 */
+    selkie_wall walls[6]; /*    x_min x_max y_min y_max z_min z_max */
 } selkie_domain_def;
 
 typedef struct selkie_time_def {
@@ -82,21 +78,21 @@ typedef enum selkie_arrangement {
 } selkie_arrangement;
 
 typedef struct selkie_particles_def {
-    int per_cell;                   /* 0 = 8 in 3D; in 2D 9, or 4 for sph */
+    int per_cell; /* 0 = 8 in 3D; in 2D 9, or 4 for sph */
     selkie_arrangement arrangement;
-    double jitter;                  /* jittered ones: part of a sub-cell that a particle may be in, around its centre */
+    double jitter; /* jittered ones: part of a sub-cell that a particle may be in, around its centre */
 } selkie_particles_def;
 
 typedef struct selkie_liquid_def {
     const char *name;
     selkie_shape shape;
-    double density;               /* kg/m3 one value for all liquids of a scene */
-    double velocity[3];           /* m/s   u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center) */
-    double angular_velocity[3];   /* rad/s in 2D the third component turns */
-    double velocity_gradient[9];  /* 1/s   row-major du_i/dx_j */
-    double center[3];             /* m     of angular_velocity and velocity_gradient */
-    int count;                    /*       exactly so many particles, at random places of the shape; 0 = by cells */
-    int fill_obstacles;           /*       also where obstacles are */
+    double density;     /* kg/m3 one value for all liquids of a scene */
+    double velocity[3]; /* m/s   u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center) */
+    double angular_velocity[3];  /* rad/s in 2D the third component turns */
+    double velocity_gradient[9]; /* 1/s   row-major du_i/dx_j */
+    double center[3];            /* m     of angular_velocity and velocity_gradient */
+    int count;                   /*       exactly so many particles, at random places of the shape; 0 = by cells */
+    int fill_obstacles;          /*       also where obstacles are */
 } selkie_liquid_def;
 
 typedef struct selkie_source_def {
@@ -121,11 +117,11 @@ typedef struct selkie_keyframe {
 typedef struct selkie_obstacle_def {
     const char *name;
     selkie_shape shape;
-    selkie_wall surface;          /*       free slip or no slip */
-    double velocity[3];           /* m/s   constant motion; 0 = static */
-    double angular_velocity[3];   /* rad/s about center, which moves along */
-    double center[3];             /* m     */
-    int keyframe_count;           /*       keyframes replace the constant motion */
+    selkie_wall surface;        /*       free slip or no slip */
+    double velocity[3];         /* m/s   constant motion; 0 = static */
+    double angular_velocity[3]; /* rad/s about center, which moves along */
+    double center[3];           /* m     */
+    int keyframe_count;         /*       keyframes replace the constant motion */
     const selkie_keyframe *keyframes;
 } selkie_obstacle_def;
 
@@ -151,9 +147,9 @@ typedef enum selkie_force_kind {
 } selkie_force_kind;
 
 typedef enum selkie_falloff { /* q = distance from the centre or axis over the radius; nothing from q = 1 on */
-    SELKIE_FALLOFF_CONSTANT,  /* 1 */
-    SELKIE_FALLOFF_LINEAR,    /* 1 - q */
-    SELKIE_FALLOFF_SMOOTH     /* (1 - q^2)^2 */
+                              SELKIE_FALLOFF_CONSTANT, /* 1 */
+                              SELKIE_FALLOFF_LINEAR,   /* 1 - q */
+                              SELKIE_FALLOFF_SMOOTH    /* (1 - q^2)^2 */
 } selkie_falloff;
 
 typedef struct selkie_force_def {
@@ -182,9 +178,9 @@ typedef enum selkie_object_fill {
 } selkie_object_fill;
 
 typedef enum selkie_easing { /* q = distance to the target over easing_distance, at most 1; the speed is beta times */
-    SELKIE_EASING_NONE,      /* 1 */
-    SELKIE_EASING_LINEAR,    /* a tenth + nine tenths of q */
-    SELKIE_EASING_SMOOTH     /* a tenth + nine tenths of 3 q^2 - 2 q^3 */
+                             SELKIE_EASING_NONE,   /* 1 */
+                             SELKIE_EASING_LINEAR, /* a tenth + nine tenths of q */
+                             SELKIE_EASING_SMOOTH  /* a tenth + nine tenths of 3 q^2 - 2 q^3 */
 } selkie_easing;
 
 typedef enum selkie_release {
@@ -194,8 +190,8 @@ typedef enum selkie_release {
 } selkie_release;
 
 typedef struct selkie_timeline_entry {
-    double assemble;             /* s  when liquid begins to gather */
-    double release;              /* s  when it becomes liquid again; < 0: never */
+    double assemble; /* s  when liquid begins to gather */
+    double release;  /* s  when it becomes liquid again; < 0: never */
     selkie_release release_mode;
     double release_duration;     /* s  sweep, random */
     double release_direction[3]; /*    sweep: the end that lies against it goes first; in the object's own frame */
@@ -205,17 +201,17 @@ typedef struct selkie_object_def {
     const char *name;
     selkie_shape shape;
     selkie_object_fill fill;
-    double thickness;             /* m   surface: of the shell, rounded to whole particles; 0 = one */
-    double spacing;               /*     of the samples, in particle spacings; below 1 they are too dense */
-    int start_solid;              /*     is there from the start, beside the liquids */
-    double alpha;                 /*     share of the animation in a candidate's velocity (Eq. 5) */
-    double beta;                  /* m/s speed at which candidates are led (Eq. 4) */
+    double thickness; /* m   surface: of the shell, rounded to whole particles; 0 = one */
+    double spacing;   /*     of the samples, in particle spacings; below 1 they are too dense */
+    int start_solid;  /*     is there from the start, beside the liquids */
+    double alpha;     /*     share of the animation in a candidate's velocity (Eq. 5) */
+    double beta;      /* m/s speed at which candidates are led (Eq. 4) */
     selkie_easing easing;
-    double easing_distance;       /* m   0 = four particle spacings */
-    double arrival;               /*     a candidate has arrived at this distance, in particle spacings */
-    int region_count;             /*     where candidates are taken from; none = everywhere */
+    double easing_distance; /* m   0 = four particle spacings */
+    double arrival;         /*     a candidate has arrived at this distance, in particle spacings */
+    int region_count;       /*     where candidates are taken from; none = everywhere */
     const selkie_shape *regions;
-    double center[3];             /* m   */
+    double center[3]; /* m   */
     int keyframe_count;
     const selkie_keyframe *keyframes;
     int timeline_count;
@@ -226,7 +222,7 @@ typedef enum selkie_method {
     SELKIE_METHOD_PIC,
     SELKIE_METHOD_FLIP,
     SELKIE_METHOD_APIC,
-    SELKIE_METHOD_SPH   /* smoothed particle hydrodynamics: no grid, neighbours are particles */
+    SELKIE_METHOD_SPH /* smoothed particle hydrodynamics: no grid, neighbours are particles */
 } selkie_method;
 
 typedef enum selkie_volume {
@@ -245,14 +241,14 @@ typedef enum selkie_idp_solids {
 } selkie_idp_solids;
 
 typedef struct selkie_idp_def {
-    double tolerance;         /*   of the density solve; 0 = pressure.tolerance */
+    double tolerance; /*   of the density solve; 0 = pressure.tolerance */
     selkie_idp_solids solids;
-    int redistribute;         /*   spread the particles of cells above density_max */
-    double density_min;       /*   bounds of density over rest density on the right side */
+    int redistribute;   /*   spread the particles of cells above density_max */
+    double density_min; /*   bounds of density over rest density on the right side */
     double density_max;
-    int passes;               /*   corrections in a step, at most: more than one only where liquid is badly squeezed */
-    int settle;               /*   corrections before the first step */
-    double evenness;          /*   weight of the number of particles in a cell beside the density of the kernel */
+    int passes;      /*   corrections in a step, at most: more than one only where liquid is badly squeezed */
+    int settle;      /*   corrections before the first step */
+    double evenness; /*   weight of the number of particles in a cell beside the density of the kernel */
 } selkie_idp_def;
 
 typedef struct selkie_losasso_def {
@@ -265,7 +261,7 @@ typedef struct selkie_ando_def {
 } selkie_ando_def;
 
 typedef struct selkie_sato_def {
-    double radius;  /*  least distance, in particle spacings */
+    double radius; /*  least distance, in particle spacings */
     int iterations;
 } selkie_sato_def;
 
@@ -288,13 +284,14 @@ typedef enum selkie_sph_tension {
 typedef struct selkie_sph_def {
     selkie_sph_solver solver;
     selkie_sph_kernel kernel;
-    double density_error;       /*     mean of |density / rest density - 1| that a solve may leave */
-    double divergence_error;    /*     accelerated: mean |divergence| that a solve may leave, over natural speed / longest side */
+    double density_error;    /*     mean of |density / rest density - 1| that a solve may leave */
+    double divergence_error; /*     accelerated: mean |divergence| that a solve may leave, over natural speed / longest
+                                side */
     int min_iterations;
-    int max_iterations;         /*     a solve that needs more ends there; the statistics tell */
-    double xsph;                /*     share of the neighbours' mean velocity that a particle takes up in a step */
+    int max_iterations; /*     a solve that needs more ends there; the statistics tell */
+    double xsph;        /*     share of the neighbours' mean velocity that a particle takes up in a step */
     selkie_sph_tension surface_tension;
-    double tension;             /*     coefficient: kappa of becker, 1/s2; gamma of akinci, m4/(kg s2) */
+    double tension; /*     coefficient: kappa of becker, 1/s2; gamma of akinci, m4/(kg s2) */
 } selkie_sph_def;
 
 typedef enum selkie_incompressibility {
@@ -309,7 +306,7 @@ typedef enum selkie_unilateral_solver {
 
 typedef enum selkie_unilateral_prediction {
     SELKIE_PREDICTION_PARTICLES, /* the density of the particles where they would be without pressure */
-    SELKIE_PREDICTION_FLUX       /* density minus step times divergence of face density x velocity, as the source has it */
+    SELKIE_PREDICTION_FLUX /* density minus step times divergence of face density x velocity, as the source has it */
 } selkie_unilateral_prediction;
 
 typedef enum selkie_unilateral_flight {
@@ -319,17 +316,18 @@ typedef enum selkie_unilateral_flight {
 
 typedef struct selkie_unilateral_def {
     selkie_unilateral_solver solver;
-    double tolerance;            /*       of the complementarity, over the free space that is missing */
+    double tolerance; /*       of the complementarity, over the free space that is missing */
     int max_iterations;
-    int density_correction;      /*       positions are corrected where the density is above what fits */
-    int density_passes;          /*       at most so many corrections in a step, more than one where far too dense */
-    int suction;                 /*       pressure may be negative away from the surface */
-    double suction_depth;        /* cells from the surface from which on it may */
-    double suction_pressure;     /* Pa    how far below zero */
-    double air_threshold;        /*       cells with less of the mass that fits are air */
+    int density_correction;  /*       positions are corrected where the density is above what fits */
+    int density_passes;      /*       at most so many corrections in a step, more than one where far too dense */
+    int suction;             /*       pressure may be negative away from the surface */
+    double suction_depth;    /* cells from the surface from which on it may */
+    double suction_pressure; /* Pa    how far below zero */
+    double air_threshold;    /*       cells with less of the mass that fits are air */
     selkie_unilateral_prediction prediction;
     selkie_unilateral_flight flight;
-    int clip_bisection;          /*       particles that stepping along the gradient leaves in an obstacle are brought back on their path */
+    int clip_bisection; /*       particles that stepping along the gradient leaves in an obstacle are brought back on
+                           their path */
 } selkie_unilateral_def;
 
 typedef enum selkie_surface_condition {
@@ -357,7 +355,7 @@ typedef enum selkie_advection_rule {
 } selkie_advection_rule;
 
 typedef struct selkie_advection_def {
-    int order; /* 2 or 3: Runge-Kutta */
+    int order;                  /* 2 or 3: Runge-Kutta */
     selkie_advection_rule rule; /* of order 2 */
 } selkie_advection_def;
 
@@ -370,21 +368,18 @@ typedef enum selkie_probe_kind {
     SELKIE_PROBE_LEVEL     /* m    mean height of the liquid's surface over the floor of the domain, in an area */
 } selkie_probe_kind;
 
-typedef enum selkie_axis {
-    SELKIE_AXIS_X,
-    SELKIE_AXIS_Y,
-    SELKIE_AXIS_Z
-} selkie_axis;
+typedef enum selkie_axis { SELKIE_AXIS_X, SELKIE_AXIS_Y, SELKIE_AXIS_Z } selkie_axis;
 
 typedef struct selkie_probe_def {
-    const char *name;  /* column in probes.csv */
+    const char *name; /* column in probes.csv */
     selkie_probe_kind kind;
-    double at[3];      /* m  */
-    selkie_axis axis;  /*    front */
-    int direction;     /*    front: +1 or -1 along the axis */
-    const char *on;    /*    force: name of an obstacle or body; "walls" or "" = the walls of the domain */
-    double min[3];     /* m  level: corners of the area; what they say along up does not matter, and along an axis where both */
-    double max[3];     /* m  are 0 it is as wide as the domain */
+    double at[3];     /* m  */
+    selkie_axis axis; /*    front */
+    int direction;    /*    front: +1 or -1 along the axis */
+    const char *on;   /*    force: name of an obstacle or body; "walls" or "" = the walls of the domain */
+    double min[3];    /* m  level: corners of the area; what they say along up does not matter, and along an axis where
+                         both */
+    double max[3];    /* m  are 0 it is as wide as the domain */
 } selkie_probe_def;
 
 typedef enum selkie_attribute_names {
@@ -396,7 +391,7 @@ typedef enum selkie_attribute_names {
 typedef enum selkie_up_axis {
     SELKIE_UP_SCENE, /* as the scene has it */
     SELKIE_UP_Y,
-    SELKIE_UP_Z      /* Blender */
+    SELKIE_UP_Z /* Blender */
 } selkie_up_axis;
 
 typedef enum selkie_surface_format {
@@ -406,20 +401,17 @@ typedef enum selkie_surface_format {
 } selkie_surface_format;
 
 typedef struct selkie_output_def {
-    int ply;                        /*   particles as binary PLY, 0 or 1 */
-    int vtp;                        /*   particles as VTK XML */
-    int every;                      /*   write each n-th frame */
+    int ply;   /*   particles as binary PLY, 0 or 1 */
+    int vtp;   /*   particles as VTK XML */
+    int every; /*   write each n-th frame */
     selkie_attribute_names names;
     selkie_up_axis up;
     selkie_surface_format surface;
-    double checkpoint_interval;     /* s of wall time between checkpoints; 0 = only at the end */
-    int checkpoint_keep;            /*   how many to keep */
+    double checkpoint_interval; /* s of wall time between checkpoints; 0 = only at the end */
+    int checkpoint_keep;        /*   how many to keep */
 } selkie_output_def;
 
-typedef enum selkie_picture_style {
-    SELKIE_STYLE_SURFACE,
-    SELKIE_STYLE_PARTICLES
-} selkie_picture_style;
+typedef enum selkie_picture_style { SELKIE_STYLE_SURFACE, SELKIE_STYLE_PARTICLES } selkie_picture_style;
 
 typedef enum selkie_picture_color {
     SELKIE_COLOR_WATER,
@@ -429,24 +421,24 @@ typedef enum selkie_picture_color {
 } selkie_picture_color;
 
 typedef struct selkie_render_def {
-    int width, height;  /* pixels; height 0 = follows the domain */
+    int width, height; /* pixels; height 0 = follows the domain */
     selkie_picture_style style;
     selkie_picture_color color;
-    double eye[3];      /* m   eye == target: framed automatically */
-    double target[3];   /* m   */
+    double eye[3];        /* m   eye == target: framed automatically */
+    double target[3];     /* m   */
     double field_of_view; /* deg, vertical */
 } selkie_render_def;
 
 typedef struct selkie_scene {
     const char *title;
-    const char *folder;         /* where relative file names start; NULL = working directory */
+    const char *folder; /* where relative file names start; NULL = working directory */
     selkie_domain_def domain;
-    double gravity[3];          /* m/s2 */
+    double gravity[3]; /* m/s2 */
     selkie_time_def time;
     uint64_t seed;
     selkie_particles_def particles;
     selkie_method method;
-    double flip_ratio;          /* share of FLIP against PIC; 0.97 is mostly FLIP */
+    double flip_ratio; /* share of FLIP against PIC; 0.97 is mostly FLIP */
     selkie_volume volume;
     selkie_idp_def idp;
     selkie_losasso_def losasso;
@@ -457,7 +449,7 @@ typedef struct selkie_scene {
     selkie_unilateral_def unilateral;
     selkie_pressure_def pressure;
     selkie_advection_def advection;
-    double viscosity;           /* m2/s kinematic */
+    double viscosity; /* m2/s kinematic */
     int liquid_count;
     const selkie_liquid_def *liquids;
     int source_count;
@@ -476,7 +468,7 @@ typedef struct selkie_scene {
     const selkie_probe_def *probes;
     selkie_output_def output;
     selkie_render_def render;
-    void *owned;                /* set by selkie_scene_load(); leave it alone */
+    void *owned; /* set by selkie_scene_load(); leave it alone */
 } selkie_scene;
 
 /* Defaults for every field; also for the elements of the arrays. */
@@ -504,8 +496,8 @@ SELKIE_API void selkie_scene_free(selkie_scene *scene);
 
 /* The number of whole cells along each axis (1 along z in 2D) and their size. */
 SELKIE_API double selkie_scene_cells(const selkie_scene *scene, int cells[3]);
-/* time.cfl, or what stands for it where it is 0: the density projection makes large steps safe, the unilateral kind needs
- * smaller ones. For sph it counts particle spacings, for the others cells. */
+/* time.cfl, or what stands for it where it is 0: the density projection makes large steps safe, the unilateral kind
+ * needs smaller ones. For sph it counts particle spacings, for the others cells. */
 SELKIE_API double selkie_scene_cfl(const selkie_scene *scene);
 /* particles.per_cell, or what stands for it where it is 0. */
 SELKIE_API int selkie_scene_particles_per_cell(const selkie_scene *scene);

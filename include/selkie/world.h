@@ -20,21 +20,21 @@ extern "C" {
 typedef struct selkie_world selkie_world;
 
 typedef struct selkie_world_options {
-    int threads;          /* 0 = all cores */
-    size_t memory_limit;  /* bytes the world may use; 0 = what the machine has */
+    int threads;         /* 0 = all cores */
+    size_t memory_limit; /* bytes the world may use; 0 = what the machine has */
 } selkie_world_options;
 
 SELKIE_API void selkie_world_options_defaults(selkie_world_options *options);
 
 /* What a scene would need; nothing is simulated. */
 typedef struct selkie_plan {
-    int cells[3];            /*      whole domain */
-    double cell_size;        /* m    */
-    int64_t particles;       /*      at the start, estimated by sampling the liquids' shapes */
-    int64_t liquid_cells;    /*      at the start */
-    size_t memory_bytes;     /*      expected peak */
-    double first_step;       /* s    */
-    int64_t frames;          /*      */
+    int cells[3];         /*      whole domain */
+    double cell_size;     /* m    */
+    int64_t particles;    /*      at the start, estimated by sampling the liquids' shapes */
+    int64_t liquid_cells; /*      at the start */
+    size_t memory_bytes;  /*      expected peak */
+    double first_step;    /* s    */
+    int64_t frames;       /*      */
 } selkie_plan;
 
 SELKIE_API selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_options *options,
@@ -49,10 +49,10 @@ SELKIE_API void selkie_world_destroy(selkie_world *world);
  * of before the step's last completed phase and must not be stepped again. */
 SELKIE_API selkie_code selkie_world_step(selkie_world *world, selkie_error *error);
 
-SELKIE_API double selkie_world_time(const selkie_world *world);        /* s */
+SELKIE_API double selkie_world_time(const selkie_world *world); /* s */
 SELKIE_API int64_t selkie_world_step_count(const selkie_world *world);
-SELKIE_API int64_t selkie_world_frame(const selkie_world *world);      /* last frame reached; 0 at the start */
-SELKIE_API int selkie_world_at_frame(const selkie_world *world);       /* the last step landed on a frame */
+SELKIE_API int64_t selkie_world_frame(const selkie_world *world); /* last frame reached; 0 at the start */
+SELKIE_API int selkie_world_at_frame(const selkie_world *world);  /* the last step landed on a frame */
 SELKIE_API int selkie_world_finished(const selkie_world *world);
 SELKIE_API const selkie_scene *selkie_world_scene(const selkie_world *world);
 
@@ -84,61 +84,64 @@ SELKIE_API double selkie_world_particle_mass(const selkie_world *world); /* kg *
 typedef struct selkie_field_view {
     const char *name;
     int block_count;
-    int extent[3];                       /* cells of a block along each axis */
-    int padding[3];                      /* cells of the grid before the domain's lower corner */
+    int extent[3];  /* cells of a block along each axis */
+    int padding[3]; /* cells of the grid before the domain's lower corner */
     const int32_t (*block_coordinates)[4];
     const float *data;
-    double scale;                        /* what to multiply a value with to get the unit below */
+    double scale; /* what to multiply a value with to get the unit below */
 } selkie_field_view;
 
-/* "velocity_x", "velocity_y", "velocity_z" (m/s; NaN where no liquid is near), "pressure" (Pa), "density" (of the liquid
- * over its rest density), "fill" (density over what the open part of the cell holds; -1 in solids) */
-SELKIE_API selkie_code selkie_world_field(const selkie_world *world, const char *name,
-                                          selkie_field_view *view, selkie_error *error);
+/* "velocity_x", "velocity_y", "velocity_z" (m/s; NaN where no liquid is near), "pressure" (Pa), "density" (of the
+ * liquid over its rest density), "fill" (density over what the open part of the cell holds; -1 in solids) */
+SELKIE_API selkie_code selkie_world_field(const selkie_world *world, const char *name, selkie_field_view *view,
+                                          selkie_error *error);
 
 /* Statistics of the last step. */
 #define SELKIE_MAX_PHASES 32
 typedef struct selkie_statistics {
     int64_t step;
-    double time;                 /* s  */
-    double dt;                   /* s  */
+    double time; /* s  */
+    double dt;   /* s  */
     int64_t particles;
-    double volume_ratio;         /*    kernel volume over that of the start (idp: over that at rest), corrected for sources and drains */
-    double volume_eq19;          /*    count measure of Kugelstadt et al. 2019, Eq. 19, likewise */
-    double occupied_ratio;       /*    cells that hold particles, likewise */
-    double kinetic_energy;       /* J  (2D: per metre of depth) */
-    double potential_energy;     /* J  against the domain's origin */
-    double max_speed;            /* m/s */
+    double volume_ratio; /*    kernel volume over that of the start (idp: over that at rest), corrected for sources and
+                            drains */
+    double volume_eq19;  /*    count measure of Kugelstadt et al. 2019, Eq. 19, likewise */
+    double occupied_ratio;   /*    cells that hold particles, likewise */
+    double kinetic_energy;   /* J  (2D: per metre of depth) */
+    double potential_energy; /* J  against the domain's origin */
+    double max_speed;        /* m/s */
     int pressure_iterations;
-    double pressure_residual;    /*    what the solve left, in the scene's norm */
+    double pressure_residual; /*    what the solve left, in the scene's norm */
     int64_t liquid_cells;
     int64_t blocks;              /*    active */
     int64_t emitted, drained;    /*    particles, since the start */
     double surface_volume_ratio; /*    volume inside the liquid's surface over that of the start, likewise corrected */
     int density_iterations;      /*    of the density solve (volume "idp") */
     double density_residual;     /*    largest error of density that it left in a cell */
-    double density_error_mean;   /*    of |density / rest density - 1| over inner cells, after the correction; for sph of
-                                       max(density / rest density - 1, 0) over particles that are not solid, at the start of
-                                       the step */
+    double density_error_mean; /*    of |density / rest density - 1| over inner cells, after the correction; for sph of
+                                     max(density / rest density - 1, 0) over particles that are not solid, at the start
+                                  of the step */
     double density_error_max;
     double density_error_std;
-    int density_passes;          /*    corrections in this step; more than one where the liquid was badly squeezed */
-    int64_t redistributed;       /*    particles of overfull cells that were laid out anew in this step */
-    int64_t pushed_out;          /*    particles found inside solids in this step */
-    int64_t candidates;          /*    particles on their way to an object, and */
-    int64_t boundaries;          /*    particles that are part of one (method sph) */
-    int64_t free_cells, active_cells; /* unilateral incompressibility: where pressure acts in the last solve, and where not */
-    int free_steps, expansion_steps, proportioning_steps; /* of that solve; pressure_residual is its complementarity error */
-    int64_t density_free_cells, density_active_cells;     /* likewise of its correction of density; density_residual */
+    int density_passes;    /*    corrections in this step; more than one where the liquid was badly squeezed */
+    int64_t redistributed; /*    particles of overfull cells that were laid out anew in this step */
+    int64_t pushed_out;    /*    particles found inside solids in this step */
+    int64_t candidates;    /*    particles on their way to an object, and */
+    int64_t boundaries;    /*    particles that are part of one (method sph) */
+    int64_t free_cells,
+        active_cells; /* unilateral incompressibility: where pressure acts in the last solve, and where not */
+    int free_steps, expansion_steps,
+        proportioning_steps; /* of that solve; pressure_residual is its complementarity error */
+    int64_t density_free_cells, density_active_cells; /* likewise of its correction of density; density_residual */
     int density_free_steps, density_expansion_steps, density_proportioning_steps;
-    double overfull;             /*    largest density above what fits in a cell, over rest density, before that correction */
-    double step_ms;              /* ms */
+    double overfull; /*    largest density above what fits in a cell, over rest density, before that correction */
+    double step_ms;  /* ms */
     double phase_ms[SELKIE_MAX_PHASES];
 } selkie_statistics;
 
 SELKIE_API const selkie_statistics *selkie_world_statistics(const selkie_world *world);
-/* NULL, or one line that names a key whose value spoils the run without stopping it, and what would be right. It stays once it is
- * there. So far: a time.step that is too long for method sph. */
+/* NULL, or one line that names a key whose value spoils the run without stopping it, and what would be right. It stays
+ * once it is there. So far: a time.step that is too long for method sph. */
 SELKIE_API const char *selkie_world_warning(const selkie_world *world);
 SELKIE_API int selkie_world_phase_count(const selkie_world *world);
 SELKIE_API const char *selkie_world_phase_name(const selkie_world *world, int phase);

@@ -110,7 +110,8 @@ size_t sk_memory_available(void)
     fclose(file);
     size_t available = (size_t)kibibytes * 1024;
     /* In a container the group's limit counts, not the machine. */
-    unsigned long long most = group_bytes("/sys/fs/cgroup/memory.max"), used = group_bytes("/sys/fs/cgroup/memory.current");
+    unsigned long long most = group_bytes("/sys/fs/cgroup/memory.max"),
+                       used = group_bytes("/sys/fs/cgroup/memory.current");
     if (most && most - (used < most ? used : most) < available)
         available = (size_t)(most - (used < most ? used : most));
     return available;

@@ -1,5 +1,5 @@
-/* Eight floats at a time, in the compilers' own vector types: AVX-512, AVX2 and NEON all come out of the same lines. The
- * one thing the types cannot say, gathering, is spelled out where the machine has it. */
+/* Eight floats at a time, in the compilers' own vector types: AVX-512, AVX2 and NEON all come out of the same lines.
+ * The one thing the types cannot say, gathering, is spelled out where the machine has it. */
 #ifndef SK_BASE_SIMD_H
 #define SK_BASE_SIMD_H
 
@@ -19,8 +19,8 @@ typedef float f8_unaligned __attribute__((vector_size(32), aligned(4)));
 
 #define SK_VECTOR static inline __attribute__((always_inline, unused))
 
-/* Numbers too small for the usual form count as zero in the thread that asks, until it restores what was: on x86 each one
- * would cost a hundred cycles. */
+/* Numbers too small for the usual form count as zero in the thread that asks, until it restores what was: on x86 each
+ * one would cost a hundred cycles. */
 SK_VECTOR unsigned long sk_flush_denormals(void)
 {
 #if defined(__SSE__)
@@ -241,7 +241,8 @@ SK_VECTOR f16 f16_from_halves(const uint16_t *from)
 #if defined(__AVX512F__)
     return (f16)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)from));
 #else
-    return __builtin_shufflevector(f8_from_halves(from), f8_from_halves(from + 8), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return __builtin_shufflevector(f8_from_halves(from), f8_from_halves(from + 8), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+                                   12, 13, 14, 15);
 #endif
 }
 
@@ -267,7 +268,8 @@ SK_VECTOR f16 f16_load4(const float *a, const float *b, const float *c, const fl
     value = _mm512_mask_broadcast_f32x4(value, 0x0f00, _mm_loadu_ps(c));
     return (f16)_mm512_mask_broadcast_f32x4(value, 0xf000, _mm_loadu_ps(d));
 #else
-    const f4 v[4] = {*(const f4_unaligned *)a, *(const f4_unaligned *)b, *(const f4_unaligned *)c, *(const f4_unaligned *)d};
+    const f4 v[4] = {*(const f4_unaligned *)a, *(const f4_unaligned *)b, *(const f4_unaligned *)c,
+                     *(const f4_unaligned *)d};
     f16 value;
     memcpy(&value, v, sizeof value);
     return value;
@@ -277,7 +279,8 @@ SK_VECTOR f16 f16_load4(const float *a, const float *b, const float *c, const fl
 /* The four fours added up. */
 SK_VECTOR f4 f16_sum4(f16 a)
 {
-    f8 half = __builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15);
+    f8 half = __builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7) +
+              __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15);
     return __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
 }
 
@@ -305,7 +308,8 @@ SK_VECTOR void f8_gather_pairs(const float *base, i8 index, f8 *first, f8 *secon
 {
 #if defined(__AVX2__)
     __m256d low = _mm256_i32gather_pd((const double *)(const void *)base, _mm256_castsi256_si128((__m256i)index), 4);
-    __m256d high = _mm256_i32gather_pd((const double *)(const void *)base, _mm256_extracti128_si256((__m256i)index, 1), 4);
+    __m256d high =
+        _mm256_i32gather_pd((const double *)(const void *)base, _mm256_extracti128_si256((__m256i)index, 1), 4);
     f8 a = (f8)low, b = (f8)high;
     *first = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
     *second = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
@@ -339,7 +343,7 @@ SK_VECTOR void f8_transpose(f8 r[8])
     }
 }
 
-/* --- As many particles at a time as the machine has lanes -----------------------------------------------------------
+/* --- As many particles at a time as the machine has lanes ---
  *
  * For kernels whose lanes are particles. A cell holds about eight, often a few more: with sixteen lanes one batch does
  * where eight lanes need two, the second of them nearly empty.
@@ -380,16 +384,40 @@ SK_VECTOR fw fw_select(iw mask, fw yes, fw no)
 }
 
 #if SK_WIDE == 16
-SK_VECTOR fw fw_max(fw a, fw b) { return (fw)_mm512_max_ps((__m512)a, (__m512)b); }
-SK_VECTOR fw fw_min(fw a, fw b) { return (fw)_mm512_min_ps((__m512)a, (__m512)b); }
-SK_VECTOR int iw_any(iw mask) { return _mm512_movepi32_mask((__m512i)mask) != 0; }
-SK_VECTOR unsigned iw_bits(iw mask) { return _mm512_movepi32_mask((__m512i)mask); }
+SK_VECTOR fw fw_max(fw a, fw b)
+{
+    return (fw)_mm512_max_ps((__m512)a, (__m512)b);
+}
+SK_VECTOR fw fw_min(fw a, fw b)
+{
+    return (fw)_mm512_min_ps((__m512)a, (__m512)b);
+}
+SK_VECTOR int iw_any(iw mask)
+{
+    return _mm512_movepi32_mask((__m512i)mask) != 0;
+}
+SK_VECTOR unsigned iw_bits(iw mask)
+{
+    return _mm512_movepi32_mask((__m512i)mask);
+}
 #define SK_WIDE_LANES 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 #else
-SK_VECTOR fw fw_max(fw a, fw b) { return f8_max(a, b); }
-SK_VECTOR fw fw_min(fw a, fw b) { return f8_min(a, b); }
-SK_VECTOR int iw_any(iw mask) { return i8_any(mask); }
-SK_VECTOR unsigned iw_bits(iw mask) { return i8_bits(mask); }
+SK_VECTOR fw fw_max(fw a, fw b)
+{
+    return f8_max(a, b);
+}
+SK_VECTOR fw fw_min(fw a, fw b)
+{
+    return f8_min(a, b);
+}
+SK_VECTOR int iw_any(iw mask)
+{
+    return i8_any(mask);
+}
+SK_VECTOR unsigned iw_bits(iw mask)
+{
+    return i8_bits(mask);
+}
 #define SK_WIDE_LANES 0, 1, 2, 3, 4, 5, 6, 7
 #endif
 
@@ -531,23 +559,26 @@ SK_VECTOR fw fw_look_up_either(const float *first, const float *second, const in
 {
 #if SK_WIDE == 16
     if (length <= 16)
-        return (fw)_mm512_permutex2var_ps(_mm512_loadu_ps(first), (__m512i)(index | (from_second & 16)), _mm512_loadu_ps(second));
+        return (fw)_mm512_permutex2var_ps(_mm512_loadu_ps(first), (__m512i)(index | (from_second & 16)),
+                                          _mm512_loadu_ps(second));
 #endif
     return fw_select(from_second, fw_look_up(second, length, index), fw_look_up(first, length, index));
 }
 
 /* Which row a lane stands for when only the first `count` are in use: idle lanes repeat the last one. */
 #define SK_LANES_OF(n)                                                                                                 \
-    {0, 1 < n ? 1 : n - 1, 2 < n ? 2 : n - 1, 3 < n ? 3 : n - 1, 4 < n ? 4 : n - 1, 5 < n ? 5 : n - 1,                  \
-     6 < n ? 6 : n - 1, 7 < n ? 7 : n - 1, 8 < n ? 8 : n - 1, 9 < n ? 9 : n - 1, 10 < n ? 10 : n - 1,                   \
-     11 < n ? 11 : n - 1, 12 < n ? 12 : n - 1, 13 < n ? 13 : n - 1, 14 < n ? 14 : n - 1, 15 < n ? 15 : n - 1}
+    {                                                                                                                  \
+        0, 1 < n ? 1 : n - 1, 2 < n ? 2 : n - 1, 3 < n ? 3 : n - 1, 4 < n ? 4 : n - 1, 5 < n ? 5 : n - 1,              \
+            6 < n ? 6 : n - 1, 7 < n ? 7 : n - 1, 8 < n ? 8 : n - 1, 9 < n ? 9 : n - 1, 10 < n ? 10 : n - 1,           \
+            11 < n ? 11 : n - 1, 12 < n ? 12 : n - 1, 13 < n ? 13 : n - 1, 14 < n ? 14 : n - 1, 15 < n ? 15 : n - 1    \
+    }
 static const uint8_t sk_lane_rows[17][16] __attribute__((unused)) = {
     SK_LANES_OF(1),  SK_LANES_OF(1),  SK_LANES_OF(2),  SK_LANES_OF(3),  SK_LANES_OF(4),  SK_LANES_OF(5),
     SK_LANES_OF(6),  SK_LANES_OF(7),  SK_LANES_OF(8),  SK_LANES_OF(9),  SK_LANES_OF(10), SK_LANES_OF(11),
     SK_LANES_OF(12), SK_LANES_OF(13), SK_LANES_OF(14), SK_LANES_OF(15), SK_LANES_OF(16)};
 
 /* Four by four, in each part of 16 bytes; its own inverse. */
-#define SK_TRANSPOSE_PARTS(vector, parts, other, v)                                                                     \
+#define SK_TRANSPOSE_PARTS(vector, parts, other, v)                                                                    \
     do {                                                                                                               \
         vector low_a = __builtin_shufflevector(v[0], v[1], parts(0, other, 1, other + 1));                             \
         vector high_a = __builtin_shufflevector(v[0], v[1], parts(2, other + 2, 3, other + 3));                        \
@@ -559,19 +590,19 @@ static const uint8_t sk_lane_rows[17][16] __attribute__((unused)) = {
         v[3] = __builtin_shufflevector(high_a, high_b, parts(2, 3, other + 2, other + 3));                             \
     } while (0)
 #define SK_TWO_PARTS(a, b, c, d) a, b, c, d, a + 4, b + 4, c + 4, d + 4
-#define SK_FOUR_PARTS(a, b, c, d)                                                                                       \
+#define SK_FOUR_PARTS(a, b, c, d)                                                                                      \
     a, b, c, d, a + 4, b + 4, c + 4, d + 4, a + 8, b + 8, c + 8, d + 8, a + 12, b + 12, c + 12, d + 12
 
-/* Four columns of the eight (sixteen) rows of eight floats that row[] lists, one lane a row. Spelled out for sixteen, so that each
- * insertion takes its row from memory and none is a shuffle. */
-#define SK_LOAD_EIGHT(rows, row, columns)                                                                               \
+/* Four columns of the eight (sixteen) rows of eight floats that row[] lists, one lane a row. Spelled out for sixteen,
+ * so that each insertion takes its row from memory and none is a shuffle. */
+#define SK_LOAD_EIGHT(rows, row, columns)                                                                              \
     do {                                                                                                               \
         for (int i = 0; i < 4; i++)                                                                                    \
-            columns[i] = __builtin_shufflevector(f4_load(rows + 8 * (size_t)row[i]), f4_load(rows + 8 * (size_t)row[i + 4]), 0, 1, 2, \
-                                                 3, 4, 5, 6, 7);                                                       \
+            columns[i] = __builtin_shufflevector(f4_load(rows + 8 * (size_t)row[i]),                                   \
+                                                 f4_load(rows + 8 * (size_t)row[i + 4]), 0, 1, 2, 3, 4, 5, 6, 7);      \
         SK_TRANSPOSE_PARTS(f8, SK_TWO_PARTS, 8, columns);                                                              \
     } while (0)
-#define SK_LOAD_SIXTEEN(rows, row, columns)                                                                             \
+#define SK_LOAD_SIXTEEN(rows, row, columns)                                                                            \
     do {                                                                                                               \
         for (int i = 0; i < 4; i++) {                                                                                  \
             __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(rows + 8 * (size_t)row[i]));                                \
@@ -590,8 +621,8 @@ SK_VECTOR void f8_load_columns(const float *rows, int count, f8 columns[4])
     SK_LOAD_EIGHT(rows, row, columns);
 }
 
-/* And back. Idle lanes must hold what the last row's lane holds: they are stored there once more, which is cheaper than to
- * ask. */
+/* And back. Idle lanes must hold what the last row's lane holds: they are stored there once more, which is cheaper than
+ * to ask. */
 SK_VECTOR void f8_store_columns(float *rows, int count, const f8 columns[4])
 {
     const uint8_t *row = sk_lane_rows[count];
@@ -619,7 +650,7 @@ SK_VECTOR void fw_load_rows(const float *rows, const uint32_t row[SK_WIDE], fw c
 }
 
 #if SK_WIDE == 16
-#define SK_STORE_SIXTEEN(rows, row, v)                                                                                  \
+#define SK_STORE_SIXTEEN(rows, row, v)                                                                                 \
     _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)                                                                \
     {                                                                                                                  \
         __asm__("" : "+v"(v[i]));                                                                                      \
@@ -650,8 +681,14 @@ SK_VECTOR void fw_store_columns(float *rows, int count, const fw columns[4])
         SK_STORE_SIXTEEN(rows, row, v)
 }
 #else
-SK_VECTOR void fw_load_columns(const float *rows, int count, fw columns[4]) { f8_load_columns(rows, count, columns); }
-SK_VECTOR void fw_store_columns(float *rows, int count, const fw columns[4]) { f8_store_columns(rows, count, columns); }
+SK_VECTOR void fw_load_columns(const float *rows, int count, fw columns[4])
+{
+    f8_load_columns(rows, count, columns);
+}
+SK_VECTOR void fw_store_columns(float *rows, int count, const fw columns[4])
+{
+    f8_store_columns(rows, count, columns);
+}
 #endif
 
 #endif

@@ -5,7 +5,7 @@
 
 const char *selkie_code_name(selkie_code code)
 {
-    static const char *const names[] = {"ok",       "bad input",   "file error",  "bad format", "out of memory",
+    static const char *const names[] = {"ok",       "bad input",   "file error",  "bad format",    "out of memory",
                                         "diverged", "unsupported", "interrupted", "internal error"};
     return (unsigned)code < sizeof names / sizeof *names ? names[code] : "unknown";
 }

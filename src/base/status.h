@@ -5,13 +5,14 @@
 #include <selkie/status.h>
 
 /* Fills `error` (which may be NULL) and returns `code`. */
-selkie_code sk_fail(selkie_error *error, selkie_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+selkie_code sk_fail(selkie_error *error, selkie_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-#define SK_TRY(call)                              \
-    do {                                          \
-        selkie_code sk_try_code = (call);         \
-        if (sk_try_code != SELKIE_OK)             \
-            return sk_try_code;                   \
+#define SK_TRY(call)                                                                                                   \
+    do {                                                                                                               \
+        selkie_code sk_try_code = (call);                                                                              \
+        if (sk_try_code != SELKIE_OK)                                                                                  \
+            return sk_try_code;                                                                                        \
     } while (0)
 
 #endif

@@ -69,7 +69,7 @@ static void number_member(schema *s, const char *name, double value)
     number(s, value);
 }
 
-/* --- Fields ------------------------------------------------------------------------------------------------------- */
+/* --- Fields --- */
 
 static void bounds(schema *s, const sk_field *field)
 {
@@ -214,7 +214,7 @@ static void description(schema *s, const sk_field *field)
     string_member(s, "description", buffer);
 }
 
-/* --- Structs ------------------------------------------------------------------------------------------------------ */
+/* --- Structs --- */
 
 /* The members of an object schema; `variant` -1 = it has none. */
 static void object(schema *s, const sk_struct *type, int variant)

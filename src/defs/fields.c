@@ -28,7 +28,7 @@
     .key = name, .type = SK_FIELD_ARRAY, .offset = offsetof(owner, member), .count_offset = offsetof(owner, number),   \
     .of = &type_of
 
-/* --- Choices ------------------------------------------------------------------------------------------------------ */
+/* --- Choices --- */
 
 static const sk_enum_value wall_values[] = {
     {"free_slip", SELKIE_WALL_FREE_SLIP, "closed; liquid slides along it"},
@@ -66,7 +66,8 @@ static const sk_enum_value method_values[] = {
     {"pic", SELKIE_METHOD_PIC, "particle-in-cell: calm, loses detail"},
     {"flip", SELKIE_METHOD_FLIP, "fluid-implicit particle, blended with PIC by flip_ratio: lively"},
     {"apic", SELKIE_METHOD_APIC, "affine particle-in-cell: keeps angular momentum, little noise"},
-    {"sph", SELKIE_METHOD_SPH, "smoothed particle hydrodynamics: no grid, particles push each other; a cell is a kernel's reach"},
+    {"sph", SELKIE_METHOD_SPH,
+     "smoothed particle hydrodynamics: no grid, particles push each other; a cell is a kernel's reach"},
 };
 CHOICES(method);
 
@@ -102,8 +103,10 @@ static const sk_enum_value unilateral_solver_values[] = {
 CHOICES(unilateral_solver);
 
 static const sk_enum_value prediction_values[] = {
-    {"particles", SELKIE_PREDICTION_PARTICLES, "the density of the particles where they would go: free flight is exact"},
-    {"flux", SELKIE_PREDICTION_FLUX, "density minus the divergence of the mass flux, as the source has it, to compare with"},
+    {"particles", SELKIE_PREDICTION_PARTICLES,
+     "the density of the particles where they would go: free flight is exact"},
+    {"flux", SELKIE_PREDICTION_FLUX,
+     "density minus the divergence of the mass flux, as the source has it, to compare with"},
 };
 CHOICES(prediction);
 
@@ -172,7 +175,8 @@ static const sk_enum_value probe_kind_values[] = {
     {"pressure", SELKIE_PROBE_PRESSURE, "Pa; at a point"},
     {"velocity", SELKIE_PROBE_VELOCITY, "m/s; at a point, in the columns NAME_x, NAME_y and NAME_z"},
     {"front", SELKIE_PROBE_FRONT, "m; farthest liquid along an axis"},
-    {"force", SELKIE_PROBE_FORCE, "N; of the liquid on walls, an obstacle or a body, in the columns NAME_x, NAME_y and NAME_z (method sph)"},
+    {"force", SELKIE_PROBE_FORCE,
+     "N; of the liquid on walls, an obstacle or a body, in the columns NAME_x, NAME_y and NAME_z (method sph)"},
     {"level", SELKIE_PROBE_LEVEL, "m; mean height of the liquid's surface over the floor of the domain, in an area"},
 };
 CHOICES(probe_kind);
@@ -219,7 +223,7 @@ static const sk_enum_value picture_color_values[] = {
 };
 CHOICES(picture_color);
 
-/* --- Shapes ------------------------------------------------------------------------------------------------------- */
+/* --- Shapes --- */
 
 #define OF_BOX .variants = 1u << SELKIE_SHAPE_BOX
 #define OF_SPHERE .variants = 1u << SELKIE_SHAPE_SPHERE
@@ -264,7 +268,7 @@ const sk_struct sk_shape_struct = {.name = "shape",
                                    .fields = shape_fields,
                                    .variant = &shape_fields[0]};
 
-/* --- Domain and time ---------------------------------------------------------------------------------------------- */
+/* --- Domain and time --- */
 
 #define WALL(index, name, text)                                                                                        \
     .key = name, .type = SK_FIELD_ENUM, .offset = (index) * sizeof(selkie_wall), .choices = &wall,                     \
@@ -305,7 +309,8 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "fixed step; 0 = by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
-     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 6 where volume is idp, or 1 where incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
+     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 6 where volume is "
+            "idp, or 1 where incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
      .doc = "no step by the CFL number is shorter, unless a frame asks for it"},
     {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "nor longer; 0 = 1 / fps"},
@@ -316,7 +321,7 @@ static const sk_struct time_struct = {.name = "time",
                                       .field_count = COUNT(time_fields),
                                       .fields = time_fields};
 
-/* --- Numerics ----------------------------------------------------------------------------------------------------- */
+/* --- Numerics --- */
 
 static const sk_field particles_fields[] = {
     {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000),
@@ -324,7 +329,8 @@ static const sk_field particles_fields[] = {
     {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_AUTO),
      .doc = "how they are laid out at the start"},
     {NUMBER(selkie_particles_def, jitter, 0.5), BETWEEN(0, 1),
-     .doc = "jittered particles: the part of a sub-cell, around its centre, that they may be in; 1 = all of it. More jitter starts "
+     .doc = "jittered particles: the part of a sub-cell, around its centre, that they may be in; 1 = all of it. More "
+            "jitter starts "
             "less evenly, but leaves less of the lattice for the flow to fold into itself"},
 };
 static const sk_struct particles_struct = {.name = "particles",
@@ -357,10 +363,12 @@ static const sk_field idp_fields[] = {
      .doc = "density over rest density is corrected as if it were at least this"},
     {NUMBER(selkie_idp_def, density_max, 1.5), BETWEEN(1, 1000), .doc = "and at most this"},
     {INTEGER(selkie_idp_def, passes, 4), BETWEEN(1, 100),
-     .doc = "corrections in a step, at most; a further one is made around the places that need it, where more than 0.03 % of the liquid (3D: 0.02 %) is beyond density_max"},
+     .doc = "corrections in a step, at most; a further one is made around the places that need it, where more than "
+            "0.03 % of the liquid (3D: 0.02 %) is beyond density_max"},
     {INTEGER(selkie_idp_def, settle, 0), BETWEEN(0, 10000), .doc = "corrections before the first step"},
     {NUMBER(selkie_idp_def, evenness, 0), BETWEEN(0, 0.5),
-     .doc = "weight of the number of particles in a cell, beside the density, in what is corrected: 0.02 spreads them a little "
+     .doc = "weight of the number of particles in a cell, beside the density, in what is corrected: 0.02 spreads them "
+            "a little "
             "more evenly over the cells (Eq. 19 gains 0.001); much more moves liquid that is right as it is"},
 };
 static const sk_struct idp_struct = {.name = "idp",
@@ -380,7 +388,8 @@ static const sk_struct losasso_struct = {.name = "losasso",
                                          .fields = losasso_fields};
 
 static const sk_field ando_fields[] = {
-    {NUMBER(selkie_ando_def, stiffness, 50), BETWEEN(0, 1e6), .unit = "1/s", .doc = "how fast an overlap is pushed apart"},
+    {NUMBER(selkie_ando_def, stiffness, 50), BETWEEN(0, 1e6), .unit = "1/s",
+     .doc = "how fast an overlap is pushed apart"},
     {NUMBER(selkie_ando_def, radius, 1.1), BETWEEN(0, 2), .low_open = 1,
      .doc = "distance under which particles push, in particle spacings"},
 };
@@ -421,7 +430,8 @@ static const sk_field unilateral_fields[] = {
      .doc = "cells with less than this part of the mass that fits are air and take no part"},
     {ENUM(selkie_unilateral_def, prediction, prediction, SELKIE_PREDICTION_PARTICLES),
      .doc = "what tells where liquid would be too dense at the end of the step"},
-    {ENUM(selkie_unilateral_def, flight, flight, SELKIE_FLIGHT_OWN), .doc = "how particles move where no pressure acts"},
+    {ENUM(selkie_unilateral_def, flight, flight, SELKIE_FLIGHT_OWN),
+     .doc = "how particles move where no pressure acts"},
     {BOOL(selkie_unilateral_def, clip_bisection, 1),
      .doc = "bring particles that would end in an obstacle, and cannot be set onto it, back along their path"},
 };
@@ -432,7 +442,8 @@ static const sk_struct unilateral_struct = {.name = "unilateral",
                                             .fields = unilateral_fields};
 
 static const sk_enum_value sph_solver_values[] = {
-    {"accelerated", SELKIE_SPH_ACCELERATED, "projected gradient with Jacobi scaling and momentum: the fewest iterations"},
+    {"accelerated", SELKIE_SPH_ACCELERATED,
+     "projected gradient with Jacobi scaling and momentum: the fewest iterations"},
     {"iisph", SELKIE_SPH_IISPH, "relaxed Jacobi with clamping (Ihmsen et al. 2014)"},
 };
 CHOICES(sph_solver);
@@ -456,14 +467,18 @@ static const sk_field sph_fields[] = {
     {NUMBER(selkie_sph_def, density_error, 0.003), BETWEEN(0, 1), .low_open = 1,
      .doc = "mean error of density / rest density that a pressure solve may leave, by its own prediction"},
     {NUMBER(selkie_sph_def, divergence_error, 0.01), BETWEEN(0, 1000), .low_open = 1,
-     .doc = "solver accelerated: mean |divergence| that velocities may keep, over the speed of a fall through the domain / its longest side"},
+     .doc = "solver accelerated: mean |divergence| that velocities may keep, over the speed of a fall through the "
+            "domain / its longest side"},
     {INTEGER(selkie_sph_def, min_iterations, 2), BETWEEN(0, 100000), .doc = "of a pressure solve, at least"},
     {INTEGER(selkie_sph_def, max_iterations, 200), BETWEEN(1, 100000),
      .doc = "a solve that needs more ends there; its error is in the statistics"},
     {NUMBER(selkie_sph_def, xsph, 0.01), BETWEEN(0, 1),
-     .doc = "share of its neighbours' mean velocity that a particle takes up in the time of a step at the speed of a fall (XSPH): calms noise"},
+     .doc = "share of its neighbours' mean velocity that a particle takes up in the time of a step at the speed of a "
+            "fall (XSPH): calms noise"},
     {ENUM(selkie_sph_def, surface_tension, sph_tension, SELKIE_TENSION_NONE), .doc = "what pulls the surface together"},
-    {NUMBER(selkie_sph_def, tension, 0), AT_LEAST(0), .doc = "its coefficient: kappa of becker (1/s2, W times the particle volume), gamma of akinci (m4/(kg s2); 2D m3/(kg s2))"},
+    {NUMBER(selkie_sph_def, tension, 0), AT_LEAST(0),
+     .doc = "its coefficient: kappa of becker (1/s2, W times the particle volume), gamma of akinci (m4/(kg s2); 2D "
+            "m3/(kg s2))"},
 };
 static const sk_struct sph_struct = {.name = "sph",
                                      .doc = "Smoothed particle hydrodynamics, used where method is sph.",
@@ -481,7 +496,7 @@ static const sk_struct advection_struct = {.name = "advection",
                                            .field_count = COUNT(advection_fields),
                                            .fields = advection_fields};
 
-/* --- What is in the scene ----------------------------------------------------------------------------------------- */
+/* --- What is in the scene --- */
 
 static const sk_field liquid_fields[] = {
     {STRING(selkie_liquid_def, name), .doc = "for people"},
@@ -562,8 +577,10 @@ const sk_struct sk_obstacle_struct = {.name = "obstacle",
 
 static const sk_field body_fields[] = {
     {STRING(selkie_body_def, name), .doc = "for people, and in bodies.csv"},
-    {STRUCT(selkie_body_def, shape, sk_shape_struct), .required = 1, .doc = "where it is at the start; must have an end"},
-    {NUMBER(selkie_body_def, density, 500), ABOVE(0), .unit = "kg/m3", .doc = "it floats where this is below the liquid's"},
+    {STRUCT(selkie_body_def, shape, sk_shape_struct), .required = 1,
+     .doc = "where it is at the start; must have an end"},
+    {NUMBER(selkie_body_def, density, 500), ABOVE(0), .unit = "kg/m3",
+     .doc = "it floats where this is below the liquid's"},
     {NUMBER(selkie_body_def, mass, 0), AT_LEAST(0), .unit = "kg",
      .doc = "instead of the density; 0 = from it; in 2D for a depth of one metre"},
     {ENUM(selkie_body_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "what liquid does along it"},
@@ -672,11 +689,12 @@ static const sk_field object_fields[] = {
     {ARRAY(selkie_object_def, "timeline", timeline, timeline_count, sk_timeline_entry_struct),
      .doc = "when it gathers and when it is released; empty: with start_solid it stays for ever"},
 };
-const sk_struct sk_object_struct = {.name = "object",
-                                    .doc = "Liquid that takes a shape, is solid for a while and becomes liquid again: method sph.",
-                                    .size = sizeof(selkie_object_def),
-                                    .field_count = COUNT(object_fields),
-                                    .fields = object_fields};
+const sk_struct sk_object_struct = {
+    .name = "object",
+    .doc = "Liquid that takes a shape, is solid for a while and becomes liquid again: method sph.",
+    .size = sizeof(selkie_object_def),
+    .field_count = COUNT(object_fields),
+    .fields = object_fields};
 
 #define OF_POINT_PROBE .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY
 #define OF_FRONT_PROBE .variants = 1u << SELKIE_PROBE_FRONT
@@ -692,7 +710,8 @@ static const sk_field probe_fields[] = {
      .doc = "1 = towards its high end, -1 = its low end"},
     {ROW(selkie_probe_def, on, SK_FIELD_STRING), .text = "walls", OF_FORCE_PROBE,
      .doc = "name of an obstacle or body; walls = those of the domain"},
-    {VECTOR(selkie_probe_def, min), .unit = "m", OF_LEVEL_PROBE, .doc = "lower corner of the area; its height does not matter"},
+    {VECTOR(selkie_probe_def, min), .unit = "m", OF_LEVEL_PROBE,
+     .doc = "lower corner of the area; its height does not matter"},
     {VECTOR(selkie_probe_def, max), .unit = "m", OF_LEVEL_PROBE,
      .doc = "upper corner; along an axis where min and max are 0 the area is as wide as the domain"},
 };
@@ -703,7 +722,7 @@ const sk_struct sk_probe_struct = {.name = "probe",
                                    .fields = probe_fields,
                                    .variant = &probe_fields[1]};
 
-/* --- What comes out ----------------------------------------------------------------------------------------------- */
+/* --- What comes out --- */
 
 static const sk_field output_fields[] = {
     {BOOL(selkie_output_def, ply, 1), .doc = "particles as binary PLY"},
@@ -741,7 +760,7 @@ static const sk_struct render_struct = {.name = "render",
                                         .field_count = COUNT(render_fields),
                                         .fields = render_fields};
 
-/* --- The scene ---------------------------------------------------------------------------------------------------- */
+/* --- The scene --- */
 
 static const sk_field scene_fields[] = {
     {STRING(selkie_scene, title), .doc = "one line about the scene"},
@@ -785,7 +804,7 @@ const sk_struct sk_scene_struct = {.name = "scene",
                                    .field_count = COUNT(scene_fields),
                                    .fields = scene_fields};
 
-/* --- Access ------------------------------------------------------------------------------------------------------- */
+/* --- Access --- */
 
 /* Enumerations and ints are read and written through memcpy: an enumeration's type is the compiler's choice, but its
  * size is an int's on every platform we build for, which the assertion below holds us to. */

@@ -100,7 +100,7 @@ enum {
 };
 #define SK_LARGEST_NUMBER 1e9 /* bound of numbers that have no other */
 
-/* --- Access to one field of a struct ------------------------------------------------------------------------------ */
+/* --- Access to one field of a struct --- */
 
 static inline void *sk_field_at(const sk_field *field, void *base)
 {
@@ -121,7 +121,7 @@ const double *sk_field_numbers(const sk_field *field, const void *base);
 int sk_field_count(const sk_field *field, const void *base);            /* ARRAY: number of elements */
 const void *sk_field_elements(const sk_field *field, const void *base); /* ARRAY: the first of them */
 
-/* --- Looking things up -------------------------------------------------------------------------------------------- */
+/* --- Looking things up --- */
 
 /* The field with this key, whichever variant has it; NULL if there is none. */
 const sk_field *sk_struct_find(const sk_struct *type, const char *key);

@@ -31,7 +31,7 @@ __attribute__((format(printf, 3, 4))) static selkie_code fail_at(sk_rules *rules
 
 static const char axis_letter[] = "xyz";
 
-/* --- Domain, time, numerics --------------------------------------------------------------------------------------- */
+/* --- Domain, time, numerics --- */
 
 static selkie_code check_domain(sk_rules *rules)
 {
@@ -72,7 +72,8 @@ static selkie_code check_particles(sk_rules *rules)
         return SELKIE_OK;
     if (sph && particles->per_cell < (dimension == 3 ? 8 : 4)) {
         sk_path_key(rules->where, "particles");
-        return fail_at(rules, "per_cell", "%d with method \"sph\": must be at least %d, or particles do not reach each other",
+        return fail_at(rules, "per_cell",
+                       "%d with method \"sph\": must be at least %d, or particles do not reach each other",
                        particles->per_cell, dimension == 3 ? 8 : 4);
     }
     int side = 1, full = 0, below = 1;
@@ -89,12 +90,14 @@ static selkie_code check_particles(sk_rules *rules)
                    dimension, below, full);
 }
 
-/* The unilateral kind keeps volume by itself: pressure fills what is thin, and its own correction thins what is dense. */
+/* The unilateral kind keeps volume by itself: pressure fills what is thin, and its own correction thins what is dense.
+ */
 static selkie_code check_unilateral(sk_rules *rules)
 {
     const selkie_scene *scene = rules->scene;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && scene->method == SELKIE_METHOD_SPH)
-        return fail_at(rules, "incompressibility", "\"unilateral\" needs a grid: method must be \"flip\", \"pic\" or \"apic\"");
+        return fail_at(rules, "incompressibility",
+                       "\"unilateral\" needs a grid: method must be \"flip\", \"pic\" or \"apic\"");
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && scene->volume != SELKIE_VOLUME_NONE)
         return fail_at(rules, "volume",
                        "is for incompressibility \"bilateral\": must be \"none\" beside \"unilateral\", which corrects "
@@ -106,12 +109,13 @@ static selkie_code check_unilateral(sk_rules *rules)
 static selkie_code check_sph(sk_rules *rules)
 {
     if (rules->scene->method == SELKIE_METHOD_SPH && rules->scene->volume != SELKIE_VOLUME_NONE)
-        return fail_at(rules, "volume",
-                       "is for the grid methods: must be \"none\" beside method \"sph\", which keeps density by itself");
+        return fail_at(
+            rules, "volume",
+            "is for the grid methods: must be \"none\" beside method \"sph\", which keeps density by itself");
     return SELKIE_OK;
 }
 
-/* --- Shapes ------------------------------------------------------------------------------------------------------- */
+/* --- Shapes --- */
 
 static selkie_code check_shape(sk_rules *rules, const selkie_shape *shape)
 {
@@ -228,7 +232,7 @@ static selkie_code check_placed_shape(sk_rules *rules, const selkie_shape *shape
     return SELKIE_OK;
 }
 
-/* --- Liquids, sources, drains, obstacles -------------------------------------------------------------------------- */
+/* --- Liquids, sources, drains, obstacles --- */
 
 static selkie_code check_liquid(sk_rules *rules, int i)
 {
@@ -294,7 +298,7 @@ static selkie_code check_obstacle(sk_rules *rules, int i)
     return check_keyframes(rules, obstacle->keyframe_count, obstacle->keyframes);
 }
 
-/* --- Objects ------------------------------------------------------------------------------------------------------ */
+/* --- Objects --- */
 
 static selkie_code check_timeline(sk_rules *rules, const selkie_object_def *object)
 {
@@ -311,8 +315,8 @@ static selkie_code check_timeline(sk_rules *rules, const selkie_object_def *obje
             return fail_at(rules, "assemble", "%g s comes after an entry that never ends (release %g)", entry->assemble,
                            last->release);
         if (last && entry->assemble < last->release + last->release_duration)
-            return fail_at(rules, "assemble", "%g s comes before the entry before it is released, %g s", entry->assemble,
-                           last->release + last->release_duration);
+            return fail_at(rules, "assemble", "%g s comes before the entry before it is released, %g s",
+                           entry->assemble, last->release + last->release_duration);
         if (t == 0 && object->start_solid && entry->assemble != 0)
             return fail_at(rules, "assemble", "%g s stands beside start_solid: must be 0, it is there already",
                            entry->assemble);
@@ -328,7 +332,8 @@ static selkie_code check_timeline(sk_rules *rules, const selkie_object_def *obje
 /* Whether a shape, or a part of it, has no end. */
 static int is_endless(const selkie_shape *shape)
 {
-    if (shape->kind == SELKIE_SHAPE_HALF_SPACE || shape->kind == SELKIE_SHAPE_WAVE || shape->kind == SELKIE_SHAPE_HEIGHTFIELD)
+    if (shape->kind == SELKIE_SHAPE_HALF_SPACE || shape->kind == SELKIE_SHAPE_WAVE ||
+        shape->kind == SELKIE_SHAPE_HEIGHTFIELD)
         return 1;
     for (int i = 0; shape->kind == SELKIE_SHAPE_UNION && i < shape->child_count; i++)
         if (is_endless(&shape->children[i]))
@@ -353,13 +358,16 @@ static selkie_code check_body(sk_rules *rules, int i)
     if (is_endless(&body->shape))
         return fail_at(rules, "shape", "has no end: a body must be a box, sphere, cylinder, mesh, or a union of these");
     if (body->mass > 0 && body->density != usual.density)
-        return fail_at(rules, "mass", "%g kg stands beside a density, %g kg/m3: give one of them", body->mass, body->density);
+        return fail_at(rules, "mass", "%g kg stands beside a density, %g kg/m3: give one of them", body->mass,
+                       body->density);
     for (int k = 0; k < i; k++)
         if (same_name(body->name, scene->bodies[k].name))
-            return fail_at(rules, "name", "\"%.64s\" is the name of bodies[%d] already: choose another one", body->name, k);
+            return fail_at(rules, "name", "\"%.64s\" is the name of bodies[%d] already: choose another one", body->name,
+                           k);
     for (int k = 0; k < scene->obstacle_count; k++)
         if (same_name(body->name, scene->obstacles[k].name))
-            return fail_at(rules, "name", "\"%.64s\" is the name of obstacles[%d] already: choose another one", body->name, k);
+            return fail_at(rules, "name", "\"%.64s\" is the name of obstacles[%d] already: choose another one",
+                           body->name, k);
     return SELKIE_OK;
 }
 
@@ -370,7 +378,8 @@ static selkie_code check_object(sk_rules *rules, int i)
         return fail_at(rules, "", "liquid solidifies with method sph only: set \"method\": \"sph\"");
     for (int k = 0; k < i; k++)
         if (same_name(object->name, rules->scene->objects[k].name))
-            return fail_at(rules, "name", "\"%.64s\" is the name of objects[%d] already: choose another one", object->name, k);
+            return fail_at(rules, "name", "\"%.64s\" is the name of objects[%d] already: choose another one",
+                           object->name, k);
     SK_TRY(check_placed_shape(rules, &object->shape, 0)); /* keyframes may bring it in */
     for (int r = 0; r < object->region_count; r++) {
         size_t before = sk_path_key(rules->where, "regions");
@@ -383,7 +392,7 @@ static selkie_code check_object(sk_rules *rules, int i)
     return check_keyframes(rules, object->keyframe_count, object->keyframes);
 }
 
-/* --- Forces ------------------------------------------------------------------------------------------------------- */
+/* --- Forces --- */
 
 /* A ball or cylinder that lies wholly outside would do nothing, silently. */
 static selkie_code check_force_place(sk_rules *rules, const char *key, const double from[3], const double to[3],
@@ -425,7 +434,7 @@ static selkie_code check_force(sk_rules *rules, int i)
     return check_interval(rules, force->start, force->end);
 }
 
-/* --- Probes ------------------------------------------------------------------------------------------------------- */
+/* --- Probes --- */
 
 static int is_column_name(const char *name)
 {
@@ -447,7 +456,8 @@ static selkie_code check_probe_area(sk_rules *rules, const selkie_probe_def *pro
             return fail_at(rules, "max", "%g m along %c is not above min, %g m", probe->max[axis], axis_letter[axis],
                            probe->min[axis]);
         if (!(probe->max[axis] > from && probe->min[axis] < to))
-            return fail_at(rules, "min", "%g m along %c, up to %g m, is outside the domain: must be between %g and %g m",
+            return fail_at(rules, "min",
+                           "%g m along %c, up to %g m, is outside the domain: must be between %g and %g m",
                            probe->min[axis], axis_letter[axis], probe->max[axis], from, to);
     }
     return SELKIE_OK;
@@ -541,7 +551,9 @@ static selkie_code check_columns(sk_rules *rules)
     columns[count++].probe = -1;
     for (int i = 0; i < scene->probe_count; i++) {
         const selkie_probe_def *probe = &scene->probes[i];
-        int parts = probe->kind == SELKIE_PROBE_VELOCITY || probe->kind == SELKIE_PROBE_FORCE ? 4 : 1; /* the bare name too: it would confuse */
+        int parts = probe->kind == SELKIE_PROBE_VELOCITY || probe->kind == SELKIE_PROBE_FORCE
+                        ? 4
+                        : 1; /* the bare name too: it would confuse */
         for (int k = 0; k < parts; k++) {
             snprintf(columns[count].name, sizeof columns->name, "%s%s%.1s", probe->name, k ? "_" : "",
                      k ? axis_letter + k - 1 : "");
@@ -566,7 +578,7 @@ static selkie_code check_columns(sk_rules *rules)
                    first.probe);
 }
 
-/* --- All together ------------------------------------------------------------------------------------------------- */
+/* --- All together --- */
 
 static selkie_code check_each(sk_rules *rules, const char *key, int count, selkie_code (*check)(sk_rules *, int))
 {

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-/* --- Pool --------------------------------------------------------------------------------------------------------- */
+/* --- Pool --- */
 
 typedef struct sk_chunk {
     struct sk_chunk *next;
@@ -75,7 +75,7 @@ void selkie_scene_free(selkie_scene *scene)
         sk_pool_destroy(scene->owned); /* the scene itself lies in it */
 }
 
-/* --- Defaults ----------------------------------------------------------------------------------------------------- */
+/* --- Defaults --- */
 
 static void field_defaults(const sk_field *field, void *base)
 {
@@ -157,7 +157,7 @@ DEFAULTS(object, selkie_object_def, object)
 DEFAULTS(timeline_entry, selkie_timeline_entry, entry)
 DEFAULTS(probe, selkie_probe_def, probe)
 
-/* --- Copies ------------------------------------------------------------------------------------------------------- */
+/* --- Copies --- */
 
 /* Replaces the pointers of a struct, which is already a plain copy of its original, by copies of what they point to.
  * Returns 0 when memory runs out. The depth is bounded because only checked scenes are copied. */
@@ -222,7 +222,7 @@ selkie_code sk_scene_copy(const selkie_scene *from, selkie_scene **to, selkie_er
     return SELKIE_OK;
 }
 
-/* --- Comparison --------------------------------------------------------------------------------------------------- */
+/* --- Comparison --- */
 
 static int equal_struct(const sk_struct *type, const void *a, const void *b, int dimension, sk_path *where);
 
@@ -293,7 +293,7 @@ int sk_scene_equal(const selkie_scene *a, const selkie_scene *b, sk_path *where)
     return equal_struct(&sk_scene_struct, a, b, a->domain.dimension, where);
 }
 
-/* --- Small questions ---------------------------------------------------------------------------------------------- */
+/* --- Small questions --- */
 
 double selkie_scene_cells(const selkie_scene *scene, int cells[3])
 {
@@ -334,7 +334,8 @@ int selkie_scene_particles_per_cell(const selkie_scene *scene)
 double selkie_scene_spacing(const selkie_scene *scene)
 {
     int cells[3];
-    return selkie_scene_cells(scene, cells) / pow(selkie_scene_particles_per_cell(scene), 1.0 / scene->domain.dimension);
+    return selkie_scene_cells(scene, cells) /
+           pow(selkie_scene_particles_per_cell(scene), 1.0 / scene->domain.dimension);
 }
 
 void selkie_scene_up(const selkie_scene *scene, double up[3])

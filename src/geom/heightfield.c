@@ -39,8 +39,7 @@ struct sk_heightfield {
     float (*range[level_limit])[2]; /* [size[1]][size[0]] lowest and highest point of the squares below */
 };
 
-/* --- Reading -------------------------------------------------------------------------------------------------------
- */
+/* --- Reading --- */
 
 typedef struct grid_text {
     const char *name;
@@ -190,8 +189,7 @@ static selkie_code read_heights(grid_text *input, const grid_header *header, sk_
     return SELKIE_OK;
 }
 
-/* --- Making --------------------------------------------------------------------------------------------------------
- */
+/* --- Making --- */
 
 /* Which of the scene's axes are east, north and up. */
 static void choose_axes(const sk_heightfield_def *def, sk_heightfield_frame *frame)
@@ -364,8 +362,7 @@ void sk_heightfield_destroy(sk_heightfield *field)
     sk_release(field->memory, field);
 }
 
-/* --- Asking --------------------------------------------------------------------------------------------------------
- */
+/* --- Asking --- */
 
 /* The library's fmin and fmax are calls; these are single instructions, and there are no NaNs here. */
 static inline double smaller(double a, double b)

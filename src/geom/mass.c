@@ -11,7 +11,7 @@
 #include "geom/shape_internal.h"
 
 typedef struct moments {
-    double about[3];  /* m */
+    double about[3]; /* m */
     double volume;
     double first[3];
     double second[9]; /* sum of x x^T */
@@ -61,8 +61,10 @@ static void mesh_moments(const sk_shape *shape, moments *m)
         if (shape->dimension == 2)
             volume = 0.5 * (c[0][0] * c[1][1] - c[0][1] * c[1][0]);
         else
-            volume = (c[0][0] * (c[1][1] * c[2][2] - c[1][2] * c[2][1]) + c[0][1] * (c[1][2] * c[2][0] - c[1][0] * c[2][2]) +
-                      c[0][2] * (c[1][0] * c[2][1] - c[1][1] * c[2][0])) / 6.0;
+            volume =
+                (c[0][0] * (c[1][1] * c[2][2] - c[1][2] * c[2][1]) + c[0][1] * (c[1][2] * c[2][0] - c[1][0] * c[2][2]) +
+                 c[0][2] * (c[1][0] * c[2][1] - c[1][1] * c[2][0])) /
+                6.0;
         add_simplex(m, shape->dimension, volume, c);
     }
     if (m->volume < 0.0) { /* drawn inside out */
@@ -168,7 +170,8 @@ selkie_code sk_shape_mass(const sk_shape *shape, const char *what, sk_mass_prope
     for (int d = 0; d < shape->dimension; d++)
         if (!isfinite(low[d]) || !isfinite(high[d]))
             return sk_fail(error, SELKIE_ERROR_INPUT,
-                           "%s: a shape without end (half space, wave, height field) has no mass: a body needs another", what);
+                           "%s: a shape without end (half space, wave, height field) has no mass: a body needs another",
+                           what);
     if (shape->kind == SELKIE_SHAPE_UNION && shape->child_count == 1)
         return sk_shape_mass(shape->children[0], what, mass, error);
     if (shape->kind != SELKIE_SHAPE_MESH && shape->kind != SELKIE_SHAPE_UNION) {
@@ -185,6 +188,7 @@ selkie_code sk_shape_mass(const sk_shape *shape, const char *what, sk_mass_prope
             finish(&m, shape->dimension, mass);
     }
     if (!(mass->volume > 0.0) || !isfinite(mass->volume))
-        return sk_fail(error, SELKIE_ERROR_INPUT, "%s: a body needs a volume above 0, this one has %g", what, mass->volume);
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s: a body needs a volume above 0, this one has %g", what,
+                       mass->volume);
     return SELKIE_OK;
 }

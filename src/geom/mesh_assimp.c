@@ -26,8 +26,7 @@
 
 enum { node_depth_limit = 256 };
 
-/* --- Files for assimp ----------------------------------------------------------------------------------------------
- */
+/* --- Files for assimp --- */
 
 typedef struct file_source {
     const char *path; /* of the mesh itself */
@@ -126,8 +125,7 @@ static void file_close(struct aiFileIO *io, struct aiFile *handle)
     free((memory_file *)handle->UserData);
 }
 
-/* --- From assimp's scene to one mesh -------------------------------------------------------------------------------
- */
+/* --- From assimp's scene to one mesh --- */
 
 typedef struct collector {
     const struct aiScene *scene;
@@ -239,8 +237,7 @@ static selkie_code collect_all(collector *to, sk_memory *memory, selkie_error *e
     return collect_node(to, to->scene->mRootNode, to->placement, 0, error);
 }
 
-/* --- The load ------------------------------------------------------------------------------------------------------
- */
+/* --- The load --- */
 
 static const struct aiScene *read_scene(const char *path, const char *name, selkie_error *error)
 {

@@ -14,8 +14,7 @@
 #include "base/random.h"
 #include "base/status.h"
 
-/* --- Welding -------------------------------------------------------------------------------------------------------
- */
+/* --- Welding --- */
 
 /* Points are looked up by the cell of a grid they fall into. Its cells are as large as the tolerance, so that whatever
  * lies within it is in the same cell or one of the 26 around. */
@@ -114,8 +113,7 @@ selkie_code sk_clean_weld(size_t point_count, double (*points)[3], uint32_t *wel
     return SELKIE_OK;
 }
 
-/* --- Edges ---------------------------------------------------------------------------------------------------------
- */
+/* --- Edges --- */
 
 typedef struct edge {
     uint32_t low, high; /* vertices */
@@ -163,8 +161,7 @@ static size_t group_end(const edge *edges, size_t count, size_t start)
     return end;
 }
 
-/* --- Direction -----------------------------------------------------------------------------------------------------
- */
+/* --- Direction --- */
 
 static void flip(uint32_t triangle[3])
 {
@@ -297,8 +294,7 @@ static void face_outward(sk_solid_mesh *mesh)
             flip(mesh->triangles[t]);
 }
 
-/* --- All of it -----------------------------------------------------------------------------------------------------
- */
+/* --- All of it --- */
 
 static void drop_repeated_corners(sk_solid_mesh *mesh)
 {
@@ -401,8 +397,7 @@ selkie_code sk_clean_check_point(const double point[3], size_t index, const char
     return SELKIE_OK;
 }
 
-/* --- Outlines for 2D -----------------------------------------------------------------------------------------------
- */
+/* --- Outlines for 2D --- */
 
 /* Where the edge between two vertices meets z = 0. The lower vertex number goes first, so that both triangles of an
  * edge get the same point to the last bit and the outline is closed. */

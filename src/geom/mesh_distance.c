@@ -85,8 +85,7 @@ static void piece_moment(const sk_mesh_distance *mesh, size_t piece, double mome
         moment[i] *= 0.5;
 }
 
-/* --- Building ------------------------------------------------------------------------------------------------------
- */
+/* --- Building --- */
 
 typedef struct builder {
     sk_mesh_distance *mesh;
@@ -272,8 +271,7 @@ void sk_mesh_distance_destroy(sk_mesh_distance *mesh)
     sk_release(mesh->memory, mesh);
 }
 
-/* --- Nearest piece -------------------------------------------------------------------------------------------------
- */
+/* --- Nearest piece --- */
 
 static inline double clamp_unit(double t)
 {
@@ -430,8 +428,7 @@ double sk_mesh_distance_unsigned(const sk_mesh_distance *mesh, const double x[3]
     return sqrt(best.squared);
 }
 
-/* --- Side ----------------------------------------------------------------------------------------------------------
- */
+/* --- Side --- */
 
 /* Signed solid angle of a triangle over 4 pi (Van Oosterom and Strackee 1983), angle of a segment over 2 pi. */
 static double piece_winding(const sk_mesh_distance *mesh, size_t piece, const double x[3])
@@ -528,8 +525,7 @@ double sk_mesh_distance_signed(const sk_mesh_distance *mesh, const double x[3], 
     return inside ? -distance : distance;
 }
 
-/* --- The rest ------------------------------------------------------------------------------------------------------
- */
+/* --- The rest --- */
 
 int sk_mesh_distance_closed(const sk_mesh_distance *mesh)
 {

@@ -70,8 +70,7 @@ typedef struct reply_head {
     uint64_t vertex_count, triangle_count;
 } reply_head;
 
-/* --- The child -----------------------------------------------------------------------------------------------------
- */
+/* --- The child --- */
 
 static void write_all(int pipe_end, const void *bytes, size_t count)
 {
@@ -145,8 +144,7 @@ child(int pipe_end, const char *path, size_t file_bytes, const double placement[
     _exit(0);
 }
 
-/* --- The parent ----------------------------------------------------------------------------------------------------
- */
+/* --- The parent --- */
 
 typedef struct reader {
     int pipe_end;
@@ -287,8 +285,7 @@ static selkie_code finish(sk_solid_mesh *mesh, const char *name, selkie_error *e
     return code == SELKIE_OK ? sk_clean_mesh(mesh, name, error) : code;
 }
 
-/* --- The import ----------------------------------------------------------------------------------------------------
- */
+/* --- The import --- */
 
 static const char *const endings[] = {".obj", ".stl", ".ply", ".gltf", ".glb"};
 

@@ -40,8 +40,7 @@ struct sk_mesh_sample {
     int64_t sampled;
 };
 
-/* --- Sampling a lattice --------------------------------------------------------------------------------------------
- */
+/* --- Sampling a lattice --- */
 
 typedef struct lattice {
     double origin[3], step; /* m */
@@ -78,8 +77,7 @@ static void sample_lattice(const sk_mesh_distance *mesh, const lattice *grid, fl
     }
 }
 
-/* --- Sampling a block ----------------------------------------------------------------------------------------------
- */
+/* --- Sampling a block --- */
 
 enum { even_corners = block_corners / 2 + 1 };
 
@@ -163,8 +161,7 @@ static void sample_block(sk_mesh_sample *sample, int64_t index, float *values)
                     sample_odd(&block, i, j, k);
 }
 
-/* --- Making --------------------------------------------------------------------------------------------------------
- */
+/* --- Making --- */
 
 static selkie_code no_memory(const char *name, double sample_size, double bytes, selkie_error *error)
 {
@@ -267,8 +264,7 @@ void sk_mesh_sample_destroy(sk_mesh_sample *sample)
     sk_release(sample->memory, sample);
 }
 
-/* --- Asking --------------------------------------------------------------------------------------------------------
- */
+/* --- Asking --- */
 
 /* Trilinear interpolation in the cell whose lowest corner is values[0]; `gradient` (may be NULL) per step. */
 static double interpolate(const float *values, int64_t stride_y, int64_t stride_z, const double t[3],

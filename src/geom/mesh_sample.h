@@ -1,8 +1,8 @@
 /* The signed distance to a mesh, sampled once on a sparse grid and interpolated from then on.
  *
- * Within three sample sizes of the surface the answer is the trilinear interpolation of exact distances. Farther away it
- * keeps its sign, is more than about three sample sizes, and is a lower bound of the true distance (up to a fraction of
- * a sample size where samples still stand). */
+ * Within three sample sizes of the surface the answer is the trilinear interpolation of exact distances. Farther away
+ * it keeps its sign, is more than about three sample sizes, and is a lower bound of the true distance (up to a fraction
+ * of a sample size where samples still stand). */
 #ifndef SK_GEOM_MESH_SAMPLE_H
 #define SK_GEOM_MESH_SAMPLE_H
 

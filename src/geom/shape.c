@@ -15,7 +15,7 @@
 
 enum { union_depth_limit = 64 };
 
-/* --- Making ------------------------------------------------------------------------------------------------------- */
+/* --- Making --- */
 
 static int all_finite(const double *values, int count)
 {
@@ -354,7 +354,7 @@ void sk_shape_destroy(sk_shape *shape)
     sk_release(shape->memory, shape);
 }
 
-/* --- Asking --------------------------------------------------------------------------------------------------------
+/* --- Asking ---
  * `x` has a zero third coordinate in 2D; `normal` may be NULL. */
 
 static double box_distance(const sk_shape *shape, const double x[3], double normal[3])
@@ -581,8 +581,7 @@ void sk_shape_distances(const sk_shape *shape, const sk_pose *pose_or_null, size
         distances[i] = sk_obstacle_distance(shape, pose_or_null, points_xyz + 3 * i, NULL);
 }
 
-/* --- Bounds --------------------------------------------------------------------------------------------------------
- */
+/* --- Bounds --- */
 
 static void half_space_bounds(const sk_shape *shape, double low[3], double high[3])
 {

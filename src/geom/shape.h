@@ -25,8 +25,8 @@ typedef struct sk_shape sk_shape;
  * closed, else "". `sample_size` > 0: spacing (m) at which a mesh's distance is sampled on a narrow-band grid, so that
  * later questions are cheap; 0: never sampled. Thread-safe to query after creation. */
 selkie_code sk_shape_create(const selkie_shape *def, int dimension, const double up[3], const char *folder,
-                            double sample_size, const char *what, sk_memory *memory, sk_shape **shape, char warning[256],
-                            selkie_error *error);
+                            double sample_size, const char *what, sk_memory *memory, sk_shape **shape,
+                            char warning[256], selkie_error *error);
 void sk_shape_destroy(sk_shape *shape);
 
 double sk_shape_distance(const sk_shape *shape, const double x[3]);

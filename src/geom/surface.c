@@ -20,8 +20,7 @@
 /* Blocks along an axis must fit into 21 bits of a key. */
 enum { axis_bits = 21, blocks_per_axis_limit = 1 << 20 };
 
-/* --- A set of block keys
- * ---------------------------------------------------------------------------------------------- */
+/* --- A set of block keys --- */
 
 typedef struct block_set {
     uint64_t *keys;   /* key + 1; 0 is a free slot */
@@ -86,8 +85,7 @@ static int compare_keys(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* --- Particles in grid coordinates, with their images
- * ---------------------------------------------------------------------- */
+/* --- Particles in grid coordinates, with their images --- */
 
 typedef struct cloud {
     float *x[3]; /* voxels */
@@ -161,8 +159,7 @@ static selkie_code cloud_mirror(const sk_surface_grid *grid, cloud *c, selkie_er
     return SELKIE_OK;
 }
 
-/* --- Blocks
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- Blocks --- */
 
 /* A real particle wakes every block in which it can make liquid or take part in smoothing it; an image only its own,
  * since all it does inside the container happens within the reach of the particle that it mirrors. */
@@ -301,8 +298,7 @@ void sk_surface_load(const sk_surface_grid *grid, const float *field, size_t blo
         }
 }
 
-/* --- The whole
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- The whole --- */
 
 static selkie_code check_options(size_t particle_count, const sk_surface_options *o, selkie_error *error)
 {

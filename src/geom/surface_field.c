@@ -26,8 +26,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- Sums over particles
- * -------------------------------------------------------------------------------------------------- */
+/* --- Sums over particles --- */
 
 /* One particle onto one row of 8 nodes. `c` is 1 - (dy^2 + dz^2)/reach^2, in units of reach^2. */
 static inline void splat_row(float *restrict weight, float *restrict v0, float *restrict v1, float *restrict v2,
@@ -152,8 +151,7 @@ static void level_set_block(const sk_surface_grid *grid, size_t block, float *ph
     }
 }
 
-/* --- Distance
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- Distance --- */
 
 static int one_sided(const float *padded)
 {
@@ -244,8 +242,7 @@ static void distance_block(const sk_surface_grid *grid, size_t block, float *res
             }
 }
 
-/* --- Smoothing
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- Smoothing --- */
 
 typedef float filter_taps[2 * sk_halo + 1];
 

@@ -22,8 +22,7 @@ enum {
     max_case_triangles = 8
 };
 
-/* --- The table of cases
- * --------------------------------------------------------------------------------------------------- */
+/* --- The table of cases --- */
 
 typedef struct case_table {
     uint8_t count[256];
@@ -127,8 +126,7 @@ static void build_table(case_table *table)
     }
 }
 
-/* --- Crossings of a block
- * -------------------------------------------------------------------------------------------------- */
+/* --- Crossings of a block --- */
 
 typedef struct block_edges {
     uint64_t bits[edge_words];
@@ -207,8 +205,7 @@ static uint32_t vertex_number(const block_edges *edges, int axis, int node)
     return edges->first_vertex + edges->before[word] + (uint32_t)__builtin_popcountll(lower);
 }
 
-/* --- Vertices and triangles
- * ------------------------------------------------------------------------------------------------ */
+/* --- Vertices and triangles --- */
 
 typedef struct mesher {
     const sk_surface_grid *grid;
@@ -363,8 +360,7 @@ static void emit_block(const mesher *m, size_t block)
     emit_triangles(m, block, clipped);
 }
 
-/* --- Velocities
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- Velocities --- */
 
 /* Kernel means of the particles' velocities at the nodes of the blocks that hold or border a crossing edge. */
 static selkie_code gather_velocities(mesher *m, const float *velocity, size_t stride, selkie_error *error)
@@ -412,8 +408,7 @@ static selkie_code gather_velocities(mesher *m, const float *velocity, size_t st
     return code;
 }
 
-/* --- The whole
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- The whole --- */
 
 static selkie_code allocate_mesh(sk_mesh *mesh, size_t vertices, size_t triangles, int with_velocity,
                                  selkie_error *error)
@@ -468,8 +463,7 @@ selkie_code sk_surface_triangulate(const sk_surface_grid *grid, const float *vel
     return code;
 }
 
-/* --- Questions to a mesh
- * --------------------------------------------------------------------------------------------------- */
+/* --- Questions to a mesh --- */
 
 double sk_mesh_volume(const sk_mesh *mesh)
 {

@@ -20,16 +20,16 @@ enum {
     index_limit = 1 << 30
 };
 
-/* --- Points that know their neighbours ----------------------------------------------------------------------------- */
+/* --- Points that know their neighbours --- */
 
 typedef struct point_index {
     sk_memory *memory;
-    double cell;            /* m  edge of a cell, the least distance at most */
+    double cell; /* m  edge of a cell, the least distance at most */
     size_t count, capacity;
     double (*points)[3];
-    int32_t *next;          /* [capacity] the next point of the same bucket, or -1 */
+    int32_t *next; /* [capacity] the next point of the same bucket, or -1 */
     size_t next_capacity;
-    int32_t *buckets;       /* [bucket_count], -1 = empty; a power of two of them */
+    int32_t *buckets; /* [bucket_count], -1 = empty; a power of two of them */
     size_t bucket_count;
 } point_index;
 
@@ -88,7 +88,8 @@ static int has_neighbour(const point_index *index, int dimension, const double x
                 cell[1] = middle[1] + j;
                 cell[2] = middle[2] + k;
                 for (int32_t p = index->buckets[bucket_of(index, cell)]; p >= 0; p = index->next[p]) {
-                    double dx = index->points[p][0] - x[0], dy = index->points[p][1] - x[1], dz = index->points[p][2] - x[2];
+                    double dx = index->points[p][0] - x[0], dy = index->points[p][1] - x[1],
+                           dz = index->points[p][2] - x[2];
                     if (dx * dx + dy * dy + dz * dz < distance * distance)
                         return 1;
                 }
@@ -103,8 +104,8 @@ static selkie_code add_to_index(point_index *index, const double x[3], selkie_er
                        index_limit);
     SK_TRY(sk_reserve(index->memory, (void **)&index->points, &index->capacity, index->count + 1, sizeof *index->points,
                       "points on a surface", error));
-    SK_TRY(sk_reserve(index->memory, (void **)&index->next, &index->next_capacity, index->count + 1, sizeof *index->next,
-                      "points on a surface", error));
+    SK_TRY(sk_reserve(index->memory, (void **)&index->next, &index->next_capacity, index->count + 1,
+                      sizeof *index->next, "points on a surface", error));
     memcpy(index->points[index->count], x, sizeof index->points[0]);
     index->count++;
     if (index->count > 2 * index->bucket_count)
@@ -117,14 +118,14 @@ static selkie_code add_to_index(point_index *index, const double x[3], selkie_er
     return SELKIE_OK;
 }
 
-/* --- What is being covered ------------------------------------------------------------------------------------------ */
+/* --- What is being covered --- */
 
 typedef struct sampler {
     const sk_shape *whole; /* what the points must lie on: for a member of a union, the union */
     const sk_surface_points_def *def;
     int dimension;
-    point_index kept;  /* the points so far, at their depth; least distance half a spacing */
-    point_index bare;  /* Poisson discs: the same points before they went below the surface */
+    point_index kept; /* the points so far, at their depth; least distance half a spacing */
+    point_index bare; /* Poisson discs: the same points before they went below the surface */
     selkie_error *error;
 } sampler;
 
@@ -148,7 +149,7 @@ static selkie_code keep_point(sampler *s, const sk_shape *shape, const double x[
     return add_to_index(&s->kept, x, s->error);
 }
 
-/* --- Lattices and rings --------------------------------------------------------------------------------------------- */
+/* --- Lattices and rings --- */
 
 /* So many steps that none is longer than the spacing. */
 static int64_t steps_over(double length, double spacing)
@@ -264,15 +265,16 @@ static selkie_code cover_cylinder(sampler *s, const sk_shape *shape)
         /* The ends are closed by smaller and smaller rings. */
         int64_t inner = k == 0 || k == rows ? rings : 0;
         for (int64_t r = 0; r <= inner; r++)
-            SK_TRY(cover_ring(s, shape, center, shape->side, third, rings ? radius * (double)(rings - r) / (double)rings : 0.0,
-                              0.5 * (double)((k + r) & 1)));
+            SK_TRY(cover_ring(s, shape, center, shape->side, third,
+                              rings ? radius * (double)(rings - r) / (double)rings : 0.0, 0.5 * (double)((k + r) & 1)));
     }
     return SELKIE_OK;
 }
 
 static selkie_code cover_half_space(sampler *s, const sk_shape *shape)
 {
-    /* A flat box across the normal, as large as the box's diagonal, around the point of the plane nearest to its middle. */
+    /* A flat box across the normal, as large as the box's diagonal, around the point of the plane nearest to its
+     * middle. */
     double center[3] = {0, 0, 0}, squared = 0.0, third[3];
     for (int i = 0; i < s->dimension; i++) {
         center[i] = 0.5 * (s->def->low[i] + s->def->high[i]);
@@ -292,7 +294,7 @@ static selkie_code cover_half_space(sampler *s, const sk_shape *shape)
     return cover_box(s, shape, center, (const double(*)[3])axes, s->dimension == 2 ? half_2d : half_3d);
 }
 
-/* --- Poisson discs ---------------------------------------------------------------------------------------------------
+/* --- Poisson discs ---
  * Discs are kept apart on the surface itself, where that is cheap to see, and go below it once they are taken. */
 
 /* From the surface to its depth: along the gradient of the distance, which rounds corners; where the solid is too thin
@@ -360,7 +362,8 @@ static selkie_code try_on_triangle(sampler *s, const sk_shape *shape, const floa
     return try_disc(s, shape, x);
 }
 
-static selkie_code throw_at_triangle(sampler *s, const sk_shape *shape, const float *corners, uint64_t triangle, int pass)
+static selkie_code throw_at_triangle(sampler *s, const sk_shape *shape, const float *corners, uint64_t triangle,
+                                     int pass)
 {
     double expected = triangle_area(corners) / (s->def->spacing * s->def->spacing);
     uint64_t stream = triangle * random_passes + (uint64_t)pass;
@@ -449,7 +452,7 @@ static selkie_code cover_by_discs(sampler *s, const sk_shape *shape)
     return code;
 }
 
-/* --- All shapes ------------------------------------------------------------------------------------------------------ */
+/* --- All shapes --- */
 
 static selkie_code cover(sampler *s, const sk_shape *shape)
 {

@@ -57,8 +57,7 @@ static void add_polygon(piece_list *list, int count, const double polygon[][3])
     }
 }
 
-/* --- Clipping to the box -------------------------------------------------------------------------------------------
- */
+/* --- Clipping to the box --- */
 
 static void cross_plane(const double a[3], const double b[3], int axis, double at, double point[3])
 {
@@ -110,8 +109,7 @@ static void add_clipped_segment(piece_list *list, const double segment[2][3])
     add_piece(list, (const double(*)[3])ends);
 }
 
-/* --- Shapes --------------------------------------------------------------------------------------------------------
- */
+/* --- Shapes --- */
 
 static void add_box(piece_list *list, const sk_shape *shape)
 {
@@ -353,7 +351,8 @@ static void add_ground_profile(piece_list *list, const sk_heightfield *field, co
     }
 }
 
-static void add_ground_square(piece_list *list, const sk_heightfield *field, const double east[2], const double north[2])
+static void add_ground_square(piece_list *list, const sk_heightfield *field, const double east[2],
+                              const double north[2])
 {
     double corners[4][3];
     for (int c = 0; c < 4; c++) {
@@ -368,7 +367,8 @@ static void add_ground_square(piece_list *list, const sk_heightfield *field, con
     }
 }
 
-/* The ground over the box, and its cut along the sides of the box, so that it looks like a block and not like a sheet. */
+/* The ground over the box, and its cut along the sides of the box, so that it looks like a block and not like a sheet.
+ */
 static void add_heightfield(piece_list *list, const sk_shape *shape)
 {
     const sk_heightfield *field = shape->heightfield;

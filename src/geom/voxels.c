@@ -8,9 +8,9 @@
 #include "geom/shape_internal.h"
 
 enum {
-    VOTE = 1u,        /* and the two bits above it: what the line along an axis says */
-    INSIDE = 8u,      /* the centre lies inside */
-    THIN = 16u,       /* the surface of a thin part passes through */
+    VOTE = 1u,   /* and the two bits above it: what the line along an axis says */
+    INSIDE = 8u, /* the centre lies inside */
+    THIN = 16u,  /* the surface of a thin part passes through */
     MAX_CELLS = 1 << 30
 };
 
@@ -39,7 +39,7 @@ static void span_of(const sk_voxels *v, int axis, double from, double to, int *f
     *last = b < v->cells[axis] - 1 ? (b > -1.0 ? (int)b : -1) : v->cells[axis] - 1;
 }
 
-/* --- Inside: primitives are asked --------------------------------------------------------------------------------- */
+/* --- Inside: primitives are asked --- */
 
 static void mark_asked(voxel_job *job, const sk_shape *shape)
 {
@@ -56,10 +56,10 @@ static void mark_asked(voxel_job *job, const sk_shape *shape)
     }
 }
 
-/* --- Inside: meshes are voted on ---------------------------------------------------------------------------------- */
+/* --- Inside: meshes are voted on --- */
 
-/* Where the straight line through two points of a plane (first coordinate u, second v) has the given v. The ends come in
- * one order, whichever piece asks: two triangles that share an edge find the same place of it, to the bit. */
+/* Where the straight line through two points of a plane (first coordinate u, second v) has the given v. The ends come
+ * in one order, whichever piece asks: two triangles that share an edge find the same place of it, to the bit. */
 static double edge_place(double au, double av, double bu, double bv, double v)
 {
     if (bv < av || (bv == av && bu < au)) {
@@ -196,10 +196,10 @@ static void mark_inside(voxel_job *job, const sk_shape *shape)
         mark_asked(job, shape);
 }
 
-/* --- Thin parts: samples of the surface --------------------------------------------------------------------------- */
+/* --- Thin parts: samples of the surface --- */
 
-/* Whether the shape is too thin behind a point of its surface to hold the centres of a closed layer of cells: that takes
- * a depth of cell (|nx| + |ny| + |nz|), the thickness of a plane of cells without gaps. */
+/* Whether the shape is too thin behind a point of its surface to hold the centres of a closed layer of cells: that
+ * takes a depth of cell (|nx| + |ny| + |nz|), the thickness of a plane of cells without gaps. */
 static int is_thin(const voxel_job *job, const double x[3], const double normal[3])
 {
     const sk_voxels *v = job->voxels;
@@ -234,8 +234,8 @@ static int is_thin(const voxel_job *job, const double x[3], const double normal[
     return 0;
 }
 
-/* Every cell that the plane of the surface passes through beside a sample: all of them together leave no gap, not even a
- * diagonal one, which the cells of the samples alone would. */
+/* Every cell that the plane of the surface passes through beside a sample: all of them together leave no gap, not even
+ * a diagonal one, which the cells of the samples alone would. */
 static void mark_plane(voxel_job *job, const int cell[3], const double x[3], const double normal[3])
 {
     sk_voxels *v = job->voxels;
@@ -339,7 +339,7 @@ static selkie_code mark_thin(voxel_job *job, const char *what, selkie_error *err
     return SELKIE_OK;
 }
 
-/* --- Layers ------------------------------------------------------------------------------------------------------- */
+/* --- Layers --- */
 
 static int has_neighbor_of_level(const sk_voxels *v, const uint8_t *levels, int i, int j, int k, int level)
 {
@@ -405,7 +405,7 @@ static selkie_code collect(voxel_job *job, int layers, const char *what, selkie_
     return SELKIE_OK;
 }
 
-/* --- All together ------------------------------------------------------------------------------------------------- */
+/* --- All together --- */
 
 /* The shape's box in whole cells, centred on it, and a cell more on every side. */
 static selkie_code lay_grid(sk_voxels *v, const sk_shape *shape, const double low[3], const double high[3],
@@ -422,9 +422,10 @@ static selkie_code lay_grid(sk_voxels *v, const sk_shape *shape, const double lo
         double cells = fmax(ceil((to[d] - from[d]) / v->cell - 1e-4), 1.0) + 2.0;
         total *= cells;
         if (!(from[d] <= to[d]) || !(total <= MAX_CELLS))
-            return sk_fail(error, SELKIE_ERROR_INPUT,
-                           "%s: from %g to %g m along %c makes too many cells of a particle's size, %g m: at most %d in all", what,
-                           from[d], to[d], "xyz"[d], v->cell, MAX_CELLS);
+            return sk_fail(
+                error, SELKIE_ERROR_INPUT,
+                "%s: from %g to %g m along %c makes too many cells of a particle's size, %g m: at most %d in all", what,
+                from[d], to[d], "xyz"[d], v -> cell, MAX_CELLS);
         v->cells[d] = (int)cells;
         v->low[d] = 0.5 * (from[d] + to[d]) - 0.5 * cells * v->cell;
     }

@@ -8,8 +8,8 @@
 #include "grid/runs.h"
 #include "grid/tile.h"
 
-/* Component d of a displacement at the particles: constant along its own axis, the value of the face that is nearest, linear
- * across it. `rows` points at the first row of nodes. */
+/* Component d of a displacement at the particles: constant along its own axis, the value of the face that is nearest,
+ * linear across it. `rows` points at the first row of nodes. */
 static inline __attribute__((always_inline)) fw sample_nearest(const int d, const float *rows, const lane_weights *w)
 {
     const int ny = d == 1 ? 1 : 3, nz = SELKIE_DIM == 2 || d == 2 ? 1 : 3, next = d == 1 ? SK_ROW_PITCH : SK_ROW_PLANE;
@@ -39,12 +39,10 @@ static inline __attribute__((always_inline)) fw sample_nearest(const int d, cons
 }
 
 /* Moves the particles of some cells of a row by a displacement on the faces. */
-static inline __attribute__((always_inline)) void displace_row(sk_grid *grid, int block, sk_particle *all, uint32_t begin,
-                                                               uint32_t end, const float corner[3], float inverse,
-                                                               float cell_size, const cell_row *row, int j, int k,
-                                                               const float *const tiles[3], const float low[3],
-                                                               const float high[3], uint32_t first_of_block,
-                                                               sk_leavers *leavers)
+static inline __attribute__((always_inline)) void
+displace_row(sk_grid *grid, int block, sk_particle *all, uint32_t begin, uint32_t end, const float corner[3],
+             float inverse, float cell_size, const cell_row *row, int j, int k, const float *const tiles[3],
+             const float low[3], const float high[3], uint32_t first_of_block, sk_leavers *leavers)
 {
     for (uint32_t p = begin; p < end; p += SK_WIDE) {
         int lanes = end - p < SK_WIDE ? (int)(end - p) : SK_WIDE;
@@ -64,8 +62,8 @@ static inline __attribute__((always_inline)) void displace_row(sk_grid *grid, in
             r[d] = fw_min(fw_splat(high[d]), fw_max(fw_splat(low[d]), moved[d]));
         fw_store_columns(sk_particle_floats(all + p), lanes, r);
         if (leavers) /* the last sort has left no dead ones */
-            sk_leavers_add(grid, block, first_of_block, p, lanes, r, w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG),
-                           iw_splat(0), leavers);
+            sk_leavers_add(grid, block, first_of_block, p, lanes, r,
+                           w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG), iw_splat(0), leavers);
     }
 }
 
@@ -86,13 +84,14 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, threads);
 #pragma omp parallel num_threads(threads)
-    SK_EACH_DEALT(b, &deal) {
+    SK_EACH_DEALT(b, &deal)
+    {
         const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
         const uint64_t moved = runs ? runs[b] & grid->occupied[b] : grid->occupied[b];
         if (tell_leavers) {
             grid->leavers[b] = 0;
             SK_EACH_RUN(c, grid->occupied[b] & ~moved)
-                all_stay(grid, start, c);
+            all_stay(grid, start, c);
         }
         if (!moved)
             continue;
@@ -102,11 +101,12 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
         for (int d = 0; d < SELKIE_DIM; d++)
             sk_row_tile_load_known(grid, grid->fields[(int)first + d], b, &rows, values[d]);
         sk_leavers leavers = {0, iw_splat(0)};
-        SK_EACH_RUN(c, moved) {
+        SK_EACH_RUN(c, moved)
+        {
             const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);
             const cell_row row = row_of_cell(grid, b, c);
-            displace_row(grid, b, particles->records, start[c], start[c + 8], corner, inverse, (float)grid->cell_size, &row,
-                         j, k, tiles, low, high, start[0], tell_leavers ? &leavers : NULL);
+            displace_row(grid, b, particles->records, start[c], start[c + 8], corner, inverse, (float)grid->cell_size,
+                         &row, j, k, tiles, low, high, start[0], tell_leavers ? &leavers : NULL);
         }
         if (tell_leavers)
             grid->leavers[b] = sk_leavers_found(&leavers);

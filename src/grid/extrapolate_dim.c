@@ -59,7 +59,8 @@ static inline void add_known(f8 value, f8 *sum, f8 *count)
 /* Means of the known neighbours of the unknown values in some runs of a block; NaN where there are none. */
 static void mean_block(const sk_grid *grid, const float *field, int block, uint64_t runs, float *result)
 {
-    SK_EACH_RUN(c, runs) {
+    SK_EACH_RUN(c, runs)
+    {
         const f8 own = f8_load(field + (size_t)block * SK_BLOCK_CELLS + (size_t)c);
         const f8 left = f8_splat(value_beside(grid, field, block, c, -1));
         const f8 right = f8_splat(value_beside(grid, field, block, c, 1));
@@ -77,8 +78,10 @@ static void mean_block(const sk_grid *grid, const float *field, int block, uint6
 void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *const *scratch, int field_count,
                             const int32_t *blocks, int count, const uint64_t *wanted, int layers, int threads)
 {
-    /* Of all fields together: runs in which any knows something, in which all know everything, and which a layer fills. */
-    uint64_t *known = grid->runs[SK_RUNS_SCRATCH], *full = grid->runs[SK_RUNS_SCRATCH_2], *taken = grid->runs[SK_RUNS_SCRATCH_3];
+    /* Of all fields together: runs in which any knows something, in which all know everything, and which a layer fills.
+     */
+    uint64_t *known = grid->runs[SK_RUNS_SCRATCH], *full = grid->runs[SK_RUNS_SCRATCH_2],
+             *taken = grid->runs[SK_RUNS_SCRATCH_3];
     uint64_t *first = grid->runs[SK_RUNS_SCRATCH_4], *last = grid->runs[SK_RUNS_SCRATCH_5];
     const sk_run_masks masks = {known, first, last, grid->block_count};
     if (count == 0)
@@ -108,7 +111,7 @@ void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *co
                     float *field = fields[f] + (size_t)b * SK_BLOCK_CELLS;
                     const float *filled = scratch[f] + (size_t)b * SK_BLOCK_CELLS;
                     SK_EACH_RUN(c, taken[b])
-                        memcpy(field + c, filled + c, 8 * sizeof(float));
+                    memcpy(field + c, filled + c, 8 * sizeof(float));
                 }
                 known[b] |= taken[b]; /* some of them, at least */
                 first[b] |= taken[b] & SK_LOWER_RUNS;

@@ -1,5 +1,5 @@
-/* The transfer from the grid to the particles, a row of cells at a time: the lanes are particles (lanes.h). See transfer.h for
- * the scheme; the plain forms are in grid_kernels.h and the tests compare.
+/* The transfer from the grid to the particles, a row of cells at a time: the lanes are particles (lanes.h). See
+ * transfer.h for the scheme; the plain forms are in grid_kernels.h and the tests compare.
  */
 #include "grid/gather.h"
 
@@ -12,8 +12,9 @@
 #include "grid/runs.h"
 
 /* The particles of one row of cells; `flying` is of those cells, or NULL. */
-static inline __attribute__((always_inline)) void gather_row(const sk_transfer_kind kind, sk_gather *g, sk_particle *records,
-                                                             float *affine, const sk_carried *carried, uint32_t begin, uint32_t end,
+static inline __attribute__((always_inline)) void gather_row(const sk_transfer_kind kind, sk_gather *g,
+                                                             sk_particle *records, float *affine,
+                                                             const sk_carried *carried, uint32_t begin, uint32_t end,
                                                              const cell_row *row, int j, int k, const float *flying)
 {
     for (uint32_t first = begin; first < end; first += SK_WIDE) {
@@ -24,7 +25,8 @@ static inline __attribute__((always_inline)) void gather_row(const sk_transfer_k
         fw_load_columns(sk_particle_floats(records + first) + 4, lanes, r + 4);
         lane_weights w;
         lanes_of(r, g->corner, g->inverse, row, kind == SK_TRANSFER_APIC, &w);
-        gather_batch(kind, g, SK_ROW_PLANE, r, &w, kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)first : NULL, lanes, j, k, flying, sampled);
+        gather_batch(kind, g, SK_ROW_PLANE, r, &w, kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)first : NULL, lanes,
+                     j, k, flying, sampled);
         fw_store_columns(sk_particle_floats(records + first), lanes, r);
         fw_store_columns(sk_particle_floats(records + first) + 4, lanes, r + 4);
         for (int d = 0; d < SELKIE_DIM; d++) {
@@ -61,22 +63,23 @@ void SK_DIM(sk_gather_begin)(sk_gather *g, const sk_transfer_options *options, c
         if (g->kind == SK_TRANSFER_FLIP)
             sk_row_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, &rows, change);
         SK_EACH_TILE_ROW(j, k, &rows)
-            for (int i = 0; i < SK_ROW_PITCH; i += 8) {
-                const int at = SK_ROW_PITCH * j + SK_ROW_PLANE * k + i;
-                const i8 place = (i8){0, 1, 2, 3, 4, 5, 6, 7} + i;
-                /* A node of weight zero may be unknown, and zero times NaN is NaN. */
-                f8 value = f8_load(plain[d] + SK_ROW_PITCH * j + plain_plane * k + i), changed = f8_load(change + at);
-                unknown |= (value != value) & (place >= SK_ROW_LEAD - 1) & (place <= SK_ROW_LEAD + SK_BLOCK_N);
-                value = f8_select(value == value, value, f8_splat(0.0f));
-                /* ratio (v + change) + (1 - ratio) velocity is linear in the fields: mixed here, they are sampled once. */
-                changed = f8_select(changed == changed, ratio * changed, f8_splat(0.0f));
-                f8_store(mixed + at, g->kind == SK_TRANSFER_FLIP ? changed + (1.0f - ratio) * value : value);
-            }
+        for (int i = 0; i < SK_ROW_PITCH; i += 8) {
+            const int at = SK_ROW_PITCH * j + SK_ROW_PLANE * k + i;
+            const i8 place = (i8){0, 1, 2, 3, 4, 5, 6, 7} + i;
+            /* A node of weight zero may be unknown, and zero times NaN is NaN. */
+            f8 value = f8_load(plain[d] + SK_ROW_PITCH * j + plain_plane * k + i), changed = f8_load(change + at);
+            unknown |= (value != value) & (place >= SK_ROW_LEAD - 1) & (place <= SK_ROW_LEAD + SK_BLOCK_N);
+            value = f8_select(value == value, value, f8_splat(0.0f));
+            /* ratio (v + change) + (1 - ratio) velocity is linear in the fields: mixed here, they are sampled once. */
+            changed = f8_select(changed == changed, ratio * changed, f8_splat(0.0f));
+            f8_store(mixed + at, g->kind == SK_TRANSFER_FLIP ? changed + (1.0f - ratio) * value : value);
+        }
         g->plain[d] = i8_any(unknown) || g->kind == SK_TRANSFER_FLIP ? plain[d] : NULL;
     }
 }
 
-static void gather_block(sk_gather *g, const sk_grid *grid, sk_particle *records, float *affine, const sk_carried *carried, int block)
+static void gather_block(sk_gather *g, const sk_grid *grid, sk_particle *records, float *affine,
+                         const sk_carried *carried, int block)
 {
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
@@ -105,17 +108,21 @@ void SK_DIM(sk_gather_end)(const sk_gather *g, sk_particle_sums *sums)
 selkie_code SK_DIM(sk_transfer_to_particles)(sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,
                                              sk_particle_sums *sums, selkie_error *error)
 {
-    const sk_attribute *affine = options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
+    const sk_attribute *affine =
+        options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
     /* Partial sums by block, added up in order: the same bits on any number of threads. */
     sk_particle_sums *partial = NULL;
     size_t room = 0;
-    SK_TRY(sk_reserve(grid->memory, (void **)&partial, &room, (size_t)grid->particle_blocks + 1, sizeof *partial, "grid to particles", error));
+    SK_TRY(sk_reserve(grid->memory, (void **)&partial, &room, (size_t)grid->particle_blocks + 1, sizeof *partial,
+                      "grid to particles", error));
     particles->carried = sk_particles_scratch(particles);
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
-    SK_EACH_DEALT(b, &deal) {
-        const sk_carried carried = {particles->carried, (size_t)particles->count, grid->cell_start[(size_t)b * SK_BLOCK_CELLS]};
+    SK_EACH_DEALT(b, &deal)
+    {
+        const sk_carried carried = {particles->carried, (size_t)particles->count,
+                                    grid->cell_start[(size_t)b * SK_BLOCK_CELLS]};
         sk_gather gather;
         _Alignas(64) float values[SELKIE_DIM][SK_ROW_TILE_VALUES];
         const float *const plain[3] = {values[0], values[1], values[SELKIE_DIM - 1]};

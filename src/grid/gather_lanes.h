@@ -1,16 +1,17 @@
-/* The transfer from the grid to a batch of particles of a row of cells: the lanes are particles (lanes.h). For files compiled
- * per dimension: the plain transfer, and the phase that moves the particles on at once. */
+/* The transfer from the grid to a batch of particles of a row of cells: the lanes are particles (lanes.h). For files
+ * compiled per dimension: the plain transfer, and the phase that moves the particles on at once. */
 #ifndef SK_GRID_GATHER_LANES_H
 #define SK_GRID_GATHER_LANES_H
 
 #include "grid/gather.h"
 #include "grid/lanes.h"
 
-/* One component for the particles of a batch; called with a constant d, so that the nodes are counted at compile time. Returns
- * the grid's velocity, NaN where it is unknown. */
-static inline __attribute__((always_inline)) fw gather_component(const int d, const sk_transfer_kind kind, const sk_gather *g,
-                                                                 const int plain_plane, fw r[8], const lane_weights *w, int j,
-                                                                 int k, int lanes, float *affine)
+/* One component for the particles of a batch; called with a constant d, so that the nodes are counted at compile time.
+ * Returns the grid's velocity, NaN where it is unknown. */
+static inline __attribute__((always_inline)) fw gather_component(const int d, const sk_transfer_kind kind,
+                                                                 const sk_gather *g, const int plain_plane, fw r[8],
+                                                                 const lane_weights *w, int j, int k, int lanes,
+                                                                 float *affine)
 {
     fw slopes[3] = {fw_splat(0.0f), fw_splat(0.0f), fw_splat(0.0f)};
     fw sampled = sample_component(d, g->tiles[d] + first_row(d, SK_ROW_PLANE, j, k), SK_ROW_PLANE, w,
@@ -27,12 +28,13 @@ static inline __attribute__((always_inline)) fw gather_component(const int d, co
     return sample_component(d, g->plain[d] + first_row(d, plain_plane, j, k), plain_plane, w, NULL);
 }
 
-/* What a batch is given: velocities and flags in `r`, the record's columns, and the grid's velocities. Returns whether all is
- * well with them. Planes of g->plain are `plain_plane` apart; `flying` is of the row's cells, or NULL; `affine` of the first particle. */
+/* What a batch is given: velocities and flags in `r`, the record's columns, and the grid's velocities. Returns whether
+ * all is well with them. Planes of g->plain are `plain_plane` apart; `flying` is of the row's cells, or NULL; `affine`
+ * of the first particle. */
 static inline __attribute__((always_inline)) int gather_batch(const sk_transfer_kind kind, sk_gather *g,
                                                               const int plain_plane, fw r[8], const lane_weights *w,
-                                                              float *affine, int lanes, int j, int k, const float *flying,
-                                                              fw carried[3])
+                                                              float *affine, int lanes, int j, int k,
+                                                              const float *flying, fw carried[3])
 {
     carried[0] = gather_component(0, kind, g, plain_plane, r, w, j, k, lanes, affine);
     carried[1] = gather_component(1, kind, g, plain_plane, r, w, j, k, lanes, affine);

@@ -21,28 +21,28 @@ typedef enum sk_grid_field {
     SK_FIELD_VELOCITY_X, /* m/s  on lower faces; after the pressure solve: divergence-free */
     SK_FIELD_VELOCITY_Y,
     SK_FIELD_VELOCITY_Z,
-    SK_FIELD_CHANGE_X,   /* m/s  velocity now minus velocity as it came from the particles (what FLIP adds) */
+    SK_FIELD_CHANGE_X, /* m/s  velocity now minus velocity as it came from the particles (what FLIP adds) */
     SK_FIELD_CHANGE_Y,
     SK_FIELD_CHANGE_Z,
-    SK_FIELD_FACE_X,     /*      coefficients of the linear system on lower faces; scratch in other phases */
+    SK_FIELD_FACE_X, /*      coefficients of the linear system on lower faces; scratch in other phases */
     SK_FIELD_FACE_Y,
     SK_FIELD_FACE_Z,
-    SK_FIELD_DENSITY,    /*      of the liquid over its rest density, by the trilinear kernel */
-    SK_FIELD_FILL,       /*      density over what the open part of the kernel can hold; -1 in solid cells */
-    SK_FIELD_DEPTH,      /* cells  of a cell's centre below the surface, as its fill says: sk_surface_depth */
+    SK_FIELD_DENSITY, /*      of the liquid over its rest density, by the trilinear kernel */
+    SK_FIELD_FILL,    /*      density over what the open part of the kernel can hold; -1 in solid cells */
+    SK_FIELD_DEPTH,   /* cells  of a cell's centre below the surface, as its fill says: sk_surface_depth */
     SK_FIELD_DIAGONAL,
     SK_FIELD_RIGHT_SIDE,
-    SK_FIELD_POTENTIAL,  /* m/s  solution: pressure x dt / (density x cell size) */
+    SK_FIELD_POTENTIAL, /* m/s  solution: pressure x dt / (density x cell size) */
     /* From here on only where sk_grid_add_unilateral() asked for them. */
     SK_FIELD_FACE_DENSITY_X, /*  of the liquid over its rest density, by the trilinear kernel around lower faces */
     SK_FIELD_FACE_DENSITY_Y,
     SK_FIELD_FACE_DENSITY_Z,
-    SK_FIELD_SHIFT_X,    /* cells  what particles are moved by before they follow the velocity, on lower faces */
+    SK_FIELD_SHIFT_X, /* cells  what particles are moved by before they follow the velocity, on lower faces */
     SK_FIELD_SHIFT_Y,
     SK_FIELD_SHIFT_Z,
-    SK_FIELD_PREDICTED,  /*      density over rest density at the end of the step, if there were no pressure; then
-                          *      1 where particles fly */
-    SK_FIELD_LOWER,      /*      least pressure, in the unit of the complementarity problem */
+    SK_FIELD_PREDICTED, /*      density over rest density at the end of the step, if there were no pressure; then
+                         *      1 where particles fly */
+    SK_FIELD_LOWER,     /*      least pressure, in the unit of the complementarity problem */
     SK_FIELD_COUNT
 } sk_grid_field;
 
@@ -70,9 +70,9 @@ enum { SK_GRID_PADDING = 4, SK_MAX_NEIGHBOURS = 27 };
 typedef struct sk_grid {
     sk_memory *memory;
     int dimension;
-    int unilateral;         /*      has the fields of the unilateral kind */
-    int block_log;          /*      3 in 3D, 4 in 2D */
-    int extent[3];          /*      cells of a block along each axis */
+    int unilateral; /*      has the fields of the unilateral kind */
+    int block_log;  /*      3 in 3D, 4 in 2D */
+    int extent[3];  /*      cells of a block along each axis */
     int block_cells;
     int cells[3];           /*      of the domain */
     int padding[3];         /*      cells before the domain's lower corner */
@@ -81,42 +81,43 @@ typedef struct sk_grid {
     double corner[3];       /* m    lower corner of grid cell (0,0,0): the domain's minus the padding */
     double low[3], high[3]; /* m    the domain */
 
-    int32_t *table;         /*      [places] slot, 0 = absent */
-    uint8_t *marks;         /*      [places] scratch of the sort */
-    int block_count;        /*      with slot 0 */
-    int particle_blocks;    /*      slots 1 .. particle_blocks hold particles */
+    int32_t *table;      /*      [places] slot, 0 = absent */
+    uint8_t *marks;      /*      [places] scratch of the sort */
+    int block_count;     /*      with slot 0 */
+    int particle_blocks; /*      slots 1 .. particle_blocks hold particles */
     size_t block_capacity;
-    int32_t (*coordinates)[4];                 /* [block_count] block coordinates, then the place in the table */
-    int32_t (*neighbours)[SK_MAX_NEIGHBOURS];  /* [block_count] slots of the 3^dim blocks around, x fastest */
-    int32_t (*faces)[6];                       /* [block_count] slots of the blocks -x +x -y +y -z +z */
-    float *fields[SK_FIELD_COUNT];             /* [block_count][block_cells] */
-    uint8_t *kinds;                            /* [block_count][block_cells] sk_cell_kind | SK_CELL_OCCUPIED */
-    uint8_t *block_flags;                      /* [block_count] sk_block_flag */
-    uint8_t *changes;                          /* [block_count] sk_block_change, what the last sort has found */
-    uint64_t *runs[SK_RUNS_COUNT];             /* [block_count] a bit for each eight cells along x: see runs.h */
-    uint64_t *occupied;     /*      [particle_blocks + 1] runs that hold particles */
-    uint64_t *occupied_first, *occupied_last; /* those whose first or last cell does, at the block's lower and upper side along x */
+    int32_t (*coordinates)[4];                /* [block_count] block coordinates, then the place in the table */
+    int32_t (*neighbours)[SK_MAX_NEIGHBOURS]; /* [block_count] slots of the 3^dim blocks around, x fastest */
+    int32_t (*faces)[6];                      /* [block_count] slots of the blocks -x +x -y +y -z +z */
+    float *fields[SK_FIELD_COUNT];            /* [block_count][block_cells] */
+    uint8_t *kinds;                           /* [block_count][block_cells] sk_cell_kind | SK_CELL_OCCUPIED */
+    uint8_t *block_flags;                     /* [block_count] sk_block_flag */
+    uint8_t *changes;                         /* [block_count] sk_block_change, what the last sort has found */
+    uint64_t *runs[SK_RUNS_COUNT];            /* [block_count] a bit for each eight cells along x: see runs.h */
+    uint64_t *occupied;                       /*      [particle_blocks + 1] runs that hold particles */
+    uint64_t *occupied_first,
+        *occupied_last; /* those whose first or last cell does, at the block's lower and upper side along x */
     size_t occupied_capacity;
 
-    uint32_t *cell_start;   /* [particle_blocks * block_cells + 1] first particle of each cell; slot 1 first */
+    uint32_t *cell_start; /* [particle_blocks * block_cells + 1] first particle of each cell; slot 1 first */
     size_t cell_start_capacity;
 
     /* scratch of the sort */
-    uint32_t *keys;         /* [particles] place of the block */
-    uint16_t *cell_keys;    /* [particles] cell in the block */
-    uint32_t *order;        /* [particles] */
-    uint16_t *order_cells;  /* [particles] */
+    uint32_t *keys;        /* [particles] place of the block */
+    uint16_t *cell_keys;   /* [particles] cell in the block */
+    uint32_t *order;       /* [particles] */
+    uint16_t *order_cells; /* [particles] */
     size_t key_capacity, cell_key_capacity, order_capacity, order_cell_capacity;
     uint32_t *histogram;
     size_t histogram_capacity;
-    uint32_t *arrivals;     /* particles that change blocks in a sort after small moves */
-    uint32_t *next_start;   /* what cell_start becomes then */
+    uint32_t *arrivals;   /* particles that change blocks in a sort after small moves */
+    uint32_t *next_start; /* what cell_start becomes then */
     size_t arrival_capacity, next_start_capacity;
-    int32_t *leavers;       /* [particle_blocks + 1] particles that left each block since the last sort: see leavers.h */
+    int32_t *leavers; /* [particle_blocks + 1] particles that left each block since the last sort: see leavers.h */
     size_t leaver_capacity;
-    int leavers_known;      /*      whoever moved the particles last has told them */
-    const uint64_t *moved;  /*      and in which runs of each block some moved at all; NULL = anywhere */
-    float *tiles;           /* [particle_blocks] accumulation tiles of the transfer */
+    int leavers_known;     /*      whoever moved the particles last has told them */
+    const uint64_t *moved; /*      and in which runs of each block some moved at all; NULL = anywhere */
+    float *tiles;          /* [particle_blocks] accumulation tiles of the transfer */
     size_t tile_capacity;
 } sk_grid;
 
@@ -127,9 +128,9 @@ enum sk_block_change {
 };
 
 enum sk_block_flag {
-    SK_BLOCK_LIQUID = 1,  /* has liquid cells */
-    SK_BLOCK_KNOWN = 2,   /* has faces with a known velocity */
-    SK_BLOCK_UNKNOWN = 4  /* has faces without */
+    SK_BLOCK_LIQUID = 1, /* has liquid cells */
+    SK_BLOCK_KNOWN = 2,  /* has faces with a known velocity */
+    SK_BLOCK_UNKNOWN = 4 /* has faces without */
 };
 
 selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const double low[3], double cell_size,
@@ -144,13 +145,13 @@ selkie_code sk_grid_reserve_leavers(sk_grid *grid, selkie_error *error);
 /* Room for the block fields. Content is not kept. */
 selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *error);
 
-/* Sorts the particles by block and cell (stable: ties keep their order, so the result does not depend on threads), drops
- * the dead ones, and gives the blocks their slots. Particles outside of the table's reach are an error. */
+/* Sorts the particles by block and cell (stable: ties keep their order, so the result does not depend on threads),
+ * drops the dead ones, and gives the blocks their slots. Particles outside of the table's reach are an error. */
 selkie_code sk_grid_sort_2d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 selkie_code sk_grid_sort_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 
-/* The same, to the same bits, for particles most of which are still in the block where the last sort found them: each block
- * sorts its own, and only those that left are dealt out. Falls back on the full sort where that will not do. */
+/* The same, to the same bits, for particles most of which are still in the block where the last sort found them: each
+ * block sorts its own, and only those that left are dealt out. Falls back on the full sort where that will not do. */
 selkie_code sk_grid_sort_again_2d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 selkie_code sk_grid_sort_again_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 

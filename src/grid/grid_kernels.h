@@ -12,8 +12,8 @@ SK_KERNEL float sk_cell_coordinate(float position, float corner, float inverse_c
     return (position - corner) * inverse_cell_size;
 }
 
-/* The linear hat of width two cells: weights of the nodes at -1, 0, +1 around a cell centre for a particle at `fraction`
- * in [0, 1) of the cell. */
+/* The linear hat of width two cells: weights of the nodes at -1, 0, +1 around a cell centre for a particle at
+ * `fraction` in [0, 1) of the cell. */
 SK_KERNEL void sk_hat_weights_centred(float fraction, float weights[3])
 {
     float offset = fraction - 0.5f;
@@ -40,8 +40,8 @@ SK_KERNEL float sk_surface_depth(float fill)
 }
 
 /* Share of the way from a liquid cell's centre to its air neighbour's at which the surface lies (ghost fluid method,
- * Enright et al. 2003), bounded away from 0, where the system would become singular. Where the depths say nothing (a hole
- * in the liquid counted as liquid) it lies in the neighbour's centre. */
+ * Enright et al. 2003), bounded away from 0, where the system would become singular. Where the depths say nothing (a
+ * hole in the liquid counted as liquid) it lies in the neighbour's centre. */
 SK_KERNEL float sk_surface_theta_of_depths(float inside, float outside)
 {
     float theta = inside / (inside - outside);
@@ -75,13 +75,27 @@ SK_KERNEL float sk_open_triangle(float a, float b, float c)
         return 1.0f;
     if (inside == 1) { /* turn the inner one into a */
         float t = a;
-        if (b < 0.0f) { a = b; b = c; c = t; }
-        else if (c < 0.0f) { a = c; c = b; b = t; }
+        if (b < 0.0f) {
+            a = b;
+            b = c;
+            c = t;
+        } else if (c < 0.0f) {
+            a = c;
+            c = b;
+            b = t;
+        }
         return 1.0f - (a / (a - b)) * (a / (a - c));
     }
     float t = a; /* turn the outer one into a */
-    if (b >= 0.0f) { a = b; b = c; c = t; }
-    else if (c >= 0.0f) { a = c; c = b; b = t; }
+    if (b >= 0.0f) {
+        a = b;
+        b = c;
+        c = t;
+    } else if (c >= 0.0f) {
+        a = c;
+        c = b;
+        b = t;
+    }
     return (a / (a - b)) * (a / (a - c));
 }
 

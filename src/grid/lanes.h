@@ -1,6 +1,6 @@
-/* Fields at the particles of a row of cells along x, a batch at a time: the lanes are particles. The rows of nodes around the
- * row of cells are the same for all of them; within a row of nodes each lane looks up the two beside it. Batches are full
- * whatever the cells hold. For files compiled per dimension. */
+/* Fields at the particles of a row of cells along x, a batch at a time: the lanes are particles. The rows of nodes
+ * around the row of cells are the same for all of them; within a row of nodes each lane looks up the two beside it.
+ * Batches are full whatever the cells hold. For files compiled per dimension. */
 #ifndef SK_GRID_LANES_H
 #define SK_GRID_LANES_H
 
@@ -8,12 +8,12 @@
 #include "base/simd.h"
 #include "grid/tile.h"
 
-/* Nodes are to be read where they are used, not spread over registers before the loop over batches, nor their addresses, which
- * the compiler would spill again. */
+/* Nodes are to be read where they are used, not spread over registers before the loop over batches, nor their
+ * addresses, which the compiler would spill again. */
 #define KEEP_IN_MEMORY(node) __asm__ __volatile__("" : "+r"(node) : : "memory")
 
-/* Asks for the records some batches after the one at hand. They follow each other, but blocks of memory end too soon for the
- * machine to run ahead of them far enough. */
+/* Asks for the records some batches after the one at hand. They follow each other, but blocks of memory end too soon
+ * for the machine to run ahead of them far enough. */
 static inline __attribute__((always_inline, unused)) void ask_ahead(const sk_particle *batch)
 {
     enum { AHEAD_OF = 112 };
@@ -24,8 +24,9 @@ static inline __attribute__((always_inline, unused)) void ask_ahead(const sk_par
 
 /* Where the particles of a batch are in the row, and the weights of the nodes around it. */
 typedef struct lane_weights {
-    iw cell;                     /* of the block along x */
-    iw face_column, centre_column; /* of the node before each of them in a tile's row, on faces across x and on centres */
+    iw cell; /* of the block along x */
+    iw face_column,
+        centre_column;           /* of the node before each of them in a tile's row, on faces across x and on centres */
     fw face_way, centre_way;     /* how far it is from there to the next */
     fw face[3][2], centre[3][3]; /* weights along y and z */
     fw slope[3][3];              /* derivative of the centred weights, 1/cell */
@@ -76,14 +77,16 @@ static inline __attribute__((always_inline)) void lanes_of(const fw *position, c
     }
 }
 
-/* The first row of nodes of component d around the row of cells (j, k) of the block, in a tile with planes `plane` apart. */
+/* The first row of nodes of component d around the row of cells (j, k) of the block, in a tile with planes `plane`
+ * apart. */
 static inline int first_row(const int d, const int plane, int j, int k)
 {
     return SK_ROW_PITCH * (j + (d == 1)) + (SELKIE_DIM == 3 ? plane * (k + (d == 2)) : 0);
 }
 
-/* Component d of a field at the particles; `rows` points at the first row of nodes, planes of them are `plane_step` apart. If
- * `gradient` is not NULL it gets the derivatives, per cell (APIC's C, Jiang et al. 2015: sum of u_i grad w_i). */
+/* Component d of a field at the particles; `rows` points at the first row of nodes, planes of them are `plane_step`
+ * apart. If `gradient` is not NULL it gets the derivatives, per cell (APIC's C, Jiang et al. 2015: sum of u_i grad
+ * w_i). */
 static inline __attribute__((always_inline)) fw sample_component(const int d, const float *rows, const int plane_step,
                                                                  const lane_weights *w, fw *gradient)
 {
@@ -107,7 +110,9 @@ static inline __attribute__((always_inline)) fw sample_component(const int d, co
             if (gradient)
                 plane_y += d == 1 ? (j ? value : -value) : w->slope[1][j] * value;
         }
-        const fw weight = SELKIE_DIM == 2 ? fw_splat(1.0f) : d == 2 ? w->face[SELKIE_DIM - 1][k] : w->centre[SELKIE_DIM - 1][k];
+        const fw weight = SELKIE_DIM == 2 ? fw_splat(1.0f)
+                          : d == 2        ? w->face[SELKIE_DIM - 1][k]
+                                          : w->centre[SELKIE_DIM - 1][k];
         total += SELKIE_DIM == 2 ? plane : weight * plane;
         if (gradient) {
             gradient[0] += weight * plane_x;

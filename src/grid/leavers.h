@@ -1,5 +1,5 @@
-/* Which particles left their block, told as they move: what a sort after small moves begins with. For files compiled per
- * dimension. */
+/* Which particles left their block, told as they move: what a sort after small moves begins with. For files compiled
+ * per dimension. */
 #ifndef SK_GRID_LEAVERS_H
 #define SK_GRID_LEAVERS_H
 
@@ -12,8 +12,8 @@
 enum { SK_LEAVES = 0x8000, SK_STRAYS = 0x4000, SK_KEY_CELL = 0x3fff };
 
 typedef struct sk_leavers {
-    int64_t count;  /* so far */
-    iw wrong;       /* one is nowhere or dead: a full sort sees to that */
+    int64_t count; /* so far */
+    iw wrong;      /* one is nowhere or dead: a full sort sees to that */
 } sk_leavers;
 
 static inline __attribute__((always_inline, unused)) void sk_store_cell_keys(uint16_t *keys, iw cell, int lanes)
@@ -26,19 +26,20 @@ static inline __attribute__((always_inline, unused)) void sk_store_cell_keys(uin
         memcpy(keys, &short_keys, (size_t)lanes * sizeof *keys);
 }
 
-/* Takes down the cells of particles p and following of block `slot`, which are at `position` (m) and were in cells `home` when
- * they were last sorted (-1: who knows); what is still at home is not looked at again, so that all of a block or none may be -1.
- * Those that left go to the list in grid->order, and where they go to the one in grid->keys, at the block's own place, which
- * begins at particle `first`. In the order of the particles. */
-static inline __attribute__((always_inline, unused)) void sk_leavers_add(sk_grid *grid, int slot, uint32_t first, uint32_t p, int lanes,
-                                                                         const fw *position, iw home, iw flags,
-                                                                         sk_leavers *leavers)
+/* Takes down the cells of particles p and following of block `slot`, which are at `position` (m) and were in cells
+ * `home` when they were last sorted (-1: who knows); what is still at home is not looked at again, so that all of a
+ * block or none may be -1. Those that left go to the list in grid->order, and where they go to the one in grid->keys,
+ * at the block's own place, which begins at particle `first`. In the order of the particles. */
+static inline __attribute__((always_inline, unused)) void sk_leavers_add(sk_grid *grid, int slot, uint32_t first,
+                                                                         uint32_t p, int lanes, const fw *position,
+                                                                         iw home, iw flags, sk_leavers *leavers)
 {
     const float inverse = (float)(1.0 / grid->cell_size);
     const iw sign = iw_splat(INT32_MIN);
     fw g[3];
     iw cell = iw_splat(0), elsewhere = iw_splat(0);
-    /* Most stay, and then that is all there is to know: none of the numbers in the block is beyond it, and none below 0. */
+    /* Most stay, and then that is all there is to know: none of the numbers in the block is beyond it, and none below
+     * 0. */
     for (int d = 0; d < SELKIE_DIM; d++) {
         g[d] = (position[d] - (float)grid->corner[d]) * inverse;
         iw i = iw_minus(iw_from_fw(g[d]), grid->coordinates[slot][d] * SK_BLOCK_N);
@@ -47,7 +48,8 @@ static inline __attribute__((always_inline, unused)) void sk_leavers_add(sk_grid
     }
     const iw leaves = elsewhere != 0;
     leavers->wrong |= (flags & SK_PARTICLE_DEAD) != 0;
-    sk_store_cell_keys(grid->cell_keys + p, cell | (leaves & SK_LEAVES) | ((leaves | (cell != home)) & SK_STRAYS), lanes);
+    sk_store_cell_keys(grid->cell_keys + p, cell | (leaves & SK_LEAVES) | ((leaves | (cell != home)) & SK_STRAYS),
+                       lanes);
     const unsigned left = iw_bits(leaves & iw_first(lanes));
     if (!left)
         return;

@@ -1,5 +1,5 @@
-/* See predict.h. As in the transfers, a block adds up its particles in a tile of its own, here with a rim as wide as they may
- * move, and each block then collects what its neighbours' rims hold for it, in a fixed order. */
+/* See predict.h. As in the transfers, a block adds up its particles in a tile of its own, here with a rim as wide as
+ * they may move, and each block then collects what its neighbours' rims hold for it, in a fixed order. */
 #include "grid/predict.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@
 #include "grid/tile.h"
 
 enum {
-    REACH = 4, /* cells of the rim; a whole number of vectors, so that rows of the tile are aligned with those of blocks */
+    REACH =
+        4, /* cells of the rim; a whole number of vectors, so that rows of the tile are aligned with those of blocks */
     WIDTH = SK_TILE_N(REACH),
     TILE = SK_TILE_VALUES(REACH),
     CORNERS = 1 << SELKIE_DIM
@@ -40,9 +41,9 @@ static void frame_of(const sk_grid *grid, const sk_predict_options *options, fra
     }
 }
 
-/* How far particles of a block go, in metres, as three numbers a face and axis: `at`, the motion in the middle of the lower face,
- * and what is added to it on the way to the upper one, in proportion (the velocity is linear) and at once from the middle of the
- * cell on (a shift is constant around its face, as in sk_transfer_displace()). */
+/* How far particles of a block go, in metres, as three numbers a face and axis: `at`, the motion in the middle of the
+ * lower face, and what is added to it on the way to the upper one, in proportion (the velocity is linear) and at once
+ * from the middle of the cell on (a shift is constant around its face, as in sk_transfer_displace()). */
 typedef struct motion {
     float at[SELKIE_DIM][SK_TILE_VALUES(1)], slope[SELKIE_DIM][SK_TILE_VALUES(1)], jump[SELKIE_DIM][SK_TILE_VALUES(1)];
 } motion;
@@ -80,12 +81,12 @@ static void load_motion(const frame *f, int block, motion *m)
 
 /* Weights of the nodes around a cell for a batch of its particles. */
 typedef struct cell_weights {
-    fw along[3];     /* way from the lower face, cells */
+    fw along[3]; /* way from the lower face, cells */
     fw centre[3][3];
 } cell_weights;
 
-static inline __attribute__((always_inline)) void weights_in_cell(const fw *position, const float corner[3], float inverse,
-                                                                  const float cell[3], cell_weights *w)
+static inline __attribute__((always_inline)) void weights_in_cell(const fw *position, const float corner[3],
+                                                                  float inverse, const float cell[3], cell_weights *w)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
         w->along[d] = (position[d] - fw_splat(corner[d])) * fw_splat(inverse) - fw_splat(cell[d]);
@@ -104,13 +105,14 @@ static inline int first_of(const int d, int node)
 }
 
 /* Motion along axis d of the particles of a batch, linear across the axis. */
-static inline __attribute__((always_inline)) fw move_along(const int d, const motion *m, int node, const cell_weights *w,
-                                                           const int follows, const int shifted)
+static inline __attribute__((always_inline)) fw move_along(const int d, const motion *m, int node,
+                                                           const cell_weights *w, const int follows, const int shifted)
 {
     enum { N1 = SK_TILE_N(1) };
     const int e = d == 0 ? 1 : 0, g = d == 2 ? 1 : 2; /* the other axes */
     static const int step[3] = {1, N1, N1 * N1};
-    const float *at = m->at[d] + first_of(d, node), *slope = m->slope[d] + first_of(d, node), *jump = m->jump[d] + first_of(d, node);
+    const float *at = m->at[d] + first_of(d, node), *slope = m->slope[d] + first_of(d, node),
+                *jump = m->jump[d] + first_of(d, node);
     fw way = fw_splat(0.0f), slopes = fw_splat(0.0f), jumps = fw_splat(0.0f);
 #pragma GCC unroll 3
     for (int k = 0; k < (SELKIE_DIM == 3 ? 3 : 1); k++)
@@ -138,7 +140,8 @@ static inline __attribute__((always_inline)) void confine_lanes(const frame *f, 
         float at[3] = {0, 0, 0};
         for (int d = 0; d < SELKIE_DIM; d++)
             at[d] = moved[d][l];
-        if (sk_solids_near(f->options->solids, f->grid, at) && sk_solids_push_out(f->options->solids, f->low, f->high, at))
+        if (sk_solids_near(f->options->solids, f->grid, at) &&
+            sk_solids_push_out(f->options->solids, f->low, f->high, at))
             for (int d = 0; d < SELKIE_DIM; d++)
                 moved[d][l] = at[d];
     }
@@ -150,10 +153,10 @@ typedef struct staged {
     float across[9][SK_WIDE];  /* [row j + 3 k][particle] */
 } staged;
 
-/* Particles of a cell stay together, mostly: on three nodes along each axis, counted from `first`. Their sums never leave the
- * registers. */
-static inline __attribute__((always_inline)) void weigh_together(const fw place[3], const float first[3], int lanes, staged *s,
-                                                                 float *tile)
+/* Particles of a cell stay together, mostly: on three nodes along each axis, counted from `first`. Their sums never
+ * leave the registers. */
+static inline __attribute__((always_inline)) void weigh_together(const fw place[3], const float first[3], int lanes,
+                                                                 staged *s, float *tile)
 {
     enum { ROWS = SELKIE_DIM == 3 ? 9 : 3 };
     fw part[3][3];
@@ -209,8 +212,8 @@ static __attribute__((noinline)) void weigh_apart(const fw place[3], int lanes, 
 }
 
 /* Adds the weights of the particles at `x` to the tile. */
-static inline __attribute__((always_inline)) void weigh_lanes(const frame *f, const fw x[3], const float origin[3], int lanes,
-                                                              staged *s, float *tile)
+static inline __attribute__((always_inline)) void weigh_lanes(const frame *f, const fw x[3], const float origin[3],
+                                                              int lanes, staged *s, float *tile)
 {
     fw place[3];
     float first[3];
@@ -227,8 +230,8 @@ static inline __attribute__((always_inline)) void weigh_lanes(const frame *f, co
         weigh_together(place, first, lanes, s, tile);
 }
 
-/* May a particle of the block meet an obstacle? The blocks around it cover three cells and more; what would go where there is
- * no block counts nowhere. */
+/* May a particle of the block meet an obstacle? The blocks around it cover three cells and more; what would go where
+ * there is no block counts nowhere. */
 static int obstacle_near(const frame *f, int block)
 {
     const sk_solids *solids = f->options->solids;
@@ -238,8 +241,8 @@ static int obstacle_near(const frame *f, int block)
     return near;
 }
 
-/* Which of a block's cells hold particles that may count in wanted blocks or one cell around them, which is two cells away at
- * most. A bit for each combination of {in the lower two, within, in the upper two} layers along the axes. */
+/* Which of a block's cells hold particles that may count in wanted blocks or one cell around them, which is two cells
+ * away at most. A bit for each combination of {in the lower two, within, in the upper two} layers along the axes. */
 static int find_needed(const frame *f, int block)
 {
     const sk_predict_options *options = f->options;
@@ -281,8 +284,9 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
-        if (start[c] == start[c + 1] ||
-            !(f->needed[block] >> (layer_of(local[0]) + 3 * layer_of(local[1]) + (SELKIE_DIM == 3 ? 9 * layer_of(local[2]) : 0)) & 1))
+        if (start[c] == start[c + 1] || !(f->needed[block] >> (layer_of(local[0]) + 3 * layer_of(local[1]) +
+                                                               (SELKIE_DIM == 3 ? 9 * layer_of(local[2]) : 0)) &
+                                          1))
             continue;
         int node = SK_TILE_ORIGIN(1) + local[0] + N1 * (local[1] + N1 * local[2]);
         float cell[3];
@@ -343,10 +347,11 @@ static void collect_block(const frame *f, const float *tiles, float scale, int b
 selkie_code SK_DIM(sk_predict_density)(sk_grid *grid, const sk_particles *particles, const sk_predict_options *options,
                                        selkie_error *error)
 {
-    /* The transfers' tiles are not in use now and have room enough; only a world that never transferred asks for more. */
+    /* The transfers' tiles are not in use now and have room enough; only a world that never transferred asks for more.
+     */
     const size_t tile_values = (size_t)grid->particle_blocks * TILE;
-    SK_TRY(sk_reserve(grid->memory, (void **)&grid->tiles, &grid->tile_capacity, tile_values + (size_t)grid->block_count, sizeof(float),
-                      "prediction", error));
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->tiles, &grid->tile_capacity,
+                      tile_values + (size_t)grid->block_count, sizeof(float), "prediction", error));
     frame f;
     frame_of(grid, options, &f);
     f.needed = (int32_t *)(void *)(grid->tiles + tile_values);
@@ -359,12 +364,12 @@ selkie_code SK_DIM(sk_predict_density)(sk_grid *grid, const sk_particles *partic
         for (int b = 1; b < grid->block_count; b++)
             f.needed[b] = find_needed(&f, b);
         SK_EACH_DEALT(b, &held)
-            if (f.needed[b])
-                predict_block(&f, particles, b, grid->tiles + (size_t)(b - 1) * TILE);
+        if (f.needed[b])
+            predict_block(&f, particles, b, grid->tiles + (size_t)(b - 1) * TILE);
 #pragma omp barrier
         SK_EACH_DEALT(b, &all)
-            if (f.needed[b])
-                collect_block(&f, grid->tiles, options->density_per_particle, b);
+        if (f.needed[b])
+            collect_block(&f, grid->tiles, options->density_per_particle, b);
     }
     return SELKIE_OK;
 }

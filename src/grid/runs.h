@@ -1,7 +1,7 @@
 /* Runs of eight cells along x, a bit each in a mask of a block: which of them a phase has to look at.
  *
- * Blocks are rarely full. At the surface, at walls and above all in a splash most of a block's cells are air, and what is
- * done row by row need not be done there. For files compiled per dimension.
+ * Blocks are rarely full. At the surface, at walls and above all in a splash most of a block's cells are air, and what
+ * is done row by row need not be done there. For files compiled per dimension.
  */
 #ifndef SK_GRID_RUNS_H
 #define SK_GRID_RUNS_H
@@ -16,12 +16,12 @@
 #define SK_ALL_RUNS (SELKIE_DIM == 3 ? ~UINT64_C(0) : UINT64_C(0xffffffff))
 
 /* The first cell of each run of a mask in turn. */
-#define SK_EACH_RUN(c, runs)                                                                                            \
-    for (uint64_t left_##c = (runs), go_##c = 1; left_##c; left_##c &= left_##c - 1, go_##c = 1)                        \
+#define SK_EACH_RUN(c, runs)                                                                                           \
+    for (uint64_t left_##c = (runs), go_##c = 1; left_##c; left_##c &= left_##c - 1, go_##c = 1)                       \
         for (int c = 8 * __builtin_ctzll(left_##c); go_##c; go_##c = 0)
 
-/* Masks of blocks: their runs, and those whose first or last cell along x lies at the block's side and counts as well. Who does
- * not know says the same for all three. */
+/* Masks of blocks: their runs, and those whose first or last cell along x lies at the block's side and counts as well.
+ * Who does not know says the same for all three. */
 typedef struct sk_run_masks {
     const uint64_t *any, *first, *last;
     int end; /* blocks from here on have none */
@@ -87,8 +87,8 @@ static inline __attribute__((unused)) uint64_t sk_runs_across(const sk_grid *gri
 #endif
 }
 
-/* Rows of a tile with one cell around the block that the runs of a mask and their neighbours lie in: a bit for each along y,
- * a word for each along z. */
+/* Rows of a tile with one cell around the block that the runs of a mask and their neighbours lie in: a bit for each
+ * along y, a word for each along z. */
 typedef struct sk_tile_rows {
     uint32_t needed[SK_TILE_NZ(1)];
 } sk_tile_rows;
@@ -110,30 +110,30 @@ static inline __attribute__((unused)) sk_tile_rows sk_tile_rows_around(uint64_t 
     return rows;
 }
 
-/* Loads those rows of a tile alone, which are `pitch` apart; the others are left as they are. Below, within and above the block
- * along y in turn: all rows of a part run through the same three blocks. */
-#define SK_TILE_SOME_ROWS(type, slot_of, pitch, copy)                                                                   \
-    for (int k = 0; k < SK_TILE_NZ(1); k++) {                                                                           \
-        const int nz = SELKIE_DIM == 2 || k == 0 ? 0 : k <= SK_BLOCK_N ? 1 : 2;                                         \
-        const int plane = SELKIE_DIM == 3 ? SK_BLOCK_N * SK_BLOCK_N * ((k - 1) & SK_BLOCK_MASK) : 0;                    \
-        const uint32_t parts[3] = {1u, ((1u << SK_BLOCK_N) - 1u) << 1, 2u << SK_BLOCK_N};                               \
-        for (int ny = 0; ny < 3; ny++) {                                                                                \
-            uint32_t left = rows->needed[k] & parts[ny];                                                                \
-            if (!left)                                                                                                  \
-                continue;                                                                                               \
-            const int32_t *around = grid->neighbours[block] + 3 * ny + 9 * nz;                                          \
-            const type *before = field + (size_t)slot_of(around[0]) * SK_BLOCK_CELLS + plane + SK_BLOCK_N - 1;          \
-            const type *middle = field + (size_t)slot_of(around[1]) * SK_BLOCK_CELLS + plane;                           \
-            const type *after = field + (size_t)slot_of(around[2]) * SK_BLOCK_CELLS + plane;                            \
-            for (; left; left &= left - 1) {                                                                            \
-                const int j = __builtin_ctz(left), row = SK_BLOCK_N * ((j - 1) & SK_BLOCK_MASK);                        \
-                type *to = tile + (pitch) * (j + SK_TILE_N(1) * k);                                                     \
-                copy(to, before[row], middle + row, after[row]);                                                        \
-            }                                                                                                           \
-        }                                                                                                               \
+/* Loads those rows of a tile alone, which are `pitch` apart; the others are left as they are. Below, within and above
+ * the block along y in turn: all rows of a part run through the same three blocks. */
+#define SK_TILE_SOME_ROWS(type, slot_of, pitch, copy)                                                                  \
+    for (int k = 0; k < SK_TILE_NZ(1); k++) {                                                                          \
+        const int nz = SELKIE_DIM == 2 || k == 0 ? 0 : k <= SK_BLOCK_N ? 1 : 2;                                        \
+        const int plane = SELKIE_DIM == 3 ? SK_BLOCK_N * SK_BLOCK_N * ((k - 1) & SK_BLOCK_MASK) : 0;                   \
+        const uint32_t parts[3] = {1u, ((1u << SK_BLOCK_N) - 1u) << 1, 2u << SK_BLOCK_N};                              \
+        for (int ny = 0; ny < 3; ny++) {                                                                               \
+            uint32_t left = rows->needed[k] & parts[ny];                                                               \
+            if (!left)                                                                                                 \
+                continue;                                                                                              \
+            const int32_t *around = grid->neighbours[block] + 3 * ny + 9 * nz;                                         \
+            const type *before = field + (size_t)slot_of(around[0]) * SK_BLOCK_CELLS + plane + SK_BLOCK_N - 1;         \
+            const type *middle = field + (size_t)slot_of(around[1]) * SK_BLOCK_CELLS + plane;                          \
+            const type *after = field + (size_t)slot_of(around[2]) * SK_BLOCK_CELLS + plane;                           \
+            for (; left; left &= left - 1) {                                                                           \
+                const int j = __builtin_ctz(left), row = SK_BLOCK_N * ((j - 1) & SK_BLOCK_MASK);                       \
+                type *to = tile + (pitch) * (j + SK_TILE_N(1) * k);                                                    \
+                copy(to, before[row], middle + row, after[row]);                                                       \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 
-#define SK_ROW_AS_IT_IS(to, before, middle, after)                                                                      \
+#define SK_ROW_AS_IT_IS(to, before, middle, after)                                                                     \
     ((to)[0] = (before), memcpy((to) + 1, (middle), SK_BLOCK_N * sizeof *(to)), (to)[1 + SK_BLOCK_N] = (after))
 
 /* With zeros for what is unknown (NaN). */
@@ -169,9 +169,9 @@ static inline __attribute__((unused)) void sk_row_tile_load_known(const sk_grid 
 }
 
 /* Row j of plane k, for each of those rows. */
-#define SK_EACH_TILE_ROW(j, k, rows)                                                                                    \
-    for (int k = 0; k < SK_TILE_NZ(1); k++)                                                                             \
-        for (uint32_t left_##j = (rows)->needed[k], go_##j = 1; left_##j; left_##j &= left_##j - 1, go_##j = 1)         \
+#define SK_EACH_TILE_ROW(j, k, rows)                                                                                   \
+    for (int k = 0; k < SK_TILE_NZ(1); k++)                                                                            \
+        for (uint32_t left_##j = (rows)->needed[k], go_##j = 1; left_##j; left_##j &= left_##j - 1, go_##j = 1)        \
             for (int j = __builtin_ctz(left_##j); go_##j; go_##j = 0)
 
 static inline __attribute__((unused)) void sk_tile_load_rows_bytes(const sk_grid *grid, const uint8_t *field, int block,
@@ -181,8 +181,8 @@ static inline __attribute__((unused)) void sk_tile_load_rows_bytes(const sk_grid
 }
 
 static inline __attribute__((unused)) void sk_tile_load_rows_mapped(const sk_grid *grid, const int32_t *slot_of_block,
-                                                                    const float *field, int block, const sk_tile_rows *rows,
-                                                                    float *tile)
+                                                                    const float *field, int block,
+                                                                    const sk_tile_rows *rows, float *tile)
 {
     SK_TILE_SOME_ROWS(float, SK_TILE_MAPPED, SK_TILE_N(1), SK_ROW_AS_IT_IS)
 }

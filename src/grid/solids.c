@@ -29,8 +29,8 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
         sk_obstacle *obstacle = &solids->obstacles[o];
         char what[64];
         snprintf(what, sizeof what, "obstacles[%d].shape", o);
-        SK_TRY(sk_shape_create(&scene->obstacles[o].shape, grid->dimension, up, scene->folder, 0.5 * grid->cell_size, what,
-                               memory, &obstacle->shape, NULL, error));
+        SK_TRY(sk_shape_create(&scene->obstacles[o].shape, grid->dimension, up, scene->folder, 0.5 * grid->cell_size,
+                               what, memory, &obstacle->shape, NULL, error));
         solids->obstacle_count++;
         obstacle->def = &scene->obstacles[o];
         obstacle->moves = sk_obstacle_moves(obstacle->def);
@@ -113,7 +113,8 @@ double sk_solids_distance(const sk_solids *solids, const double x[3], double nor
         const sk_obstacle *candidate = &solids->obstacles[o];
         int near = 1;
         for (int d = 0; d < solids->dimension; d++)
-            near &= x[d] > candidate->low[d] - 2 * solids->cell_size && x[d] < candidate->high[d] + 2 * solids->cell_size;
+            near &=
+                x[d] > candidate->low[d] - 2 * solids->cell_size && x[d] < candidate->high[d] + 2 * solids->cell_size;
         if (!near)
             continue;
         double direction[3];
@@ -162,7 +163,8 @@ int sk_solids_push_out(const sk_solids *solids, const float low[3], const float 
     return sk_solids_push_out_shallow(solids, low, high, INFINITY, x);
 }
 
-int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], const float high[3], double deepest, float x[3])
+int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], const float high[3], double deepest,
+                               float x[3])
 {
     const double gap = 1e-3 * solids->cell_size;
     int pushed = 0;

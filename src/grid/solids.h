@@ -2,10 +2,10 @@
  *
  * For each block near a solid it holds, cell by cell: the open fraction of the lower faces (variational pressure, Batty
  * et al. 2007), the share of the trilinear kernel around the centre that lies in solids ("blurred" fraction: Gerszewski
- * Eq. 3.13, and the solids' own mass of Kugelstadt et al. 2019, sec. 3.2), that around the lower faces where it is asked
- * for, and the distance of the centre. All come from
- * distances sampled every half cell. Static ones are computed once, when liquid first comes near, and kept by place;
- * blocks near a moving obstacle are computed anew in each step. Slot 0 is the shared open block.
+ * Eq. 3.13, and the solids' own mass of Kugelstadt et al. 2019, sec. 3.2), that around the lower faces where it is
+ * asked for, and the distance of the centre. All come from distances sampled every half cell. Static ones are computed
+ * once, when liquid first comes near, and kept by place; blocks near a moving obstacle are computed anew in each step.
+ * Slot 0 is the shared open block.
  */
 #ifndef SK_GRID_SOLIDS_H
 #define SK_GRID_SOLIDS_H
@@ -20,9 +20,9 @@ typedef struct sk_obstacle {
     const selkie_obstacle_def *def;
     sk_shape *shape;
     int moves;
-    sk_pose pose;             /* now */
-    const sk_pose *placed;    /* the pose, or NULL where the shape stands as it was drawn */
-    double low[3], high[3];   /* m  bounds now */
+    sk_pose pose;           /* now */
+    const sk_pose *placed;  /* the pose, or NULL where the shape stands as it was drawn */
+    double low[3], high[3]; /* m  bounds now */
     double local_low[3], local_high[3];
 } sk_obstacle;
 
@@ -30,30 +30,30 @@ typedef struct sk_solids {
     sk_memory *memory;
     int dimension;
     double cell_size;
-    double low[3], high[3];   /* m  domain */
+    double low[3], high[3]; /* m  domain */
     selkie_wall walls[6];
     int obstacle_count;
     sk_obstacle *obstacles;
     int moving_count;
-    int blur_faces;           /* whether blurred_face is wanted; set before the first update */
+    int blur_faces; /* whether blurred_face is wanted; set before the first update */
 
-    int32_t *table;           /* [places] 0 not known yet, -1 open, else static slot */
+    int32_t *table; /* [places] 0 not known yet, -1 open, else static slot */
     size_t places;
-    size_t static_count;      /* slots 1 .. static_count - 1 are static, then come moving ones */
+    size_t static_count; /* slots 1 .. static_count - 1 are static, then come moving ones */
     size_t slot_count;
     size_t capacity;
     int block_cells;
-    float *fraction[3];       /* [slots][block_cells] open part of the lower face */
-    float *blurred;           /* [slots][block_cells] solid share of the kernel */
-    float *blurred_face[3];   /* [slots][block_cells] likewise of the kernel around the lower face (1 - V_f) */
-    float *distance;          /* [slots][block_cells] cells, of the centre; negative inside */
-    float *velocity[3];       /* [slots][block_cells] m/s of the solid at the lower face; only moving slots hold it */
-    uint8_t *no_slip;         /* [slots][block_cells] the nearest solid is no-slip */
-    uint8_t *closed;          /* [slots][block_cells] no face of the cell is open */
-    uint8_t *plain;           /* [slots] nothing but free-slip walls of the domain is near */
-    int32_t *block_slot;      /* [grid blocks] */
+    float *fraction[3];     /* [slots][block_cells] open part of the lower face */
+    float *blurred;         /* [slots][block_cells] solid share of the kernel */
+    float *blurred_face[3]; /* [slots][block_cells] likewise of the kernel around the lower face (1 - V_f) */
+    float *distance;        /* [slots][block_cells] cells, of the centre; negative inside */
+    float *velocity[3];     /* [slots][block_cells] m/s of the solid at the lower face; only moving slots hold it */
+    uint8_t *no_slip;       /* [slots][block_cells] the nearest solid is no-slip */
+    uint8_t *closed;        /* [slots][block_cells] no face of the cell is open */
+    uint8_t *plain;         /* [slots] nothing but free-slip walls of the domain is near */
+    int32_t *block_slot;    /* [grid blocks] */
     size_t block_capacity;
-    int32_t *work;            /* scratch: blocks to compute */
+    int32_t *work; /* scratch: blocks to compute */
     size_t work_capacity;
 } sk_solids;
 
@@ -70,15 +70,18 @@ selkie_code sk_solids_update_3d(sk_solids *solids, const sk_grid *grid, int thre
 double sk_solids_distance(const sk_solids *solids, const double x[3], double normal[3], int *obstacle);
 /* Velocity of the solids' surface nearest to a point, m/s. */
 void sk_solids_velocity(const sk_solids *solids, int obstacle, const double x[3], double velocity[3]);
-/* May an obstacle be within a cell of a particle (m)? Quick, from the sampled distances; the slots must be up to date. */
+/* May an obstacle be within a cell of a particle (m)? Quick, from the sampled distances; the slots must be up to date.
+ */
 int sk_solids_near(const sk_solids *solids, const sk_grid *grid, const float x[3]);
 /* Moves a particle (m) out of the obstacles, along the normal of the nearest one; a few times, for corners between two.
  * It stays between low and high. Returns whether it was inside. */
 int sk_solids_push_out(const sk_solids *solids, const float low[3], const float high[3], float x[3]);
 /* Likewise, but a particle deeper than `deepest` (m) stays where it is. */
-int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], const float high[3], double deepest, float x[3]);
+int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], const float high[3], double deepest,
+                               float x[3]);
 
-/* Where closed walls let particles be: a hair off them, so that none sits in the cell behind; open sides are infinite. */
+/* Where closed walls let particles be: a hair off them, so that none sits in the cell behind; open sides are infinite.
+ */
 void sk_solids_bounds(const sk_solids *solids, const sk_grid *grid, float low[3], float high[3]);
 
 #endif

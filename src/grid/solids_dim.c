@@ -16,7 +16,7 @@ enum {
 };
 
 typedef struct samples {
-    float distance[NODES_Z * SLICE]; /* cells */
+    float distance[NODES_Z * SLICE];  /* cells */
     int16_t nearest[NODES_Z * SLICE]; /* obstacle, or -1 - side for a wall */
 } samples;
 
@@ -54,7 +54,8 @@ static int wall_near(const sk_solids *solids, const sk_grid *grid, const double 
     return 0;
 }
 
-/* The distance to the walls' union: exact outside the solids, negative depth inside. Which wall it is, if that is asked. */
+/* The distance to the walls' union: exact outside the solids, negative depth inside. Which wall it is, if that is
+ * asked. */
 static void sample_walls(const sk_solids *solids, const sk_grid *grid, const double corner[3], int which, samples *s)
 {
     double h = grid->cell_size;
@@ -80,11 +81,13 @@ static void sample_walls(const sk_solids *solids, const sk_grid *grid, const dou
                 distance[i] = along_x[i] < (float)across ? along_x[i] : (float)across;
             for (int i = 0; which && i < NODES; i++)
                 s->nearest[i + NODES * (j + NODES * k)] =
-                    (int16_t)(-1 - (across < axis_distance[0][i] ? axis_side[deeper ? 2 : 1][deeper ? k : j] : axis_side[0][i]));
+                    (int16_t)(-1 - (across < axis_distance[0][i] ? axis_side[deeper ? 2 : 1][deeper ? k : j]
+                                                                 : axis_side[0][i]));
         }
 }
 
-static void sample_obstacle(const sk_obstacle *obstacle, int index, const sk_grid *grid, const double corner[3], samples *s)
+static void sample_obstacle(const sk_obstacle *obstacle, int index, const sk_grid *grid, const double corner[3],
+                            samples *s)
 {
     double h = grid->cell_size, points[SLICE * 3], distances[SLICE];
     for (int k = 0; k < NODES_Z; k++) {
@@ -117,7 +120,8 @@ static float face_fraction(const float *distance, int n, int a, int b)
     if (least > 0.0f)
         return 1.0f;
     if (SELKIE_DIM == 2) {
-        fraction = 0.5f * (sk_open_segment(distance[n], distance[n + a]) + sk_open_segment(distance[n + a], distance[n + 2 * a]));
+        fraction = 0.5f * (sk_open_segment(distance[n], distance[n + a]) +
+                           sk_open_segment(distance[n + a], distance[n + 2 * a]));
     } else {
         fraction = 0.0f;
         for (int j = 0; j < 2; j++)
@@ -126,8 +130,8 @@ static float face_fraction(const float *distance, int n, int a, int b)
                 fraction += 0.25f * sk_open_square(q[0], q[a], q[a + b], q[b]);
             }
     }
-    /* Slivers would make the system stiff, and the velocity in one, whatever balances the fluxes, is not one that particles
-     * should follow across half a cell. */
+    /* Slivers would make the system stiff, and the velocity in one, whatever balances the fluxes, is not one that
+     * particles should follow across half a cell. */
     return fraction < 0.1f ? 0.0f : fraction > 0.99f ? 1.0f : fraction;
 }
 
@@ -200,8 +204,8 @@ static void find_extremes(const float *q, float least[HALVES], float most[HALVES
     }
 }
 
-/* Between two walls the distance has an edge, and a mean over the corners would take the nook for half solid; corners that are
- * all open say that it is not. */
+/* Between two walls the distance has an edge, and a mean over the corners would take the nook for half solid; corners
+ * that are all open say that it is not. */
 static void measure_halves(const float *distance, solid_halves *solid)
 {
     for (int k = 0; k < HALVES_Z; k++)
@@ -221,8 +225,8 @@ static void measure_halves(const float *distance, solid_halves *solid)
 }
 
 /* Share of a trilinear kernel that lies in the solid, for each cell: around its centre, or around its lower face across
- * axis `face` (-1: the centre). The solid parts are filtered along each axis with the exact integrals of the hat over half
- * cells; a kernel that is centred in the cell begins a half cell later than one that is centred on the face. */
+ * axis `face` (-1: the centre). The solid parts are filtered along each axis with the exact integrals of the hat over
+ * half cells; a kernel that is centred in the cell begins a half cell later than one that is centred on the face. */
 static void blur(const solid_halves *solid, int face, float *blurred)
 {
     static const float taps[4] = {0.125f, 0.375f, 0.375f, 0.125f};
@@ -241,7 +245,8 @@ static void blur(const solid_halves *solid, int face, float *blurred)
                 float total = 0.0f;
                 for (int z = 0; z < (flat ? 1 : 4); z++)
                     for (int y = 0; y < 4; y++)
-                        total += (flat ? 1.0f : taps[z]) * taps[y] * rows[flat ? 0 : 2 * k + first[2] + z][2 * j + first[1] + y][c];
+                        total += (flat ? 1.0f : taps[z]) * taps[y] *
+                                 rows[flat ? 0 : 2 * k + first[2] + z][2 * j + first[1] + y][c];
                 blurred[c + SK_BLOCK_N * (j + SK_BLOCK_N * k)] = total;
             }
 }
@@ -284,12 +289,13 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
         int centre = node + 1 + NODES + (SELKIE_DIM == 3 ? SLICE : 0);
         solids->distance[base + (size_t)c] = s.distance[centre];
         const int nearest = which ? s.nearest[centre] : 0;
-        solids->no_slip[base + (size_t)c] = !which        ? 0
-                                            : nearest >= 0 ? solids->obstacles[nearest].def->surface == SELKIE_WALL_NO_SLIP
-                                                           : solids->walls[-1 - nearest] == SELKIE_WALL_NO_SLIP;
+        solids->no_slip[base + (size_t)c] = !which ? 0
+                                            : nearest >= 0
+                                                ? solids->obstacles[nearest].def->surface == SELKIE_WALL_NO_SLIP
+                                                : solids->walls[-1 - nearest] == SELKIE_WALL_NO_SLIP;
         float open = 0.0f;
-        /* Walls lie across the axes, so that no corner of the cell is nearer to them, or farther from them, by more than half a
-         * cell: most cells are open or closed as a whole. (Walls do not move.) */
+        /* Walls lie across the axes, so that no corner of the cell is nearer to them, or farther from them, by more
+         * than half a cell: most cells are open or closed as a whole. (Walls do not move.) */
         const int whole = walls_alone && !moving && fabsf(s.distance[centre]) > 0.501f;
         for (int d = 0; whole && d < SELKIE_DIM; d++)
             solids->fraction[d][base + (size_t)c] = open = s.distance[centre] > 0.0f ? 1.0f : 0.0f;
@@ -333,7 +339,8 @@ static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *
     uint8_t **bytes[] = {&solids->no_slip, &solids->closed, &solids->plain};
     for (int a = 0; a < 3; a++) {
         size_t got = before;
-        SK_TRY(sk_reserve(solids->memory, (void **)bytes[a], &got, count, a == 2 ? 1 : SK_BLOCK_CELLS, "solids", error));
+        SK_TRY(
+            sk_reserve(solids->memory, (void **)bytes[a], &got, count, a == 2 ? 1 : SK_BLOCK_CELLS, "solids", error));
         capacity = got < capacity ? got : capacity;
     }
     if (before == 0) {
@@ -359,8 +366,10 @@ static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *
 selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error)
 {
     size_t blocks = (size_t)grid->block_count;
-    SK_TRY(sk_reserve(solids->memory, (void **)&solids->block_slot, &solids->block_capacity, blocks, sizeof(int32_t), "solids", error));
-    SK_TRY(sk_reserve(solids->memory, (void **)&solids->work, &solids->work_capacity, blocks, sizeof(int32_t), "solids", error));
+    SK_TRY(sk_reserve(solids->memory, (void **)&solids->block_slot, &solids->block_capacity, blocks, sizeof(int32_t),
+                      "solids", error));
+    SK_TRY(sk_reserve(solids->memory, (void **)&solids->work, &solids->work_capacity, blocks, sizeof(int32_t), "solids",
+                      error));
     solids->block_slot[0] = 0;
     solids->slot_count = solids->static_count;
 

@@ -1,5 +1,5 @@
-/* The cell sort after small moves: only those that left their blocks are dealt out anew, and each block sorts its own. The result
- * has the bits of the full sort. */
+/* The cell sort after small moves: only those that left their blocks are dealt out anew, and each block sorts its own.
+ * The result has the bits of the full sort. */
 #include <string.h>
 
 #include "base/dimension.h"
@@ -10,7 +10,8 @@
 #include "grid/leavers.h"
 #include "grid/sort_parts.h"
 
-/* The cell of each particle of a block, and the list of those that left it. Returns their number, or -1: see leavers.h. */
+/* The cell of each particle of a block, and the list of those that left it. Returns their number, or -1: see leavers.h.
+ */
 static int32_t find_leavers(sk_grid *grid, const sk_particles *particles, int slot)
 {
     const uint32_t *start = grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS;
@@ -39,8 +40,8 @@ typedef struct regrouping {
 static selkie_code reserve_regrouping(sk_grid *grid, regrouping *to, size_t blocks, selkie_error *error)
 {
     const size_t width = blocks + 2;
-    SK_TRY(sk_reserve(grid->memory, (void **)&grid->histogram, &grid->histogram_capacity, (size_t)to->old_count + 1 + 4 * width,
-                      sizeof *grid->histogram, "cell sort", error));
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->histogram, &grid->histogram_capacity,
+                      (size_t)to->old_count + 1 + 4 * width, sizeof *grid->histogram, "cell sort", error));
     to->arrived = grid->histogram;
     to->start = to->arrived + width;
     to->reach = to->start + width;
@@ -141,14 +142,15 @@ static void count_arriving(const sk_grid *grid, const arriving *in, cell_counter
         counters->next[i >= in->early][grid->cell_keys[in->numbers[i]] & SK_KEY_CELL]++;
 }
 
-static void place_arriving(const sk_grid *grid, sk_particles *particles, const arriving *in, uint32_t begin, uint32_t end,
-                           uint32_t next[SK_BLOCK_CELLS])
+static void place_arriving(const sk_grid *grid, sk_particles *particles, const arriving *in, uint32_t begin,
+                           uint32_t end, uint32_t next[SK_BLOCK_CELLS])
 {
     for (uint32_t i = begin; i < end; i++)
         move_record(particles, in->numbers[i], next[grid->cell_keys[in->numbers[i]] & SK_KEY_CELL]++);
 }
 
-/* Those that are not in their old cell any more, MOST_STRAYS of a block at most: where there are more, they are not worth a list. */
+/* Those that are not in their old cell any more, MOST_STRAYS of a block at most: where there are more, they are not
+ * worth a list. */
 enum { MOST_STRAYS = 512 };
 
 typedef struct strays {
@@ -178,8 +180,9 @@ static int find_strays(const sk_grid *grid, uint32_t begin, uint32_t end, strays
     return 1;
 }
 
-/* Where few change cells, the others keep their order, and go to their new places as they stand, in pieces between those that
- * leave their cells or come in. Who comes in from a cell before goes before those that stay, from a cell after behind them. */
+/* Where few change cells, the others keep their order, and go to their new places as they stand, in pieces between
+ * those that leave their cells or come in. Who comes in from a cell before goes before those that stay, from a cell
+ * after behind them. */
 static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *old, uint32_t begin, const arriving *in,
                         const strays *gone, cell_counters *counters, uint32_t *start)
 {
@@ -190,7 +193,8 @@ static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *
             counters->next[number >= old[key & SK_KEY_CELL]][key & SK_KEY_CELL]++;
     }
     count_arriving(grid, in, counters);
-    uint32_t piece = old[0], shift = begin - old[0]; /* first of the piece at hand, and how much farther it goes, modulo 2^32 */
+    uint32_t piece = old[0],
+             shift = begin - old[0]; /* first of the piece at hand, and how much farther it goes, modulo 2^32 */
     int next = 0;
     for (int run = 0; run < SK_BLOCK_CELLS; run += 8) {
         if (is_empty_run(counters, run) && (next == gone->count || gone->numbers[next] >= old[run + 8])) {
@@ -234,10 +238,10 @@ static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *
     place_arriving(grid, particles, in, in->early, in->count, counters->next[1]);
 }
 
-/* Those that come from blocks before this one, those that stay, and those that come from blocks after it: the order that the
- * full sort gives them. `old` are the starts of the block's cells before, NULL if it is new. */
-static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint32_t *old, uint32_t begin, const arriving *in,
-                             uint32_t *start)
+/* Those that come from blocks before this one, those that stay, and those that come from blocks after it: the order
+ * that the full sort gives them. `old` are the starts of the block's cells before, NULL if it is new. */
+static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint32_t *old, uint32_t begin,
+                             const arriving *in, uint32_t *start)
 {
     cell_counters counters;
     strays gone;
@@ -255,7 +259,8 @@ static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint3
         uint16_t first = keys[i], second = keys[half + i];
         /* While they are counted, records and the places for them come nearer. */
         __builtin_prefetch(particles->spare + begin + 2 * i, 1, 2);
-        __builtin_prefetch(i & 1 ? particles->records + old_begin + i : particles->records + old_begin + half + i, 0, 2);
+        __builtin_prefetch(i & 1 ? particles->records + old_begin + i : particles->records + old_begin + half + i, 0,
+                           2);
         if (!(first & SK_LEAVES))
             counters.next[0][first & SK_KEY_CELL]++;
         if (!(second & SK_LEAVES))
@@ -302,7 +307,7 @@ static int64_t count_leavers(sk_grid *grid, const sk_particles *particles, int t
         sk_deal_particle_blocks(&deal, grid, threads);
 #pragma omp parallel num_threads(threads)
         SK_EACH_DEALT(b, &deal)
-            grid->leavers[b] = find_leavers(grid, particles, b);
+        grid->leavers[b] = find_leavers(grid, particles, b);
     }
     for (int b = 1; b <= grid->particle_blocks; b++) {
         if (grid->leavers[b] < 0)
@@ -318,22 +323,23 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     regrouping to = {.old_count = grid->particle_blocks};
     const size_t room = grid->block_capacity;
     if ((size_t)left >= grid->arrival_capacity)
-        SK_TRY(sk_reserve(grid->memory, (void **)&grid->arrivals, &grid->arrival_capacity, (size_t)left + (size_t)left / 2 + 1,
-                          sizeof *grid->arrivals, "cell sort", error));
+        SK_TRY(sk_reserve(grid->memory, (void **)&grid->arrivals, &grid->arrival_capacity,
+                          (size_t)left + (size_t)left / 2 + 1, sizeof *grid->arrivals, "cell sort", error));
     SK_TRY(regroup_blocks(grid, &to, error));
     const int blocks = grid->particle_blocks;
     const size_t starts = (size_t)blocks * SK_BLOCK_CELLS + 1;
     uint32_t *arrivals = grid->arrivals;
     deal_leavers(grid, &to, arrivals);
     /* Starts of the old order are still being read by other blocks' threads, so the new ones go beside them. */
-    SK_TRY(sk_reserve(grid->memory, (void **)&grid->next_start, &grid->next_start_capacity, starts, sizeof *grid->next_start,
-                      "cell sort", error));
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->next_start, &grid->next_start_capacity, starts,
+                      sizeof *grid->next_start, "cell sort", error));
     SK_TRY(reserve_occupied(grid, (size_t)blocks, error));
     sk_deal deal;
     sk_deal_begin(&deal, threads);
     sk_deal_add(&deal, 1, blocks + 1, to.start + 1, 1);
 #pragma omp parallel num_threads(threads)
-    SK_EACH_DEALT(b, &deal) {
+    SK_EACH_DEALT(b, &deal)
+    {
         const uint32_t *old = to.old_slot[b] ? grid->cell_start + (size_t)(to.old_slot[b] - 1) * SK_BLOCK_CELLS : NULL;
         const uint32_t first = b > 1 ? to.arrived[b - 1] : 0;
         uint32_t *start = grid->next_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
@@ -368,7 +374,8 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
 selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
 {
     const int blocks = grid->particle_blocks;
-    if (!particles->in_order || blocks == 0 || grid->cell_start[(size_t)blocks * SK_BLOCK_CELLS] != (uint32_t)particles->count)
+    if (!particles->in_order || blocks == 0 ||
+        grid->cell_start[(size_t)blocks * SK_BLOCK_CELLS] != (uint32_t)particles->count)
         return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
     SK_TRY(sk_grid_reserve_leavers(grid, error));
     int64_t left = count_leavers(grid, particles, threads);

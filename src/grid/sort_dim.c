@@ -237,7 +237,8 @@ selkie_code SK_DIM(sk_sort_assign_surroundings)(sk_grid *grid, const uint32_t *r
                 int z = SELKIE_DIM == 3 ? grid->coordinates[b][2] + n / 9 - 1 : 0;
                 if (x < 0 || y < 0 || z < 0 || x >= grid->blocks[0] || y >= grid->blocks[1] || z >= grid->blocks[2])
                     continue;
-                uint32_t place = (uint32_t)x + (uint32_t)grid->blocks[0] * ((uint32_t)y + (uint32_t)grid->blocks[1] * (uint32_t)z);
+                uint32_t place =
+                    (uint32_t)x + (uint32_t)grid->blocks[0] * ((uint32_t)y + (uint32_t)grid->blocks[1] * (uint32_t)z);
                 if (grid->table[place])
                     continue;
                 if (pass == 0) {
@@ -269,8 +270,11 @@ selkie_code SK_DIM(sk_sort_assign_surroundings)(sk_grid *grid, const uint32_t *r
         for (int n = 0; n < SK_NEIGHBOURS; n++) {
             int dx = n % 3 - 1, dy = n / 3 % 3 - 1, dz = SELKIE_DIM == 3 ? n / 9 - 1 : 0;
             int x = grid->coordinates[b][0] + dx, y = grid->coordinates[b][1] + dy, z = grid->coordinates[b][2] + dz;
-            int inside = x >= 0 && y >= 0 && z >= 0 && x < grid->blocks[0] && y < grid->blocks[1] && z < grid->blocks[2];
-            int32_t other = inside ? grid->table[(size_t)x + (size_t)grid->blocks[0] * ((size_t)y + (size_t)grid->blocks[1] * (size_t)z)] : 0;
+            int inside =
+                x >= 0 && y >= 0 && z >= 0 && x < grid->blocks[0] && y < grid->blocks[1] && z < grid->blocks[2];
+            int32_t other = inside ? grid->table[(size_t)x + (size_t)grid->blocks[0] *
+                                                                 ((size_t)y + (size_t)grid->blocks[1] * (size_t)z)]
+                                   : 0;
             grid->neighbours[b][n] = other;
             if (abs(dx) + abs(dy) + abs(dz) == 1)
                 grid->faces[b][dx ? (dx + 1) / 2 : dy ? 2 + (dy + 1) / 2 : 4 + (dz + 1) / 2] = other;
@@ -283,24 +287,28 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
 {
     size_t count = (size_t)particles->count;
     sk_memory *memory = grid->memory;
-    SK_TRY(sk_reserve(memory, (void **)&grid->keys, &grid->key_capacity, count, sizeof *grid->keys, "cell sort", error));
-    SK_TRY(sk_reserve(memory, (void **)&grid->cell_keys, &grid->cell_key_capacity, count + SK_WIDE, sizeof *grid->cell_keys,
+    SK_TRY(
+        sk_reserve(memory, (void **)&grid->keys, &grid->key_capacity, count, sizeof *grid->keys, "cell sort", error));
+    SK_TRY(sk_reserve(memory, (void **)&grid->cell_keys, &grid->cell_key_capacity, count + SK_WIDE,
+                      sizeof *grid->cell_keys, "cell sort", error));
+    SK_TRY(sk_reserve(memory, (void **)&grid->order, &grid->order_capacity, count, sizeof *grid->order, "cell sort",
+                      error));
+    SK_TRY(sk_reserve(memory, (void **)&grid->order_cells, &grid->order_cell_capacity, count, sizeof *grid->order_cells,
                       "cell sort", error));
-    SK_TRY(sk_reserve(memory, (void **)&grid->order, &grid->order_capacity, count, sizeof *grid->order, "cell sort", error));
-    SK_TRY(sk_reserve(memory, (void **)&grid->order_cells, &grid->order_cell_capacity, count, sizeof *grid->order_cells, "cell sort", error));
     int chunks = threads * 4;
     int64_t lost = compute_keys(grid, particles, chunks, threads);
     SK_TRY(SK_DIM(sk_sort_assign_blocks)(grid, error));
     if (lost)
         return sk_fail(error, SELKIE_ERROR_DIVERGED,
                        "%lld particles are nowhere (position not a number, or far outside the domain): the simulation "
-                       "blew up; try a smaller time.step or time.cfl", (long long)lost);
+                       "blew up; try a smaller time.step or time.cfl",
+                       (long long)lost);
 
     size_t width = (size_t)grid->particle_blocks + 1;
     SK_TRY(sk_reserve(memory, (void **)&grid->histogram, &grid->histogram_capacity, width * (size_t)(chunks + 2) + 2,
                       sizeof *grid->histogram, "cell sort", error));
     uint32_t *block_start = grid->histogram + width * (size_t)chunks; /* [particle_blocks + 2] */
-    uint32_t *reach = block_start + width + 1;                       /* [particle_blocks + 1] */
+    uint32_t *reach = block_start + width + 1;                        /* [particle_blocks + 1] */
     int64_t living = count_blocks(grid, particles->count, chunks, threads, block_start);
     deal_indices(grid, particles->count, chunks, threads);
 
@@ -313,7 +321,7 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
     sk_deal_add(&deal, 1, grid->particle_blocks + 1, block_start + 1, 1);
 #pragma omp parallel num_threads(threads)
     SK_EACH_DEALT(slot, &deal)
-        reach[slot] = sort_block(grid, particles, slot, block_start[slot], block_start[slot + 1]);
+    reach[slot] = sort_block(grid, particles, slot, block_start[slot], block_start[slot + 1]);
     grid->cell_start[starts - 1] = (uint32_t)living;
     particles->count = living;
     sk_particles_swap(particles);

@@ -1,5 +1,5 @@
-/* What the full cell sort (sort_dim.c) and the one after small moves (sort_again_dim.c) have in common. For files compiled per
- * dimension. */
+/* What the full cell sort (sort_dim.c) and the one after small moves (sort_again_dim.c) have in common. For files
+ * compiled per dimension. */
 #ifndef SK_GRID_SORT_PARTS_H
 #define SK_GRID_SORT_PARTS_H
 
@@ -9,8 +9,9 @@
 #include "base/simd.h"
 #include "grid/grid.h"
 
-/* Where the records of a block go. Two streams, the first and the second half of its particles, each with counters of its
- * own: neighbours in memory fall into the same cell, and one counter after the other would make each wait for the last. */
+/* Where the records of a block go. Two streams, the first and the second half of its particles, each with counters of
+ * its own: neighbours in memory fall into the same cell, and one counter after the other would make each wait for the
+ * last. */
 typedef struct cell_counters {
     uint32_t next[2][SK_BLOCK_CELLS];
 } cell_counters;
@@ -41,13 +42,13 @@ static inline __attribute__((unused)) void place_cells(cell_counters *counters, 
     }
 }
 
-/* Which neighbours the kernels of a block's particles reach, a bit for each of the 3^dim, from the starts of its cells, the last of
- * which ends at `end`; the grid's `occupied` gets the runs that hold any. */
+/* Which neighbours the kernels of a block's particles reach, a bit for each of the 3^dim, from the starts of its cells,
+ * the last of which ends at `end`; the grid's `occupied` gets the runs that hold any. */
 static inline __attribute__((unused)) uint32_t reach_of(sk_grid *grid, int block, const uint32_t *start, uint32_t end)
 {
-    /* Bits of the neighbours along an axis, a cell's place along it deciding; the product of three such numbers, spread by
-     * 1, 3 and 9 bits, has the bits of all combinations. Two cells: one for the kernel, one for the band of extrapolated
-     * velocities around it. */
+    /* Bits of the neighbours along an axis, a cell's place along it deciding; the product of three such numbers, spread
+     * by 1, 3 and 9 bits, has the bits of all combinations. Two cells: one for the kernel, one for the band of
+     * extrapolated velocities around it. */
     uint32_t bits[3][SK_BLOCK_N];
     for (int i = 0; i < SK_BLOCK_N; i++) {
         const int lower = i < 2, upper = i >= SK_BLOCK_N - 2;
@@ -93,7 +94,8 @@ static inline __attribute__((unused)) void move_record(sk_particles *particles, 
     }
 }
 
-static inline __attribute__((unused)) void move_records(sk_particles *particles, uint32_t source, uint32_t count, uint32_t target)
+static inline __attribute__((unused)) void move_records(sk_particles *particles, uint32_t source, uint32_t count,
+                                                        uint32_t target)
 {
     enum { ahead = 128 }; /* particles */
     /* What is far ahead is asked for: pieces are too short for the machine to foresee them. */
@@ -113,8 +115,8 @@ static inline __attribute__((unused)) void move_records(sk_particles *particles,
 /* Room for what reach_of tells of `blocks`. */
 static inline __attribute__((unused)) selkie_code reserve_occupied(sk_grid *grid, size_t blocks, selkie_error *error)
 {
-    SK_TRY(sk_reserve(grid->memory, (void **)&grid->occupied, &grid->occupied_capacity, 3 * (blocks + 1), sizeof *grid->occupied,
-                      "cell sort", error));
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->occupied, &grid->occupied_capacity, 3 * (blocks + 1),
+                      sizeof *grid->occupied, "cell sort", error));
     grid->occupied_first = grid->occupied + blocks + 1;
     grid->occupied_last = grid->occupied_first + blocks + 1;
     grid->occupied[0] = grid->occupied_first[0] = grid->occupied_last[0] = 0;

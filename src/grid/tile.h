@@ -12,8 +12,9 @@
 #define SK_TILE_N(halo) (SK_BLOCK_N + 2 * (halo))
 #define SK_TILE_NZ(halo) (SELKIE_DIM == 3 ? SK_BLOCK_N + 2 * (halo) : 1)
 #define SK_TILE_VALUES(halo) (SK_TILE_N(halo) * SK_TILE_N(halo) * SK_TILE_NZ(halo))
-/* And of one with a cell around the block whose rows are looked up by fw_look_up, with the block's own cells in their middle: a
- * row is a cache line (3D). Planes of rows are SK_ROW_PLANE apart; 32 values may be read from where a row begins. */
+/* And of one with a cell around the block whose rows are looked up by fw_look_up, with the block's own cells in their
+ * middle: a row is a cache line (3D). Planes of rows are SK_ROW_PLANE apart; 32 values may be read from where a row
+ * begins. */
 #define SK_ROW_LEAD 4
 #define SK_ROW_PITCH SK_TILE_N(SK_ROW_LEAD)
 #define SK_ROW_PLANE (SK_ROW_PITCH * SK_TILE_N(1))
@@ -37,49 +38,48 @@ static inline sk_tile_span sk_tile_axis(int side, int halo)
     return span;
 }
 
-/* Row by row from the three blocks it runs through. `halo` is a constant where this is inlined, so that the copies become
- * a few moves of fixed size: tiles are loaded for every block in most phases, and this is what they cost. */
-#define SK_TILE_ROWS(type, slot_of)                                                                                     \
-    const int width = SK_TILE_N(halo);                                                                                  \
-    for (int nz = SELKIE_DIM == 3 ? 0 : 1; nz < (SELKIE_DIM == 3 ? 3 : 2); nz++) {                                      \
-        const sk_tile_span z = SELKIE_DIM == 3 ? sk_tile_axis(nz - 1, halo) : (sk_tile_span){0, 0, 1};                  \
-        for (int ny = 0; ny < 3; ny++) {                                                                                \
-            const sk_tile_span y = sk_tile_axis(ny - 1, halo);                                                          \
-            const int32_t *around = grid->neighbours[block] + 3 * ny + (SELKIE_DIM == 3 ? 9 * nz : 0);                  \
-            const type *left = field + (size_t)slot_of(around[0]) * SK_BLOCK_CELLS + (SK_BLOCK_N - halo);               \
-            const type *middle = field + (size_t)slot_of(around[1]) * SK_BLOCK_CELLS;                                   \
-            const type *right = field + (size_t)slot_of(around[2]) * SK_BLOCK_CELLS;                                    \
-            for (int k = 0; k < z.count; k++)                                                                           \
-                for (int j = 0; j < y.count; j++) {                                                                     \
-                    const int row = SK_BLOCK_N * (y.from + j + SK_BLOCK_N * (z.from + k));                              \
-                    type *to = tile + width * (y.to + j + width * (z.to + k));                                          \
-                    memcpy(to, left + row, (size_t)halo * sizeof(type));                                                \
-                    memcpy(to + halo, middle + row, SK_BLOCK_N * sizeof(type));                                         \
-                    memcpy(to + halo + SK_BLOCK_N, right + row, (size_t)halo * sizeof(type));                           \
-                }                                                                                                       \
-        }                                                                                                               \
+/* Row by row from the three blocks it runs through. `halo` is a constant where this is inlined, so that the copies
+ * become a few moves of fixed size: tiles are loaded for every block in most phases, and this is what they cost. */
+#define SK_TILE_ROWS(type, slot_of)                                                                                    \
+    const int width = SK_TILE_N(halo);                                                                                 \
+    for (int nz = SELKIE_DIM == 3 ? 0 : 1; nz < (SELKIE_DIM == 3 ? 3 : 2); nz++) {                                     \
+        const sk_tile_span z = SELKIE_DIM == 3 ? sk_tile_axis(nz - 1, halo) : (sk_tile_span){0, 0, 1};                 \
+        for (int ny = 0; ny < 3; ny++) {                                                                               \
+            const sk_tile_span y = sk_tile_axis(ny - 1, halo);                                                         \
+            const int32_t *around = grid->neighbours[block] + 3 * ny + (SELKIE_DIM == 3 ? 9 * nz : 0);                 \
+            const type *left = field + (size_t)slot_of(around[0]) * SK_BLOCK_CELLS + (SK_BLOCK_N - halo);              \
+            const type *middle = field + (size_t)slot_of(around[1]) * SK_BLOCK_CELLS;                                  \
+            const type *right = field + (size_t)slot_of(around[2]) * SK_BLOCK_CELLS;                                   \
+            for (int k = 0; k < z.count; k++)                                                                          \
+                for (int j = 0; j < y.count; j++) {                                                                    \
+                    const int row = SK_BLOCK_N * (y.from + j + SK_BLOCK_N * (z.from + k));                             \
+                    type *to = tile + width * (y.to + j + width * (z.to + k));                                         \
+                    memcpy(to, left + row, (size_t)halo * sizeof(type));                                               \
+                    memcpy(to + halo, middle + row, SK_BLOCK_N * sizeof(type));                                        \
+                    memcpy(to + halo + SK_BLOCK_N, right + row, (size_t)halo * sizeof(type));                          \
+                }                                                                                                      \
+        }                                                                                                              \
     }
 
 #define SK_TILE_OWN(slot) (slot)
 #define SK_TILE_MAPPED(slot) (slot_of_block[slot])
 
-#define SK_TILE_LOADER(name, type)                                                                                      \
-    static inline __attribute__((unused, always_inline)) void name(const sk_grid *grid, const type *field, int block,   \
-                                                                   const int halo, type *tile)                          \
-    {                                                                                                                   \
-        SK_TILE_ROWS(type, SK_TILE_OWN)                                                                                 \
+#define SK_TILE_LOADER(name, type)                                                                                     \
+    static inline __attribute__((unused, always_inline)) void name(const sk_grid *grid, const type *field, int block,  \
+                                                                   const int halo, type *tile)                         \
+    {                                                                                                                  \
+        SK_TILE_ROWS(type, SK_TILE_OWN)                                                                                \
     }
 
 SK_TILE_LOADER(sk_tile_load, float)
 SK_TILE_LOADER(sk_tile_load_bytes, uint8_t)
 
 /* Likewise through an indirection: a field of the solids, whose slots differ from the grid's. */
-#define SK_TILE_MAPPED_LOADER(name, type)                                                                               \
-    static inline __attribute__((unused, always_inline)) void name(const sk_grid *grid, const int32_t *slot_of_block,   \
-                                                                   const type *field, int block, const int halo,        \
-                                                                   type *tile)                                          \
-    {                                                                                                                   \
-        SK_TILE_ROWS(type, SK_TILE_MAPPED)                                                                              \
+#define SK_TILE_MAPPED_LOADER(name, type)                                                                              \
+    static inline __attribute__((unused, always_inline)) void name(                                                    \
+        const sk_grid *grid, const int32_t *slot_of_block, const type *field, int block, const int halo, type *tile)   \
+    {                                                                                                                  \
+        SK_TILE_ROWS(type, SK_TILE_MAPPED)                                                                             \
     }
 
 SK_TILE_MAPPED_LOADER(sk_tile_load_mapped, float)

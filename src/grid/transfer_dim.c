@@ -1,9 +1,9 @@
 /* The tuned transfers. See transfer.h for the scheme; the plain forms are in grid_kernels.h and the tests compare.
  *
- * To the grid, the lanes of a vector are cells side by side, and their particles go by one after the other: the first of each
- * cell, the second of each, and so on. A cell's particles touch 2x3x3 nodes of a face component, the same ones relative to the
- * cell, so that a lane has a sum for each of them, and lanes never meet before the sums are added to the tile. The way
- * back is in gather_dim.c.
+ * To the grid, the lanes of a vector are cells side by side, and their particles go by one after the other: the first
+ * of each cell, the second of each, and so on. A cell's particles touch 2x3x3 nodes of a face component, the same ones
+ * relative to the cell, so that a lane has a sum for each of them, and lanes never meet before the sums are added to
+ * the tile. The way back is in gather_dim.c.
  */
 #include <math.h>
 #include <string.h>
@@ -17,11 +17,11 @@
 #include "grid/transfer.h"
 
 enum {
-    RIM = SK_TILE_N(1),                          /* nodes of an accumulation tile along y, z */
-    PITCH = (RIM + 2 + 3) / 4 * 4,               /* and along x, so that twelve can be added from each run's first node on */
+    RIM = SK_TILE_N(1),            /* nodes of an accumulation tile along y, z */
+    PITCH = (RIM + 2 + 3) / 4 * 4, /* and along x, so that twelve can be added from each run's first node on */
     RIM_Z = SELKIE_DIM == 3 ? RIM : 1,
     TILE = PITCH * RIM * RIM_Z,
-    TILE_FIELDS = 2 * SELKIE_DIM + 1             /* momentum and weight of each component, density */
+    TILE_FIELDS = 2 * SELKIE_DIM + 1 /* momentum and weight of each component, density */
 };
 
 enum {
@@ -29,7 +29,7 @@ enum {
     AHEAD = 64,                          /* particles between what is being fetched and the next cells' first one */
     NZ_CENTRE = SELKIE_DIM == 3 ? 3 : 1, /* rows across z of a centred quantity */
     NZ_FACE = SELKIE_DIM == 3 ? 2 : 1,
-    ROWS_X = 3 * NZ_CENTRE,              /* rows of nodes around a cell of the faces along x, and of the centres */
+    ROWS_X = 3 * NZ_CENTRE, /* rows of nodes around a cell of the faces along x, and of the centres */
     ROWS_Y = 2 * NZ_CENTRE,
     ROWS_Z = SELKIE_DIM == 3 ? 3 * NZ_FACE : 0,
 /* Rows whose sums are kept in registers while the particles go by: three sums each at most. */
@@ -40,22 +40,23 @@ enum {
 #endif
 };
 
-/* One particle of each of SK_WIDE cells, made ready: weights of the nodes along x, of the rows across it, and what is carried.
- * Lanes of cells that have no more particles carry zeros across. */
+/* One particle of each of SK_WIDE cells, made ready: weights of the nodes along x, of the rows across it, and what is
+ * carried. Lanes of cells that have no more particles carry zeros across. */
 typedef struct staged {
-    fw face[2], centre[3];                                      /* along x */
-    fw across_x[ROWS_X], across_y[ROWS_Y], across_z[ROWS_Z + 1]; /* [row j + ny k] of the components; those of x are the centres' */
-    fw velocity[3];                                             /* m/s; of APIC at the cell's lower corner */
-    fw slope[3][3];                                             /* m/s a cell; of APIC alone */
+    fw face[2], centre[3]; /* along x */
+    fw across_x[ROWS_X], across_y[ROWS_Y],
+        across_z[ROWS_Z + 1]; /* [row j + ny k] of the components; those of x are the centres' */
+    fw velocity[3];           /* m/s; of APIC at the cell's lower corner */
+    fw slope[3][3];           /* m/s a cell; of APIC alone */
 } staged;
 
 /* The cells at hand. */
 typedef struct cell_batch {
-    iw begin, count;     /* their particles */
-    int most;            /* particles in the fullest of them */
-    uint32_t next;       /* about where those of the cells after them are */
-    uint32_t some;       /* a particle that there is */
-    fw first[3];         /* cell of the grid */
+    iw begin, count; /* their particles */
+    int most;        /* particles in the fullest of them */
+    uint32_t next;   /* about where those of the cells after them are */
+    uint32_t some;   /* a particle that there is */
+    fw first[3];     /* cell of the grid */
 } cell_batch;
 
 /* Weights of the nodes around a particle along one axis, from where it is in its cell. */
@@ -70,10 +71,11 @@ static inline __attribute__((always_inline)) void weights_along(fw fraction, fw 
 }
 
 /* The particle n after first[] of each cell; the (begin + n)-th there is, if there is one. */
-static inline __attribute__((always_inline)) void stage(const int velocity_on, const int affine_on, const sk_particle *records,
-                                                        const float *affine, const cell_batch *cells, const uint32_t first[SK_WIDE],
-                                                        int begin, int n, const float corner[3], float inverse, float cell_size,
-                                                        staged *s)
+static inline __attribute__((always_inline)) void stage(const int velocity_on, const int affine_on,
+                                                        const sk_particle *records, const float *affine,
+                                                        const cell_batch *cells, const uint32_t first[SK_WIDE],
+                                                        int begin, int n, const float corner[3], float inverse,
+                                                        float cell_size, staged *s)
 {
     /* Sixteen places that the records are read from at once are too many for the machine to foresee. */
     for (int l = 0; l < SK_WIDE; l += 2)
@@ -146,25 +148,28 @@ static inline runs_at first_nodes(const int d, int c)
 
 enum what { WEIGHT, MOMENTUM, AFFINE_MOMENTUM };
 
-/* The sums of run r of the cells for the nodes n further along x, at the place of those nodes: together they make a row, and what
- * is stored for a row is not read again at another offset, for which the machine would have to wait. */
+/* The sums of run r of the cells for the nodes n further along x, at the place of those nodes: together they make a
+ * row, and what is stored for a row is not read again at another offset, for which the machine would have to wait. */
 static inline __attribute__((always_inline)) f16 moved(fw a, const int r, const int n)
 {
     const fw zero = fw_splat(0.0f);
     enum { Z = SK_WIDE };
     if (n == 0)
-        return r ? __builtin_shufflevector(a, zero, Z - 8, Z - 7, Z - 6, Z - 5, Z - 4, Z - 3, Z - 2, Z - 1, Z, Z, Z, Z, Z, Z, Z, Z)
+        return r ? __builtin_shufflevector(a, zero, Z - 8, Z - 7, Z - 6, Z - 5, Z - 4, Z - 3, Z - 2, Z - 1, Z, Z, Z, Z,
+                                           Z, Z, Z, Z)
                  : __builtin_shufflevector(a, zero, 0, 1, 2, 3, 4, 5, 6, 7, Z, Z, Z, Z, Z, Z, Z, Z);
     if (n == 1)
-        return r ? __builtin_shufflevector(a, zero, Z, Z - 8, Z - 7, Z - 6, Z - 5, Z - 4, Z - 3, Z - 2, Z - 1, Z, Z, Z, Z, Z, Z, Z)
+        return r ? __builtin_shufflevector(a, zero, Z, Z - 8, Z - 7, Z - 6, Z - 5, Z - 4, Z - 3, Z - 2, Z - 1, Z, Z, Z,
+                                           Z, Z, Z, Z)
                  : __builtin_shufflevector(a, zero, Z, 0, 1, 2, 3, 4, 5, 6, 7, Z, Z, Z, Z, Z, Z, Z);
-    return r ? __builtin_shufflevector(a, zero, Z, Z, Z - 8, Z - 7, Z - 6, Z - 5, Z - 4, Z - 3, Z - 2, Z - 1, Z, Z, Z, Z, Z, Z)
+    return r ? __builtin_shufflevector(a, zero, Z, Z, Z - 8, Z - 7, Z - 6, Z - 5, Z - 4, Z - 3, Z - 2, Z - 1, Z, Z, Z,
+                                       Z, Z, Z)
              : __builtin_shufflevector(a, zero, Z, Z, 0, 1, 2, 3, 4, 5, 6, 7, Z, Z, Z, Z, Z, Z);
 }
 
 /* Adds up one quantity of component d (3: of the centres) of the cells' particles, and adds the sums to its tile. */
-static inline __attribute__((always_inline)) void add_sums(const int d, const enum what what, const staged *s, int depth, float scale,
-                                                           const runs_at *at, float *tile)
+static inline __attribute__((always_inline)) void add_sums(const int d, const enum what what, const staged *s,
+                                                           int depth, float scale, const runs_at *at, float *tile)
 {
     const int along = d == 0 ? 2 : 3, ny = d == 1 ? 2 : 3, rows = d == 1 ? ROWS_Y : d == 2 ? ROWS_Z : ROWS_X;
     fw sums[9][3];
@@ -220,8 +225,9 @@ static inline __attribute__((always_inline)) void add_sums(const int d, const en
 #pragma GCC unroll 2
         for (int r = 0; r < SK_WIDE / 8; r++) {
             float *to = base[r] + PITCH * (row % ny + RIM * (row / ny));
-            const f16 sum = along == 2 ? moved(sums[row][0], r, 0) + moved(sums[row][1], r, 1)
-                                       : moved(sums[row][0], r, 0) + moved(sums[row][1], r, 1) + moved(sums[row][2], r, 2);
+            const f16 sum = along == 2
+                                ? moved(sums[row][0], r, 0) + moved(sums[row][1], r, 1)
+                                : moved(sums[row][0], r, 0) + moved(sums[row][1], r, 1) + moved(sums[row][2], r, 2);
             f8 lower = __builtin_shufflevector(sum, sum, 0, 1, 2, 3, 4, 5, 6, 7);
             f4 upper = __builtin_shufflevector(sum, sum, 8, 9, 10, 11);
             f8_store(to, f8_load(to) + (d == 3 ? lower * scale : lower));
@@ -229,16 +235,19 @@ static inline __attribute__((always_inline)) void add_sums(const int d, const en
         }
 }
 
-static inline __attribute__((always_inline)) void add_cells(const int velocity_on, const int affine_on, const sk_particle *records,
-                                                            const float *affine, const cell_batch *cells, const float corner[3],
-                                                            float inverse, float cell_size, float density, int c, float *tiles)
+static inline __attribute__((always_inline)) void add_cells(const int velocity_on, const int affine_on,
+                                                            const sk_particle *records, const float *affine,
+                                                            const cell_batch *cells, const float corner[3],
+                                                            float inverse, float cell_size, float density, int c,
+                                                            float *tiles)
 {
     const enum what what = affine_on ? AFFINE_MOMENTUM : MOMENTUM;
     staged s[DEPTH];
     for (int begin = 0; begin < cells->most; begin += DEPTH) {
         const int depth = cells->most - begin < DEPTH ? cells->most - begin : DEPTH;
-        /* Where the records are goes through memory once for all of them: sixteen numbers taken out of a register, or read back
-         * just after they were stored, are what a transfer would wait for. Cells that have none from here on read others'. */
+        /* Where the records are goes through memory once for all of them: sixteen numbers taken out of a register, or
+         * read back just after they were stored, are what a transfer would wait for. Cells that have none from here on
+         * read others'. */
         const iw number = cells->begin + begin, here = begin < cells->count;
         const iw chosen = (here & number) | (~here & (int32_t)cells->some);
         uint32_t first[SK_WIDE];
@@ -265,9 +274,10 @@ static inline __attribute__((always_inline)) void add_cells(const int velocity_o
     }
 }
 
-static inline __attribute__((always_inline)) void add_block(const int velocity_on, const int affine_on, const sk_grid *grid,
-                                                            const sk_particles *particles, const float *affine, int block,
-                                                            float density, const uint8_t *left_out)
+static inline __attribute__((always_inline)) void add_block(const int velocity_on, const int affine_on,
+                                                            const sk_grid *grid, const sk_particles *particles,
+                                                            const float *affine, int block, float density,
+                                                            const uint8_t *left_out)
 {
     const float inverse = (float)(1.0 / grid->cell_size), cell_size = (float)grid->cell_size;
     const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
@@ -293,7 +303,8 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
         for (int d = 0; d < SELKIE_DIM; d++)
             cells.first[d] = fw_from_iw(local[d] + grid->coordinates[block][d] * grid->extent[d]);
         cells.next = start[c + SK_WIDE] + AHEAD;
-        add_cells(velocity_on, affine_on, particles->records, affine, &cells, corner, inverse, cell_size, density, c, tiles);
+        add_cells(velocity_on, affine_on, particles->records, affine, &cells, corner, inverse, cell_size, density, c,
+                  tiles);
     }
 }
 
@@ -313,7 +324,8 @@ static const float *tile_of(const sk_grid *grid, int block, int n, int field)
     return grid->tiles + ((size_t)(other - 1) * TILE_FIELDS + (size_t)field) * TILE;
 }
 
-/* One row of a block from tiles along x: all of the middle one, the last node of the left and the first of the right. */
+/* One row of a block from tiles along x: all of the middle one, the last node of the left and the first of the right.
+ */
 static inline __attribute__((always_inline)) void add_tile_row(const tile_row *tiles, int at, f8 sums[SK_BLOCK_N / 8])
 {
     const i8 first = {-1, 0, 0, 0, 0, 0, 0, 0}, last = {0, 0, 0, 0, 0, 0, 0, -1};
@@ -323,8 +335,8 @@ static inline __attribute__((always_inline)) void add_tile_row(const tile_row *t
     sums[SK_BLOCK_N / 8 - 1] += (f8)((i8)f8_splat(tiles->right[at]) & last);
 }
 
-/* Sums one field of a block: its own tile and the rims of its neighbours', row by row, in an order that depends on nothing
- * else. Zero but in the rows that particles reach. */
+/* Sums one field of a block: its own tile and the rims of its neighbours', row by row, in an order that depends on
+ * nothing else. Zero but in the rows that particles reach. */
 static void collect(const sk_grid *grid, int block, int field, uint64_t reached, float *sums)
 {
     enum { SIDES_Z = SELKIE_DIM == 3 ? 3 : 1, ROW_RUNS = SK_BLOCK_N / 8 };
@@ -332,7 +344,8 @@ static void collect(const sk_grid *grid, int block, int field, uint64_t reached,
     for (int z = 0; z < SIDES_Z; z++)
         for (int y = 0; y < 3; y++) {
             int n = 3 * (y + 3 * z);
-            tile_row row = {tile_of(grid, block, n, field), tile_of(grid, block, n + 1, field), tile_of(grid, block, n + 2, field), 0};
+            tile_row row = {tile_of(grid, block, n, field), tile_of(grid, block, n + 1, field),
+                            tile_of(grid, block, n + 2, field), 0};
             row.any = row.left != no_tile || row.middle != no_tile || row.right != no_tile;
             rows[z][y] = row;
         }
@@ -340,7 +353,8 @@ static void collect(const sk_grid *grid, int block, int field, uint64_t reached,
         memset(sums, 0, SK_BLOCK_CELLS * sizeof *sums);
     if (ROW_RUNS == 2) /* both halves of a row go together */
         reached = (reached | reached >> 1) & 0x55555555u;
-    SK_EACH_RUN(c, reached) {
+    SK_EACH_RUN(c, reached)
+    {
         const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> 2 * SK_BLOCK_LOG;
         f8 total[ROW_RUNS];
         for (int v = 0; v < ROW_RUNS; v++)
@@ -365,7 +379,8 @@ static void collect(const sk_grid *grid, int block, int field, uint64_t reached,
 /* Runs of a block that kernels of particles reach. */
 static uint64_t find_reached(const sk_grid *grid, int block)
 {
-    const sk_run_masks occupied = {grid->occupied, grid->occupied_first, grid->occupied_last, grid->particle_blocks + 1};
+    const sk_run_masks occupied = {grid->occupied, grid->occupied_first, grid->occupied_last,
+                                   grid->particle_blocks + 1};
     return grid->runs[SK_RUNS_REACHED][block] = sk_runs_around(grid, occupied, block);
 }
 
@@ -381,36 +396,41 @@ static selkie_code reserve_tiles(sk_grid *grid, selkie_error *error)
                       "particles to grid", error);
 }
 
-selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
-                                        selkie_error *error)
+selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *particles,
+                                        const sk_transfer_options *options, selkie_error *error)
 {
     SK_TRY(reserve_tiles(grid, error));
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
-    SK_EACH_DEALT(b, &deal) {
+    SK_EACH_DEALT(b, &deal)
+    {
         if (options->only_changes && !(grid->changes[b] & SK_BLOCK_TOUCHED))
             continue;
-        const uint8_t *left_out = options->left_out ? options->left_out + (size_t)options->left_out_slot[b] * SK_BLOCK_CELLS : NULL;
+        const uint8_t *left_out =
+            options->left_out ? options->left_out + (size_t)options->left_out_slot[b] * SK_BLOCK_CELLS : NULL;
         add_block(0, 0, grid, particles, NULL, b, options->density_per_particle, left_out);
     }
     sk_deal_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
     SK_EACH_DEALT(b, &deal)
-        if (!options->only_changes || grid->changes[b] & SK_BLOCK_NEAR)
-            collect(grid, b, 2 * SELKIE_DIM, find_reached(grid, b), grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
+    if (!options->only_changes || grid->changes[b] & SK_BLOCK_NEAR)
+        collect(grid, b, 2 * SELKIE_DIM, find_reached(grid, b),
+                grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
     return SELKIE_OK;
 }
 
-selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
-                                        selkie_error *error)
+selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *particles,
+                                        const sk_transfer_options *options, selkie_error *error)
 {
-    const sk_attribute *affine = options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
+    const sk_attribute *affine =
+        options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
     SK_TRY(reserve_tiles(grid, error));
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
-    SK_EACH_DEALT(b, &deal) {
+    SK_EACH_DEALT(b, &deal)
+    {
         if (affine)
             add_block(1, 1, grid, particles, (const float *)affine->data, b, options->density_per_particle, NULL);
         else
@@ -418,12 +438,14 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
     }
     sk_deal_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
-    SK_EACH_DEALT(b, &deal) {
+    SK_EACH_DEALT(b, &deal)
+    {
         size_t base = (size_t)b * SK_BLOCK_CELLS;
         float momentum[SK_BLOCK_CELLS], weight[SK_BLOCK_CELLS];
         const uint64_t reached = find_reached(grid, b);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+            float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
+                  *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
             collect(grid, b, 2 * d, reached, momentum);
             collect(grid, b, 2 * d + 1, reached, weight);
             for (int c = 0; c < SK_BLOCK_CELLS; c++)

@@ -94,7 +94,7 @@ static void release(sk_atomic_file *file)
     free(file);
 }
 
-/* --- Opening ----------------------------------------------------------------------------------------------------- */
+/* --- Opening --- */
 
 /* Opens and locks target.part. Between our open and our lock another writer may have renamed the very file that we
  * opened to its final place; truncating it then would destroy that result. So the lock counts only if the name still
@@ -201,7 +201,7 @@ selkie_code sk_atomic_open(const char *path, uint64_t expected_bytes, sk_atomic_
     return SELKIE_OK;
 }
 
-/* --- Writing ----------------------------------------------------------------------------------------------------- */
+/* --- Writing --- */
 
 uint64_t sk_atomic_position(const sk_atomic_file *file)
 {
@@ -297,7 +297,7 @@ selkie_code sk_atomic_write_records(sk_atomic_file *file, int64_t count, size_t 
     return SELKIE_OK;
 }
 
-/* --- Closing ----------------------------------------------------------------------------------------------------- */
+/* --- Closing --- */
 
 void sk_atomic_abandon(sk_atomic_file **file)
 {
@@ -355,7 +355,7 @@ selkie_code sk_atomic_finish(sk_atomic_file **file, selkie_code so_far, selkie_e
     return so_far;
 }
 
-/* --- Whole files ------------------------------------------------------------------------------------------------- */
+/* --- Whole files --- */
 
 selkie_code sk_file_write(const char *path, const void *data, size_t bytes, selkie_error *error)
 {

@@ -60,7 +60,7 @@ static uint32_t header_checksum(const file_header *header, const table_row *rows
     return (uint32_t)checksum;
 }
 
-/* --- Pieces ------------------------------------------------------------------------------------------------------ */
+/* --- Pieces --- */
 
 /* All chunks cut into pieces, so that threads share one long list whatever the sizes of the chunks are. */
 typedef struct piece {
@@ -126,7 +126,7 @@ uint32_t sk_checksum(const void *data, uint64_t bytes)
     return result;
 }
 
-/* --- Writing ----------------------------------------------------------------------------------------------------- */
+/* --- Writing --- */
 
 static selkie_code check_names(const char *path, int count, const sk_chunk *chunks, selkie_error *error)
 {
@@ -235,7 +235,7 @@ selkie_code sk_container_write(const char *path, int count, const sk_chunk *chun
     return code;
 }
 
-/* --- Reading ----------------------------------------------------------------------------------------------------- */
+/* --- Reading --- */
 
 /* Where the bytes come from: a file, or memory. */
 typedef struct source {

@@ -74,7 +74,7 @@ selkie_code sk_folder_make(const char *path, selkie_error *error)
     return reason == 0 ? SELKIE_OK : fail(path, "cannot make this folder", reason, error);
 }
 
-/* --- Lists -------------------------------------------------------------------------------------------------------- */
+/* --- Lists --- */
 
 void sk_file_list_free(sk_file_list *list)
 {
@@ -189,7 +189,7 @@ selkie_code sk_folder_free_space(const char *path, uint64_t *bytes, selkie_error
     return SELKIE_OK;
 }
 
-/* --- Runs --------------------------------------------------------------------------------------------------------- */
+/* --- Runs --- */
 
 static selkie_code join(char path[PATH_MAX], const char *folder, const char *name, selkie_error *error)
 {

@@ -37,8 +37,7 @@ selkie_code sk_numbered_path(char *path, size_t size, const char *folder, const 
 /* Bytes that an ordinary user may still write on the disk of `path`, which need not exist yet. */
 selkie_code sk_folder_free_space(const char *path, uint64_t *bytes, selkie_error *error);
 
-/* --- The folder of a run: see docs/manual/output.md ----------------------------------------------------------------
- */
+/* --- The folder of a run: see docs/manual/output.md --- */
 
 /* What the numbered files of a run are called. */
 #define SK_FRAMES_FOLDER "frames"

@@ -43,8 +43,7 @@ static selkie_code check_mesh(const sk_mesh *mesh, const char *path, selkie_erro
     return SELKIE_OK;
 }
 
-/* --- PLY -------------------------------------------------------------------------------------------------------------
- */
+/* --- PLY --- */
 
 static void put_word(unsigned char *out, uint32_t word)
 {
@@ -111,8 +110,7 @@ static selkie_code write_ply(sk_atomic_file *file, const sk_mesh_frame *frame, c
                                    error);
 }
 
-/* --- OBJ -------------------------------------------------------------------------------------------------------------
- */
+/* --- OBJ --- */
 
 /* Lines have no fixed length, so blocks of them are made in parallel and written in order. */
 enum { lines_per_block = 4096, blocks_per_round = 16, line_room = 3 * SK_NUMBER_LENGTH + 8 };
@@ -197,8 +195,7 @@ static selkie_code write_obj(sk_atomic_file *file, const sk_mesh_frame *frame, c
     return code;
 }
 
-/* --- Files -----------------------------------------------------------------------------------------------------------
- */
+/* --- Files --- */
 
 typedef selkie_code (*surface_writer)(sk_atomic_file *file, const sk_mesh_frame *frame, const mesh_writer *writer,
                                       selkie_error *error);

@@ -33,8 +33,7 @@ typedef struct table {
     int turned;
 } table;
 
-/* --- From a frame to columns ---------------------------------------------------------------------------------------
- */
+/* --- From a frame to columns --- */
 
 static column *add_column(table *to, const char *name, selkie_attribute_type type, int components, const void *data,
                           size_t stride)
@@ -98,8 +97,7 @@ static selkie_code make_table(const sk_frame *frame, const char *path, table *to
     return SELKIE_OK;
 }
 
-/* --- Conversion ------------------------------------------------------------------------------------------------------
- */
+/* --- Conversion --- */
 
 static void fill_vectors(const table *from, const column *source, int64_t first, int64_t count, unsigned char *out,
                          size_t out_stride)
@@ -159,8 +157,7 @@ static void fill_ply(const void *context, int64_t first, int64_t count, unsigned
     to_little_endian(out, (size_t)count * (size_t)from->record_bytes);
 }
 
-/* --- PLY
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- PLY --- */
 
 static selkie_code write_ply_column(sk_atomic_file *file, const table *from, int index, const sk_frame *frame,
                                     selkie_error *error)
@@ -204,8 +201,7 @@ static selkie_code write_ply(sk_atomic_file *file, const table *from, const sk_f
     return sk_atomic_write_records(file, frame->count, (size_t)from->record_bytes, fill_ply, from, error);
 }
 
-/* --- VTK XML
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- VTK XML --- */
 
 typedef struct vtp_array {
     const table *from;
@@ -310,8 +306,7 @@ static selkie_code write_vtp(sk_atomic_file *file, const table *from, const sk_f
     return sk_atomic_print(file, error, "\n  </AppendedData>\n</VTKFile>\n");
 }
 
-/* --- Files
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- Files --- */
 
 typedef selkie_code (*frame_writer)(sk_atomic_file *file, const table *from, const sk_frame *frame,
                                     selkie_error *error);

@@ -61,8 +61,7 @@ static selkie_code fail(const ply_header *header, selkie_error *error, const cha
     return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: %s", header->name, what);
 }
 
-/* --- The header
- * -------------------------------------------------------------------------------------------------------- */
+/* --- The header --- */
 
 typedef struct words {
     int count;
@@ -281,8 +280,7 @@ static selkie_code read_header(ply_header *header, const char *bytes, size_t siz
     }
 }
 
-/* --- Values
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- Values --- */
 
 static uint64_t load_word(const unsigned char *bytes, int count, int swapped)
 {
@@ -422,8 +420,7 @@ static selkie_code read_ascii(const ply_header *header, const char *text, const 
     return SELKIE_OK;
 }
 
-/* --- The whole
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- The whole --- */
 
 static selkie_code allocate(ply_header *header, sk_particles_data *data, selkie_error *error)
 {

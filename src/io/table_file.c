@@ -30,8 +30,7 @@ static selkie_code fail(const char *path, const char *action, int reason, selkie
                    sk_file_reason(reason, buffer, sizeof buffer));
 }
 
-/* --- The header ----------------------------------------------------------------------------------------------------
- */
+/* --- The header --- */
 
 /* The header line with its line end, to be freed; NULL if there is no memory. */
 static char *header_line(int column_count, const char *const *names)
@@ -105,8 +104,7 @@ static const char *line_end(const char *text, const char *limit)
     return end ? end : limit;
 }
 
-/* --- Writing -------------------------------------------------------------------------------------------------------
- */
+/* --- Writing --- */
 
 static selkie_code open_writer(const char *path, int column_count, sk_table_writer **result, selkie_error *error)
 {
@@ -203,8 +201,7 @@ selkie_code sk_table_close(sk_table_writer **pointer, selkie_error *error)
     return code;
 }
 
-/* --- Going on ------------------------------------------------------------------------------------------------------
- */
+/* --- Going on --- */
 
 /* The value of column `step_column` if the line text .. end is a row of `column_count` numbers; 0 if it is not. */
 static int row_step(const char *text, const char *end, int column_count, int step_column, double *step)
@@ -312,8 +309,7 @@ selkie_code sk_table_resume(const char *path, int column_count, const char *cons
     return code == SELKIE_OK ? open_writer(path, column_count, writer, error) : code;
 }
 
-/* --- Reading -------------------------------------------------------------------------------------------------------
- */
+/* --- Reading --- */
 
 static selkie_code read_names(const char **cursor, const char *limit, const char *name, sk_table *table,
                               selkie_error *error)

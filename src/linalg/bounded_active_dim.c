@@ -63,8 +63,7 @@ typedef struct work {
     double norm_start; /* of the natural residual at x = max(lower, 0) */
 } work;
 
-/* --- Sums ----------------------------------------------------------------------------------------------------------
- */
+/* --- Sums --- */
 
 static double sum_blocks(const sk_level *level, const double *partial)
 {
@@ -82,8 +81,7 @@ static double largest_block(const sk_level *level, const double *partial)
     return largest;
 }
 
-/* --- The problem of one level --------------------------------------------------------------------------------------
- */
+/* --- The problem of one level --- */
 
 /* Makes a level the one whose free cells the levels below see. */
 static void set_root(sk_bounded_solver *solver, int depth)
@@ -108,8 +106,8 @@ static double judge(const work *w, int depth, sk_team team, selkie_residual_norm
     const sk_level *level = &solver->poisson->multigrid.level[depth];
     const sk_share share = SK_DIM(sk_level_share)(level, team);
     SK_EACH_OWN_BLOCK(block, share)
-        solver->partial[0][block] =
-            SK_DIM(sk_judge_block)(level, &solver->bound[depth], block, norm, exactly, &solver->partial[1][block]);
+    solver->partial[0][block] =
+        SK_DIM(sk_judge_block)(level, &solver->bound[depth], block, norm, exactly, &solver->partial[1][block]);
     sk_team_wait(team);
     /* Errors of 2^-25 or so a cell, in a row with a diagonal of 2 x dimension and faces of 1. */
     *rounding = 4e-8 * sqrt((4.0 * SELKIE_DIM * SELKIE_DIM + 2.0 * SELKIE_DIM) * sum_blocks(level, solver->partial[1]));
@@ -123,7 +121,8 @@ static double length_of(const work *w, int depth, sk_team team, int every)
     const sk_level *root = &w->solver->part.level[depth];
     float product[SK_BLOCK_CELLS] __attribute__((aligned(64)));
     const sk_share share = SK_DIM(sk_level_share)(root, team);
-    SK_EACH_OWN_BLOCK(block, share) {
+    SK_EACH_OWN_BLOCK(block, share)
+    {
         w->solver->partial[1][block] = 0;
         if (root->part[block] == SK_PART_NONE || block % every)
             continue;
@@ -158,7 +157,7 @@ static void correct(const work *w, int depth, sk_team team, float length)
     const sk_bound_level *bound = &w->solver->bound[depth];
     const sk_share share = SK_DIM(sk_level_share)(level, team);
     SK_EACH_OWN_BLOCK(block, share)
-        SK_DIM(sk_clip_block)(level, bound, block, length);
+    SK_DIM(sk_clip_block)(level, bound, block, length);
     sk_team_wait(team);
     for (int half = 0; half < 2 * step_visits; ++half) {
         for (int block = share.first[half & 1]; block < share.last[half & 1]; ++block)
@@ -246,15 +245,14 @@ static double solve_level(const work *w, int depth, sk_team team, goal to, sk_bo
             return residual;
         SK_DIM(sk_multigrid_recoarsen)(&solver->part, depth, team, changed, solver->mark);
         SK_EACH_OWN_BLOCK(block, share)
-            bound->changed[block] = 0;
+        bound->changed[block] = 0;
         if (team.thread == 0)
             bound->paired |= to.exactly && (exactly || rounding / to.unit > 0.1 * to.tolerance);
         step(w, depth, team);
     }
 }
 
-/* --- Start and end -------------------------------------------------------------------------------------------------
- */
+/* --- Start and end --- */
 
 /* Whether a block has a bound that is NaN or infinity. */
 static int is_bad_bound(const float *lower)
@@ -275,8 +273,8 @@ static input start_problem(work *w)
     int overfull = 0;
     const sk_share share = SK_DIM(sk_level_share)(level, w->team);
     SK_EACH_OWN_BLOCK(block, share)
-        solver->partial[0][block] = (double)SK_DIM(sk_read_right_side)(poisson, &w->system->poisson, block, 1.0f,
-                                                                       bound->f + (size_t)block * SK_BLOCK_CELLS);
+    solver->partial[0][block] = (double)SK_DIM(sk_read_right_side)(poisson, &w->system->poisson, block, 1.0f,
+                                                                   bound->f + (size_t)block * SK_BLOCK_CELLS);
     sk_team_wait(w->team);
     int exponent = 0;
     double largest = largest_block(level, solver->partial[0]);
@@ -286,11 +284,12 @@ static input start_problem(work *w)
     exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
     w->scale = ldexpf(1.0f, -exponent);
     SK_EACH_OWN_BLOCK(block, share)
-        for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i += SK_LANES)
-            sk_store(bound->f + i, w->scale * sk_load(bound->f + i));
+    for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i += SK_LANES)
+        sk_store(bound->f + i, w->scale * sk_load(bound->f + i));
     sk_poisson_system other = w->system->poisson;
     other.right_side = w->system->lower;
-    SK_EACH_OWN_BLOCK(block, share) {
+    SK_EACH_OWN_BLOCK(block, share)
+    {
         float *lower = bound->lower ? bound->lower + (size_t)block * SK_BLOCK_CELLS : NULL;
         if (lower)
             SK_DIM(sk_read_right_side)(poisson, &other, block, w->scale, lower);
@@ -314,7 +313,8 @@ static void start_solution(work *w, int warm)
     const sk_share share = SK_DIM(sk_level_share)(level, w->team);
     sk_poisson_system guess = w->system->poisson;
     guess.right_side = w->system->poisson.solution;
-    SK_EACH_OWN_BLOCK(block, share) {
+    SK_EACH_OWN_BLOCK(block, share)
+    {
         size_t at = (size_t)block * SK_BLOCK_CELLS;
         if (warm)
             SK_DIM(sk_read_right_side)(solver->poisson, &guess, block, w->scale, bound->high + at);
@@ -338,7 +338,8 @@ static double norm_at_start(work *w)
         return judge(w, 0, w->team, SELKIE_NORM_RELATIVE, 0, &rounding);
     }
     const sk_share share = SK_DIM(sk_level_share)(level, w->team);
-    SK_EACH_OWN_BLOCK(block, share) {
+    SK_EACH_OWN_BLOCK(block, share)
+    {
         const float *f = solver->bound[0].f + (size_t)block * SK_BLOCK_CELLS;
         sk_vec squares = {0};
         for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
@@ -361,7 +362,7 @@ static void interpolate(const work *w, int depth)
     sk_bound_level *to = &w->solver->bound[depth];
     const sk_share share = SK_DIM(sk_level_share)(fine, w->team);
     SK_EACH_OWN_BLOCK(block, share)
-        SK_DIM(sk_interpolate_block)(fine, fine + 1, to + 1, to, block);
+    SK_DIM(sk_interpolate_block)(fine, fine + 1, to + 1, to, block);
     sk_team_wait(w->team);
     for (int half = 0; half < 2 * start_visits; ++half) {
         for (int block = share.first[half & 1]; block < share.last[half & 1]; ++block) {
@@ -381,7 +382,7 @@ static void nested_start(work *w)
     for (int depth = 0; depth < bottom; ++depth) {
         const sk_share share = SK_DIM(sk_level_share)(&level[depth], w->team);
         SK_EACH_OWN_BLOCK(block, share)
-            SK_DIM(sk_restrict_problem)(&level[depth], &solver->bound[depth], &solver->bound[depth + 1], block);
+        SK_DIM(sk_restrict_problem)(&level[depth], &solver->bound[depth], &solver->bound[depth + 1], block);
         sk_team_wait(w->team);
     }
     const goal rough = {nested_steps, SELKIE_NORM_RELATIVE, nested_tolerance, 0, 0};
@@ -405,7 +406,8 @@ static int write_solution(const work *w, int64_t *free_cells)
     float unscale = 1.0f / w->scale;
     const sk_share share = SK_DIM(sk_level_share)(level, w->team);
     int64_t count = 0;
-    SK_EACH_OWN_BLOCK(block, share) {
+    SK_EACH_OWN_BLOCK(block, share)
+    {
         float sum[SK_BLOCK_CELLS] __attribute__((aligned(64)));
         size_t at = (size_t)block * SK_BLOCK_CELLS;
         sk_int_vec above = {0};

@@ -221,8 +221,7 @@ static void lower_overfull(flattening *f)
     }
 }
 
-/* --- The eigenvector from solve to solve --------------------------------------------------------------------------
- */
+/* --- The eigenvector from solve to solve --- */
 
 static const float *find_last(const sk_bounded_solver *solver, const int32_t *place)
 {

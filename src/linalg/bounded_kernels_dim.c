@@ -20,8 +20,7 @@ SK_INLINE const float *low_of(const sk_bound_level *bound, int block)
     return bound->paired ? bound->low + (size_t)block * SK_BLOCK_CELLS : zeros;
 }
 
-/* --- Projected Gauss-Seidel ----------------------------------------------------------------------------------------
- */
+/* --- Projected Gauss-Seidel --- */
 
 SK_INLINE void project_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
                                       const float *b, const float *bound, float inverse)
@@ -75,8 +74,7 @@ void SK_DIM(sk_project_block)(const sk_level *level, float *field, const float *
     }
 }
 
-/* --- Residual and free cells ---------------------------------------------------------------------------------------
- */
+/* --- Residual and free cells --- */
 
 /* f - A (high + low) in single precision. Differences of neighbours are exact or nearly so and small, whatever the size
  * of high; what is lost is a rounding error of them, not of x. */
@@ -229,8 +227,7 @@ double SK_DIM(sk_judge_block)(const sk_level *level, const sk_bound_level *bound
     return result;
 }
 
-/* --- Corrections ---------------------------------------------------------------------------------------------------
- */
+/* --- Corrections --- */
 
 SK_INLINE void clip_at(int offset, const float *high, const float *low, const float *lower, float *z, float scale)
 {

@@ -51,7 +51,8 @@ void SK_DIM(sk_bounded_clear_level)(sk_bounded_solver *solver, int depth, sk_tea
     share.first[0] -= team.thread == 0; /* block 0 */
     float *field[7] = {bound->high, bound->low, bound->r, bound->z, bound->part_inverse, bound->f, bound->lower};
     const size_t bytes = SK_BLOCK_CELLS * sizeof(float), slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
-    SK_EACH_OWN_BLOCK(block, share) {
+    SK_EACH_OWN_BLOCK(block, share)
+    {
         const size_t at = (size_t)block * SK_BLOCK_CELLS;
         for (int i = 0; i < (bound->lower ? 7 : 6); ++i)
             if (depth > 0 || i < 5 || block == 0) /* the others are read whole */

@@ -67,7 +67,8 @@ typedef struct sk_level {
 
 typedef struct sk_multigrid {
     sk_memory *memory;
-    int thorough; /* more work on the finest level, less below it: pays in 3D where a cycle is all that is done in an iteration */
+    int thorough; /* more work on the finest level, less below it: pays in 3D where a cycle is all that is done in an
+                     iteration */
     int level_count;
     sk_level level[SK_MAX_LEVELS];
     int bottom_unknowns;
@@ -95,16 +96,16 @@ SK_INLINE void sk_team_wait(sk_team team)
         SK_DIM(sk_barrier_wait)(team.barrier, team.threads);
 }
 
-/* A thread's blocks of a level, [first, last) of each colour. The same thread has the same ones in all that is done on the level:
- * what another core has written is slow to come by. */
+/* A thread's blocks of a level, [first, last) of each colour. The same thread has the same ones in all that is done on
+ * the level: what another core has written is slow to come by. */
 typedef struct sk_share {
     int first[2], last[2];
 } sk_share;
 
 sk_share SK_DIM(sk_level_share)(const sk_level *level, sk_team team);
 
-#define SK_EACH_OWN_BLOCK(block, share)                                                                                 \
-    for (int colour_of_##block = 0; colour_of_##block < 2; ++colour_of_##block)                                         \
+#define SK_EACH_OWN_BLOCK(block, share)                                                                                \
+    for (int colour_of_##block = 0; colour_of_##block < 2; ++colour_of_##block)                                        \
         for (int block = (share).first[colour_of_##block]; block < (share).last[colour_of_##block]; ++block)
 
 SK_INLINE const float *sk_slot_array(const sk_level *level, int block, int array)
@@ -176,8 +177,8 @@ void SK_DIM(sk_residual_block)(const sk_level *level, const float *high, const f
                                float *residual);
 /* y = A x on the active vectors of one block; y is of one block. */
 void SK_DIM(sk_multiply_block)(const sk_level *level, const float *x, int block, float *y);
-/* x of the level at `root` = M b, with M symmetric. partial[block] receives the sum of b * x if not NULL. A careful cycle
- * takes a little longer and is positive definite whatever the faces are; others nearly always are. */
+/* x of the level at `root` = M b, with M symmetric. partial[block] receives the sum of b * x if not NULL. A careful
+ * cycle takes a little longer and is positive definite whatever the faces are; others nearly always are. */
 void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, int root, sk_team team, int careful, double *partial);
 
 #endif

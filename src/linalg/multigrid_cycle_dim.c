@@ -34,8 +34,7 @@
 
 enum { barrier_spins = 500 }; /* some tens of microseconds */
 
-/* --- Gauss-Seidel --------------------------------------------------------------------------------------------------
- */
+/* --- Gauss-Seidel --- */
 
 SK_INLINE void relax_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
                                     const float *b, float inverse)
@@ -132,8 +131,7 @@ void SK_DIM(sk_smooth_block)(const sk_level *level, int block, sk_sweep sweep)
     }
 }
 
-/* --- The operator --------------------------------------------------------------------------------------------------
- */
+/* --- The operator --- */
 
 SK_INLINE void apply_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float excess, float *y)
 {
@@ -190,8 +188,7 @@ double SK_DIM(sk_apply_block)(const sk_level *level, const float *x, int block, 
     return SK_DIM(sk_dot_block)(x + (size_t)block * SK_BLOCK_CELLS, own, level->active[block]);
 }
 
-/* --- The residual in double ----------------------------------------------------------------------------------------
- */
+/* --- The residual in double --- */
 
 SK_INLINE sk_double_vec widen(sk_vec value)
 {
@@ -242,8 +239,7 @@ void SK_DIM(sk_residual_block)(const sk_level *level, const float *high_field, c
     }
 }
 
-/* --- Between levels ------------------------------------------------------------------------------------------------
- */
+/* --- Between levels --- */
 
 /* Where a fine block lies in its parent, in coarse cells. */
 SK_INLINE void place_in_parent(const sk_level *fine, int block, int origin[3])
@@ -316,8 +312,7 @@ static void prolong(const sk_level *fine, const sk_level *coarse, int block)
     }
 }
 
-/* --- The cycle -----------------------------------------------------------------------------------------------------
- */
+/* --- The cycle --- */
 
 void SK_DIM(sk_barrier_wait)(sk_barrier *barrier, int threads)
 {
@@ -395,11 +390,11 @@ static int is_worth_it(const sk_multigrid *multigrid, int depth, int careful)
     return careful || (!sparse && (depth == 1 || (depth == 2 && coarse >= SK_SMALL_LEVEL)));
 }
 
-/* A second visit to a coarse level makes B of it 2 B - B A B, with eigenvalues of 2 l - l^2. Where two parts of the liquid
- * hang together by faces that are hardly open, the mean of faces is half of what a coarse level needs, and each level
- * doubles what the one below it corrects: l is 0.95, 1.9, 3.6 and so on, until 2 l - l^2 is negative and B no longer
- * definite. With every level visited twice l stays between 0 and 2 at all of them, whatever the faces are; so a cycle is
- * careful when one that was not has failed. */
+/* A second visit to a coarse level makes B of it 2 B - B A B, with eigenvalues of 2 l - l^2. Where two parts of the
+ * liquid hang together by faces that are hardly open, the mean of faces is half of what a coarse level needs, and each
+ * level doubles what the one below it corrects: l is 0.95, 1.9, 3.6 and so on, until 2 l - l^2 is negative and B no
+ * longer definite. With every level visited twice l stays between 0 and 2 at all of them, whatever the faces are; so a
+ * cycle is careful when one that was not has failed. */
 static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int careful, int from_zero, double *partial)
 {
     const sk_level *level = &multigrid->level[depth];
@@ -421,7 +416,8 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int ca
         const sk_level *coarse = level + 1;
         sk_sweep sweep = from_zero ? SK_SWEEP_FORWARD_FROM_ZERO : SK_SWEEP_FORWARD;
 
-        const int visits = depth == 0 && multigrid->thorough ? 2 : 1; /* to each block, on the way down and on the way up */
+        const int visits =
+            depth == 0 && multigrid->thorough ? 2 : 1; /* to each block, on the way down and on the way up */
 
         /* Down. Blocks of the second colour know all their neighbours' values at once. */
         for (int visit = 1; visit <= visits; ++visit) {

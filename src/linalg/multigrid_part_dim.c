@@ -55,15 +55,14 @@ int SK_DIM(sk_level_is_whole)(const sk_level *level, int block)
     return whole;
 }
 
-/* --- Again, where something changed --------------------------------------------------------------------------------
- */
+/* --- Again, where something changed --- */
 
 static void mark_blocks(const sk_level *fine, sk_team team, const uint8_t *changed, uint8_t *mark)
 {
     const sk_share share = SK_DIM(sk_level_share)(fine, team);
     SK_EACH_OWN_BLOCK(block, share)
-        if (changed[block]) /* several children may say so at once */
-            __atomic_store_n(&mark[fine->parent[block]], 1, __ATOMIC_RELAXED);
+    if (changed[block]) /* several children may say so at once */
+        __atomic_store_n(&mark[fine->parent[block]], 1, __ATOMIC_RELAXED);
     sk_team_wait(team);
 }
 
@@ -71,14 +70,15 @@ static void mark_blocks(const sk_level *fine, sk_team team, const uint8_t *chang
 static void spread_changes(const sk_level *root, sk_team team, uint8_t *changed, uint8_t *spread)
 {
     const sk_share share = SK_DIM(sk_level_share)(root, team);
-    SK_EACH_OWN_BLOCK(block, share) {
+    SK_EACH_OWN_BLOCK(block, share)
+    {
         spread[block] = changed[block];
         for (int side = 0; side < SK_SIDES; ++side) /* block 0 never changes */
             spread[block] |= changed[root->neighbour[block][side]];
     }
     sk_team_wait(team);
     SK_EACH_OWN_BLOCK(block, share)
-        changed[block] = spread[block];
+    changed[block] = spread[block];
     sk_team_wait(team);
 }
 
@@ -97,26 +97,28 @@ static void recoarsen_level(const sk_level *fine, sk_level *coarse, sk_team team
 {
     const sk_share children = SK_DIM(sk_level_share)(fine, team), share = SK_DIM(sk_level_share)(coarse, team);
     SK_EACH_OWN_BLOCK(block, share)
-        coarse_changed[block] = 0;
+    coarse_changed[block] = 0;
     if (team.thread == 0)
         coarse_changed[0] = 0;
     sk_team_wait(team);
     mark_blocks(fine, team, changed, coarse_changed);
     SK_EACH_OWN_BLOCK(block, share)
-        if (is_near_change(coarse, coarse_changed, block))
-            coarse->slot[block] = SK_SLOT_FIRST + block - 1;
+    if (is_near_change(coarse, coarse_changed, block))
+        coarse->slot[block] = SK_SLOT_FIRST + block - 1;
     sk_team_wait(team);
     SK_EACH_OWN_BLOCK(block, children)
-        if (changed[block])
-            SK_DIM(sk_coarsen_block)(fine, coarse, block);
+    if (changed[block])
+        SK_DIM(sk_coarsen_block)(fine, coarse, block);
     sk_team_wait(team);
-    SK_EACH_OWN_BLOCK(block, share) {
+    SK_EACH_OWN_BLOCK(block, share)
+    {
         int count; /* the second bit: is uniform */
         if (is_near_change(coarse, coarse_changed, block) && SK_DIM(sk_invert_block)(coarse, block, &count))
             __atomic_fetch_or(&coarse_changed[block], 2, __ATOMIC_RELAXED);
     }
     sk_team_wait(team);
-    SK_EACH_OWN_BLOCK(block, share) {
+    SK_EACH_OWN_BLOCK(block, share)
+    {
         if (coarse_changed[block] & 2)
             coarse->slot[block] = SK_SLOT_UNIFORM;
         coarse_changed[block] &= 1;

@@ -24,8 +24,8 @@
 #include <math.h>
 
 static const float restriction_scale = SELKIE_DIM == 3 ? 0.5f : 1.0f;
-/* The m above. Of 0.1 to 0.4, 0.25 gives a thorough cycle the fewest iterations in splashes, but beside it calm pools whose surface
- * is one cell into a coarse block make a W cycle indefinite, and the solve goes on with careful ones. */
+/* The m above. Of 0.1 to 0.4, 0.25 gives a thorough cycle the fewest iterations in splashes, but beside it calm pools
+ * whose surface is one cell into a coarse block make a W cycle indefinite, and the solve goes on with careful ones. */
 static const float softness = 0.1f, softness_of_thorough = 0.15f;
 
 enum { few_blocks = 64 }; /* not worth a second thread */
@@ -114,8 +114,7 @@ void SK_DIM(sk_level_finish_work)(sk_level *level)
                                       : 4 + __builtin_popcountll(level->active[block]) * 16 / SK_ACTIVE_BITS);
 }
 
-/* --- Structure of the next level -----------------------------------------------------------------------------------
- */
+/* --- Structure of the next level --- */
 
 static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *error)
 {
@@ -164,8 +163,7 @@ static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *err
     return SELKIE_OK;
 }
 
-/* --- Coefficients of the next level --------------------------------------------------------------------------------
- */
+/* --- Coefficients of the next level --- */
 
 SK_INLINE sk_half_row half_row(const float *field, int colour, int j, int k)
 {
@@ -178,7 +176,8 @@ SK_INLINE sk_half_row softened(sk_half_row excess, float by)
 }
 
 /* Coarse row that stands for the fine rows (j, k), (j + 1, k) and in 3D the same at k + 1. */
-static void coarsen_rows(const float *const fine[SK_COEFFICIENT_ARRAYS], int j, int k, float by, sk_half_row row[SELKIE_DIM + 1])
+static void coarsen_rows(const float *const fine[SK_COEFFICIENT_ARRAYS], int j, int k, float by,
+                         sk_half_row row[SELKIE_DIM + 1])
 {
     const float mean = SELKIE_DIM == 3 ? 0.25f : 0.5f;
     for (int array = 0; array <= SELKIE_DIM; ++array)
@@ -296,7 +295,8 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
     /* Blocks have the slots of their numbers here; the first two slots are those of nothing and of uniform blocks. */
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && coarse->block_count > few_blocks)
     for (int block = 0; block <= coarse->block_count; ++block) {
-        const size_t at = (size_t)block * SK_BLOCK_CELLS, slot = (size_t)(block ? SK_SLOT_FIRST + block - 1 : SK_SLOT_EMPTY);
+        const size_t at = (size_t)block * SK_BLOCK_CELLS,
+                     slot = (size_t)(block ? SK_SLOT_FIRST + block - 1 : SK_SLOT_EMPTY);
         memset(coarse->x + at, 0, SK_BLOCK_CELLS * sizeof(float));
         memset(coarse->b + at, 0, SK_BLOCK_CELLS * sizeof(float));
         memset(coarse->coefficients + slot * slot_cells, 0, slot_cells * sizeof(float));

@@ -24,18 +24,18 @@
 #include "base/status.h"
 
 typedef struct sk_poisson_system {
-    int block_count;                    /* with block 0, which is empty */
-    const int32_t (*coordinates)[4];    /* [block_count] block coordinates x y z (z = 0 in 2D), >= 0; fourth unused */
-    const int32_t (*faces)[6];          /* [block_count] neighbour blocks -x +x -y +y -z +z, 0 = none */
-    const float *face[3];               /* coefficient of the lower face along x, y, z (2D: two) */
+    int block_count;                 /* with block 0, which is empty */
+    const int32_t (*coordinates)[4]; /* [block_count] block coordinates x y z (z = 0 in 2D), >= 0; fourth unused */
+    const int32_t (*faces)[6];       /* [block_count] neighbour blocks -x +x -y +y -z +z, 0 = none */
+    const float *face[3];            /* coefficient of the lower face along x, y, z (2D: two) */
     const float *diagonal;
     const float *right_side;
-    float *solution;                    /* out; in: the start if warm_start */
+    float *solution; /* out; in: the start if warm_start */
 } sk_poisson_system;
 
 typedef struct sk_poisson_options {
     double tolerance;
-    selkie_residual_norm norm;  /* relative: |r|_2/|b|_2; max: max |r| <= tolerance */
+    selkie_residual_norm norm; /* relative: |r|_2/|b|_2; max: max |r| <= tolerance */
     int max_iterations;
     int warm_start;
     int threads;
@@ -45,9 +45,9 @@ typedef struct sk_poisson_options {
 typedef struct sk_poisson_report {
     int iterations;
     int converged;
-    double residual;                    /* of b - A x, in the asked norm; from the recurrence where rounding cannot matter */
+    double residual; /* of b - A x, in the asked norm; from the recurrence where rounding cannot matter */
     int64_t unknowns;
-    int closed_components;              /* pockets without a Dirichlet face, whose mean was taken out */
+    int closed_components; /* pockets without a Dirichlet face, whose mean was taken out */
     int history_count;
     double history[SK_POISSON_MAX_HISTORY]; /* residual after each iteration, as the recurrence has it */
     double setup_ms, solve_ms;

@@ -52,8 +52,7 @@ void SK_DIM(sk_poisson_destroy)(sk_poisson_solver *solver)
     sk_release(memory, solver);
 }
 
-/* --- Pieces of an iteration ----------------------------------------------------------------------------------------
- */
+/* --- Pieces of an iteration --- */
 
 /* What all threads of a solve share, and the range of blocks of one of them. */
 typedef struct work {
@@ -128,7 +127,8 @@ static double true_residual(const work *w)
     sk_poisson_solver *solver = w->solver;
     const sk_level *level = &solver->multigrid.level[0];
     float b[SK_BLOCK_CELLS] __attribute__((aligned(64)));
-    SK_EACH_OWN_BLOCK(block, w->share) {
+    SK_EACH_OWN_BLOCK(block, w->share)
+    {
         SK_DIM(sk_read_right_side)(solver, w->system, block, w->scale, b);
         SK_DIM(sk_residual_block)
         (level, solver->high, solver->low, b, block, solver->r + (size_t)block * SK_BLOCK_CELLS);
@@ -136,7 +136,7 @@ static double true_residual(const work *w)
     sk_team_wait(w->team);
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
     SK_EACH_OWN_BLOCK(block, w->share)
-        solver->partial[1][block] = block_norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
+    solver->partial[1][block] = block_norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
     sk_team_wait(w->team);
     return residual_of(w, solver->partial[1]);
 }
@@ -146,11 +146,11 @@ static void fold(const work *w)
 {
     float *high = w->solver->high, *low = w->solver->low;
     SK_EACH_OWN_BLOCK(block, w->share)
-        for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i += SK_LANES) {
-            sk_vec a = sk_load(high + i), c = sk_load(low + i), sum = a + c, part = sum - a;
-            sk_store(low + i, (a - (sum - part)) + (c - part));
-            sk_store(high + i, sum);
-        }
+    for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i += SK_LANES) {
+        sk_vec a = sk_load(high + i), c = sk_load(low + i), sum = a + c, part = sum - a;
+        sk_store(low + i, (a - (sum - part)) + (c - part));
+        sk_store(high + i, sum);
+    }
     sk_team_wait(w->team);
 }
 
@@ -163,7 +163,8 @@ SK_INLINE void turn_at(int offset, float *p, const float *z, float beta)
 static void turn(const work *w, float beta)
 {
     const sk_level *level = &w->solver->multigrid.level[0];
-    SK_EACH_OWN_BLOCK(block, w->share) {
+    SK_EACH_OWN_BLOCK(block, w->share)
+    {
         size_t at = (size_t)block * SK_BLOCK_CELLS;
         SK_EACH_OFFSET(level->active[block], turn_at, w->solver->p + at, w->solver->z + at, beta);
     }
@@ -176,7 +177,7 @@ static double apply(const work *w)
     sk_poisson_solver *solver = w->solver;
     const sk_level *level = &solver->multigrid.level[0];
     SK_EACH_OWN_BLOCK(block, w->share)
-        solver->partial[1][block] = SK_DIM(sk_apply_block)(level, solver->p, block, solver->z);
+    solver->partial[1][block] = SK_DIM(sk_apply_block)(level, solver->p, block, solver->z);
     sk_team_wait(w->team);
     return sum_blocks(w, solver->partial[1]);
 }
@@ -200,7 +201,8 @@ static double advance(const work *w, float alpha, double *drift)
 {
     sk_poisson_solver *solver = w->solver;
     const sk_level *level = &solver->multigrid.level[0];
-    SK_EACH_OWN_BLOCK(block, w->share) {
+    SK_EACH_OWN_BLOCK(block, w->share)
+    {
         sk_vec squares = {0}, largest = {0}, low_squares = {0};
         SK_EACH_OFFSET(level->active[block], advance_at, solver, (size_t)block * SK_BLOCK_CELLS, alpha, &squares,
                        &largest, &low_squares);
@@ -218,16 +220,15 @@ static double advance(const work *w, float alpha, double *drift)
     return residual_of(w, solver->partial[2]);
 }
 
-/* --- Start and end -------------------------------------------------------------------------------------------------
- */
+/* --- Start and end --- */
 
 /* Right side into r, its scale and its norm. Returns 0 if it is not finite. */
 static int start_right_side(work *w)
 {
     sk_poisson_solver *solver = w->solver;
     SK_EACH_OWN_BLOCK(block, w->share)
-        solver->partial[0][block] =
-            SK_DIM(sk_read_right_side)(solver, w->system, block, 1.0f, solver->r + (size_t)block * SK_BLOCK_CELLS);
+    solver->partial[0][block] =
+        SK_DIM(sk_read_right_side)(solver, w->system, block, 1.0f, solver->r + (size_t)block * SK_BLOCK_CELLS);
     sk_team_wait(w->team);
     double largest = largest_block(w, solver->partial[0]);
     if (!isfinite(largest))
@@ -237,12 +238,12 @@ static int start_right_side(work *w)
     exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
     w->scale = ldexpf(1.0f, -exponent);
     SK_EACH_OWN_BLOCK(block, w->share)
-        for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i += SK_LANES)
-            sk_store(solver->r + i, w->scale * sk_load(solver->r + i));
+    for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i += SK_LANES)
+        sk_store(solver->r + i, w->scale * sk_load(solver->r + i));
     sk_team_wait(w->team);
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
     SK_EACH_OWN_BLOCK(block, w->share)
-        solver->partial[1][block] = block_norm(solver->r + (size_t)block * SK_BLOCK_CELLS, SELKIE_NORM_RELATIVE);
+    solver->partial[1][block] = block_norm(solver->r + (size_t)block * SK_BLOCK_CELLS, SELKIE_NORM_RELATIVE);
     sk_team_wait(w->team);
     w->norm_b = sqrt(sum_blocks(w, solver->partial[1]));
     return 1;
@@ -255,7 +256,7 @@ static double start_solution(const work *w)
     float *const start[4] = {solver->low, solver->high, solver->p, solver->z};
     for (int i = 0; i < 4; ++i)
         SK_EACH_OWN_BLOCK(block, w->share)
-            memset(start[i] + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
+    memset(start[i] + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
     if (w->team.thread == 0) {
         float *empty[5] = {solver->high, solver->low, solver->r, solver->p, solver->z};
         for (int i = 0; i < 5; ++i)
@@ -265,12 +266,12 @@ static double start_solution(const work *w)
         sk_poisson_system guess = *w->system;
         guess.right_side = w->system->solution;
         SK_EACH_OWN_BLOCK(block, w->share)
-            SK_DIM(sk_read_right_side)(solver, &guess, block, w->scale, solver->high + (size_t)block * SK_BLOCK_CELLS);
+        SK_DIM(sk_read_right_side)(solver, &guess, block, w->scale, solver->high + (size_t)block * SK_BLOCK_CELLS);
         sk_team_wait(w->team);
         return true_residual(w);
     }
     SK_EACH_OWN_BLOCK(block, w->share)
-        solver->partial[2][block] = block_norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
+    solver->partial[2][block] = block_norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
     sk_team_wait(w->team);
     return w->norm_b > 0 ? residual_of(w, solver->partial[2]) : 0;
 }
@@ -282,7 +283,8 @@ static int write_solution(const work *w)
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->high);
     sk_int_row wild = {0};
     float unscale = 1.0f / w->scale;
-    SK_EACH_OWN_BLOCK(block, w->share) {
+    SK_EACH_OWN_BLOCK(block, w->share)
+    {
         float sum[SK_BLOCK_CELLS] __attribute__((aligned(64)));
         size_t at = (size_t)block * SK_BLOCK_CELLS;
         for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
@@ -307,8 +309,7 @@ static int write_solution(const work *w)
     return !found;
 }
 
-/* --- The solve -----------------------------------------------------------------------------------------------------
- */
+/* --- The solve --- */
 
 /* Every thread runs this with the same numbers; thread 0 writes them down. */
 static void iterate(work *w, sk_poisson_report *report, int *finite)

@@ -20,8 +20,7 @@ static const float smallest_diagonal = 1e-30f;
 
 enum { flaw_none = 0, flaw_not_finite = 1, flaw_negative = 2, flaw_not_dominant = 4, flaw_neighbour = 8 };
 
-/* --- Which blocks ---------------------------------------------------------------------------------------------------
- */
+/* --- Which blocks --- */
 
 /* One bit of the axis's coordinate in every third place. */
 static uint64_t spread(uint64_t x)
@@ -147,8 +146,7 @@ static selkie_code number_blocks(sk_poisson_solver *solver, const sk_poisson_sys
     return SELKIE_OK;
 }
 
-/* --- Coefficients ---------------------------------------------------------------------------------------------------
- */
+/* --- Coefficients --- */
 
 typedef struct source {
     const float *diagonal, *diagonal_side[6]; /* own block, those around it */

@@ -10,11 +10,12 @@
 #include "methods/step.h"
 
 enum { N1 = SK_TILE_N(1) };
-static const int node_step[3] __attribute__((unused)) = {1, N1, N1 * N1};
+static const int node_step[3] __attribute__((unused)) = {1, N1, N1 *N1};
 
 static inline __attribute__((unused)) int node_of(int c)
 {
-    return SK_TILE_ORIGIN(1) + (c & SK_BLOCK_MASK) + N1 * ((c >> SK_BLOCK_LOG & SK_BLOCK_MASK) + N1 * (c >> (2 * SK_BLOCK_LOG)));
+    return SK_TILE_ORIGIN(1) + (c & SK_BLOCK_MASK) +
+           N1 * ((c >> SK_BLOCK_LOG & SK_BLOCK_MASK) + N1 * (c >> (2 * SK_BLOCK_LOG)));
 }
 
 /* Is the lower face of cell c across axis d on a closed wall of the domain? */
@@ -26,8 +27,8 @@ static inline __attribute__((unused)) int on_wall(const sk_step *step, int block
            (cell == grid->cells[d] && step->scene->domain.walls[2 * d + 1] != SELKIE_WALL_OPEN);
 }
 
-/* The local index along axis d at which the lower faces of a block's cells lie on a closed wall of the domain, lower (side 0)
- * or upper, even if that is outside of the block; INT_MIN if the side is open. */
+/* The local index along axis d at which the lower faces of a block's cells lie on a closed wall of the domain, lower
+ * (side 0) or upper, even if that is outside of the block; INT_MIN if the side is open. */
 static inline __attribute__((unused)) int wall_place(const sk_step *step, int block, int d, int side)
 {
     const sk_grid *grid = &step->grid;

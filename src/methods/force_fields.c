@@ -108,7 +108,8 @@ int sk_force_fields_in(const selkie_scene *scene, sk_force_window window, sk_for
 
 double sk_force_fields_speed(const selkie_scene *scene, sk_force_window window)
 {
-    const int countable = 256; /* explosions at once; of more, pairs take too long, and the sum of all is a safe bound */
+    const int countable =
+        256; /* explosions at once; of more, pairs take too long, and the sum of all is a safe bound */
     double largest = 0.0, total = 0.0;
     int count = 0;
     for (int f = 0; f < scene->force_count; f++)

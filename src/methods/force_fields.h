@@ -1,10 +1,11 @@
-/* The force fields of a scene (its key "forces") in a window of time, for every method that moves liquid: grids add them
- * to faces, particle methods to particles, both with force_kernels.h.
+/* The force fields of a scene (its key "forces") in a window of time, for every method that moves liquid: grids add
+ * them to faces, particle methods to particles, both with force_kernels.h.
  *
  * A window is [from, to): windows that follow each other without a gap give every explosion exactly once and the
- * accelerations exactly as long as they last, whatever the steps are. The windows of a step are those of gravity, from the
- * middle of the step before to the middle of this one, and their ends are the same bits on both sides: both are computed
- * from the time of the step's end and its length, which a checkpoint keeps. So a resumed run explodes like an unbroken one.
+ * accelerations exactly as long as they last, whatever the steps are. The windows of a step are those of gravity, from
+ * the middle of the step before to the middle of this one, and their ends are the same bits on both sides: both are
+ * computed from the time of the step's end and its length, which a checkpoint keeps. So a resumed run explodes like an
+ * unbroken one.
  */
 #ifndef SK_METHODS_FORCE_FIELDS_H
 #define SK_METHODS_FORCE_FIELDS_H

@@ -20,17 +20,17 @@ enum { SK_FALLOFF_CONSTANT, SK_FALLOFF_LINEAR, SK_FALLOFF_SMOOTH };
 
 typedef struct sk_force_field {
     int kind, falloff;
-    float point[3];       /* m    centre, a point of the axis, or the end where a jet begins */
-    float axis[3];        /*      unit vector */
-    float length;         /* m    jet */
-    float radius;         /* m    */
-    float inverse_radius; /* 1/m  */
-    float radial;         /* m/s  explosion */
-    float angular;        /* rad/s vortex */
-    float inward;         /* m/s  vortex */
-    float along;          /* m/s  vortex, jet */
-    float uniform[3];     /* m/s  */
-    float low[3], high[3];/* m    nothing happens outside */
+    float point[3];        /* m    centre, a point of the axis, or the end where a jet begins */
+    float axis[3];         /*      unit vector */
+    float length;          /* m    jet */
+    float radius;          /* m    */
+    float inverse_radius;  /* 1/m  */
+    float radial;          /* m/s  explosion */
+    float angular;         /* rad/s vortex */
+    float inward;          /* m/s  vortex */
+    float along;           /* m/s  vortex, jet */
+    float uniform[3];      /* m/s  */
+    float low[3], high[3]; /* m    nothing happens outside */
 } sk_force_field;
 
 /* Share of the full strength at `q` radii from the middle: 0 from the radius on. */
@@ -73,14 +73,19 @@ SK_KERNEL void sk_force_field_add(const sk_force_field *field, const float x[3],
             change[d] += scale * offset[d];
         return;
     }
-    float turn = field->angular * weight, pull = field->inward * field->inverse_radius * weight, push = field->along * weight;
-    change[0] += turn * (field->axis[1] * offset[2] - field->axis[2] * offset[1]) - pull * offset[0] + push * field->axis[0];
-    change[1] += turn * (field->axis[2] * offset[0] - field->axis[0] * offset[2]) - pull * offset[1] + push * field->axis[1];
-    change[2] += turn * (field->axis[0] * offset[1] - field->axis[1] * offset[0]) - pull * offset[2] + push * field->axis[2];
+    float turn = field->angular * weight, pull = field->inward * field->inverse_radius * weight,
+          push = field->along * weight;
+    change[0] +=
+        turn * (field->axis[1] * offset[2] - field->axis[2] * offset[1]) - pull * offset[0] + push * field->axis[0];
+    change[1] +=
+        turn * (field->axis[2] * offset[0] - field->axis[0] * offset[2]) - pull * offset[1] + push * field->axis[1];
+    change[2] +=
+        turn * (field->axis[0] * offset[1] - field->axis[1] * offset[0]) - pull * offset[2] + push * field->axis[2];
 }
 
 /* All fields together: the change of velocity (m/s) at x. */
-SK_KERNEL void sk_force_fields_velocity_change(const sk_force_field *fields, int count, const float x[3], float change[3])
+SK_KERNEL void sk_force_fields_velocity_change(const sk_force_field *fields, int count, const float x[3],
+                                               float change[3])
 {
     change[0] = change[1] = change[2] = 0.0f;
     for (int f = 0; f < count; f++)

@@ -1,10 +1,8 @@
 /* The Poisson operator of the liquid, shared by every solve over it: pressure, density correction.
  *
- * Variational at solids (Batty et al. 2007), ghost fluid at the surface (Enright et al. 2003). Row of a liquid cell, with w
- * the open fraction of a face:
- *   sum over faces of  w (q_i - q_j)        liquid neighbour
- *                      w q_i / theta        air: the surface lies theta of the way to its centre
- *                      0                    closed part, whose flux belongs to the right side
+ * Variational at solids (Batty et al. 2007), ghost fluid at the surface (Enright et al. 2003). Row of a liquid cell,
+ * with w the open fraction of a face: sum over faces of  w (q_i - q_j)        liquid neighbour w q_i / theta air: the
+ * surface lies theta of the way to its centre 0                    closed part, whose flux belongs to the right side
  * For files compiled per dimension.
  */
 #ifndef SK_METHODS_LIQUID_SYSTEM_H
@@ -22,7 +20,7 @@
 /* A block and one cell around it, as numbers that a row of cells can be computed with. */
 typedef struct liquid_view {
     _Alignas(64) float liquid[SK_TILE_VALUES(1)]; /* 1 = unknown of the system, 0 = not */
-    float depth[SK_TILE_VALUES(1)]; /* not of voxels */
+    float depth[SK_TILE_VALUES(1)];               /* not of voxels */
     const float *fraction[SELKIE_DIM];
     float beside_solids[SELKIE_DIM][SK_TILE_VALUES(1)]; /* those fractions, where not all of them are 1 */
     int has_moving, voxel;
@@ -30,8 +28,8 @@ typedef struct liquid_view {
 
 static const float all_open[SK_TILE_VALUES(1)] = {[0 ... SK_TILE_VALUES(1) - 1] = 1.0f};
 
-/* Liquid cells and depths in some rows around a block; elsewhere the view holds nothing of use. For who needs no open fractions,
- * which are left as they are. */
+/* Liquid cells and depths in some rows around a block; elsewhere the view holds nothing of use. For who needs no open
+ * fractions, which are left as they are. */
 static inline void load_liquid_cells(const sk_step *step, int block, const sk_tile_rows *rows, liquid_view *view)
 {
     const sk_grid *grid = &step->grid;
@@ -44,8 +42,8 @@ static inline void load_liquid_cells(const sk_step *step, int block, const sk_ti
         sk_tile_load_rows(grid, grid->fields[SK_FIELD_DEPTH], block, rows, view->depth);
 }
 
-/* Open fractions across axis d where nothing but walls of the domain is near: they lie on faces, and what is behind them is of
- * no interest, since no liquid is there. */
+/* Open fractions across axis d where nothing but walls of the domain is near: they lie on faces, and what is behind
+ * them is of no interest, since no liquid is there. */
 static inline const float *fractions_beside_walls(const sk_step *step, int block, int d, float *tile)
 {
     int found = 0;
@@ -63,7 +61,8 @@ static inline const float *fractions_beside_walls(const sk_step *step, int block
     return found ? tile : all_open;
 }
 
-/* Open fractions of the faces in some rows around a block; `tiles` is room for them. Says whether a solid that moves is near. */
+/* Open fractions of the faces in some rows around a block; `tiles` is room for them. Says whether a solid that moves is
+ * near. */
 static inline int load_fractions(const sk_step *step, int block, const sk_tile_rows *rows,
                                  float tiles[SELKIE_DIM][SK_TILE_VALUES(1)], const float *fraction[SELKIE_DIM])
 {
@@ -121,8 +120,8 @@ SK_VECTOR f8 liquid_descent(const liquid_view *view, const float *solution, int 
     return difference * liquid_slopes(view, node, -up, above, below) * liquid_slopes(view, node - up, up, below, above);
 }
 
-/* Faces and diagonal of a block's rows. The diagonal is zero but in the given runs, and a liquid cell whose faces are all closed
- * gets none either; what else stands beside a diagonal of zero is of no interest. */
+/* Faces and diagonal of a block's rows. The diagonal is zero but in the given runs, and a liquid cell whose faces are
+ * all closed gets none either; what else stands beside a diagonal of zero is of no interest. */
 static inline void build_liquid_rows(const sk_step *step, int block, uint64_t runs, const liquid_view *view)
 {
     const sk_grid *grid = &step->grid;
@@ -134,12 +133,15 @@ static inline void build_liquid_rows(const sk_step *step, int block, uint64_t ru
         const int up = node_step[d];
         if (SELKIE_DIM == 2 && runs != SK_ALL_RUNS) /* a row has two runs, and the solver looks whole rows over */
             memset(face, 0, SK_BLOCK_CELLS * sizeof(float));
-        SK_EACH_RUN(c, runs) {
+        SK_EACH_RUN(c, runs)
+        {
             int n = node_of(c);
-            f8 own = f8_load(view->liquid + n), lower = f8_load(view->liquid + n - up), upper = f8_load(view->liquid + n + up);
+            f8 own = f8_load(view->liquid + n), lower = f8_load(view->liquid + n - up),
+               upper = f8_load(view->liquid + n + up);
             f8 open_lower = f8_load(view->fraction[d] + n), open_upper = f8_load(view->fraction[d] + n + up);
             f8_store(face + c, own * lower * open_lower);
-            f8 sum = open_lower * liquid_slopes(view, n, -up, own, lower) + open_upper * liquid_slopes(view, n, up, own, upper);
+            f8 sum = open_lower * liquid_slopes(view, n, -up, own, lower) +
+                     open_upper * liquid_slopes(view, n, up, own, upper);
             f8_store(diagonal + c, f8_load(diagonal + c) + own * sum);
         }
     }
@@ -151,13 +153,15 @@ typedef struct density_errors {
     int64_t count;
 } density_errors;
 
-static inline void measure_density_errors(const sk_step *step, int block, const liquid_view *view, density_errors *errors)
+static inline void measure_density_errors(const sk_step *step, int block, const liquid_view *view,
+                                          density_errors *errors)
 {
     const float *density = step->grid.fields[SK_FIELD_DENSITY] + (size_t)block * SK_BLOCK_CELLS;
     const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     d8 absolute = {0}, squares = {0}, sum = {0};
     f8 largest = f8_splat(0.0f), count = f8_splat(0.0f);
-    SK_EACH_RUN(c, step->grid.runs[SK_RUNS_LIQUID][block]) {
+    SK_EACH_RUN(c, step->grid.runs[SK_RUNS_LIQUID][block])
+    {
         int n = node_of(c);
         i8 inner = f8_load(view->liquid + n) > 0.0f;
         for (int d = 0; d < SELKIE_DIM; d++) {

@@ -22,29 +22,30 @@ typedef struct sk_step {
     int threads;
     int dimension;
     int particles_per_cell;
-    double density;        /* kg/m3 at rest */
-    double particle_mass;  /* kg (2D: for a depth of one metre) */
+    double density;       /* kg/m3 at rest */
+    double particle_mass; /* kg (2D: for a depth of one metre) */
 
     /* state */
     sk_particles particles;
     sk_grid grid;
     sk_solids solids;
     sk_poisson_solver *solver;
-    sk_bounded_solver *bounded; /* NULL unless incompressibility is unilateral */
-    struct sk_sources *sources; /* NULL if the scene has none */
-    struct sk_sph *sph;         /* NULL but for method sph */
+    sk_bounded_solver *bounded;         /* NULL unless incompressibility is unilateral */
+    struct sk_sources *sources;         /* NULL if the scene has none */
+    struct sk_sph *sph;                 /* NULL but for method sph */
     struct sk_liquid_boundary *objects; /* NULL if the scene has none */
-    struct sk_rigid *rigid;     /* NULL without bodies */
-    double time;           /* s  at the start of the step */
-    double dt;             /* s  of this step */
-    double end_time;       /* s  at its end: time + dt but for rounding, since steps end on frames to the bit */
-    double last_dt;        /* s  of the step before, 0 at the start */
+    struct sk_rigid *rigid;             /* NULL without bodies */
+    double time;                        /* s  at the start of the step */
+    double dt;                          /* s  of this step */
+    double end_time; /* s  at its end: time + dt but for rounding, since steps end on frames to the bit */
+    double last_dt;  /* s  of the step before, 0 at the start */
     int64_t step_count;
     int64_t emitted, drained; /* particles since the start */
     int64_t exchanged;        /* emitted - drained when the volume was measured */
-    int has_expansion;     /* SK_FIELD_POTENTIAL holds the flux (m/s) that shall leave each cell; the pressure solve takes it */
+    int has_expansion; /* SK_FIELD_POTENTIAL holds the flux (m/s) that shall leave each cell; the pressure solve takes
+                          it */
 
-    void *scratch;         /* of one phase at a time; kept, because asking the system anew in each phase costs page faults */
+    void *scratch; /* of one phase at a time; kept, because asking the system anew in each phase costs page faults */
     size_t scratch_bytes;
 
     /* what the last step found */
@@ -53,8 +54,8 @@ typedef struct sk_step {
     int64_t occupied_cells;
     int64_t liquid_cells;
     sk_particle_sums sums;
-    double positions[3];       /* m  sum of the particles' positions now */
-    double positions_before[3];/* m  and before the last advection */
+    double positions[3];        /* m  sum of the particles' positions now */
+    double positions_before[3]; /* m  and before the last advection */
     sk_poisson_report pressure;
     sk_poisson_report viscosity;
     double surface_volume; /* cells: inside the surface that the fill describes */
@@ -62,13 +63,13 @@ typedef struct sk_step {
     /* what the correction of volume found and did */
     sk_poisson_report density_report;
     double density_error_mean, density_error_max, density_error_std; /* of density over rest density, inner cells */
-    int64_t redistributed, pushed_out; /* particles in the last step */
+    int64_t redistributed, pushed_out;                               /* particles in the last step */
     int density_passes, correct_again; /* corrections so far in this step; whether one more is needed */
 
     /* unilateral incompressibility */
     sk_bounded_report unilateral, correction; /* of the pressure, and of the correction of density */
-    int shifted;           /* SHIFT_* holds a correction of this step */
-    double overfull;       /* largest density above what fits, over rest density, before the correction */
+    int shifted;                              /* SHIFT_* holds a correction of this step */
+    double overfull; /* largest density above what fits, over rest density, before the correction */
 } sk_step;
 
 /* Gravity acts from the middle of one step to the middle of the next, so that velocities and positions leap over each
@@ -79,7 +80,8 @@ static inline double sk_step_kick(const sk_step *step)
 }
 
 /* At least `bytes` of memory that belongs to the phase until it returns. Not cleared. */
-static inline selkie_code sk_step_scratch(sk_step *step, size_t bytes, const char *phase, void **memory, selkie_error *error)
+static inline selkie_code sk_step_scratch(sk_step *step, size_t bytes, const char *phase, void **memory,
+                                          selkie_error *error)
 {
     if (bytes > step->scratch_bytes) {
         sk_release(step->memory, step->scratch);
@@ -91,8 +93,8 @@ static inline selkie_code sk_step_scratch(sk_step *step, size_t bytes, const cha
     return SELKIE_OK;
 }
 
-/* Do particles go less than a cell or so in a time dt (s), by their speeds at the last look? The share that leaves its block is
- * then below a third, and a sort that deals out only those is the shorter one. */
+/* Do particles go less than a cell or so in a time dt (s), by their speeds at the last look? The share that leaves its
+ * block is then below a third, and a sort that deals out only those is the shorter one. */
 static inline int sk_step_is_calm(const sk_step *step, double dt)
 {
     const double speed2 = 2.0 * step->sums.kinetic / (double)(step->particles.count ? step->particles.count : 1);

@@ -9,9 +9,9 @@
 #include "base/status.h"
 
 enum {
-    leaf_points = 8,         /* at most */
-    task_points = 1 << 14,   /* smaller ranges are not worth a task */
-    stack_size = 64          /* levels of a tree of 2^32 points, and some */
+    leaf_points = 8,       /* at most */
+    task_points = 1 << 14, /* smaller ranges are not worth a task */
+    stack_size = 64        /* levels of a tree of 2^32 points, and some */
 };
 
 typedef struct kd_node {
@@ -22,7 +22,7 @@ typedef struct kd_node {
 
 struct sk_kd_tree {
     sk_memory *memory;
-    int levels;        /* of inner nodes; leaves are the nodes 2^levels - 1 and up */
+    int levels; /* of inner nodes; leaves are the nodes 2^levels - 1 and up */
     size_t node_count;
     kd_node *nodes;
     sk_kd_point *points;
@@ -155,7 +155,7 @@ size_t sk_kd_tree_count(const sk_kd_tree *tree)
     return tree->nodes[0].left;
 }
 
-/* --- Search ------------------------------------------------------------------------------------------------------- */
+/* --- Search --- */
 
 static inline float box_distance2(const kd_node *node, const float x[3])
 {
@@ -185,8 +185,8 @@ typedef struct kd_found {
     size_t place;    /* in the array of points */
 } kd_found;
 
-/* Branch and bound, the nearer child first. Both distances are rounded the same way, so that a box is never farther than
- * a point in it: subtraction, squaring and adding up in one order are monotonic. */
+/* Branch and bound, the nearer child first. Both distances are rounded the same way, so that a box is never farther
+ * than a point in it: subtraction, squaring and adding up in one order are monotonic. */
 static int find(const sk_kd_tree *tree, const float x[3], kd_found *found)
 {
     struct {

@@ -28,25 +28,26 @@ static inline float *sk_particle_floats(const sk_particle *record)
 }
 
 enum sk_particle_flag {
-    SK_PARTICLE_DEAD = 1u,  /* removed by the next sort */
+    SK_PARTICLE_DEAD = 1u,   /* removed by the next sort */
     SK_PARTICLE_INSIDE = 2u, /* in a solid, on its way out by the density projection */
     /* Roles in SPH with liquid boundaries (Cornelis et al. 2015); a fluid particle has neither. */
     SK_PARTICLE_CANDIDATE = 4u,
     SK_PARTICLE_BOUNDARY = 8u,
-    SK_PARTICLE_FLYING = 16u  /* no pressure acts near it: it goes straight on with its own velocity */
+    SK_PARTICLE_FLYING = 16u /* no pressure acts near it: it goes straight on with its own velocity */
 };
 
 enum {
     SK_MAX_ATTRIBUTES = 16,
-    SK_PARTICLES_BEYOND = 16 /* so many records and attributes beyond the last may be read: there is something, whatever it is */
+    SK_PARTICLES_BEYOND =
+        16 /* so many records and attributes beyond the last may be read: there is something, whatever it is */
 };
 
 typedef struct sk_attribute {
     char name[32];
-    int components;   /* 4-byte values of a particle */
+    int components; /* 4-byte values of a particle */
     int is_integer;
-    uint32_t *data;   /* [capacity][components], floats or integers */
-    uint32_t *spare;  /* the sort's other half */
+    uint32_t *data;  /* [capacity][components], floats or integers */
+    uint32_t *spare; /* the sort's other half */
 } sk_attribute;
 
 typedef struct sk_particles {
@@ -55,9 +56,9 @@ typedef struct sk_particles {
     size_t capacity;
     sk_particle *records;
     sk_particle *spare;
-    float *carried;    /* [3][count] m/s  the grid's velocity where the particles are now, NaN where it is unknown; NULL if
-                        * nobody has sampled it since they last moved. Lives in the spare records. */
-    int in_order;      /* they stand as the last cell sort left them, none added and none dropped, wherever they are now */
+    float *carried; /* [3][count] m/s  the grid's velocity where the particles are now, NaN where it is unknown; NULL if
+                     * nobody has sampled it since they last moved. Lives in the spare records. */
+    int in_order;   /* they stand as the last cell sort left them, none added and none dropped, wherever they are now */
     int attribute_count;
     sk_attribute attributes[SK_MAX_ATTRIBUTES];
     uint32_t next_id;

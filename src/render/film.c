@@ -92,9 +92,7 @@ selkie_code sk_film_begin(const char *path, double frames_per_second, int thread
     return SELKIE_OK;
 }
 
-/* --- The program
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* --- The program --- */
 
 static selkie_code spawn(sk_film *film, int input, selkie_error *error)
 {
@@ -221,9 +219,7 @@ static selkie_code wait_for(sk_film *film, selkie_error *error)
     return sk_fail(error, SELKIE_ERROR_FILE, "%s: ffmpeg failed: %s", film->path, words);
 }
 
-/* --- Frames
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* --- Frames --- */
 
 static selkie_code send_all(sk_film *film, const void *data, size_t bytes, selkie_error *error)
 {
@@ -278,9 +274,7 @@ selkie_code sk_film_add_image(sk_film *film, const sk_image *image, selkie_error
     return send_all(film, image->pixels, (size_t)image->width * (size_t)image->height * 3, error);
 }
 
-/* --- The end
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* --- The end --- */
 
 void sk_film_abandon(sk_film *film)
 {

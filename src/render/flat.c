@@ -40,9 +40,7 @@ typedef struct flat_picture {
 
 static const vec3 paper = {0.965f, 0.970f, 0.975f}, ink = {0.13f, 0.17f, 0.21f}, stone = {0.45f, 0.44f, 0.43f};
 
-/* --- Layout
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* --- Layout --- */
 
 static int wants_scale(const flat_picture *f)
 {
@@ -73,8 +71,7 @@ static float to_y(const flat_picture *f, float metres)
     return f->top + ((float)f->stage->high[1] - metres) * f->scale;
 }
 
-/* --- Sums at nodes
- * ----------------------------------------------------------------------------------------------------------------- */
+/* --- Sums at nodes --- */
 
 static int row_of(const flat_picture *f, float y)
 {
@@ -148,9 +145,7 @@ static void gather_row(flat_picture *f, int row)
     }
 }
 
-/* --- Liquid
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* --- Liquid --- */
 
 /* Weight of the kernel in the bulk at rest: its integral over the area of a particle. */
 static float rest_weight(const flat_picture *f)
@@ -226,9 +221,7 @@ static void disc_band(const flat_picture *f, int top, int bottom)
     }
 }
 
-/* --- Around it
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* --- Around it --- */
 
 /* Distances of a row's pixels to the nearest obstacle, in pixels. */
 static void measure_row(const flat_picture *f, const sk_pose *poses, int y, float *solid)
@@ -296,9 +289,7 @@ static void draw_scale(const flat_picture *f)
                   0.9f);
 }
 
-/* --- The whole
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* --- The whole --- */
 
 static void draw_all(flat_picture *f, int threads)
 {

@@ -34,8 +34,7 @@ void sk_image_free(sk_image *image)
     memset(image, 0, sizeof *image);
 }
 
-/* --- PNG -------------------------------------------------------------------------------------------------------------
- */
+/* --- PNG --- */
 
 #if SELKIE_HAVE_PNG
 
@@ -134,8 +133,7 @@ selkie_code sk_image_png_size(const char *path, int *width, int *height, selkie_
     return SELKIE_OK;
 }
 
-/* --- Drawing
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- Drawing --- */
 
 static uint8_t to_byte(float x)
 {

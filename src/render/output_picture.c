@@ -15,10 +15,16 @@ selkie_code selkie_write_picture(const selkie_world *world, const char *path, se
     SK_TRY(selkie_world_find_attribute(world, "velocity", &velocity, error));
     sk_stage *stage;
     SK_TRY(sk_stage_create(scene, &stage, error));
-    sk_picture_particles particles = {(size_t)selkie_world_particle_count(world), position.data, position.stride,
-                                      velocity.data, velocity.stride, NULL, 0};
+    sk_picture_particles particles = {(size_t)selkie_world_particle_count(world),
+                                      position.data,
+                                      position.stride,
+                                      velocity.data,
+                                      velocity.stride,
+                                      NULL,
+                                      0};
     selkie_attribute_view role;
-    if (selkie_world_find_attribute(world, "role", &role, NULL) == SELKIE_OK && role.type == SELKIE_UINT32 && role.components == 1) {
+    if (selkie_world_find_attribute(world, "role", &role, NULL) == SELKIE_OK && role.type == SELKIE_UINT32 &&
+        role.components == 1) {
         particles.role = role.data;
         particles.role_stride = role.stride;
     }

@@ -36,8 +36,8 @@ typedef struct sk_picture_options {
     int width, height; /* pixels; 0 = as the scene says, height 0 = follows the domain */
     selkie_picture_style style;
     selkie_picture_color color;
-    double time;        /* s   for moving obstacles and the label; NaN = not known */
-    int body_count;     /*     of `bodies`; the others are drawn as the scene has them */
+    double time;    /* s   for moving obstacles and the label; NaN = not known */
+    int body_count; /*     of `bodies`; the others are drawn as the scene has them */
     const struct sk_picture_body *bodies;
     double speed_scale; /* m/s the fastest colour; 0 = from gravity and the domain's height */
     int samples;        /*     rays a pixel where it matters; 0 = 4 */

@@ -9,8 +9,7 @@
 #include "io/atomic_file.h"
 #include "selkie_config.h"
 
-/* --- Ticks ---------------------------------------------------------------------------------------------------------
- */
+/* --- Ticks --- */
 
 sk_plot_ticks sk_plot_choose_ticks(double low, double high, int most)
 {
@@ -54,8 +53,7 @@ char *sk_plot_tick_label(const sk_plot_ticks *ticks, int index, char text[32])
 #include <cairo.h>
 #include <cairo-svg.h>
 
-/* --- Measures, in points; a PNG has `png_scale` pixels a point -----------------------------------------------------
- */
+/* --- Measures, in points; a PNG has `png_scale` pixels a point --- */
 
 enum {
     panel_width = 620,
@@ -93,8 +91,8 @@ static int series_round(const sk_plot_series *series)
     return series->color > 0 ? series->color / SK_PLOT_COLORS : 0;
 }
 
-/* Fills the path with the series' colour. Dark stripes mark the second round of the palette, stripes that lean the other way
- * the third, both the fourth. */
+/* Fills the path with the series' colour. Dark stripes mark the second round of the palette, stripes that lean the
+ * other way the third, both the fourth. */
 static void fill_area(cairo_t *c, const sk_plot_series *series)
 {
     const double distance = 6;
@@ -136,8 +134,7 @@ static void set_dash(cairo_t *c, int dash)
     cairo_set_dash(c, patterns[index], lengths[index], 0);
 }
 
-/* --- Text ----------------------------------------------------------------------------------------------------------
- */
+/* --- Text --- */
 
 static void set_font(cairo_t *c, double size, int bold)
 {
@@ -190,8 +187,7 @@ static char *format_power(int exponent, char text[64])
     return text;
 }
 
-/* --- Axes ----------------------------------------------------------------------------------------------------------
- */
+/* --- Axes --- */
 
 typedef struct plot_axis {
     double low, high; /* shown range; log10 of it on a logarithmic axis */
@@ -416,8 +412,7 @@ static void draw_frame(cairo_t *c, const plot_area *area)
     cairo_stroke(c);
 }
 
-/* --- Curves --------------------------------------------------------------------------------------------------------
- */
+/* --- Curves --- */
 
 static void add_point(cairo_t *c, double x, double y, int *pen_is_down)
 {
@@ -520,8 +515,7 @@ static selkie_code draw_stack(cairo_t *c, const plot_area *area, const sk_plot_p
     return SELKIE_OK;
 }
 
-/* --- Panel ---------------------------------------------------------------------------------------------------------
- */
+/* --- Panel --- */
 
 static void draw_legend(cairo_t *c, const sk_plot_panel *panel, double left, double top)
 {
@@ -590,8 +584,7 @@ static selkie_code draw_panel(cairo_t *c, const sk_plot_panel *panel, double lef
     return code;
 }
 
-/* --- Figure --------------------------------------------------------------------------------------------------------
- */
+/* --- Figure --- */
 
 static int figure_columns(const sk_plot_figure *figure)
 {

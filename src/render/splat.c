@@ -168,7 +168,8 @@ static selkie_code make_splats(canvas *c, const sk_picture_particles *particles,
                 continue;
             s->radius = fmaxf(s->metres * pixels / s->depth, 0.6f);
             float open = 1.0f - 0.35f * clampf((float)crowd[cell] / 27.0f, 0.0f, 1.0f);
-            vec3 color = sk_stage_speed_color(options->color, sk_particle_value(particles, i, 3, options->color), scale);
+            vec3 color =
+                sk_stage_speed_color(options->color, sk_particle_value(particles, i, 3, options->color), scale);
             s->color = v3_scale(v3(sk_from_srgb(color.x), sk_from_srgb(color.y), sk_from_srgb(color.z)), 1.3f * open);
             ++c->splat_count;
         }

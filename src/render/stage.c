@@ -9,8 +9,7 @@
 #include "geom/mass.h"
 #include "render/color.h"
 
-/* --- Making and releasing
- * -------------------------------------------------------------------------------------------------- */
+/* --- Making and releasing --- */
 
 /* The axis nearest to up decides how the domain stands; the longer of the other two lies across the picture. */
 static void choose_directions(sk_stage *stage)
@@ -71,8 +70,8 @@ static selkie_code make_solid(sk_stage *stage, int index, selkie_error *error)
     solid->def = body < 0 ? &scene->obstacles[index] : NULL;
     selkie_scene_up(scene, up);
     snprintf(what, sizeof what, "%s[%d].shape", body < 0 ? "obstacles" : "bodies", body < 0 ? index : body);
-    SK_TRY(sk_shape_create(body < 0 ? &solid->def->shape : &scene->bodies[body].shape, stage->dimension, up, scene->folder, 0, what,
-                           NULL, &solid->shape, NULL, error));
+    SK_TRY(sk_shape_create(body < 0 ? &solid->def->shape : &scene->bodies[body].shape, stage->dimension, up,
+                           scene->folder, 0, what, NULL, &solid->shape, NULL, error));
     if (body >= 0) {
         sk_mass_properties mass;
         SK_TRY(sk_shape_mass(solid->shape, what, &mass, error));
@@ -94,12 +93,10 @@ selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie
     SK_TRY(selkie_scene_check(scene, error));
     sk_stage *stage = sk_allocate_zeroed(NULL, sizeof *stage);
     const int solid_count = scene->obstacle_count + scene->body_count;
-    sk_stage_solid *solids =
-        stage ? sk_allocate_zeroed(NULL, ((size_t)solid_count + 1) * sizeof *solids) : NULL;
+    sk_stage_solid *solids = stage ? sk_allocate_zeroed(NULL, ((size_t)solid_count + 1) * sizeof *solids) : NULL;
     if (!solids) {
         sk_release(NULL, stage);
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d obstacles",
-                       solid_count);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d obstacles", solid_count);
     }
     int cells[3];
     stage->scene = scene;
@@ -160,8 +157,8 @@ void sk_stage_pose(const sk_stage *stage, int solid, const sk_picture_options *o
         pose->translation[a] = options->bodies[body].position[a] - s->center[a];
 }
 
-selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *options, size_t *count, float **points, int **solid,
-                               selkie_error *error)
+selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *options, size_t *count, float **points,
+                               int **solid, selkie_error *error)
 {
     size_t total = 0;
     for (int i = 0; i < stage->solid_count; ++i)
@@ -195,8 +192,7 @@ selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *
     return SELKIE_OK;
 }
 
-/* --- Camera
- * ----------------------------------------------------------------------------------------------------------------- */
+/* --- Camera --- */
 
 static vec3 domain_corner(const sk_stage *stage, int c)
 {
@@ -284,8 +280,7 @@ float sk_camera_project(const sk_camera *camera, vec3 point, float *x, float *y)
     return depth;
 }
 
-/* --- Colours of particles
- * ---------------------------------------------------------------------------------------------------- */
+/* --- Colours of particles --- */
 
 vec3 sk_stage_speed_color(selkie_picture_color color, float speed, float scale)
 {

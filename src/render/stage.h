@@ -57,8 +57,8 @@ vec3 sk_studio_tone(vec3 light);
 /* Where an obstacle or body is in a picture with these options. */
 void sk_stage_pose(const sk_stage *stage, int solid, const sk_picture_options *options, sk_pose *pose);
 /* World-space triangles of all obstacles and bodies; the caller frees *points with sk_release(NULL, ...) and *solid. */
-selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *options, size_t *count, float **points, int **solid,
-                               selkie_error *error);
+selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *options, size_t *count, float **points,
+                               int **solid, selkie_error *error);
 
 /* Colour (sRGB) of a particle's speed (m/s), or of its role where roles are coloured. */
 vec3 sk_stage_speed_color(selkie_picture_color color, float speed, float scale);
@@ -80,7 +80,8 @@ static inline float sk_particle_speed(const sk_picture_particles *p, size_t i, i
 }
 
 /* What a particle's colour shows: its role where roles are coloured, else its speed, m/s. */
-static inline float sk_particle_value(const sk_picture_particles *p, size_t i, int dimension, selkie_picture_color color)
+static inline float sk_particle_value(const sk_picture_particles *p, size_t i, int dimension,
+                                      selkie_picture_color color)
 {
     if (color != SELKIE_COLOR_ROLE)
         return sk_particle_speed(p, i, dimension);

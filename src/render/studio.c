@@ -85,8 +85,7 @@ vec3 sk_studio_tone(vec3 light)
     return v3(c[0], c[1], c[2]);
 }
 
-/* --- The container
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- The container --- */
 
 void sk_draw_container(const sk_stage *stage, const sk_camera *camera, const float *depth, sk_image *image)
 {

@@ -15,8 +15,7 @@
 
 #include "base/memory.h"
 
-/* --- Geometry
- * ------------------------------------------------------------------------------------------------------------------ */
+/* --- Geometry --- */
 
 static selkie_code embree_failed(const sk_tracer *t, selkie_error *error)
 {
@@ -186,9 +185,7 @@ static void tracer_free(sk_tracer *t)
     sk_release(NULL, t->openness);
 }
 
-/* --- Pixels
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* --- Pixels --- */
 
 static void first_pass(const sk_tracer *t, vec3 *colors, float *depth)
 {

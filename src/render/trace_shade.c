@@ -15,9 +15,7 @@
 
 static const float water_index = 1.333f;
 
-/* --- Rays
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* --- Rays --- */
 
 static struct RTCRayHit shoot(RTCScene scene, vec3 from, vec3 direction, float start, float end)
 {
@@ -135,8 +133,7 @@ int sk_trace_blocked(const sk_tracer *t, vec3 from, vec3 direction, float end)
     return occluded(t->solids, from, direction, t->near, end) || occluded(t->balls, from, direction, t->near, end);
 }
 
-/* --- Optics
- * ------------------------------------------------------------------------------------------------------------------ */
+/* --- Optics --- */
 
 int sk_refract(vec3 d, vec3 n, float ratio, vec3 *bent)
 {
@@ -162,8 +159,7 @@ vec3 sk_transmittance(const sk_tracer *t, float distance)
     return v3(expf(-t->absorption.x * distance), expf(-t->absorption.y * distance), expf(-t->absorption.z * distance));
 }
 
-/* --- What opaque things look like
- * ---------------------------------------------------------------------------------------------- */
+/* --- What opaque things look like --- */
 
 static vec3 shade_floor(const sk_tracer *t, const sk_hit *hit, vec3 direction, float travelled)
 {
@@ -245,9 +241,7 @@ static vec3 shade_opaque(const sk_tracer *t, const sk_hit *hit, vec3 direction, 
     }
 }
 
-/* --- Water
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* --- Water --- */
 
 enum { inside_bounces = 5, deepest = 2 };
 

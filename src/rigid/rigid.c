@@ -27,8 +27,9 @@ static selkie_code check_states(int count, const sk_rigid_state *states, const c
         for (int i = 0; i < 4; i++)
             length2 += state->quaternion[i] * state->quaternion[i];
         if (!(sum < 1e30) || !(length2 > 0.25) || !(state->last_substep >= 0.0))
-            return sk_fail(error, SELKIE_ERROR_DIVERGED, "%s: bodies[%d] is at (%g, %g, %g) m and moves with (%g, %g, %g) m/s",
-                           what, b, state->position[0], state->position[1], state->position[2], state->velocity[0],
+            return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                           "%s: bodies[%d] is at (%g, %g, %g) m and moves with (%g, %g, %g) m/s", what, b,
+                           state->position[0], state->position[1], state->position[2], state->velocity[0],
                            state->velocity[1], state->velocity[2]);
     }
     return SELKIE_OK;
@@ -177,7 +178,8 @@ void sk_rigid_response(const sk_rigid *rigid, int b, double inverse_mass[3], dou
         inverse_mass[i] = in_plane && body->def->move[i] != 0.0 ? 1.0 / body->mass : 0.0;
         turns[i] = (rigid->dimension == 3 || i == 2) && body->def->turn[i] != 0.0;
         for (int j = 0; j < 3; j++)
-            half[3 * i + j] = r[3 * i] * body->inertia[j] + r[3 * i + 1] * body->inertia[3 + j] + r[3 * i + 2] * body->inertia[6 + j];
+            half[3 * i + j] =
+                r[3 * i] * body->inertia[j] + r[3 * i + 1] * body->inertia[3 + j] + r[3 * i + 2] * body->inertia[6 + j];
     }
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
@@ -210,7 +212,8 @@ double sk_rigid_speed(const sk_rigid *rigid, int b)
 void sk_rigid_predict(const sk_rigid *rigid, int b, double dt, double velocity[3], double angular_velocity[3])
 {
     int count = substeps(dt);
-    double h = dt / count, kick = 0.5 * (rigid->states[b].last_substep + h) + (count - 1) * h, inverse_mass[3], inverse_inertia[9];
+    double h = dt / count, kick = 0.5 * (rigid->states[b].last_substep + h) + (count - 1) * h, inverse_mass[3],
+           inverse_inertia[9];
     sk_rigid_response(rigid, b, inverse_mass, inverse_inertia);
     for (int i = 0; i < 3; i++) {
         velocity[i] = rigid->states[b].velocity[i] + (inverse_mass[i] > 0.0 ? kick * rigid->scene->gravity[i] : 0.0);
@@ -223,7 +226,8 @@ selkie_code sk_rigid_step(sk_rigid *rigid, double time, double dt, selkie_error 
     int count = substeps(dt);
     double h = dt / count;
     for (int n = 0; n < count; n++) {
-        SK_TRY(sk_rigid_engine_step(rigid, time + n * h, 0.5 * (rigid->states[0].last_substep + h), h, 1.0 / count, error));
+        SK_TRY(sk_rigid_engine_step(rigid, time + n * h, 0.5 * (rigid->states[0].last_substep + h), h, 1.0 / count,
+                                    error));
         for (int b = 0; b < rigid->body_count; b++)
             rigid->states[b].last_substep = h;
     }

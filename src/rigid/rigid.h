@@ -28,13 +28,13 @@ typedef struct sk_rigid_state {
 
 typedef struct sk_rigid_body {
     const selkie_body_def *def;
-    sk_shape *shape;         /* as drawn */
-    double mass;             /* kg (2D: for a depth of one metre) */
-    double volume;           /* m3 (2D: m2) */
-    double center[3];        /* m  of mass, as drawn */
-    double inertia[9];       /* kg m2 about it, as drawn, row-major */
-    sk_pose pose;            /* now; in a shape's questions */
-    double impulse[3];       /* N s   given by the liquid since the last step */
+    sk_shape *shape;           /* as drawn */
+    double mass;               /* kg (2D: for a depth of one metre) */
+    double volume;             /* m3 (2D: m2) */
+    double center[3];          /* m  of mass, as drawn */
+    double inertia[9];         /* kg m2 about it, as drawn, row-major */
+    sk_pose pose;              /* now; in a shape's questions */
+    double impulse[3];         /* N s   given by the liquid since the last step */
     double angular_impulse[3]; /* N m s about the centre of mass */
 } sk_rigid_body;
 
@@ -74,12 +74,13 @@ selkie_code sk_rigid_restore(sk_rigid *rigid, const sk_rigid_state *states, cons
 /* After the states were set from outside: poses follow. Fails on what is not finite. */
 selkie_code sk_rigid_place(sk_rigid *rigid, const char *what, selkie_error *error);
 
-/* --- The engine (rigid_ode.c) --------------------------------------------------------------------------------------- */
+/* --- The engine (rigid_ode.c) --- */
 
 selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error);
 void sk_rigid_engine_destroy(sk_rigid *rigid);
-/* One step of the engine: velocities grow by gravity over `kick` (s), positions by the velocity over `dt`; `share` of the
- * impulses is used. */
-selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, double dt, double share, selkie_error *error);
+/* One step of the engine: velocities grow by gravity over `kick` (s), positions by the velocity over `dt`; `share` of
+ * the impulses is used. */
+selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, double dt, double share,
+                                 selkie_error *error);
 
 #endif

@@ -26,7 +26,8 @@ void sk_rigid_engine_destroy(sk_rigid *rigid)
     (void)rigid;
 }
 
-selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, double dt, double share, selkie_error *error)
+selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, double dt, double share,
+                                 selkie_error *error)
 {
     (void)rigid, (void)time, (void)kick, (void)dt, (void)share;
     return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "bodies: this build has no rigid body engine");
@@ -50,9 +51,9 @@ enum { contacts_of_pair = 32 };
 /* One shape of ODE; a union has several. */
 typedef struct geometry {
     dGeomID geom;
-    int body;     /* -1: none */
-    int obstacle; /* -1: none; both -1: a wall */
-    float *corners;         /* of a mesh; ODE keeps pointers to them */
+    int body;       /* -1: none */
+    int obstacle;   /* -1: none; both -1: a wall */
+    float *corners; /* of a mesh; ODE keeps pointers to them */
     dTriIndex *indices;
     dTriMeshDataID data;
     const sk_shape *plane; /* the half space that it is: ODE does not put those onto bodies */
@@ -95,7 +96,7 @@ static void end_use(void)
     pthread_mutex_unlock(&in_use);
 }
 
-/* --- Shapes ---------------------------------------------------------------------------------------------------------- */
+/* --- Shapes --- */
 
 static selkie_code add_geometry(struct sk_rigid_engine *engine, const geometry *g, selkie_error *error)
 {
@@ -109,8 +110,8 @@ static selkie_code add_geometry(struct sk_rigid_engine *engine, const geometry *
 }
 
 /* Triangles around `origin` (m). In 2D the outline becomes a wall of some height across the plane. */
-static selkie_code make_mesh(sk_rigid *rigid, const sk_shape *shape, const double origin[3], double thickness, geometry *g,
-                             selkie_error *error)
+static selkie_code make_mesh(sk_rigid *rigid, const sk_shape *shape, const double origin[3], double thickness,
+                             geometry *g, selkie_error *error)
 {
     const sk_solids *solids = rigid->solids;
     double low[3], high[3], diagonal = 0.0;
@@ -129,8 +130,10 @@ static selkie_code make_mesh(sk_rigid *rigid, const sk_shape *shape, const doubl
     g->indices = sk_allocate(rigid->memory, (3 * triangles + 1) * sizeof *g->indices);
     if (triangles == 0 || triangles > INT32_MAX / 9) {
         free(points);
-        return sk_fail(error, SELKIE_ERROR_INPUT, "bodies: a shape of %zu triangles: must have a surface in or around the domain, of at "
-                       "most %d triangles", triangles, INT32_MAX / 9);
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "bodies: a shape of %zu triangles: must have a surface in or around the domain, of at "
+                       "most %d triangles",
+                       triangles, INT32_MAX / 9);
     }
     if (!g->corners || !g->indices) {
         free(points);
@@ -149,8 +152,8 @@ static selkie_code make_mesh(sk_rigid *rigid, const sk_shape *shape, const doubl
     }
     free(points);
     g->data = dGeomTriMeshDataCreate();
-    dGeomTriMeshDataBuildSingle(g->data, g->corners, 3 * sizeof(float), (int)(3 * triangles), g->indices, (int)(3 * triangles),
-                                3 * sizeof(dTriIndex));
+    dGeomTriMeshDataBuildSingle(g->data, g->corners, 3 * sizeof(float), (int)(3 * triangles), g->indices,
+                                (int)(3 * triangles), 3 * sizeof(dTriIndex));
     g->geom = dCreateTriMesh(0, g->data, NULL, NULL, NULL);
     return SELKIE_OK;
 }
@@ -166,8 +169,8 @@ static void release_geometry(sk_memory *memory, geometry *g)
 }
 
 /* Puts a shape onto a body whose frame begins in `origin` (m, as drawn), or, without a body, where it was drawn. */
-static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const double origin[3], dBodyID body, geometry *owner,
-                             selkie_error *error)
+static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const double origin[3], dBodyID body,
+                             geometry *owner, selkie_error *error)
 {
     struct sk_rigid_engine *engine = rigid->engine;
     int solid = rigid->dimension == 3;
@@ -180,7 +183,8 @@ static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const doubl
     }
     for (int d = 0; d < 2; d++)
         thickness = fmax(thickness, rigid->solids->high[d] - rigid->solids->low[d]);
-    double place[3] = {shape->center[0] - origin[0], shape->center[1] - origin[1], solid ? shape->center[2] - origin[2] : 0.0};
+    double place[3] = {shape->center[0] - origin[0], shape->center[1] - origin[1],
+                       solid ? shape->center[2] - origin[2] : 0.0};
     dMatrix3 turn;
     dRSetIdentity(turn);
     int placed = 1;
@@ -233,7 +237,7 @@ static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const doubl
     return SELKIE_OK;
 }
 
-/* --- Making ---------------------------------------------------------------------------------------------------------- */
+/* --- Making --- */
 
 /* Holds the axes that a body may not use; in 2D all that leaves the plane. */
 static void hold(sk_rigid *rigid, dBodyID id, const selkie_body_def *def)
@@ -246,7 +250,8 @@ static void hold(sk_rigid *rigid, dBodyID id, const selkie_body_def *def)
         if (def->turn[d] == 0.0 || (rigid->dimension == 2 && d != 2))
             turns[turn_count++] = d;
     }
-    static const int speed[3] = {dParamVel1, dParamVel2, dParamVel3}, force[3] = {dParamFMax1, dParamFMax2, dParamFMax3};
+    static const int speed[3] = {dParamVel1, dParamVel2, dParamVel3},
+                     force[3] = {dParamFMax1, dParamFMax2, dParamFMax3};
     if (line_count) {
         dJointID motor = dJointCreateLMotor(world, 0);
         dJointAttach(motor, id, 0);
@@ -279,7 +284,8 @@ static selkie_code make_bodies(sk_rigid *rigid, selkie_error *error)
         dBodyID id = engine->bodies[b] = dBodyCreate(engine->world);
         dMass mass;
         if (rigid->dimension == 3)
-            dMassSetParameters(&mass, body->mass, 0, 0, 0, inertia[0], inertia[4], inertia[8], inertia[1], inertia[2], inertia[5]);
+            dMassSetParameters(&mass, body->mass, 0, 0, 0, inertia[0], inertia[4], inertia[8], inertia[1], inertia[2],
+                               inertia[5]);
         else
             dMassSetParameters(&mass, body->mass, 0, 0, 0, inertia[8], inertia[8], inertia[8], 0, 0, 0);
         dBodySetMass(id, &mass);
@@ -314,8 +320,8 @@ static selkie_code make_surroundings(sk_rigid *rigid, selkie_error *error)
             engine->obstacles[o] = dBodyCreate(engine->world);
             dBodySetKinematic(engine->obstacles[o]);
         }
-        SK_TRY(add_shape(rigid, obstacle->shape, obstacle->placed ? obstacle->pose.center : zero, engine->obstacles[o], &owner,
-                         error));
+        SK_TRY(add_shape(rigid, obstacle->shape, obstacle->placed ? obstacle->pose.center : zero, engine->obstacles[o],
+                         &owner, error));
     }
     return SELKIE_OK;
 }
@@ -369,7 +375,7 @@ void sk_rigid_engine_destroy(sk_rigid *rigid)
     end_use();
 }
 
-/* --- The step -------------------------------------------------------------------------------------------------------- */
+/* --- The step --- */
 
 static void set_body(sk_rigid *rigid, int b, double kick, double dt, double share)
 {
@@ -397,7 +403,8 @@ static void get_body(sk_rigid *rigid, int b)
     const selkie_body_def *def = rigid->bodies[b].def;
     sk_rigid_state *state = &rigid->states[b];
     dBodyID id = rigid->engine->bodies[b];
-    const dReal *x = dBodyGetPosition(id), *q = dBodyGetQuaternion(id), *v = dBodyGetLinearVel(id), *w = dBodyGetAngularVel(id);
+    const dReal *x = dBodyGetPosition(id), *q = dBodyGetQuaternion(id), *v = dBodyGetLinearVel(id),
+                *w = dBodyGetAngularVel(id);
     int turning = 0;
     for (int i = 0; i < 3; i++) {
         int moves = def->move[i] != 0.0 && (rigid->dimension == 3 || i < 2);
@@ -446,8 +453,9 @@ static void move_obstacles(sk_rigid *rigid, double time)
         if (!id)
             continue;
         sk_pose_at(solids->obstacles[o].def, time, &pose);
-        const dMatrix3 turn = {pose.rotation[0], pose.rotation[1], pose.rotation[2], 0, pose.rotation[3], pose.rotation[4],
-                               pose.rotation[5], 0, pose.rotation[6], pose.rotation[7], pose.rotation[8], 0};
+        const dMatrix3 turn = {pose.rotation[0], pose.rotation[1], pose.rotation[2], 0,
+                               pose.rotation[3], pose.rotation[4], pose.rotation[5], 0,
+                               pose.rotation[6], pose.rotation[7], pose.rotation[8], 0};
         dBodySetPosition(id, pose.center[0] + pose.translation[0], pose.center[1] + pose.translation[1],
                          pose.center[2] + pose.translation[2]);
         dBodySetRotation(id, turn);
@@ -460,7 +468,9 @@ static void move_obstacles(sk_rigid *rigid, double time)
 /* Velocity of a body at a point, with what gravity adds in this step; 0 without a body. */
 static void velocity_at(const sk_rigid *rigid, const geometry *g, const dReal at[3], double kick, double velocity[3])
 {
-    dBodyID id = g->body >= 0 ? rigid->engine->bodies[g->body] : g->obstacle >= 0 ? rigid->engine->obstacles[g->obstacle] : 0;
+    dBodyID id = g->body >= 0       ? rigid->engine->bodies[g->body]
+                 : g->obstacle >= 0 ? rigid->engine->obstacles[g->obstacle]
+                                    : 0;
     memset(velocity, 0, 3 * sizeof *velocity);
     if (!id)
         return;
@@ -473,7 +483,8 @@ static void velocity_at(const sk_rigid *rigid, const geometry *g, const dReal at
 /* Friction acts in a square of two directions: with the first along the motion it is Coulomb's. */
 static void add_contact(sk_rigid *rigid, const geometry *a, const geometry *b, const dContactGeom *where, double kick)
 {
-    const selkie_body_def *first = rigid->bodies[a->body].def, *second = b->body >= 0 ? rigid->bodies[b->body].def : first;
+    const selkie_body_def *first = rigid->bodies[a->body].def,
+                          *second = b->body >= 0 ? rigid->bodies[b->body].def : first;
     struct sk_rigid_engine *engine = rigid->engine;
     dContact contact;
     memset(&contact, 0, sizeof contact);
@@ -501,7 +512,8 @@ static void add_contact(sk_rigid *rigid, const geometry *a, const geometry *b, c
             contact.fdir1[i] = slide[i] / sqrt(squared);
     }
     dJointID joint = dJointCreateContact(engine->world, engine->contacts, &contact);
-    dJointAttach(joint, dGeomGetBody(a->geom), b->plane && b->obstacle >= 0 ? engine->obstacles[b->obstacle] : dGeomGetBody(b->geom));
+    dJointAttach(joint, dGeomGetBody(a->geom),
+                 b->plane && b->obstacle >= 0 ? engine->obstacles[b->obstacle] : dGeomGetBody(b->geom));
 }
 
 static void find_contacts(sk_rigid *rigid, double kick)
@@ -529,7 +541,8 @@ static void find_contacts(sk_rigid *rigid, double kick)
     }
 }
 
-selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, double dt, double share, selkie_error *error)
+selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, double dt, double share,
+                                 selkie_error *error)
 {
     struct sk_rigid_engine *engine = rigid->engine;
     if (!(dt > 0.0))
@@ -542,7 +555,8 @@ selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, doub
     dJointGroupEmpty(engine->contacts);
     find_contacts(rigid, kick);
     if (!dWorldStep(engine->world, dt))
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for the contacts of %d bodies", rigid->body_count);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for the contacts of %d bodies",
+                       rigid->body_count);
     for (int b = 0; b < rigid->body_count; b++)
         get_body(rigid, b);
     return SELKIE_OK;

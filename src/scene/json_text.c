@@ -17,7 +17,7 @@
 /* Values that a text may have; bounds memory, since json-c spends some 70 bytes on each. */
 enum { max_values = 4000000 };
 
-/* --- The bytes ---------------------------------------------------------------------------------------------------- */
+/* --- The bytes --- */
 
 static selkie_code check_bytes(const char *text, size_t length, size_t *offset, selkie_error *error)
 {
@@ -38,7 +38,7 @@ static selkie_code check_bytes(const char *text, size_t length, size_t *offset, 
     return SELKIE_OK;
 }
 
-/* --- The scanner -------------------------------------------------------------------------------------------------- */
+/* --- The scanner --- */
 
 typedef struct scanner {
     const char *text; /* ends with '\0', so that looking one byte ahead is safe */
@@ -122,7 +122,7 @@ static int skip_value(scanner *s)
     return 1;
 }
 
-/* --- The second walk: what json-c lets through -------------------------------------------------------------------- */
+/* --- The second walk: what json-c lets through --- */
 
 static int is_digit(char c)
 {
@@ -296,7 +296,7 @@ static selkie_code check_value(scanner *s, int depth)
     return c == '"' || c == '\'' ? check_string_token(s) : check_word(s);
 }
 
-/* --- Parsing ------------------------------------------------------------------------------------------------------ */
+/* --- Parsing --- */
 
 static const char *plain_reason(enum json_tokener_error reason)
 {
@@ -372,7 +372,7 @@ selkie_code sk_json_parse(const char *text, size_t length, struct json_object **
     return SELKIE_OK;
 }
 
-/* --- Places ------------------------------------------------------------------------------------------------------- */
+/* --- Places --- */
 
 void sk_json_position(const char *text, size_t length, size_t offset, int *line, int *column)
 {

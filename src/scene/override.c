@@ -17,7 +17,7 @@
 
 #include "scene/json_text.h"
 
-/* --- Suggestions -------------------------------------------------------------------------------------------------- */
+/* --- Suggestions --- */
 
 /* Looks for the same key elsewhere in the scene, below `type`; the path to the first one found. */
 static int find_elsewhere(const sk_struct *type, const char *key, sk_path *path)
@@ -61,7 +61,7 @@ char *sk_suggest_key(const sk_struct *type, int variant, const char *key, char *
     return buffer;
 }
 
-/* --- Following a path --------------------------------------------------------------------------------------------- */
+/* --- Following a path --- */
 
 typedef struct walk {
     sk_reader *reader;

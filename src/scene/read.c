@@ -28,7 +28,7 @@
 #include "scene/json_text.h"
 #include "scene/reader.h"
 
-/* --- Messages ----------------------------------------------------------------------------------------------------- */
+/* --- Messages --- */
 
 /* The last --set that gave the value at `path` or something that contains it; NULL if it is from the file. */
 static const sk_override *origin_of(const sk_reader *reader, const char *path)
@@ -116,7 +116,8 @@ char *sk_field_expected(const sk_field *field, int dimension, char *buffer, size
         snprintf(buffer, size, "a number%s", unit);
         break;
     case SK_FIELD_VECTOR:
-        snprintf(buffer, size, "an array of %s numbers%s%s", flat ? "2 or 3" : "3", unit, flat ? "" : ", or of 2 where domain.dimension is 2");
+        snprintf(buffer, size, "an array of %s numbers%s%s", flat ? "2 or 3" : "3", unit,
+                 flat ? "" : ", or of 2 where domain.dimension is 2");
         break;
     case SK_FIELD_ROTATION:
         snprintf(buffer, size, "%san array of 3 numbers%s", flat ? "a number or " : "", unit);
@@ -151,7 +152,7 @@ static selkie_code wrong_type(sk_reader *reader, const sk_field *field, json_obj
                           sk_field_expected(field, reader->dimension, expected, sizeof expected));
 }
 
-/* --- Values ------------------------------------------------------------------------------------------------------- */
+/* --- Values --- */
 
 /* A finite number; 0 if it is none. */
 static int get_number(json_object *value, double *number)
@@ -314,7 +315,7 @@ static selkie_code read_field(sk_reader *reader, const sk_field *field, json_obj
     }
 }
 
-/* --- Structs ------------------------------------------------------------------------------------------------------ */
+/* --- Structs --- */
 
 /* The keys of one variant: "min, max". */
 static void list_keys(const sk_struct *type, int variant, char *buffer, size_t size)
@@ -391,7 +392,7 @@ static selkie_code read_struct(sk_reader *reader, const sk_struct *type, json_ob
     return SELKIE_OK;
 }
 
-/* --- The scene ---------------------------------------------------------------------------------------------------- */
+/* --- The scene --- */
 
 /* Vectors may be shorter in 2D, so the dimension is looked up before all else; a bad one is reported in its turn. */
 static int find_dimension(json_object *root)
@@ -457,7 +458,7 @@ selkie_code sk_scene_parse(const char *text, size_t length, const char *name, co
     return code;
 }
 
-/* --- The file ----------------------------------------------------------------------------------------------------- */
+/* --- The file --- */
 
 enum { max_file_bytes = 64 << 20 };
 

@@ -23,13 +23,15 @@ size_t sk_find_cell(const sk_grid *grid, const int cell[3], int *slot)
     return local;
 }
 
-/* What of the kernel around a cell's centre obstacles leave open, over what walls do: the share of solids has both in it. */
+/* What of the kernel around a cell's centre obstacles leave open, over what walls do: the share of solids has both in
+ * it. */
 static float open_beside_obstacles(const sk_step *step, const int cell[3])
 {
     const sk_grid *grid = &step->grid;
     int slot;
     size_t local = sk_find_cell(grid, cell, &slot);
-    float solid = step->solids.blurred[(size_t)step->solids.block_slot[slot] * (size_t)grid->block_cells + local], walls = 1.0f;
+    float solid = step->solids.blurred[(size_t)step->solids.block_slot[slot] * (size_t)grid->block_cells + local],
+          walls = 1.0f;
     for (int d = 0; d < grid->dimension; d++) {
         int i = cell[d] - grid->padding[d];
         walls *= 1.0f - (i == 0 && step->solids.walls[2 * d] != SELKIE_WALL_OPEN ? 0.125f : 0.0f) -
@@ -38,10 +40,11 @@ static float open_beside_obstacles(const sk_step *step, const int cell[3])
     return fminf(fmaxf((1.0f - solid) / walls, 0.05f), 1.0f);
 }
 
-/* --- One column --------------------------------------------------------------------------------------------------- */
+/* --- One column --- */
 
 /* One particle's part in the column of a height probe. */
-static void add_to_column(const sk_step *step, const sk_particle *particle, const selkie_probe_def *def, int up, float *column)
+static void add_to_column(const sk_step *step, const sk_particle *particle, const selkie_probe_def *def, int up,
+                          float *column)
 {
     const sk_grid *grid = &step->grid;
     const float inverse = (float)(1.0 / grid->cell_size);
@@ -54,7 +57,8 @@ static void add_to_column(const sk_step *step, const sk_particle *particle, cons
             return;
         weight *= 1.0f - distance;
     }
-    float g = (particle->position[up] - (float)grid->low[up]) * inverse + 0.5f; /* nodes: centres, one before the domain */
+    float g =
+        (particle->position[up] - (float)grid->low[up]) * inverse + 0.5f; /* nodes: centres, one before the domain */
     int i = (int)g;
     if (i < 0 || i > grid->cells[up] || (particle->flags & SK_PARTICLE_DEAD))
         return;
@@ -125,7 +129,8 @@ static double follow_column(const sk_step *step, const double at[3], float *colu
     int cells = grid->cells[up];
     int cell[3] = {0, 0, 0};
     for (int d = 0; d < grid->dimension; d++)
-        cell[d] = grid->padding[d] + (int)fmin(fmax(floor((at[d] - grid->low[d]) / grid->cell_size), 0), grid->cells[d] - 1);
+        cell[d] =
+            grid->padding[d] + (int)fmin(fmax(floor((at[d] - grid->low[d]) / grid->cell_size), 0), grid->cells[d] - 1);
     const float full = (float)step->particles_per_cell * open_across(grid, up, at);
     for (int i = 0; i < cells + 2; i++)
         column[i] /= full;
@@ -151,8 +156,8 @@ static double follow_column(const sk_step *step, const double at[3], float *colu
         if (fill < 0.5f && n == first)
             return (column[i + 1] + column[next + 1]) * 0.5 * grid->cell_size;
         if (fill < 0.5f) {
-            /* A level surface t of the way from the centre below to this one fills them by 1 - (1 - t)^2 / 2 and t^2 / 2:
-             * one half and t together, and linear, so that noise of the fill leaves the mean as it is. */
+            /* A level surface t of the way from the centre below to this one fills them by 1 - (1 - t)^2 / 2 and t^2 /
+             * 2: one half and t together, and linear, so that noise of the fill leaves the mean as it is. */
             double crossing = n - 0.5 + fmin(fmax((double)before + (double)fill - 0.5, 0.0), 1.0);
             return (crossing - start) * grid->cell_size;
         }
@@ -168,7 +173,7 @@ double sk_column_height(const sk_step *step, const double at[3], float *column)
     return follow_column(step, at, column, &end);
 }
 
-/* --- Mean over an area -------------------------------------------------------------------------------------------- */
+/* --- Mean over an area --- */
 
 selkie_code sk_levels_init(sk_levels *levels, const sk_step *step, selkie_error *error)
 {
@@ -189,7 +194,8 @@ selkie_code sk_levels_init(sk_levels *levels, const sk_step *step, selkie_error 
         levels->axis[0] = 3 - up - levels->axis[1];
     }
     const int planes = grid->cells[levels->axis[0]];
-    const size_t row = (size_t)(grid->dimension == 3 ? grid->cells[levels->axis[1]] + 2 : 1) * (size_t)(grid->cells[up] + 2);
+    const size_t row =
+        (size_t)(grid->dimension == 3 ? grid->cells[levels->axis[1]] + 2 : 1) * (size_t)(grid->cells[up] + 2);
     levels->thickness = (planes + step->threads - 1) / step->threads;
     while (levels->thickness > 1 && (size_t)(levels->thickness + 2) * row * sizeof *levels->rooms > most_bytes)
         levels->thickness = (levels->thickness + 1) / 2;
@@ -208,8 +214,8 @@ void sk_levels_free(sk_levels *levels)
     memset(levels, 0, sizeof *levels);
 }
 
-/* A slab of columns: those from[a] up to to[a] along each axis across, and one more on each side, where particles may put what
- * nobody reads. In memory the up direction comes first, then axis[1], then axis[0]. */
+/* A slab of columns: those from[a] up to to[a] along each axis across, and one more on each side, where particles may
+ * put what nobody reads. In memory the up direction comes first, then axis[1], then axis[0]. */
 typedef struct sk_slab {
     int from[2], to[2];
     size_t strides[2];
@@ -236,7 +242,8 @@ static void fill_slab(const sk_levels *levels, const sk_step *step, int up, cons
         fw upper = g - fw_from_iw(node);
         for (int a = 0; a < across; a++) {
             const int d = levels->axis[a];
-            g = (x[d] - (float)grid->low[d]) * inverse + 0.5f; /* not from the slab's begin: rounding must not know of it */
+            g = (x[d] - (float)grid->low[d]) * inverse +
+                0.5f; /* not from the slab's begin: rounding must not know of it */
             near &= (g >= (float)slab->from[a]) & (g < (float)(slab->to[a] + 1));
             g = (fw)((iw)g & near);
             iw column = iw_from_fw(g);

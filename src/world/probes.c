@@ -20,7 +20,8 @@ selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, selkie_error 
         longest = step->grid.cells[d] > longest ? step->grid.cells[d] : longest;
     probes->names = sk_allocate_zeroed(step->memory, most * sizeof *probes->names);
     probes->values = sk_allocate_zeroed(step->memory, most * sizeof *probes->values);
-    probes->columns = sk_allocate(step->memory, ((size_t)scene->probe_count + 1) * (size_t)(longest + 2) * sizeof *probes->columns);
+    probes->columns =
+        sk_allocate(step->memory, ((size_t)scene->probe_count + 1) * (size_t)(longest + 2) * sizeof *probes->columns);
     probes->histogram = sk_allocate(step->memory, ((size_t)longest * FRONT_BINS + 1) * sizeof *probes->histogram);
     if (!probes->names || !probes->values || !probes->columns || !probes->histogram)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "probes: no memory for %d probes", scene->probe_count);
@@ -83,7 +84,9 @@ static double cell_pressure(const sk_step *step, const int cell[3], double unit)
     size_t local = sk_find_cell(grid, cell, &slot);
     int kind = slot ? grid->kinds[(size_t)slot * (size_t)grid->block_cells + local] & SK_CELL_KIND_MASK : SK_CELL_SOLID;
     if (slot && kind != SK_CELL_SOLID)
-        return kind == SK_CELL_LIQUID ? grid->fields[SK_FIELD_POTENTIAL][(size_t)slot * (size_t)grid->block_cells + local] * unit : 0.0;
+        return kind == SK_CELL_LIQUID
+                   ? grid->fields[SK_FIELD_POTENTIAL][(size_t)slot * (size_t)grid->block_cells + local] * unit
+                   : 0.0;
     double sum = 0.0;
     int count = 0;
     for (int d = 0; d < grid->dimension; d++)
@@ -91,7 +94,8 @@ static double cell_pressure(const sk_step *step, const int cell[3], double unit)
             int other[3] = {cell[0], cell[1], cell[2]};
             other[d] += side;
             size_t where = sk_find_cell(grid, other, &slot);
-            if (!slot || (grid->kinds[(size_t)slot * (size_t)grid->block_cells + where] & SK_CELL_KIND_MASK) != SK_CELL_LIQUID)
+            if (!slot ||
+                (grid->kinds[(size_t)slot * (size_t)grid->block_cells + where] & SK_CELL_KIND_MASK) != SK_CELL_LIQUID)
                 continue;
             sum += grid->fields[SK_FIELD_POTENTIAL][(size_t)slot * (size_t)grid->block_cells + where] * unit -
                    side * step->density * step->scene->gravity[d] * grid->cell_size;

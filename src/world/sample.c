@@ -2,8 +2,8 @@
  *
  * A liquid is filled cell by cell, one particle a sub-cell, in two passes: count, then write. One with a `count` gets
  * exactly so many at random places of its shape instead, whatever the cells hold (a million in one cell is a start that
- * the density projection must survive). Those come after the others, in the order of the liquids, and neither give way to
- * other liquids nor take their places.
+ * the density projection must survive). Those come after the others, in the order of the liquids, and neither give way
+ * to other liquids nor take their places.
  *
  * All random numbers are functions of a place or of an attempt's number, so that threads do not matter.
  */
@@ -49,8 +49,10 @@ static int place(const liquid_sampler *sampler, uint64_t cell_index, int s, doub
     for (int d = 0; d < 3; d++) {
         double jitter = 0.0;
         if (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_JITTERED ||
-            (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_AUTO && sampler->scene->method != SELKIE_METHOD_SPH))
-            jitter = sampler->scene->particles.jitter * (sk_random_float(seed, cell_index * 4096 + (uint64_t)s, (uint64_t)d) - 0.5);
+            (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_AUTO &&
+             sampler->scene->method != SELKIE_METHOD_SPH))
+            jitter = sampler->scene->particles.jitter *
+                     (sk_random_float(seed, cell_index * 4096 + (uint64_t)s, (uint64_t)d) - 0.5);
         offset[d] = d < sampler->grid->dimension ? (sub[d] + 0.5 + jitter) / n : 0.0;
     }
     return 1;
@@ -72,7 +74,8 @@ static int in_solid(const liquid_sampler *sampler, const double x[3])
 }
 
 /* Which liquid a point belongs to: the first that has it; -1 none, or inside a solid that the liquid leaves free. */
-static int liquid_at(const liquid_sampler *sampler, const double x[3], const int *candidates, int candidate_count, int ask_solids)
+static int liquid_at(const liquid_sampler *sampler, const double x[3], const int *candidates, int candidate_count,
+                     int ask_solids)
 {
     int solid = -1; /* not known yet */
     for (int c = 0; c < candidate_count; c++) {
@@ -89,7 +92,8 @@ static int liquid_at(const liquid_sampler *sampler, const double x[3], const int
 }
 
 /* The particle of a liquid at a place, with the velocity that the liquid has there. */
-static void fill_record(const liquid_sampler *sampler, int liquid, const double x[3], uint32_t id, sk_particle *particle)
+static void fill_record(const liquid_sampler *sampler, int liquid, const double x[3], uint32_t id,
+                        sk_particle *particle)
 {
     const selkie_liquid_def *def = &sampler->scene->liquids[liquid];
     const double *w = def->angular_velocity, *g = def->velocity_gradient;
@@ -140,7 +144,8 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
         buried = !sampler->scene->liquids[candidates[c]].fill_obstacles;
     if (buried)
         return 0;
-    /* Deep inside the first liquid, far from solids: counting needs no particle. Counts then cost what surfaces cost. */
+    /* Deep inside the first liquid, far from solids: counting needs no particle. Counts then cost what surfaces cost.
+     */
     int whole = !ask_solids || sampler->scene->liquids[candidates[0]].fill_obstacles;
     if (!records && whole && sk_shape_distance(sampler->shapes[candidates[0]], middle) < -(radius + h)) {
         int64_t cells = (int64_t)(end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]);
@@ -152,7 +157,8 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
     for (int k = begin[2]; k < end[2]; k++)
         for (int j = begin[1]; j < end[1]; j++)
             for (int i = begin[0]; i < end[0]; i++) {
-                uint64_t cell = (uint64_t)i + (uint64_t)grid->cells[0] * ((uint64_t)j + (uint64_t)grid->cells[1] * (uint64_t)k);
+                uint64_t cell =
+                    (uint64_t)i + (uint64_t)grid->cells[0] * ((uint64_t)j + (uint64_t)grid->cells[1] * (uint64_t)k);
                 int64_t before = count;
                 for (int s = 0; s < sampler->sub_cells; s++) {
                     double offset[3], x[3] = {0, 0, 0};
@@ -186,17 +192,19 @@ static selkie_code check_liquids(const liquid_sampler *sampler, const int64_t *p
         for (int d = 0; d < grid->dimension; d++)
             if (low[d] >= grid->high[d] || high[d] <= grid->low[d])
                 return sk_fail(error, SELKIE_ERROR_INPUT,
-                               "liquids[%d].shape: %g..%g m along %c lies outside the domain, which is %g..%g m", l, low[d],
-                               high[d], "xyz"[d], grid->low[d], grid->high[d]);
-        return sk_fail(error, SELKIE_ERROR_INPUT,
-                       "liquids[%d].shape: holds no particle: it lies wholly inside an obstacle or an earlier liquid, or is "
-                       "smaller than the particles' spacing of %g m", l, grid->cell_size / sampler->per_axis);
+                               "liquids[%d].shape: %g..%g m along %c lies outside the domain, which is %g..%g m", l,
+                               low[d], high[d], "xyz"[d], grid -> low[d], grid -> high[d]);
+        return sk_fail(
+            error, SELKIE_ERROR_INPUT,
+            "liquids[%d].shape: holds no particle: it lies wholly inside an obstacle or an earlier liquid, or is "
+            "smaller than the particles' spacing of %g m",
+            l, grid->cell_size / sampler->per_axis);
     }
     return SELKIE_OK;
 }
 
-static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles *particles, int64_t *total, int64_t *liquid_cells,
-                              sk_memory *memory, selkie_error *error)
+static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles *particles, int64_t *total,
+                              int64_t *liquid_cells, sk_memory *memory, selkie_error *error)
 {
     const sk_grid *grid = sampler->grid;
     int64_t spans = 1;
@@ -209,7 +217,8 @@ static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles
     int64_t *per_liquid = sk_allocate_zeroed(memory, ((size_t)liquids + 1) * sizeof *per_liquid);
     selkie_code code = SELKIE_OK;
     if (!counts || !per_liquid)
-        code = sk_fail(error, SELKIE_ERROR_MEMORY, "liquids: %.1f MiB for counting cannot be had", (double)spans * 8 / 1048576.0);
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "liquids: %.1f MiB for counting cannot be had",
+                       (double)spans * 8 / 1048576.0);
     for (int pass = 0; code == SELKIE_OK && pass < 2; pass++) {
         int64_t filled = 0;
         if (pass == 1) {
@@ -256,12 +265,13 @@ static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles
     return code;
 }
 
-/* --- Liquids by count ------------------------------------------------------------------------------------------------- */
+/* --- Liquids by count --- */
 
 enum { ATTEMPTS = 1 << 16 }; /* tried at once */
 
 /* The n-th place tried for a liquid: uniform in the box low..high. */
-static void attempt(const liquid_sampler *sampler, int liquid, uint64_t n, const double low[3], const double high[3], double x[3])
+static void attempt(const liquid_sampler *sampler, int liquid, uint64_t n, const double low[3], const double high[3],
+                    double x[3])
 {
     uint64_t stream = sk_hash64(sk_hash64(sampler->scene->seed) ^ (0x6c69717569640000ULL + (uint64_t)liquid));
     for (int d = 0; d < 3; d++) {
@@ -270,9 +280,10 @@ static void attempt(const liquid_sampler *sampler, int liquid, uint64_t n, const
     }
 }
 
-/* The first `wanted` places inside one liquid, in the order of the attempts; records NULL: only whether there is one. */
-static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int threads, int64_t wanted, sk_particle *records,
-                                  uint32_t first_id, selkie_error *error)
+/* The first `wanted` places inside one liquid, in the order of the attempts; records NULL: only whether there is one.
+ */
+static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int threads, int64_t wanted,
+                                  sk_particle *records, uint32_t first_id, selkie_error *error)
 {
     const sk_grid *grid = sampler->grid;
     const sk_shape *shape = sampler->shapes[liquid];
@@ -283,8 +294,9 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
         low[d] = fmax(low[d], grid->low[d] + margin);
         high[d] = fmin(high[d], grid->high[d] - margin);
         if (!(low[d] < high[d]))
-            return sk_fail(error, SELKIE_ERROR_INPUT, "liquids[%d].shape: lies outside the domain along %c, which is %g..%g m there",
-                           liquid, "xyz"[d], grid->low[d], grid->high[d]);
+            return sk_fail(error, SELKIE_ERROR_INPUT,
+                           "liquids[%d].shape: lies outside the domain along %c, which is %g..%g m there", liquid,
+                           "xyz"[d], grid -> low[d], grid -> high[d]);
     }
     uint8_t *inside = sk_allocate(grid->memory, ATTEMPTS);
     if (!inside)
@@ -312,15 +324,16 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
     sk_release(grid->memory, inside);
     if (found < wanted)
         return sk_fail(error, SELKIE_ERROR_INPUT,
-                       "liquids[%d].shape: of %lld random places in its bounds %lld lie inside it and outside obstacles; count asks "
-                       "for %lld: use a thicker shape, or fill_obstacles", liquid, (long long)tried, (long long)found,
-                       (long long)wanted);
+                       "liquids[%d].shape: of %lld random places in its bounds %lld lie inside it and outside "
+                       "obstacles; count asks "
+                       "for %lld: use a thicker shape, or fill_obstacles",
+                       liquid, (long long)tried, (long long)found, (long long)wanted);
     return SELKIE_OK;
 }
 
 /* Adds the liquids that say how many particles they have. */
-static selkie_code sample_all_counted(const liquid_sampler *sampler, int threads, sk_particles *particles, int64_t *total,
-                                      int64_t *liquid_cells, selkie_error *error)
+static selkie_code sample_all_counted(const liquid_sampler *sampler, int threads, sk_particles *particles,
+                                      int64_t *total, int64_t *liquid_cells, selkie_error *error)
 {
     const selkie_scene *scene = sampler->scene;
     for (int l = 0; l < scene->liquid_count; l++) {
@@ -351,8 +364,10 @@ selkie_code sk_world_sample(const selkie_scene *scene, const sk_grid *grid, cons
 {
     *total = *liquid_cells = 0;
     if (scene->liquid_count > 256)
-        return sk_fail(error, SELKIE_ERROR_INPUT, "liquids: %d of them; at most 256 (join shapes in a union)", scene->liquid_count);
-    liquid_sampler sampler = {.scene = scene, .grid = grid, .solids = solids, .per_cell = particles_per_cell, .per_axis = 1};
+        return sk_fail(error, SELKIE_ERROR_INPUT, "liquids: %d of them; at most 256 (join shapes in a union)",
+                       scene->liquid_count);
+    liquid_sampler sampler = {
+        .scene = scene, .grid = grid, .solids = solids, .per_cell = particles_per_cell, .per_axis = 1};
     while ((grid->dimension == 2 ? sampler.per_axis * sampler.per_axis
                                  : sampler.per_axis * sampler.per_axis * sampler.per_axis) < particles_per_cell)
         sampler.per_axis++;

@@ -73,7 +73,8 @@ static void take_particles(sk_particles *particles, const sk_state_header *heade
         memcpy(particles->attributes[a].data, attributes[a]->data, attributes[a]->bytes);
 }
 
-selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file, selkie_error *error)
+selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
+                             selkie_error *error)
 {
     sk_step *step = &world->step;
     sk_particles *particles = &step->particles;
@@ -83,42 +84,51 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: is not a checkpoint of this version of Selkie", file);
     memcpy(&header, chunk->data, sizeof header);
     if (header.version != SK_STATE_VERSION)
-        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: state version %u; this build reads %d", file, header.version, SK_STATE_VERSION);
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: state version %u; this build reads %d", file, header.version,
+                       SK_STATE_VERSION);
     if ((int)header.dimension != step->dimension || memcmp(header.cells, step->grid.cells, sizeof header.cells) != 0 ||
         header.cell_size != step->grid.cell_size || header.particles_per_cell != step->particles_per_cell)
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%s: was written by another scene (%uD, %d x %d x %d cells of %g m, %d particles a cell)", file,
-                       header.dimension, header.cells[0], header.cells[1], header.cells[2], header.cell_size, header.particles_per_cell);
-    if (header.particle_count < 0 || header.particle_count > (int64_t)UINT32_MAX / 2 || !(header.time >= 0.0 && header.time < 1e30) ||
-        !(header.last_dt >= 0.0 && header.last_dt < 1e30) || !(header.max_speed >= 0.0 && header.max_speed < 1e30) ||
-        header.step_count < 0 || header.step_count > INT64_MAX / 2 || header.frame < 0 || header.frame > INT64_MAX / 2)
+                       header.dimension, header.cells[0], header.cells[1], header.cells[2], header.cell_size,
+                       header.particles_per_cell);
+    if (header.particle_count < 0 || header.particle_count > (int64_t)UINT32_MAX / 2 ||
+        !(header.time >= 0.0 && header.time < 1e30) || !(header.last_dt >= 0.0 && header.last_dt < 1e30) ||
+        !(header.max_speed >= 0.0 && header.max_speed < 1e30) || header.step_count < 0 ||
+        header.step_count > INT64_MAX / 2 || header.frame < 0 || header.frame > INT64_MAX / 2)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the header makes no sense (%lld particles at %g s)", file,
                        (long long)header.particle_count, header.time);
     /* The next step goes to the next frame: one that lies behind would turn time around. */
     double frames = header.time * world->scene->time.fps;
-    if (frames < (double)header.frame - 1e-6 * (frames + 1.0) || frames > (double)(header.frame + 1) + 1e-6 * (frames + 1.0))
-        return sk_fail(error, SELKIE_ERROR_INPUT,
-                       "%s: stands at %g s after frame %lld, which does not fit time.fps %g: it was written with another one", file,
-                       header.time, (long long)header.frame, world->scene->time.fps);
+    if (frames < (double)header.frame - 1e-6 * (frames + 1.0) ||
+        frames > (double)(header.frame + 1) + 1e-6 * (frames + 1.0))
+        return sk_fail(
+            error, SELKIE_ERROR_INPUT,
+            "%s: stands at %g s after frame %lld, which does not fit time.fps %g: it was written with another one",
+            file, header.time, (long long)header.frame, world->scene->time.fps);
     uint64_t n = (uint64_t)header.particle_count;
     const sk_state_chunk *records = find_chunk(count, chunks, "particles");
     if (!records || records->bytes != n * sizeof(sk_particle))
-        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the particles are missing or of another number than the header says", file);
+        return sk_fail(error, SELKIE_ERROR_FORMAT,
+                       "%s: the particles are missing or of another number than the header says", file);
     const sk_state_chunk *attributes[SK_MAX_ATTRIBUTES];
     for (int a = 0; a < particles->attribute_count; a++) {
         char name[24];
         snprintf(name, sizeof name, "a:%.20s", particles->attributes[a].name);
         attributes[a] = find_chunk(count, chunks, name);
         if (!attributes[a] || attributes[a]->bytes != n * (uint64_t)particles->attributes[a].components * 4)
-            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the attribute \"%s\" is missing; was it written with another method?",
-                           file, particles->attributes[a].name);
+            return sk_fail(error, SELKIE_ERROR_FORMAT,
+                           "%s: the attribute \"%s\" is missing; was it written with another method?", file,
+                           particles->attributes[a].name);
     }
-    /* What may fail for want of memory comes before anything is taken over: a load that fails leaves the world as it was. */
+    /* What may fail for want of memory comes before anything is taken over: a load that fails leaves the world as it
+     * was. */
     SK_TRY(sk_particles_reserve(particles, header.particle_count, error));
     if (step->rigid) {
         const sk_state_chunk *bodies = find_chunk(count, chunks, "bodies");
         if (!bodies || bodies->bytes != (uint64_t)step->rigid->body_count * sizeof *step->rigid->states)
-            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the %d bodies are missing or of another number", file, step->rigid->body_count);
+            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the %d bodies are missing or of another number", file,
+                           step->rigid->body_count);
         SK_TRY(sk_rigid_restore(step->rigid, bodies->data, file, error));
     }
     take_particles(particles, &header, records, attributes);

@@ -28,7 +28,8 @@ static double fastest(const selkie_world *world, double acceleration, sk_force_w
         speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
     }
     for (int b = 0; step->rigid && b < step->rigid->body_count; b++)
-        if (is_near(step, step->rigid->states[b].position)) /* one that has fallen out of an open side is nobody's business */
+        if (is_near(step,
+                    step->rigid->states[b].position)) /* one that has fallen out of an open side is nobody's business */
             speed = fmax(speed, sk_rigid_speed(step->rigid, b));
     for (int o = 0; o < step->solids.obstacle_count; o++) {
         const sk_obstacle *obstacle = &step->solids.obstacles[o];
@@ -51,14 +52,15 @@ static double fastest(const selkie_world *world, double acceleration, sk_force_w
     return speed + sk_force_fields_speed(scene, window) + sqrt(acceleration * step->grid.cell_size);
 }
 
-/* The step that the CFL number asks for. It counts what an explosion adds before it does: one that could still fall into
- * this step, as long as steps may be, is reckoned with. */
+/* The step that the CFL number asks for. It counts what an explosion adds before it does: one that could still fall
+ * into this step, as long as steps may be, is reckoned with. */
 static double step_by_cfl(const selkie_world *world, double longest)
 {
     const sk_step *step = &world->step;
     const sk_force_window window = {step->time - 0.5 * step->last_dt, step->time + 0.5 * longest};
     const double *g = world->scene->gravity;
-    double acceleration = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(world->scene, window);
+    double acceleration =
+        sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(world->scene, window);
     double speed = fastest(world, acceleration, window);
     double length = step->sph ? step->sph->spacing : step->grid.cell_size;
     if (step->sph)
@@ -93,9 +95,9 @@ double sk_world_choose_step(const selkie_world *world, double *end_time, int *on
     return dt;
 }
 
-/* A solve predicts the density at the end of the step along straight ways. Where a step is too long for the pressure, particles
- * end elsewhere, and the solve reports no error: what they really make of the density tells. Shorter steps, as time.cfl chooses
- * them, leave 0.05 to 0.2 % in breaking dams, whatever is asked for. */
+/* A solve predicts the density at the end of the step along straight ways. Where a step is too long for the pressure,
+ * particles end elsewhere, and the solve reports no error: what they really make of the density tells. Shorter steps,
+ * as time.cfl chooses them, leave 0.05 to 0.2 % in breaking dams, whatever is asked for. */
 void sk_world_judge_step(selkie_world *world)
 {
     enum { STEPS = 5 };
@@ -108,8 +110,11 @@ void sk_world_judge_step(selkie_world *world)
     if (world->compressed_steps < STEPS)
         return;
     snprintf(world->warning, sizeof world->warning,
-             "time.step: %g s is too long for the pressure: for %d steps the liquid has been compressed by more than %g times what "
-             "sph.density_error allows, now by %.2g %% of its density in the mean and not %.2g %%; choose a shorter one, or leave "
+             "time.step: %g s is too long for the pressure: for %d steps the liquid has been compressed by more than "
+             "%g times what "
+             "sph.density_error allows, now by %.2g %% of its density in the mean and not %.2g %%; choose a shorter "
+             "one, or leave "
              "time.step out, so that time.cfl chooses (now %.2g s)",
-             scene->time.step, STEPS, factor, 100.0 * mean, 100.0 * scene->sph.density_error, step_by_cfl(world, scene->time.step));
+             scene->time.step, STEPS, factor, 100.0 * mean, 100.0 * scene->sph.density_error,
+             step_by_cfl(world, scene->time.step));
 }

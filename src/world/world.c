@@ -21,7 +21,7 @@ void selkie_world_options_defaults(selkie_world_options *options)
     memset(options, 0, sizeof *options);
 }
 
-/* --- composition ------------------------------------------------------------------------------------------------------ */
+/* --- composition --- */
 
 static void add_phase(selkie_world *world, const char *name, sk_phase_function run_2d, sk_phase_function run_3d)
 {
@@ -131,7 +131,8 @@ static selkie_code run_until(selkie_world *world, const char *end, int correct, 
 {
     for (int p = 0; p < world->phase_count && strcmp(world->phases[p].name, end) != 0; p++) {
         const char *name = world->phases[p].name;
-        if (strcmp(name, "sources") != 0 && strcmp(name, "roles") != 0 && (correct || strncmp(name, "density_", 8) != 0))
+        if (strcmp(name, "sources") != 0 && strcmp(name, "roles") != 0 &&
+            (correct || strncmp(name, "density_", 8) != 0))
             SK_TRY(world->phases[p].run(&world->step, error));
     }
     return SELKIE_OK;
@@ -180,8 +181,8 @@ static selkie_code measure_start(selkie_world *world, selkie_error *error)
         world->start_kernel_volume = world->start_counted_volume = world->start_surface_volume = rest;
         world->start_occupied_cells = (int64_t)rest;
     }
-    /* The kernel volume cuts off what is too much in a cell, so a jittered start measures up to 1 % less than it is. The
-     * projection evens that out in the first step; what it has to keep is the volume at rest. */
+    /* The kernel volume cuts off what is too much in a cell, so a jittered start measures up to 1 % less than it is.
+     * The projection evens that out in the first step; what it has to keep is the volume at rest. */
     if (world->scene->volume == SELKIE_VOLUME_IDP)
         world->start_kernel_volume = rest;
     return SELKIE_OK;
@@ -238,7 +239,8 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms)
     for (int d = 0; d < step->dimension; d++) {
         /* Velocities live in the middle of the step; so does this mean of the heights before and after it. */
         double sum = 0.5 * (step->positions_before[d] + step->positions[d]);
-        s->potential_energy -= step->particle_mass * step->scene->gravity[d] * (sum - (double)step->particles.count * step->grid.low[d]);
+        s->potential_energy -=
+            step->particle_mass * step->scene->gravity[d] * (sum - (double)step->particles.count * step->grid.low[d]);
     }
     s->max_speed = step->sums.max_speed;
     s->pressure_iterations = step->pressure.iterations;
@@ -296,8 +298,8 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
     if (code == SELKIE_OK && step->sph)
         code = sk_sph_boundary_init(step, error);
     if (code == SELKIE_OK)
-        code = sk_world_sample(scene, &step->grid, &step->solids, step->threads, step->particles_per_cell, &step->particles,
-                               &total, &liquid_cells, error);
+        code = sk_world_sample(scene, &step->grid, &step->solids, step->threads, step->particles_per_cell,
+                               &step->particles, &total, &liquid_cells, error);
     if (code == SELKIE_OK && step->rigid)
         sk_sph_boundary_clear_bodies(step);
     if (code == SELKIE_OK && scene->object_count) {
@@ -309,12 +311,14 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
         step->sources = &world->sources;
     }
     if (code == SELKIE_OK && !step->sph) {
-        step->solver = step->dimension == 2 ? sk_poisson_create_2d(&world->memory) : sk_poisson_create_3d(&world->memory);
+        step->solver =
+            step->dimension == 2 ? sk_poisson_create_2d(&world->memory) : sk_poisson_create_3d(&world->memory);
         if (!step->solver)
             code = sk_fail(error, SELKIE_ERROR_MEMORY, "pressure: no memory for the solver");
     }
     if (code == SELKIE_OK && unilateral) {
-        step->bounded = step->dimension == 2 ? sk_bounded_create_2d(&world->memory) : sk_bounded_create_3d(&world->memory);
+        step->bounded =
+            step->dimension == 2 ? sk_bounded_create_2d(&world->memory) : sk_bounded_create_3d(&world->memory);
         if (!step->bounded)
             code = sk_fail(error, SELKIE_ERROR_MEMORY, "unilateral: no memory for the solver");
     }
@@ -366,7 +370,7 @@ void selkie_world_destroy(selkie_world *world)
     free(world);
 }
 
-/* --- the step --------------------------------------------------------------------------------------------------------- */
+/* --- the step --- */
 
 selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
 {
@@ -407,22 +411,64 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* --- what a caller may see -------------------------------------------------------------------------------------------- */
+/* --- what a caller may see --- */
 
-double selkie_world_time(const selkie_world *world) { return world->step.time; }
-int64_t selkie_world_step_count(const selkie_world *world) { return world->step.step_count; }
-int64_t selkie_world_frame(const selkie_world *world) { return world->frame; }
-int selkie_world_at_frame(const selkie_world *world) { return world->at_frame; }
-const selkie_scene *selkie_world_scene(const selkie_world *world) { return world->scene; }
-int64_t selkie_world_particle_count(const selkie_world *world) { return world->step.particles.count; }
-int selkie_world_attribute_count(const selkie_world *world) { return 3 + world->step.particles.attribute_count; }
-double selkie_world_particle_mass(const selkie_world *world) { return world->step.particle_mass; }
-const selkie_statistics *selkie_world_statistics(const selkie_world *world) { return &world->statistics; }
-int selkie_world_phase_count(const selkie_world *world) { return world->phase_count; }
-size_t selkie_world_memory(const selkie_world *world) { return world->memory.used; }
-size_t selkie_world_memory_peak(const selkie_world *world) { return world->memory.peak; }
-const char *selkie_world_warning(const selkie_world *world) { return world->warning[0] ? world->warning : NULL; }
-int selkie_world_probe_column_count(const selkie_world *world) { return world->probes.column_count; }
+double selkie_world_time(const selkie_world *world)
+{
+    return world->step.time;
+}
+int64_t selkie_world_step_count(const selkie_world *world)
+{
+    return world->step.step_count;
+}
+int64_t selkie_world_frame(const selkie_world *world)
+{
+    return world->frame;
+}
+int selkie_world_at_frame(const selkie_world *world)
+{
+    return world->at_frame;
+}
+const selkie_scene *selkie_world_scene(const selkie_world *world)
+{
+    return world->scene;
+}
+int64_t selkie_world_particle_count(const selkie_world *world)
+{
+    return world->step.particles.count;
+}
+int selkie_world_attribute_count(const selkie_world *world)
+{
+    return 3 + world->step.particles.attribute_count;
+}
+double selkie_world_particle_mass(const selkie_world *world)
+{
+    return world->step.particle_mass;
+}
+const selkie_statistics *selkie_world_statistics(const selkie_world *world)
+{
+    return &world->statistics;
+}
+int selkie_world_phase_count(const selkie_world *world)
+{
+    return world->phase_count;
+}
+size_t selkie_world_memory(const selkie_world *world)
+{
+    return world->memory.used;
+}
+size_t selkie_world_memory_peak(const selkie_world *world)
+{
+    return world->memory.peak;
+}
+const char *selkie_world_warning(const selkie_world *world)
+{
+    return world->warning[0] ? world->warning : NULL;
+}
+int selkie_world_probe_column_count(const selkie_world *world)
+{
+    return world->probes.column_count;
+}
 
 int selkie_world_body_count(const selkie_world *world)
 {
@@ -473,14 +519,16 @@ selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_
     if (index < 0 || index >= selkie_world_attribute_count(world))
         return SELKIE_ERROR_INPUT;
     static const char *const names[] = {"position", "velocity", "id"};
-    static const size_t offsets[] = {offsetof(sk_particle, position), offsetof(sk_particle, velocity), offsetof(sk_particle, id)};
+    static const size_t offsets[] = {offsetof(sk_particle, position), offsetof(sk_particle, velocity),
+                                     offsetof(sk_particle, id)};
     if (index < 3) {
         view->name = names[index];
         view->type = index == 2 ? SELKIE_UINT32 : SELKIE_FLOAT32;
         view->components = index == 2 ? 1 : 3;
         view->stride = sizeof(sk_particle);
         view->data = particles->records ? (char *)particles->records + offsets[index] : NULL;
-        ((selkie_world *)world)->step.grid.leavers_known = 0; /* who may write positions may move particles to other cells */
+        ((selkie_world *)world)->step.grid.leavers_known =
+            0; /* who may write positions may move particles to other cells */
         return SELKIE_OK;
     }
     const sk_attribute *attribute = &particles->attributes[index - 3];
@@ -502,13 +550,15 @@ selkie_code selkie_world_find_attribute(const selkie_world *world, const char *n
     return sk_fail(error, SELKIE_ERROR_INPUT, "there is no particle attribute \"%s\" in this world", name);
 }
 
-selkie_code selkie_world_field(const selkie_world *world, const char *name, selkie_field_view *view, selkie_error *error)
+selkie_code selkie_world_field(const selkie_world *world, const char *name, selkie_field_view *view,
+                               selkie_error *error)
 {
     static const struct {
         const char *name;
         sk_grid_field field;
-    } known[] = {{"velocity_x", SK_FIELD_VELOCITY_X}, {"velocity_y", SK_FIELD_VELOCITY_Y}, {"velocity_z", SK_FIELD_VELOCITY_Z},
-                 {"pressure", SK_FIELD_POTENTIAL},   {"density", SK_FIELD_DENSITY},       {"fill", SK_FIELD_FILL}};
+    } known[] = {{"velocity_x", SK_FIELD_VELOCITY_X}, {"velocity_y", SK_FIELD_VELOCITY_Y},
+                 {"velocity_z", SK_FIELD_VELOCITY_Z}, {"pressure", SK_FIELD_POTENTIAL},
+                 {"density", SK_FIELD_DENSITY},       {"fill", SK_FIELD_FILL}};
     const sk_grid *grid = &world->step.grid;
     memset(view, 0, sizeof *view);
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
@@ -524,6 +574,7 @@ selkie_code selkie_world_field(const selkie_world *world, const char *name, selk
             return SELKIE_OK;
         }
     return sk_fail(error, SELKIE_ERROR_INPUT,
-                   "there is no grid field \"%s\"; the fields are velocity_x, velocity_y, velocity_z (3D), pressure, density, fill",
+                   "there is no grid field \"%s\"; the fields are velocity_x, velocity_y, velocity_z (3D), pressure, "
+                   "density, fill",
                    name);
 }

@@ -15,12 +15,12 @@ struct selkie_world {
     sk_step step;
     sk_sources sources;
     sk_liquid_boundary objects;
-    sk_rigid rigid;      /* empty without bodies */
+    sk_rigid rigid; /* empty without bodies */
     sk_probes probes;
     int phase_count;
     sk_phase phases[SELKIE_MAX_PHASES];
     selkie_statistics statistics;
-    int64_t frame;       /* last one reached */
+    int64_t frame; /* last one reached */
     int at_frame;
     int failed;
     int compressed_steps; /* of SPH with a fixed step: so many in a row have left far too high a density */
@@ -32,8 +32,8 @@ struct selkie_world {
     int64_t start_occupied_cells, start_particles;
 };
 
-/* Liquids to particles: how many, and then the particles themselves. One block of cells at a time, so that the work goes
- * with the surface of the shapes. `report` gets the number of each liquid. */
+/* Liquids to particles: how many, and then the particles themselves. One block of cells at a time, so that the work
+ * goes with the surface of the shapes. `report` gets the number of each liquid. */
 selkie_code sk_world_sample(const selkie_scene *scene, const sk_grid *grid, const sk_solids *solids, int threads,
                             int particles_per_cell, sk_particles *particles, int64_t *total, int64_t *liquid_cells,
                             selkie_error *error);

@@ -56,7 +56,7 @@ const char *fuzz_scratch(const char *name)
     return scratch_path;
 }
 
-/* --- Containers --------------------------------------------------------------------------------------------------- */
+/* --- Containers --- */
 
 enum { header_bytes = 32, row_bytes = 48, alignment = 64, most_chunks = 64 };
 

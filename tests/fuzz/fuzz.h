@@ -21,8 +21,8 @@ const char *fuzz_scratch(const char *name);
 /* Stops the fuzzer with a message: something that must always hold did not. */
 void fuzz_demand(int holds, const char *what);
 
-/* Mutates a container (io/container.h) and then, mostly, mends sizes, offsets and checksums: blind flips would all end at
- * the first checksum and never reach the code behind it. An input that is no container becomes `sample`. */
+/* Mutates a container (io/container.h) and then, mostly, mends sizes, offsets and checksums: blind flips would all end
+ * at the first checksum and never reach the code behind it. An input that is no container becomes `sample`. */
 size_t fuzz_mutate_container(uint8_t *data, size_t size, size_t max_size, unsigned int seed, const uint8_t *sample,
                              size_t sample_size);
 

@@ -1,5 +1,5 @@
-/* Height fields as ESRI ASCII grids: the first byte chooses dimension, up and how far distances must be exact, the rest is
- * the file. A table that was taken must answer with numbers, and agree with itself on what is inside. */
+/* Height fields as ESRI ASCII grids: the first byte chooses dimension, up and how far distances must be exact, the rest
+ * is the file. A table that was taken must answer with numbers, and agree with itself on what is inside. */
 #include <math.h>
 #include "fuzz.h"
 #include "geom/heightfield.h"
@@ -32,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_demand(isfinite(distance), "the distance to a height field is not a number");
         fuzz_demand(fabs(hypot(hypot(normal[0], normal[1]), normal[2]) - 1.0) < 1e-6, "a normal is not of length one");
         /* Within round-off of the surface both answers are right. */
-        fuzz_demand(fabs(distance) < 1e-5 * (1.0 + fabs(distance)) || sk_heightfield_inside(field, x) == (distance < 0.0),
+        fuzz_demand(fabs(distance) < 1e-5 * (1.0 + fabs(distance)) ||
+                        sk_heightfield_inside(field, x) == (distance < 0.0),
                     "a point is inside and has a distance of those outside, or the other way round");
     }
     double low[3], high[3];

@@ -1,8 +1,9 @@
-/* What comes after a mesh file has been read: welding, turning, sections, distances, with any triangles. The file readers
- * run in a child process and are slow to fuzz (fuzz_mesh.c); this reaches the code behind them a thousand times faster.
+/* What comes after a mesh file has been read: welding, turning, sections, distances, with any triangles. The file
+ * readers run in a child process and are slow to fuzz (fuzz_mesh.c); this reaches the code behind them a thousand times
+ * faster.
  *
- * The first byte chooses how coordinates are made: from single bytes on a coarse lattice, where points and edges coincide
- * and triangles degenerate all the time, or from the raw bits of floats, with all their NaN and extremes. */
+ * The first byte chooses how coordinates are made: from single bytes on a coarse lattice, where points and edges
+ * coincide and triangles degenerate all the time, or from the raw bits of floats, with all their NaN and extremes. */
 #include <math.h>
 #include <string.h>
 #include "fuzz.h"
@@ -61,16 +62,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     fuzz_demand(isfinite(sk_solid_mesh_volume(&mesh)), "the volume of a mesh is not a number");
     sk_mesh_distance *distance = NULL;
-    if (sk_mesh_distance_create(3, mesh.triangle_count, (const double(*)[3])corners, mesh.open_edges == 0, "input", &memory,
-                                &distance, &error) == SELKIE_OK) {
+    if (sk_mesh_distance_create(3, mesh.triangle_count, (const double(*)[3])corners, mesh.open_edges == 0, "input",
+                                &memory, &distance, &error) == SELKIE_OK) {
         ask(distance);
         sk_mesh_distance_destroy(distance);
     }
     size_t segment_count = 0;
     double(*segments)[2][3] = NULL;
     if (sk_solid_mesh_outline(&mesh, "input", &memory, &segment_count, &segments, &error) == SELKIE_OK) {
-        if (segment_count > 0 && sk_mesh_distance_create(2, segment_count, (const double(*)[3])segments, 0, "input", &memory,
-                                                         &distance, &error) == SELKIE_OK) {
+        if (segment_count > 0 && sk_mesh_distance_create(2, segment_count, (const double(*)[3])segments, 0, "input",
+                                                         &memory, &distance, &error) == SELKIE_OK) {
             ask(distance);
             sk_mesh_distance_destroy(distance);
         }

@@ -1,12 +1,12 @@
 /* Implicit density projection keeps the volume at steps far beyond the CFL number, recovers it from any start, pushes
  * particles out of solids, and does not stir water at rest (Kugelstadt et al. 2019, Figs. 3, 7 and 9, made smaller).
  *
- * Where the bounds come from. The kernel volume is cut at one in each cell, so the noise of jittered particles (a few per
- * cent of density) moves it by well under a per cent: 1 %. Eq. 19 counts particles in cells, and a liquid of exact density
- * whose particles lie at random within it reads 0.87 in 2D and 0.86 in 3D, a well spread one 0.95 to 0.97 and 0.945: 0.945
- * and 0.91 tell a spread liquid from a clumped one. Plain FLIP's density varies by 0.2 to 0.6; 0.01 while the water still
- * sloshes is a twentieth of it (at rest it falls below 0.001). The level follows from the volume that was put in. Energy can not
- * exceed what gravity had to give.
+ * Where the bounds come from. The kernel volume is cut at one in each cell, so the noise of jittered particles (a few
+ * per cent of density) moves it by well under a per cent: 1 %. Eq. 19 counts particles in cells, and a liquid of exact
+ * density whose particles lie at random within it reads 0.87 in 2D and 0.86 in 3D, a well spread one 0.95 to 0.97 and
+ * 0.945: 0.945 and 0.91 tell a spread liquid from a clumped one. Plain FLIP's density varies by 0.2 to 0.6; 0.01 while
+ * the water still sloshes is a twentieth of it (at rest it falls below 0.001). The level follows from the volume that
+ * was put in. Energy can not exceed what gravity had to give.
  */
 #include "physics.h"
 
@@ -62,8 +62,9 @@ static void double_dam(void **state)
     }
 }
 
-/* With a say in what is corrected, the numbers of particles in cells become more even: Eq. 19, which counts them, gains, by 0.008 for
- * a weight of 0.1 at twice this resolution; a quarter of that is asked for. The kernel volume pays with less than a per cent. */
+/* With a say in what is corrected, the numbers of particles in cells become more even: Eq. 19, which counts them,
+ * gains, by 0.008 for a weight of 0.1 at twice this resolution; a quarter of that is asked for. The kernel volume pays
+ * with less than a per cent. */
 static void evenness(void **state)
 {
     (void)state;
@@ -131,8 +132,8 @@ static void collapse(void **state)
     run_until(world, 1.0);
     at_most("collapse 3D idp", "kernel volume without pressure", selkie_world_statistics(world)->volume_ratio, 0.2);
     run_until(world, 2.0);
-    /* Of the room at rest; in so small a basin a third of the cells lie at a wall or the surface, where the kernel cuts most.
-     * At the size of the paper, 64 cells a side, it is back to 99 % after 0.08 s. */
+    /* Of the room at rest; in so small a basin a third of the cells lie at a wall or the surface, where the kernel cuts
+     * most. At the size of the paper, 64 cells a side, it is back to 99 % after 0.08 s. */
     between("collapse 3D idp", "kernel volume a second later", selkie_world_statistics(world)->volume_ratio, 0.97, 1.0);
     selkie_world_destroy(world);
 }
@@ -188,7 +189,8 @@ static void push_out(void **state)
     selkie_world_destroy(world);
 }
 
-/* Thousands of particles in one point of a cell that a solid cuts: only its open part may take them, and they must still come apart. */
+/* Thousands of particles in one point of a cell that a solid cuts: only its open part may take them, and they must
+ * still come apart. */
 static void nook(void **state)
 {
     (void)state;
@@ -203,7 +205,8 @@ static void nook(void **state)
     selkie_world *world = make_world(&t);
     run_until(world, 1.5);
     const selkie_statistics *s = selkie_world_statistics(world);
-    between("6000 particles in a point of a cut cell", "kernel volume after 1.5 s", s->volume_ratio, 0.97, 1.015); /* a thin, moving layer: much of it is surface */
+    between("6000 particles in a point of a cut cell", "kernel volume after 1.5 s", s->volume_ratio, 0.97,
+            1.015); /* a thin, moving layer: much of it is surface */
     note("6000 particles in a point of a cut cell", "particles on their way out of the disc", (double)s->pushed_out);
     selkie_world_destroy(world);
 }
@@ -226,8 +229,8 @@ static void rest(void **state)
             step_world(world);
             speed = fmax(speed, selkie_world_statistics(world)->max_speed);
         }
-        at_most(voxel ? "rest 2D idp voxel" : "rest 2D idp ghost", "largest speed 5 to 6 s, of sqrt(g H)", speed / sqrt(GRAVITY * 0.5),
-                voxel ? 1e-4 : 2e-3);
+        at_most(voxel ? "rest 2D idp voxel" : "rest 2D idp ghost", "largest speed 5 to 6 s, of sqrt(g H)",
+                speed / sqrt(GRAVITY * 0.5), voxel ? 1e-4 : 2e-3);
         selkie_world_destroy(world);
     }
 }
@@ -248,15 +251,16 @@ static void settling(void **state)
         spread[n] = selkie_world_statistics(world)->density_error_std;
         selkie_world_destroy(world);
     }
-    at_most("settling 2D idp", "standard deviation of density after 12 corrections, of that after one", spread[1] / spread[0], 0.7);
+    at_most("settling 2D idp", "standard deviation of density after 12 corrections, of that after one",
+            spread[1] / spread[0], 0.7);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(double_dam), cmocka_unit_test(evenness), cmocka_unit_test(one_cell), cmocka_unit_test(collapse),
-        cmocka_unit_test(push_out),   cmocka_unit_test(nook),     cmocka_unit_test(rest),
-        cmocka_unit_test(settling),
+        cmocka_unit_test(double_dam), cmocka_unit_test(evenness), cmocka_unit_test(one_cell),
+        cmocka_unit_test(collapse),   cmocka_unit_test(push_out), cmocka_unit_test(nook),
+        cmocka_unit_test(rest),       cmocka_unit_test(settling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,8 +22,8 @@ static uint64_t run_scene(const test_scene *t, int threads, int steps)
             hash = hash_bytes(hash, particle_of(&view, p), (size_t)view.components * 4);
     }
     const selkie_statistics *s = selkie_world_statistics(world);
-    const double sums[] = {s->volume_ratio, s->volume_eq19, s->occupied_ratio, s->kinetic_energy, s->potential_energy,
-                           s->max_speed, s->pressure_residual};
+    const double sums[] = {s->volume_ratio,     s->volume_eq19, s->occupied_ratio,   s->kinetic_energy,
+                           s->potential_energy, s->max_speed,   s->pressure_residual};
     hash = hash_bytes(hash, sums, sizeof sums);
     assert_true(selkie_world_particle_count(world) > 1000);
     selkie_world_destroy(world);

@@ -1,5 +1,6 @@
 /* A drop without gravity that is drawn out into an ellipse. Exact: semi-axes a' = -A a, b' = A b with
- * A' = A^2 (a^2 - b^2) / (a^2 + b^2), kinetic energy and area constant. In 3D a cylinder between two slippery plates. */
+ * A' = A^2 (a^2 - b^2) / (a^2 + b^2), kinetic energy and area constant. In 3D a cylinder between two slippery plates.
+ */
 #include "physics.h"
 
 /* b at the end, by Runge-Kutta of fourth order. */
@@ -57,7 +58,8 @@ static double stretch(int dimension, selkie_method method, double h, double cfl,
         x2 += (x[0] - after.position[0]) * (x[0] - after.position[0]);
         y2 += (x[1] - after.position[1]) * (x[1] - after.position[1]);
     }
-    double a = 2.0 * sqrt(x2 / (double)after.count), b = 2.0 * sqrt(y2 / (double)after.count), exact = exact_axis(rate, time);
+    double a = 2.0 * sqrt(x2 / (double)after.count), b = 2.0 * sqrt(y2 / (double)after.count),
+           exact = exact_axis(rate, time);
     double error = fabs(b / exact - 1.0), energy_error = fabs(after.kinetic / before.kinetic - 1.0);
     double volume = selkie_world_statistics(world)->volume_ratio;
     selkie_world_destroy(world);
@@ -88,7 +90,8 @@ static void converges(void **state)
 {
     (void)state;
     double coarse = stretch(2, SELKIE_METHOD_APIC, 0.1, 0.5, 0), fine = stretch(2, SELKIE_METHOD_APIC, 0.025, 0.5, 0);
-    at_most("elliptic drop, h = 0.1 against 0.025", "energy error fine / coarse (first order: 1/4)", fine / coarse, 0.5);
+    at_most("elliptic drop, h = 0.1 against 0.025", "energy error fine / coarse (first order: 1/4)", fine / coarse,
+            0.5);
 }
 
 int main(void)

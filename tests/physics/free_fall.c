@@ -1,6 +1,6 @@
 /* Free fall is exact at any step size: gravity acts from the middle of one step to the middle of the next, so after a
- * step of length dt that ends at t, positions are those of t and velocities those of t - dt / 2. Everything falls alike:
- * a block keeps its shape. */
+ * step of length dt that ends at t, positions are those of t and velocities those of t - dt / 2. Everything falls
+ * alike: a block keeps its shape. */
 #include "physics.h"
 
 static void fall(int dimension, selkie_method method, double step, const char *name)
@@ -11,7 +11,8 @@ static void fall(int dimension, selkie_method method, double step, const char *n
     t.scene.method = method;
     t.scene.time.step = step;
     t.scene.time.cfl = 3.0;
-    selkie_liquid_def *block = add_liquid(&t, dimension == 2 ? box_shape(0.4, 3.0, 0, 0.9, 3.5, 0) : box_shape(0.4, 3.0, 0.7, 0.9, 3.5, 1.2));
+    selkie_liquid_def *block =
+        add_liquid(&t, dimension == 2 ? box_shape(0.4, 3.0, 0, 0.9, 3.5, 0) : box_shape(0.4, 3.0, 0.7, 0.9, 3.5, 1.2));
     set3(block->velocity, 0.5, 0.25, 0.0);
     selkie_world *world = make_world(&t);
     particle_sums before = sum_particles(world, NULL);
@@ -42,7 +43,8 @@ static void fall(int dimension, selkie_method method, double step, const char *n
     char what[64];
     snprintf(what, sizeof what, "free fall %dD %s, %s", dimension, method_name(method), name);
     double fallen = 0.5 * GRAVITY * time * time;
-    at_most(what, "centre of mass, error / (g t^2 / 2)", sqrt(center[0] * center[0] + center[1] * center[1] + center[2] * center[2]) / (double)count / fallen, 1e-5);
+    at_most(what, "centre of mass, error / (g t^2 / 2)",
+            sqrt(center[0] * center[0] + center[1] * center[1] + center[2] * center[2]) / (double)count / fallen, 1e-5);
     at_most(what, "worst particle, error / (g t^2 / 2)", worst / fallen, 2e-5);
     at_most(what, "worst velocity, error / (g t)", worst_speed / (GRAVITY * time), 1e-5);
     free(start);

@@ -53,7 +53,8 @@ static void column(const column_case *c)
             size_t i = (size_t)b * (size_t)values + (size_t)n;
             if (fill.data[i] < 0.5f || cell[1] >= CELLS)
                 continue;
-            double p = pressure.data[i] * pressure.scale / (1000.0 * GRAVITY * depth), exact = 1.0 - (cell[1] + 0.5) / CELLS;
+            double p = pressure.data[i] * pressure.scale / (1000.0 * GRAVITY * depth),
+                   exact = 1.0 - (cell[1] + 0.5) / CELLS;
             sum2 += (p - exact) * (p - exact);
             count++;
             if (cell[1] == 0) {
@@ -63,10 +64,12 @@ static void column(const column_case *c)
         }
     int lattice = c->arrangement == SELKIE_ARRANGEMENT_LATTICE, ghost = c->surface == SELKIE_SURFACE_GHOST_FLUID;
     at_most(what, "pressure RMS error / (density g H)", sqrt(sum2 / count), ghost ? 1e-3 : 0.6 / CELLS);
-    at_most(what, "floor pressure offset, cells of head", fabs(floor_pressure / floor_count) * CELLS, ghost ? 0.02 : 0.6);
+    at_most(what, "floor pressure offset, cells of head", fabs(floor_pressure / floor_count) * CELLS,
+            ghost ? 0.02 : 0.6);
     at_most(what, "largest speed / sqrt(g H), 1..3 s", fastest / wave_speed, lattice ? 1e-5 : 1e-2);
     particle_sums end = sum_particles(world, NULL);
-    at_most(what, "drift of the mean height in 3 s, cells", fabs(end.position[1] - start.position[1]) / h, lattice ? 1e-4 : 0.02);
+    at_most(what, "drift of the mean height in 3 s, cells", fabs(end.position[1] - start.position[1]) / h,
+            lattice ? 1e-4 : 0.02);
     at_most(what, "surface height at the start - H, cells", fabs(height_start - depth) / h, 0.1);
     at_most(what, "surface height after 3 s - H, cells", fabs(selkie_world_probe_value(world, 0) - depth) / h, 0.1);
     at_most(what, "volume drift", fabs(selkie_world_statistics(world)->volume_ratio - 1.0), 1e-3);
@@ -78,20 +81,27 @@ static void rests(void **state)
     column(*state);
 }
 
-#define CASE(name, ...)                                                                                                 \
-    {                                                                                                                   \
-        name, rests, NULL, NULL, &(column_case){__VA_ARGS__}                                                            \
+#define CASE(name, ...)                                                                                                \
+    {                                                                                                                  \
+        name, rests, NULL, NULL, &(column_case)                                                                        \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
     }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE("FLIP, ghost fluid, lattice", 2, SELKIE_METHOD_FLIP, SELKIE_SURFACE_GHOST_FLUID, SELKIE_ARRANGEMENT_LATTICE),
-        CASE("FLIP, ghost fluid, jittered", 2, SELKIE_METHOD_FLIP, SELKIE_SURFACE_GHOST_FLUID, SELKIE_ARRANGEMENT_JITTERED),
+        CASE("FLIP, ghost fluid, lattice", 2, SELKIE_METHOD_FLIP, SELKIE_SURFACE_GHOST_FLUID,
+             SELKIE_ARRANGEMENT_LATTICE),
+        CASE("FLIP, ghost fluid, jittered", 2, SELKIE_METHOD_FLIP, SELKIE_SURFACE_GHOST_FLUID,
+             SELKIE_ARRANGEMENT_JITTERED),
         CASE("FLIP, voxel, lattice", 2, SELKIE_METHOD_FLIP, SELKIE_SURFACE_VOXEL, SELKIE_ARRANGEMENT_LATTICE),
         CASE("FLIP, voxel, jittered", 2, SELKIE_METHOD_FLIP, SELKIE_SURFACE_VOXEL, SELKIE_ARRANGEMENT_JITTERED),
-        CASE("APIC, ghost fluid, lattice", 2, SELKIE_METHOD_APIC, SELKIE_SURFACE_GHOST_FLUID, SELKIE_ARRANGEMENT_LATTICE),
-        CASE("APIC, ghost fluid, jittered", 2, SELKIE_METHOD_APIC, SELKIE_SURFACE_GHOST_FLUID, SELKIE_ARRANGEMENT_JITTERED),
+        CASE("APIC, ghost fluid, lattice", 2, SELKIE_METHOD_APIC, SELKIE_SURFACE_GHOST_FLUID,
+             SELKIE_ARRANGEMENT_LATTICE),
+        CASE("APIC, ghost fluid, jittered", 2, SELKIE_METHOD_APIC, SELKIE_SURFACE_GHOST_FLUID,
+             SELKIE_ARRANGEMENT_JITTERED),
         CASE("FLIP in 3D, lattice", 3, SELKIE_METHOD_FLIP, SELKIE_SURFACE_GHOST_FLUID, SELKIE_ARRANGEMENT_LATTICE),
         CASE("FLIP in 3D, jittered", 3, SELKIE_METHOD_FLIP, SELKIE_SURFACE_GHOST_FLUID, SELKIE_ARRANGEMENT_JITTERED),
         CASE("APIC in 3D, jittered", 3, SELKIE_METHOD_APIC, SELKIE_SURFACE_GHOST_FLUID, SELKIE_ARRANGEMENT_JITTERED),

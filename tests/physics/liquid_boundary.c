@@ -1,7 +1,8 @@
-/* Liquid boundaries: a cup of liquid holds liquid while it is tilted and moved, and dissolves calmly; a block may solidify
- * and dissolve at any moment; candidates arrive; a run cut in two ends as one, on any number of threads.
+/* Liquid boundaries: a cup of liquid holds liquid while it is tilted and moved, and dissolves calmly; a block may
+ * solidify and dissolve at any moment; candidates arrive; a run cut in two ends as one, on any number of threads.
  *
- * Everything stands in boxes of particles that are solid from the start, so that the walls are liquid boundaries too. */
+ * Everything stands in boxes of particles that are solid from the start, so that the walls are liquid boundaries too.
+ */
 #include <unistd.h>
 
 #include "physics/physics.h"
@@ -52,7 +53,8 @@ static selkie_object_def *add_cup(object_scene *s, const double low[3], const do
 {
     selkie_shape *parts = s->parts[s->t.scene.object_count];
     int dimension = s->t.scene.domain.dimension, count = 0;
-    double z0 = dimension == 3 ? low[2] - thickness : 0.0, z1 = dimension == 3 ? high[2] + thickness : 0.0, w = thickness;
+    double z0 = dimension == 3 ? low[2] - thickness : 0.0, z1 = dimension == 3 ? high[2] + thickness : 0.0,
+           w = thickness;
     parts[count++] = box_shape(low[0] - w, low[1] - w, z0, high[0] + w, low[1], z1);
     parts[count++] = box_shape(low[0] - w, low[1], z0, low[0], high[1], z1);
     parts[count++] = box_shape(high[0], low[1], z0, high[0] + w, high[1], z1);
@@ -84,7 +86,8 @@ static int64_t count_role(const selkie_world *world, uint32_t role)
 }
 
 /* How far (m) the fluid particle that got farthest into or through the walls of the cup is beyond their inner side. */
-static double deepest(const selkie_world *world, const selkie_object_def *cup, const double low[3], const double high[3])
+static double deepest(const selkie_world *world, const selkie_object_def *cup, const double low[3],
+                      const double high[3])
 {
     selkie_attribute_view roles = attribute_of(world, "role"), position = attribute_of(world, "position");
     selkie_obstacle_def motion = {.keyframe_count = cup->keyframe_count, .keyframes = cup->keyframes};
@@ -108,8 +111,9 @@ static double deepest(const selkie_world *world, const selkie_object_def *cup, c
 }
 
 /* Filled, tilted by 10 degrees to both sides and carried along, for two seconds: nothing passes the wall. A particle's
- * centre may come nearer to a wall particle than a spacing, so it may seem to lie in the wall by a part of it. Then the cup
- * is released: what it was falls like the rest, and nothing is faster than the height and the cup's own speed make it. */
+ * centre may come nearer to a wall particle than a spacing, so it may seem to lie in the wall by a part of it. Then the
+ * cup is released: what it was falls like the rest, and nothing is faster than the height and the cup's own speed make
+ * it. */
 static void hold_and_dissolve(int dimension, double spacing)
 {
     object_scene s;
@@ -163,8 +167,8 @@ static void a_cup_holds_3d(void **state)
     hold_and_dissolve(3, 0.05);
 }
 
-/* A jet that crosses more than a spacing in a step hits a plate two particles thick: none may pass, and none may be thrown
- * back faster than it came. What a step says of speeds and energy is what the particles have after it. */
+/* A jet that crosses more than a spacing in a step hits a plate two particles thick: none may pass, and none may be
+ * thrown back faster than it came. What a step says of speeds and energy is what the particles have after it. */
 static void a_plate_stops_long_steps(void **state)
 {
     (void)state;
@@ -225,7 +229,8 @@ static void plans_refuse_what_worlds_do(void **state)
         assert_int_equal(selkie_scene_plan(&s.t.scene, NULL, &plan, &planned), SELKIE_ERROR_INPUT);
         assert_int_equal(selkie_world_create(&s.t.scene, NULL, &world, &made), SELKIE_ERROR_INPUT);
         assert_string_equal(planned.message, made.message);
-        assert_non_null(strstr(made.message, n ? "objects[0].shape: reaches" : "objects[0].keyframes[0]: takes the object to"));
+        assert_non_null(
+            strstr(made.message, n ? "objects[0].shape: reaches" : "objects[0].keyframes[0]: takes the object to"));
     }
 }
 
@@ -291,7 +296,8 @@ static void a_disc_fills_up(void **state)
     between("a disc", "particles over its area", solid / expected, 0.95, 1.05);
     at_most("a disc", "candidates that are still on their way", (double)count_role(world, 1), 0.0);
     run_until(world, 1.35);
-    between("a disc, sweeping", "share that is solid half way", (double)(count_role(world, 2) - wall) / solid, 0.3, 0.7);
+    between("a disc, sweeping", "share that is solid half way", (double)(count_role(world, 2) - wall) / solid, 0.3,
+            0.7);
     run_until(world, 1.43);
     assert_int_equal(count_role(world, 2), wall);
     assert_int_equal(selkie_world_particle_count(world), count);
@@ -351,9 +357,13 @@ static void the_same_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cup_holds_2d), cmocka_unit_test(a_cup_holds_3d), cmocka_unit_test(a_plate_stops_long_steps),
-        cmocka_unit_test(plans_refuse_what_worlds_do), cmocka_unit_test(solid_and_liquid_a_hundred_times),
-        cmocka_unit_test(a_disc_fills_up), cmocka_unit_test(the_same_bits),
+        cmocka_unit_test(a_cup_holds_2d),
+        cmocka_unit_test(a_cup_holds_3d),
+        cmocka_unit_test(a_plate_stops_long_steps),
+        cmocka_unit_test(plans_refuse_what_worlds_do),
+        cmocka_unit_test(solid_and_liquid_a_hundred_times),
+        cmocka_unit_test(a_disc_fills_up),
+        cmocka_unit_test(the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

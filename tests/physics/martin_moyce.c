@@ -35,7 +35,8 @@ static void dam_break(int dimension, selkie_method method, selkie_volume volume_
     selkie_world_destroy(world);
 
     char what[64];
-    snprintf(what, sizeof what, "Martin and Moyce %dD %s%s, a = %d h", dimension, method_name(method), volume_name(volume_kind), cells);
+    snprintf(what, sizeof what, "Martin and Moyce %dD %s%s, a = %d h", dimension, method_name(method),
+             volume_name(volume_kind), cells);
     double scale = sqrt(2 * GRAVITY / a);
     double shift = 1.19 - scale * interpolate(count, position, time, 1.44);
     table measured = read_table("martin_moyce_front.csv", 4);
@@ -43,7 +44,8 @@ static void dam_break(int dimension, selkie_method method, selkie_volume volume_
     double near = 0.0, all = 0.0, unshifted = 0.0;
     int near_count = 0, all_count = 0;
     for (int n = 0; n < measured.rows; n++) {
-        double z = measured.value[n][0], exact = measured.value[n][1], ours = scale * interpolate(count, position, time, z);
+        double z = measured.value[n][0], exact = measured.value[n][1],
+               ours = scale * interpolate(count, position, time, z);
         if (z < 1.44)
             continue;
         double error = (ours + shift) / exact - 1.0;
@@ -107,7 +109,8 @@ static void slab_projected(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plane_flip), cmocka_unit_test(plane_apic), cmocka_unit_test(slab),
-                                       cmocka_unit_test(plane_projected), cmocka_unit_test(slab_projected)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plane_flip), cmocka_unit_test(plane_apic),
+                                       cmocka_unit_test(slab), cmocka_unit_test(plane_projected),
+                                       cmocka_unit_test(slab_projected)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Solids that move: what they push away rises elsewhere, and no particle ends inside of one, nor outside of closed walls,
- * however rough the step. Distances are checked against the shapes themselves, not against what the grid makes of them. */
+/* Solids that move: what they push away rises elsewhere, and no particle ends inside of one, nor outside of closed
+ * walls, however rough the step. Distances are checked against the shapes themselves, not against what the grid makes
+ * of them. */
 #include "physics.h"
 
 /* Signed distance to a box of half sizes `half` around `center`, turned about z by `angle` (rad). */
@@ -32,7 +33,7 @@ static double wall_distance(const float x[3], const double size[3], int dimensio
     return nearest;
 }
 
-/* --- a piston ----------------------------------------------------------------------------------------------------- */
+/* --- a piston --- */
 
 /* A wall is pushed slowly through a tank: the level behind it rises as the room shrinks. */
 static void piston(int dimension, selkie_method method)
@@ -78,7 +79,7 @@ static void pistons(void **state)
     piston(3, SELKIE_METHOD_FLIP);
 }
 
-/* --- a ball through a full box -------------------------------------------------------------------------------------- */
+/* --- a ball through a full box --- */
 
 /* No surface at all: the pressure is known up to a constant only. */
 static void full_box(void **state)
@@ -91,7 +92,8 @@ static void full_box(void **state)
         t.scene.time.cfl = 2.0;
         add_liquid(&t, box_shape(0, 0, 0, 1, 1, 1));
         selkie_obstacle_def *ball = add_obstacle(&t, sphere_shape(0.25, 0.5, 0.5, radius));
-        const selkie_keyframe frames[] = {{0.0, {0, 0, 0}, {0, 0, 0}}, {0.5, {0.5, 0, 0}, {0, 0, 0}}, {1.0, {0, 0, 0}, {0, 0, 0}}};
+        const selkie_keyframe frames[] = {
+            {0.0, {0, 0, 0}, {0, 0, 0}}, {0.5, {0.5, 0, 0}, {0, 0, 0}}, {1.0, {0, 0, 0}, {0, 0, 0}}};
         ball->keyframes = frames;
         ball->keyframe_count = 3;
         selkie_world *world = make_world(&t);
@@ -119,12 +121,13 @@ static void full_box(void **state)
     }
 }
 
-/* --- rough ---------------------------------------------------------------------------------------------------------- */
+/* --- rough --- */
 
 static void rough(int dimension, selkie_method method, double step, const char *name)
 {
     const double h = 1.0 / (dimension == 2 ? 64 : 28), size[3] = {1, 1, 0.5}, turn = 12.0, radius = 0.1;
-    const double paddle_center[3] = {0.65, 0.25, 0.25}, ball_center[3] = {0.35, 0.15, 0.25}, half[3] = {0.2, 0.04, 0.15};
+    const double paddle_center[3] = {0.65, 0.25, 0.25}, ball_center[3] = {0.35, 0.15, 0.25},
+                 half[3] = {0.2, 0.04, 0.15};
     test_scene t;
     tank(&t, dimension, size[0], size[1], size[2], h);
     t.scene.method = method;
@@ -132,8 +135,9 @@ static void rough(int dimension, selkie_method method, double step, const char *
     t.scene.time.step = step;
     t.scene.time.fps = 50.0;
     add_liquid(&t, box_shape(0, 0, 0, 0.3, 0.8, 1));
-    selkie_obstacle_def *paddle = add_obstacle(&t, box_shape(paddle_center[0] - half[0], paddle_center[1] - half[1], paddle_center[2] - half[2],
-                                                             paddle_center[0] + half[0], paddle_center[1] + half[1], paddle_center[2] + half[2]));
+    selkie_obstacle_def *paddle =
+        add_obstacle(&t, box_shape(paddle_center[0] - half[0], paddle_center[1] - half[1], paddle_center[2] - half[2],
+                                   paddle_center[0] + half[0], paddle_center[1] + half[1], paddle_center[2] + half[2]));
     paddle->angular_velocity[2] = turn;
     memcpy(paddle->center, paddle_center, sizeof paddle_center);
     add_obstacle(&t, sphere_shape(ball_center[0], ball_center[1], ball_center[2], radius));
@@ -175,6 +179,7 @@ static void rough_steps(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pistons), cmocka_unit_test(full_box), cmocka_unit_test(rough_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pistons), cmocka_unit_test(full_box),
+                                       cmocka_unit_test(rough_steps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

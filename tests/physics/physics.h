@@ -18,7 +18,7 @@
 
 #define UNUSED_IS_FINE __attribute__((unused)) static inline
 
-/* --- figures ------------------------------------------------------------------------------------------------------ */
+/* --- figures --- */
 
 /* Prints "case | measure | value | bound" and fails if the value is not at most the bound (NaN fails too). */
 UNUSED_IS_FINE void at_most(const char *what, const char *measure, double value, double bound)
@@ -41,7 +41,7 @@ UNUSED_IS_FINE void note(const char *what, const char *measure, double value)
     print_message("%-42s %-46s %12.4g\n", what, measure, value);
 }
 
-/* --- scenes ------------------------------------------------------------------------------------------------------- */
+/* --- scenes --- */
 
 /* A scene with room for the arrays that it points to. Not to be moved after add_*(). */
 typedef struct test_scene {
@@ -140,7 +140,8 @@ UNUSED_IS_FINE selkie_drain_def *add_drain(test_scene *t, selkie_shape shape)
     return drain;
 }
 
-UNUSED_IS_FINE selkie_probe_def *add_probe(test_scene *t, const char *name, selkie_probe_kind kind, double x, double y, double z)
+UNUSED_IS_FINE selkie_probe_def *add_probe(test_scene *t, const char *name, selkie_probe_kind kind, double x, double y,
+                                           double z)
 {
     selkie_probe_def *probe = &t->probes[t->scene.probe_count++];
     selkie_probe_defaults(probe);
@@ -161,7 +162,7 @@ UNUSED_IS_FINE const char *volume_name(selkie_volume volume)
     return volume == SELKIE_VOLUME_IDP ? " idp" : "";
 }
 
-/* --- worlds ------------------------------------------------------------------------------------------------------- */
+/* --- worlds --- */
 
 UNUSED_IS_FINE selkie_world *make_world_threads(const selkie_scene *scene, int threads)
 {

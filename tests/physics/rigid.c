@@ -71,7 +71,8 @@ static void neutral_stays(void **state)
     test_scene t;
     selkie_world *world = box_in_water(&t, 1000, 0.1, "neutral");
     run_until(world, 1.0);
-    at_most("neutral box under water", "drift in a second, heights", fabs(body_of(world).position[1] - 0.2) / 0.2, 0.25);
+    at_most("neutral box under water", "drift in a second, heights", fabs(body_of(world).position[1] - 0.2) / 0.2,
+            0.25);
     selkie_world_destroy(world);
 }
 
@@ -92,8 +93,8 @@ static void heavy_sinks(void **state)
     selkie_world_destroy(world);
 }
 
-/* Released above where it would float, it bobs. The period without the water that moves along is 2 pi sqrt(m / (rho g B));
- * that water is about as heavy as the box, in a tank of four widths and twice its depth. */
+/* Released above where it would float, it bobs. The period without the water that moves along is 2 pi sqrt(m / (rho g
+ * B)); that water is about as heavy as the box, in a tank of four widths and twice its depth. */
 static void box_bobs(void **state)
 {
     (void)state;
@@ -129,7 +130,7 @@ int main(void)
     if (selkie_world_create(&t.scene, NULL, &world, &error) == SELKIE_ERROR_UNSUPPORTED)
         return 77; /* a build without the engine */
     selkie_world_destroy(world);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(box_floats), cmocka_unit_test(neutral_stays), cmocka_unit_test(heavy_sinks),
-                                       cmocka_unit_test(box_bobs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(box_floats), cmocka_unit_test(neutral_stays),
+                                       cmocka_unit_test(heavy_sinks), cmocka_unit_test(box_bobs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

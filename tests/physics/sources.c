@@ -1,5 +1,5 @@
-/* Liquid that comes and goes: a source fills a tank to rest density and not beyond, a drain empties it, and an open side
- * loses exactly the particles that leave. */
+/* Liquid that comes and goes: a source fills a tank to rest density and not beyond, a drain empties it, and an open
+ * side loses exactly the particles that leave. */
 #include "physics.h"
 
 static void fills(int dimension, selkie_method method)
@@ -32,7 +32,8 @@ static void fills(int dimension, selkie_method method)
     note(what, "level by what was emitted, cells", level / h);
     note(what, "level measured, cells", measured / h);
     note(what, "volume ratio", s->volume_ratio);
-    between(what, "level measured / by what was emitted", measured / level, 0.75, 1.3); /* no correction of density: thin liquid stays thin */
+    between(what, "level measured / by what was emitted", measured / level, 0.75,
+            1.3); /* no correction of density: thin liquid stays thin */
     note(what, "most particles in a cell / at rest", (double)most_in_a_cell(world) / rest);
     selkie_world_destroy(world);
 }
@@ -45,8 +46,8 @@ static void sources_fill(void **state)
     fills(3, SELKIE_METHOD_FLIP);
 }
 
-/* Without gravity a stream leaves the source at rest density, whatever the step: it carries its section times its speed,
- * and no cell holds more than its share. */
+/* Without gravity a stream leaves the source at rest density, whatever the step: it carries its section times its
+ * speed, and no cell holds more than its share. */
 static void steady_stream(void **state)
 {
     (void)state;
@@ -94,7 +95,8 @@ static void drowned_source(void **state)
         const selkie_statistics *s = selkie_world_statistics(world);
         const char *what = dimension == 2 ? "source in still water 2D" : "source in still water 3D";
         at_most(what, "particles emitted / particles", (double)s->emitted / (double)start, 1e-3);
-        at_most(what, "most particles in a cell / at rest", (double)most_in_a_cell(world) / (dimension == 2 ? 9 : 8), 1.5);
+        at_most(what, "most particles in a cell / at rest", (double)most_in_a_cell(world) / (dimension == 2 ? 9 : 8),
+                1.5);
         selkie_world_destroy(world);
     }
 }
@@ -115,7 +117,8 @@ static void drains_empty(void **state)
         const selkie_statistics *s = selkie_world_statistics(world);
         const char *what = dimension == 2 ? "drain 2D" : "drain 3D";
         assert_int_equal(s->drained, start - selkie_world_particle_count(world));
-        at_most(what, "left after 5 s / at the start", (double)selkie_world_particle_count(world) / (double)start, 0.05);
+        at_most(what, "left after 5 s / at the start", (double)selkie_world_particle_count(world) / (double)start,
+                0.05);
         selkie_world_destroy(world);
     }
 }
@@ -157,7 +160,8 @@ static void open_sides(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sources_fill), cmocka_unit_test(steady_stream), cmocka_unit_test(drowned_source), cmocka_unit_test(drains_empty),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sources_fill), cmocka_unit_test(steady_stream),
+                                       cmocka_unit_test(drowned_source), cmocka_unit_test(drains_empty),
                                        cmocka_unit_test(open_sides)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

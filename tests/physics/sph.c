@@ -1,12 +1,12 @@
-/* SPH against what is known: free fall, momentum, a drop that surface tension makes round, and what does not depend on threads
- * or on being resumed. */
+/* SPH against what is known: free fall, momentum, a drop that surface tension makes round, and what does not depend on
+ * threads or on being resumed. */
 #include <unistd.h>
 
 #include "physics.h"
 #include "methods/sph/sph.h"
 #include "world/world_internal.h"
 
-/* --- What is exact -------------------------------------------------------------------------------------------------------- */
+/* --- What is exact --- */
 
 /* A block falls as one, at any step; the lattice is at rest density, so nothing happens in it. */
 static void free_fall(void **state)
@@ -94,7 +94,7 @@ static void a_square_becomes_round(void **state)
     }
 }
 
-/* --- Bits ------------------------------------------------------------------------------------------------------------------- */
+/* --- Bits --- */
 
 static void splash(test_scene *t)
 {
@@ -153,8 +153,10 @@ static void threads_and_checkpoints_leave_no_trace(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(free_fall),           cmocka_unit_test(momentum_is_kept),
-        cmocka_unit_test(a_square_becomes_round), cmocka_unit_test(threads_and_checkpoints_leave_no_trace),
+        cmocka_unit_test(free_fall),
+        cmocka_unit_test(momentum_is_kept),
+        cmocka_unit_test(a_square_becomes_round),
+        cmocka_unit_test(threads_and_checkpoints_leave_no_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

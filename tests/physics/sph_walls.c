@@ -1,4 +1,5 @@
-/* Walls and bodies of boundary particles in SPH: what they do to liquid at rest, what they carry, and that they hold. */
+/* Walls and bodies of boundary particles in SPH: what they do to liquid at rest, what they carry, and that they hold.
+ */
 #include <unistd.h>
 
 #include "physics.h"
@@ -30,8 +31,8 @@ static selkie_body_state body_of(const selkie_world *world, int index)
     return state;
 }
 
-/* A box that is full of liquid on its lattice: the walls look like more of it, so that nothing moves. Where an obstacle's
- * points meet the walls they are a per cent off, which is taken back at a centimetre a second. */
+/* A box that is full of liquid on its lattice: the walls look like more of it, so that nothing moves. Where an
+ * obstacle's points meet the walls they are a per cent off, which is taken back at a centimetre a second. */
 static void full_box_rests(void **state)
 {
     (void)state;
@@ -49,7 +50,8 @@ static void full_box_rests(void **state)
             for (int n = 0; n < 20; n++)
                 step_world(world);
             char what[64];
-            snprintf(what, sizeof what, "full box %dD, %s%s", dimension, wendland ? "Wendland" : "cubic spline", obstacle ? ", obstacle" : "");
+            snprintf(what, sizeof what, "full box %dD, %s%s", dimension, wendland ? "Wendland" : "cubic spline",
+                     obstacle ? ", obstacle" : "");
             at_most(what, "largest speed, m/s", selkie_world_statistics(world)->max_speed, obstacle ? 0.015 : 1e-3);
             selkie_world_destroy(world);
         }
@@ -86,15 +88,16 @@ static void column_weighs(void **state)
         snprintf(what, sizeof what, "column of water %dD, %g particles high", dimension, height / s);
         at_most(what, "floor's load over the weight, error", fabs(-force[1] / span / weight - 1.0), 0.03);
         at_most(what, "side loads over the weight", fabs(force[0] / span / weight), 0.03);
-        at_most(what, "mean pressure at half depth, relative error", fabs(pressure / span / (1000 * GRAVITY * depth) - 1.0), 0.03);
+        at_most(what, "mean pressure at half depth, relative error",
+                fabs(pressure / span / (1000 * GRAVITY * depth) - 1.0), 0.03);
         selkie_world_destroy(world);
     }
 }
 
-/* Particles that are behind a wall or inside an obstacle by more than a tenth of their spacing; and those that were only
- * kept from it by being set back, which stand right at it. */
-static void count_leaks(const selkie_world *world, const double low[3], const double high[3], double spacing, int64_t *through,
-                        int64_t *set_back)
+/* Particles that are behind a wall or inside an obstacle by more than a tenth of their spacing; and those that were
+ * only kept from it by being set back, which stand right at it. */
+static void count_leaks(const selkie_world *world, const double low[3], const double high[3], double spacing,
+                        int64_t *through, int64_t *set_back)
 {
     selkie_attribute_view position = attribute_of(world, "position");
     const selkie_scene *scene = selkie_world_scene(world);
@@ -103,7 +106,8 @@ static void count_leaks(const selkie_world *world, const double low[3], const do
         const float *x = particle_of(&position, p);
         double nearest = 1e9, inside = 1e9;
         for (int d = 0; d < scene->domain.dimension; d++) {
-            nearest = fmin(nearest, fmin(x[d] - scene->domain.origin[d], scene->domain.origin[d] + scene->domain.size[d] - x[d]));
+            nearest = fmin(
+                nearest, fmin(x[d] - scene->domain.origin[d], scene->domain.origin[d] + scene->domain.size[d] - x[d]));
             inside = fmin(inside, fmin(x[d] - low[d], high[d] - x[d]));
         }
         *through += nearest < 0.0 || inside > 0.1 * spacing;
@@ -130,7 +134,8 @@ static void dam_break_holds(void **state)
     }
     at_most("dam break against a block 3D", "particles in walls or block", (double)most_through, 0);
     /* A drop that touches a wall has few neighbours and no pressure: it slides along it. */
-    at_most("dam break against a block 3D", "share that stands right at a wall", (double)most_back / (double)start, 0.06);
+    at_most("dam break against a block 3D", "share that stands right at a wall", (double)most_back / (double)start,
+            0.06);
     assert_int_equal(selkie_world_particle_count(world), start);
     selkie_world_destroy(world);
 }
@@ -172,8 +177,8 @@ static void piston_shoves(void **state)
     }
 }
 
-/* Water thrown at a body in free space: what one loses the other gains. The bound is the rounding of single precision in
- * the particles' velocities. */
+/* Water thrown at a body in free space: what one loses the other gains. The bound is the rounding of single precision
+ * in the particles' velocities. */
 static void momentum_stays(void **state)
 {
     (void)state;
@@ -218,8 +223,9 @@ static void momentum_stays(void **state)
     }
 }
 
-/* Stokes' first problem: liquid slides over a floor that it sticks to. The floor has taken up 2 rho U sqrt(nu t / pi) on
- * each metre by the time t; ours a sixth less, of which the floor's own drag, that of finite differences, has no part. */
+/* Stokes' first problem: liquid slides over a floor that it sticks to. The floor has taken up 2 rho U sqrt(nu t / pi)
+ * on each metre by the time t; ours a sixth less, of which the floor's own drag, that of finite differences, has no
+ * part. */
 static void floor_drags(void **state)
 {
     (void)state;
@@ -242,9 +248,12 @@ static void floor_drags(void **state)
     }
     double expected = 2 * 1000 * speed * sqrt(viscosity * before / 3.14159265) * length;
     particle_sums sums = sum_particles(world, NULL);
-    double lost = 1000 * speed * length * 0.3 - sums.momentum[0] * (double)sums.count * selkie_world_particle_mass(world);
-    between("liquid over a no-slip floor", "impulse on the floor over Stokes' solution", impulse / expected, 0.75, 1.15);
-    at_most("liquid over a no-slip floor", "what it lost against what the floor got, relative", fabs(lost / impulse - 1.0), 1e-3);
+    double lost =
+        1000 * speed * length * 0.3 - sums.momentum[0] * (double)sums.count * selkie_world_particle_mass(world);
+    between("liquid over a no-slip floor", "impulse on the floor over Stokes' solution", impulse / expected, 0.75,
+            1.15);
+    at_most("liquid over a no-slip floor", "what it lost against what the floor got, relative",
+            fabs(lost / impulse - 1.0), 1e-3);
     selkie_world_destroy(world);
 }
 

@@ -3,10 +3,11 @@
 #include "methods/sph/sph.h"
 #include "world/world_internal.h"
 
-/* --- Water at rest --------------------------------------------------------------------------------------------------- */
+/* --- Water at rest --- */
 
-/* Pressure probes in the middle of a column against hydrostatics, mean over some time. The probe weighs the particles around
- * it with the kernel; between two layers of particles and on one of them the pressure differs by some per cent. */
+/* Pressure probes in the middle of a column against hydrostatics, mean over some time. The probe weighs the particles
+ * around it with the kernel; between two layers of particles and on one of them the pressure differs by some per cent.
+ */
 static void column(int dimension, double width, double depth, double h, double settle, double average, double bound)
 {
     enum { PROBES = 5 };
@@ -23,7 +24,8 @@ static void column(int dimension, double width, double depth, double h, double s
     selkie_world *world = make_world(&t);
     const sk_step *step = &world->step;
     const double full = step->density * GRAVITY * depth;
-    double sum[PROBES] = {0}, time = 0.0, worst = 0.0, speed = 0.0, samples = 0.0, iterations = 0.0, compression = 0.0, largest = 0.0;
+    double sum[PROBES] = {0}, time = 0.0, worst = 0.0, speed = 0.0, samples = 0.0, iterations = 0.0, compression = 0.0,
+           largest = 0.0;
     while (selkie_world_time(world) < settle + average) {
         step_world(world);
         worst = fmax(worst, step->sph->report.predicted_error);
@@ -65,7 +67,7 @@ static void square_column(void **state)
     column(3, 0.2, 0.5, 0.05, 0.8, 0.4, 0.03);
 }
 
-/* --- Dam break --------------------------------------------------------------------------------------------------------- */
+/* --- Dam break --- */
 
 enum { SAMPLES = 6000 };
 
@@ -98,7 +100,8 @@ static void plane_dam_break(void **state)
             break;
     }
     selkie_world_destroy(world);
-    double scale = sqrt(2 * GRAVITY / a), shift = 1.19 - scale * interpolate(count, position, time, 1.44), near = 0.0, all = 0.0;
+    double scale = sqrt(2 * GRAVITY / a), shift = 1.19 - scale * interpolate(count, position, time, 1.44), near = 0.0,
+           all = 0.0;
     table measured = read_table("martin_moyce_front.csv", 4);
     int near_count = 0, all_count = 0;
     for (int n = 0; n < measured.rows; n++) {
@@ -111,8 +114,10 @@ static void plane_dam_break(void **state)
         near += z <= 4.11 ? error * error : 0.0;
         near_count += z <= 4.11;
     }
-    at_most("Martin and Moyce 2D SPH, a = 32 particles", "front, T at Z 1.44..4.11, RMS relative error", sqrt(near / near_count), 0.06);
-    at_most("Martin and Moyce 2D SPH, a = 32 particles", "front, T at Z 1.44..14, RMS relative error", sqrt(all / all_count), 0.06);
+    at_most("Martin and Moyce 2D SPH, a = 32 particles", "front, T at Z 1.44..4.11, RMS relative error",
+            sqrt(near / near_count), 0.06);
+    at_most("Martin and Moyce 2D SPH, a = 32 particles", "front, T at Z 1.44..14, RMS relative error",
+            sqrt(all / all_count), 0.06);
     at_most("Martin and Moyce 2D SPH, a = 32 particles", "error that any solve left / allowed", worst / 0.003, 1.0);
     note("Martin and Moyce 2D SPH, a = 32 particles", "iterations a step", iterations / count);
     note("Martin and Moyce 2D SPH, a = 32 particles", "shift of T", shift);
@@ -120,6 +125,7 @@ static void plane_dam_break(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plane_column), cmocka_unit_test(square_column), cmocka_unit_test(plane_dam_break)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plane_column), cmocka_unit_test(square_column),
+                                       cmocka_unit_test(plane_dam_break)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

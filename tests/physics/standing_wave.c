@@ -1,13 +1,14 @@
-/* A standing wave of small amplitude: period against omega^2 = g k tanh(k H), and how fast it dies although the liquid has
- * no viscosity: amplitude exp(-2 nu k^2 t) defines the numerical viscosity. The amplitude is read from the liquid's centre
- * of mass, which swings along x in proportion to it. With implicit density projection the same must hold, and the wave must
- * not die faster than without it: the correction moves particles, and no energy may get lost on that way. */
+/* A standing wave of small amplitude: period against omega^2 = g k tanh(k H), and how fast it dies although the liquid
+ * has no viscosity: amplitude exp(-2 nu k^2 t) defines the numerical viscosity. The amplitude is read from the liquid's
+ * centre of mass, which swings along x in proportion to it. With implicit density projection the same must hold, and
+ * the wave must not die faster than without it: the correction moves particles, and no energy may get lost on that way.
+ */
 #include "physics.h"
 
 typedef struct swing {
-    double period_error;    /* relative, signed */
-    double viscosity;       /* m2/s, numerical */
-    double start;           /* swing of the centre of mass at the start, relative to what the shape says */
+    double period_error; /* relative, signed */
+    double viscosity;    /* m2/s, numerical */
+    double start;        /* swing of the centre of mass at the start, relative to what the shape says */
 } swing;
 
 static swing run_wave(int dimension, selkie_method method, selkie_volume volume, int resolution)
@@ -28,7 +29,8 @@ static swing run_wave(int dimension, selkie_method method, selkie_volume volume,
     add_liquid(&t, wave);
     selkie_world *world = make_world(&t);
     /* Crossings of zero of the centre's x, by linear interpolation, and the extremes between them. */
-    double start = sum_particles(world, NULL).position[0] - 0.5 * length, before = start, extreme = fabs(start), time_before = 0.0;
+    double start = sum_particles(world, NULL).position[0] - 0.5 * length, before = start, extreme = fabs(start),
+           time_before = 0.0;
     double crossings[8], extremes[8];
     int count = 0;
     while (count < 6 && selkie_world_time(world) < 4.0 * period) {
@@ -45,7 +47,8 @@ static swing run_wave(int dimension, selkie_method method, selkie_volume volume,
     }
     selkie_world_destroy(world);
     assert_int_equal(count, 6);
-    swing result = {(crossings[5] - crossings[1]) / 2.0 / period - 1.0, 0.0, fabs(start) / (2.0 * amplitude / (k * k * length * depth))};
+    swing result = {(crossings[5] - crossings[1]) / 2.0 / period - 1.0, 0.0,
+                    fabs(start) / (2.0 * amplitude / (k * k * length * depth))};
     /* extremes[1] to extremes[5]: two periods */
     result.viscosity = -log(extremes[5] / extremes[1]) / (2.0 * k * k * 2.0 * period);
     return result;
@@ -54,8 +57,10 @@ static swing run_wave(int dimension, selkie_method method, selkie_volume volume,
 static void waves(void **state)
 {
     (void)state;
-    static const struct { int dimension; selkie_method method; } cases[] = {
-        {2, SELKIE_METHOD_FLIP}, {2, SELKIE_METHOD_APIC}, {3, SELKIE_METHOD_FLIP}};
+    static const struct {
+        int dimension;
+        selkie_method method;
+    } cases[] = {{2, SELKIE_METHOD_FLIP}, {2, SELKIE_METHOD_APIC}, {3, SELKIE_METHOD_FLIP}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         double errors[2] = {0, 0};
         for (int n = 0; n < (cases[c].dimension == 2 ? 2 : 1); n++) {
@@ -65,8 +70,8 @@ static void waves(void **state)
                 selkie_volume volume = projected ? SELKIE_VOLUME_IDP : SELKIE_VOLUME_NONE;
                 swing s = run_wave(cases[c].dimension, cases[c].method, volume, resolution);
                 char what[64];
-                snprintf(what, sizeof what, "standing wave %dD %s%s, H = %d h", cases[c].dimension, method_name(cases[c].method),
-                         volume_name(volume), resolution / 2);
+                snprintf(what, sizeof what, "standing wave %dD %s%s, H = %d h", cases[c].dimension,
+                         method_name(cases[c].method), volume_name(volume), resolution / 2);
                 double viscosity = s.viscosity * M_PI * M_PI / sqrt(GRAVITY * M_PI);
                 between(what, "amplitude at the start / that of the shape", s.start, 0.85, 1.15);
                 at_most(what, "period, relative error", fabs(s.period_error), n ? 0.012 : 0.02);
@@ -80,7 +85,8 @@ static void waves(void **state)
             }
         }
         if (cases[c].dimension == 2 && cases[c].method == SELKIE_METHOD_FLIP)
-            at_most("standing wave FLIP, twice the resolution", "period error fine / coarse", errors[1] / errors[0], 0.9);
+            at_most("standing wave FLIP, twice the resolution", "period error fine / coarse", errors[1] / errors[0],
+                    0.9);
     }
 }
 

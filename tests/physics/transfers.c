@@ -21,7 +21,8 @@ static float *affine_of(bunch *b, int64_t p)
     return (float *)sk_particles_find_attribute(&b->particles, "affine")->data + 9 * p;
 }
 
-/* Particles at random places in the middle of a grid, with random velocities and gradients: nothing smooth to hide in. */
+/* Particles at random places in the middle of a grid, with random velocities and gradients: nothing smooth to hide in.
+ */
 static void make_bunch(bunch *b, int dimension)
 {
     selkie_error error = {0};
@@ -96,12 +97,15 @@ static void round_trip(int dimension, sk_transfer_kind kind)
     bunch b;
     make_bunch(&b, dimension);
     selkie_error error = {0};
-    sk_transfer_options options = {.kind = kind, .flip_ratio = 1.0f, .density_per_particle = 1.0f / PER_CELL, .threads = 2};
+    sk_transfer_options options = {
+        .kind = kind, .flip_ratio = 1.0f, .density_per_particle = 1.0f / PER_CELL, .threads = 2};
     sk_particle_sums sums;
     conserved before = measure(&b, kind == SK_TRANSFER_APIC);
     char what[64];
     snprintf(what, sizeof what, "round trip %dD %s", dimension,
-             kind == SK_TRANSFER_PIC ? "PIC" : kind == SK_TRANSFER_FLIP ? "FLIP" : "APIC");
+             kind == SK_TRANSFER_PIC    ? "PIC"
+             : kind == SK_TRANSFER_FLIP ? "FLIP"
+                                        : "APIC");
     if (dimension == 2) {
         assert_int_equal(sk_grid_sort_2d(&b.grid, &b.particles, 2, &error), SELKIE_OK);
         assert_int_equal(sk_transfer_to_grid_2d(&b.grid, &b.particles, &options, &error), SELKIE_OK);
@@ -176,7 +180,8 @@ static void spins(void **state)
     }
     /* What FLIP loses is the first order of the splitting into advection and pressure: it goes with the step. */
     double coarse = 1.0 - spin(2, SELKIE_METHOD_FLIP, 0.4), fine = 1.0 - spin(2, SELKIE_METHOD_FLIP, 0.1);
-    between("spinning disc, FLIP, CFL 0.4 against 0.1", "ratio of the losses (first order: 4)", coarse / fine, 2.5, 8.0);
+    between("spinning disc, FLIP, CFL 0.4 against 0.1", "ratio of the losses (first order: 4)", coarse / fine, 2.5,
+            8.0);
 }
 
 int main(void)

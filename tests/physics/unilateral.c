@@ -1,5 +1,5 @@
-/* Unilateral incompressibility against what is known: liquid that comes apart is ballistic, liquid that meets is inelastic,
- * and at rest it is water. The cases U1 to U5, walls, and volume. */
+/* Unilateral incompressibility against what is known: liquid that comes apart is ballistic, liquid that meets is
+ * inelastic, and at rest it is water. The cases U1 to U5, walls, and volume. */
 #include "physics.h"
 
 static void unilateral(test_scene *t)
@@ -31,7 +31,8 @@ static start_state remember(const selkie_world *world)
     start_state start = {.count = selkie_world_particle_count(world)};
     start.position = calloc((size_t)start.count + 1, sizeof *start.position);
     start.velocity = calloc((size_t)start.count + 1, sizeof *start.velocity);
-    selkie_attribute_view position = attribute_of(world, "position"), velocity = attribute_of(world, "velocity"), id = attribute_of(world, "id");
+    selkie_attribute_view position = attribute_of(world, "position"), velocity = attribute_of(world, "velocity"),
+                          id = attribute_of(world, "id");
     for (int64_t p = 0; p < start.count; p++) {
         uint32_t n;
         memcpy(&n, particle_of(&id, p), sizeof n);
@@ -50,10 +51,12 @@ static void forget(start_state *start)
 
 /* Largest distance (m) of a particle from where free flight would have it, and largest change of velocity (m/s) beside
  * gravity's. */
-static void flight_errors(const selkie_world *world, const start_state *start, double gravity, double *distance, double *change)
+static void flight_errors(const selkie_world *world, const start_state *start, double gravity, double *distance,
+                          double *change)
 {
     double t = selkie_world_time(world), half = 0.5 * selkie_world_statistics(world)->dt;
-    selkie_attribute_view position = attribute_of(world, "position"), velocity = attribute_of(world, "velocity"), id = attribute_of(world, "id");
+    selkie_attribute_view position = attribute_of(world, "position"), velocity = attribute_of(world, "velocity"),
+                          id = attribute_of(world, "id");
     *distance = *change = 0.0;
     for (int64_t p = 0; p < start->count; p++) {
         uint32_t n;
@@ -62,7 +65,8 @@ static void flight_errors(const selkie_world *world, const start_state *start, d
         for (int d = 0; d < 3; d++) {
             double g = d == 1 ? -gravity : 0.0;
             /* Velocities live half a step before positions. */
-            *distance = fmax(*distance, fabs(x[d] - (start->position[n][d] + start->velocity[n][d] * t + 0.5 * g * t * t)));
+            *distance =
+                fmax(*distance, fabs(x[d] - (start->position[n][d] + start->velocity[n][d] * t + 0.5 * g * t * t)));
             *change = fmax(*change, fabs(v[d] - (start->velocity[n][d] + g * (t - half))));
         }
     }
@@ -78,7 +82,7 @@ static double largest_pressure(const selkie_world *world)
     return largest;
 }
 
-/* --- U1 -------------------------------------------------------------------------------------------------------------- */
+/* --- U1 --- */
 
 static void u1_free_flight(int dimension, selkie_method method)
 {
@@ -115,9 +119,10 @@ static void free_flight(void **state)
     u1_free_flight(3, SELKIE_METHOD_FLIP);
 }
 
-/* --- U2, U3 ---------------------------------------------------------------------------------------------------------- */
+/* --- U2, U3 --- */
 
-static selkie_world *moving_blob(test_scene *t, int dimension, double stretching, double turning, selkie_incompressibility kind)
+static selkie_world *moving_blob(test_scene *t, int dimension, double stretching, double turning,
+                                 selkie_incompressibility kind)
 {
     const double h = dimension == 2 ? 0.0125 : 0.04;
     tank(t, dimension, 1, 1, 1, h);
@@ -217,13 +222,15 @@ static void u3_spinning_disc(selkie_method method)
         at_most(what, "angular momentum lost or gained", fabs(after.angular[2] / before.angular[2] - 1.0), 1e-5);
         at_most(what, "energy lost or gained", fabs(after.kinetic / before.kinetic - 1.0), 1e-6);
     }
-    at_most(what, "radius off r0 sqrt(1 + w^2 t^2)", fabs(root_mean_radius(world) / (radius * sqrt(1.0 + w * w * end * end)) - 1.0), 0.01);
+    at_most(what, "radius off r0 sqrt(1 + w^2 t^2)",
+            fabs(root_mean_radius(world) / (radius * sqrt(1.0 + w * w * end * end)) - 1.0), 0.01);
     selkie_world_destroy(world);
     if (method != SELKIE_METHOD_FLIP)
         return;
     world = moving_blob(&t, 2, 0.0, w, SELKIE_INCOMPRESSIBILITY_BILATERAL);
     run_until(world, end);
-    at_most("U3 spinning disc, bilateral", "growth of the radius (exact: 1.414)", root_mean_radius(world) / radius, 1.15);
+    at_most("U3 spinning disc, bilateral", "growth of the radius (exact: 1.414)", root_mean_radius(world) / radius,
+            1.15);
     selkie_world_destroy(world);
 }
 
@@ -236,7 +243,7 @@ static void expansion(void **state)
     u3_spinning_disc(SELKIE_METHOD_APIC);
 }
 
-/* --- U4 -------------------------------------------------------------------------------------------------------------- */
+/* --- U4 --- */
 
 /* Mean and largest |density / rest - 1| of the cells of a box (m). */
 static double density_error(const selkie_world *world, const double low[2], const double high[2], double *mean)
@@ -281,8 +288,10 @@ static void falling_plug(void **state)
             pressure = fmax(pressure, largest_pressure(world));
     }
     double time = selkie_world_time(world), fallen = start - sum_particles(world, NULL).position[1];
-    at_most("U4 plug over a lid pulled away", "fall off g t^2 / 2", fabs(fallen / (0.5 * GRAVITY * time * time) - 1.0), 0.01);
-    at_most("U4 plug over a lid pulled away", "pressure in the gap's time, over rho g H", pressure / (1000.0 * GRAVITY * 0.4), 1e-3);
+    at_most("U4 plug over a lid pulled away", "fall off g t^2 / 2", fabs(fallen / (0.5 * GRAVITY * time * time) - 1.0),
+            0.01);
+    at_most("U4 plug over a lid pulled away", "pressure in the gap's time, over rho g H",
+            pressure / (1000.0 * GRAVITY * 0.4), 1e-3);
     run_until(world, 1.5);
     double low[2] = {2 * h, 0.3 + 2 * h}, high[2] = {0.4 - 2 * h, 0.7 - 3 * h}, mean;
     double largest = density_error(world, low, high, &mean);
@@ -293,7 +302,7 @@ static void falling_plug(void **state)
     selkie_world_destroy(world);
 }
 
-/* --- U5 -------------------------------------------------------------------------------------------------------------- */
+/* --- U5 --- */
 
 static void colliding_blocks(void **state)
 {
@@ -321,7 +330,7 @@ static void colliding_blocks(void **state)
     }
 }
 
-/* --- walls, rest, volume --------------------------------------------------------------------------------------------- */
+/* --- walls, rest, volume --- */
 
 static double share_above(const selkie_world *world, double y)
 {
@@ -354,8 +363,8 @@ static void jet_at_a_ceiling(void **state)
     between("jet at a ceiling, bilateral", "mass within two cells after 1 s", left[0], 0.05, 1.0);
 }
 
-/* Water at rest stays so, and presses on the floor as it should. The uppermost cells are packed by half a cell: a cell is full
- * where its kernel, two cells wide, is. */
+/* Water at rest stays so, and presses on the floor as it should. The uppermost cells are packed by half a cell: a cell
+ * is full where its kernel, two cells wide, is. */
 static void rest(void **state)
 {
     (void)state;
@@ -418,7 +427,7 @@ static void volume_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(free_flight),     cmocka_unit_test(expansion),      cmocka_unit_test(falling_plug),
+        cmocka_unit_test(free_flight),      cmocka_unit_test(expansion),        cmocka_unit_test(falling_plug),
         cmocka_unit_test(colliding_blocks), cmocka_unit_test(jet_at_a_ceiling), cmocka_unit_test(rest),
         cmocka_unit_test(volume_is_kept),
     };

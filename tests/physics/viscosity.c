@@ -1,9 +1,9 @@
-/* Viscosity and walls that hold: a shear flow between two no-slip walls that dies, one that a moving wall starts, and the
- * cavity with a moving lid against Ghia, Ghia and Shin 1982. */
+/* Viscosity and walls that hold: a shear flow between two no-slip walls that dies, one that a moving wall starts, and
+ * the cavity with a moving lid against Ghia, Ghia and Shin 1982. */
 #include "table.h"
 
-/* A channel along x, open at both ends, so that no pressure builds up; what happens in its middle third does not know of
- * the ends. Height 1, speeds so small that the liquid stays about where it is. */
+/* A channel along x, open at both ends, so that no pressure builds up; what happens in its middle third does not know
+ * of the ends. Height 1, speeds so small that the liquid stays about where it is. */
 static void channel(test_scene *t, int dimension, int cells, double viscosity, double room_above)
 {
     const double h = 1.0 / cells;
@@ -95,11 +95,13 @@ static void couette(void **state)
         for (int j = 0; j < CELLS; j++) {
             double y = (j + 0.5) * h, exact = y;
             for (int n = 1; n < 60; n++)
-                exact += 2.0 / M_PI * (n % 2 ? -1.0 : 1.0) / n * sin(n * M_PI * y) * exp(-n * n * M_PI * M_PI * nu * time);
+                exact +=
+                    2.0 / M_PI * (n % 2 ? -1.0 : 1.0) / n * sin(n * M_PI * y) * exp(-n * n * M_PI * M_PI * nu * time);
             worst = fmax(worst, fabs(u[j] / speed - exact));
         }
-        at_most("Couette start-up 2D APIC, 16 cells", stage ? "profile at t nu = 0.5, largest error / U" : "profile at t nu = 0.05, largest error / U",
-                worst, 0.02);
+        at_most("Couette start-up 2D APIC, 16 cells",
+                stage ? "profile at t nu = 0.5, largest error / U" : "profile at t nu = 0.05, largest error / U", worst,
+                0.02);
     }
     selkie_world_destroy(world);
 }
@@ -124,8 +126,9 @@ static void cavity(void **state)
     table u = read_table("ghia_u.csv", 2), v = read_table("ghia_v.csv", 2);
     assert_int_equal(u.rows, 17);
     assert_int_equal(v.rows, 17);
-    static const char *const names[] = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14",
-                                        "p15", "p16", "p17", "p18", "p19", "p20", "p21", "p22", "p23", "p24", "p25", "p26", "p27", "p28", "p29"};
+    static const char *const names[] = {"p0",  "p1",  "p2",  "p3",  "p4",  "p5",  "p6",  "p7",  "p8",  "p9",
+                                        "p10", "p11", "p12", "p13", "p14", "p15", "p16", "p17", "p18", "p19",
+                                        "p20", "p21", "p22", "p23", "p24", "p25", "p26", "p27", "p28", "p29"};
     int probes = 0;
     for (int n = 1; n < 16; n++)
         add_probe(&t, names[probes++], SELKIE_PROBE_VELOCITY, 0.5, u.value[n][0], 0);

@@ -1,13 +1,14 @@
-/* Taylor-Green vortices in a closed box with slippery walls, which they fit exactly: u = U (sin kx cos ky, -cos kx sin ky).
- * A steady flow without viscosity, whose energy must stay; with viscosity it decays as exp(-4 nu k^2 t).
+/* Taylor-Green vortices in a closed box with slippery walls, which they fit exactly: u = U (sin kx cos ky, -cos kx sin
+ * ky). A steady flow without viscosity, whose energy must stay; with viscosity it decays as exp(-4 nu k^2 t).
  *
  * Moving particles first and projecting then is of first order in the step: each projection takes away the part
- * dt grad p that the motion has built up, (dt k U)^2 / 2 of the energy, which at a quarter of a cell a step and 64 cells
- * is 7.4 per cent in a turnover. The bounds have to leave room for it. */
+ * dt grad p that the motion has built up, (dt k U)^2 / 2 of the energy, which at a quarter of a cell a step and 64
+ * cells is 7.4 per cent in a turnover. The bounds have to leave room for it. */
 #include "physics.h"
 
 /* Energy left after `time`, in units of one turnover 2 pi / (k U). The flow is written into the particles. */
-static double vortices(int dimension, selkie_method method, int resolution, double viscosity, double turnovers, double *mode_left)
+static double vortices(int dimension, selkie_method method, int resolution, double viscosity, double turnovers,
+                       double *mode_left)
 {
     const double k = 2.0 * M_PI, speed = 1.0, h = 1.0 / resolution;
     test_scene t;
@@ -71,17 +72,22 @@ static void inviscid(void **state)
 static void viscous(void **state)
 {
     (void)state;
-    static const struct { int dimension; selkie_method method; int resolution; } cases[] = {
-        {2, SELKIE_METHOD_FLIP, 64}, {2, SELKIE_METHOD_APIC, 64}, {3, SELKIE_METHOD_FLIP, 32}};
+    static const struct {
+        int dimension;
+        selkie_method method;
+        int resolution;
+    } cases[] = {{2, SELKIE_METHOD_FLIP, 64}, {2, SELKIE_METHOD_APIC, 64}, {3, SELKIE_METHOD_FLIP, 32}};
     const double nu = 0.01, k = 2.0 * M_PI, exact = exp(-4.0 * nu * k * k * 0.5);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char what[64];
-        snprintf(what, sizeof what, "Taylor-Green %dD %s, Re 100, 1/2 turnover", cases[c].dimension, method_name(cases[c].method));
+        snprintf(what, sizeof what, "Taylor-Green %dD %s, Re 100, 1/2 turnover", cases[c].dimension,
+                 method_name(cases[c].method));
         double mode, left = vortices(cases[c].dimension, cases[c].method, cases[c].resolution, nu, 0.5, &mode);
         note(what, "energy left, exact", exact);
         note(what, "energy left", left);
         at_most(what, "rate of decay, relative error", fabs(log(left) / log(exact) - 1.0), 5.0 / cases[c].resolution);
-        at_most(what, "rate of decay of the mode, relative error", fabs(2.0 * log(mode) / log(exact) - 1.0), 5.0 / cases[c].resolution);
+        at_most(what, "rate of decay of the mode, relative error", fabs(2.0 * log(mode) / log(exact) - 1.0),
+                5.0 / cases[c].resolution);
     }
 }
 

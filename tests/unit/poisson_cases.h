@@ -255,12 +255,14 @@ static inline size_t case_cells(const poisson_case *c)
     return (size_t)c->system.block_count * (size_t)c->block_cells;
 }
 
-/* The cell on a side (-x +x -y +y -z +z) of another by the definition in poisson.h, 0 if there is none, and the coefficient of
- * the face between them. */
+/* The cell on a side (-x +x -y +y -z +z) of another by the definition in poisson.h, 0 if there is none, and the
+ * coefficient of the face between them. */
 static inline size_t case_across(const poisson_case *c, size_t own, int side, double *weight)
 {
-    int n = c->n, block = (int)(own / (size_t)c->block_cells), cell = (int)(own % (size_t)c->block_cells), other = block;
-    int axis = side / 2, p[3] = {cell % n, cell / n % n, cell / (n * n)}, extent = axis == 2 && c->dimension != 3 ? 1 : n;
+    int n = c->n, block = (int)(own / (size_t)c->block_cells), cell = (int)(own % (size_t)c->block_cells),
+        other = block;
+    int axis = side / 2, p[3] = {cell % n, cell / n % n, cell / (n * n)},
+        extent = axis == 2 && c->dimension != 3 ? 1 : n;
     p[axis] += side & 1 ? 1 : -1;
     if (p[axis] < 0 || p[axis] >= extent) {
         other = c->faces[block][side];

@@ -41,7 +41,8 @@ static inline void case_begin(step_case *c, int dimension, int nx, int ny, int n
 }
 
 /* Corners in cells. */
-static inline void case_box(const step_case *c, selkie_shape *shape, double x0, double y0, double z0, double x1, double y1, double z1)
+static inline void case_box(const step_case *c, selkie_shape *shape, double x0, double y0, double z0, double x1,
+                            double y1, double z1)
 {
     const double low[3] = {x0, y0, z0}, high[3] = {x1, y1, z1}, h = c->scene.domain.cell_size;
     selkie_shape_defaults(shape, SELKIE_SHAPE_BOX);
@@ -65,7 +66,8 @@ static inline void case_split_move(step_case *c)
     const int flat = c->scene.domain.dimension == 2;
     for (int p = 0; p < c->world->phase_count; p++)
         if (strcmp(c->world->phases[p].name, "move") == 0) {
-            c->world->phases[p] = (sk_phase){"to_particles", flat ? sk_flip_to_particles_2d : sk_flip_to_particles_3d, -1};
+            c->world->phases[p] =
+                (sk_phase){"to_particles", flat ? sk_flip_to_particles_2d : sk_flip_to_particles_3d, -1};
             c->world->phases[p + 1] = (sk_phase){"advect", flat ? sk_flip_advect_2d : sk_flip_advect_3d, -1};
             c->world->phase_count = p + 2;
         }
@@ -136,9 +138,9 @@ static inline size_t case_solid_cell(const step_case *c, size_t index)
     return (size_t)c->step->solids.block_slot[index / cells] * cells + index % cells;
 }
 
-#define FOR_DOMAIN(c)                                                                    \
-    for (int k = 0; k < ((c)->step->dimension == 3 ? (c)->step->grid.cells[2] : 1); k++) \
-        for (int j = 0; j < (c)->step->grid.cells[1]; j++)                               \
+#define FOR_DOMAIN(c)                                                                                                  \
+    for (int k = 0; k < ((c)->step->dimension == 3 ? (c)->step->grid.cells[2] : 1); k++)                               \
+        for (int j = 0; j < (c)->step->grid.cells[1]; j++)                                                             \
             for (int i = 0; i < (c)->step->grid.cells[0]; i++)
 
 #endif

@@ -24,13 +24,16 @@ static void set_field(step_case *c, field_function field)
     sk_grid *grid = &c->step->grid;
     for (int b = 1; b < grid->block_count; b++)
         for (int n = 0; n < grid->block_cells; n++) {
-            const int local[3] = {n % grid->extent[0], n / grid->extent[0] % grid->extent[1], n / grid->extent[0] / grid->extent[1]};
+            const int local[3] = {n % grid->extent[0], n / grid->extent[0] % grid->extent[1],
+                                  n / grid->extent[0] / grid->extent[1]};
             for (int d = 0; d < grid->dimension; d++) {
                 double x[3] = {0, 0, 0}, u[3] = {0, 0, 0};
                 for (int e = 0; e < grid->dimension; e++)
-                    x[e] = grid->coordinates[b][e] * grid->extent[e] + local[e] - grid->padding[e] + (e == d ? 0.0 : 0.5);
+                    x[e] =
+                        grid->coordinates[b][e] * grid->extent[e] + local[e] - grid->padding[e] + (e == d ? 0.0 : 0.5);
                 field(grid->dimension, x, u);
-                grid->fields[SK_FIELD_VELOCITY_X + d][(size_t)b * (size_t)grid->block_cells + (size_t)n] = (float)(u[d] * grid->cell_size);
+                grid->fields[SK_FIELD_VELOCITY_X + d][(size_t)b * (size_t)grid->block_cells + (size_t)n] =
+                    (float)(u[d] * grid->cell_size);
             }
         }
 }
@@ -57,7 +60,7 @@ static void advect(step_case *c)
         fail_msg("%s", error.message);
 }
 
-/* --- Extrapolation --------------------------------------------------------------------------------------------------- */
+/* --- Extrapolation --- */
 
 static void a_constant_goes_on_around_the_liquid(void **state)
 {
@@ -75,11 +78,13 @@ static void a_constant_goes_on_around_the_liquid(void **state)
         uint8_t *known = malloc(cells * 3);
         for (int d = 0; d < dimension; d++)
             for (size_t n = 0; n < cells; n++)
-                known[n + cells * (size_t)d] = grid->fields[SK_FIELD_VELOCITY_X + d][n] == grid->fields[SK_FIELD_VELOCITY_X + d][n];
+                known[n + cells * (size_t)d] =
+                    grid->fields[SK_FIELD_VELOCITY_X + d][n] == grid->fields[SK_FIELD_VELOCITY_X + d][n];
         selkie_error error = {0};
         assert_int_equal(case_run(&c, "extrapolate", &error), SELKIE_OK);
         int more = 0;
-        FOR_DOMAIN(&c) {
+        FOR_DOMAIN(&c)
+        {
             const int cell[3] = {i, j, k};
             size_t index = case_cell(&c, cell);
             for (int d = 0; index && d < dimension; d++) {
@@ -128,7 +133,8 @@ static void solids_let_nothing_through(void **state)
         const sk_grid *grid = &c.step->grid;
         for (int i = 6; i < 34; i++) {
             const int below[3] = {i, 7, 0}, above[3] = {i, 10, 0};
-            float along = grid->fields[SK_FIELD_VELOCITY_X][case_cell(&c, below)], across = grid->fields[SK_FIELD_VELOCITY_Y][case_cell(&c, below)];
+            float along = grid->fields[SK_FIELD_VELOCITY_X][case_cell(&c, below)],
+                  across = grid->fields[SK_FIELD_VELOCITY_Y][case_cell(&c, below)];
             close_to(across, 0.0, 0.02);
             float free_stream = grid->fields[SK_FIELD_VELOCITY_X][case_cell(&c, above)];
             if (slip && i > 12 && i < 28)
@@ -140,7 +146,7 @@ static void solids_let_nothing_through(void **state)
     }
 }
 
-/* --- Orders of convergence ------------------------------------------------------------------------------------------- */
+/* --- Orders of convergence --- */
 
 static void rotation(int dimension, const double x[3], double u[3])
 {
@@ -227,8 +233,8 @@ static void long_steps_are_cut(void **state)
                 particle_cells(&c, &before[p], from);
                 particle_cells(&c, &c.step->particles.records[p], to);
                 double x = from[0] - 20.0, y = from[1] - 18.0;
-                /* Far out the way leads out of the blocks around the liquid, where there is no field to follow; near the
-                 * centre a cell is a large angle. */
+                /* Far out the way leads out of the blocks around the liquid, where there is no field to follow; near
+                 * the centre a cell is a large angle. */
                 if (hypot(x, y) > 9.5 || hypot(x, y) < 3.0)
                     continue;
                 close_to(to[0], 20.0 + cos(angle) * x - sin(angle) * y, order == 2 ? 0.35 : 0.05);
@@ -239,7 +245,7 @@ static void long_steps_are_cut(void **state)
         }
 }
 
-/* --- The plain algorithm --------------------------------------------------------------------------------------------- */
+/* --- The plain algorithm --- */
 
 typedef struct dense_field {
     float *values[3];
@@ -264,11 +270,13 @@ static dense_field copy_field(const step_case *c)
     dense.piece.dimension = grid->dimension;
     for (int b = 1; b < grid->block_count; b++)
         for (int m = 0; m < grid->block_cells; m++) {
-            size_t at[3] = {(size_t)(m % grid->extent[0]), (size_t)(m / grid->extent[0] % grid->extent[1]), (size_t)(m / grid->extent[0] / grid->extent[1])};
+            size_t at[3] = {(size_t)(m % grid->extent[0]), (size_t)(m / grid->extent[0] % grid->extent[1]),
+                            (size_t)(m / grid->extent[0] / grid->extent[1])};
             for (int d = 0; d < 3; d++)
                 at[d] += (size_t)(grid->coordinates[b][d] * grid->extent[d]);
             for (int d = 0; d < grid->dimension; d++)
-                dense.values[d][at[0] + (size_t)n * (at[1] + (size_t)n * at[2])] = grid->fields[SK_FIELD_VELOCITY_X + d][(size_t)b * (size_t)grid->block_cells + (size_t)m];
+                dense.values[d][at[0] + (size_t)n * (at[1] + (size_t)n * at[2])] =
+                    grid->fields[SK_FIELD_VELOCITY_X + d][(size_t)b * (size_t)grid->block_cells + (size_t)m];
         }
     return dense;
 }
@@ -279,7 +287,8 @@ static void free_field(dense_field *dense)
         free(dense->values[d]);
 }
 
-static void plain_velocity(const step_case *c, const dense_field *dense, const float x[3], const float own[3], float u[3])
+static void plain_velocity(const step_case *c, const dense_field *dense, const float x[3], const float own[3],
+                           float u[3])
 {
     const sk_grid *grid = &c->step->grid;
     float place[3] = {0, 0, 0};
@@ -329,7 +338,8 @@ static void wild_field(int dimension, const double x[3], double u[3])
     for (int d = 0; d < dimension; d++)
         u[d] = 3.0 * sin(0.4 * x[0] + 1.3 * d) * cos(0.5 * x[1] - d) + 2.0 * sin(0.6 * x[2] + 0.3 * x[0] + d);
     /* Patches without a velocity, wide enough to get lost in. */
-    if (sin(0.9 * x[0]) + sin(0.7 * x[1] + 1.0) + (dimension == 3 ? sin(0.8 * x[2]) : 0.0) > (dimension == 3 ? 1.9 : 1.5))
+    if (sin(0.9 * x[0]) + sin(0.7 * x[1] + 1.0) + (dimension == 3 ? sin(0.8 * x[2]) : 0.0) >
+        (dimension == 3 ? 1.9 : 1.5))
         for (int d = 0; d < 3; d++)
             u[d] = NAN;
 }
@@ -347,7 +357,8 @@ static void lanes_go_where_the_plain_kernels_go(void **state)
                 case_create(&c, 2, fast ? 2.0 : 0.15);
                 for (int64_t p = 0; p < c.step->particles.count; p++)
                     for (int d = 0; d < dimension; d++)
-                        c.step->particles.records[p].velocity[d] = (float)cell_size * (4.0f * sk_random_float(8, (uint64_t)p, (uint64_t)d) - 2.0f);
+                        c.step->particles.records[p].velocity[d] =
+                            (float)cell_size * (4.0f * sk_random_float(8, (uint64_t)p, (uint64_t)d) - 2.0f);
                 case_run_through(&c, "sort");
                 selkie_error error = {0};
                 assert_int_equal(case_run(&c, "solids", &error), SELKIE_OK);
@@ -365,7 +376,8 @@ static void lanes_go_where_the_plain_kernels_go(void **state)
                     double away = 0.0;
                     for (int d = 0; d < dimension; d++)
                         away = fmax(away, fabs((double)particle->position[d] - expected[p].position[d]) / cell_size);
-                    /* Whether a node is known, and how many sub-steps it takes, may hang on the last bit of a place: few. */
+                    /* Whether a node is known, and how many sub-steps it takes, may hang on the last bit of a place:
+                     * few. */
                     differ += away > (fast ? 1e-3 : 3e-5);
                 }
                 if (differ * 200 > count)
@@ -377,7 +389,7 @@ static void lanes_go_where_the_plain_kernels_go(void **state)
             }
 }
 
-/* --- Sub-steps ------------------------------------------------------------------------------------------------------- */
+/* --- Sub-steps --- */
 
 static void rain_on_a_pool(int dimension, const double x[3], double u[3])
 {
@@ -386,8 +398,8 @@ static void rain_on_a_pool(int dimension, const double x[3], double u[3])
     u[1] = x[1] > 12.0 ? -20.0 : 0.0;
 }
 
-/* A drop six cells above a still pool, in a step of ten: the midpoint of the whole way is at rest, and a scheme that asks
- * there leaves the drop in the air. */
+/* A drop six cells above a still pool, in a step of ten: the midpoint of the whole way is at rest, and a scheme that
+ * asks there leaves the drop in the air. */
 static void drops_do_not_hover(void **state)
 {
     (void)state;
@@ -412,8 +424,8 @@ static void drops_do_not_hover(void **state)
                 if (from[1] < 11.9)
                     close_to(to[1], from[1], 1e-4); /* the pool stays */
                 if (from[1] > 13.1) {
-                    assert_true(to[1] < 13.0);       /* every drop arrives */
-                    assert_true(to[1] > 10.0);       /* and goes no deeper than a cell or so */
+                    assert_true(to[1] < 13.0); /* every drop arrives */
+                    assert_true(to[1] > 10.0); /* and goes no deeper than a cell or so */
                 }
             }
             free(before);
@@ -424,7 +436,11 @@ static void drops_do_not_hover(void **state)
 static void storm(int dimension, const double x[3], double u[3])
 {
     for (int d = 0; d < dimension; d++)
-        u[d] = 40.0 * (sk_random_float(77, (uint64_t)(int64_t)(floor(x[0]) * 7919 + floor(x[1]) * 104729 + floor(x[2]) * 1299709), (uint64_t)d) - 0.5);
+        u[d] =
+            40.0 *
+            (sk_random_float(77, (uint64_t)(int64_t)(floor(x[0]) * 7919 + floor(x[1]) * 104729 + floor(x[2]) * 1299709),
+                             (uint64_t)d) -
+             0.5);
 }
 
 static void check_confined(const step_case *c)
@@ -438,7 +454,8 @@ static void check_confined(const step_case *c)
             assert_true(x[d] > c->step->grid.low[d] && x[d] < c->step->grid.high[d]);
         double distance = sk_solids_distance(&c->step->solids, x, normal, &obstacle);
         if (!(distance >= 0.0))
-            print_error("particle %u at %g %g %g cells: %g cells in obstacle %d\n", particle->id, x[0] / cell_size, x[1] / cell_size, x[2] / cell_size, distance / cell_size, obstacle);
+            print_error("particle %u at %g %g %g cells: %g cells in obstacle %d\n", particle->id, x[0] / cell_size,
+                        x[1] / cell_size, x[2] / cell_size, distance / cell_size, obstacle);
         assert_true(distance >= 0.0);
     }
 }
@@ -454,8 +471,9 @@ static void nobody_leaves_and_nobody_is_inside(void **state)
             c.scene.particles.per_cell = dimension == 2 ? 4 : 1;
             c.scene.obstacle_count = 3;
             case_ball(&c, &c.obstacles[0].shape, 11, 11, 12, 4.4);
-            case_box(&c, &c.obstacles[1].shape, 22, -3, -3, 24.3, 13.2, 40); /* stands on the floor, from wall to wall */
-            case_ball(&c, &c.obstacles[2].shape, 39.0, 9.0, 14, 3.5);       /* half in a wall */
+            case_box(&c, &c.obstacles[1].shape, 22, -3, -3, 24.3, 13.2,
+                     40);                                             /* stands on the floor, from wall to wall */
+            case_ball(&c, &c.obstacles[2].shape, 39.0, 9.0, 14, 3.5); /* half in a wall */
             if (moving) {
                 c.obstacles[0].velocity[0] = 0.5;
                 c.obstacles[0].velocity[1] = -0.25;
@@ -521,22 +539,24 @@ static void idle_lanes_may_read_anything(void **state)
         case_create(&c, 1, 0.01);
         case_run_through(&c, "to_particles");
         sk_particles *particles = &c.step->particles;
-        size_t used = 3 * (size_t)particles->count, all = (size_t)particles->count * sizeof(sk_particle) / sizeof(float);
+        size_t used = 3 * (size_t)particles->count,
+               all = (size_t)particles->count * sizeof(sk_particle) / sizeof(float);
         for (size_t n = used; n < all; n++)
             sk_particles_scratch(particles)[n] = n % 3 ? NAN : 1e30f;
         selkie_error error = {0};
         assert_int_equal(case_run(&c, "advect", &error), SELKIE_OK);
         for (int64_t p = 0; p < particles->count; p++)
             for (int d = 0; d < dimension; d++)
-                assert_true(particles->records[p].position[d] > 2.0f / 16 && particles->records[p].position[d] < 8.0f / 16);
+                assert_true(particles->records[p].position[d] > 2.0f / 16 &&
+                            particles->records[p].position[d] < 8.0f / 16);
         case_end(&c);
     }
 }
 
-/* The phase that does both at once leaves the same velocities as one after the other, and the same positions up to rounding: it
- * adds up the nodes around a particle in another order. A float near 1 m is rounded by 6e-8, and the order of some ten terms
- * moves 1e-7 of a way of at most a cell; in a long step, of a dozen cells, where the way bends at the surface it grows some ten
- * times. */
+/* The phase that does both at once leaves the same velocities as one after the other, and the same positions up to
+ * rounding: it adds up the nodes around a particle in another order. A float near 1 m is rounded by 6e-8, and the order
+ * of some ten terms moves 1e-7 of a way of at most a cell; in a long step, of a dozen cells, where the way bends at the
+ * surface it grows some ten times. */
 static void velocities_and_advection_in_one(void **state)
 {
     (void)state;
@@ -555,14 +575,17 @@ static void velocities_and_advection_in_one(void **state)
                 case_create(&c[one], 2, steps[m / 3].dt);
                 sk_particles *particles = &c[one].step->particles;
                 /* More in one cell than go at a time. */
-                assert_int_equal(SELKIE_OK, sk_particles_reserve(particles, particles->count + 3000, &(selkie_error){0}));
+                assert_int_equal(SELKIE_OK,
+                                 sk_particles_reserve(particles, particles->count + 3000, &(selkie_error){0}));
                 for (int n = 0; n < 3000; n++)
-                    sk_particles_append(particles, (double[3]){2.5 / 16 + n * 1e-6, 2.5 / 16, dimension == 3 ? 2.5 / 16 : 0.0},
+                    sk_particles_append(particles,
+                                        (double[3]){2.5 / 16 + n * 1e-6, 2.5 / 16, dimension == 3 ? 2.5 / 16 : 0.0},
                                         (double[3]){0.5, 0.1, 0.0});
                 case_run_through(&c[one], "extrapolate");
                 selkie_error error = {0};
                 if (one)
-                    assert_int_equal(SELKIE_OK, (dimension == 2 ? sk_flip_move_2d : sk_flip_move_3d)(c[one].step, &error));
+                    assert_int_equal(SELKIE_OK,
+                                     (dimension == 2 ? sk_flip_move_2d : sk_flip_move_3d)(c[one].step, &error));
                 else {
                     assert_int_equal(SELKIE_OK, case_run(&c[one], "to_particles", &error));
                     assert_int_equal(SELKIE_OK, case_run(&c[one], "advect", &error));
@@ -570,7 +593,8 @@ static void velocities_and_advection_in_one(void **state)
             }
             assert_int_equal(c[0].step->particles.count, c[1].step->particles.count);
             for (int64_t p = 0; p < c[0].step->particles.count; p++) {
-                const sk_particle *apart = &c[0].step->particles.records[p], *together = &c[1].step->particles.records[p];
+                const sk_particle *apart = &c[0].step->particles.records[p],
+                                  *together = &c[1].step->particles.records[p];
                 for (int d = 0; d < 3; d++)
                     assert_true(fabs(apart->position[d] - together->position[d]) <= steps[m / 3].tolerance);
                 assert_memory_equal(apart->velocity, together->velocity, sizeof apart->velocity);
@@ -598,7 +622,8 @@ static void the_same_bits_on_any_number_of_threads(void **state)
             assert_int_equal(case_run(&c[n], "solids", NULL), SELKIE_OK);
             set_field(&c[n], wild_field);
             advect(&c[n]);
-            assert_memory_equal(c[n].step->particles.records, c[0].step->particles.records, (size_t)c[0].step->particles.count * sizeof(sk_particle));
+            assert_memory_equal(c[n].step->particles.records, c[0].step->particles.records,
+                                (size_t)c[0].step->particles.count * sizeof(sk_particle));
         }
         for (int n = 3; n >= 0; n--)
             case_end(&c[n]);

@@ -12,8 +12,7 @@
 
 static const sk_bounded_method methods[2] = {SK_BOUNDED_ACTIVE_SET, SK_BOUNDED_MPRGP};
 
-/* --- Helpers -------------------------------------------------------------------------------------------------------
- */
+/* --- Helpers --- */
 
 static sk_bounded_options options_to(sk_bounded_method method, double tolerance)
 {
@@ -90,8 +89,7 @@ static double independent_residual(const poisson_case *c, const float *lower, do
     return scale > 0 ? sqrt(norm / scale) : sqrt(norm);
 }
 
-/* --- Every active set ----------------------------------------------------------------------------------------------
- */
+/* --- Every active set --- */
 
 enum { most_cells = 12 };
 
@@ -240,7 +238,7 @@ static void test_every_active_set(void **state)
         }
 }
 
-/* --- An obstacle whose contact set is known -------------------------------------------------------------------------
+/* --- An obstacle whose contact set is known ---
  * -u'' = g on (0, 1), u >= 0, u(0) = 0, u'(1) = 0, with g = 1 up to the middle and -1 beyond: u touches 0 from x = s
  * on. u = a x - x^2 / 2 on the left, (x - s)^2 / 2 from 1/2 to s. Slopes agree at 1/2: a = 1 - s; values agree: a / 2 -
  * 1/8 = (1/2 - s)^2 / 2, hence s^2 = 1/2. */
@@ -296,8 +294,7 @@ static void test_obstacle(void **state)
     }
 }
 
-/* --- One method by the other, and both by themselves ----------------------------------------------------------------
- */
+/* --- One method by the other, and both by themselves --- */
 
 /* Bounds like those of a scene with suction: 0 near the surface, below it less and less, none deep down. */
 static float *suction(const poisson_case *c, uint64_t seed)

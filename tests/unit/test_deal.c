@@ -15,7 +15,8 @@ enum { MOST = 5000 };
 static void take_all(sk_deal *deal, int team, int *taken, int *owner)
 {
 #pragma omp parallel num_threads(team)
-    SK_EACH_DEALT(n, deal) {
+    SK_EACH_DEALT(n, deal)
+    {
         __atomic_fetch_add(&taken[n], 1, __ATOMIC_RELAXED);
         owner[n] = omp_get_thread_num();
     }

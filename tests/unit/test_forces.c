@@ -1,6 +1,6 @@
 /* Force fields: exact answers at points, windows of time that leave nothing out and nothing double, and what they give
- * to liquid: momentum of an explosion, angular momentum of a vortex, the speed of a jet. Pressure is off where the exact
- * answer is that of free particles (pressure.start lies far away). */
+ * to liquid: momentum of an explosion, angular momentum of a vortex, the speed of a jet. Pressure is off where the
+ * exact answer is that of free particles (pressure.start lies far away). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,10 +12,11 @@
 #include "scratch_folder.h"
 #include "step_cases.h"
 
-#define near(value, expected, tolerance)                                                                                \
-    do {                                                                                                                \
-        if (!(fabs((double)(value) - (double)(expected)) <= (tolerance)))                                               \
-            fail_msg("%s is %.9g, not %.9g within %g", #value, (double)(value), (double)(expected), (double)(tolerance)); \
+#define near(value, expected, tolerance)                                                                               \
+    do {                                                                                                               \
+        if (!(fabs((double)(value) - (double)(expected)) <= (tolerance)))                                              \
+            fail_msg("%s is %.9g, not %.9g within %g", #value, (double)(value), (double)(expected),                    \
+                     (double)(tolerance));                                                                             \
     } while (0)
 
 static selkie_force_def explosion(double x, double y, double z, double radius, double speed, double time)
@@ -37,7 +38,7 @@ static void step_once(step_case *c)
         fail_msg("%s", error.message);
 }
 
-/* --- at a point ----------------------------------------------------------------------------------------------------- */
+/* --- at a point --- */
 
 static void at_points(void **state)
 {
@@ -86,7 +87,8 @@ static void at_points(void **state)
     near(v[1], 0.2 * 0.5625 * 7, 1e-6);
     near(v[2], -0.2 * 0.5625 * 3, 1e-6);
 
-    /* The jet is there for the second half of the window, half as strong at half its radius, and nowhere past its ends. */
+    /* The jet is there for the second half of the window, half as strong at half its radius, and nowhere past its ends.
+     */
     scene.forces = forces + 2;
     assert_int_equal(sk_force_fields_in(&scene, (sk_force_window){0.15, 0.35}, &field), 1);
     sk_force_fields_velocity_change(&field, 1, (const float[3]){2, 0.25f, 0}, v);
@@ -105,8 +107,8 @@ static void at_points(void **state)
     sk_force_fields_velocity_change(all, 4, (const float[3]){20, 20, 20}, v);
     near(v[2], -0.2, 1e-6);
     near(sk_force_fields_speed(&scene, (sk_force_window){0.4, 0.6}), 10, 0);
-    near(sk_force_fields_acceleration(&scene, (sk_force_window){0.5, 0.6}),
-                        (3 * 2 + 5) * 16.0 / 25 / sqrt(5) + 7 + 4, 1e-12);
+    near(sk_force_fields_acceleration(&scene, (sk_force_window){0.5, 0.6}), (3 * 2 + 5) * 16.0 / 25 / sqrt(5) + 7 + 4,
+         1e-12);
 }
 
 /* Charges that go off at once add up where their balls overlap. */
@@ -135,7 +137,7 @@ static void explosions_that_overlap_add_up(void **state)
     near(sk_force_fields_speed(&scene, window), 2.0 * MANY, 0); /* too many to tell apart: on the safe side */
 }
 
-/* --- in time -------------------------------------------------------------------------------------------------------- */
+/* --- in time --- */
 
 /* Steps of random lengths that end on frames now and then, as the world makes them. Explosions sit on frames, on the
  * middles of steps and in between: each must fall into exactly one window, and lasting forces must last. */
@@ -189,7 +191,7 @@ static void windows_tile_time(void **state)
             assert_int_equal(seen[e], 1);
 }
 
-/* --- on liquid ------------------------------------------------------------------------------------------------------ */
+/* --- on liquid --- */
 
 enum { CELLS = 24 };
 static const double h = 0.125; /* m */
@@ -210,9 +212,9 @@ static double momentum(const step_case *c, int d)
     return sum * c->step->particle_mass;
 }
 
-/* An explosion in the surface of a half space of liquid: the momentum across it is the density times the speed times the
- * integral of w cos(angle) over half the ball: R^2 / 3 in 2D and 8 pi R^3 / 105 in 3D for the smooth falloff. Whatever the
- * steps are, and once. */
+/* An explosion in the surface of a half space of liquid: the momentum across it is the density times the speed times
+ * the integral of w cos(angle) over half the ball: R^2 / 3 in 2D and 8 pi R^3 / 105 in 3D for the smooth falloff.
+ * Whatever the steps are, and once. */
 static void explosion_gives_momentum(void **state)
 {
     (void)state;
@@ -222,7 +224,8 @@ static void explosion_gives_momentum(void **state)
             tank_without_pressure(&c, dimension);
             c.scene.liquid_count = 1;
             case_box(&c, &c.liquids[0].shape, CELLS / 2, 0, 0, CELLS, CELLS, CELLS);
-            const double middle = 0.5 * CELLS * h, radius = (dimension == 2 ? 11 : 9) * h, speed = 0.01, time = variant == 2 ? 0.0 : 0.02;
+            const double middle = 0.5 * CELLS * h, radius = (dimension == 2 ? 11 : 9) * h, speed = 0.01,
+                         time = variant == 2 ? 0.0 : 0.02;
             selkie_force_def force = explosion(middle, middle, middle, radius, speed, time);
             c.scene.forces = &force;
             c.scene.force_count = 1;
@@ -231,8 +234,10 @@ static void explosion_gives_momentum(void **state)
             case_create(&c, 2, 0.0);
             while (selkie_world_time(c.world) < 0.0449)
                 step_once(&c);
-            double exact = 1000.0 * speed * (dimension == 2 ? radius * radius / 3 : 8 * M_PI * radius * radius * radius / 105);
-            /* Faces take the field at their middles and particles the mean of faces: about 2 (h / R)^2 is smoothed away. */
+            double exact =
+                1000.0 * speed * (dimension == 2 ? radius * radius / 3 : 8 * M_PI * radius * radius * radius / 105);
+            /* Faces take the field at their middles and particles the mean of faces: about 2 (h / R)^2 is smoothed
+             * away. */
             near(momentum(&c, 0) / exact, 1.0, 2.5 * h * h / (radius * radius));
             near(momentum(&c, 1) / exact, 0.0, 1e-4);
             case_end(&c);
@@ -275,7 +280,8 @@ static void vortex_gives_angular_momentum(void **state)
     }
 }
 
-/* A block all of which is in a jet: v(t) = strength x the time that the jet has been on, exact at the middles of steps. */
+/* A block all of which is in a jet: v(t) = strength x the time that the jet has been on, exact at the middles of steps.
+ */
 static void jet_accelerates(void **state)
 {
     (void)state;
@@ -333,7 +339,7 @@ static void bilateral_pressure_smothers_a_blast(void **state)
     case_end(&c);
 }
 
-/* --- steps, checkpoints --------------------------------------------------------------------------------------------- */
+/* --- steps, checkpoints --- */
 
 static void begin_blast(step_case *c, selkie_force_def *force)
 {

@@ -35,8 +35,8 @@ static void write_text(const char *text)
 static void write_table(const char *origin)
 {
     static char text[columns * rows * 32 + 256];
-    char *at = text + sprintf(text, "NCOLS %d\r\nnrows %d\r\n%s\r\ncellsize %g\r\nNODATA_value -9999\r\n", columns, rows,
-                              origin, cell);
+    char *at = text + sprintf(text, "NCOLS %d\r\nnrows %d\r\n%s\r\ncellsize %g\r\nNODATA_value -9999\r\n", columns,
+                              rows, origin, cell);
     for (int j = rows - 1; j >= 0; j--) {
         for (int i = 0; i < columns; i++)
             at += sprintf(at, "%.6f ", table[j][i]);
@@ -52,7 +52,8 @@ static void fill_table(double steepness)
             table[j][i] = steepness * sk_random_float(3, (uint64_t)(i + columns * j), 0) + 0.1 * i;
 }
 
-static sk_shape *make(int dimension, const double up[3], double sample_size, const double scale[3], const double translate[3])
+static sk_shape *make(int dimension, const double up[3], double sample_size, const double scale[3],
+                      const double translate[3])
 {
     char name[64];
     file_name(name);
@@ -73,7 +74,7 @@ static sk_shape *make(int dimension, const double up[3], double sample_size, con
     return shape;
 }
 
-/* --- Places --------------------------------------------------------------------------------------------------------- */
+/* --- Places --- */
 
 static void heights_stand_where_the_file_says(void **state)
 {
@@ -117,14 +118,15 @@ static void holes_are_filled_with_the_lowest(void **state)
     const double up[3] = {0, 1, 0};
     sk_shape *shape = make(2, up, 0, NULL, NULL);
     assert_float_equal(sk_shape_distance(shape, (double[]){1, 2.5, 0}), 0.5 * sqrt(0.5), 0.36);
-    assert_true(sk_shape_distance(shape, (double[]){1, 1.99, 0}) < 0 && sk_shape_distance(shape, (double[]){1, 2.01, 0}) > 0);
+    assert_true(sk_shape_distance(shape, (double[]){1, 1.99, 0}) < 0 &&
+                sk_shape_distance(shape, (double[]){1, 2.01, 0}) > 0);
     /* Level beyond the edge. */
     assert_float_equal(sk_shape_distance(shape, (double[]){-50, 2.25, 0}), 0.25, 1e-6);
     assert_float_equal(sk_shape_distance(shape, (double[]){50, 2.25, 0}), -0.75, 1e-6);
     sk_shape_destroy(shape);
 }
 
-/* --- Distances ------------------------------------------------------------------------------------------------------ */
+/* --- Distances --- */
 
 static double height_at(double u, double v)
 {
@@ -170,11 +172,13 @@ static void distances_are_exact_nearby_and_safe_farther(void **state)
             assert_float_equal(normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2], 1, 1e-9);
             /* The cloud of points may miss the nearest by a little. */
             if (fabs(answer) > truth + 1e-6)
-                print_error("steepness %g at %g %g %g: %g, not at most %g\n", steepness[s], x[0], x[1], x[2], answer, truth);
+                print_error("steepness %g at %g %g %g: %g, not at most %g\n", steepness[s], x[0], x[1], x[2], answer,
+                            truth);
             assert_true(fabs(answer) < truth + 1e-6);
             if (truth < 0.9 * reach) {
                 exact++;
-                double slack = sqrt(truth * truth + 0.03 * 0.03 * (1 + 2 * steepness[s])) - truth + 0.01 * (1 + steepness[s]);
+                double slack =
+                    sqrt(truth * truth + 0.03 * 0.03 * (1 + 2 * steepness[s])) - truth + 0.01 * (1 + steepness[s]);
                 if (fabs(answer) < truth - slack)
                     print_error("steepness %g: %g, not %g\n", steepness[s], answer, truth);
                 assert_true(fabs(answer) > truth - slack);
@@ -209,7 +213,8 @@ static void distances_in_2d(void **state)
     assert_float_equal(sk_shape_distance_normal(shape, (double[]){0.02, 0.7, 0}, normal), -0.28 * sqrt(0.5), 1e-6);
     size_t count;
     float *points;
-    assert_int_equal(sk_shape_triangles(shape, (double[]){-3, -1, 0}, (double[]){3, 2, 0}, &count, &points, NULL), SELKIE_OK);
+    assert_int_equal(sk_shape_triangles(shape, (double[]){-3, -1, 0}, (double[]){3, 2, 0}, &count, &points, NULL),
+                     SELKIE_OK);
     assert_int_equal(count, 4);
     for (size_t i = 0; i < count; i++) /* the inside, below, is on the left: it goes west */
         assert_true(points[6 * i] > points[6 * i + 3]);
@@ -217,7 +222,7 @@ static void distances_in_2d(void **state)
     sk_shape_destroy(shape);
 }
 
-/* --- Triangles ------------------------------------------------------------------------------------------------------ */
+/* --- Triangles --- */
 
 static void triangles_enclose_the_ground(void **state)
 {
@@ -230,12 +235,13 @@ static void triangles_enclose_the_ground(void **state)
         float *points;
         double low[3] = {-1, -1, -1}, high[3] = {1, 1, 1}, volume = 0, bottom = 0;
         assert_int_equal(sk_shape_triangles(shape, low, high, &count, &points, NULL), SELKIE_OK);
-        /* The sum of a . (b x c) / 6 is the volume for outward triangles. The bottom, which is not drawn, lies at distance
-         * 1 below 0 and has an area of 4. */
+        /* The sum of a . (b x c) / 6 is the volume for outward triangles. The bottom, which is not drawn, lies at
+         * distance 1 below 0 and has an area of 4. */
         for (size_t i = 0; i < count; i++) {
             const float *a = points + 9 * i, *b = a + 3, *c = a + 6;
             volume += (a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) +
-                       a[2] * (b[0] * c[1] - b[1] * c[0])) / 6.0;
+                       a[2] * (b[0] * c[1] - b[1] * c[0])) /
+                      6.0;
         }
         bottom = 4.0 / 3.0;
         /* Six of the eight triangles around the top hold a third of their square half, two stand between: 1 in all. */
@@ -245,7 +251,7 @@ static void triangles_enclose_the_ground(void **state)
     }
 }
 
-/* --- Messages ------------------------------------------------------------------------------------------------------- */
+/* --- Messages --- */
 
 static void broken_files_are_refused(void **state)
 {
@@ -277,7 +283,8 @@ static void broken_files_are_refused(void **state)
         write_text(cases[i].text);
         sk_shape *shape = NULL;
         selkie_error error = {0};
-        assert_int_equal(sk_shape_create(&def, 3, NULL, NULL, 0, "ground", NULL, &shape, NULL, &error), SELKIE_ERROR_INPUT);
+        assert_int_equal(sk_shape_create(&def, 3, NULL, NULL, 0, "ground", NULL, &shape, NULL, &error),
+                         SELKIE_ERROR_INPUT);
         assert_null(shape);
         int alternative = strchr(cases[i].message, '|') != NULL;
         if (!alternative && !strstr(error.message, cases[i].message))

@@ -67,7 +67,7 @@ static int part_files(void)
     return count;
 }
 
-/* --- Atomic files ------------------------------------------------------------------------------------------------ */
+/* --- Atomic files --- */
 
 static void atomic_replaces_whole(void **state)
 {
@@ -229,7 +229,7 @@ static void full_device_for_every_writer(void **state)
     assert_int_equal(sk_mesh_write_ply(&frame, "/dev/full", &error), SELKIE_ERROR_FILE);
 }
 
-/* --- Containers -------------------------------------------------------------------------------------------------- */
+/* --- Containers --- */
 
 static void container_round_trip(void **state)
 {
@@ -324,7 +324,7 @@ static void container_finds_any_damage(void **state)
     sk_release(NULL, data);
 }
 
-/* --- Tables ------------------------------------------------------------------------------------------------------ */
+/* --- Tables --- */
 
 static const char *const stats_names[3] = {"step", "time", "a,\"b\""};
 
@@ -507,7 +507,7 @@ static void numbers_do_not_follow_the_locale(void **state)
     setlocale(LC_NUMERIC, "C");
 }
 
-/* --- Folders ----------------------------------------------------------------------------------------------------- */
+/* --- Folders --- */
 
 static void folders(void **state)
 {

@@ -34,8 +34,7 @@ static void assert_says(const selkie_error *error, const char *part)
     assert_null(strchr(error->message, '\n'));
 }
 
-/* --- A frame out of packed records, as a world has them ------------------------------------------------------------
- */
+/* --- A frame out of packed records, as a world has them --- */
 
 typedef struct record {
     float position[3];
@@ -254,7 +253,7 @@ static void names_for_each_program(void **state)
     free(records);
 }
 
-/* --- .vtp, by hand and by VTK ------------------------------------------------------------------------------------- */
+/* --- .vtp, by hand and by VTK --- */
 
 /* The raw bytes of an array, found as its reader would: offset from the tag, then a 64-bit length. */
 static const char *vtp_array(const char *text, size_t bytes, const char *name, uint64_t expected_bytes)
@@ -340,8 +339,7 @@ static void vtp_by_vtk(void **state)
     free(records);
 }
 
-/* --- PLY of others -------------------------------------------------------------------------------------------------
- */
+/* --- PLY of others --- */
 
 static sk_particles_data *parse_good(const char *bytes, size_t size)
 {
@@ -461,8 +459,7 @@ static void damaged_ply_does_no_harm(void **state)
     free(records);
 }
 
-/* --- Surfaces ------------------------------------------------------------------------------------------------------
- */
+/* --- Surfaces --- */
 
 static void surfaces(void **state)
 {

@@ -44,7 +44,8 @@ static sk_kd_point *make(cloud kind, size_t count)
     assert_non_null(points);
     for (size_t i = 0; i < count; i++) {
         place(kind, i, points[i].position);
-        points[i].id = (uint32_t)((i * 7919 + 13) % count); /* unique: 7919 is a prime that divides no count used here */
+        points[i].id =
+            (uint32_t)((i * 7919 + 13) % count); /* unique: 7919 is a prime that divides no count used here */
         points[i].index = (uint32_t)i;
     }
     return points;

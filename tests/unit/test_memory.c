@@ -90,8 +90,8 @@ static void the_limit_holds(void **state)
 static void sizes_that_overflow_are_refused(void **state)
 {
     (void)state;
-    static const size_t huge[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 63, SIZE_MAX - 64, SIZE_MAX - 128, SIZE_MAX - (2u << 20),
-                                  SIZE_MAX - (4u << 20), SIZE_MAX / 2 + 1};
+    static const size_t huge[] = {SIZE_MAX,       SIZE_MAX - 1,          SIZE_MAX - 63,         SIZE_MAX - 64,
+                                  SIZE_MAX - 128, SIZE_MAX - (2u << 20), SIZE_MAX - (4u << 20), SIZE_MAX / 2 + 1};
     sk_memory memory = {0, 0, SIZE_MAX};
     for (size_t i = 0; i < sizeof huge / sizeof *huge; i++) {
         assert_null(sk_allocate(NULL, huge[i]));
@@ -101,7 +101,8 @@ static void sizes_that_overflow_are_refused(void **state)
     selkie_error error;
     void *array = NULL;
     size_t capacity = 0;
-    assert_int_equal(sk_reserve(&memory, &array, &capacity, SIZE_MAX / 8 + 2, 8, "a test", &error), SELKIE_ERROR_MEMORY);
+    assert_int_equal(sk_reserve(&memory, &array, &capacity, SIZE_MAX / 8 + 2, 8, "a test", &error),
+                     SELKIE_ERROR_MEMORY);
     assert_non_null(strstr(error.message, "a test"));
     assert_null(array);
     assert_int_equal(capacity, 0);
@@ -124,7 +125,8 @@ static void reserve_grows_and_keeps(void **state)
     size_t capacity = 0, last = 0;
     int moves = 0;
     for (uint32_t count = 1; count <= 20000; count++) {
-        assert_int_equal(sk_reserve(&memory, (void **)&array, &capacity, count, sizeof *array, "a test", NULL), SELKIE_OK);
+        assert_int_equal(sk_reserve(&memory, (void **)&array, &capacity, count, sizeof *array, "a test", NULL),
+                         SELKIE_OK);
         assert_true(capacity >= count);
         moves += capacity != last;
         last = capacity;

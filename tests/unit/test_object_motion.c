@@ -1,4 +1,5 @@
-/* Keyframes of objects: what would take one behind a closed side of the domain is refused, at the keys and between them. */
+/* Keyframes of objects: what would take one behind a closed side of the domain is refused, at the keys and between
+ * them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,7 +127,8 @@ static void keys_stay_inside(void **state)
         c.scene.domain.walls[0] = SELKIE_WALL_OPEN;
         expect(&c, "");
         set3(c.keyframes[2].translate, 0, 0.6, 0);
-        expect(&c, "along y, behind the closed side of the domain at 1 m: move it less, or open that side (domain.walls)");
+        expect(&c,
+               "along y, behind the closed side of the domain at 1 m: move it less, or open that side (domain.walls)");
     }
 }
 
@@ -141,13 +143,15 @@ static void turns_are_looked_at_between_keys(void **state)
         c.object.keyframe_count = 3;
         c.keyframes[1].rotate[2] = 0; /* nothing until 1 s */
         c.keyframes[2].rotate[2] = 175;
-        expect(&c, "objects[0].keyframes[2]: turns the object out of the domain on the way from the keyframe before: at 1.");
+        expect(
+            &c,
+            "objects[0].keyframes[2]: turns the object out of the domain on the way from the keyframe before: at 1.");
         expect(&c, "along y, behind the closed side at 0.75 m");
         c.keyframes[2].rotate[2] = 20; /* 0.4 sin(20) = 0.14 */
         expect(&c, "");
         c.keyframes[2].rotate[2] = 175;
         c.scene.domain.walls[3] = SELKIE_WALL_OPEN; /* the upper one */
-        expect(&c, ""); /* below there is room: 0.5 m */
+        expect(&c, "");                             /* below there is room: 0.5 m */
         c.scene.domain.walls[3] = SELKIE_WALL_FREE_SLIP;
         c.scene.domain.size[1] = 1;
         expect(&c, "");

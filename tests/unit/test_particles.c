@@ -115,7 +115,8 @@ static void swap_exchanges_everything(void **state)
     (void)state;
     sk_particles particles;
     sk_particles_init(&particles, NULL);
-    sk_attribute *a = sk_particles_add_attribute(&particles, "a", 2, 0), *b = sk_particles_add_attribute(&particles, "b", 1, 1);
+    sk_attribute *a = sk_particles_add_attribute(&particles, "a", 2, 0),
+                 *b = sk_particles_add_attribute(&particles, "b", 1, 1);
     assert_int_equal(sk_particles_reserve(&particles, 3, NULL), SELKIE_OK);
     fill(&particles, 3);
     void *before[6] = {particles.records, particles.spare, a->data, a->spare, b->data, b->spare};
@@ -170,8 +171,8 @@ static void attributes_have_names(void **state)
     assert_int_equal(sk_particles_reserve(&particles, 100, NULL), SELKIE_OK);
     sk_attribute *heat = sk_particles_add_attribute(&particles, "heat", 1, 0);
     assert_non_null(heat);
-    assert_ptr_equal(sk_particles_add_attribute(&particles, "heat", 1, 0), heat);  /* found again */
-    assert_null(sk_particles_add_attribute(&particles, "heat", 2, 0));             /* but not as something else */
+    assert_ptr_equal(sk_particles_add_attribute(&particles, "heat", 1, 0), heat); /* found again */
+    assert_null(sk_particles_add_attribute(&particles, "heat", 2, 0));            /* but not as something else */
     assert_ptr_equal(sk_particles_find_attribute(&particles, "heat"), heat);
     assert_null(sk_particles_find_attribute(&particles, "hea"));
     assert_null(sk_particles_add_attribute(&particles, "a name of more than thirty-one letters", 1, 0));

@@ -160,7 +160,8 @@ static void odd_data_is_drawn(void **state)
     write_and_look(&figure, ".png", "\x89PNG");
 }
 
-/* A number for what a figure looks like: of its lines (FNV-1a), without the one in which cairo numbers all surfaces of a program. */
+/* A number for what a figure looks like: of its lines (FNV-1a), without the one in which cairo numbers all surfaces of
+ * a program. */
 static uint64_t look_of(const sk_plot_figure *figure)
 {
     char path[256];
@@ -202,8 +203,8 @@ static void many_series_differ(void **state)
         }
 }
 
-/* Where stripes of areas lie: x + y, or x - y, of the first point of each, over their distance; the farthest that any is
- * from a whole number. `lean` is 1 or -1. */
+/* Where stripes of areas lie: x + y, or x - y, of the first point of each, over their distance; the farthest that any
+ * is from a whole number. `lean` is 1 or -1. */
 static double stripes_off(const sk_plot_figure *figure, int lean, int *count)
 {
     const double distance = 6;

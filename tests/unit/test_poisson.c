@@ -11,8 +11,7 @@
 #define SELKIE_DIM 3 /* of the internals that are looked at below */
 #include "linalg/solver.h"
 
-/* --- Plain references ----------------------------------------------------------------------------------------------
- */
+/* --- Plain references --- */
 
 typedef struct cell_row {
     size_t column[6];
@@ -109,8 +108,7 @@ static double *plain_solution(const poisson_case *c)
     return x;
 }
 
-/* --- Helpers -------------------------------------------------------------------------------------------------------
- */
+/* --- Helpers --- */
 
 static sk_poisson_options options_to(double tolerance)
 {
@@ -165,8 +163,7 @@ static void case_fill(poisson_case *c, int dimension, int size)
     case_make(c, CASE_CLOSED, SOURCE_NOISE, dimension, size, 3);
 }
 
-/* --- Exact solutions -----------------------------------------------------------------------------------------------
- */
+/* --- Exact solutions --- */
 
 /* u = cos(a rho^2) with a = pi / (2 R^2) in a quarter disc (octant of a ball) of radius R around the corner: walls are
  * Neumann by symmetry, the round surface is Dirichlet through ghost fluid. Returns the largest error. */
@@ -263,8 +260,7 @@ static void test_against_plain_cg(void **state)
         }
 }
 
-/* --- Promises ------------------------------------------------------------------------------------------------------
- */
+/* --- Promises --- */
 
 static void check_iterations(case_kind kind, case_source source, int dimension, int size)
 {
@@ -400,8 +396,7 @@ static void test_symmetric_preconditioner(void **state)
     case_free(&c);
 }
 
-/* --- Pockets -------------------------------------------------------------------------------------------------------
- */
+/* --- Pockets --- */
 
 static void test_closed_cavity(void **state)
 {
@@ -464,8 +459,8 @@ static void test_tiny_excess(void **state)
     }
 }
 
-/* Two parts that hang together by faces which are hardly open: each coarse level corrects them twice as much as it should, so
- * that cycles of which not all levels are visited twice are no longer positive definite. */
+/* Two parts that hang together by faces which are hardly open: each coarse level corrects them twice as much as it
+ * should, so that cycles of which not all levels are visited twice are no longer positive definite. */
 static void test_hardly_open(void **state)
 {
     (void)state;
@@ -483,13 +478,13 @@ static void test_hardly_open(void **state)
             assert_true(report.converged);
             double rounding, independent = independent_residual(&c, &rounding);
             assert_true(independent <= 1e-5 + rounding);
-            assert_true(report.iterations <= 10); /* 6 or 7 to 1e-5 without the narrow faces, and what the failed cycle wasted */
+            assert_true(report.iterations <=
+                        10); /* 6 or 7 to 1e-5 without the narrow faces, and what the failed cycle wasted */
             case_free(&c);
         }
 }
 
-/* --- Other systems, other ends -------------------------------------------------------------------------------------
- */
+/* --- Other systems, other ends --- */
 
 static void test_mass(void **state)
 {
@@ -689,22 +684,14 @@ static void test_memory_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_degenerate),
-        cmocka_unit_test(test_against_plain_cg),
-        cmocka_unit_test(test_second_order),
-        cmocka_unit_test(test_symmetric_preconditioner),
-        cmocka_unit_test(test_closed_cavity),
-        cmocka_unit_test(test_mixed_components),
-        cmocka_unit_test(test_tiny_excess),
-        cmocka_unit_test(test_hardly_open),
-        cmocka_unit_test(test_mass),
-        cmocka_unit_test(test_norms_and_warm_start),
-        cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_reuse),
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_iterations),
+        cmocka_unit_test(test_degenerate),    cmocka_unit_test(test_against_plain_cg),
+        cmocka_unit_test(test_second_order),  cmocka_unit_test(test_symmetric_preconditioner),
+        cmocka_unit_test(test_closed_cavity), cmocka_unit_test(test_mixed_components),
+        cmocka_unit_test(test_tiny_excess),   cmocka_unit_test(test_hardly_open),
+        cmocka_unit_test(test_mass),          cmocka_unit_test(test_norms_and_warm_start),
+        cmocka_unit_test(test_scales),        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_memory_limit),  cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_iterations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

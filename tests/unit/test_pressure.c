@@ -37,7 +37,8 @@ typedef struct divergence {
 static divergence measure(const step_case *c)
 {
     divergence result = {0, 0, 0};
-    FOR_DOMAIN(c) {
+    FOR_DOMAIN(c)
+    {
         const int cell[3] = {i, j, k};
         size_t index = case_cell(c, cell);
         if (!index || (c->step->grid.kinds[index] & SK_CELL_KIND_MASK) != SK_CELL_LIQUID)
@@ -61,7 +62,8 @@ static void shake(step_case *c, double speed)
     sk_particles *particles = &c->step->particles;
     for (int64_t p = 0; p < particles->count; p++)
         for (int d = 0; d < c->step->dimension; d++)
-            particles->records[p].velocity[d] = (float)(speed * (sk_random_float(3, particles->records[p].id / 5, (uint64_t)d) - 0.5));
+            particles->records[p].velocity[d] =
+                (float)(speed * (sk_random_float(3, particles->records[p].id / 5, (uint64_t)d) - 0.5));
 }
 
 enum { OPEN_SURFACE, WITH_OBSTACLES, MOVING_SOLID, FULL_TANK, FULL_TANK_WITH_OBSTACLE, OPEN_SIDES, CASES };
@@ -121,7 +123,8 @@ static void no_divergence_is_left(void **state)
                 /* The velocities are floats: their rounding is all that may come on top of the tolerance. */
                 double rounding = 3e-7 * sqrt((double)after.cells) * 3.0;
                 if (!(after.norm <= 1e-5 * before.norm + rounding))
-                    print_error("case %d in %dD, surface %d: %g of %g left\n", which, dimension, surface, after.norm, before.norm);
+                    print_error("case %d in %dD, surface %d: %g of %g left\n", which, dimension, surface, after.norm,
+                                before.norm);
                 assert_true(after.norm <= 1e-5 * before.norm + rounding);
                 assert_true(c.step->pressure.converged && c.step->pressure.residual <= 1e-5);
                 if (which == FULL_TANK)
@@ -196,8 +199,8 @@ static void the_surface_is_found_at_any_height(void **state)
         }
 }
 
-/* Water at rest on a lattice: the pressure is that of its depth below the surface, which lies where the particles end, and
- * nothing starts to move. */
+/* Water at rest on a lattice: the pressure is that of its depth below the surface, which lies where the particles end,
+ * and nothing starts to move. */
 static void water_at_rest_has_its_pressure(void **state)
 {
     (void)state;
@@ -222,7 +225,8 @@ static void water_at_rest_has_its_pressure(void **state)
                 /* Voxels: the surface is where the air's first centre is. */
                 double level = surface == SELKIE_SURFACE_GHOST_FLUID ? height : ceil(height) + 0.5;
                 double deepest = 850.0 * 9.81 * height * h, unit = 850.0 * h / dt;
-                FOR_DOMAIN(&c) {
+                FOR_DOMAIN(&c)
+                {
                     const int cell[3] = {i, j, k};
                     size_t index = case_cell(&c, cell);
                     double depth = (level - (j + 0.5)) * h;
@@ -269,12 +273,16 @@ static void the_same_bits_on_any_number_of_threads(void **state)
             case_create(&c[n], threads[n], 0.004);
             shake(&c[n], 2.0);
             case_run_through(&c[n], "extrapolate");
-            size_t cells = (size_t)c[0].step->grid.block_cells, values = ((size_t)c[0].step->grid.block_count - 1) * cells;
+            size_t cells = (size_t)c[0].step->grid.block_cells,
+                   values = ((size_t)c[0].step->grid.block_count - 1) * cells;
             for (int d = 0; d < dimension; d++) {
-                assert_memory_equal(c[n].step->grid.fields[SK_FIELD_VELOCITY_X + d] + cells, c[0].step->grid.fields[SK_FIELD_VELOCITY_X + d] + cells, values * 4);
-                assert_memory_equal(c[n].step->grid.fields[SK_FIELD_CHANGE_X + d] + cells, c[0].step->grid.fields[SK_FIELD_CHANGE_X + d] + cells, values * 4);
+                assert_memory_equal(c[n].step->grid.fields[SK_FIELD_VELOCITY_X + d] + cells,
+                                    c[0].step->grid.fields[SK_FIELD_VELOCITY_X + d] + cells, values * 4);
+                assert_memory_equal(c[n].step->grid.fields[SK_FIELD_CHANGE_X + d] + cells,
+                                    c[0].step->grid.fields[SK_FIELD_CHANGE_X + d] + cells, values * 4);
             }
-            assert_memory_equal(c[n].step->grid.fields[SK_FIELD_POTENTIAL] + cells, c[0].step->grid.fields[SK_FIELD_POTENTIAL] + cells, values * 4);
+            assert_memory_equal(c[n].step->grid.fields[SK_FIELD_POTENTIAL] + cells,
+                                c[0].step->grid.fields[SK_FIELD_POTENTIAL] + cells, values * 4);
             assert_true(c[n].step->kernel_volume == c[0].step->kernel_volume);
         }
         for (int n = 3; n >= 0; n--)

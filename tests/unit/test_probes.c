@@ -34,7 +34,8 @@ static void make_box(selkie_shape *shape, const double low[3], const double high
     memcpy(shape->max, high, sizeof shape->max);
 }
 
-/* Liquid on a lattice in a box from corner to corner of the domain but `depth` high along y, and one level probe of all of it. */
+/* Liquid on a lattice in a box from corner to corner of the domain but `depth` high along y, and one level probe of all
+ * of it. */
 static void pool(pool_case *c, int dimension, double depth)
 {
     memset(c, 0, sizeof *c);
@@ -92,8 +93,8 @@ static double level(const pool_case *c)
             fail_msg("%s:%d: %s is %.6f, not %.6f", __FILE__, __LINE__, #value, value_, expected_);                    \
     } while (0)
 
-/* The kernel is linear and the lattice even: a level surface is found to rounding, be it a film, less than a cell and a half
- * deep, where the floor takes part, or anything above. */
+/* The kernel is linear and the lattice even: a level surface is found to rounding, be it a film, less than a cell and a
+ * half deep, where the floor takes part, or anything above. */
 static void a_flat_pool_has_its_depth(void **state)
 {
     (void)state;
@@ -106,7 +107,8 @@ static void a_flat_pool_has_its_depth(void **state)
         }
 }
 
-/* Up along every axis, both ways; the liquid lies at the low end of it, and stands a different way from the origin each time. */
+/* Up along every axis, both ways; the liquid lies at the low end of it, and stands a different way from the origin each
+ * time. */
 static void up_may_be_any_way(void **state)
 {
     (void)state;
@@ -131,17 +133,21 @@ static void up_may_be_any_way(void **state)
 }
 
 /* The mean of level + amplitude cos(k x + k z) over the area, from its integral. */
-static double wave_mean(double base, double amplitude, double k, int dimension, const double low[3], const double high[3])
+static double wave_mean(double base, double amplitude, double k, int dimension, const double low[3],
+                        const double high[3])
 {
     double x = k * (high[0] - low[0]), z = k * (high[2] - low[2]);
     if (dimension == 2)
         return base + amplitude * (sin(k * high[0]) - sin(k * low[0])) / x;
-    return base - amplitude * (cos(k * (high[0] + high[2])) - cos(k * (high[0] + low[2])) - cos(k * (low[0] + high[2])) +
-                               cos(k * (low[0] + low[2]))) / (x * z);
+    return base - amplitude *
+                      (cos(k * (high[0] + high[2])) - cos(k * (high[0] + low[2])) - cos(k * (low[0] + high[2])) +
+                       cos(k * (low[0] + low[2]))) /
+                      (x * z);
 }
 
-/* Waves two cells high: their mean, over everything and over parts of it, which need not begin and end between cells. Particles
- * stand in layers a quarter of a cell apart, of which a column takes off half a layer at most, and the mean of many much less. */
+/* Waves two cells high: their mean, over everything and over parts of it, which need not begin and end between cells.
+ * Particles stand in layers a quarter of a cell apart, of which a column takes off half a layer at most, and the mean
+ * of many much less. */
 static void a_wave_has_its_mean(void **state)
 {
     (void)state;
@@ -176,8 +182,8 @@ static void an_area_has_its_own_level(void **state)
     set3(c.probes[0].min, 0.5 + 2 * h, -7, -9);
     set3(c.probes[0].max, 2, -8, 9); /* what they say along up does not matter */
     near(level(&c), 0, 1e-5 * h);
-    /* As wide as the domain along x, where both are 0. The columns beside the edge see too little or too much, by a fraction
-     * that is the same for all depths. */
+    /* As wide as the domain along x, where both are 0. The columns beside the edge see too little or too much, by a
+     * fraction that is the same for all depths. */
     set3(c.probes[0].min, 0, 0, 0.25);
     set3(c.probes[0].max, 0, 0, 0.75);
     near(level(&c), 0.25, 0.02);
@@ -213,15 +219,16 @@ static void a_level_is_the_mean_of_heights(void **state)
     selkie_world_destroy(world);
 }
 
-/* A pillar, a block on the floor, one under the surface: columns that they end are left out, the others keep their level. */
+/* A pillar, a block on the floor, one under the surface: columns that they end are left out, the others keep their
+ * level. */
 static void obstacles_are_left_out(void **state)
 {
     (void)state;
     static const double blocks[][2][3] = {
-        {{0.25, 0, 0.25}, {0.5, 1, 0.5}},     /* a pillar */
-        {{0.25, 0, 0.25}, {0.5, 0.25, 0.5}},  /* on the floor, under water */
+        {{0.25, 0, 0.25}, {0.5, 1, 0.5}},           /* a pillar */
+        {{0.25, 0, 0.25}, {0.5, 0.25, 0.5}},        /* on the floor, under water */
         {{0.25, 0.1875, 0.25}, {0.5, 0.4375, 0.5}}, /* under water */
-        {{0.25, 0.25, 0.25}, {0.5, 0.75, 0.5}} /* swims, as it were */
+        {{0.25, 0.25, 0.25}, {0.5, 0.75, 0.5}}      /* swims, as it were */
     };
     for (int dimension = 2; dimension <= 3; dimension++)
         for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
@@ -277,10 +284,14 @@ static void sph_has_levels_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flat_pool_has_its_depth),      cmocka_unit_test(up_may_be_any_way),
-        cmocka_unit_test(a_wave_has_its_mean),            cmocka_unit_test(an_area_has_its_own_level),
-        cmocka_unit_test(a_level_is_the_mean_of_heights), cmocka_unit_test(obstacles_are_left_out),
-        cmocka_unit_test(threads_do_not_matter),          cmocka_unit_test(sph_has_levels_too),
+        cmocka_unit_test(a_flat_pool_has_its_depth),
+        cmocka_unit_test(up_may_be_any_way),
+        cmocka_unit_test(a_wave_has_its_mean),
+        cmocka_unit_test(an_area_has_its_own_level),
+        cmocka_unit_test(a_level_is_the_mean_of_heights),
+        cmocka_unit_test(obstacles_are_left_out),
+        cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(sph_has_levels_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

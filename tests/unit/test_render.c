@@ -155,9 +155,7 @@ static size_t red_pixels(const sk_image *image)
     return count;
 }
 
-/* --- Pictures
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* --- Pictures --- */
 
 static void check_picture(stand *s, sk_picture_options options)
 {
@@ -333,9 +331,7 @@ static void test_colors(void **state)
     assert_true(none.x >= 0);
 }
 
-/* --- Files
- * -------------------------------------------------------------------------------------------------------------------------
- */
+/* --- Files --- */
 
 static char folder[64];
 
@@ -460,8 +456,7 @@ static void test_film(void **state)
     free(kept);
 }
 
-/* --- A run's folder
- * ------------------------------------------------------------------------------------------------------------------ */
+/* --- A run's folder --- */
 
 #if SELKIE_HAVE_JSON && SELKIE_HAVE_PNG
 

@@ -1,5 +1,5 @@
-/* What the report on liquid boundaries measures, on frames of a few particles whose answers are known: fluid in a wall, ways
- * through it, energy above what forces can have made, and the speed that gravity and a vortex allow. */
+/* What the report on liquid boundaries measures, on frames of a few particles whose answers are known: fluid in a wall,
+ * ways through it, energy above what forces can have made, and the speed that gravity and a vortex allow. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,9 +78,18 @@ static void write_frame(const run_case *c, int number, int count, const dot *dot
         role[p] = dots[p].role;
     }
     const selkie_attribute_view roles = {"role", SELKIE_UINT32, 1, sizeof *role, role};
-    const sk_frame frame = {.dimension = 3, .time = number, .count = count, .position = x[0], .position_stride = sizeof *x,
-                            .velocity = v[0], .velocity_stride = sizeof *v, .id = id, .id_stride = sizeof *id,
-                            .scene_up = {0, 1, 0}, .extra_count = 1, .extra = &roles};
+    const sk_frame frame = {.dimension = 3,
+                            .time = number,
+                            .count = count,
+                            .position = x[0],
+                            .position_stride = sizeof *x,
+                            .velocity = v[0],
+                            .velocity_stride = sizeof *v,
+                            .id = id,
+                            .id_stride = sizeof *id,
+                            .scene_up = {0, 1, 0},
+                            .extra_count = 1,
+                            .extra = &roles};
     char path[300];
     selkie_error error = {0};
     snprintf(path, sizeof path, "%s/" SK_FRAMES_FOLDER "/" SK_PARTICLES_PREFIX "%04d.ply", c->results.folder, number);
@@ -102,12 +111,12 @@ static void fluid_in_the_wall_is_counted(void **state)
     folder_of(folder, "inside");
     begin(&c, folder);
     const dot first[] = {
-        {.x = {0.5, 0.5, 0.5}, .id = 0},                     /* deep */
-        {.x = {0.46, 0.9, 0.1}, .id = 1},                    /* 6 cm from its nearest side */
-        {.x = {0.44, 0.5, 0.5}, .id = 2},                    /* 4 cm: it only touches */
-        {.x = {0.5, 0.97, 0.5}, .id = 3},                    /* 3 cm below the top */
-        {.x = {0.5, 0.5, 0.5}, .id = 4, .role = BOUNDARY},   /* the plate itself */
-        {.x = {0.5, 0.5, 0.5}, .id = 5, .role = CANDIDATE},  /* on its way to become a part of it */
+        {.x = {0.5, 0.5, 0.5}, .id = 0},                    /* deep */
+        {.x = {0.46, 0.9, 0.1}, .id = 1},                   /* 6 cm from its nearest side */
+        {.x = {0.44, 0.5, 0.5}, .id = 2},                   /* 4 cm: it only touches */
+        {.x = {0.5, 0.97, 0.5}, .id = 3},                   /* 3 cm below the top */
+        {.x = {0.5, 0.5, 0.5}, .id = 4, .role = BOUNDARY},  /* the plate itself */
+        {.x = {0.5, 0.5, 0.5}, .id = 5, .role = CANDIDATE}, /* on its way to become a part of it */
         {.x = {0.3, 0.5, 0.5}, .id = 6},
     };
     write_frame(&c, 2, 7, first);
@@ -132,17 +141,19 @@ static void ways_through_the_wall_are_counted(void **state)
         long through;
     } ways[] = {
         {{{0.3, 0.5, 0.5}, {0.7, 0.5, 0.5}, {0.8, 0.5, 0.5}}, {0}, 1},
-        {{{0.3, 0.5, 0.5}, {0.7, 0.5, 0.5}, {0.3, 0.5, 0.5}}, {0}, 2},       /* and back */
-        {{{0.3, 0.5, 0.5}, {0.5, 0.5, 0.5}, {0.7, 0.5, 0.5}}, {0}, 1},       /* takes two frames for it */
-        {{{0.3, 0.5, 0.5}, {0.5, 0.5, 0.5}, {0.3, 0.5, 0.5}}, {0}, 0},       /* in, and out on the same side */
-        {{{0.3, 0.5, 0.5}, {0.35, 0.9, 0.1}, {0.38, 0.1, 0.9}}, {0}, 0},     /* along it */
-        {{{0.3, 0.9, 0.5}, {0.7, 0.5, 0.5}, {0.7, 0.5, 0.5}}, {0}, 0},       /* begins 10 cm below the rim: perhaps over it */
-        {{{0.3, 0.5, 0.5}, {0.7, 0.9, 0.5}, {0.7, 0.5, 0.5}}, {0}, 0},       /* or ends there */
-        {{{0.3, 0.8, 0.5}, {0.7, 0.8, 0.5}, {0.7, 0.8, 0.5}}, {0}, 1},       /* 20 cm below it is not over it */
-        {{{0.3, 0.5, 0.5}, {0.3, 0.5, 1.3}, {0.7, 0.5, 1.3}}, {0}, 0},       /* around its side */
-        {{{0.3, 0.5, 0.9}, {0.45, 0.5, 1.1}, {0.7, 0.5, 0.3}}, {0}, 1},      /* the second half of this goes through its edge */
-        {{{0.38, 0.5, 0.95}, {0.5, 0.5, 1.07}, {0.62, 0.5, 1.07}}, {0}, 0},  /* less than 5 cm deep through an edge */
-        {{{0.3, 0.5, 0.5}, {0.7, 0.5, 0.5}, {0.7, 0.5, 0.5}}, {BOUNDARY, FLUID, FLUID}, 0},  /* was solid before */
+        {{{0.3, 0.5, 0.5}, {0.7, 0.5, 0.5}, {0.3, 0.5, 0.5}}, {0}, 2},   /* and back */
+        {{{0.3, 0.5, 0.5}, {0.5, 0.5, 0.5}, {0.7, 0.5, 0.5}}, {0}, 1},   /* takes two frames for it */
+        {{{0.3, 0.5, 0.5}, {0.5, 0.5, 0.5}, {0.3, 0.5, 0.5}}, {0}, 0},   /* in, and out on the same side */
+        {{{0.3, 0.5, 0.5}, {0.35, 0.9, 0.1}, {0.38, 0.1, 0.9}}, {0}, 0}, /* along it */
+        {{{0.3, 0.9, 0.5}, {0.7, 0.5, 0.5}, {0.7, 0.5, 0.5}}, {0}, 0}, /* begins 10 cm below the rim: perhaps over it */
+        {{{0.3, 0.5, 0.5}, {0.7, 0.9, 0.5}, {0.7, 0.5, 0.5}}, {0}, 0}, /* or ends there */
+        {{{0.3, 0.8, 0.5}, {0.7, 0.8, 0.5}, {0.7, 0.8, 0.5}}, {0}, 1}, /* 20 cm below it is not over it */
+        {{{0.3, 0.5, 0.5}, {0.3, 0.5, 1.3}, {0.7, 0.5, 1.3}}, {0}, 0}, /* around its side */
+        {{{0.3, 0.5, 0.9}, {0.45, 0.5, 1.1}, {0.7, 0.5, 0.3}},
+         {0},
+         1}, /* the second half of this goes through its edge */
+        {{{0.38, 0.5, 0.95}, {0.5, 0.5, 1.07}, {0.62, 0.5, 1.07}}, {0}, 0}, /* less than 5 cm deep through an edge */
+        {{{0.3, 0.5, 0.5}, {0.7, 0.5, 0.5}, {0.7, 0.5, 0.5}}, {BOUNDARY, FLUID, FLUID}, 0},     /* was solid before */
         {{{0.3, 0.5, 0.5}, {0.7, 0.5, 0.5}, {0.7, 0.5, 0.5}}, {FLUID, CANDIDATE, BOUNDARY}, 0}, /* becomes part of it */
     };
     const int count = (int)(sizeof ways / sizeof *ways);
@@ -167,7 +178,8 @@ static void ways_through_the_wall_are_counted(void **state)
             write_frame(&c, f, used, dots);
         }
         all += w < count ? ways[w].through : 0;
-        long through = leaks_of_object(&c.results, 0, 0, 2, 0.05, 0.15).through, right = w < count ? ways[w].through : all;
+        long through = leaks_of_object(&c.results, 0, 0, 2, 0.05, 0.15).through,
+             right = w < count ? ways[w].through : all;
         if (through != right)
             fail_msg("way %d goes through %ld times, not %ld", w, through, right);
     }
@@ -184,9 +196,10 @@ static void ways_are_those_that_the_object_sees(void **state)
     c.object.keyframe_count = 2;
     c.keyframes[1].time = 1;
     set3(c.keyframes[1].translate, 1, 0, 0);
-    const dot before[] = {{.x = {1, 0.5, 0.5}, .id = 0}, {.x = {0.3, 0.5, 0.5}, .id = 1}, {.x = {0.7, 0.5, 0.5}, .id = 2}};
-    const dot after[] = {{.x = {1, 0.5, 0.5}, .id = 0},   /* stands still: the plate has run over it */
-                         {.x = {1.3, 0.5, 0.5}, .id = 1}, /* goes along behind it */
+    const dot before[] = {
+        {.x = {1, 0.5, 0.5}, .id = 0}, {.x = {0.3, 0.5, 0.5}, .id = 1}, {.x = {0.7, 0.5, 0.5}, .id = 2}};
+    const dot after[] = {{.x = {1, 0.5, 0.5}, .id = 0},    /* stands still: the plate has run over it */
+                         {.x = {1.3, 0.5, 0.5}, .id = 1},  /* goes along behind it */
                          {.x = {1.7, 0.5, 0.5}, .id = 2}}; /* and before it */
     write_frame(&c, 0, 3, before);
     write_frame(&c, 1, 3, after);
@@ -204,7 +217,8 @@ static void ways_are_those_that_the_object_sees(void **state)
     assert_int_equal(leaks_of_object(&c.results, 0, 0, 1, 0.05, 0.15).through, 1);
 }
 
-/* A particle is 800 kg/m3 (0.25 m)^3 = 12.5 kg. It flies under gravity: its energy stays, but for a push of known energy. */
+/* A particle is 800 kg/m3 (0.25 m)^3 = 12.5 kg. It flies under gravity: its energy stays, but for a push of known
+ * energy. */
 static void energy_of_flight_stays(void **state)
 {
     (void)state;

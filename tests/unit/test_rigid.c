@@ -17,7 +17,7 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* --- Masses ---------------------------------------------------------------------------------------------------------- */
+/* --- Masses --- */
 
 static void mass_of(const selkie_shape *def, int dimension, const char *folder, sk_mass_properties *mass)
 {
@@ -129,7 +129,7 @@ static void test_mass_of_mesh(void **state)
 #endif
 }
 
-/* --- Motion ---------------------------------------------------------------------------------------------------------- */
+/* --- Motion --- */
 
 typedef struct stage {
     selkie_scene scene;
@@ -167,8 +167,9 @@ static void start(stage *s)
     int cells[3];
     selkie_error error = {0};
     double cell = selkie_scene_cells(&s->scene, cells);
-    assert_int_equal(sk_grid_init(&s->grid, s->scene.domain.dimension, cells, s->scene.domain.origin, cell, &s->memory, &error),
-                     SELKIE_OK);
+    assert_int_equal(
+        sk_grid_init(&s->grid, s->scene.domain.dimension, cells, s->scene.domain.origin, cell, &s->memory, &error),
+        SELKIE_OK);
     assert_int_equal(sk_solids_init(&s->solids, &s->scene, &s->grid, &s->memory, &error), SELKIE_OK);
     if (sk_rigid_init(&s->rigid, &s->scene, &s->solids, &s->memory, &error) != SELKIE_OK)
         fail_msg("%s", error.message);
@@ -431,14 +432,10 @@ int main(void)
         cmocka_unit_test(test_mass_of_mesh),
     };
     const struct CMUnitTest motion[] = {
-        cmocka_unit_test(test_free_fall),
-        cmocka_unit_test(test_slider),
-        cmocka_unit_test(test_bounce),
-        cmocka_unit_test(test_collision_and_impulse),
-        cmocka_unit_test(test_held),
-        cmocka_unit_test(test_heap),
-        cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_bad_shapes),
+        cmocka_unit_test(test_free_fall), cmocka_unit_test(test_slider),
+        cmocka_unit_test(test_bounce),    cmocka_unit_test(test_collision_and_impulse),
+        cmocka_unit_test(test_held),      cmocka_unit_test(test_heap),
+        cmocka_unit_test(test_resume),    cmocka_unit_test(test_bad_shapes),
     };
     int failed = cmocka_run_group_tests_name("masses", masses, NULL, NULL);
     if (sk_rigid_available())

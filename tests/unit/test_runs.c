@@ -1,5 +1,5 @@
-/* Which runs of eight cells the phases look at (grid/runs.h), against what the cells and particles say one by one: a run that
- * were left out would be liquid that nobody moves. */
+/* Which runs of eight cells the phases look at (grid/runs.h), against what the cells and particles say one by one: a
+ * run that were left out would be liquid that nobody moves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,9 @@ static void sprinkle(step_case *c, uint64_t seed)
     for (uint64_t n = 0; n < 400; n++) {
         double x[3] = {0, 0, 0}, v[3] = {0, 0, 0};
         for (int d = 0; d < 2 + deep; d++)
-            x[d] = c->step->grid.low[d] + (0.01 + 0.98 * sk_random_float(seed, n / 8, (uint64_t)d)) * (c->step->grid.high[d] - c->step->grid.low[d]) * 0.98 +
+            x[d] = c->step->grid.low[d] +
+                   (0.01 + 0.98 * sk_random_float(seed, n / 8, (uint64_t)d)) *
+                       (c->step->grid.high[d] - c->step->grid.low[d]) * 0.98 +
                    0.01 * sk_random_float(seed, n, (uint64_t)d + 8) * c->step->grid.cell_size;
         sk_particles_append(particles, x, v);
     }
@@ -66,7 +68,8 @@ static void runs_are_those_of_the_cells(void **state)
                         liquid |= (grid->kinds[first + (size_t)l] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID;
                         dense |= grid->fields[SK_FIELD_DENSITY][first + (size_t)l] > 0.0f;
                         if (b <= grid->particle_blocks) {
-                            const uint32_t *start = grid->cell_start + (size_t)(b - 1) * (size_t)grid->block_cells + cell + l;
+                            const uint32_t *start =
+                                grid->cell_start + (size_t)(b - 1) * (size_t)grid->block_cells + cell + l;
                             occupied |= start[1] > start[0];
                         }
                     }
@@ -78,9 +81,11 @@ static void runs_are_those_of_the_cells(void **state)
                     const uint32_t *start = grid->cell_start + (size_t)(b - 1) * (size_t)grid->block_cells + cell;
                     const int n = grid->extent[0];
                     assert_int_equal(grid->occupied_first[b] >> (cell / 8) & 1, cell % n == 0 && start[1] > start[0]);
-                    assert_int_equal(grid->occupied_last[b] >> (cell / 8) & 1, cell % n == n - 8 && start[8] > start[7]);
+                    assert_int_equal(grid->occupied_last[b] >> (cell / 8) & 1,
+                                     cell % n == n - 8 && start[8] > start[7]);
                 }
-            FOR_DOMAIN(&c) {
+            FOR_DOMAIN(&c)
+            {
                 const int cell[3] = {i, j, k};
                 size_t index = case_cell(&c, cell);
                 if (index && (grid->kinds[index] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID)
@@ -115,8 +120,9 @@ static int has_within(const sk_grid *grid, const uint64_t *runs, const int place
     return 0;
 }
 
-/* A pool that is squeezed in one place: the correction after the first takes what is too dense (beyond 1.1) and seven rows
- * around it (3D: three), in the block and the two beside it along x, and moves the particles of one row and one block more. */
+/* A pool that is squeezed in one place: the correction after the first takes what is too dense (beyond 1.1) and seven
+ * rows around it (3D: three), in the block and the two beside it along x, and moves the particles of one row and one
+ * block more. */
 static void further_corrections_take_the_cells_around(void **state)
 {
     (void)state;
@@ -145,7 +151,8 @@ static void further_corrections_take_the_cells_around(void **state)
         assert_non_null(needy);
         for (int b = 1; b < grid->block_count; b++) {
             const float *density = grid->fields[SK_FIELD_DENSITY] + (size_t)b * (size_t)grid->block_cells;
-            const float *blurred = c.step->solids.blurred + (size_t)c.step->solids.block_slot[b] * (size_t)grid->block_cells;
+            const float *blurred =
+                c.step->solids.blurred + (size_t)c.step->solids.block_slot[b] * (size_t)grid->block_cells;
             for (int cell = 0; cell < grid->block_cells; cell++)
                 if (grid->runs[SK_RUNS_LIQUID][b] >> (cell / 8) & 1 && density[cell] + blurred[cell] > needy_density)
                     needy[b] |= UINT64_C(1) << (cell / 8);

@@ -191,8 +191,8 @@ static double farthest_from_centres(const selkie_world *world, double sub_cells)
     return most;
 }
 
-/* particles.jitter is the part of a sub-cell that particles may be in: with thousands of them some come within a hundredth of its
- * ends, and none beyond but for rounding to floats. 0 makes the lattice. */
+/* particles.jitter is the part of a sub-cell that particles may be in: with thousands of them some come within a
+ * hundredth of its ends, and none beyond but for rounding to floats. 0 makes the lattice. */
 static void jitter_is_part_of_a_sub_cell(void **state)
 {
     (void)state;
@@ -215,10 +215,8 @@ static void jitter_is_part_of_a_sub_cell(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_count_is_kept_exactly),
-        cmocka_unit_test(counted_liquids_stand_beside_others),
-        cmocka_unit_test(obstacles_are_filled_where_asked),
-        cmocka_unit_test(a_shape_without_room_is_refused),
+        cmocka_unit_test(a_count_is_kept_exactly),          cmocka_unit_test(counted_liquids_stand_beside_others),
+        cmocka_unit_test(obstacles_are_filled_where_asked), cmocka_unit_test(a_shape_without_room_is_refused),
         cmocka_unit_test(jitter_is_part_of_a_sub_cell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 #define DOCS SELKIE_SCENES "/../docs"
 
-/* --- Helpers ------------------------------------------------------------------------------------------------------ */
+/* --- Helpers --- */
 
 /* A file in a folder of its own that goes away with the test program. */
 static char scratch[64];
@@ -142,7 +142,7 @@ static void for_each_scene(void (*visit)(const char *path))
     assert_true(count >= 27);
 }
 
-/* --- Defaults and small questions --------------------------------------------------------------------------------- */
+/* --- Defaults and small questions --- */
 
 static void defaults_are_as_documented(void **state)
 {
@@ -228,7 +228,7 @@ static void cells_and_up(void **state)
     assert_true(up[1] == 1);
 }
 
-/* --- Messages ----------------------------------------------------------------------------------------------------- */
+/* --- Messages --- */
 
 static void malformed_text(void **state)
 {
@@ -446,7 +446,8 @@ static void ranges_and_rules(void **state)
         {"probes=[{\"name\":\"time\",\"type\":\"front\"}]", "the column \"time\" is there anyway"},
         {"probes=[{\"name\":\"a\",\"type\":\"front\",\"direction\":0}]", "0: must be 1 or -1"},
         {"probes=[{\"name\":\"a\",\"type\":\"pressure\",\"at\":[5,0,0]}]", "5 m along x is outside the domain"},
-        {"probes=[{\"name\":\"a\",\"type\":\"level\",\"min\":[1,0,0]}]", "probes[0].max: 0 m along x is not above min, 1 m"},
+        {"probes=[{\"name\":\"a\",\"type\":\"level\",\"min\":[1,0,0]}]",
+         "probes[0].max: 0 m along x is not above min, 1 m"},
         {"probes=[{\"name\":\"a\",\"type\":\"level\",\"min\":[0,0,0.5],\"max\":[1,0,0.5]}]",
          "probes[0].max: 0.5 m along z is not above min, 0.5 m"},
         {"probes=[{\"name\":\"a\",\"type\":\"level\",\"min\":[5,0,0],\"max\":[6,0,1]}]",
@@ -484,7 +485,8 @@ static void rules_of_objects(void **state)
         {"\"fill\": \"volume\"", "objects[0].timeline: is empty: the object would never be there"},
         {"\"timeline\": [{\"assemble\": 2, \"release\": 1}]", "timeline[0].release: 1 s is not after assemble, 2 s"},
         {"\"timeline\": [{}, {\"assemble\": 2}]", "timeline[1].assemble: 2 s comes after an entry that never ends"},
-        {"\"timeline\": [{\"release\": 3}, {\"assemble\": 2}]", "2 s comes before the entry before it is released, 3 s"},
+        {"\"timeline\": [{\"release\": 3}, {\"assemble\": 2}]",
+         "2 s comes before the entry before it is released, 3 s"},
         {"\"start_solid\": true, \"timeline\": [{\"assemble\": 1}]", "1 s stands beside start_solid: must be 0"},
         {"\"timeline\": [{\"release\": 1, \"release_mode\": \"sweep\", \"release_direction\": [0, 0, 0]}]",
          "release_direction: has no length"},
@@ -496,11 +498,13 @@ static void rules_of_objects(void **state)
     };
     for (int i = 0; i < COUNT(rows); i++) {
         char text[1024];
-        snprintf(text, sizeof text,
-                 "{\"domain\": {\"size\": [1, 1, 1]}, \"method\": \"sph\", \"liquids\": [{\"shape\": {\"type\": \"box\", "
-                 "\"min\": [0, 0, 0], \"max\": [1, 1, 1]}}], \"objects\": [{\"shape\": {\"type\": \"box\", \"min\": [0, 0, 0], "
-                 "\"max\": [1, 1, 1]}, %s}]}",
-                 rows[i].object);
+        snprintf(
+            text, sizeof text,
+            "{\"domain\": {\"size\": [1, 1, 1]}, \"method\": \"sph\", \"liquids\": [{\"shape\": {\"type\": \"box\", "
+            "\"min\": [0, 0, 0], \"max\": [1, 1, 1]}}], \"objects\": [{\"shape\": {\"type\": \"box\", \"min\": [0, 0, "
+            "0], "
+            "\"max\": [1, 1, 1]}, %s}]}",
+            rows[i].object);
         expect(text, rows[i].expected);
     }
 }
@@ -652,7 +656,7 @@ static void checks_of_structs(void **state)
     assert_null(copy);
 }
 
-/* --- Round trips -------------------------------------------------------------------------------------------------- */
+/* --- Round trips --- */
 
 static int has_file(const selkie_shape *shape)
 {
@@ -777,7 +781,7 @@ static void odd_text_round_trips(void **state)
     assert_string_equal(sk_quote(quoted, sizeof quoted, "abcdefghi"), "\"abcdefghi\"");
 }
 
-/* --- --set on every key ------------------------------------------------------------------------------------------- */
+/* --- --set on every key --- */
 
 /* The way from the scene to a struct: fields, of which arrays stand for their first element. */
 typedef struct route {
@@ -846,14 +850,16 @@ static void set_one(const sk_field *field, const char *path, const route *way, c
         overrides[count++] = "method=sph";
         overrides[count++] = "objects=[{\"shape\":{\"type\":\"box\",\"min\":[0,0,0],\"max\":[3,3,3]},\"timeline\":[{}],"
                              "\"keyframes\":[{\"time\":0}]}]";
-        if (before && strncmp(before, "objects[0].shape=", 17) != 0 && strncmp(before, "objects[0].regions[0]=", 22) != 0)
+        if (before && strncmp(before, "objects[0].shape=", 17) != 0 &&
+            strncmp(before, "objects[0].regions[0]=", 22) != 0)
             before = NULL;
     }
     if (strncmp(path, "bodies", 6) == 0 || strncmp(path, "probes", 6) == 0)
         overrides[count++] = "method=sph"; /* for bodies, and for probes of their forces */
     char named[200];
     if (strcmp(path, "probes[0].on") == 0) {
-        snprintf(named, sizeof named, "obstacles=[{\"name\":\"%s\",\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
+        snprintf(named, sizeof named,
+                 "obstacles=[{\"name\":\"%s\",\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
                  expected_text);
         overrides[count++] = named;
     }
@@ -996,7 +1002,7 @@ static void set_parts(void **state)
     selkie_scene_free(scene);
 }
 
-/* --- Random damage ------------------------------------------------------------------------------------------------ */
+/* --- Random damage --- */
 
 static size_t mutate(char *text, size_t length, size_t room, uint64_t seed)
 {
@@ -1072,7 +1078,7 @@ static void damaged_scenes(void **state)
     for_each_scene(damage);
 }
 
-/* --- What is made from the table ---------------------------------------------------------------------------------- */
+/* --- What is made from the table --- */
 
 static void compare_with_file(const char *path, const char *kept, selkie_code (*write)(FILE *))
 {
@@ -1151,13 +1157,17 @@ static void sph_says_what_is_wrong(void **state)
         {"particles.per_cell=5", "5 with method"},
         {"particles.per_cell=12", "12 do not make a lattice: must be n^3, such as 8 or 27"},
         {"bodies=[{\"shape\":{\"type\":\"half_space\",\"point\":[1,1,1]}}]", "bodies[0].shape: has no end"},
-        {"bodies=[{\"shape\":{\"type\":\"union\",\"shapes\":[" BALL ",{\"type\":\"wave\",\"level\":1}]}}]", "bodies[0].shape: has no end"},
-        {"bodies=[{\"shape\":" BALL ",\"mass\":3,\"density\":300}]", "bodies[0].mass: 3 kg stands beside a density, 300 kg/m3"},
+        {"bodies=[{\"shape\":{\"type\":\"union\",\"shapes\":[" BALL ",{\"type\":\"wave\",\"level\":1}]}}]",
+         "bodies[0].shape: has no end"},
+        {"bodies=[{\"shape\":" BALL ",\"mass\":3,\"density\":300}]",
+         "bodies[0].mass: 3 kg stands beside a density, 300 kg/m3"},
         {"bodies=[{\"name\":\"a\",\"shape\":" BALL "},{\"name\":\"a\",\"shape\":" BALL "}]",
          "bodies[1].name: \"a\" is the name of bodies[0] already"},
-        {"objects=[{\"name\":\"a\",\"start_solid\":true,\"shape\":" BALL "},{\"name\":\"a\",\"start_solid\":true,\"shape\":" BALL "}]",
+        {"objects=[{\"name\":\"a\",\"start_solid\":true,\"shape\":" BALL
+         "},{\"name\":\"a\",\"start_solid\":true,\"shape\":" BALL "}]",
          "objects[1].name: \"a\" is the name of objects[0] already"},
-        {"probes=[{\"name\":\"a\",\"type\":\"force\",\"on\":\"nothing\"}]", "probes[0].on: no obstacle and no body is called \"nothing\""},
+        {"probes=[{\"name\":\"a\",\"type\":\"force\",\"on\":\"nothing\"}]",
+         "probes[0].on: no obstacle and no body is called \"nothing\""},
     };
 #undef BALL
     for (int i = 0; i < COUNT(cases); i++) {

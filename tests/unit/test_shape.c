@@ -407,8 +407,7 @@ static void bad_primitives_are_refused(void **state)
     expect_failure(&half, 4, "dimension 4");
 }
 
-/* --- Poses ---------------------------------------------------------------------------------------------------------
- */
+/* --- Poses --- */
 
 static void expect_rigid(const sk_pose *pose)
 {
@@ -540,8 +539,7 @@ static void obstacle_distance_follows_the_pose(void **state)
     sk_shape_destroy(box);
 }
 
-/* --- Meshes --------------------------------------------------------------------------------------------------------
- */
+/* --- Meshes --- */
 
 #if SELKIE_HAVE_ASSIMP
 

@@ -41,7 +41,8 @@ static void update(stage *s, double time, int threads)
 {
     sk_solids_move(&s->solids, time);
     assert_int_equal(s->grid.dimension == 2 ? sk_solids_update_2d(&s->solids, &s->grid, threads, NULL)
-                                            : sk_solids_update_3d(&s->solids, &s->grid, threads, NULL), SELKIE_OK);
+                                            : sk_solids_update_3d(&s->solids, &s->grid, threads, NULL),
+                     SELKIE_OK);
 }
 
 /* Particles in every fourth cell, so that all blocks of the domain exist; then the solids. */
@@ -60,7 +61,8 @@ static void ready(stage *s, int threads)
                 sk_particles_append(&s->particles, x, v);
             }
     assert_int_equal(grid->dimension == 2 ? sk_grid_sort_2d(&s->grid, &s->particles, 2, NULL)
-                                          : sk_grid_sort_3d(&s->grid, &s->particles, 2, NULL), SELKIE_OK);
+                                          : sk_grid_sort_3d(&s->grid, &s->particles, 2, NULL),
+                     SELKIE_OK);
     assert_int_equal(sk_solids_init(&s->solids, &s->scene, &s->grid, NULL, NULL), SELKIE_OK);
     update(s, 0.0, threads);
 }
@@ -115,9 +117,9 @@ static void fraction_close_to(double value, double open, double tolerance)
         close_to(value, open, 0.011);
 }
 
-#define FOR_CELLS(s)                                                      \
-    for (int k = 0; k < (s)->grid.cells[2]; k++)                          \
-        for (int j = 0; j < (s)->grid.cells[1]; j++)                      \
+#define FOR_CELLS(s)                                                                                                   \
+    for (int k = 0; k < (s)->grid.cells[2]; k++)                                                                       \
+        for (int j = 0; j < (s)->grid.cells[1]; j++)                                                                   \
             for (int i = 0; i < (s)->grid.cells[0]; i++)
 
 static const int shape_2d[3] = {37, 30, 1}, shape_3d[3] = {21, 14, 18};
@@ -133,7 +135,8 @@ static void without_solids_all_is_open(void **state)
         assert_int_equal(s.solids.slot_count, 1);
         for (int b = 0; b < s.grid.block_count; b++)
             assert_int_equal(s.solids.block_slot[b], 0);
-        FOR_CELLS(&s) {
+        FOR_CELLS(&s)
+        {
             size_t c = index_of(&s, i, j, k);
             for (int d = 0; d < dimension; d++)
                 assert_true(s.solids.fraction[d][c] == 1.0f);
@@ -271,7 +274,8 @@ static void check_plane(int dimension, const double direction[3], double offset)
     int aligned = 0;
     for (int d = 0; d < dimension; d++)
         aligned |= fabs(normal[d]) == 1.0;
-    FOR_CELLS(&s) {
+    FOR_CELLS(&s)
+    {
         size_t c = index_of(&s, i, j, k);
         const int at[3] = {i, j, k};
         double corner = 0.0, centre = 0.0; /* distances in cells */
@@ -284,7 +288,8 @@ static void check_plane(int dimension, const double direction[3], double offset)
             close_to(s.solids.distance[c], centre, 1e-4);
         for (int d = 0; d < dimension; d++) {
             int a = (d + 1) % 3, b = (d + 2) % 3;
-            double open = dimension == 2 ? open_segment(corner, normal[1 - d]) : open_square(corner, normal[a], normal[b]);
+            double open =
+                dimension == 2 ? open_segment(corner, normal[1 - d]) : open_square(corner, normal[a], normal[b]);
             if (fabs(normal[d]) == 1.0 && fabs(corner) < 1e-6)
                 open = 0.0; /* a face in the solid's surface is closed */
             fraction_close_to(s.solids.fraction[d][c], open, 4e-4);
@@ -293,7 +298,8 @@ static void check_plane(int dimension, const double direction[3], double offset)
             double share = hat_below(-centre), twice = 2.0 * centre;
             close_to(s.solids.blurred[c], share, fabs(twice - round(twice)) < 1e-9 ? 1e-4 : 1.0 / 32 + 1e-4);
         } else if (fabs(centre) < 2.0 && (i + 3 * j + 7 * k) % (dimension == 2 ? 5 : 41) == 0) {
-            close_to(s.solids.blurred[c], hat_inside(dimension, normal, centre), 0.045); /* as far as half cells can know */
+            close_to(s.solids.blurred[c], hat_inside(dimension, normal, centre),
+                     0.045); /* as far as half cells can know */
         }
     }
     end(&s);
@@ -316,7 +322,8 @@ static void planes_across_the_axes(void **state)
 static void tilted_planes(void **state)
 {
     (void)state;
-    static const double normals[][3] = {{1, 1, 0.5}, {0.3, -1, 0.2}, {-1, 0.05, 0.8}, {-0.6, -0.7, -1}, {1, 0.5, -0.25}};
+    static const double normals[][3] = {
+        {1, 1, 0.5}, {0.3, -1, 0.2}, {-1, 0.05, 0.8}, {-0.6, -0.7, -1}, {1, 0.5, -0.25}};
     for (int dimension = 2; dimension <= 3; dimension++)
         for (int n = 0; n < 5; n++)
             check_plane(dimension, normals[n], 0.13 * n);
@@ -344,8 +351,10 @@ static void spheres_have_their_volume(void **state)
             s.scene.obstacle_count = 1;
             put_ball(&s.obstacles[0], 1.2 + 0.013 * n, 1.23, dimension == 3 ? 1.29 : 0.0, radius);
             ready(&s, 2);
-            double blurred = 0.0, faces[3] = {0, 0, 0}, volume = dimension == 2 ? M_PI * pow(radius / h, 2) : 4.0 / 3.0 * M_PI * pow(radius / h, 3);
-            FOR_CELLS(&s) {
+            double blurred = 0.0, faces[3] = {0, 0, 0},
+                   volume = dimension == 2 ? M_PI * pow(radius / h, 2) : 4.0 / 3.0 * M_PI * pow(radius / h, 3);
+            FOR_CELLS(&s)
+            {
                 size_t c = index_of(&s, i, j, k);
                 blurred += s.solids.blurred[c];
                 for (int d = 0; d < dimension; d++)
@@ -358,8 +367,8 @@ static void spheres_have_their_volume(void **state)
         }
 }
 
-/* A moving ball makes the same fractions as one that stands there, and gives its faces its velocity; behind it the way is
- * open again. */
+/* A moving ball makes the same fractions as one that stands there, and gives its faces its velocity; behind it the way
+ * is open again. */
 static void moving_solids_are_where_they_are(void **state)
 {
     (void)state;
@@ -386,17 +395,21 @@ static void moving_solids_are_where_they_are(void **state)
             put_ball(&still.obstacles[1], 3.2, 1.7, z, 0.3);
             ready(&still, 1);
             int touched = 0;
-            FOR_CELLS(&moving) {
+            FOR_CELLS(&moving)
+            {
                 size_t c = index_of(&moving, i, j, k), there = index_of(&still, i, j, k);
                 close_to(moving.solids.blurred[c], still.solids.blurred[there], 1e-5);
                 int slot = (int)(c / (size_t)moving.grid.block_cells);
                 for (int d = 0; d < dimension; d++) {
                     fraction_close_to(moving.solids.fraction[d][c], still.solids.fraction[d][there], 1e-4);
-                    double x[3] = {(i + (d == 0 ? 0.0 : 0.5)) * h, (j + (d == 1 ? 0.0 : 0.5)) * h, dimension == 3 ? (k + (d == 2 ? 0.0 : 0.5)) * h : 0.0};
+                    double x[3] = {(i + (d == 0 ? 0.0 : 0.5)) * h, (j + (d == 1 ? 0.0 : 0.5)) * h,
+                                   dimension == 3 ? (k + (d == 2 ? 0.0 : 0.5)) * h : 0.0};
                     double normal[3];
                     int owner;
                     sk_solids_distance(&moving.solids, x, normal, &owner);
-                    float v = (size_t)slot >= moving.solids.static_count || moving.solids.velocity[d] ? moving.solids.velocity[d][c] : 0.0f;
+                    float v = (size_t)slot >= moving.solids.static_count || moving.solids.velocity[d]
+                                  ? moving.solids.velocity[d][c]
+                                  : 0.0f;
                     if (moving.solids.fraction[d][c] == 1.0f || owner != 0)
                         assert_true(v == 0.0f);
                     else {
@@ -404,7 +417,8 @@ static void moving_solids_are_where_they_are(void **state)
                         touched++;
                     }
                 }
-                if (moving.solids.distance[c] < -0.5f && (i + 0.5) * h < 2.5 + time && moving.solids.distance[c] > -4.0f) {
+                if (moving.solids.distance[c] < -0.5f && (i + 0.5) * h < 2.5 + time &&
+                    moving.solids.distance[c] > -4.0f) {
                     double at[3] = {(i + 0.5) * h, (j + 0.5) * h, dimension == 3 ? (k + 0.5) * h : 0.0}, normal[3];
                     int owner;
                     sk_solids_distance(&moving.solids, at, normal, &owner);
@@ -438,7 +452,8 @@ static void turning_solids_turn(void **state)
         ready(&s, 2);
         update(&s, time, 2);
         int touched = 0;
-        FOR_CELLS(&s) {
+        FOR_CELLS(&s)
+        {
             size_t c = index_of(&s, i, j, k);
             for (int d = 0; d < dimension; d++) {
                 double x = (i + (d == 0 ? 0.0 : 0.5)) * h - 1.4 - 0.5 * time, y = (j + (d == 1 ? 0.0 : 0.5)) * h - 1.5;
@@ -539,9 +554,10 @@ static void distance_knows_walls_and_obstacles(void **state)
         double x[3], distance, normal[3];
         int obstacle;
     } cases[] = {
-        {{0.1, 1.0, 0.5}, 0.1, {1, 0, 0}, -1},   {{2.95, 1.0, 0.5}, 0.05, {-1, 0, 0}, -1}, {{0.7, 0.02, 0.5}, 0.02, {0, 1, 0}, -1},
-        {{0.7, 1.99, 0.1}, 0.1, {0, 0, 1}, -1},  {{0.7, 1.0, 0.97}, 0.03, {0, 0, -1}, -1}, {{1.85, 1.0, 0.5}, 0.05, {1, 0, 0}, 0},
-        {{1.5, 1.25, 0.5}, -0.05, {0, 1, 0}, 0}, {{-0.2, 1.0, 0.5}, -0.2, {1, 0, 0}, -1},
+        {{0.1, 1.0, 0.5}, 0.1, {1, 0, 0}, -1},    {{2.95, 1.0, 0.5}, 0.05, {-1, 0, 0}, -1},
+        {{0.7, 0.02, 0.5}, 0.02, {0, 1, 0}, -1},  {{0.7, 1.99, 0.1}, 0.1, {0, 0, 1}, -1},
+        {{0.7, 1.0, 0.97}, 0.03, {0, 0, -1}, -1}, {{1.85, 1.0, 0.5}, 0.05, {1, 0, 0}, 0},
+        {{1.5, 1.25, 0.5}, -0.05, {0, 1, 0}, 0},  {{-0.2, 1.0, 0.5}, -0.2, {1, 0, 0}, -1},
     };
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
         double normal[3], velocity[3] = {1, 1, 1};
@@ -581,7 +597,7 @@ static void out_of_memory_is_an_error(void **state)
 {
     (void)state;
     int failures = 0;
-    for (size_t room = 1000; ; room = room * 3 / 2) {
+    for (size_t room = 1000;; room = room * 3 / 2) {
         stage s;
         sk_memory memory = {0, 0, 0};
         const double low[3] = {0, 0, 0};

@@ -118,7 +118,8 @@ static uint8_t *reference_blocks(const sk_grid *grid, const reference_entry *ent
         for (int dz = grid->dimension == 3 ? -2 : 0; dz <= (grid->dimension == 3 ? 2 : 0); dz++)
             for (int dy = -2; dy <= 2; dy++)
                 for (int dx = -2; dx <= 2; dx++) {
-                    int at[3] = {entries[e].cells[0] + dx, entries[e].cells[1] + dy, entries[e].cells[2] + dz}, inside = 1;
+                    int at[3] = {entries[e].cells[0] + dx, entries[e].cells[1] + dy, entries[e].cells[2] + dz},
+                        inside = 1;
                     size_t place = 0, stride = 1;
                     for (int d = 0; d < 3; d++) {
                         inside &= at[d] >= 0 && at[d] < grid->blocks[d] * grid->extent[d];
@@ -139,7 +140,8 @@ static int32_t slot_at(const sk_grid *grid, const int32_t *from, int dx, int dy,
     for (int d = 0; d < 3; d++)
         if (at[d] < 0 || at[d] >= grid->blocks[d])
             return 0;
-    return grid->table[(size_t)at[0] + (size_t)grid->blocks[0] * ((size_t)at[1] + (size_t)grid->blocks[1] * (size_t)at[2])];
+    return grid
+        ->table[(size_t)at[0] + (size_t)grid->blocks[0] * ((size_t)at[1] + (size_t)grid->blocks[1] * (size_t)at[2])];
 }
 
 static void check_blocks(const sk_grid *grid, const uint8_t *needed)
@@ -156,8 +158,10 @@ static void check_blocks(const sk_grid *grid, const uint8_t *needed)
         blocks++;
         assert_in_range(slot, 1, grid->block_count - 1);
         assert_int_equal(grid->coordinates[slot][3], place);
-        assert_int_equal((size_t)grid->coordinates[slot][0] + (size_t)grid->blocks[0] * ((size_t)grid->coordinates[slot][1] +
-                         (size_t)grid->blocks[1] * (size_t)grid->coordinates[slot][2]), place);
+        assert_int_equal((size_t)grid->coordinates[slot][0] +
+                             (size_t)grid->blocks[0] * ((size_t)grid->coordinates[slot][1] +
+                                                        (size_t)grid->blocks[1] * (size_t)grid->coordinates[slot][2]),
+                         place);
         if (needed[place] & 2) { /* in the table's order */
             assert_int_equal(slot, last + 1);
             last = slot;
@@ -176,8 +180,9 @@ static void check_blocks(const sk_grid *grid, const uint8_t *needed)
         for (int side = 0; side < 6; side++) {
             int step[3] = {0, 0, 0};
             step[side / 2] = side & 1 ? 1 : -1;
-            assert_int_equal(grid->faces[b][side],
-                             side / 2 < grid->dimension ? slot_at(grid, grid->coordinates[b], step[0], step[1], step[2]) : 0);
+            assert_int_equal(grid->faces[b][side], side / 2 < grid->dimension
+                                                       ? slot_at(grid, grid->coordinates[b], step[0], step[1], step[2])
+                                                       : 0);
         }
     }
     /* The shared empty block: no neighbours, velocities unknown, the rest zero. */
@@ -213,7 +218,8 @@ static void sort_and_check(sk_grid *grid, sk_particles *particles, int threads)
     for (int slot = 1; slot <= grid->particle_blocks; slot++)
         for (int c = 0; c < grid->block_cells; c++) {
             assert_int_equal(grid->cell_start[(slot - 1) * grid->block_cells + c], next);
-            while (next < living && entries[next].place == (uint64_t)grid->coordinates[slot][3] && entries[next].cell == (uint32_t)c)
+            while (next < living && entries[next].place == (uint64_t)grid->coordinates[slot][3] &&
+                   entries[next].cell == (uint32_t)c)
                 next++;
         }
     assert_int_equal(next, living);
@@ -259,7 +265,8 @@ static void one_particle_anywhere(void **state)
         sk_particles_init(&particles, NULL);
         make_grid(&grid, dimension, small_cells[dimension - 2], NULL);
         add(&particles, 0, 0, 0);
-        /* Along the domain in steps of a half cell: every border of a block is met exactly. The last is the upper corner. */
+        /* Along the domain in steps of a half cell: every border of a block is met exactly. The last is the upper
+         * corner. */
         for (int n = 0; n <= 2 * grid.cells[0]; n++) {
             for (int d = 0; d < dimension; d++) {
                 double place = fmin(0.5 * n, grid.cells[d]);
@@ -293,7 +300,8 @@ static void corners_of_blocks_and_of_the_domain(void **state)
             for (int j = n - p; j < grid.cells[1]; j += n)
                 for (int i = n - p; i < grid.cells[0]; i += n)
                     for (int corner = 0; corner < 8; corner++)
-                        add_at_cell(&particles, &grid, i - 0.01 * (corner & 1), j - 0.01 * (corner >> 1 & 1), k - 0.01 * (corner >> 2));
+                        add_at_cell(&particles, &grid, i - 0.01 * (corner & 1), j - 0.01 * (corner >> 1 & 1),
+                                    k - 0.01 * (corner >> 2));
         sort_and_check(&grid, &particles, 2);
         sort_and_check(&grid, &particles, 2); /* sorted already: nothing moves */
         sk_particles_free(&particles);
@@ -317,7 +325,8 @@ static void random_clouds(void **state)
             sort_and_check(&grid, &particles, 1 + n % 4);
             /* Things move, and the table of the last time must not show. */
             for (int64_t p = 0; p < particles.count; p++)
-                particles.records[p].position[0] = (float)(grid.high[0] + grid.low[0]) - particles.records[p].position[0];
+                particles.records[p].position[0] =
+                    (float)(grid.high[0] + grid.low[0]) - particles.records[p].position[0];
             sort_and_check(&grid, &particles, 2);
         }
         sk_particles_free(&particles);
@@ -385,7 +394,8 @@ static void the_same_bits_on_any_number_of_threads(void **state)
     }
 }
 
-/* A particle that is nowhere ends the sort with a message, not with a write outside the table; mended, it sorts again. */
+/* A particle that is nowhere ends the sort with a message, not with a write outside the table; mended, it sorts again.
+ */
 static void lost_particles_are_an_error(void **state)
 {
     (void)state;
@@ -497,9 +507,9 @@ static void expect_same(const sk_grid *a, const sk_particles *p, const sk_grid *
     assert_memory_equal(a->faces[1], b->faces[1], (size_t)(a->block_count - 1) * sizeof *a->faces);
 }
 
-/* Sorted, moved by up to `cells` cells, and sorted again: the short way and the full one agree to the bit. Small moves take
- * the short way, large ones and dead particles do not; a particle added in between must not be lost. With a drift (cells along
- * x in each round) the particles are a drop that leaves blocks empty and comes to others. */
+/* Sorted, moved by up to `cells` cells, and sorted again: the short way and the full one agree to the bit. Small moves
+ * take the short way, large ones and dead particles do not; a particle added in between must not be lost. With a drift
+ * (cells along x in each round) the particles are a drop that leaves blocks empty and comes to others. */
 static void sort_again_after(int dimension, double cells, double drift, int threads, int kill, int append)
 {
     const int size[3] = {70, 50, dimension == 3 ? 40 : 1};
@@ -524,7 +534,8 @@ static void sort_again_after(int dimension, double cells, double drift, int thre
             for (int64_t p = 0; p < particles[way].count; p++)
                 for (int d = 0; d < dimension; d++) {
                     sk_particle *particle = &particles[way].records[p];
-                    double move = (2.0 * sk_random_float(77, particle->id, (uint64_t)(3 * round + d)) - 1.0) * cells * grids[way].cell_size;
+                    double move = (2.0 * sk_random_float(77, particle->id, (uint64_t)(3 * round + d)) - 1.0) * cells *
+                                  grids[way].cell_size;
                     double x = particle->position[d] + move + (d == 0 ? drift * grids[way].cell_size : 0.0);
                     particle->position[d] = (float)fmin(fmax(x, grids[way].low[d]), grids[way].high[d] - 1e-3);
                 }
@@ -562,9 +573,9 @@ static void sorting_again_is_the_same_as_sorting(void **state)
         }
 }
 
-/* Lone particles in the middle of their blocks, all but the last of which move to a corner within: their blocks are touched, and
- * those around are new; the last one's is as it was, unless there was no room for all the new ones. Then whatever the blocks held
- * is gone with the old arrays, and every block has to count as changed. */
+/* Lone particles in the middle of their blocks, all but the last of which move to a corner within: their blocks are
+ * touched, and those around are new; the last one's is as it was, unless there was no room for all the new ones. Then
+ * whatever the blocks held is gone with the old arrays, and every block has to count as changed. */
 static void changes_are_told(int dimension, int spare)
 {
     const int size[3] = {512, 512, dimension == 3 ? 32 : 1};
@@ -597,7 +608,9 @@ static void changes_are_told(int dimension, int spare)
     assert_int_equal(grid.block_capacity > room, !spare);
     assert_null(grid.moved);
     for (int b = 1; b < grid.block_count; b++)
-        assert_int_equal(grid.changes[b], b < blocks || !spare ? SK_BLOCK_TOUCHED | SK_BLOCK_NEAR : b == blocks ? 0 : SK_BLOCK_NEAR);
+        assert_int_equal(grid.changes[b], b < blocks || !spare ? SK_BLOCK_TOUCHED | SK_BLOCK_NEAR
+                                          : b == blocks        ? 0
+                                                               : SK_BLOCK_NEAR);
     sk_particles_free(&particles);
     sk_grid_free(&grid);
     assert_int_equal(memory.used, 0);
@@ -611,8 +624,9 @@ static void sorting_again_tells_what_changed(void **state)
             changes_are_told(dimension, spare);
 }
 
-/* A pool in which one place, beside where blocks meet, is squeezed to twice the density, at its first correction and at the one
- * after it, which is for the blocks around that place alone. The sorts after them are told who left, or look for themselves. */
+/* A pool in which one place, beside where blocks meet, is squeezed to twice the density, at its first correction and at
+ * the one after it, which is for the blocks around that place alone. The sorts after them are told who left, or look
+ * for themselves. */
 static void correct_twice(step_case *c, int dimension, int told)
 {
     case_begin(c, dimension, 64, 24, 16, 1.0 / 16);
@@ -667,7 +681,7 @@ static void sorting_as_told_is_the_same_as_looking(void **state)
     }
 }
 
-/* --- whole steps ---------------------------------------------------------------------------------------------------------- */
+/* --- whole steps --- */
 
 static selkie_code sort_fully(sk_step *step, selkie_error *error)
 {
@@ -682,8 +696,8 @@ typedef struct told_case {
     int steps[2]; /* in 2D, in 3D */
 } told_case;
 
-/* Two columns that meet; with a `flow` of 1 there are a source and a drain, with 2 an open side, too. Every sort of the full way is a full one, and
- * so every block counts as changed after it. */
+/* Two columns that meet; with a `flow` of 1 there are a source and a drain, with 2 an open side, too. Every sort of the
+ * full way is a full one, and so every block counts as changed after it. */
 static void make_told(step_case *c, const told_case *told, int dimension, int full)
 {
     static selkie_source_def source;
@@ -733,8 +747,8 @@ static void make_told(step_case *c, const told_case *told, int dimension, int fu
             c->world->phases[p].run = sort_fully;
 }
 
-/* Some particles are put elsewhere by the caller, as it may between steps; in a pool they are squeezed, so that a few blocks need
- * further corrections and most do not. */
+/* Some particles are put elsewhere by the caller, as it may between steps; in a pool they are squeezed, so that a few
+ * blocks need further corrections and most do not. */
 static void put_elsewhere(step_case *c, int pool)
 {
     selkie_attribute_view view;
@@ -784,7 +798,8 @@ static void steps_as_told_are_the_same_as_with_full_sorts(void **state)
                     if (c[full].step->density_passes > most)
                         most = c[full].step->density_passes;
                     const sk_particles *a = &c[0].step->particles, *b = &c[1].step->particles;
-                    if (full && (a->count != b->count || memcmp(a->records, b->records, (size_t)a->count * sizeof *a->records) != 0))
+                    if (full && (a->count != b->count ||
+                                 memcmp(a->records, b->records, (size_t)a->count * sizeof *a->records) != 0))
                         fail_msg("%s, %dD: other particles after step %d", cases[n].name, dimension, step + 1);
                 }
             assert_true(most > 1 || !cases[n].pool); /* some corrections were local */

@@ -1,4 +1,5 @@
-/* SPH: kernels, lists of neighbours against all pairs, the operator, both forms of the lists, forces between particles. */
+/* SPH: kernels, lists of neighbours against all pairs, the operator, both forms of the lists, forces between particles.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,19 +10,43 @@
 #include "methods/sph/sph_kernels.h"
 #include "step_cases.h"
 
-/* --- Kernels ------------------------------------------------------------------------------------------------------- */
+/* --- Kernels --- */
 
 typedef float (*kernel_function)(float q);
 typedef double (*factor_function)(int dimension, double support);
 
-static float cubic(float q) { return sk_sph_cubic(q); }
-static float cubic_slope(float q) { return sk_sph_cubic_slope(q); }
-static float wendland(float q) { return sk_sph_wendland(q); }
-static float wendland_slope(float q) { return sk_sph_wendland_slope(q); }
-static float poly6(float q) { return sk_sph_poly6(q); }
-static double cubic_factor(int d, double h) { return sk_sph_cubic_factor(d, h); }
-static double wendland_factor(int d, double h) { return sk_sph_wendland_factor(d, h); }
-static double poly6_factor(int d, double h) { return sk_sph_poly6_factor(d, h); }
+static float cubic(float q)
+{
+    return sk_sph_cubic(q);
+}
+static float cubic_slope(float q)
+{
+    return sk_sph_cubic_slope(q);
+}
+static float wendland(float q)
+{
+    return sk_sph_wendland(q);
+}
+static float wendland_slope(float q)
+{
+    return sk_sph_wendland_slope(q);
+}
+static float poly6(float q)
+{
+    return sk_sph_poly6(q);
+}
+static double cubic_factor(int d, double h)
+{
+    return sk_sph_cubic_factor(d, h);
+}
+static double wendland_factor(int d, double h)
+{
+    return sk_sph_wendland_factor(d, h);
+}
+static double poly6_factor(int d, double h)
+{
+    return sk_sph_poly6_factor(d, h);
+}
 
 static double integral(kernel_function kernel, factor_function factor, int dimension, double support)
 {
@@ -65,7 +90,7 @@ static void cohesion_pushes_and_pulls(void **state)
     assert_float_equal(sk_sph_cohesion(0.5f), 1.0 / 64.0, 1e-6);
 }
 
-/* --- Lists --------------------------------------------------------------------------------------------------------- */
+/* --- Lists --- */
 
 static void sph_case(step_case *c, int dimension, int random)
 {
@@ -87,7 +112,8 @@ static void brute_force(const step_case *c, int64_t i, double *density, double s
     const int dimension = c->step->dimension;
     const sk_particle *records = c->step->particles.records;
     const int w = c->scene.sph.kernel == SELKIE_SPH_WENDLAND;
-    const double factor = (w ? wendland_factor(dimension, sph->support) : cubic_factor(dimension, sph->support)) * sph->volume * sph->kernel_scale;
+    const double factor = (w ? wendland_factor(dimension, sph->support) : cubic_factor(dimension, sph->support)) *
+                          sph->volume * sph->kernel_scale;
     *density = factor;
     *diagonal = 0.0;
     *count = 0;
@@ -103,7 +129,9 @@ static void brute_force(const step_case *c, int64_t i, double *density, double s
             continue;
         ++*count;
         *density += factor * (w ? wendland((float)q) : cubic((float)q));
-        double slope = q > 0.0 ? factor * sph->spacing / sph->support * (w ? wendland_slope((float)q) : cubic_slope((float)q)) / sqrt(r2) : 0.0;
+        double slope = q > 0.0 ? factor * sph->spacing / sph->support *
+                                     (w ? wendland_slope((float)q) : cubic_slope((float)q)) / sqrt(r2)
+                               : 0.0;
         for (int d = 0; d < 3; d++) {
             sum[d] += slope * x[d];
             *diagonal += slope * x[d] * slope * x[d];
@@ -188,7 +216,7 @@ static void a_crowded_cell_is_refused(void **state)
     assert_non_null(strstr(error.message, "a cell holds more than"));
 }
 
-/* --- Forces between particles ---------------------------------------------------------------------------------------- */
+/* --- Forces between particles --- */
 
 /* Linear momentum over the sum of |momentum|, and angular momentum likewise. */
 static void momentum(const step_case *c, double linear[3], double *angular, double *scale)
@@ -208,14 +236,16 @@ static void random_velocities(step_case *c)
 {
     for (int64_t i = 0; i < c->step->particles.count; i++)
         for (int d = 0; d < c->step->dimension; d++)
-            c->step->particles.records[i].velocity[d] = sk_random_float(7, c->step->particles.records[i].id, (uint64_t)d) - 0.5f;
+            c->step->particles.records[i].velocity[d] =
+                sk_random_float(7, c->step->particles.records[i].id, (uint64_t)d) - 0.5f;
 }
 
 /* Every force between particles, pressure included, leaves momentum as it is; what is left is rounding. */
 static void forces_keep_momentum(void **state)
 {
     (void)state;
-    static const char *const names[] = {"pressure, iisph", "pressure, accelerated", "viscosity", "implicit viscosity", "xsph", "becker", "akinci"};
+    static const char *const names[] = {
+        "pressure, iisph", "pressure, accelerated", "viscosity", "implicit viscosity", "xsph", "becker", "akinci"};
     for (int dimension = 2; dimension <= 3; dimension++)
         for (int what = 0; what < 7; what++) {
             step_case c;
@@ -224,7 +254,9 @@ static void forces_keep_momentum(void **state)
             c.scene.sph.solver = what == 0 ? SELKIE_SPH_IISPH : SELKIE_SPH_ACCELERATED;
             c.scene.viscosity = what == 2 ? 1e-3 : what == 3 ? 10.0 : 0.0;
             c.scene.sph.xsph = what == 4 ? 0.5 : 0.0; /* what is not looked at is off */
-            c.scene.sph.surface_tension = what == 5 ? SELKIE_TENSION_BECKER : what == 6 ? SELKIE_TENSION_AKINCI : SELKIE_TENSION_NONE;
+            c.scene.sph.surface_tension = what == 5   ? SELKIE_TENSION_BECKER
+                                          : what == 6 ? SELKIE_TENSION_AKINCI
+                                                      : SELKIE_TENSION_NONE;
             c.scene.sph.tension = 10.0;
             case_create(&c, 2, 0.01);
             random_velocities(&c);
@@ -239,12 +271,12 @@ static void forces_keep_momentum(void **state)
             for (int64_t i = 0; i < c.step->particles.count; i++)
                 for (int d = 0; d < dimension; d++)
                     changed += fabs((double)c.step->particles.records[i].velocity[d] - copy[i].velocity[d]);
-            print_message("%dD %-22s momentum %.2g %.2g %.2g of what was exchanged, angular %.2g\n", dimension, names[what],
-                          fabs(after[0] - before[0]) / changed, fabs(after[1] - before[1]) / changed, fabs(after[2] - before[2]) / changed,
-                          fabs(spin - angular) / changed);
+            print_message("%dD %-22s momentum %.2g %.2g %.2g of what was exchanged, angular %.2g\n", dimension,
+                          names[what], fabs(after[0] - before[0]) / changed, fabs(after[1] - before[1]) / changed,
+                          fabs(after[2] - before[2]) / changed, fabs(spin - angular) / changed);
             assert_true(changed > 1e-3 * scale);
-            /* Rounding is of what is exchanged: 1e-7 or so of single precision, several times in a row. The solve for implicit
-             * viscosity ends at 1e-5 of the velocities. */
+            /* Rounding is of what is exchanged: 1e-7 or so of single precision, several times in a row. The solve for
+             * implicit viscosity ends at 1e-5 of the velocities. */
             double allowed = what == 3 ? 1e-5 * scale : 1e-6 * fmax(scale, changed);
             for (int d = 0; d < 3; d++)
                 assert_true(fabs(after[d] - before[d]) < allowed);
@@ -253,8 +285,8 @@ static void forces_keep_momentum(void **state)
         }
 }
 
-/* The acceleration along (c, s) by a flow along it that changes with the square of the distance across, over nu u''; away
- * from the surface. */
+/* The acceleration along (c, s) by a flow along it that changes with the square of the distance across, over nu u'';
+ * away from the surface. */
 static double laplacian(int dimension, double cosine, double sine, double slope, double curvature)
 {
     step_case c;
@@ -279,7 +311,8 @@ static double laplacian(int dimension, double cosine, double sine, double slope,
         const sk_particle *p = &c.step->particles.records[i];
         int deep = 1;
         for (int d = 0; d < dimension; d++)
-            deep &= p->position[d] > c.liquids[0].shape.min[d] + 0.15 && p->position[d] < c.liquids[0].shape.max[d] - 0.15;
+            deep &=
+                p->position[d] > c.liquids[0].shape.min[d] + 0.15 && p->position[d] < c.liquids[0].shape.max[d] - 0.15;
         if (!deep)
             continue;
         sum += cosine * (p->velocity[0] - copy[i].velocity[0]) + sine * (p->velocity[1] - copy[i].velocity[1]);
@@ -291,7 +324,8 @@ static double laplacian(int dimension, double cosine, double sine, double slope,
 }
 
 /* A velocity that is linear across the flow has no Laplacian; one that is quadratic has a known one. With some 30
- * neighbours a lattice is far from isotropic: what it gives along an axis and along a diagonal must agree in the mean. */
+ * neighbours a lattice is far from isotropic: what it gives along an axis and along a diagonal must agree in the mean.
+ */
 static void viscosity_is_the_laplacian(void **state)
 {
     (void)state;
@@ -299,17 +333,18 @@ static void viscosity_is_the_laplacian(void **state)
         double linear = laplacian(dimension, 1.0, 0.0, 1.0, 0.0), diagonal = sqrt(0.5);
         double along_axis = laplacian(dimension, 1.0, 0.0, 0.0, 10.0) / 10.0;
         double along_diagonal = laplacian(dimension, diagonal, diagonal, 0.0, 10.0) / 10.0;
-        print_message("%dD viscosity of linear flow %.2g, of quadratic flow %.3f along an axis, %.3f along a diagonal\n", dimension,
-                      linear, along_axis, along_diagonal);
+        print_message(
+            "%dD viscosity of linear flow %.2g, of quadratic flow %.3f along an axis, %.3f along a diagonal\n",
+            dimension, linear, along_axis, along_diagonal);
         assert_float_equal(linear, 0.0, 1e-2);
         assert_float_equal(0.5 * (along_axis + along_diagonal), 1.0, 0.15);
     }
 }
 
-/* --- The solve ------------------------------------------------------------------------------------------------------- */
+/* --- The solve --- */
 
-/* Both solvers stop below the error that they promise, and either form of the lists gives the same pressure. (The two solve
- * for different right sides: one takes an error of density back at once, the other over some steps.) */
+/* Both solvers stop below the error that they promise, and either form of the lists gives the same pressure. (The two
+ * solve for different right sides: one takes an error of density back at once, the other over some steps.) */
 static void solvers_keep_their_promise(void **state)
 {
     (void)state;
@@ -331,7 +366,10 @@ static void solvers_keep_their_promise(void **state)
                 assert_true(sph->pressure[i] >= 0.0f);
                 mean[way] += sph->pressure[i] / (double)c.step->particles.count;
             }
-            print_message("%dD %s: %d iterations, mean pressure %.5g Pa\n", dimension, way == 0 ? "iisph" : way == 1 ? "accelerated" : "wide",
+            print_message("%dD %s: %d iterations, mean pressure %.5g Pa\n", dimension,
+                          way == 0   ? "iisph"
+                          : way == 1 ? "accelerated"
+                                     : "wide",
                           sph->report.iterations, mean[way]);
             case_end(&c);
         }
@@ -339,7 +377,8 @@ static void solvers_keep_their_promise(void **state)
     }
 }
 
-/* Errors are means over the particles that have a pressure: solid ones, however many, must not make them look smaller. */
+/* Errors are means over the particles that have a pressure: solid ones, however many, must not make them look smaller.
+ */
 static void solids_do_not_dilute_errors(void **state)
 {
     (void)state;
@@ -376,12 +415,11 @@ static void solids_do_not_dilute_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_integrate_to_one),  cmocka_unit_test(slopes_are_derivatives),
-        cmocka_unit_test(cohesion_pushes_and_pulls), cmocka_unit_test(lists_find_all_neighbours),
-        cmocka_unit_test(lattice_is_at_rest),        cmocka_unit_test(a_crowded_cell_is_refused),
-        cmocka_unit_test(forces_keep_momentum),      cmocka_unit_test(viscosity_is_the_laplacian),
-        cmocka_unit_test(solvers_keep_their_promise),
-        cmocka_unit_test(solids_do_not_dilute_errors),
+        cmocka_unit_test(kernels_integrate_to_one),   cmocka_unit_test(slopes_are_derivatives),
+        cmocka_unit_test(cohesion_pushes_and_pulls),  cmocka_unit_test(lists_find_all_neighbours),
+        cmocka_unit_test(lattice_is_at_rest),         cmocka_unit_test(a_crowded_cell_is_refused),
+        cmocka_unit_test(forces_keep_momentum),       cmocka_unit_test(viscosity_is_the_laplacian),
+        cmocka_unit_test(solvers_keep_their_promise), cmocka_unit_test(solids_do_not_dilute_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,8 +51,8 @@ static double nearest(const sk_surface_points *points, const double x[3], size_t
 }
 
 /* Places of the surface at its depth, from the pictures' pieces. */
-static void random_place(const sk_shape *shape, int dimension, const float *pieces, size_t count, double depth, uint64_t n,
-                         double x[3])
+static void random_place(const sk_shape *shape, int dimension, const float *pieces, size_t count, double depth,
+                         uint64_t n, double x[3])
 {
     size_t piece = (size_t)(sk_random_float(3, n, 0) * (float)count) % count;
     double u = sk_random_float(3, n, 1), v = dimension == 3 ? sk_random_float(3, n, 2) : 0.0;
@@ -70,8 +70,8 @@ static void random_place(const sk_shape *shape, int dimension, const float *piec
     }
 }
 
-static void expect_even(const char *name, const selkie_shape *def, int dimension, const double low[3], const double high[3],
-                        const char *folder, expectation e)
+static void expect_even(const char *name, const selkie_shape *def, int dimension, const double low[3],
+                        const double high[3], const char *folder, expectation e)
 {
     sk_shape *shape = make(def, dimension, folder);
     sk_memory memory = {0};
@@ -121,7 +121,8 @@ static void expect_even(const char *name, const selkie_shape *def, int dimension
 
 static const double far_low[3] = {-10, -10, -10}, far_high[3] = {10, 10, 10};
 
-/* A lattice leaves at most half a diagonal, sqrt(1/2), open, and has the spacing or a little less between neighbours. */
+/* A lattice leaves at most half a diagonal, sqrt(1/2), open, and has the spacing or a little less between neighbours.
+ */
 static void test_primitives(void **state)
 {
     (void)state;
@@ -131,7 +132,8 @@ static void test_primitives(void **state)
     double area = 2 * (1.0 * 0.7 + 0.7 * 0.43 + 0.43 * 1.0);
     expect_even("box 3D", &box, 3, far_low, far_high, NULL,
                 (expectation){0.05, 0.0, area, 0.98, 1.10, 0.90, 0.72, 1e-9});
-    expect_even("box 2D", &box, 2, far_low, far_high, NULL, (expectation){0.03, 0.0, 3.4, 0.99, 1.03, 0.95, 0.51, 1e-9});
+    expect_even("box 2D", &box, 2, far_low, far_high, NULL,
+                (expectation){0.03, 0.0, 3.4, 0.99, 1.03, 0.95, 0.51, 1e-9});
     double inner = 2 * (0.94 * 0.64 + 0.64 * 0.37 + 0.37 * 0.94);
     expect_even("box 3D, sunk", &box, 3, far_low, far_high, NULL,
                 (expectation){0.05, 0.03, inner, 0.98, 1.12, 0.90, 0.72, 1e-9});
@@ -164,10 +166,13 @@ static void test_infinite(void **state)
     selkie_shape_defaults(&plane, SELKIE_SHAPE_HALF_SPACE);
     memcpy(plane.point, (double[3]){0.3, 0.5, 0.2}, sizeof plane.point);
     memcpy(plane.normal, (double[3]){0, 2, 0}, sizeof plane.normal);
-    expect_even("half space 3D", &plane, 3, low, high, NULL, (expectation){0.05, 0.0, 1.0, 0.85, 1.15, 0.99, 0.72, 1e-9});
+    expect_even("half space 3D", &plane, 3, low, high, NULL,
+                (expectation){0.05, 0.0, 1.0, 0.85, 1.15, 0.99, 0.72, 1e-9});
     memcpy(plane.normal, (double[3]){1, 2, 0.5}, sizeof plane.normal);
-    expect_even("half space 3D, askew", &plane, 3, low, high, NULL, (expectation){0.05, 0.03, 0.0, 1, 1, 0.99, 0.72, 1e-9});
-    expect_even("half space 2D", &plane, 2, low, high, NULL, (expectation){0.02, 0.0, sqrt(1.25), 0.9, 1.05, 0.99, 0.51, 1e-9});
+    expect_even("half space 3D, askew", &plane, 3, low, high, NULL,
+                (expectation){0.05, 0.03, 0.0, 1, 1, 0.99, 0.72, 1e-9});
+    expect_even("half space 2D", &plane, 2, low, high, NULL,
+                (expectation){0.02, 0.0, sqrt(1.25), 0.9, 1.05, 0.99, 0.51, 1e-9});
 
     selkie_shape_defaults(&wave, SELKIE_SHAPE_WAVE);
     wave.level = 0.5;
@@ -202,7 +207,8 @@ static void test_meshes(void **state)
     selkie_shape mesh;
     selkie_shape_defaults(&mesh, SELKIE_SHAPE_MESH);
     mesh.file = "examples/ring.obj";
-    expect_even("mesh 3D", &mesh, 3, far_low, far_high, SELKIE_SCENES, (expectation){0.07, 0.0, 0.0, 1, 1, 0.75, 1.03, 1e-3});
+    expect_even("mesh 3D", &mesh, 3, far_low, far_high, SELKIE_SCENES,
+                (expectation){0.07, 0.0, 0.0, 1, 1, 0.75, 1.03, 1e-3});
     expect_even("mesh 3D, sunk", &mesh, 3, far_low, far_high, SELKIE_SCENES,
                 (expectation){0.07, 0.042, 0.0, 1, 1, 0.49, 1.15, 0.05});
 #else
@@ -262,8 +268,8 @@ static void test_thin_and_huge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_primitives), cmocka_unit_test(test_infinite),      cmocka_unit_test(test_union),
-        cmocka_unit_test(test_meshes),     cmocka_unit_test(test_heightfield),   cmocka_unit_test(test_thin_and_huge),
+        cmocka_unit_test(test_primitives), cmocka_unit_test(test_infinite),    cmocka_unit_test(test_union),
+        cmocka_unit_test(test_meshes),     cmocka_unit_test(test_heightfield), cmocka_unit_test(test_thin_and_huge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* The tuned transfers against a plain reference in double precision, built from the kernels of grid_kernels.h: PIC, FLIP
- * and APIC, both ways, for every filling of the vector lanes, in 2D and 3D; what must be conserved, and what must come
- * back exactly. */
+/* The tuned transfers against a plain reference in double precision, built from the kernels of grid_kernels.h: PIC,
+ * FLIP and APIC, both ways, for every filling of the vector lanes, in 2D and 3D; what must be conserved, and what must
+ * come back exactly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,8 @@ typedef struct stage {
 
 static selkie_code sort(sk_grid *grid, sk_particles *particles, int threads)
 {
-    return grid->dimension == 2 ? sk_grid_sort_2d(grid, particles, threads, NULL) : sk_grid_sort_3d(grid, particles, threads, NULL);
+    return grid->dimension == 2 ? sk_grid_sort_2d(grid, particles, threads, NULL)
+                                : sk_grid_sort_3d(grid, particles, threads, NULL);
 }
 
 static selkie_code to_grid(stage *s, const sk_transfer_options *options)
@@ -62,7 +63,8 @@ static void add_to_cell(stage *s, const int cell[3], int count, velocity_functio
         if (s->affine)
             for (int c = 0; c < 9; c++) {
                 float value = c % 3 < s->grid.dimension && c / 3 < s->grid.dimension
-                                  ? 60.0f * sk_random_float(13, particles->next_id, (uint64_t)c) - 30.0f : 0.0f;
+                                  ? 60.0f * sk_random_float(13, particles->next_id, (uint64_t)c) - 30.0f
+                                  : 0.0f;
                 memcpy(particles->attributes[0].data + 9 * (particles->count - 1) + c, &value, 4);
             }
     }
@@ -120,7 +122,7 @@ static void free_stage(stage *s)
     sk_grid_free(&s->grid);
 }
 
-/* --- The plain reference: a dense grid over the whole table, in double ------------------------------------------------ */
+/* --- The plain reference: a dense grid over the whole table, in double --- */
 
 typedef struct dense_grid {
     int n[3];
@@ -182,23 +184,23 @@ static hats hats_of(const sk_grid *grid, const sk_particle *particle)
 }
 
 /* Calls for each node of component d (3: the centres) near a particle: its index, its weight, and the way there (m). */
-#define FOR_NODES(grid, h, dense, d, body)                                                                              \
-    for (int nk = 0; nk < ((grid)->dimension == 3 ? 3 : 1); nk++)                                                       \
-        for (int nj = 0; nj < 3; nj++)                                                                                  \
-            for (int ni = 0; ni < 3; ni++) {                                                                            \
-                const int node_of[3] = {ni, nj, nk};                                                                    \
-                int at[3] = {0, 0, 0};                                                                                  \
-                double weight = 1.0, way[3] = {0, 0, 0};                                                                \
-                for (int e = 0; e < (grid)->dimension && e < 3; e++) {                                                  \
-                    weight *= e == (d) ? (h).face[e][node_of[e]] : (h).centre[e][node_of[e]];                           \
-                    at[e] = (h).cell[e] + node_of[e] - (e != (d));                                                      \
-                    way[e] = (node_of[e] - (e == (d) ? 0.0 : 0.5) - (double)(h).fraction[e]) * (grid)->cell_size;       \
-                }                                                                                                       \
-                (void)way;                                                                                              \
-                if (weight > 0.0) {                                                                                     \
-                    size_t node = dense_index(dense, at);                                                               \
-                    body                                                                                                \
-                }                                                                                                       \
+#define FOR_NODES(grid, h, dense, d, body)                                                                             \
+    for (int nk = 0; nk < ((grid)->dimension == 3 ? 3 : 1); nk++)                                                      \
+        for (int nj = 0; nj < 3; nj++)                                                                                 \
+            for (int ni = 0; ni < 3; ni++) {                                                                           \
+                const int node_of[3] = {ni, nj, nk};                                                                   \
+                int at[3] = {0, 0, 0};                                                                                 \
+                double weight = 1.0, way[3] = {0, 0, 0};                                                               \
+                for (int e = 0; e < (grid)->dimension && e < 3; e++) {                                                 \
+                    weight *= e == (d) ? (h).face[e][node_of[e]] : (h).centre[e][node_of[e]];                          \
+                    at[e] = (h).cell[e] + node_of[e] - (e != (d));                                                     \
+                    way[e] = (node_of[e] - (e == (d) ? 0.0 : 0.5) - (double)(h).fraction[e]) * (grid)->cell_size;      \
+                }                                                                                                      \
+                (void)way;                                                                                             \
+                if (weight > 0.0) {                                                                                    \
+                    size_t node = dense_index(dense, at);                                                              \
+                    body                                                                                               \
+                }                                                                                                      \
             }
 
 /* In the middle of a cell the centred weights change sides, and rounding decides which. */
@@ -257,8 +259,8 @@ static void close_to(double value, double expected, double tolerance)
     assert_true(fabs(value - expected) <= tolerance);
 }
 
-/* A place of 32 cells and more from the corner is known to 2e-6 cells in floats, fused operations know it better: this is
- * how far two right answers may differ, times the differences between nodes. */
+/* A place of 32 cells and more from the corner is known to 2e-6 cells in floats, fused operations know it better: this
+ * is how far two right answers may differ, times the differences between nodes. */
 static void compare_grid(const stage *s, const dense_grid *expected, double scale)
 {
     const sk_grid *grid = &s->grid;
@@ -269,7 +271,8 @@ static void compare_grid(const stage *s, const dense_grid *expected, double scal
             cell_position(grid, b, c, at);
             size_t node = dense_index(expected, at), here = (size_t)b * (size_t)grid->block_cells + (size_t)c;
             for (int d = 0; d < grid->dimension; d++) {
-                float u = grid->fields[SK_FIELD_VELOCITY_X + d][here], change = grid->fields[SK_FIELD_CHANGE_X + d][here];
+                float u = grid->fields[SK_FIELD_VELOCITY_X + d][here],
+                      change = grid->fields[SK_FIELD_CHANGE_X + d][here];
                 double w = expected->weight[d][node];
                 assert_memory_equal(&u, &change, sizeof u);
                 if (w > 1e-5)
@@ -298,7 +301,8 @@ static void to_grid_as_the_reference(void **state)
             stage s;
             make_stage(&s, dimension, kind == SK_TRANSFER_APIC);
             fill_oddly(&s, NULL);
-            sk_transfer_options options = {.kind = (sk_transfer_kind)kind, .flip_ratio = 0.97f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
+            sk_transfer_options options = {
+                .kind = (sk_transfer_kind)kind, .flip_ratio = 0.97f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
             assert_int_equal(to_grid(&s, &options), SELKIE_OK);
             dense_grid expected = make_dense(&s.grid);
             reference_to_grid(&s, &expected);
@@ -324,7 +328,8 @@ static void density_leaves_cells_out(void **state)
         for (int b = 1; b < s.grid.block_count; b++) {
             slot[b] = s.grid.block_count - 1 - b; /* in any order */
             for (size_t c = 0; c < cells; c++) {
-                const float alone = sk_random_float(14, (uint64_t)slot[b], c), row = sk_random_float(15, (uint64_t)slot[b], c / 16);
+                const float alone = sk_random_float(14, (uint64_t)slot[b], c),
+                            row = sk_random_float(15, (uint64_t)slot[b], c / 16);
                 const int is_out = slot[b] % 5 == 4 || row < 0.2f || alone < 0.3f;
                 left_out[(size_t)slot[b] * cells + c] = is_out ? (uint8_t)(1 + c % 255) : 0;
             }
@@ -341,7 +346,8 @@ static void density_leaves_cells_out(void **state)
         options.left_out = left_out;
         options.left_out_slot = slot;
         assert_int_equal(dimension == 2 ? sk_transfer_density_2d(&s.grid, &s.particles, &options, NULL)
-                                        : sk_transfer_density_3d(&s.grid, &s.particles, &options, NULL), SELKIE_OK);
+                                        : sk_transfer_density_3d(&s.grid, &s.particles, &options, NULL),
+                         SELKIE_OK);
         for (int b = 1; b < s.grid.block_count; b++)
             for (int c = 0; c < s.grid.block_cells; c++) {
                 int at[3];
@@ -365,7 +371,8 @@ static void mass_and_momentum_are_conserved(void **state)
             stage s;
             make_stage(&s, dimension, kind == SK_TRANSFER_APIC);
             fill_oddly(&s, NULL);
-            sk_transfer_options options = {.kind = (sk_transfer_kind)kind, .flip_ratio = 0.97f, .density_per_particle = 1.0f, .threads = 2};
+            sk_transfer_options options = {
+                .kind = (sk_transfer_kind)kind, .flip_ratio = 0.97f, .density_per_particle = 1.0f, .threads = 2};
             assert_int_equal(to_grid(&s, &options), SELKIE_OK);
             double momentum[3] = {0, 0, 0}, particles[3] = {0, 0, 0}, size[3] = {0, 0, 0}, mass = 0.0;
             for (int64_t p = 0; p < s.particles.count; p++)
@@ -403,7 +410,8 @@ static void random_field(stage *s, dense_grid *values)
             cell_position(&s->grid, b, c, at);
             size_t node = dense_index(values, at), here = (size_t)b * (size_t)s->grid.block_cells + (size_t)c;
             for (int d = 0; d < s->grid.dimension; d++) {
-                float u = 6.0f * sk_random_float(21, node, (uint64_t)d) - 3.0f, change = sk_random_float(22, node, (uint64_t)d) - 0.5f;
+                float u = 6.0f * sk_random_float(21, node, (uint64_t)d) - 3.0f,
+                      change = sk_random_float(22, node, (uint64_t)d) - 0.5f;
                 /* Unknown counts as zero. */
                 if (node % 17 == 3)
                     u = change = NAN;
@@ -428,7 +436,8 @@ static void to_particles_as_the_reference(void **state)
             size_t count = (size_t)s.particles.count;
             sk_particle *before = malloc(count * sizeof *before);
             memcpy(before, s.particles.records, count * sizeof *before);
-            sk_transfer_options options = {.kind = (sk_transfer_kind)kind, .flip_ratio = 0.8f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
+            sk_transfer_options options = {
+                .kind = (sk_transfer_kind)kind, .flip_ratio = 0.8f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
             sk_particle_sums sums;
             assert_int_equal(to_particles(&s, &options, &sums), SELKIE_OK);
             double kinetic = 0.0, fastest = 0.0;
@@ -445,7 +454,9 @@ static void to_particles_as_the_reference(void **state)
                         grid_velocity += weight * values.momentum[d][node];
                         change += weight * values.change[d][node];
                     })
-                    double expected = kind == SK_TRANSFER_FLIP ? 0.8 * (before[p].velocity[d] + change) + 0.2 * grid_velocity : grid_velocity;
+                    double expected = kind == SK_TRANSFER_FLIP
+                                          ? 0.8 * (before[p].velocity[d] + change) + 0.2 * grid_velocity
+                                          : grid_velocity;
                     close_to(particle->velocity[d], expected, 4e-5);
                     speed2 += expected * expected;
                     int on_a_fold = 0;
@@ -464,9 +475,12 @@ static void to_particles_as_the_reference(void **state)
                                     for (int a = 0; a < dimension; a++) {
                                         at[a] = h.cell[a] + n[a] - (a != d);
                                         int below = h.fraction[a] < 0.5f;
-                                        double derivative = a == d ? (n[a] == 0 ? -1.0 : n[a] == 1 ? 1.0 : 0.0)
-                                                                   : n[a] == 1 ? (below ? 1.0 : -1.0)
-                                                                   : n[a] == 0 ? (below ? -1.0 : 0.0) : (below ? 0.0 : 1.0);
+                                        double derivative = a == d      ? (n[a] == 0   ? -1.0
+                                                                           : n[a] == 1 ? 1.0
+                                                                                       : 0.0)
+                                                            : n[a] == 1 ? (below ? 1.0 : -1.0)
+                                                            : n[a] == 0 ? (below ? -1.0 : 0.0)
+                                                                        : (below ? 0.0 : 1.0);
                                         product *= a == e ? derivative : a == d ? h.face[a][n[a]] : h.centre[a][n[a]];
                                     }
                                     if (product != 0.0)
@@ -520,11 +534,13 @@ static void constant_fields_stay(void **state)
             size_t count = (size_t)s.particles.count;
             sk_particle *before = malloc(count * sizeof *before);
             memcpy(before, s.particles.records, count * sizeof *before);
-            sk_transfer_options options = {.kind = (sk_transfer_kind)kind, .flip_ratio = 0.5f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
+            sk_transfer_options options = {
+                .kind = (sk_transfer_kind)kind, .flip_ratio = 0.5f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
             sk_particle_sums sums;
             assert_int_equal(to_grid(&s, &options), SELKIE_OK);
             for (int d = 0; d < dimension; d++) /* nothing happens on the grid */
-                memset(s.grid.fields[SK_FIELD_CHANGE_X + d], 0, (size_t)s.grid.block_count * (size_t)s.grid.block_cells * 4);
+                memset(s.grid.fields[SK_FIELD_CHANGE_X + d], 0,
+                       (size_t)s.grid.block_count * (size_t)s.grid.block_cells * 4);
             assert_int_equal(to_particles(&s, &options, &sums), SELKIE_OK);
             for (size_t p = 0; p < count; p++)
                 for (int d = 0; d < dimension; d++) {
@@ -552,7 +568,8 @@ static void apic_keeps_linear_fields(void **state)
         for (size_t p = 0; p < count; p++)
             for (int c = 0; c < 9; c++)
                 s.affine[9 * p + (size_t)c] = (float)slopes[dimension - 2][c];
-        sk_transfer_options options = {.kind = SK_TRANSFER_APIC, .flip_ratio = 0.0f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
+        sk_transfer_options options = {
+            .kind = SK_TRANSFER_APIC, .flip_ratio = 0.0f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
         sk_particle_sums sums;
         for (int round = 0; round < 3; round++) {
             assert_int_equal(to_grid(&s, &options), SELKIE_OK);
@@ -565,7 +582,8 @@ static void apic_keeps_linear_fields(void **state)
                         for (int e = 0; e < dimension; e++)
                             x[e] = s.grid.corner[e] + (at[e] + (e == d ? 0.0 : 0.5)) * cell_size;
                         linear(x, v);
-                        float u = s.grid.fields[SK_FIELD_VELOCITY_X + d][(size_t)b * (size_t)s.grid.block_cells + (size_t)c];
+                        float u =
+                            s.grid.fields[SK_FIELD_VELOCITY_X + d][(size_t)b * (size_t)s.grid.block_cells + (size_t)c];
                         if (!isnan(u))
                             close_to(u, v[d], 2e-5);
                     }
@@ -578,7 +596,8 @@ static void apic_keeps_linear_fields(void **state)
                 for (int d = 0; d < dimension; d++) {
                     close_to(particle->velocity[d], v[d], 2e-5);
                     for (int e = 0; e < dimension; e++)
-                        close_to(s.affine[9 * p + (size_t)(3 * d + e)], slopes[dimension - 2][3 * d + e], 5e-5 / cell_size);
+                        close_to(s.affine[9 * p + (size_t)(3 * d + e)], slopes[dimension - 2][3 * d + e],
+                                 5e-5 / cell_size);
                 }
             }
         }
@@ -597,7 +616,8 @@ static void flip_adds_the_change(void **state)
         size_t count = (size_t)s.particles.count;
         sk_particle *before = malloc(count * sizeof *before);
         memcpy(before, s.particles.records, count * sizeof *before);
-        sk_transfer_options options = {.kind = SK_TRANSFER_FLIP, .flip_ratio = 1.0f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
+        sk_transfer_options options = {
+            .kind = SK_TRANSFER_FLIP, .flip_ratio = 1.0f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
         sk_particle_sums sums;
         assert_int_equal(to_grid(&s, &options), SELKIE_OK);
         for (int d = 0; d < dimension; d++)
@@ -622,11 +642,14 @@ static void bad_velocities_are_counted(void **state)
         s.particles.records[5].velocity[0] = NAN;
         s.particles.records[s.particles.count - 1].velocity[1] = INFINITY;
         s.particles.records[s.particles.count / 2].velocity[1] = -1e20f;
-        sk_transfer_options options = {.kind = SK_TRANSFER_FLIP, .flip_ratio = 1.0f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
+        sk_transfer_options options = {
+            .kind = SK_TRANSFER_FLIP, .flip_ratio = 1.0f, .density_per_particle = 1.0f / 8.0f, .threads = 2};
         for (int d = 0; d < dimension; d++)
-            memset(s.grid.fields[SK_FIELD_VELOCITY_X + d], 0, (size_t)s.grid.block_count * (size_t)s.grid.block_cells * 4);
+            memset(s.grid.fields[SK_FIELD_VELOCITY_X + d], 0,
+                   (size_t)s.grid.block_count * (size_t)s.grid.block_cells * 4);
         for (int d = 0; d < dimension; d++)
-            memset(s.grid.fields[SK_FIELD_CHANGE_X + d], 0, (size_t)s.grid.block_count * (size_t)s.grid.block_cells * 4);
+            memset(s.grid.fields[SK_FIELD_CHANGE_X + d], 0,
+                   (size_t)s.grid.block_count * (size_t)s.grid.block_cells * 4);
         sk_particle_sums sums;
         assert_int_equal(to_particles(&s, &options, &sums), SELKIE_OK);
         assert_int_equal(sums.bad, 3);
@@ -645,17 +668,23 @@ static void the_same_bits_on_any_number_of_threads(void **state)
             for (int n = 0; n < 4; n++) {
                 make_stage(&s[n], dimension, kind == SK_TRANSFER_APIC);
                 fill_oddly(&s[n], NULL);
-                sk_transfer_options options = {.kind = (sk_transfer_kind)kind, .flip_ratio = 0.97f, .density_per_particle = 1.0f / 8.0f, .threads = threads[n]};
+                sk_transfer_options options = {.kind = (sk_transfer_kind)kind,
+                                               .flip_ratio = 0.97f,
+                                               .density_per_particle = 1.0f / 8.0f,
+                                               .threads = threads[n]};
                 assert_int_equal(to_grid(&s[n], &options), SELKIE_OK);
-                size_t bytes = (size_t)s[0].grid.block_count * (size_t)s[0].grid.block_cells * 4, own = (size_t)s[0].grid.block_cells * 4;
+                size_t bytes = (size_t)s[0].grid.block_count * (size_t)s[0].grid.block_cells * 4,
+                       own = (size_t)s[0].grid.block_cells * 4;
                 for (int d = 0; d < dimension; d++)
                     assert_memory_equal((char *)s[n].grid.fields[SK_FIELD_VELOCITY_X + d] + own,
                                         (char *)s[0].grid.fields[SK_FIELD_VELOCITY_X + d] + own, n ? bytes - own : 1);
-                assert_memory_equal(s[n].grid.fields[SK_FIELD_DENSITY], s[0].grid.fields[SK_FIELD_DENSITY], n ? bytes : 1);
+                assert_memory_equal(s[n].grid.fields[SK_FIELD_DENSITY], s[0].grid.fields[SK_FIELD_DENSITY],
+                                    n ? bytes : 1);
                 assert_int_equal(to_particles(&s[n], &options, &sums[n]), SELKIE_OK);
                 if (n == 0)
                     continue;
-                assert_memory_equal(s[n].particles.records, s[0].particles.records, (size_t)s[0].particles.count * sizeof(sk_particle));
+                assert_memory_equal(s[n].particles.records, s[0].particles.records,
+                                    (size_t)s[0].particles.count * sizeof(sk_particle));
                 assert_memory_equal(&sums[n], &sums[0], sizeof sums[0]);
                 if (s[0].affine)
                     assert_memory_equal(s[n].affine, s[0].affine, (size_t)s[0].particles.count * 36);

@@ -1,5 +1,5 @@
-/* Unilateral incompressibility, phase by phase: blurred faces, the prediction, the two problems, and that neither threads nor
- * checkpoints show. */
+/* Unilateral incompressibility, phase by phase: blurred faces, the prediction, the two problems, and that neither
+ * threads nor checkpoints show. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,8 @@ static void faces_are_blurred_like_the_particles(void **state)
         const sk_grid *grid = &c.step->grid;
         for (size_t i = (size_t)grid->block_cells; i < (size_t)grid->block_count * (size_t)grid->block_cells; i++)
             for (int d = 0; d < dimension; d++)
-                assert_true(fabsf(grid->fields[SK_FIELD_FACE_DENSITY_X + d][i] + solids->blurred_face[d][case_solid_cell(&c, i)] - 1.0f) < 1e-4f);
+                assert_true(fabsf(grid->fields[SK_FIELD_FACE_DENSITY_X + d][i] +
+                                  solids->blurred_face[d][case_solid_cell(&c, i)] - 1.0f) < 1e-4f);
         case_end(&c);
     }
 }
@@ -56,22 +57,26 @@ static void prediction_moves_density(void **state)
         case_create(&c, 2, 0.01);
         case_run_through(&c, "to_grid");
         sk_grid *grid = &c.step->grid;
-        sk_predict_options options = {.density_per_particle = 1.0f / (float)c.step->particles_per_cell, .solids = &c.step->solids, .threads = 2};
+        sk_predict_options options = {
+            .density_per_particle = 1.0f / (float)c.step->particles_per_cell, .solids = &c.step->solids, .threads = 2};
         selkie_error error = {0};
         for (int moved = 0; moved < 2; moved++) {
             options.dt = 0.01f;
             for (int d = 0; d < dimension; d++)
-                for (size_t i = (size_t)grid->block_cells; i < (size_t)grid->block_count * (size_t)grid->block_cells; i++)
+                for (size_t i = (size_t)grid->block_cells; i < (size_t)grid->block_count * (size_t)grid->block_cells;
+                     i++)
                     if (!isnan(grid->fields[SK_FIELD_VELOCITY_X + d][i]))
                         grid->fields[SK_FIELD_VELOCITY_X + d][i] = moved && d == 0 ? 2 * 0.05f / 0.01f : 0.0f;
             selkie_code code = dimension == 2 ? sk_predict_density_2d(grid, &c.step->particles, &options, &error)
                                               : sk_predict_density_3d(grid, &c.step->particles, &options, &error);
             assert_int_equal(code, SELKIE_OK);
-            FOR_DOMAIN(&c) {
+            FOR_DOMAIN(&c)
+            {
                 const int here[3] = {i, j, k}, there[3] = {i + 2 * moved, j, k};
                 size_t from = case_cell(&c, here), to = case_cell(&c, there);
                 if (from && to)
-                    assert_true(fabsf(grid->fields[SK_FIELD_PREDICTED][to] - grid->fields[SK_FIELD_DENSITY][from]) < 1e-4f);
+                    assert_true(fabsf(grid->fields[SK_FIELD_PREDICTED][to] - grid->fields[SK_FIELD_DENSITY][from]) <
+                                1e-4f);
             }
         }
         case_end(&c);
@@ -99,15 +104,17 @@ static double with_mirror_image(const step_case *c, const float *field, const in
 static double worst_excess(const step_case *c, sk_grid_field field)
 {
     double worst = 0.0;
-    FOR_DOMAIN(c) {
+    FOR_DOMAIN(c)
+    {
         const int cell[3] = {i, j, k};
-        worst = fmax(worst, with_mirror_image(c, c->step->grid.fields[field], cell, 0) - with_mirror_image(c, c->step->solids.blurred, cell, 1));
+        worst = fmax(worst, with_mirror_image(c, c->step->grid.fields[field], cell, 0) -
+                                with_mirror_image(c, c->step->solids.blurred, cell, 1));
     }
     return worst;
 }
 
-/* In the middle of a splash: the density of the particles themselves, shifted as the correction says, is at most 2 % above
- * what fits. */
+/* In the middle of a splash: the density of the particles themselves, shifted as the correction says, is at most 2 %
+ * above what fits. */
 static void correction_leaves_nothing_too_dense(void **state)
 {
     (void)state;
@@ -140,8 +147,8 @@ static void correction_leaves_nothing_too_dense(void **state)
     case_end(&c);
 }
 
-/* One place of a pool is squeezed: what the first pass leaves there is corrected in the blocks around it alone, and particles
- * elsewhere go where one pass sends them. */
+/* One place of a pool is squeezed: what the first pass leaves there is corrected in the blocks around it alone, and
+ * particles elsewhere go where one pass sends them. */
 static void corrects_again_where_needed(void **state)
 {
     (void)state;
@@ -175,8 +182,8 @@ static void corrects_again_where_needed(void **state)
                                       .threads = 2};
         assert_int_equal(sk_predict_density_3d(&c.step->grid, &c.step->particles, &options, &error), SELKIE_OK);
         after[again] = worst_excess(&c, SK_FIELD_PREDICTED);
-        print_message("a squeezed place: %.4f too much before, %.4f after %d of %d passes\n", c.step->overfull, after[again],
-                      c.step->density_passes, c.scene.unilateral.density_passes);
+        print_message("a squeezed place: %.4f too much before, %.4f after %d of %d passes\n", c.step->overfull,
+                      after[again], c.step->density_passes, c.scene.unilateral.density_passes);
         assert_true(c.step->overfull > 0.1);
         assert_true(again ? c.step->density_passes >= 2 : c.step->density_passes == 1);
         far_block = case_cell(&c, (const int[3]){22, 12, 22}) / (size_t)grid->block_cells * (size_t)grid->block_cells;
@@ -284,12 +291,9 @@ static void other_ways_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faces_are_blurred_like_the_particles),
-        cmocka_unit_test(prediction_moves_density),
-        cmocka_unit_test(correction_leaves_nothing_too_dense),
-        cmocka_unit_test(corrects_again_where_needed),
-        cmocka_unit_test(threads_and_checkpoints_do_not_show),
-        cmocka_unit_test(other_ways_agree),
+        cmocka_unit_test(faces_are_blurred_like_the_particles), cmocka_unit_test(prediction_moves_density),
+        cmocka_unit_test(correction_leaves_nothing_too_dense),  cmocka_unit_test(corrects_again_where_needed),
+        cmocka_unit_test(threads_and_checkpoints_do_not_show),  cmocka_unit_test(other_ways_agree),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

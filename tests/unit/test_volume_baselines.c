@@ -15,7 +15,7 @@ static void run_phase(step_case *c, const char *phase)
         fail_msg("%s: %s", phase, error.message);
 }
 
-/* --- the density error as a divergence -------------------------------------------------------------------------------- */
+/* --- the density error as a divergence --- */
 
 static double flux(const step_case *c, int d, const int cell[3])
 {
@@ -33,7 +33,8 @@ static int is_kind(const step_case *c, const int cell[3], sk_cell_kind kind)
 static int beside_air(const step_case *c, const int cell[3])
 {
     for (int n = 0; n < (c->step->dimension == 3 ? 27 : 9); n++) {
-        const int other[3] = {cell[0] + n % 3 - 1, cell[1] + n / 3 % 3 - 1, c->step->dimension == 3 ? cell[2] + n / 9 - 1 : 0};
+        const int other[3] = {cell[0] + n % 3 - 1, cell[1] + n / 3 % 3 - 1,
+                              c->step->dimension == 3 ? cell[2] + n / 9 - 1 : 0};
         if (is_kind(c, other, SK_CELL_AIR))
             return 1;
     }
@@ -64,12 +65,14 @@ static double check_divergence(const step_case *c, double duration)
     const sk_grid *grid = &c->step->grid;
     double largest = 0.0;
     int64_t cells = 0, thin = 0;
-    FOR_DOMAIN(c) {
+    FOR_DOMAIN(c)
+    {
         const int cell[3] = {i, j, k};
         size_t index = case_cell(c, cell);
         if (!index || !is_kind(c, cell, SK_CELL_LIQUID) || !(grid->fields[SK_FIELD_DIAGONAL][index] > 0.0f))
             continue;
-        double excess = (double)grid->fields[SK_FIELD_DENSITY][index] + c->step->solids.blurred[case_solid_cell(c, index)] - 1.0;
+        double excess =
+            (double)grid->fields[SK_FIELD_DENSITY][index] + c->step->solids.blurred[case_solid_cell(c, index)] - 1.0;
         if (excess < 0.0 && beside_air(c, cell))
             excess = 0.0, thin++;
         double divergence = 0.0;
@@ -144,7 +147,7 @@ static void terms_keep_their_bounds(void **state)
     case_end(&c);
 }
 
-/* --- particles that push each other ----------------------------------------------------------------------------------- */
+/* --- particles that push each other --- */
 
 /* An empty tank; its particles are set by the test. The bounds of the liquid only make room for them. */
 static void make_tank(step_case *c, int dimension, selkie_volume volume, int per_cell, int threads)
@@ -403,7 +406,7 @@ static void nothing_moves_before_the_start(void **state)
     }
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------------------ */
+/* --- all of them --- */
 
 static void threads_leave_no_trace(void **state)
 {

@@ -29,7 +29,8 @@ static void make(const selkie_shape *def, int dimension, double cell, int layers
 {
     sk_shape *shape = make_shape(def, dimension);
     selkie_error error = {0};
-    if (sk_voxels_create(shape, cell, layers, far_low, far_high, 2, "objects[0].shape", NULL, voxels, &error) != SELKIE_OK)
+    if (sk_voxels_create(shape, cell, layers, far_low, far_high, 2, "objects[0].shape", NULL, voxels, &error) !=
+        SELKIE_OK)
         fail_msg("%s", error.message);
     sk_shape_destroy(shape);
     /* Every centre is in a cell of its own, and inside the grid. */
@@ -73,7 +74,8 @@ static void a_box_of_whole_cells(void **state)
     sk_voxels_free(&v);
 }
 
-/* Counting centres of a lattice in a ball of R cells has an error of the order of R out of R^3: 1 % is ample at R = 20. */
+/* Counting centres of a lattice in a ball of R cells has an error of the order of R out of R^3: 1 % is ample at R = 20.
+ */
 static void a_sphere_keeps_its_volume(void **state)
 {
     (void)state;
@@ -88,7 +90,8 @@ static void a_sphere_keeps_its_volume(void **state)
     sk_voxels_free(&v);
 }
 
-/* Whether steps to the 26 (8) cells around lead from the corner of the grid to the point without a cell of the shell. */
+/* Whether steps to the 26 (8) cells around lead from the corner of the grid to the point without a cell of the shell.
+ */
 static int leaks(const sk_voxels *v, const double goal[3])
 {
     size_t total = (size_t)v->cells[0] * (size_t)v->cells[1] * (size_t)v->cells[2], count = 0;
@@ -141,8 +144,8 @@ static void shells_are_closed(void **state)
 
 #if SELKIE_HAVE_ASSIMP && SELKIE_HAVE_EMBREE
 
-/* A sphere of latitude and longitude triangles; `from` .. `until` of them are left out. `turn`: inside out. A second one,
- * smaller and inside out, makes it hollow. */
+/* A sphere of latitude and longitude triangles; `from` .. `until` of them are left out. `turn`: inside out. A second
+ * one, smaller and inside out, makes it hollow. */
 static void add_sphere(FILE *file, int *vertices, double radius, int turn, int from, int until)
 {
     enum { LONG = 32, LAT = 16 };
@@ -265,7 +268,8 @@ static void infinite_shapes_are_cut(void **state)
     assert_true(v.count >= 10 * 2 * 10);
     sk_voxels_free(&v);
     selkie_error error = {0};
-    assert_int_equal(sk_voxels_create(shape, 1e-5, 0, low, high, 1, "objects[0].shape", NULL, &v, &error), SELKIE_ERROR_INPUT);
+    assert_int_equal(sk_voxels_create(shape, 1e-5, 0, low, high, 1, "objects[0].shape", NULL, &v, &error),
+                     SELKIE_ERROR_INPUT);
     assert_non_null(strstr(error.message, "objects[0].shape"));
     sk_shape_destroy(shape);
 }
@@ -273,10 +277,13 @@ static void infinite_shapes_are_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_box_of_whole_cells),  cmocka_unit_test(a_sphere_keeps_its_volume),
-        cmocka_unit_test(shells_are_closed),     cmocka_unit_test(infinite_shapes_are_cut),
+        cmocka_unit_test(a_box_of_whole_cells),
+        cmocka_unit_test(a_sphere_keeps_its_volume),
+        cmocka_unit_test(shells_are_closed),
+        cmocka_unit_test(infinite_shapes_are_cut),
 #if SELKIE_HAVE_ASSIMP && SELKIE_HAVE_EMBREE
-        cmocka_unit_test(meshes_keep_their_volume), cmocka_unit_test(thin_walls_are_closed),
+        cmocka_unit_test(meshes_keep_their_volume),
+        cmocka_unit_test(thin_walls_are_closed),
         cmocka_unit_test(unions_may_overlap),
 #endif
     };

@@ -1,5 +1,5 @@
-/* The public interface, every function of it: worlds made, stepped, looked at, saved, loaded and written out; errors that
- * leave things as they were; the same bits alone, in company and on any number of threads. */
+/* The public interface, every function of it: worlds made, stepped, looked at, saved, loaded and written out; errors
+ * that leave things as they were; the same bits alone, in company and on any number of threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,7 +90,8 @@ static void dam(case_parts *c, int dimension, selkie_method method)
     set3(c->drain.shape.max, 1.0, 0.1, 0.5);
     scene->drains = &c->drain;
     scene->drain_count = 1;
-    static const selkie_probe_kind kinds[] = {SELKIE_PROBE_HEIGHT, SELKIE_PROBE_PRESSURE, SELKIE_PROBE_VELOCITY, SELKIE_PROBE_FRONT};
+    static const selkie_probe_kind kinds[] = {SELKIE_PROBE_HEIGHT, SELKIE_PROBE_PRESSURE, SELKIE_PROBE_VELOCITY,
+                                              SELKIE_PROBE_FRONT};
     static const char *const names[] = {"height", "pressure", "velocity", "front"};
     for (int p = 0; p < 4; p++) {
         selkie_probe_defaults(&c->probes[p]);
@@ -128,14 +129,16 @@ static int same_state(const selkie_world *a, const selkie_world *b)
 {
     int64_t count = selkie_world_particle_count(a);
     int same = count == selkie_world_particle_count(b) && selkie_world_time(a) == selkie_world_time(b) &&
-               selkie_world_step_count(a) == selkie_world_step_count(b) && selkie_world_frame(a) == selkie_world_frame(b) &&
-               selkie_world_at_frame(a) == selkie_world_at_frame(b) && selkie_world_attribute_count(a) == selkie_world_attribute_count(b);
+               selkie_world_step_count(a) == selkie_world_step_count(b) &&
+               selkie_world_frame(a) == selkie_world_frame(b) && selkie_world_at_frame(a) == selkie_world_at_frame(b) &&
+               selkie_world_attribute_count(a) == selkie_world_attribute_count(b);
     for (int n = 0; same && n < selkie_world_attribute_count(a); n++) {
         selkie_attribute_view x, y;
         assert_int_equal(selkie_world_attribute(a, n, &x), SELKIE_OK);
         assert_int_equal(selkie_world_attribute(b, n, &y), SELKIE_OK);
         for (int64_t p = 0; same && p < count; p++)
-            same = !memcmp((const char *)x.data + (size_t)p * x.stride, (const char *)y.data + (size_t)p * y.stride, (size_t)x.components * 4);
+            same = !memcmp((const char *)x.data + (size_t)p * x.stride, (const char *)y.data + (size_t)p * y.stride,
+                           (size_t)x.components * 4);
     }
     return same;
 }
@@ -144,10 +147,12 @@ static int same_statistics(const selkie_world *a, const selkie_world *b)
 {
     const selkie_statistics *x = selkie_world_statistics(a), *y = selkie_world_statistics(b);
     return x->step == y->step && x->time == y->time && x->dt == y->dt && x->particles == y->particles &&
-           x->volume_ratio == y->volume_ratio && x->volume_eq19 == y->volume_eq19 && x->occupied_ratio == y->occupied_ratio &&
-           x->kinetic_energy == y->kinetic_energy && x->potential_energy == y->potential_energy && x->max_speed == y->max_speed &&
+           x->volume_ratio == y->volume_ratio && x->volume_eq19 == y->volume_eq19 &&
+           x->occupied_ratio == y->occupied_ratio && x->kinetic_energy == y->kinetic_energy &&
+           x->potential_energy == y->potential_energy && x->max_speed == y->max_speed &&
            x->pressure_iterations == y->pressure_iterations && x->pressure_residual == y->pressure_residual &&
-           x->liquid_cells == y->liquid_cells && x->blocks == y->blocks && x->emitted == y->emitted && x->drained == y->drained;
+           x->liquid_cells == y->liquid_cells && x->blocks == y->blocks && x->emitted == y->emitted &&
+           x->drained == y->drained;
 }
 
 static int same_probes(const selkie_world *a, const selkie_world *b)
@@ -160,7 +165,7 @@ static int same_probes(const selkie_world *a, const selkie_world *b)
     return 1;
 }
 
-/* --- Making one, and looking at it ------------------------------------------------------------------------------------- */
+/* --- Making one, and looking at it --- */
 
 static void a_new_world(void **state)
 {
@@ -178,7 +183,8 @@ static void a_new_world(void **state)
         assert_ptr_not_equal(own, &c.scene);
         assert_true(own->liquids != c.scene.liquids && own->domain.cell_size == c.scene.domain.cell_size);
         /* 0.4 m x 0.5 m (x 0.5 m), to within a layer of particles. */
-        double cells = 0.4 * 24 * 12 * (dimension == 3 ? 12 : 1), particles = (double)selkie_world_particle_count(world);
+        double cells = 0.4 * 24 * 12 * (dimension == 3 ? 12 : 1),
+               particles = (double)selkie_world_particle_count(world);
         assert_true(fabs(particles / (cells * (dimension == 3 ? 8 : 9)) - 1.0) < 0.05);
         double mass = selkie_world_particle_mass(world) * particles;
         assert_true(fabs(mass / (1000.0 * 0.4 * 0.5 * (dimension == 3 ? 0.5 : 1.0)) - 1.0) < 0.05);
@@ -206,7 +212,8 @@ static void a_new_world(void **state)
         assert_true(selkie_world_phase_count(world) > 5 && selkie_world_phase_count(world) <= SELKIE_MAX_PHASES);
         int found = 0;
         for (int p = 0; p < selkie_world_phase_count(world); p++)
-            found += !strcmp(selkie_world_phase_name(world, p), "pressure") || !strcmp(selkie_world_phase_name(world, p), "sources");
+            found += !strcmp(selkie_world_phase_name(world, p), "pressure") ||
+                     !strcmp(selkie_world_phase_name(world, p), "sources");
         assert_int_equal(found, 2);
         assert_null(selkie_world_phase_name(world, -1));
         assert_null(selkie_world_phase_name(world, selkie_world_phase_count(world)));
@@ -221,7 +228,8 @@ static void a_new_world(void **state)
         assert_true(fabs(selkie_world_probe_value(world, 2 + dimension) - 0.4) < 0.03);
         const selkie_statistics *s = selkie_world_statistics(world);
         assert_true(s->volume_ratio == 1.0 && s->volume_eq19 == 1.0 && s->occupied_ratio == 1.0);
-        assert_true(s->particles == (int64_t)particles && s->kinetic_energy == 0.0 && s->liquid_cells > 0 && s->blocks > 0);
+        assert_true(s->particles == (int64_t)particles && s->kinetic_energy == 0.0 && s->liquid_cells > 0 &&
+                    s->blocks > 0);
         assert_true(fabs(s->potential_energy / (mass * 9.81 * 0.25) - 1.0) < 0.05);
         selkie_world_destroy(world);
     }
@@ -271,7 +279,8 @@ static void fields_are_seen_in_place(void **state)
     selkie_world_destroy(world);
 }
 
-/* Positions and velocities may be written between steps: free fall from wherever they are put, with what they are given. */
+/* Positions and velocities may be written between steps: free fall from wherever they are put, with what they are
+ * given. */
 static void particles_may_be_written(void **state)
 {
     (void)state;
@@ -290,7 +299,8 @@ static void particles_may_be_written(void **state)
     int64_t count = selkie_world_particle_count(world);
     float *before = malloc((size_t)count * 4);
     for (int64_t p = 0; p < count; p++) {
-        float *x = (float *)((char *)position.data + (size_t)p * position.stride), *v = (float *)((char *)velocity.data + (size_t)p * velocity.stride);
+        float *x = (float *)((char *)position.data + (size_t)p * position.stride),
+              *v = (float *)((char *)velocity.data + (size_t)p * velocity.stride);
         x[0] += 0.4f; /* all together, elsewhere */
         x[1] += 0.3f;
         v[0] = 1.0f;
@@ -299,14 +309,16 @@ static void particles_may_be_written(void **state)
     }
     assert_int_equal(selkie_world_find_attribute(world, "id", &id, NULL), SELKIE_OK);
     for (int64_t p = 0; p < count; p++)
-        before[*(uint32_t *)((char *)id.data + (size_t)p * id.stride)] = *(float *)((char *)position.data + (size_t)p * position.stride);
+        before[*(uint32_t *)((char *)id.data + (size_t)p * id.stride)] =
+            *(float *)((char *)position.data + (size_t)p * position.stride);
     run(world, 1);
     assert_int_equal(selkie_world_find_attribute(world, "position", &position, NULL), SELKIE_OK);
     assert_int_equal(selkie_world_find_attribute(world, "velocity", &velocity, NULL), SELKIE_OK);
     assert_int_equal(selkie_world_find_attribute(world, "id", &id, NULL), SELKIE_OK);
     assert_int_equal(selkie_world_particle_count(world), count);
     for (int64_t p = 0; p < count; p++) {
-        const float *x = (const float *)((char *)position.data + (size_t)p * position.stride), *v = (const float *)((char *)velocity.data + (size_t)p * velocity.stride);
+        const float *x = (const float *)((char *)position.data + (size_t)p * position.stride),
+                    *v = (const float *)((char *)velocity.data + (size_t)p * velocity.stride);
         assert_true(fabs(x[0] - before[*(uint32_t *)((char *)id.data + (size_t)p * id.stride)] - 0.005) < 1e-5);
         assert_true(fabs(v[0] - 1.0) < 1e-4 && fabs(v[1] - (2.0 - 9.81 * 0.005)) < 1e-4 && fabs(v[2]) < 1e-4);
     }
@@ -338,7 +350,8 @@ static void steps_land_on_frames(void **state)
             run(world, 1);
             const selkie_statistics *s = selkie_world_statistics(world);
             assert_true(s->dt > 0.0 && fabs(s->time - before - s->dt) < 1e-12);
-            assert_true(s->step == selkie_world_step_count(world) && s->time == selkie_world_time(world) && s->step_ms > 0.0);
+            assert_true(s->step == selkie_world_step_count(world) && s->time == selkie_world_time(world) &&
+                        s->step_ms > 0.0);
             if (fixed)
                 assert_true(s->dt <= 0.007 * (1 + 1e-6));
             if (selkie_world_at_frame(world)) {
@@ -402,7 +415,7 @@ static void what_has_left_is_gone(void **state)
     }
 }
 
-/* --- What goes wrong ---------------------------------------------------------------------------------------------------- */
+/* --- What goes wrong --- */
 
 static void bad_scenes_make_no_world(void **state)
 {
@@ -451,7 +464,7 @@ static void memory_that_ends_is_an_error(void **state)
         assert_int_equal(selkie_world_save(good, path, NULL), SELKIE_OK);
         selkie_world_destroy(good);
         int refused = 0, failed = 0;
-        for (size_t limit = 32768; ; limit = limit * 9 / 8) {
+        for (size_t limit = 32768;; limit = limit * 9 / 8) {
             selkie_world_options options = {2, limit};
             selkie_world *world;
             selkie_error error = {0};
@@ -522,7 +535,7 @@ static void plans_are_near_the_truth(void **state)
     }
 }
 
-/* --- Saving and loading --------------------------------------------------------------------------------------------------- */
+/* --- Saving and loading --- */
 
 static void loaded_worlds_go_on_bit_for_bit(void **state)
 {
@@ -530,7 +543,8 @@ static void loaded_worlds_go_on_bit_for_bit(void **state)
     char path[128];
     file_in(path, "checkpoint");
     for (int dimension = 2; dimension <= 3; dimension++)
-        for (int method = dimension == 2 ? SELKIE_METHOD_PIC : SELKIE_METHOD_APIC; method <= SELKIE_METHOD_APIC; method++) {
+        for (int method = dimension == 2 ? SELKIE_METHOD_PIC : SELKIE_METHOD_APIC; method <= SELKIE_METHOD_APIC;
+             method++) {
             case_parts c;
             dam(&c, dimension, (selkie_method)method);
             c.scene.domain.walls[1] = SELKIE_WALL_OPEN; /* so that some have left since the last sort */
@@ -658,24 +672,60 @@ static void senseless_states_are_refused(void **state)
     for (int n = 0; n < 18; n++) {
         sk_state_header bad = header;
         switch (n) {
-        case 0: bad.version++; break;
-        case 1: bad.dimension = 3; break;
-        case 2: bad.cells[1]++; break;
-        case 3: bad.particles_per_cell = 1; break;
-        case 4: bad.cell_size = NAN; break;
-        case 5: bad.time = NAN; break;
-        case 6: bad.time = INFINITY; break;
-        case 7: bad.time = -1.0; break;
-        case 8: bad.time = 17.0; break; /* far behind the frame that it claims */
-        case 9: bad.last_dt = NAN; break;
-        case 10: bad.last_dt = -0.1; break;
-        case 11: bad.max_speed = INFINITY; break;
-        case 12: bad.step_count = -1; break;
-        case 13: bad.frame = INT64_MAX; break;
-        case 14: bad.frame += 3; break;
-        case 15: bad.particle_count--; break;
-        case 16: bad.particle_count = INT64_MAX; break;
-        default: bad.particle_count = -1; break;
+        case 0:
+            bad.version++;
+            break;
+        case 1:
+            bad.dimension = 3;
+            break;
+        case 2:
+            bad.cells[1]++;
+            break;
+        case 3:
+            bad.particles_per_cell = 1;
+            break;
+        case 4:
+            bad.cell_size = NAN;
+            break;
+        case 5:
+            bad.time = NAN;
+            break;
+        case 6:
+            bad.time = INFINITY;
+            break;
+        case 7:
+            bad.time = -1.0;
+            break;
+        case 8:
+            bad.time = 17.0;
+            break; /* far behind the frame that it claims */
+        case 9:
+            bad.last_dt = NAN;
+            break;
+        case 10:
+            bad.last_dt = -0.1;
+            break;
+        case 11:
+            bad.max_speed = INFINITY;
+            break;
+        case 12:
+            bad.step_count = -1;
+            break;
+        case 13:
+            bad.frame = INT64_MAX;
+            break;
+        case 14:
+            bad.frame += 3;
+            break;
+        case 15:
+            bad.particle_count--;
+            break;
+        case 16:
+            bad.particle_count = INT64_MAX;
+            break;
+        default:
+            bad.particle_count = -1;
+            break;
         }
         chunks[0].data = &bad;
         selkie_error error = {0};
@@ -716,7 +766,7 @@ static void senseless_states_are_refused(void **state)
     selkie_world_destroy(twin);
 }
 
-/* --- Threads ------------------------------------------------------------------------------------------------------------- */
+/* --- Threads --- */
 
 static void threads_do_not_show(void **state)
 {
@@ -776,7 +826,7 @@ static void two_worlds_in_two_threads(void **state)
     }
 }
 
-/* --- Files of results ------------------------------------------------------------------------------------------------------ */
+/* --- Files of results --- */
 
 static void check_start(const char *path, const char *start, size_t length)
 {
@@ -830,8 +880,8 @@ static void results_are_written(void **state)
     selkie_world_destroy(world);
 }
 
-/* A basin of SPH, 0.6 m deep. At 4 ms the density stays; at 16 ms particles do not end where the solve thinks, and the solve says
- * nothing of it. */
+/* A basin of SPH, 0.6 m deep. At 4 ms the density stays; at 16 ms particles do not end where the solve thinks, and the
+ * solve says nothing of it. */
 static void a_step_too_long_for_sph_is_told(void **state)
 {
     (void)state;

@@ -72,12 +72,14 @@ static void print_method(const selkie_scene *scene)
     if (scene->method == SELKIE_METHOD_FLIP)
         printf(" of ratio %g", scene->flip_ratio);
     if (scene->method != SELKIE_METHOD_SPH)
-        printf(", volume %s, incompressibility %s", choice_name(scene, "volume"), choice_name(scene, "incompressibility"));
+        printf(", volume %s, incompressibility %s", choice_name(scene, "volume"),
+               choice_name(scene, "incompressibility"));
     if (scene->viscosity > 0)
         printf(", viscosity %g m2/s", scene->viscosity);
     if (scene->method == SELKIE_METHOD_SPH) {
-        printf("\nnumerics      particles %g m apart, pressure (%s) to a density error of %g, %s\n", selkie_scene_spacing(scene),
-               scene->sph.solver == SELKIE_SPH_IISPH ? "iisph" : "accelerated", scene->sph.density_error,
+        printf("\nnumerics      particles %g m apart, pressure (%s) to a density error of %g, %s\n",
+               selkie_scene_spacing(scene), scene->sph.solver == SELKIE_SPH_IISPH ? "iisph" : "accelerated",
+               scene->sph.density_error,
                scene->sph.kernel == SELKIE_SPH_WENDLAND ? "Wendland's kernel" : "cubic spline");
         return;
     }
@@ -106,9 +108,10 @@ static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_
     else
         printf("CFL number %g, first step %.3g s\n", selkie_scene_cfl(scene), plan->first_step);
     print_method(scene);
-    printf("parts         liquids %d, obstacles %d, sources %d, drains %d, bodies %d, forces %d, objects %d, probes %d\n",
-           scene->liquid_count, scene->obstacle_count, scene->source_count, scene->drain_count, scene->body_count,
-           scene->force_count, scene->object_count, scene->probe_count);
+    printf(
+        "parts         liquids %d, obstacles %d, sources %d, drains %d, bodies %d, forces %d, objects %d, probes %d\n",
+        scene->liquid_count, scene->obstacle_count, scene->source_count, scene->drain_count, scene->body_count,
+        scene->force_count, scene->object_count, scene->probe_count);
 }
 
 static int run_check(const tool_arguments *arguments)

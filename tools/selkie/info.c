@@ -17,8 +17,7 @@
 #include "tool.h"
 #include "world/world_internal.h"
 
-/* --- Points and meshes ---------------------------------------------------------------------------------------------
- */
+/* --- Points and meshes --- */
 
 typedef struct point_bounds {
     double low[3], high[3];
@@ -154,8 +153,7 @@ static int ply_has_faces(const char *path)
     return faces;
 }
 
-/* --- Checkpoints and scenes
- * -------------------------------------------------------------------------------------------- */
+/* --- Checkpoints and scenes --- */
 
 static int info_checkpoint(const char *path)
 {
@@ -201,9 +199,10 @@ static void print_scene(const selkie_scene *scene)
     else
         printf("domain        3D, %g x %g x %g m, %d x %d x %d cells of %g m\n", scene->domain.size[0],
                scene->domain.size[1], scene->domain.size[2], cells[0], cells[1], cells[2], cell_size);
-    printf("parts         liquids %d, obstacles %d, sources %d, drains %d, bodies %d, forces %d, objects %d, probes %d\n",
-           scene->liquid_count, scene->obstacle_count, scene->source_count, scene->drain_count, scene->body_count,
-           scene->force_count, scene->object_count, scene->probe_count);
+    printf(
+        "parts         liquids %d, obstacles %d, sources %d, drains %d, bodies %d, forces %d, objects %d, probes %d\n",
+        scene->liquid_count, scene->obstacle_count, scene->source_count, scene->drain_count, scene->body_count,
+        scene->force_count, scene->object_count, scene->probe_count);
     printf("time          %g s, %g frames a second\n", scene->time.end, scene->time.fps);
 }
 
@@ -219,8 +218,7 @@ static int info_scene(const char *path)
     return EXIT_GOOD;
 }
 
-/* --- Folders of runs
- * --------------------------------------------------------------------------------------------------- */
+/* --- Folders of runs --- */
 
 static int print_stats(const run_folder *folder)
 {
@@ -302,8 +300,7 @@ static int info_run(const char *path)
     return code;
 }
 
-/* --- The command
- * ------------------------------------------------------------------------------------------------------- */
+/* --- The command --- */
 
 static int run_info(const tool_arguments *arguments)
 {

@@ -10,9 +10,9 @@
 
 #include "tool.h"
 
-static const tool_command *const commands[] = {
-    &run_command,  &check_command,     &render_command, &plot_command,  &info_command,
-    &list_command, &reproduce_command, &doctor_command, &schema_command};
+static const tool_command *const commands[] = {&run_command,       &check_command,  &render_command,
+                                               &plot_command,      &info_command,   &list_command,
+                                               &reproduce_command, &doctor_command, &schema_command};
 enum { command_count = sizeof commands / sizeof *commands };
 
 int complain(const char *format, ...)
@@ -137,14 +137,15 @@ static int close_output(int code)
     return code;
 }
 
-/* Threads that wait for each other spin, which is fastest on cores of one's own and a disaster on shared ones: the one that
- * is waited for cannot run. The runtime decides this before main() from its environment, so where the machine is busy and
- * the user has not said anything, the command starts itself once more with a short spin. */
+/* Threads that wait for each other spin, which is fastest on cores of one's own and a disaster on shared ones: the one
+ * that is waited for cannot run. The runtime decides this before main() from its environment, so where the machine is
+ * busy and the user has not said anything, the command starts itself once more with a short spin. */
 static void wait_politely(char **argv)
 {
     double load;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getloadavg(&load, 1) != 1 || cores < 2 || load < 0.7 * (double)cores)
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getloadavg(&load, 1) != 1 || cores < 2 ||
+        load < 0.7 * (double)cores)
         return;
     if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0)
         execv("/proc/self/exe", argv); /* where that fails, everything is as it was */

@@ -7,8 +7,7 @@
 
 #include "defs/text.h"
 
-/* --- What was meant ------------------------------------------------------------------------------------------------
- */
+/* --- What was meant --- */
 
 const char *nearest_word(const char *word, const char *const *candidates, int count)
 {
@@ -28,8 +27,7 @@ const char *nearest_word(const char *word, const char *const *candidates, int co
     return best;
 }
 
-/* --- Parsing -------------------------------------------------------------------------------------------------------
- */
+/* --- Parsing --- */
 
 static int complain_unknown_option(const tool_command *command, const char *word, size_t length, char *message,
                                    size_t size)
@@ -209,8 +207,7 @@ void options_free(tool_arguments *arguments)
     memset(arguments, 0, sizeof *arguments);
 }
 
-/* --- Help ----------------------------------------------------------------------------------------------------------
- */
+/* --- Help --- */
 
 enum { help_column = 26, help_width = 78 };
 

@@ -28,8 +28,7 @@ static const option_spec plot_options[] = {
                       .help = "a panel for each of these columns of stats.csv or probes.csv instead of the usual ones"},
 };
 
-/* --- Runs and what is drawn of them --------------------------------------------------------------------------------
- */
+/* --- Runs and what is drawn of them --- */
 
 typedef struct plotted_run {
     const char *folder;
@@ -144,8 +143,7 @@ static void drop_empty_panel(plot_job *job)
         free((void *)job->panels[--job->panel_count].series);
 }
 
-/* --- The usual panels ----------------------------------------------------------------------------------------------
- */
+/* --- The usual panels --- */
 
 static int is_phase(const char *column)
 {
@@ -207,8 +205,7 @@ static void add_usual_panels(plot_job *job)
     drop_empty_panel(job);
 }
 
-/* --- Probes --------------------------------------------------------------------------------------------------------
- */
+/* --- Probes --- */
 
 /* Which probe of the scene a column belongs to: its name, or its name and _x, _y, _z. */
 static const selkie_probe_def *find_probe(const plotted_run *run, const char *column, const char **component)
@@ -281,8 +278,7 @@ static void add_probe_panels(plot_job *job)
     drop_empty_panel(job);
 }
 
-/* --- Panels that were asked for
- * ---------------------------------------------------------------------------------------- */
+/* --- Panels that were asked for --- */
 
 static int add_asked_panels(plot_job *job, const char *columns)
 {
@@ -313,8 +309,7 @@ static int add_asked_panels(plot_job *job, const char *columns)
     return code;
 }
 
-/* --- The command
- * ------------------------------------------------------------------------------------------------------- */
+/* --- The command --- */
 
 static int read_run(plotted_run *run, const char *folder)
 {

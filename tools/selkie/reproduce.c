@@ -61,8 +61,7 @@ typedef struct reproduction {
     run_results *results;          /* [run_count] */
 } reproduction;
 
-/* --- Choosing ------------------------------------------------------------------------------------------------------
- */
+/* --- Choosing --- */
 
 static int find_run(const reproduce_paper *paper, const char *name)
 {
@@ -105,8 +104,7 @@ static int choose_figures(reproduction *work, const option_value *figures)
     return EXIT_GOOD;
 }
 
-/* --- Simulating ----------------------------------------------------------------------------------------------------
- */
+/* --- Simulating --- */
 
 static int open_results(reproduction *work, int index)
 {
@@ -196,8 +194,7 @@ static int simulate_all(reproduction *work)
     return EXIT_GOOD;
 }
 
-/* --- The report ----------------------------------------------------------------------------------------------------
- */
+/* --- The report --- */
 
 /* What a run has left; where something is missing the report says so, so that it can be written at any time. */
 static void read_results(run_results *results)
@@ -307,8 +304,7 @@ static int write_report(reproduction *work)
     return code;
 }
 
-/* --- The command ---------------------------------------------------------------------------------------------------
- */
+/* --- The command --- */
 
 static const reproduce_paper *find_paper(const char *name)
 {

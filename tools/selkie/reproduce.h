@@ -70,8 +70,7 @@ extern const reproduce_paper reproduce_idp;
 extern const reproduce_paper reproduce_uic;
 extern const reproduce_paper reproduce_liquid_boundary;
 
-/* --- Writing -------------------------------------------------------------------------------------------------------
- */
+/* --- Writing --- */
 
 void report_heading(reproduce_report *report, int level, const char *text);
 void report_text(reproduce_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -88,8 +87,7 @@ const char *percent(double ratio);
 /* "%.4g", "-" for NaN. */
 const char *number(double value);
 
-/* --- Measuring -----------------------------------------------------------------------------------------------------
- */
+/* --- Measuring --- */
 
 /* NULL where there is no such column. */
 const double *stats_column(const run_results *results, const char *name);
@@ -98,8 +96,8 @@ double stats_late_mean(const run_results *results, const char *column, double se
 double stats_largest(const run_results *results, const char *column);
 /* When a column first reaches a value at or after a time (s); NaN if never. */
 double stats_first_time(const run_results *results, const char *column, double least, double from);
-/* Mean of the probe level, or of those called level_*, over the last `seconds`, over the depth that the particles must have at
- * rest in the domain with `solid` (m2 or m3) of obstacles under water: 1 is right. */
+/* Mean of the probe level, or of those called level_*, over the last `seconds`, over the depth that the particles must
+ * have at rest in the domain with `solid` (m2 or m3) of obstacles under water: 1 is right. */
 double level_ratio(const run_results *results, double seconds, double solid);
 /* Standard deviation of density / rest density in cells that have liquid on all sides, in the last frame (dense grid).
  */
@@ -111,19 +109,22 @@ long particles_in_solids(const run_results *results, double time, double depth);
 typedef struct object_leaks {
     long frames;  /* that were there to look at */
     long inside;  /* deeper than `depth` in it: the most in any frame */
-    long through; /* were outside in one frame and are so in the next, with the object between: ways below its rim by `margin` */
+    long through; /* were outside in one frame and are so in the next, with the object between: ways below its rim by
+                     `margin` */
 } object_leaks;
-/* Kinetic and potential energy (J) of all particles, and the work of the scene's forces other than gravity, from the frames
- * between two times (s). */
+/* Kinetic and potential energy (J) of all particles, and the work of the scene's forces other than gravity, from the
+ * frames between two times (s). */
 typedef struct energy_budget {
     long frames;
     double start, end, work;
     double excess; /* the most that the energy was above start + work in a frame */
 } energy_budget;
 energy_budget energy_of_run(const run_results *results, double from, double to);
-/* What gravity and the scene's first force, a vortex, can make of a particle of its first source (m/s); NaN where it has none. */
+/* What gravity and the scene's first force, a vortex, can make of a particle of its first source (m/s); NaN where it
+ * has none. */
 double fastest_of_gravity_and_vortex(const selkie_scene *scene);
-object_leaks leaks_of_object(const run_results *results, int object, double from, double to, double depth, double margin);
+object_leaks leaks_of_object(const run_results *results, int object, double from, double to, double depth,
+                             double margin);
 /* Mean wall time of a step (ms), without the first; of all phases, or of those that a test accepts. */
 double mean_step_ms(const run_results *results, int (*accept)(const char *phase));
 
@@ -137,8 +138,9 @@ typedef struct splash {
     double height;     /* m  mean over them, along y, from the box's lower side */
     double deviation;  /* m  standard deviation of it */
     double high_tenth; /* m  a tenth of them are higher */
-    double sideways;   /* m  root mean square distance from the nearest axis, or from their mean place where there is none */
-    double expansion;  /*    cells that hold any of them over the cells that they would fill at rest */
+    double
+        sideways; /* m  root mean square distance from the nearest axis, or from their mean place where there is none */
+    double expansion; /*    cells that hold any of them over the cells that they would fill at rest */
 } splash;
 /* Where and when; axes are upright, at x and z. */
 typedef struct splash_box {
@@ -149,8 +151,7 @@ typedef struct splash_box {
 } splash_box;
 splash measure_splash(const run_results *results, const splash_box *box);
 
-/* --- Pictures ------------------------------------------------------------------------------------------------------
- */
+/* --- Pictures --- */
 
 /* The frame next to a time (s; below 0: the last). */
 void report_frame(reproduce_report *report, const run_results *results, double time, const char *caption);

@@ -6,8 +6,7 @@
 
 #include "reproduce.h"
 
-/* --- Runs ----------------------------------------------------------------------------------------------------------
- */
+/* --- Runs --- */
 
 #define DAM_2D "idp/double_dam_2d"
 #define PLAIN "volume=none"
@@ -119,8 +118,7 @@ static const reproduce_run runs[] = {
     DAM_3D("dam3_flip_20ms", "FLIP, 20 ms, 1e-3", PLAIN, "time.step=0.02", "pressure.tolerance=1e-3", 500),
 };
 
-/* --- Figures 3 and 4: volume over 30 s -------------------------------------------------------------------------------
- */
+/* --- Figures 3 and 4: volume over 30 s --- */
 
 static const char volume_heads[] =
     "run|the paper: volume|kernel volume|surface volume|occupied cells|Eq. 19|rest level|std of "
@@ -170,8 +168,7 @@ static void write_tolerances(reproduce_report *report, run_results *const *resul
                 "volume_ratio", "volume ratio");
 }
 
-/* --- Figure 5: other methods -----------------------------------------------------------------------------------------
- */
+/* --- Figure 5: other methods --- */
 
 static void write_methods(reproduce_report *report, run_results *const *results)
 {
@@ -199,8 +196,7 @@ static void write_methods(reproduce_report *report, run_results *const *results)
         report_frame(report, results[i], -1, results[i]->run->label);
 }
 
-/* --- Figure 6: rotating cuboid ---------------------------------------------------------------------------------------
- */
+/* --- Figure 6: rotating cuboid --- */
 
 static void write_cuboid(reproduce_report *report, run_results *const *results)
 {
@@ -222,8 +218,7 @@ static void write_cuboid(reproduce_report *report, run_results *const *results)
     report_frame(report, results[3], -1, "end, APIC with IDP");
 }
 
-/* --- Figure 7: stability ---------------------------------------------------------------------------------------------
- */
+/* --- Figure 7: stability --- */
 
 static void write_stability(reproduce_report *report, run_results *const *results)
 {
@@ -256,8 +251,7 @@ static void write_stability(reproduce_report *report, run_results *const *result
     }
 }
 
-/* --- Figure 8: distributions -----------------------------------------------------------------------------------------
- */
+/* --- Figure 8: distributions --- */
 
 static void write_distributions(reproduce_report *report, run_results *const *results)
 {
@@ -276,8 +270,7 @@ static void write_distributions(reproduce_report *report, run_results *const *re
     report_frame(report, results[2], -1, "IDP, 5 ms");
 }
 
-/* --- Figure 9: push-out ----------------------------------------------------------------------------------------------
- */
+/* --- Figure 9: push-out --- */
 
 static const double rabbit_area = 0.52522 * 0.9 * 0.9; /* m2, as scenes/idp/bunny.obj says */
 
@@ -309,8 +302,7 @@ static void write_push_out(reproduce_report *report, run_results *const *results
         }
 }
 
-/* --- Figure 10: speed ------------------------------------------------------------------------------------------------
- */
+/* --- Figure 10: speed --- */
 
 /* The phases that the projection adds to a step. */
 static int is_projection(const char *phase)

@@ -12,8 +12,7 @@
 #include "reproduce.h"
 #include "tool.h"
 
-/* --- Tables --------------------------------------------------------------------------------------------------------
- */
+/* --- Tables --- */
 
 const double *stats_column(const run_results *results, const char *name)
 {
@@ -62,7 +61,8 @@ static int per_cell(const selkie_scene *scene)
     return selkie_scene_particles_per_cell(scene);
 }
 
-/* m  The probe "level" over the last seconds or, in runs that have none, the mean of those called level_...; NaN without any. */
+/* m  The probe "level" over the last seconds or, in runs that have none, the mean of those called level_...; NaN
+ * without any. */
 static double late_level(const sk_table *probes, double seconds)
 {
     if (sk_table_column(probes, "level"))
@@ -109,8 +109,7 @@ double mean_step_ms(const run_results *results, int (*accept)(const char *phase)
     return sum / (double)(results->stats->row_count - 1);
 }
 
-/* --- Frames --------------------------------------------------------------------------------------------------------
- */
+/* --- Frames --- */
 
 /* The number of the frame that was written next to a time; -1 where there is none. */
 static int64_t frame_near(const run_results *results, double time, char *path, size_t size)
@@ -256,8 +255,7 @@ long particles_in_solids(const run_results *results, double time, double depth)
     return inside;
 }
 
-/* --- Splashes ------------------------------------------------------------------------------------------------------
- */
+/* --- Splashes --- */
 
 double wall_for_a_second(const run_results *results, int (*accept)(const char *phase))
 {
@@ -370,8 +368,7 @@ splash measure_splash(const run_results *results, const splash_box *box)
                     .expansion = sums.expansion / frames};
 }
 
-/* --- Pictures and plots --------------------------------------------------------------------------------------------
- */
+/* --- Pictures and plots --- */
 
 void report_frame(reproduce_report *report, const run_results *results, double time, const char *caption)
 {

@@ -1,5 +1,5 @@
-/* What reports ask of runs with objects: fluid in their walls, fluid that went through, and whether energy came from nothing
- * when they were released. */
+/* What reports ask of runs with objects: fluid in their walls, fluid that went through, and whether energy came from
+ * nothing when they were released. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -128,7 +128,8 @@ static void for_each_frame(const run_results *results, double from, double to,
     for (size_t i = 0; i < list.count; i++) {
         double time = (double)list.files[i].number / results->scene->time.fps;
         sk_particles_data *data = NULL;
-        if (time < from - 1e-6 || time > to + 1e-6 || sk_particles_read_ply(list.files[i].path, &data, NULL) != SELKIE_OK)
+        if (time < from - 1e-6 || time > to + 1e-6 ||
+            sk_particles_read_ply(list.files[i].path, &data, NULL) != SELKIE_OK)
             continue;
         sk_particles_turn_back(data);
         look(context, data, time);
@@ -138,7 +139,8 @@ static void for_each_frame(const run_results *results, double from, double to,
     free(folder);
 }
 
-object_leaks leaks_of_object(const run_results *results, int object, double from, double to, double depth, double margin)
+object_leaks leaks_of_object(const run_results *results, int object, double from, double to, double depth,
+                             double margin)
 {
     leak_search search;
     memset(&search, 0, sizeof search);
@@ -151,8 +153,7 @@ object_leaks leaks_of_object(const run_results *results, int object, double from
     return search.leaks;
 }
 
-/* --- Energy --------------------------------------------------------------------------------------------------------
- */
+/* --- Energy --- */
 
 typedef struct energy_search {
     const selkie_scene *scene;
@@ -180,7 +181,8 @@ static void add_frame(void *context, const sk_particles_data *data, double time)
         float change[3] = {0, 0, 0};
         sk_force_fields_velocity_change(fields, count, x, change);
         for (int d = 0; d < 3; d++) {
-            energy += search->mass * (0.5 * (double)v[d] * v[d] - scene->gravity[d] * ((double)x[d] - scene->domain.origin[d]));
+            energy += search->mass *
+                      (0.5 * (double)v[d] * v[d] - scene->gravity[d] * ((double)x[d] - scene->domain.origin[d]));
             power += search->mass * change[d] / moment * v[d];
         }
     }
@@ -205,21 +207,24 @@ energy_budget energy_of_run(const run_results *results, double from, double to)
     if (!results->scene)
         return search.budget;
     const selkie_scene *scene = results->scene;
-    search.mass = (scene->liquid_count ? scene->liquids[0].density : 1000.0) * pow(selkie_scene_spacing(scene), scene->domain.dimension);
+    search.mass = (scene->liquid_count ? scene->liquids[0].density : 1000.0) *
+                  pow(selkie_scene_spacing(scene), scene->domain.dimension);
     for_each_frame(results, from, to, add_frame, &search);
     return search.budget;
 }
 
 /* Its energy E = v^2/2 + g y, y from the floor, is changed by the
- * vortex alone: dE/dt = a.v <= |a| sqrt(2 E), so that sqrt(2 E) grows by |a| at most, and v <= sqrt(2 E). It starts with what
- * the liquid that comes from highest has, the tap's. Pressure moves energy from one particle to another and makes none. */
+ * vortex alone: dE/dt = a.v <= |a| sqrt(2 E), so that sqrt(2 E) grows by |a| at most, and v <= sqrt(2 E). It starts
+ * with what the liquid that comes from highest has, the tap's. Pressure moves energy from one particle to another and
+ * makes none. */
 double fastest_of_gravity_and_vortex(const selkie_scene *scene)
 {
     if (!scene || !scene->source_count || !scene->force_count || scene->sources[0].shape.kind != SELKIE_SHAPE_CYLINDER)
         return NAN;
     const selkie_source_def *tap = &scene->sources[0];
     const selkie_force_def *vortex = &scene->forces[0];
-    double energy = 0.0, height = fmax(tap->shape.from[1], tap->shape.to[1]) - scene->domain.origin[1], acceleration = 0.0;
+    double energy = 0.0, height = fmax(tap->shape.from[1], tap->shape.to[1]) - scene->domain.origin[1],
+           acceleration = 0.0;
     for (int d = 0; d < 3; d++)
         energy += 0.5 * tap->velocity[d] * tap->velocity[d];
     energy -= scene->gravity[1] * height;

@@ -8,8 +8,7 @@
 #include "io/folder.h"
 #include "reproduce.h"
 
-/* --- Runs ----------------------------------------------------------------------------------------------------------
- */
+/* --- Runs --- */
 
 #define UNILATERAL "incompressibility=unilateral"
 #define BILATERAL "incompressibility=bilateral"
@@ -53,21 +52,23 @@ static const reproduce_run runs[] = {
     LARGE("city", "city_flood", "uic/city_flood", "time.end=9", "output.every=45", "domain.resolution=84", 6000),
     LARGE("quad", "quad_dam", "uic/quad_dam", "time.end=3", "output.every=15", "domain.resolution=40", 1000),
     LARGE("streams", "streams", "uic/streams", "time.end=3.6", "output.every=12", "domain.resolution=40", 600),
-    LARGE("drops", "drops_in_pool", "uic/drops_in_pool", "time.end=2.4", "output.every=12", "domain.resolution=78", 1500),
+    LARGE("drops", "drops_in_pool", "uic/drops_in_pool", "time.end=2.4", "output.every=12", "domain.resolution=78",
+          1500),
     LARGE("terrain", "terrain_dam", "uic/terrain_dam", "time.end=3", "output.every=15", "domain.resolution=78", 1500),
     LARGE("explosions", "explosions", "uic/explosions", "time.end=2.7", "output.every=9", "domain.resolution=32", 800),
 };
 
-/* --- Figures 3.1 and 3.2: against an incompressible solver ---------------------------------------------------------
- */
+/* --- Figures 3.1 and 3.2: against an incompressible solver --- */
 
-static const char splash_heads[] = "run|share of the liquid in it|mean height (m)|standard deviation of the height (m)|a "
-                                   "tenth is higher than (m)|spread to the sides (m)|expansion";
+static const char splash_heads[] =
+    "run|share of the liquid in it|mean height (m)|standard deviation of the height (m)|a "
+    "tenth is higher than (m)|spread to the sides (m)|expansion";
 
-static const char splash_words[] =
-    "Means over the frames from %g to %g s, of the particles %s; heights are from there. The spread to the sides is the root "
-    "mean square distance from %s; the expansion is the volume of the cells that hold any of the particles over the volume "
-    "that they fill at rest.";
+static const char splash_words[] = "Means over the frames from %g to %g s, of the particles %s; heights are from "
+                                   "there. The spread to the sides is the root "
+                                   "mean square distance from %s; the expansion is the volume of the cells that hold "
+                                   "any of the particles over the volume "
+                                   "that they fill at rest.";
 
 /* The twins in a table, and how far the first is above each of the others. */
 static void splash_rows(reproduce_report *report, run_results *const *results, int count, const splash_box *box,
@@ -113,33 +114,39 @@ static void write_fountains(reproduce_report *report, run_results *const *result
     side_by_side(report, results, 3, times, 3);
 }
 
-/* The splash is what the source says it is, liquid thrown up as it passes over the obstacle. A window that ends before the wave
- * comes back from the far wall shows it alone; the whole run after the impact shows what becomes of it. Then liquid that touches
- * the far wall or the ceiling must be left out, because suction holds bilateral liquid there for as long as the run lasts. */
+/* The splash is what the source says it is, liquid thrown up as it passes over the obstacle. A window that ends before
+ * the wave comes back from the far wall shows it alone; the whole run after the impact shows what becomes of it. Then
+ * liquid that touches the far wall or the ceiling must be left out, because suction holds bilateral liquid there for as
+ * long as the run lasts. */
 static void write_obstacle(reproduce_report *report, run_results *const *results)
 {
     static const splash_box passing = {.from = 0.5, .to = 1.2, .low = {4.25, 0.75, -100}, .high = {7.6, 100, 100}};
     static const splash_box whole = {.from = 0.5, .to = 2.5, .low = {4.25, 0.75, -100}, .high = {7.6, 5.6, 100}};
     static const splash_box ceiling = {.from = 1.5, .to = 2.5, .low = {-100, 5.6, -100}, .high = {100, 100, 100}};
     static const double times[] = {0.7, 0.9, 1.1, 1.6, 2.1};
-    splash_rows(report, results, 3, &passing,
-                "over and behind the obstacle (x from 4.25 to 7.6 m) and above its top at 0.75 m, while the flow passes it",
-                "their mean place");
-    splash_rows(report, results, 3, &whole,
-                "over and behind the obstacle and above its top, 0.4 m (two cells of the coarse grid) away from the far wall "
-                "and the ceiling",
-                "their mean place");
+    splash_rows(
+        report, results, 3, &passing,
+        "over and behind the obstacle (x from 4.25 to 7.6 m) and above its top at 0.75 m, while the flow passes it",
+        "their mean place");
+    splash_rows(
+        report, results, 3, &whole,
+        "over and behind the obstacle and above its top, 0.4 m (two cells of the coarse grid) away from the far wall "
+        "and the ceiling",
+        "their mean place");
     report_table(report, "run|share of the liquid within 0.4 m of the ceiling");
     for (int i = 0; i < 3; i++)
-        report_row(report, "%s|%s %%", results[i]->run->label, number(100 * measure_splash(results[i], &ceiling).share));
+        report_row(report, "%s|%s %%", results[i]->run->label,
+                   number(100 * measure_splash(results[i], &ceiling).share));
     report_table_end(report);
-    report_text(report, "Means over the frames from %g to %g s: where the wave that climbs the far wall has struck the ceiling, "
-                        "suction holds the bilateral liquid.", ceiling.from, ceiling.to);
+    report_text(
+        report,
+        "Means over the frames from %g to %g s: where the wave that climbs the far wall has struck the ceiling, "
+        "suction holds the bilateral liquid.",
+        ceiling.from, ceiling.to);
     side_by_side(report, results, 3, times, 5);
 }
 
-/* --- The other figures: pictures -----------------------------------------------------------------------------------
- */
+/* --- The other figures: pictures --- */
 
 static void frames_of(reproduce_report *report, const run_results *results, const double *times, int count)
 {
@@ -181,8 +188,7 @@ static void write_explosions(reproduce_report *report, run_results *const *resul
     frames_of(report, results[0], times, 4);
 }
 
-/* --- Tables 3.1 and 3.2: sizes and times ---------------------------------------------------------------------------
- */
+/* --- Tables 3.1 and 3.2: sizes and times --- */
 
 /* The phases that solve for pressure and for the correction of density. */
 static int is_solve(const char *phase)
@@ -195,12 +201,13 @@ static void write_times(reproduce_report *report, run_results *const *results)
     static const struct {
         double particles, total, solve;
     } paper[] = {
-        {16307596, 75.6, 35.3}, {104988, 7.8, 5.1}, {1539000, 21.7, 5.2}, {5508794, 118.5, 54.2},
+        {16307596, 75.6, 35.3}, {104988, 7.8, 5.1},  {1539000, 21.7, 5.2}, {5508794, 118.5, 54.2},
         {2060247, 81.6, 52.1},  {6937747, 556, 470}, {6937747, 556, 470},  {3430944, 20, 11.3},
     };
-    report_table(report, "scene|cells|particles, the source|particles here, at most|the source: s a frame|of it "
-                         "solving|here: s a frame|of it solving|times faster|solving, times faster|steps a frame|memory "
-                         "(GiB)");
+    report_table(report,
+                 "scene|cells|particles, the source|particles here, at most|the source: s a frame|of it "
+                 "solving|here: s a frame|of it solving|times faster|solving, times faster|steps a frame|memory "
+                 "(GiB)");
     for (int i = 0; i < 8; i++) {
         const run_results *run = results[i];
         int cells[3] = {0, 0, 0};
@@ -216,26 +223,29 @@ static void write_times(reproduce_report *report, run_results *const *results)
                    number(steps), memory ? number((double)memory / 1073741824.0) : "-");
     }
     report_table_end(report);
-    report_text(report,
-                "A frame is a thirtieth of a second, and its time a mean over the whole run, without writing files. The "
-                "source's machine is not named; ours is this one with %d threads, on which nothing else should run. The "
-                "source gives one row for its figures of the drops and of the terrain. Memory is what the simulation "
-                "took at most.",
-                report->threads > 0 ? report->threads : omp_get_num_procs());
+    report_text(
+        report,
+        "A frame is a thirtieth of a second, and its time a mean over the whole run, without writing files. The "
+        "source's machine is not named; ours is this one with %d threads, on which nothing else should run. The "
+        "source gives one row for its figures of the drops and of the terrain. Memory is what the simulation "
+        "took at most.",
+        report->threads > 0 ? report->threads : omp_get_num_procs());
 }
 
 static const reproduce_figure figures[] = {
     {.number = 1,
      .label = "Figure 3.1",
      .title = "two fountains",
-     .about = "The same fountains with unilateral and with bilateral incompressibility. In the source the bilateral ones "
-              "oscillate and collapse on themselves.",
+     .about =
+         "The same fountains with unilateral and with bilateral incompressibility. In the source the bilateral ones "
+         "oscillate and collapse on themselves.",
      .runs = {"fountains_uic", "fountains_bilateral", "fountains_ghost"},
      .write = write_fountains},
     {.number = 2,
      .label = "Figure 3.2",
      .title = "dam break over an obstacle",
-     .about = "In the source the unilateral liquid makes a large splash over the obstacle, the bilateral one hardly any.",
+     .about =
+         "In the source the unilateral liquid makes a large splash over the obstacle, the bilateral one hardly any.",
      .runs = {"obstacle_uic", "obstacle_bilateral", "obstacle_ghost"},
      .write = write_obstacle},
     {.number = 3,
@@ -279,8 +289,9 @@ static const reproduce_figure figures[] = {
 const reproduce_paper reproduce_uic = {
     .name = "uic",
     .title = "Unilateral incompressibility: the source's experiments",
-    .citation = "D. Gerszewski, A. W. Bargteil: Physics-Based Animation of Large-Scale Splashing Liquids. ACM Transactions on "
-                "Graphics 32(6), 2013; here after chapter 3 of Gerszewski's dissertation, University of Utah.",
+    .citation =
+        "D. Gerszewski, A. W. Bargteil: Physics-Based Animation of Large-Scale Splashing Liquids. ACM Transactions on "
+        "Graphics 32(6), 2013; here after chapter 3 of Gerszewski's dissertation, University of Utah.",
     .about = "Liquid that resists compression but may come apart, beside its bilateral twin, which may not. The source "
              "shows its splashes as pictures only; the numbers here are ours. \"Bilateral, voxels\" is the source's "
              "incompressible solver, in which each cell with a particle is liquid; \"ghost fluid\" is our own, with a "

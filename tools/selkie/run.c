@@ -24,8 +24,7 @@
 #include "run_folder.h"
 #include "tool.h"
 
-/* --- Options -------------------------------------------------------------------------------------------------------
- */
+/* --- Options --- */
 
 enum {
     run_out,
@@ -79,8 +78,7 @@ static const option_spec run_options[] = {
     [run_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
 
-/* --- Signals -------------------------------------------------------------------------------------------------------
- */
+/* --- Signals --- */
 
 static volatile sig_atomic_t stop_signal;
 
@@ -104,8 +102,7 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* --- One run -------------------------------------------------------------------------------------------------------
- */
+/* --- One run --- */
 
 typedef struct run_state {
     const tool_arguments *arguments;
@@ -210,8 +207,9 @@ static int open_probes(run_state *run, int continued)
     return code;
 }
 
-static const char *const body_columns[] = {"step", "time", "frame", "body", "x",  "y",  "z",  "qw", "qx", "qy", "qz", "vx",
-                                           "vy",   "vz",   "wx",    "wy",   "wz", "fx", "fy", "fz", "tx", "ty", "tz"};
+static const char *const body_columns[] = {"step", "time", "frame", "body", "x",  "y",  "z",  "qw",
+                                           "qx",   "qy",   "qz",    "vx",   "vy", "vz", "wx", "wy",
+                                           "wz",   "fx",   "fy",    "fz",   "tx", "ty", "tz"};
 enum { body_column_count = sizeof body_columns / sizeof *body_columns };
 
 /* The bodies of a frame, a row each. */
@@ -221,7 +219,8 @@ static int write_bodies(run_state *run)
     selkie_error error = {0};
     for (int b = 0; run->bodies && b < selkie_world_body_count(run->world); b++) {
         selkie_body_state body;
-        double row[body_column_count] = {(double)s->step, selkie_world_time(run->world), (double)selkie_world_frame(run->world), b};
+        double row[body_column_count] = {(double)s->step, selkie_world_time(run->world),
+                                         (double)selkie_world_frame(run->world), b};
         selkie_world_body(run->world, b, &body);
         memcpy(row + 4, body.position, sizeof body.position);
         memcpy(row + 7, body.quaternion, sizeof body.quaternion);
@@ -418,8 +417,7 @@ static void say_summary(const run_state *run)
     printf("  pictures  selkie render %s\n  plots     selkie plot %s\n", run->folder.path, run->folder.path);
 }
 
-/* --- Start ---------------------------------------------------------------------------------------------------------
- */
+/* --- Start --- */
 
 static int refuse_open_mesh(const char *what, const selkie_shape *mesh, void *context)
 {
@@ -549,9 +547,9 @@ static int finish(run_state *run, int code)
     }
     if (code == EXIT_GOOD)
         code = close_tables(run);
-    if (code == EXIT_GOOD && sk_run_mark_finished(run->folder.path, selkie_world_step_count(run->world),
-                                                  selkie_world_time(run->world),
-                                                  selkie_world_memory_peak(run->world), &error))
+    if (code == EXIT_GOOD &&
+        sk_run_mark_finished(run->folder.path, selkie_world_step_count(run->world), selkie_world_time(run->world),
+                             selkie_world_memory_peak(run->world), &error))
         code = complain_error(&error);
     if (code == EXIT_GOOD) {
         if (!run->quiet)
@@ -559,9 +557,11 @@ static int finish(run_state *run, int code)
         return code;
     }
     if (code == EXIT_DIVERGED)
-        fprintf(stderr, "selkie: try again with a smaller time.cfl or time.step, %s; 'selkie plot %s' shows what led to it\n",
-                selkie_world_scene(run->world)->method == SELKIE_METHOD_SPH ? "or a larger sph.max_iterations"
-                                                                             : "a larger pressure.max_iterations, or method=apic",
+        fprintf(stderr,
+                "selkie: try again with a smaller time.cfl or time.step, %s; 'selkie plot %s' shows what led to it\n",
+                selkie_world_scene(run->world)->method == SELKIE_METHOD_SPH
+                    ? "or a larger sph.max_iterations"
+                    : "a larger pressure.max_iterations, or method=apic",
                 run->folder.path);
     if (code == EXIT_INTERRUPTED)
         fprintf(stderr, "selkie: interrupted at %.6g s\n", selkie_world_time(run->world));

@@ -13,11 +13,11 @@
 
 #include "tool.h"
 
-/* --- Opening -------------------------------------------------------------------------------------------------------
- */
+/* --- Opening --- */
 
 /* scene.json is the last to go, so that an interrupted removal can be taken up again. */
-static const char *const written_files[] = {"finished", "stats.csv", "probes.csv", "bodies.csv", "film.mp4", "scene.json"};
+static const char *const written_files[] = {"finished",   "stats.csv", "probes.csv",
+                                            "bodies.csv", "film.mp4",  "scene.json"};
 static const char *const written_folders[] = {"frames", "checkpoints", "surfaces", "pictures"};
 enum {
     written_file_count = sizeof written_files / sizeof *written_files,
@@ -196,8 +196,7 @@ int64_t run_folder_count(const run_folder *folder, const char *name, const char 
     return count;
 }
 
-/* --- Checkpoints ---------------------------------------------------------------------------------------------------
- */
+/* --- Checkpoints --- */
 
 int run_folder_checkpoints(const run_folder *folder, sk_file_list *list)
 {

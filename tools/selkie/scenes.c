@@ -12,8 +12,7 @@
 #include "selkie_config.h"
 #include "tool.h"
 
-/* --- Scenes that come with the program -----------------------------------------------------------------------------
- */
+/* --- Scenes that come with the program --- */
 
 int has_ending(const char *text, const char *ending)
 {
@@ -159,8 +158,7 @@ char *scene_name(const char *path)
     return name;
 }
 
-/* --- Loading, meshes, plan -----------------------------------------------------------------------------------------
- */
+/* --- Loading, meshes, plan --- */
 
 int load_scene(const char *path, const option_value *set, const option_value *end, const option_value *frames,
                selkie_scene **scene)
@@ -263,8 +261,7 @@ int plan_scene(const selkie_scene *scene, int threads, selkie_plan *plan, size_t
     return EXIT_GOOD;
 }
 
-/* --- selkie list ---------------------------------------------------------------------------------------------------
- */
+/* --- selkie list --- */
 
 enum { list_paths };
 static const option_spec list_options[] = {

@@ -35,7 +35,7 @@ char *format_bytes(double bytes, char text[32]);
 char *format_duration(double seconds, char text[32]);
 char *format_count(int64_t count, char text[32]); /* 1,234,567 */
 
-/* --- Scenes -------------------------------------------------------------------------------------------------- */
+/* --- Scenes --- */
 
 /* A scene that comes with the program. */
 typedef struct known_scene {

@@ -5,8 +5,8 @@
  * asked again. Where no velocity is known (out in the air, beyond the band) a particle keeps its own and flies.
  *
  * The velocities of a block and four cells around it are copied into one dense piece, and the particles go as many at a
- * time as there are lanes, each with its own sub-steps. A lane that leaves the piece, or meets an unknown node, is answered
- * by the plain kernel; which way a particle takes depends on the particle alone.
+ * time as there are lanes, each with its own sub-steps. A lane that leaves the piece, or meets an unknown node, is
+ * answered by the plain kernel; which way a particle takes depends on the particle alone.
  */
 #include <math.h>
 
@@ -25,20 +25,20 @@ enum { HALO = SK_ROW_LEAD, WIDTH = SK_TILE_N(HALO) }; /* rows as those of a row 
 
 typedef struct advect_frame {
     const sk_step *step;
-    float inverse;        /* 1/m */
-    float corner[3];      /* m   of the grid */
-    float low[3], high[3];/* m   where closed walls let particles be; open sides are infinite */
+    float inverse;         /* 1/m */
+    float corner[3];       /* m   of the grid */
+    float low[3], high[3]; /* m   where closed walls let particles be; open sides are infinite */
     int open[6], any_open;
-    float dt;             /* s   */
+    float dt; /* s   */
     int order;
-    int trapezoidal;      /*     rule of order 2 */
-    int bisect;           /*     what cannot be set onto an obstacle goes back on its path */
-    int tell_leavers;     /*     the next sort is told who left its block */
+    int trapezoidal;  /*     rule of order 2 */
+    int bisect;       /*     what cannot be set onto an obstacle goes back on its path */
+    int tell_leavers; /*     the next sort is told who left its block */
 } advect_frame;
 
 typedef struct local_piece {
     sk_velocity_piece piece;
-    float origin[3];       /* cells of the grid at the piece's corner */
+    float origin[3]; /* cells of the grid at the piece's corner */
     _Alignas(64) float values[SELKIE_DIM][SK_TILE_VALUES(HALO) + SK_ROW_BEYOND];
 } local_piece;
 
@@ -155,8 +155,8 @@ SK_VECTOR fw sample_lanes(const local_piece *local, const int d, const fw place[
 }
 
 /* Velocities of particles at x (m), in m/s; `own` is what each falls back on, and what those that fly keep. */
-SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3], iw flying,
-                             fw velocity[3])
+SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3],
+                             iw flying, fw velocity[3])
 {
     fw place[3];
     iw covered = iw_splat(-1);
@@ -193,10 +193,10 @@ SK_VECTOR iw are_known(const fw velocity[3])
     return sum == sum;
 }
 
-/* Velocities at x that are unknown (NaN) are sampled node by node; those that fly keep their own. Lane by lane, so that no
- * particle's way depends on its neighbours in the batch. */
-SK_VECTOR void fill_unknown(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3], iw flying,
-                            fw velocity[3])
+/* Velocities at x that are unknown (NaN) are sampled node by node; those that fly keep their own. Lane by lane, so that
+ * no particle's way depends on its neighbours in the batch. */
+SK_VECTOR void fill_unknown(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3],
+                            iw flying, fw velocity[3])
 {
     const iw settled = are_known(velocity) & ~flying;
     if (!iw_any(~settled))
@@ -218,7 +218,8 @@ typedef struct row_weights {
     fw face[3][4], centre[3][3];
 } row_weights;
 
-static inline __attribute__((always_inline)) void weights_near_row(const fw place[3], const home_row *home, row_weights *w)
+static inline __attribute__((always_inline)) void weights_near_row(const fw place[3], const home_row *home,
+                                                                   row_weights *w)
 {
     for (int d = 1; d < SELKIE_DIM; d++) {
         const fw zero = fw_splat(0.0f), way = place[d] - home->across[d];
@@ -232,10 +233,10 @@ static inline __attribute__((always_inline)) void weights_near_row(const fw plac
     }
 }
 
-/* Component d there: as sample_lanes, but the rows of nodes are the same for all lanes, which look up their two in each. NaN
- * where any node of these rows beside a lane is unknown, be its weight zero. */
-static inline __attribute__((always_inline)) fw sample_near_row(const local_piece *local, const int d, const home_row *home,
-                                                                const fw place[3], const row_weights *w)
+/* Component d there: as sample_lanes, but the rows of nodes are the same for all lanes, which look up their two in
+ * each. NaN where any node of these rows beside a lane is unknown, be its weight zero. */
+static inline __attribute__((always_inline)) fw
+sample_near_row(const local_piece *local, const int d, const home_row *home, const fw place[3], const row_weights *w)
 {
     const int ny = d == 1 ? 4 : 3, nz = SELKIE_DIM == 2 ? 1 : d == 2 ? 4 : 3;
     const fw x = d == 0 ? place[0] : place[0] - 0.5f;
@@ -259,8 +260,8 @@ static inline __attribute__((always_inline)) fw sample_near_row(const local_piec
 }
 
 /* As velocities_at, for places at most half a cell beyond a row of cells. */
-SK_VECTOR void velocities_near_row(const advect_frame *frame, const local_piece *local, const home_row *home, const fw x[3],
-                                   const fw own[3], iw flying, fw velocity[3])
+SK_VECTOR void velocities_near_row(const advect_frame *frame, const local_piece *local, const home_row *home,
+                                   const fw x[3], const fw own[3], iw flying, fw velocity[3])
 {
     fw place[3];
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -282,9 +283,10 @@ SK_VECTOR fw largest(const fw velocity[3])
 }
 
 /* One Runge-Kutta step of length h (s) at most for a batch, shorter where the second stage is so much faster than
- * the first that it would cross more than a cell. Returns its length. `home` is the row of cells they are in, if that is known. */
-SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, const home_row *home, fw x[3], const fw own[3],
-                         iw flying, const fw k1[3], fw h)
+ * the first that it would cross more than a cell. Returns its length. `home` is the row of cells they are in, if that
+ * is known. */
+SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, const home_row *home, fw x[3],
+                         const fw own[3], iw flying, const fw k1[3], fw h)
 {
     fw stage[3], k2[3], k3[3];
     const float way = frame->trapezoidal ? 1.0f : 0.5f;
@@ -321,9 +323,9 @@ static int is_inside(const advect_frame *frame, const float x[3])
     return sk_solids_distance(&frame->step->solids, point, normal, &obstacle) < 0.0 && obstacle >= 0;
 }
 
-/* Sets a particle that went from one place into an obstacle onto its surface, along the gradient of the distance. Where that
- * does not lead out (a nook, or a wall behind), it goes back on its path to just before the obstacle (Gerszewski, sec. 3.2.4).
- * Returns whether it touched one. */
+/* Sets a particle that went from one place into an obstacle onto its surface, along the gradient of the distance. Where
+ * that does not lead out (a nook, or a wall behind), it goes back on its path to just before the obstacle (Gerszewski,
+ * sec. 3.2.4). Returns whether it touched one. */
 static int clip(const advect_frame *frame, const float from[3], float to[3])
 {
     float end[3] = {to[0], to[1], to[2]};
@@ -361,7 +363,8 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw f
         float at[3] = {0, 0, 0}, start[3] = {0, 0, 0};
         for (int d = 0; d < SELKIE_DIM; d++)
             at[d] = x[d][l], start[d] = from[d][l];
-        if (!(*gone)[l] && !left[l] && sk_solids_near(&frame->step->solids, &frame->step->grid, at) && clip(frame, start, at)) {
+        if (!(*gone)[l] && !left[l] && sk_solids_near(&frame->step->solids, &frame->step->grid, at) &&
+            clip(frame, start, at)) {
             (*touched)[l] = -1;
             for (int d = 0; d < SELKIE_DIM; d++)
                 x[d][l] = at[d];
@@ -381,8 +384,8 @@ typedef struct batch_ends {
     iw gone, touched; /* left through an open side; touched an obstacle */
 } batch_ends;
 
-/* Moves a batch from the block's cells `cells` (-1: who knows), the record's columns `r`, which begins with the grid's velocities
- * k1 (NaN where unknown). */
+/* Moves a batch from the block's cells `cells` (-1: who knows), the record's columns `r`, which begins with the grid's
+ * velocities k1 (NaN where unknown). */
 SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *local, const home_row *home, iw cells,
                                   uint32_t first, int lanes, fw r[8], fw k1[3], block_ends *ends)
 {
@@ -394,7 +397,8 @@ SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *
     const iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* to the density projection */
     const iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
     fill_unknown(frame, local, x, r + 3, flying, k1);
-    /* A particle that would need more sub-steps than this is far beyond any sensible step; the rest of its way is left. */
+    /* A particle that would need more sub-steps than this is far beyond any sensible step; the rest of its way is left.
+     */
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
         if (sub_step > 0)
             velocities_at(frame, local, x, r + 3, flying, k1);
@@ -421,14 +425,15 @@ SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *
         r[d] = x[d];
         ends->positions[d] += d8_from_fw(fw_select(counted, x[d], fw_splat(0.0f)));
     }
-    /* Idle lanes repeat the last particle and went its way, but solids were not asked about them; see fw_store_columns. */
+    /* Idle lanes repeat the last particle and went its way, but solids were not asked about them; see fw_store_columns.
+     */
     for (int l = lanes; frame->step->solids.obstacle_count && l < SK_WIDE; l++)
         for (int d = 0; d < SELKIE_DIM; d++)
             r[d][l] = r[d][lanes - 1];
     if (frame->tell_leavers) {
         sk_grid *grid = (sk_grid *)&frame->step->grid;
-        sk_leavers_add(grid, ends->block, grid->cell_start[(size_t)(ends->block - 1) * SK_BLOCK_CELLS], first, lanes, r, cells,
-                       end.gone & iw_first(lanes) & SK_PARTICLE_DEAD, &ends->leavers);
+        sk_leavers_add(grid, ends->block, grid->cell_start[(size_t)(ends->block - 1) * SK_BLOCK_CELLS], first, lanes, r,
+                       cells, end.gone & iw_first(lanes) & SK_PARTICLE_DEAD, &ends->leavers);
     }
     return end;
 }
@@ -445,8 +450,8 @@ static void end_batch(const advect_frame *frame, const batch_ends *end, sk_parti
     }
 }
 
-static void advect_lanes(const advect_frame *frame, const local_piece *local, const sk_carried *carried, sk_particle *all,
-                         uint32_t first, int lanes, block_ends *ends)
+static void advect_lanes(const advect_frame *frame, const local_piece *local, const sk_carried *carried,
+                         sk_particle *all, uint32_t first, int lanes, block_ends *ends)
 {
     fw r[8], k1[3];
     sk_particle *records = all + first;
@@ -454,7 +459,8 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, co
     fw_load_columns(sk_particle_floats(records) + 4, lanes, r + 4);
     /* Idle lanes go with the last particle, see fw_store_columns: what follows in `carried` could be anything. */
     for (int d = 0; d < SELKIE_DIM; d++) {
-        k1[d] = carried->values ? fw_load(carried->values + (size_t)d * carried->stride + first) : fw_splat(__builtin_nanf(""));
+        k1[d] = carried->values ? fw_load(carried->values + (size_t)d * carried->stride + first)
+                                : fw_splat(__builtin_nanf(""));
         for (int l = lanes; l < SK_WIDE; l++)
             k1[d][l] = k1[d][lanes - 1];
     }
@@ -470,7 +476,7 @@ typedef struct block_sums {
     int64_t gone;
 } block_sums;
 
-/* --- velocities and advection together ----------------------------------------------------------------------------------- */
+/* --- velocities and advection together --- */
 
 typedef struct block_mover {
     sk_gather gather;
@@ -478,10 +484,10 @@ typedef struct block_mover {
 } block_mover;
 
 /* The particles of row (j, k) of a block's cells take their velocities and go on. */
-static inline __attribute__((always_inline)) void move_row(const sk_transfer_kind kind, const advect_frame *frame, block_mover *mover,
-                                                           sk_particle *all, float *affine, uint32_t begin, uint32_t end,
-                                                           const cell_row *row, int j, int k, const float *flying,
-                                                           block_ends *ends)
+static inline __attribute__((always_inline)) void move_row(const sk_transfer_kind kind, const advect_frame *frame,
+                                                           block_mover *mover, sk_particle *all, float *affine,
+                                                           uint32_t begin, uint32_t end, const cell_row *row, int j,
+                                                           int k, const float *flying, block_ends *ends)
 {
     sk_gather *g = &mover->gather;
     const home_row home = {WIDTH * (HALO + j - 1 + WIDTH * (SELKIE_DIM == 3 ? HALO + k - 1 : 0)),
@@ -497,7 +503,8 @@ static inline __attribute__((always_inline)) void move_row(const sk_transfer_kin
         lane_weights w;
         lanes_of(r, g->corner, g->inverse, row, kind == SK_TRANSFER_APIC, &w);
         batch_ends last = {iw_splat(0), iw_splat(0)};
-        if (gather_batch(kind, g, WIDTH * WIDTH, r, &w, kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)first : NULL, lanes, j, k, flying, sampled))
+        if (gather_batch(kind, g, WIDTH * WIDTH, r, &w, kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)first : NULL,
+                         lanes, j, k, flying, sampled))
             last = advect_batch(frame, &mover->local, SK_WIDE == 16 ? &home : NULL,
                                 w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG), first, lanes, r, sampled, ends);
         fw_store_columns(floats, lanes, r);
@@ -538,10 +545,14 @@ static void move_block(const advect_frame *frame, const sk_transfer_options *opt
 static advect_frame frame_of(const sk_step *step)
 {
     const sk_grid *grid = &step->grid;
-    advect_frame frame = {.step = step, .inverse = (float)(1.0 / grid->cell_size), .dt = (float)step->dt, .order = step->scene->advection.order};
+    advect_frame frame = {.step = step,
+                          .inverse = (float)(1.0 / grid->cell_size),
+                          .dt = (float)step->dt,
+                          .order = step->scene->advection.order};
     const int unilateral = step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
     const selkie_advection_rule rule = step->scene->advection.rule;
-    frame.trapezoidal = frame.order == 2 && (rule == SELKIE_RULE_TRAPEZOIDAL || (rule == SELKIE_RULE_AUTO && unilateral));
+    frame.trapezoidal =
+        frame.order == 2 && (rule == SELKIE_RULE_TRAPEZOIDAL || (rule == SELKIE_RULE_AUTO && unilateral));
     frame.bisect = unilateral && step->scene->unilateral.clip_bisection;
     frame.tell_leavers = sk_step_is_calm(step, step->dt);
     /* A hair off the walls, so that no particle sits in the cell behind. */
@@ -595,18 +606,21 @@ static void add_up(sk_step *step, const block_sums *sums, int told)
 selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
 {
     block_sums *sums;
-    SK_TRY(sk_step_scratch(step, ((size_t)step->grid.particle_blocks + 1) * sizeof *sums, "move", (void **)&sums, error));
+    SK_TRY(
+        sk_step_scratch(step, ((size_t)step->grid.particle_blocks + 1) * sizeof *sums, "move", (void **)&sums, error));
     SK_TRY(sk_grid_reserve_leavers(&step->grid, error));
     const advect_frame frame = frame_of(step);
     const sk_transfer_options options = flip_transfer_options(step);
-    const sk_attribute *attribute = options.kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(&step->particles, "affine") : NULL;
+    const sk_attribute *attribute =
+        options.kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(&step->particles, "affine") : NULL;
     float *affine = attribute ? (float *)attribute->data : NULL;
     sk_deal deal;
     sk_deal_particle_blocks(&deal, &step->grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     {
         block_mover mover;
-        SK_EACH_DEALT(b, &deal) {
+        SK_EACH_DEALT(b, &deal)
+        {
             block_ends ends = start_of(b);
             move_block(&frame, &options, affine, b, &mover, &ends);
             SK_DIM(sk_gather_end)(&mover.gather, &sums[b].velocity);
@@ -634,12 +648,14 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
 #pragma omp parallel num_threads(step->threads)
     {
         local_piece local;
-        SK_EACH_DEALT(b, &deal) {
+        SK_EACH_DEALT(b, &deal)
+        {
             const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
             block_ends ends = start_of(b);
             load_piece(grid, b, &local);
             for (uint32_t p = start[0], end = start[SK_BLOCK_CELLS]; p < end; p += SK_WIDE)
-                advect_lanes(&frame, &local, &carried, step->particles.records, p, end - p < SK_WIDE ? (int)(end - p) : SK_WIDE, &ends);
+                advect_lanes(&frame, &local, &carried, step->particles.records, p,
+                             end - p < SK_WIDE ? (int)(end - p) : SK_WIDE, &ends);
             finish_block(&frame, &ends, &sums[b]);
         }
     }

@@ -4,8 +4,8 @@
 
 #include "base/kernel.h"
 
-/* A dense piece of the velocity field. Node (i,j,k) of each component is at i + pitch (j + pitch k); component d sits on
- * the lower faces across axis d. Positions are in cells from the piece's corner. */
+/* A dense piece of the velocity field. Node (i,j,k) of each component is at i + pitch (j + pitch k); component d sits
+ * on the lower faces across axis d. Positions are in cells from the piece's corner. */
 typedef struct sk_velocity_piece {
     const float *component[3];
     int pitch;
@@ -13,8 +13,8 @@ typedef struct sk_velocity_piece {
 } sk_velocity_piece;
 
 /* The node below a position for component d, the steps to the next one along each axis, and how far it is. */
-SK_KERNEL int sk_locate(const sk_velocity_piece *piece, int d, const float position[3], const int dimension, int steps[3],
-                        float weight[3])
+SK_KERNEL int sk_locate(const sk_velocity_piece *piece, int d, const float position[3], const int dimension,
+                        int steps[3], float weight[3])
 {
     int base = 0, step = 1;
     for (int e = 0; e < dimension; e++) {

@@ -2,8 +2,8 @@
  *
  * Unknown faces (NaN) take the mean of their known neighbours, a layer at a time, in the blocks that exist and in these
  * alone: a band of a few cells, not the whole grid. Faces behind solids then lose the part of the velocity that goes
- * through the surface (free slip), or take the solid's velocity (no slip). FLIP's change is carried along under the same
- * mask, or the difference of two means would push particles along walls.
+ * through the surface (free slip), or take the solid's velocity (no slip). FLIP's change is carried along under the
+ * same mask, or the difference of two means would push particles along walls.
  */
 #include <math.h>
 
@@ -102,7 +102,8 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     int32_t *blocks;
-    SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * 2 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
+    SK_TRY(
+        sk_step_scratch(step, (size_t)grid->block_count * 2 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
     int32_t *solid_blocks = blocks + grid->block_count;
     int count = 0, solid_count = 0;
     for (int b = 1; b < grid->block_count; b++)
@@ -111,11 +112,13 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
             if (step->solids.block_slot[b])
                 solid_blocks[solid_count++] = b;
         }
-    float *const result[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y], grid->fields[SK_FIELD_FACE_Z]};
-    SK_DIM(sk_extrapolate)(grid, grid->fields + SK_FIELD_VELOCITY_X, result, SELKIE_DIM, blocks, count, NULL, LAYERS, step->threads);
+    float *const result[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y],
+                              grid->fields[SK_FIELD_FACE_Z]};
+    SK_DIM(sk_extrapolate)
+    (grid, grid->fields + SK_FIELD_VELOCITY_X, result, SELKIE_DIM, blocks, count, NULL, LAYERS, step->threads);
     if (step->scene->method == SELKIE_METHOD_FLIP)
-        SK_DIM(sk_extrapolate)(grid, grid->fields + SK_FIELD_CHANGE_X, result, SELKIE_DIM, solid_blocks, solid_count, NULL, 1,
-                               step->threads);
+        SK_DIM(sk_extrapolate)
+    (grid, grid->fields + SK_FIELD_CHANGE_X, result, SELKIE_DIM, solid_blocks, solid_count, NULL, 1, step->threads);
     /* Behind plain walls the means are right already: what runs along the wall slips, what runs into it is zero. */
     int constrained = 0;
     for (int w = 0; w < solid_count; w++)
@@ -129,7 +132,8 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     for (int w = 0; w < solid_count; w++)
         for (int d = 0; d < SELKIE_DIM; d++) {
             size_t base = (size_t)solid_blocks[w] * SK_BLOCK_CELLS;
-            float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+            float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
+                  *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
             for (int c = 0; c < SK_BLOCK_CELLS; c++) {
                 change[c] += result[d][base + (size_t)c] - velocity[c];
                 velocity[c] = result[d][base + (size_t)c];

@@ -4,20 +4,20 @@
 
 #include "methods/step.h"
 
-#define SK_FLIP_PHASES(dim)                                                                                             \
-    selkie_code sk_flip_sort_##dim(sk_step *step, selkie_error *error);                                                 \
-    selkie_code sk_flip_sort_again_##dim(sk_step *step, selkie_error *error);                                           \
-    selkie_code sk_flip_solids_##dim(sk_step *step, selkie_error *error);                                               \
-    selkie_code sk_flip_to_grid_##dim(sk_step *step, selkie_error *error);                                              \
-    selkie_code sk_flip_classify_##dim(sk_step *step, selkie_error *error);                                             \
-    selkie_code sk_flip_classify_cells_##dim(sk_step *step, selkie_error *error);                                       \
-    selkie_code sk_flip_forces_##dim(sk_step *step, selkie_error *error);                                               \
-    selkie_code sk_flip_viscosity_##dim(sk_step *step, selkie_error *error);                                            \
-    selkie_code sk_flip_pressure_##dim(sk_step *step, selkie_error *error);                                             \
-    selkie_code sk_flip_extrapolate_##dim(sk_step *step, selkie_error *error);                                          \
-    selkie_code sk_flip_to_particles_##dim(sk_step *step, selkie_error *error);                                         \
-    selkie_code sk_flip_advect_##dim(sk_step *step, selkie_error *error);                                               \
-    /* The two before in one: each block's particles take their velocities and go, while they are near. */              \
+#define SK_FLIP_PHASES(dim)                                                                                            \
+    selkie_code sk_flip_sort_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_flip_sort_again_##dim(sk_step *step, selkie_error *error);                                          \
+    selkie_code sk_flip_solids_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_flip_to_grid_##dim(sk_step *step, selkie_error *error);                                             \
+    selkie_code sk_flip_classify_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_flip_classify_cells_##dim(sk_step *step, selkie_error *error);                                      \
+    selkie_code sk_flip_forces_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_flip_viscosity_##dim(sk_step *step, selkie_error *error);                                           \
+    selkie_code sk_flip_pressure_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_flip_extrapolate_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_flip_to_particles_##dim(sk_step *step, selkie_error *error);                                        \
+    selkie_code sk_flip_advect_##dim(sk_step *step, selkie_error *error);                                              \
+    /* The two before in one: each block's particles take their velocities and go, while they are near. */             \
     selkie_code sk_flip_move_##dim(sk_step *step, selkie_error *error);
 
 SK_FLIP_PHASES(2d)

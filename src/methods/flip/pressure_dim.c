@@ -12,13 +12,15 @@
 #include "methods/liquid_system.h"
 
 /* Fluxes through the lower faces along axis d, m/s, for the block's cells and the next ones. */
-static void face_fluxes(const sk_step *step, int block, const liquid_view *view, const sk_tile_rows *rows, int d, float *flux)
+static void face_fluxes(const sk_step *step, int block, const liquid_view *view, const sk_tile_rows *rows, int d,
+                        float *flux)
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
     sk_tile_load_rows(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, rows, flux);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
-        flux[n] = view->fraction[d][n] * (flux[n] == flux[n] ? flux[n] : 0.0f); /* no particle near this face: at rest */
+        flux[n] =
+            view->fraction[d][n] * (flux[n] == flux[n] ? flux[n] : 0.0f); /* no particle near this face: at rest */
     if (view->has_moving) {
         float solid[SK_TILE_VALUES(1)];
         sk_tile_load_rows_mapped(grid, solids->block_slot, solids->velocity[d], block, rows, solid);
@@ -47,7 +49,8 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d];
         face_fluxes(step, block, &view, &rows, d, flux);
-        SK_EACH_RUN(c, runs) {
+        SK_EACH_RUN(c, runs)
+        {
             int n = node_of(c);
             const f8 before = d ? f8_load(right + c) : f8_splat(0.0f);
             f8_store(right + c, before + f8_load(flux + n) - f8_load(flux + n + up));
@@ -58,7 +61,7 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
     for (int c = 0; step->has_expansion && c < SK_BLOCK_CELLS; c++)
         right[c] += expansion[c];
     SK_EACH_RUN(c, runs)
-        f8_store(right + c, f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f)));
+    f8_store(right + c, f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f)));
 }
 
 static void set_flags(const sk_grid *grid, int block, int flags)
@@ -73,7 +76,8 @@ static void pass_block(const sk_step *step, int block)
     size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     int known = 0;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
+              *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
         for (int c = 0; solid && c < SK_BLOCK_CELLS; c++)
             if (step->solids.fraction[d][solid + (size_t)c] == 0.0f)
                 velocity[c] = on_wall(step, block, c, d) && velocity[c] == velocity[c] ? 0.0f : __builtin_nanf("");
@@ -94,7 +98,8 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
     /* Others write their flags meanwhile, but never this bit of them. */
     int liquid_near = grid->block_flags[block] & SK_BLOCK_LIQUID;
     for (int d = 0; d < SELKIE_DIM; d++)
-        liquid_near |= __atomic_load_n(&grid->block_flags[grid->faces[block][2 * d]], __ATOMIC_RELAXED) & SK_BLOCK_LIQUID;
+        liquid_near |=
+            __atomic_load_n(&grid->block_flags[grid->faces[block][2 * d]], __ATOMIC_RELAXED) & SK_BLOCK_LIQUID;
     if (!liquid_near) {
         pass_block(step, block);
         return;
@@ -106,11 +111,13 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
     const size_t solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     int known = 0, unknown = 0;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
+              *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
         const int up = node_step[d];
         const float *fraction = step->solids.fraction[d] + solid;
         int known_rows = 0;
-        SK_EACH_RUN(c, runs) {
+        SK_EACH_RUN(c, runs)
+        {
             int n = node_of(c);
             f8 above = f8_load(view->liquid + n), below = f8_load(view->liquid + n - up), u = f8_load(velocity + c);
             f8 projected = f8_select(u == u, u, f8_splat(0.0f)) + liquid_descent(view, potential, n, up);
@@ -133,7 +140,9 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
         known += known_rows;
         unknown += SK_BLOCK_CELLS - known_rows;
     }
-    set_flags(grid, block, (grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) | (unknown ? SK_BLOCK_UNKNOWN : 0));
+    set_flags(grid, block,
+              (grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
+                  (unknown ? SK_BLOCK_UNKNOWN : 0));
 }
 
 static selkie_code solve(sk_step *step, selkie_error *error)
@@ -144,11 +153,12 @@ static selkie_code solve(sk_step *step, selkie_error *error)
     SK_TRY(solve_liquid_system(step, def->tolerance * unit, def->norm, &step->pressure, error));
     step->pressure.residual /= unit;
     if (!step->pressure.converged)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "step %lld at %g s: the pressure solve stopped at a residual of %.3g after %d iterations (asked: "
-                       "pressure.tolerance %g, pressure.max_iterations %d); raise one of the two",
-                       (long long)step->step_count + 1, step->time, step->pressure.residual, step->pressure.iterations,
-                       def->tolerance, def->max_iterations);
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "step %lld at %g s: the pressure solve stopped at a residual of %.3g after %d iterations (asked: "
+            "pressure.tolerance %g, pressure.max_iterations %d); raise one of the two",
+            (long long)step->step_count + 1, step->time, step->pressure.residual, step->pressure.iterations,
+            def->tolerance, def->max_iterations);
     return SELKIE_OK;
 }
 
@@ -162,7 +172,7 @@ static selkie_code build(sk_step *step, selkie_error *error)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        build_block(step, b, &errors[b]);
+    build_block(step, b, &errors[b]);
     for (int b = 1; b < grid->block_count; b++) {
         total.absolute += errors[b].absolute;
         total.squares += errors[b].squares;
@@ -195,7 +205,7 @@ selkie_code SK_DIM(sk_flip_pressure)(sk_step *step, selkie_error *error)
         liquid_view view;
         float potential[SK_TILE_VALUES(1)];
         SK_EACH_DEALT(b, &deal)
-            project_block(step, b, &view, potential);
+        project_block(step, b, &view, potential);
     }
     return SELKIE_OK;
 }

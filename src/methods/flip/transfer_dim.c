@@ -78,7 +78,8 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
     size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
     const float *density = grid->fields[SK_FIELD_DENSITY] + base, *blurred = solids->blurred + solid;
     float *fill = grid->fields[SK_FIELD_FILL] + base, *depth = grid->fields[SK_FIELD_DEPTH] + base;
-    const uint32_t *start = block <= grid->particle_blocks ? grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS : NULL;
+    const uint32_t *start =
+        block <= grid->particle_blocks ? grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS : NULL;
     const uint8_t *closed = solids->closed + solid;
     const float full = 1.0f / (float)step->particles_per_cell;
     d8 kernel_sum = {0}, surface_sum = {0}, counted_sum = {0}, occupied_sum = {0};
@@ -90,7 +91,8 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
         depth[c] = -1.0f;
         kinds[c] = closed[c] ? SK_CELL_SOLID : SK_CELL_AIR;
     }
-    SK_EACH_RUN(c, reached) {
+    SK_EACH_RUN(c, reached)
+    {
         f8 mass = f8_load(density + c), room = 1.0f - f8_load(blurred + c);
         f8 filled = mass / f8_max(room, f8_splat(0.05f));
         i8 open = i8_from_bytes(closed + c) == 0, kind = ~open & SK_CELL_SOLID;
@@ -123,8 +125,9 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
     volumes->occupied = (int64_t)d8_sum(occupied_sum);
 }
 
-/* With the ghost-fluid surface a cell is liquid if its centre lies below the surface (half full by the kernel), or if it
- * is a hole in the liquid: thinner, but without an empty neighbour that it is open to. Voxels: every open cell that holds a particle. */
+/* With the ghost-fluid surface a cell is liquid if its centre lies below the surface (half full by the kernel), or if
+ * it is a hole in the liquid: thinner, but without an empty neighbour that it is open to. Voxels: every open cell that
+ * holds a particle. */
 static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out)
 {
     const sk_grid *grid = &step->grid;
@@ -136,7 +139,8 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
     int liquid = 0;
     if (reached != SK_ALL_RUNS)
         memcpy(kinds_out, kinds, SK_BLOCK_CELLS);
-    SK_EACH_RUN(c, reached) {
+    SK_EACH_RUN(c, reached)
+    {
         i8 kind = i8_from_bytes(kinds + c), open = (kind & SK_CELL_KIND_MASK) != SK_CELL_SOLID;
         f8 filled = f8_load(fill + c);
         i8 is_liquid = open & (voxel ? (kind & SK_CELL_OCCUPIED) != 0 : filled >= 0.5f);
@@ -155,7 +159,8 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
     float beside_solids[SELKIE_DIM][SK_TILE_VALUES(1)];
     const float *fraction[SELKIE_DIM];
     load_fractions(step, block, &rows, beside_solids, fraction);
-    SK_EACH_RUN(c, thin_runs) {
+    SK_EACH_RUN(c, thin_runs)
+    {
         i8 kind = i8_from_bytes(kinds_out + c);
         i8 hole = (f8_load(fill + c) > 0.0f) & ((kind & SK_CELL_KIND_MASK) == SK_CELL_AIR);
         int node = node_of(c);
@@ -192,11 +197,12 @@ static selkie_code classify(sk_step *step, const int with_volumes, selkie_error 
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        if (!only_changes || grid->changes[b] & SK_BLOCK_NEAR)
-            measure_block(step, b, with_volumes, &volumes[b]);
+    if (!only_changes || grid->changes[b] & SK_BLOCK_NEAR)
+        measure_block(step, b, with_volumes, &volumes[b]);
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
-    SK_EACH_DEALT(b, &deal) {
+    SK_EACH_DEALT(b, &deal)
+    {
         if (only_changes && !(grid->changes[b] & SK_BLOCK_NEAR))
             continue;
         volumes[b].liquid = classify_block(step, b, kinds + (size_t)b * SK_BLOCK_CELLS);
@@ -281,9 +287,9 @@ static selkie_code add_force_fields(sk_step *step, selkie_error *error)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        for (int f = 0; f < count; f++)
-            if (block_meets(grid, b, &fields[f]))
-                add_field_to_block(grid, b, &fields[f]);
+    for (int f = 0; f < count; f++)
+        if (block_meets(grid, b, &fields[f]))
+            add_field_to_block(grid, b, &fields[f]);
     return SELKIE_OK;
 }
 

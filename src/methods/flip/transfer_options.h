@@ -22,9 +22,11 @@ static inline sk_transfer_options flip_transfer_options(const sk_step *step)
 static inline selkie_code flip_check_velocities(const sk_step *step, selkie_error *error)
 {
     if (step->sums.bad)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "step %lld at %g s: the velocity of %lld particles is not a number; the simulation blew up; try a "
-                       "smaller time.step or time.cfl", (long long)step->step_count + 1, step->time, (long long)step->sums.bad);
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "step %lld at %g s: the velocity of %lld particles is not a number; the simulation blew up; try a "
+            "smaller time.step or time.cfl",
+            (long long)step->step_count + 1, step->time, (long long)step->sums.bad);
     return SELKIE_OK;
 }
 

@@ -1,9 +1,9 @@
 /* Implicit viscosity, a component at a time: (1 - nu dt laplacian) u_new = u.
  *
  * The faces of one component form a grid of their own, and the pressure's solver serves as it is with the mass term
- * h^2 / (nu dt) in the diagonal. Neighbours without liquid take no part (a surface without stress); a no-slip wall half a
- * cell away is a Dirichlet neighbour of weight two, a free-slip wall none; the wall that the component itself runs into
- * is one of weight one. The coupling between components that the full stress has at a free surface is left out, so
+ * h^2 / (nu dt) in the diagonal. Neighbours without liquid take no part (a surface without stress); a no-slip wall half
+ * a cell away is a Dirichlet neighbour of weight two, a free-slip wall none; the wall that the component itself runs
+ * into is one of weight one. The coupling between components that the full stress has at a free surface is left out, so
  * threads of honey bend but do not coil.
  */
 #include <math.h>
@@ -65,7 +65,7 @@ selkie_code SK_DIM(sk_flip_viscosity)(sk_step *step, selkie_error *error)
         sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
         SK_EACH_DEALT(b, &deal)
-            build_component(step, b, d, (float)mass);
+        build_component(step, b, d, (float)mass);
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d], *solution = grid->fields[SK_FIELD_POTENTIAL];
         const float *diagonal = grid->fields[SK_FIELD_DIAGONAL];
         sk_poisson_system system = {
@@ -77,14 +77,16 @@ selkie_code SK_DIM(sk_flip_viscosity)(sk_step *step, selkie_error *error)
             .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
             .solution = solution,
         };
-        sk_poisson_options options = {1e-5, SELKIE_NORM_RELATIVE, step->scene->pressure.max_iterations, 0, step->threads};
+        sk_poisson_options options = {1e-5, SELKIE_NORM_RELATIVE, step->scene->pressure.max_iterations, 0,
+                                      step->threads};
         SK_TRY(SK_DIM(sk_poisson_solve)(step->solver, &system, &options, &step->viscosity, error));
         if (!step->viscosity.converged)
-            return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                           "step %lld at %g s: the viscosity solve stopped at a residual of %.3g after %d iterations; raise "
-                           "pressure.max_iterations (now %d) or lower time.cfl",
-                           (long long)step->step_count + 1, step->time, step->viscosity.residual, step->viscosity.iterations,
-                           step->scene->pressure.max_iterations);
+            return sk_fail(
+                error, SELKIE_ERROR_DIVERGED,
+                "step %lld at %g s: the viscosity solve stopped at a residual of %.3g after %d iterations; raise "
+                "pressure.max_iterations (now %d) or lower time.cfl",
+                (long long)step->step_count + 1, step->time, step->viscosity.residual, step->viscosity.iterations,
+                step->scene->pressure.max_iterations);
         int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
         for (int64_t c = SK_BLOCK_CELLS; c < end; c++)

@@ -9,9 +9,9 @@
 
 #include "methods/step.h"
 
-#define SK_IDP_PHASES(dim)                                                                                              \
+#define SK_IDP_PHASES(dim)                                                                                             \
     /* density of the particles where they are now; the classification follows */                                      \
-    selkie_code sk_idp_density_##dim(sk_step *step, selkie_error *error);                                               \
+    selkie_code sk_idp_density_##dim(sk_step *step, selkie_error *error);                                              \
     /* spreads the particles of overfull cells, solves, and moves the particles */                                     \
     selkie_code sk_idp_correct_##dim(sk_step *step, selkie_error *error);
 

@@ -9,7 +9,8 @@
 
 selkie_code SK_DIM(sk_idp_density)(sk_step *step, selkie_error *error)
 {
-    sk_transfer_options options = {.density_per_particle = 1.0f / (float)step->particles_per_cell, .threads = step->threads};
+    sk_transfer_options options = {.density_per_particle = 1.0f / (float)step->particles_per_cell,
+                                   .threads = step->threads};
     /* The solids count as if they were liquid, so particles inside them would count twice; the push-out moves them. */
     options.left_out = step->solids.closed;
     options.left_out_slot = step->solids.block_slot;
@@ -17,7 +18,7 @@ selkie_code SK_DIM(sk_idp_density)(sk_step *step, selkie_error *error)
     return SK_DIM(sk_transfer_density)(&step->grid, &step->particles, &options, error);
 }
 
-/* --- overfull cells (sec. 3.2, degenerate configurations) ------------------------------------------------------------------ */
+/* --- overfull cells (sec. 3.2, degenerate configurations) --- */
 
 enum { MOST_ASKED = 4096 }; /* sub-cells that are asked one by one whether a solid is there */
 
@@ -42,10 +43,11 @@ static int64_t find_open(const sk_step *step, const double corner[3], int64_t pe
     return found;
 }
 
-/* Particles that lie nearly in one point get the same displacement for ever, so those of a cell that holds far too many are
- * laid out anew: one near the centre of each of as many sub-cells. In a cell that a solid cuts only the open sub-cells
- * count, finer ones until there are enough, or several particles in each where there are too many to ask. They take the mean
- * velocity of the cell, which keeps its momentum; the paper samples the grid, which has none yet at this point of the step.
+/* Particles that lie nearly in one point get the same displacement for ever, so those of a cell that holds far too many
+ * are laid out anew: one near the centre of each of as many sub-cells. In a cell that a solid cuts only the open
+ * sub-cells count, finer ones until there are enough, or several particles in each where there are too many to ask.
+ * They take the mean velocity of the cell, which keeps its momentum; the paper samples the grid, which has none yet at
+ * this point of the step.
  */
 static int64_t spread_cell(const sk_step *step, sk_particle *records, int64_t count, const double corner[3], int cut)
 {
@@ -69,8 +71,11 @@ static int64_t spread_cell(const sk_step *step, sk_particle *records, int64_t co
         place = cut ? open[place] : place;
         const int64_t sub[3] = {place % per_axis, place / per_axis % per_axis, place / per_axis / per_axis};
         for (int d = 0; d < SELKIE_DIM; d++) {
-            float jitter = 0.5f * (sk_random_float(step->scene->seed + (uint64_t)step->step_count, records[p].id, (uint64_t)d + 16) - 0.5f);
-            records[p].position[d] = (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / (double)per_axis * step->grid.cell_size);
+            float jitter = 0.5f * (sk_random_float(step->scene->seed + (uint64_t)step->step_count, records[p].id,
+                                                   (uint64_t)d + 16) -
+                                   0.5f);
+            records[p].position[d] =
+                (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / (double)per_axis * step->grid.cell_size);
             records[p].velocity[d] = (float)mean[d];
         }
     }
@@ -86,7 +91,8 @@ static int64_t spread_block(const sk_step *step, sk_particle *records, int block
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     /* Does a solid cut the cell? A wall along a face does not. */
     const double whole = step->solids.plain[step->solids.block_slot[block]] ? 0.45 : 0.5 * sqrt((double)SELKIE_DIM);
-    const f8 suspect = f8_splat(0.999f * (float)step->scene->idp.density_max); /* below this none can be, whatever rounding does */
+    const f8 suspect =
+        f8_splat(0.999f * (float)step->scene->idp.density_max); /* below this none can be, whatever rounding does */
     int64_t moved = 0;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if (c % 8 == 0 && !i8_any(f8_load(density + c) + f8_load(blurred + c) > suspect)) {
@@ -106,11 +112,11 @@ static int64_t spread_block(const sk_step *step, sk_particle *records, int block
     return moved;
 }
 
-/* --- particles inside solids (sec. 3.3) ------------------------------------------------------------------------------------ */
+/* --- particles inside solids (sec. 3.3) --- */
 
-/* The displacement that each closed cell asks for: that of its deepest particle to the surface, half a cell at most (Eq.
- * 13), in cells, into CHANGE_*. Particles in there rest relative to the solid. Returns how many there are: no unknown of the
- * grid sees them, so without this they would gather there for ever. */
+/* The displacement that each closed cell asks for: that of its deepest particle to the surface, half a cell at most
+ * (Eq. 13), in cells, into CHANGE_*. Particles in there rest relative to the solid. Returns how many there are: no
+ * unknown of the grid sees them, so without this they would gather there for ever. */
 static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
 {
     const sk_grid *grid = &step->grid;
@@ -154,12 +160,12 @@ static inline f8 pushed_faces(const float *push, int node, int up)
     return f8_select(f8_abs(above) > f8_abs(below), above, below);
 }
 
-/* The part of the liquid that the bound may hide before the correction is repeated. Measured in the double dams at 20 ms: with
- * 1e-3 the volume falls by 1.3 % (2D) for a moment when the fronts meet, with 3e-4 by 0.3 %, in 3D with 3e-4 by 1.0 %, with 2e-4
- * by 0.9 %, and no less with 1e-4. */
+/* The part of the liquid that the bound may hide before the correction is repeated. Measured in the double dams at 20
+ * ms: with 1e-3 the volume falls by 1.3 % (2D) for a moment when the fronts meet, with 3e-4 by 0.3 %, in 3D with 3e-4
+ * by 1.0 %, with 2e-4 by 0.9 %, and no less with 1e-4. */
 static const double hidden_share = SELKIE_DIM == 2 ? 3e-4 : 2e-4;
 
-/* --- the solve ---------------------------------------------------------------------------------------------------------------- */
+/* --- the solve --- */
 
 /* Density beyond the bound, in thousandths of a cell: whole numbers, so that threads may add them in any order. */
 static inline int64_t beyond(f8 total, float most)
@@ -202,7 +208,8 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
     build_liquid_rows(step, block, runs, &view);
     const float least = (float)step->scene->idp.density_min, most = (float)step->scene->idp.density_max;
     const float evenness = (float)step->scene->idp.evenness;
-    SK_EACH_RUN(c, runs) {
+    SK_EACH_RUN(c, runs)
+    {
         int n = node_of(c);
         i8 beside_air = i8_splat(0);
         for (int d = 0; d < SELKIE_DIM; d++) {
@@ -210,15 +217,16 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
             beside_air |= (f8_load(view.liquid + n - up) == 0.0f) & (f8_load(view.fraction[d] + n) > 0.0f);
             beside_air |= (f8_load(view.liquid + n + up) == 0.0f) & (f8_load(view.fraction[d] + n + up) > 0.0f);
         }
-        /* Solids count as if they were liquid; beside air the kernel lacks particles, so there only too much is an error. */
+        /* Solids count as if they were liquid; beside air the kernel lacks particles, so there only too much is an
+         * error. */
         f8 total = f8_load(density + c) + f8_load(blurred + c);
         if (i8_any((total > most) & (f8_load(diagonal + c) > 0.0f)))
             unseen += beyond(f8_select(f8_load(diagonal + c) > 0.0f, total, f8_splat(0.0f)), most);
-        /* The kernel hardly sees whether two cells side by side hold seven and nine particles; where no solid is near, the
-         * numbers may have a say (idp.evenness). */
+        /* The kernel hardly sees whether two cells side by side hold seven and nine particles; where no solid is near,
+         * the numbers may have a say (idp.evenness). */
         if (evenness > 0.0f)
-            total += f8_select(f8_load(blurred + c) == 0.0f, evenness * (filled_cells(step, block, c) - f8_load(density + c)),
-                               f8_splat(0.0f));
+            total += f8_select(f8_load(blurred + c) == 0.0f,
+                               evenness * (filled_cells(step, block, c) - f8_load(density + c)), f8_splat(0.0f));
         total = f8_max(f8_min(total, f8_splat(most)), f8_select(beside_air, f8_splat(1.0f), f8_splat(least)));
         f8_store(right + c, total - 1.0f);
     }
@@ -226,7 +234,8 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
         float push[SK_TILE_VALUES(1)];
         const int up = node_step[d];
         sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, 1, push);
-        SK_EACH_RUN(c, runs) {
+        SK_EACH_RUN(c, runs)
+        {
             int n = node_of(c);
             /* Known flux through the closed parts (Eq. 18), as of a wall that moves. */
             f8 in = (1.0f - f8_load(view.fraction[d] + n)) * pushed_faces(push, n, up);
@@ -235,7 +244,7 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
         }
     }
     SK_EACH_RUN(c, runs)
-        f8_store(right + c, f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f)));
+    f8_store(right + c, f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f)));
     return unseen;
 }
 
@@ -244,14 +253,14 @@ static const float sharpness = SELKIE_DIM == 2 ? 2.0f / 3.0f : 1.5f;
 
 /* Minus the gradient of the potential across eight lower faces, made good for what the particles will smooth away.
  *
- * A particle moves by the displacements of the faces around it, linear across (constant along the normal). So what arrives
- * of a displacement field on evenly spread particles is its mean over neighbouring faces across the normal with weights
- * 1/6, 2/3, 1/6: a factor of 1 - 2/3 s along each axis across, s = sin^2 of half the wave number. Fields that differ from
- * cell to cell arrive with a third of their strength in 2D and a ninth in 3D, and the error of density that asked for them
- * stays. Taking a quarter of `sharpness` times the second differences away first makes it (1 + 2/3 s) (1 - 2/3 s) in 2D,
- * between 0.56 and 1, and (1 + 1.5 (s + t)) (1 - 2/3 s) (1 - 2/3 t) in 3D, between 0.44 and 1.19. (1.5 in 2D halves the
- * error once more, but particles then lie less evenly within their cells.) Only differences within the liquid count: a wall
- * or the surface mirrors. */
+ * A particle moves by the displacements of the faces around it, linear across (constant along the normal). So what
+ * arrives of a displacement field on evenly spread particles is its mean over neighbouring faces across the normal with
+ * weights 1/6, 2/3, 1/6: a factor of 1 - 2/3 s along each axis across, s = sin^2 of half the wave number. Fields that
+ * differ from cell to cell arrive with a third of their strength in 2D and a ninth in 3D, and the error of density that
+ * asked for them stays. Taking a quarter of `sharpness` times the second differences away first makes it (1 + 2/3 s) (1
+ * - 2/3 s) in 2D, between 0.56 and 1, and (1 + 1.5 (s + t)) (1 - 2/3 s) (1 - 2/3 t) in 3D, between 0.44 and 1.19. (1.5
+ * in 2D halves the error once more, but particles then lie less evenly within their cells.) Only differences within the
+ * liquid count: a wall or the surface mirrors. */
 static inline f8 sharpened_descent(const liquid_view *view, const float *potential, int d, int n)
 {
     const int up = node_step[d];
@@ -282,7 +291,7 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
             memset(displacement, 0, SK_BLOCK_CELLS * sizeof(float));
         const f8 unknown = f8_splat(__builtin_nanf(""));
         SK_EACH_RUN(c, moved_runs & ~runs)
-            f8_store(displacement + c, unknown);
+        f8_store(displacement + c, unknown);
     }
     if (!runs)
         return;
@@ -299,10 +308,12 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
         const int up = node_step[d];
         if (pushing)
             sk_tile_load(grid, grid->fields[SK_FIELD_CHANGE_X + d], block, 1, push);
-        SK_EACH_RUN(c, runs) {
+        SK_EACH_RUN(c, runs)
+        {
             int n = node_of(c);
             f8 near = f8_load(view.liquid + n) + f8_load(view.liquid + n - up), unknown = f8_splat(__builtin_nanf(""));
-            f8 descent = f8_max(f8_min(sharpened_descent(&view, potential, d, n), f8_splat(farthest)), f8_splat(-farthest));
+            f8 descent =
+                f8_max(f8_min(sharpened_descent(&view, potential, d, n), f8_splat(farthest)), f8_splat(-farthest));
             f8 moved = f8_select(near > 0.0f, descent, unknown);
             i8 closed = f8_load(view.fraction[d] + n) == 0.0f;
             /* Nothing goes through a closed face of the liquid, unless the solid behind it pushes. */
@@ -334,15 +345,16 @@ static void extrapolate_displacements(sk_step *step, int local)
         if (near && (!local || grid->runs[SK_RUNS_MOVED][b]))
             blocks[count++] = b;
     }
-    SK_DIM(sk_extrapolate)(grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks, count,
-                           grid->runs[SK_RUNS_REACHED], 1, step->threads);
+    SK_DIM(sk_extrapolate)
+    (grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks, count,
+     grid->runs[SK_RUNS_REACHED], 1, step->threads);
 }
 
-/* --- once more, where it is needed ------------------------------------------------------------------------------------------- */
+/* --- once more, where it is needed --- */
 
-/* Density that a second correction in a step is for (what is beyond the bound, in any case), and how many cells around. Measured
- * in the double dams at 20 ms: fewer cells lose volume (3D: above 1.2, the kernel volume falls to 0.9901 to 0.9907 in four runs
- * instead of 0.9914), more save none. */
+/* Density that a second correction in a step is for (what is beyond the bound, in any case), and how many cells around.
+ * Measured in the double dams at 20 ms: fewer cells lose volume (3D: above 1.2, the kernel volume falls to 0.9901 to
+ * 0.9907 in four runs instead of 0.9914), more save none. */
 static const float needy_density = 1.1f;
 enum { region_width = SELKIE_DIM == 2 ? 7 : 3 }; /* odd: layers go to and fro between two masks */
 
@@ -355,14 +367,15 @@ static uint64_t needy_runs(const sk_step *step, int block)
     const float most = fminf(needy_density, (float)step->scene->idp.density_max);
     uint64_t needy = 0;
     SK_EACH_RUN(c, grid->runs[SK_RUNS_LIQUID][block])
-        needy |= (uint64_t)i8_any(f8_load(density + c) + f8_load(blurred + c) > most) << (c / 8);
+    needy |= (uint64_t)i8_any(f8_load(density + c) + f8_load(blurred + c) > most) << (c / 8);
     return needy;
 }
 
-/* Which cells a further correction of this step has to do with: what the first one has left is near the places where the
- * liquid was squeezed, so it takes those and some cells around them (across x as many as region_width, along x whole rows of
- * the block and of the two beside it). Beyond them the potential is zero: some of the excess leaves the region by its border,
- * a little of it everywhere, and the next step's first correction sees to that. Returns whether there is any. */
+/* Which cells a further correction of this step has to do with: what the first one has left is near the places where
+ * the liquid was squeezed, so it takes those and some cells around them (across x as many as region_width, along x
+ * whole rows of the block and of the two beside it). Beyond them the potential is zero: some of the excess leaves the
+ * region by its border, a little of it everywhere, and the next step's first correction sees to that. Returns whether
+ * there is any. */
 static int choose_region(const sk_step *step)
 {
     const sk_grid *grid = &step->grid;
@@ -393,8 +406,8 @@ static int choose_region(const sk_step *step)
     return found;
 }
 
-/* Particles stay out of solids; those that were inside before are on their way, half a cell at a time, and are only set onto
- * the surface when they are nearly there. */
+/* Particles stay out of solids; those that were inside before are on their way, half a cell at a time, and are only set
+ * onto the surface when they are nearly there. */
 static void confine_block(const sk_step *step, sk_particle *all, int block, const float low[3], const float high[3])
 {
     const sk_grid *grid = &step->grid;
@@ -425,13 +438,15 @@ selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
         return SELKIE_OK;
     sk_particle *records = step->particles.records;
     int64_t spread = 0, intruders = 0;
-    int asked = step->scene->idp.redistribute, push = step->scene->idp.solids == SELKIE_IDP_PUSH_OUT && step->solids.obstacle_count;
+    int asked = step->scene->idp.redistribute,
+        push = step->scene->idp.solids == SELKIE_IDP_PUSH_OUT && step->solids.obstacle_count;
     for (int d = 0; push && d < SELKIE_DIM; d++)
         memset(grid->fields[SK_FIELD_CHANGE_X + d], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads) reduction(+ : spread, intruders)
-    SK_EACH_DEALT(b, &deal) {
+    SK_EACH_DEALT(b, &deal)
+    {
         if (asked)
             spread += spread_block(step, records, b);
         if (push && step->solids.block_slot[b])
@@ -448,40 +463,43 @@ selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads) reduction(+ : unseen)
     SK_EACH_DEALT(b, &deal)
-        unseen += build_block(step, b, local, pushing);
+    unseen += build_block(step, b, local, pushing);
     const selkie_idp_def *def = &step->scene->idp;
-    /* The bound on the right side keeps a correction safe, but what it hides is volume that is lost until later steps, and
-     * pressure that pushes where there should be liquid already: when jets meet at large steps a thousandth of the liquid
-     * soon is a tenth. So another correction follows at once (passes). */
+    /* The bound on the right side keeps a correction safe, but what it hides is volume that is lost until later steps,
+     * and pressure that pushes where there should be liquid already: when jets meet at large steps a thousandth of the
+     * liquid soon is a tenth. So another correction follows at once (passes). */
     step->density_passes++;
-    step->correct_again = step->density_passes < def->passes &&
-                          (double)unseen > hidden_share * 1e3 * (double)step->particles.count / step->particles_per_cell;
+    step->correct_again =
+        step->density_passes < def->passes &&
+        (double)unseen > hidden_share * 1e3 * (double)step->particles.count / step->particles_per_cell;
     double tolerance = def->tolerance > 0.0 ? def->tolerance : step->scene->pressure.tolerance;
     /* The largest error of density left in any cell, as the paper stops its solves. */
     SK_TRY(solve_liquid_system(step, tolerance, SELKIE_NORM_MAX, &step->density_report, error));
     if (!step->density_report.converged)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "step %lld at %g s: the density solve stopped at an error of %.3g after %d iterations (asked: %g, "
-                       "pressure.max_iterations %d); raise one of the two",
-                       (long long)step->step_count + 1, step->time, step->density_report.residual,
-                       step->density_report.iterations, tolerance, step->scene->pressure.max_iterations);
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "step %lld at %g s: the density solve stopped at an error of %.3g after %d iterations (asked: %g, "
+            "pressure.max_iterations %d); raise one of the two",
+            (long long)step->step_count + 1, step->time, step->density_report.residual, step->density_report.iterations,
+            tolerance, step->scene->pressure.max_iterations);
 
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        displacements_of_block(step, b, local, pushing);
+    displacements_of_block(step, b, local, pushing);
     extrapolate_displacements(step, local);
     float low[3], high[3];
     sk_solids_bounds(&step->solids, grid, low, high);
     /* The sort comes next, unless solids push once more. */
     SK_TRY(sk_grid_reserve_leavers(grid, error));
-    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_VELOCITY_X, &step->particles, low, high, local ? grid->runs[SK_RUNS_MOVED] : NULL,
-                                 !step->solids.obstacle_count, step->threads);
+    SK_DIM(sk_transfer_displace)
+    (grid, SK_FIELD_VELOCITY_X, &step->particles, low, high, local ? grid->runs[SK_RUNS_MOVED] : NULL,
+     !step->solids.obstacle_count, step->threads);
     if (!step->solids.obstacle_count)
         return SELKIE_OK;
     sk_deal_particle_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        confine_block(step, records, b, low, high);
+    confine_block(step, records, b, low, high);
     return SELKIE_OK;
 }

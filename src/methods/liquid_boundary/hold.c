@@ -10,10 +10,12 @@ static int in_solid(const sk_liquid_boundary *boundary, const sk_object *object,
     return place >= 0 && boundary->solid[object->first + (uint32_t)place];
 }
 
-/* The pressure that keeps fluid out is found from where particles are, not from where they will be: what crosses a spacing in
- * a step may end between boundary particles, and is pushed on from there to either side. It goes back to where it was, as
- * the object moves, and has lost what took it there. What was inside before is left to the pressure. */
-static int hold_particle(const sk_liquid_boundary *boundary, const sk_object *object, const sk_step *step, sk_particle *particle)
+/* The pressure that keeps fluid out is found from where particles are, not from where they will be: what crosses a
+ * spacing in a step may end between boundary particles, and is pushed on from there to either side. It goes back to
+ * where it was, as the object moves, and has lost what took it there. What was inside before is left to the pressure.
+ */
+static int hold_particle(const sk_liquid_boundary *boundary, const sk_object *object, const sk_step *step,
+                         sk_particle *particle)
 {
     double x[3] = {0, 0, 0}, before[3] = {0, 0, 0}, local[3];
     for (int d = 0; d < step->dimension; d++) {
@@ -34,8 +36,8 @@ static int hold_particle(const sk_liquid_boundary *boundary, const sk_object *ob
     return 1;
 }
 
-/* The sums that moving the particles left, anew: some of them are elsewhere now. In pieces of one size, added in order, so that
- * threads do not matter. */
+/* The sums that moving the particles left, anew: some of them are elsewhere now. In pieces of one size, added in order,
+ * so that threads do not matter. */
 static selkie_code sum_again(sk_step *step, selkie_error *error)
 {
     enum { PIECE = 4096 };

@@ -12,7 +12,7 @@ enum { SEARCH_EVERY = 16 };
 
 static const double soon = 1e-9; /* s  a time that is so near has come */
 
-/* --- Making and freeing ------------------------------------------------------------------------------------------- */
+/* --- Making and freeing --- */
 
 /* A sweep runs from one end of the object to the other: where are they? */
 static selkie_code measure_sweeps(sk_liquid_boundary *boundary, sk_object *object, selkie_error *error)
@@ -48,18 +48,19 @@ static selkie_code make_object(sk_liquid_boundary *boundary, const sk_step *step
     char what[64];
     snprintf(what, sizeof what, "objects[%d].shape", index);
     sk_shape *shape;
-    SK_TRY(sk_shape_create(&def->shape, step->dimension, up, scene->folder, 0.5 * cell, what, boundary->memory, &shape, NULL,
-                           error));
+    SK_TRY(sk_shape_create(&def->shape, step->dimension, up, scene->folder, 0.5 * cell, what, boundary->memory, &shape,
+                           NULL, error));
     int layers = def->fill == SELKIE_FILL_VOLUME ? 0 : (int)fmax(1.0, fmin(nearbyint(def->thickness / cell), 254.0));
     selkie_code code = sk_voxels_create(shape, cell, layers, step->grid.low, step->grid.high, step->threads, what,
                                         boundary->memory, &object->voxels, error);
     sk_shape_destroy(shape);
     SK_TRY(code);
     if (!object->voxels.count)
-        return sk_fail(error, SELKIE_ERROR_INPUT, "%s: holds no particle: it is smaller than their spacing of %g m", what, cell);
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s: holds no particle: it is smaller than their spacing of %g m",
+                       what, cell);
     if (object->voxels.count + boundary->sample_count > UINT32_MAX / 2)
-        return sk_fail(error, SELKIE_ERROR_INPUT, "%s: %zu particles; at most %u for all objects", what, object->voxels.count,
-                       UINT32_MAX / 2);
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s: %zu particles; at most %u for all objects", what,
+                       object->voxels.count, UINT32_MAX / 2);
     object->first = boundary->sample_count;
     boundary->sample_count += (uint32_t)object->voxels.count;
     SK_TRY(measure_sweeps(boundary, object, error));
@@ -106,7 +107,9 @@ static void set_role(sk_particles *particles, int64_t p, uint32_t sample, int ro
     samples[p] = sample;
     roles[p] = (uint32_t)role;
     particle->flags &= ~(uint32_t)(SK_PARTICLE_CANDIDATE | SK_PARTICLE_BOUNDARY);
-    particle->flags |= role == SK_ROLE_BOUNDARY ? SK_PARTICLE_BOUNDARY : role == SK_ROLE_CANDIDATE ? SK_PARTICLE_CANDIDATE : 0u;
+    particle->flags |= role == SK_ROLE_BOUNDARY    ? SK_PARTICLE_BOUNDARY
+                       : role == SK_ROLE_CANDIDATE ? SK_PARTICLE_CANDIDATE
+                                                   : 0u;
 }
 
 /* An object that is there from the start. */
@@ -144,7 +147,8 @@ static selkie_code make_objects(sk_liquid_boundary *boundary, const sk_step *ste
     memset(boundary, 0, sizeof *boundary);
     boundary->memory = step->memory;
     boundary->spacing = pow(step->particle_mass / step->density, 1.0 / step->dimension);
-    boundary->objects = sk_allocate_zeroed(step->memory, ((size_t)step->scene->object_count + 1) * sizeof *boundary->objects);
+    boundary->objects =
+        sk_allocate_zeroed(step->memory, ((size_t)step->scene->object_count + 1) * sizeof *boundary->objects);
     if (!boundary->objects)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory");
     boundary->object_count = step->scene->object_count;
@@ -166,9 +170,11 @@ selkie_code sk_liquid_boundary_check(const sk_step *step, selkie_error *error)
 selkie_code sk_liquid_boundary_init(sk_liquid_boundary *boundary, sk_step *step, selkie_error *error)
 {
     SK_TRY(make_objects(boundary, step, error));
-    if (!sk_particles_add_attribute(&step->particles, "sample", 1, 1) || !sk_particles_add_attribute(&step->particles, "role", 1, 1))
+    if (!sk_particles_add_attribute(&step->particles, "sample", 1, 1) ||
+        !sk_particles_add_attribute(&step->particles, "role", 1, 1))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory for the particles' roles");
-    boundary->holder = sk_allocate_zeroed(step->memory, ((size_t)boundary->sample_count + 1) * sizeof *boundary->holder);
+    boundary->holder =
+        sk_allocate_zeroed(step->memory, ((size_t)boundary->sample_count + 1) * sizeof *boundary->holder);
     boundary->solid = sk_allocate_zeroed(step->memory, (size_t)boundary->sample_count + 1);
     if (!boundary->holder || !boundary->solid)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory for %u samples", boundary->sample_count);
@@ -196,7 +202,7 @@ void sk_liquid_boundary_free(sk_liquid_boundary *boundary)
     memset(boundary, 0, sizeof *boundary);
 }
 
-/* --- Roles: release, arrival -------------------------------------------------------------------------------------- */
+/* --- Roles: release, arrival --- */
 
 /* Which entry of the timeline runs, and whether it takes candidates. */
 static void look_up_entry(sk_object *object, double time)
@@ -239,8 +245,8 @@ static sk_object *object_of(const sk_liquid_boundary *boundary, uint32_t sample)
 }
 
 /* One particle that belongs to a sample. The sample's number is returned if it keeps it, else 0. */
-static uint32_t update_role(const sk_liquid_boundary *boundary, sk_step *step, int64_t p, uint32_t *samples, uint32_t *roles,
-                            int64_t *released, int64_t *arrived)
+static uint32_t update_role(const sk_liquid_boundary *boundary, sk_step *step, int64_t p, uint32_t *samples,
+                            uint32_t *roles, int64_t *released, int64_t *arrived)
 {
     sk_particle *particle = &step->particles.records[p];
     uint32_t sample = samples[p];
@@ -282,7 +288,8 @@ static void update_roles(sk_liquid_boundary *boundary, sk_step *step)
     int64_t released = 0, arrived = 0, candidates = 0, boundaries = 0;
     memset(boundary->holder, 0, boundary->sample_count * sizeof *boundary->holder);
     memset(boundary->solid, 0, boundary->sample_count);
-#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : released, arrived, candidates, boundaries)
+#pragma omp parallel for num_threads(step->threads) schedule(static)                                                   \
+    reduction(+ : released, arrived, candidates, boundaries)
     for (int64_t p = 0; p < particles->count; p++) {
         if (!(samples[p] | roles[p]) || particles->records[p].flags & SK_PARTICLE_DEAD)
             continue;
@@ -300,7 +307,7 @@ static void update_roles(sk_liquid_boundary *boundary, sk_step *step)
     boundary->boundaries = boundaries;
 }
 
-/* --- Roles: exchange ---------------------------------------------------------------------------------------------- */
+/* --- Roles: exchange --- */
 
 static double distance2(const double a[3], const double b[3])
 {
@@ -320,8 +327,8 @@ static void local_sample(const sk_object *object, uint32_t n, double local[3])
         local[d] = object->voxels.centers[n][d];
 }
 
-/* A candidate looks one cell ahead: if the sample there belongs to a particle for which its own sample is the better one,
- * they exchange. */
+/* A candidate looks one cell ahead: if the sample there belongs to a particle for which its own sample is the better
+ * one, they exchange. */
 static void exchange_ahead(sk_liquid_boundary *boundary, sk_object *object, sk_step *step, int64_t p, uint32_t *samples)
 {
     double x[3], own[3], ahead[3], other[3], y[3];
@@ -357,11 +364,12 @@ static void exchange_samples(sk_liquid_boundary *boundary, sk_step *step)
     uint32_t *samples = sk_particles_find_attribute(particles, "sample")->data;
     boundary->exchanged = 0;
     for (int64_t p = 0; boundary->candidates && p < particles->count; p++)
-        if (samples[p] && (particles->records[p].flags & (SK_PARTICLE_CANDIDATE | SK_PARTICLE_DEAD)) == SK_PARTICLE_CANDIDATE)
+        if (samples[p] &&
+            (particles->records[p].flags & (SK_PARTICLE_CANDIDATE | SK_PARTICLE_DEAD)) == SK_PARTICLE_CANDIDATE)
             exchange_ahead(boundary, object_of(boundary, samples[p]), step, p, samples);
 }
 
-/* --- Roles: assignment -------------------------------------------------------------------------------------------- */
+/* --- Roles: assignment --- */
 
 static int in_regions(const sk_object *object, const float position[3])
 {
@@ -387,7 +395,8 @@ static selkie_code collect_fluid(const sk_object *object, const sk_step *step, s
 #pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : found)
     for (int64_t p = 0; p < particles->count; p++) {
         const sk_particle *particle = &particles->records[p];
-        wanted[p] = roles[p] == SK_ROLE_FLUID && !(particle->flags & SK_PARTICLE_DEAD) && in_regions(object, particle->position);
+        wanted[p] = roles[p] == SK_ROLE_FLUID && !(particle->flags & SK_PARTICLE_DEAD) &&
+                    in_regions(object, particle->position);
         found += wanted[p];
     }
     *points = sk_allocate(step->memory, ((size_t)found + 1) * sizeof **points);
@@ -400,7 +409,8 @@ static selkie_code collect_fluid(const sk_object *object, const sk_step *step, s
         }
     sk_release(step->memory, wanted);
     if (!*points)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory to look for candidates among %lld particles", (long long)found);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory to look for candidates among %lld particles",
+                       (long long)found);
     return SELKIE_OK;
 }
 
@@ -458,9 +468,10 @@ selkie_code sk_liquid_boundary_roles(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* --- Velocities --------------------------------------------------------------------------------------------------- */
+/* --- Velocities --- */
 
-void sk_candidate_velocity(const selkie_object_def *def, double spacing, double dt, const double offset[3], double velocity[3])
+void sk_candidate_velocity(const selkie_object_def *def, double spacing, double dt, const double offset[3],
+                           double velocity[3])
 {
     double distance = sqrt(offset[0] * offset[0] + offset[1] * offset[1] + offset[2] * offset[2]);
     double range = def->easing_distance > 0.0 ? def->easing_distance : 4.0 * spacing;
@@ -476,7 +487,8 @@ void sk_candidate_velocity(const selkie_object_def *def, double spacing, double 
 }
 
 /* Eq. 5, where the part of the old velocity that would carry the candidate past its place in this step is left out. The
- * animation is relative to the object, or one that moves faster than the eased speed would leave its candidates behind. */
+ * animation is relative to the object, or one that moves faster than the eased speed would leave its candidates behind.
+ */
 static void lead_candidate(const sk_liquid_boundary *boundary, const sk_object *object, const sk_step *step,
                            const double offset[3], const double x[3], sk_particle *particle)
 {

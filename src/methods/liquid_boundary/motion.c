@@ -3,15 +3,16 @@
 
 #include "methods/liquid_boundary/liquid_boundary.h"
 
-/* Does a point lie farther than `margin` (m) inside of every closed side of the domain? If not, `axis` is that of one that it
- * does not. */
+/* Does a point lie farther than `margin` (m) inside of every closed side of the domain? If not, `axis` is that of one
+ * that it does not. */
 static int is_inside(const sk_step *step, const double x[3], double margin, int *axis)
 {
     for (int d = 0; d < step->dimension; d++) {
         const int low_is_closed = step->solids.walls[2 * d] != SELKIE_WALL_OPEN;
         const int high_is_closed = step->solids.walls[2 * d + 1] != SELKIE_WALL_OPEN;
         *axis = d;
-        if ((low_is_closed && x[d] < step->grid.low[d] + margin) || (high_is_closed && x[d] > step->grid.high[d] - margin))
+        if ((low_is_closed && x[d] < step->grid.low[d] + margin) ||
+            (high_is_closed && x[d] > step->grid.high[d] - margin))
             return 0;
     }
     return 1;
@@ -34,20 +35,21 @@ static selkie_code check_keys(const sk_step *step, const sk_object *object, int 
             sk_object_sample(object, &pose, n, x);
             if (!is_inside(step, x, 0.0, &axis))
                 return sk_fail(error, SELKIE_ERROR_INPUT,
-                               "objects[%d].keyframes[%d]: takes the object to %g m along %c, behind the closed side of the domain "
-                               "at %g m: move it less, or open that side (domain.walls)", index, k, x[axis], "xyz"[axis],
-                               side_beyond(step, x, axis));
+                               "objects[%d].keyframes[%d]: takes the object to %g m along %c, behind the closed side "
+                               "of the domain "
+                               "at %g m: move it less, or open that side (domain.walls)",
+                               index, k, x[axis], "xyz"[axis], side_beyond(step, x, axis));
         }
     }
     return SELKIE_OK;
 }
 
-/* --- Between two keys --------------------------------------------------------------------------------------------------
+/* --- Between two keys ---
  *
- * A sample goes straight ahead and around an axis at once, evenly: x(s) = straight line + circle of radius r at most, with s from
- * 0 to 1 and an angle of a s. Its second derivative is r a^2 at most, so that it is never farther than r a^2 / 8 from the chord.
- * Halves of the way have a quarter of that: they are halved until they are surely inside, or until what is uncertain does not
- * matter. */
+ * A sample goes straight ahead and around an axis at once, evenly: x(s) = straight line + circle of radius r at most,
+ * with s from 0 to 1 and an angle of a s. Its second derivative is r a^2 at most, so that it is never farther than r
+ * a^2 / 8 from the chord. Halves of the way have a quarter of that: they are halved until they are surely inside, or
+ * until what is uncertain does not matter. */
 
 typedef struct way_search {
     const sk_step *step;
@@ -61,7 +63,8 @@ typedef struct way_search {
 } way_search;
 
 /* Does the sample leave between two poses, at both of which it is inside? `radius` (m) from the object's center. */
-static int leaves_between(way_search *search, uint32_t sample, double radius, int from, int to, const double x[3], const double y[3])
+static int leaves_between(way_search *search, uint32_t sample, double radius, int from, int to, const double x[3],
+                          const double y[3])
 {
     const double angle = search->angle * (to - from) / search->pieces, margin = radius * angle * angle / 8.0;
     int axis;
@@ -76,7 +79,8 @@ static int leaves_between(way_search *search, uint32_t sample, double radius, in
             search->x[d] = z[d];
         return 1;
     }
-    return leaves_between(search, sample, radius, from, middle, x, z) || leaves_between(search, sample, radius, middle, to, z, y);
+    return leaves_between(search, sample, radius, from, middle, x, z) ||
+           leaves_between(search, sample, radius, middle, to, z, y);
 }
 
 /* m  of a sample from the point that the object turns about */
@@ -125,8 +129,10 @@ static selkie_code check_way(const sk_step *step, const sk_object *object, int i
     if (!leaves)
         return SELKIE_OK;
     return sk_fail(error, SELKIE_ERROR_INPUT,
-                   "objects[%d].keyframes[%d]: turns the object out of the domain on the way from the keyframe before: at %g s it reaches "
-                   "%g m along %c, behind the closed side at %g m; turn or move it less, put keyframes between that keep it away from "
+                   "objects[%d].keyframes[%d]: turns the object out of the domain on the way from the keyframe before: "
+                   "at %g s it reaches "
+                   "%g m along %c, behind the closed side at %g m; turn or move it less, put keyframes between that "
+                   "keep it away from "
                    "that side, or open it (domain.walls)",
                    index, key, start + span * search.found / search.pieces, search.x[search.axis], "xyz"[search.axis],
                    side_beyond(step, search.x, search.axis));
@@ -144,8 +150,8 @@ static selkie_code check_start(const sk_step *step, const sk_object *object, int
         for (int d = 0; d < step->dimension; d++)
             if (!(x[d] > grid->low[d] && x[d] < grid->high[d]))
                 return sk_fail(error, SELKIE_ERROR_INPUT,
-                               "objects[%d].shape: reaches %g m along %c at the start, outside the domain (%g..%g m)", index, x[d],
-                               "xyz"[d], grid->low[d], grid->high[d]);
+                               "objects[%d].shape: reaches %g m along %c at the start, outside the domain (%g..%g m)",
+                               index, x[d], "xyz"[d], grid -> low[d], grid -> high[d]);
     }
     return SELKIE_OK;
 }

@@ -2,13 +2,13 @@
  *
  * Two laws over the same search. Springs (Ando and Tsuruno 2011): a neighbour at distance r < R moves a particle by
  * stiffness dt R (1 - r^2/R^2), explicitly, so that a large step overshoots. Constraints (Sato et al. 2018): each sweep
- * moves both particles of a pair by half of what they lack, R - r, divided by the number of pairs that the busier of the
- * two is in. Dividing by the same number on both sides keeps the pair's centre of mass where it is, and no particle moves
- * farther than its worst pair asks.
+ * moves both particles of a pair by half of what they lack, R - r, divided by the number of pairs that the busier of
+ * the two is in. Dividing by the same number on both sides keeps the pair's centre of mass where it is, and no particle
+ * moves farther than its worst pair asks.
  *
- * Every particle sums over its neighbours (Jacobi): displacements go into the particles' spare copy, which is free between
- * two sorts, and are applied when all are known, so threads leave no trace. The particles of a cell share one list of
- * candidates, copied from the cells around it, and test eight at a time.
+ * Every particle sums over its neighbours (Jacobi): displacements go into the particles' spare copy, which is free
+ * between two sorts, and are applied when all are known, so threads leave no trace. The particles of a cell share one
+ * list of candidates, copied from the cells around it, and test eight at a time.
  *
  * Lists of candidates are those of the sort before: a pair that comes into reach from more than `reach` cells apart
  * between two sweeps is left to the next step. Where far too many particles crowd a cell, only those of the same rank
@@ -27,7 +27,7 @@
 #include "methods/particle_spacing/particle_spacing.h"
 
 typedef enum law {
-    LAW_COUNT,     /* how many pairs is a particle in? */
+    LAW_COUNT, /* how many pairs is a particle in? */
     LAW_CONSTRAIN,
     LAW_SPRING
 } law;
@@ -44,9 +44,9 @@ typedef struct spacing_frame {
 /* The particles around a cell. */
 typedef struct crowd {
     int count;
-    int own;               /* where the cell's own begin */
-    float *position[3];    /* m */
-    float *pairs;          /* of each, from LAW_COUNT */
+    int own;            /* where the cell's own begin */
+    float *position[3]; /* m */
+    float *pairs;       /* of each, from LAW_COUNT */
     uint32_t *id;
 } crowd;
 
@@ -80,10 +80,10 @@ static int cell_at(const sk_grid *grid, int block, const int local[3], const int
     return slot <= grid->particle_blocks ? slot : 0;
 }
 
-/* What may be near to any of the particles begin to end, which are group `group` of cell c: most of the cells around are
- * not. */
-static void gather(const spacing_frame *frame, int with_pairs, int block, int c, uint32_t group, uint32_t begin, uint32_t end,
-                   crowd *around)
+/* What may be near to any of the particles begin to end, which are group `group` of cell c: most of the cells around
+ * are not. */
+static void gather(const spacing_frame *frame, int with_pairs, int block, int c, uint32_t group, uint32_t begin,
+                   uint32_t end, crowd *around)
 {
     const sk_grid *grid = &frame->step->grid;
     const sk_particles *particles = &frame->step->particles;
@@ -161,7 +161,8 @@ typedef struct pushed {
     int pairs;
 } pushed;
 
-static inline void push_along(const spacing_frame *frame, const law rule, float r, float pairs, const float direction[3], pushed *sum)
+static inline void push_along(const spacing_frame *frame, const law rule, float r, float pairs,
+                              const float direction[3], pushed *sum)
 {
     sum->pairs++;
     float push = push_of(frame, rule, f8_splat(r), f8_splat(pairs))[0];
@@ -202,9 +203,10 @@ SK_VECTOR float sum_of(f8 a)
     return (half[0] + half[2]) + (half[1] + half[3]);
 }
 
-/* Rare, and kept out of the way of the others: particles of the crowd from n on that are in the same place as `self`. */
-static __attribute__((noinline)) void push_coincident(const spacing_frame *frame, law rule, const crowd *around, int self,
-                                                      int n, i8 same, pushed *sum)
+/* Rare, and kept out of the way of the others: particles of the crowd from n on that are in the same place as `self`.
+ */
+static __attribute__((noinline)) void push_coincident(const spacing_frame *frame, law rule, const crowd *around,
+                                                      int self, int n, i8 same, pushed *sum)
 {
     for (int l = 0; l < 8; l++)
         if (same[l]) {
@@ -215,7 +217,8 @@ static __attribute__((noinline)) void push_coincident(const spacing_frame *frame
 }
 
 /* What its neighbours and the solids do to particle `self` of the crowd. */
-static inline __attribute__((always_inline)) pushed push(const spacing_frame *frame, const law rule, const crowd *around, int self)
+static inline __attribute__((always_inline)) pushed push(const spacing_frame *frame, const law rule,
+                                                         const crowd *around, int self)
 {
     const float limit = frame->radius * frame->radius, together = 1e-10f * limit;
     const float own_pairs = around->pairs[self];
@@ -253,7 +256,8 @@ static inline __attribute__((always_inline)) pushed push(const spacing_frame *fr
     return sum;
 }
 
-static inline __attribute__((always_inline)) void push_block(const spacing_frame *frame, const law rule, int block, crowd *around)
+static inline __attribute__((always_inline)) void push_block(const spacing_frame *frame, const law rule, int block,
+                                                             crowd *around)
 {
     const sk_step *step = frame->step;
     const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;

@@ -49,7 +49,8 @@ enum { SITE_OUTSIDE, SITE_NEAR, SITE_INSIDE };
 
 /* Sorts the sub-cells into those that lie in the shape wherever they move within a cell, those that never do, and those
  * in between, which are asked when they want to be filled. */
-static selkie_code find_sites(sk_sources *sources, sk_source *source, const char *what, const sk_step *step, selkie_error *error)
+static selkie_code find_sites(sk_sources *sources, sk_source *source, const char *what, const sk_step *step,
+                              selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
     int n = sources->per_axis, nz = grid->dimension == 3 ? n : 1;
@@ -66,13 +67,16 @@ static selkie_code find_sites(sk_sources *sources, sk_source *source, const char
         size_t i = c % (size_t)source->size[0], j = c / (size_t)source->size[0] % (size_t)source->size[1];
         size_t k = c / (size_t)source->size[0] / (size_t)source->size[1];
         for (int s = 0; s < sources->sub_cells; s++) {
-            double x[3] = {((double)i + ((s % n) + 0.5) / n), ((double)j + ((s / n % n) + 0.5) / n), ((double)k + ((s / n / n % nz) + 0.5) / n)};
+            double x[3] = {((double)i + ((s % n) + 0.5) / n), ((double)j + ((s / n % n) + 0.5) / n),
+                           ((double)k + ((s / n / n % nz) + 0.5) / n)};
             for (int d = 0; d < 3; d++)
                 x[d] = d < grid->dimension ? grid->low[d] + (source->first[d] + x[d]) * grid->cell_size : 0.0;
             double normal[3];
             int obstacle;
             double distance = sk_shape_distance(source->shape, x);
-            source->sites[c * (size_t)sources->sub_cells + (size_t)s] = distance < -reach ? SITE_INSIDE : distance < reach ? SITE_NEAR : SITE_OUTSIDE;
+            source->sites[c * (size_t)sources->sub_cells + (size_t)s] = distance < -reach  ? SITE_INSIDE
+                                                                        : distance < reach ? SITE_NEAR
+                                                                                           : SITE_OUTSIDE;
             found += distance < 0.0 && sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0;
         }
     }
@@ -162,7 +166,8 @@ static void moved_by(const selkie_source_def *def, const sk_step *step, double s
 }
 
 /* Which sub-cells of the source are taken, and how many particles each of its cells holds, moving and standing. */
-static void survey(const sk_sources *sources, sk_source *source, const double velocity[3], const double shift[3], sk_step *step)
+static void survey(const sk_sources *sources, sk_source *source, const double velocity[3], const double shift[3],
+                   sk_step *step)
 {
     const sk_grid *grid = &step->grid;
     sk_particles *particles = &step->particles;
@@ -208,7 +213,8 @@ static void survey(const sk_sources *sources, sk_source *source, const double ve
 }
 
 /* May a particle be put at x, whose sub-cell's centre is `middle`? If so, its standing cell comes back in `fixed`. */
-static int may_fill(const sk_source *source, const sk_step *step, int site, const double middle[3], const double x[3], size_t *fixed)
+static int may_fill(const sk_source *source, const sk_step *step, int site, const double middle[3], const double x[3],
+                    size_t *fixed)
 {
     const sk_grid *grid = &step->grid;
     if (site == SITE_OUTSIDE || (site == SITE_NEAR && !(sk_shape_distance(source->shape, middle) < 0.0)))
@@ -229,8 +235,8 @@ static int may_fill(const sk_source *source, const sk_step *step, int site, cons
     return source->standing[*fixed] < (uint32_t)step->particles_per_cell;
 }
 
-static selkie_code fill(const sk_sources *sources, const sk_source *source, const double velocity[3], const double shift[3],
-                        sk_step *step, selkie_error *error)
+static selkie_code fill(const sk_sources *sources, const sk_source *source, const double velocity[3],
+                        const double shift[3], sk_step *step, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
     sk_particles *particles = &step->particles;
@@ -251,9 +257,11 @@ static selkie_code fill(const sk_sources *sources, const sk_source *source, cons
             double x[3] = {0, 0, 0}, middle[3] = {0, 0, 0};
             size_t fixed;
             for (int d = 0; d < step->dimension; d++) {
-                double jitter = step->scene->particles.arrangement == SELKIE_ARRANGEMENT_LATTICE
-                                    ? 0.0 : step->scene->particles.jitter *
-                                            (sk_random_float(step->scene->seed, particles->next_id, (uint64_t)d + 8) - 0.5);
+                double jitter =
+                    step->scene->particles.arrangement == SELKIE_ARRANGEMENT_LATTICE
+                        ? 0.0
+                        : step->scene->particles.jitter *
+                              (sk_random_float(step->scene->seed, particles->next_id, (uint64_t)d + 8) - 0.5);
                 double corner = (double)source->first[d] + (double)at[d] + shift[d];
                 middle[d] = grid->low[d] + (corner + (sub[d] + 0.5) / n) * grid->cell_size;
                 x[d] = middle[d] + jitter / n * grid->cell_size;

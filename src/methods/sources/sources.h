@@ -1,10 +1,10 @@
 /* Where liquid enters and leaves.
  *
  * A source keeps the sub-cells inside its shape filled: each that holds no particle gets one, unless its cell already
- * has its rest count, so a source fills to rest density and never beyond. Particles inside a running source move with its
- * velocity, and so do its sub-cells: a particle that goes along stays in its own, and only the sub-cells that come in at
- * the back are empty. (Sub-cells that stood still found some gap between passing particles in each step; their streams
- * had up to 1.7 times the rest density.) A drain removes what is inside it. */
+ * has its rest count, so a source fills to rest density and never beyond. Particles inside a running source move with
+ * its velocity, and so do its sub-cells: a particle that goes along stays in its own, and only the sub-cells that come
+ * in at the back are empty. (Sub-cells that stood still found some gap between passing particles in each step; their
+ * streams had up to 1.7 times the rest density.) A drain removes what is inside it. */
 #ifndef SK_METHODS_SOURCES_SOURCES_H
 #define SK_METHODS_SOURCES_SOURCES_H
 
@@ -24,7 +24,7 @@ typedef struct sk_source {
 typedef struct sk_sources {
     sk_memory *memory;
     int source_count, drain_count;
-    int per_axis;    /* sub-cells along an axis */
+    int per_axis; /* sub-cells along an axis */
     int sub_cells;
     sk_source *sources;
     sk_source *drains; /* shape and bounds only */

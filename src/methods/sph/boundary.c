@@ -8,7 +8,7 @@
 #include "methods/sph/walls.h"
 #include "rigid/rigid.h"
 
-/* --- Volumes ----------------------------------------------------------------------------------------------------------- */
+/* --- Volumes --- */
 
 typedef struct kernel {
     double support, factor;
@@ -19,8 +19,8 @@ static kernel kernel_of(const sk_step *step)
 {
     const sk_sph *sph = step->sph;
     kernel k = {.support = sph->support, .wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND};
-    k.factor = sph->kernel_scale *
-               (k.wendland ? sk_sph_wendland_factor(step->dimension, k.support) : sk_sph_cubic_factor(step->dimension, k.support));
+    k.factor = sph->kernel_scale * (k.wendland ? sk_sph_wendland_factor(step->dimension, k.support)
+                                               : sk_sph_cubic_factor(step->dimension, k.support));
     return k;
 }
 
@@ -49,7 +49,8 @@ typedef struct bucket_list {
 
 static size_t bucket_of(const bucket_list *list, int64_t x, int64_t y, int64_t z)
 {
-    uint64_t hash = (uint64_t)x * 0x9e3779b97f4a7c15ULL ^ (uint64_t)y * 0xc2b2ae3d27d4eb4fULL ^ (uint64_t)z * 0x165667b19e3779f9ULL;
+    uint64_t hash =
+        (uint64_t)x * 0x9e3779b97f4a7c15ULL ^ (uint64_t)y * 0xc2b2ae3d27d4eb4fULL ^ (uint64_t)z * 0x165667b19e3779f9ULL;
     return (size_t)(hash ^ hash >> 29) & list->mask;
 }
 
@@ -82,7 +83,8 @@ static double sum_around(const bucket_list *list, const kernel *k, int dimension
 }
 
 /* V_b = gamma / sum_k W_bk over the given points. */
-static selkie_code find_volumes(const sk_step *step, size_t count, const float (*points)[3], float *volumes, selkie_error *error)
+static selkie_code find_volumes(const sk_step *step, size_t count, const float (*points)[3], float *volumes,
+                                selkie_error *error)
 {
     const kernel k = kernel_of(step);
     const sk_sph *sph = step->sph;
@@ -100,8 +102,8 @@ static selkie_code find_volumes(const sk_step *step, size_t count, const float (
     }
     memset(list.buckets, -1, buckets * sizeof *list.buckets);
     for (size_t p = 0; p < count; p++) {
-        size_t bucket = bucket_of(&list, (int64_t)floor(points[p][0] / list.cell), (int64_t)floor(points[p][1] / list.cell),
-                                  (int64_t)floor(points[p][2] / list.cell));
+        size_t bucket = bucket_of(&list, (int64_t)floor(points[p][0] / list.cell),
+                                  (int64_t)floor(points[p][1] / list.cell), (int64_t)floor(points[p][2] / list.cell));
         list.next[p] = list.buckets[bucket];
         list.buckets[bucket] = (int32_t)p;
     }
@@ -113,15 +115,15 @@ static selkie_code find_volumes(const sk_step *step, size_t count, const float (
     return SELKIE_OK;
 }
 
-/* --- Sampling ---------------------------------------------------------------------------------------------------------- */
+/* --- Sampling --- */
 
 static selkie_code add_points(sk_step *step, sk_sph_walls *walls, const sk_surface_points *points, wall_part part,
                               selkie_error *error)
 {
     size_t total = walls->count + points->count;
     if (total > INT32_MAX / 2)
-        return sk_fail(error, SELKIE_ERROR_INPUT, "sph: %zu boundary particles are too many: make the domain smaller or its cells larger",
-                       total);
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "sph: %zu boundary particles are too many: make the domain smaller or its cells larger", total);
     SK_TRY(sk_reserve(step->memory, (void **)&walls->local, &walls->local_capacity, total + 1, sizeof *walls->local,
                       "boundary particles", error));
     for (size_t p = 0; p < points->count; p++)
@@ -136,7 +138,8 @@ static selkie_code add_points(sk_step *step, sk_sph_walls *walls, const sk_surfa
 }
 
 /* The sides of the domain along which liquid slides, or those to which it sticks: sheets without particles. */
-static selkie_code add_domain(sk_step *step, sk_sph_walls *walls, int rough, sk_surface_points *points, selkie_error *error)
+static selkie_code add_domain(sk_step *step, sk_sph_walls *walls, int rough, sk_surface_points *points,
+                              selkie_error *error)
 {
     const sk_solids *solids = &step->solids;
     sk_sph_boundary *boundary = &step->sph->boundary;
@@ -146,8 +149,10 @@ static selkie_code add_domain(sk_step *step, sk_sph_walls *walls, int rough, sk_
         if (solids->walls[side] == SELKIE_WALL_OPEN || (solids->walls[side] == SELKIE_WALL_NO_SLIP) != rough)
             continue;
         boundary->sides[boundary->side_count++] =
-            (sk_sph_side){.axis = axis, .sheet = (float)(high ? solids->high[axis] + depth : solids->low[axis] - depth),
-                          .inward = high ? -1.0f : 1.0f, .part = (uint32_t)walls->part_count};
+            (sk_sph_side){.axis = axis,
+                          .sheet = (float)(high ? solids->high[axis] + depth : solids->low[axis] - depth),
+                          .inward = high ? -1.0f : 1.0f,
+                          .part = (uint32_t)walls->part_count};
     }
     points->count = 0;
     return add_points(step, walls, points, (wall_part){.obstacle = -1, .body = -1, .no_slip = rough}, error);
@@ -174,7 +179,8 @@ static void set_box(const sk_step *step, const sk_shape *shape, int placed, sk_s
 static selkie_code add_shape(sk_step *step, sk_sph_walls *walls, const sk_shape *shape, int placed, wall_part part,
                              sk_surface_points *points, selkie_error *error)
 {
-    sk_surface_points_def def = {.spacing = step->sph->point_spacing, .depth = 0.5 * step->sph->spacing, .seed = step->scene->seed};
+    sk_surface_points_def def = {
+        .spacing = step->sph->point_spacing, .depth = 0.5 * step->sph->spacing, .seed = step->scene->seed};
     set_box(step, shape, placed, &def);
     points->count = 0;
     SK_TRY(sk_shape_surface_points(shape, &def, points, error));
@@ -188,13 +194,17 @@ static selkie_code sample_parts(sk_step *step, sk_sph_walls *walls, sk_surface_p
     for (int o = 0; o < solids->obstacle_count; o++) {
         const sk_obstacle *obstacle = &solids->obstacles[o];
         SK_TRY(add_shape(step, walls, obstacle->shape, obstacle->placed != NULL,
-                         (wall_part){.obstacle = o, .body = -1, .moves = obstacle->moves,
+                         (wall_part){.obstacle = o,
+                                     .body = -1,
+                                     .moves = obstacle->moves,
                                      .no_slip = obstacle->def->surface == SELKIE_WALL_NO_SLIP},
                          points, error));
     }
     for (int b = 0; step->rigid && b < step->rigid->body_count; b++)
         SK_TRY(add_shape(step, walls, step->rigid->bodies[b].shape, 1,
-                         (wall_part){.obstacle = -1, .body = b, .moves = 1,
+                         (wall_part){.obstacle = -1,
+                                     .body = b,
+                                     .moves = 1,
                                      .no_slip = step->rigid->bodies[b].def->surface == SELKIE_WALL_NO_SLIP},
                          points, error));
     return add_domain(step, walls, 1, points, error);
@@ -206,11 +216,13 @@ static selkie_code weigh_parts(sk_step *step, sk_sph_walls *walls, selkie_error 
     float(*still)[3] = sk_allocate(step->memory, (walls->count + 1) * sizeof *still);
     float *volumes = sk_allocate(step->memory, (walls->count + 1) * sizeof *volumes);
     size_t count = 0;
-    selkie_code code = still && volumes ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for boundary particles");
+    selkie_code code =
+        still && volumes ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for boundary particles");
     for (int p = 0; code == SELKIE_OK && p < walls->part_count; p++) {
         const wall_part *part = &walls->parts[p];
         if (part->moves) {
-            code = find_volumes(step, part->count, (const float(*)[3])(walls->local + part->first), walls->volume + part->first, error);
+            code = find_volumes(step, part->count, (const float(*)[3])(walls->local + part->first),
+                                walls->volume + part->first, error);
             continue;
         }
         for (size_t i = 0; i < part->count; i++)
@@ -227,7 +239,7 @@ static selkie_code weigh_parts(sk_step *step, sk_sph_walls *walls, selkie_error 
     return code;
 }
 
-/* --- Motion ------------------------------------------------------------------------------------------------------------ */
+/* --- Motion --- */
 
 static void place_obstacle(const sk_step *step, sk_sph_walls *walls, const wall_part *part)
 {
@@ -248,7 +260,8 @@ static void place_obstacle(const sk_step *step, sk_sph_walls *walls, const wall_
         sk_pose_velocity(&now, x, v);
         for (int d = 0; d < 3; d++) {
             particle->position[d] = d < step->dimension ? (float)x[d] : 0.0f;
-            particle->velocity[d] = d < step->dimension ? (float)(step->dt > 0.0 ? (end[d] - x[d]) / step->dt : v[d]) : 0.0f;
+            particle->velocity[d] =
+                d < step->dimension ? (float)(step->dt > 0.0 ? (end[d] - x[d]) / step->dt : v[d]) : 0.0f;
         }
     }
 }
@@ -267,7 +280,8 @@ static void place_body(const sk_step *step, sk_sph_walls *walls, const wall_part
         sk_pose_to_world(pose, local, x);
         for (int d = 0; d < 3; d++)
             r[d] = x[d] - center[d];
-        const double u[3] = {v[0] + w[1] * r[2] - w[2] * r[1], v[1] + w[2] * r[0] - w[0] * r[2], v[2] + w[0] * r[1] - w[1] * r[0]};
+        const double u[3] = {v[0] + w[1] * r[2] - w[2] * r[1], v[1] + w[2] * r[0] - w[0] * r[2],
+                             v[2] + w[0] * r[1] - w[1] * r[0]};
         for (int d = 0; d < 3; d++) {
             particle->position[d] = d < step->dimension ? (float)x[d] : 0.0f;
             particle->velocity[d] = d < step->dimension ? (float)u[d] : 0.0f;
@@ -294,11 +308,12 @@ static void place_parts(const sk_step *step, sk_sph_walls *walls)
     walls->placed = 1;
 }
 
-/* --- Sorting by cell --------------------------------------------------------------------------------------------------- */
+/* --- Sorting by cell --- */
 
-/* Place of the block and cell in it; UINT32_MAX outside the grid, and behind closed sides of the domain: what is there is
- * theirs already. */
-static uint32_t find_place(const sk_grid *grid, const sk_sph_boundary *boundary, const float x[3], double depth, uint16_t *cell)
+/* Place of the block and cell in it; UINT32_MAX outside the grid, and behind closed sides of the domain: what is there
+ * is theirs already. */
+static uint32_t find_place(const sk_grid *grid, const sk_sph_boundary *boundary, const float x[3], double depth,
+                           uint16_t *cell)
 {
     size_t place = 0, stride = 1;
     unsigned local = 0;
@@ -325,7 +340,8 @@ static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error
     memset(walls->table, 0, places * sizeof *walls->table);
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (size_t i = 0; i < walls->count; i++)
-        walls->places[i] = find_place(grid, &step->sph->boundary, walls->unsorted[i].position, 0.5 * step->sph->spacing, &walls->cells[i]);
+        walls->places[i] = find_place(grid, &step->sph->boundary, walls->unsorted[i].position, 0.5 * step->sph->spacing,
+                                      &walls->cells[i]);
     for (size_t i = 0; i < walls->count; i++)
         if (walls->places[i] != UINT32_MAX)
             walls->table[walls->places[i]] = 1;
@@ -334,11 +350,12 @@ static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error
         if (walls->table[p])
             walls->table[p] = ++blocks;
     size_t cells = (size_t)blocks * (size_t)grid->block_cells;
-    SK_TRY(sk_reserve(step->memory, (void **)&walls->cell_start, &walls->cell_capacity, cells + 2, sizeof *walls->cell_start,
-                      "boundary particles", error));
+    SK_TRY(sk_reserve(step->memory, (void **)&walls->cell_start, &walls->cell_capacity, cells + 2,
+                      sizeof *walls->cell_start, "boundary particles", error));
     uint32_t *start = walls->cell_start;
     memset(start, 0, (cells + 2) * sizeof *start);
-    /* Counts stand two further on, the sums of those before one further on: filling moves these to where they belong. */
+    /* Counts stand two further on, the sums of those before one further on: filling moves these to where they belong.
+     */
     for (size_t i = 0; i < walls->count; i++)
         if (walls->places[i] != UINT32_MAX)
             start[(size_t)(walls->table[walls->places[i]] - 1) * (size_t)grid->block_cells + walls->cells[i] + 2]++;
@@ -346,7 +363,8 @@ static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error
         start[c] += start[c - 1];
     for (size_t i = 0; i < walls->count; i++)
         if (walls->places[i] != UINT32_MAX) {
-            uint32_t *next = &start[(size_t)(walls->table[walls->places[i]] - 1) * (size_t)grid->block_cells + walls->cells[i] + 1];
+            uint32_t *next =
+                &start[(size_t)(walls->table[walls->places[i]] - 1) * (size_t)grid->block_cells + walls->cells[i] + 1];
             walls->sorted[(*next)++] = walls->unsorted[i];
         }
     sk_sph_boundary *boundary = &step->sph->boundary;
@@ -358,7 +376,7 @@ static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error
     return SELKIE_OK;
 }
 
-/* --- The phases -------------------------------------------------------------------------------------------------------- */
+/* --- The phases --- */
 
 static void set_body(const sk_step *step, const wall_part *part, sk_sph_body *body)
 {
@@ -411,7 +429,7 @@ selkie_code sk_sph_bodies_run(sk_step *step, selkie_error *error)
     return sk_rigid_step(step->rigid, step->time, step->dt, error);
 }
 
-/* --- Making ------------------------------------------------------------------------------------------------------------ */
+/* --- Making --- */
 
 static selkie_code allocate(sk_step *step, sk_sph_walls *walls, selkie_error *error)
 {
@@ -423,7 +441,8 @@ static selkie_code allocate(sk_step *step, sk_sph_walls *walls, selkie_error *er
              (walls->places = sk_allocate(step->memory, n * sizeof *walls->places)) != NULL &&
              (walls->cells = sk_allocate_zeroed(step->memory, n * sizeof *walls->cells)) != NULL &&
              (walls->table = sk_allocate(step->memory, places * sizeof *walls->table)) != NULL;
-    return ok ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for %zu boundary particles", walls->count);
+    return ok ? SELKIE_OK
+              : sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for %zu boundary particles", walls->count);
 }
 
 /* The part that a force probe asks about; -1 where there is none of that name. */
@@ -460,9 +479,10 @@ selkie_code sk_sph_boundary_init(sk_step *step, selkie_error *error)
             continue;
         int part = find_part(step, step->scene->probes[p].on);
         if (part < 0)
-            return sk_fail(error, SELKIE_ERROR_INPUT,
-                           "probes[%d].on: no obstacle and no body is called \"%.64s\": must be the name of one, or \"walls\"", p,
-                           step->scene->probes[p].on);
+            return sk_fail(
+                error, SELKIE_ERROR_INPUT,
+                "probes[%d].on: no obstacle and no body is called \"%.64s\": must be the name of one, or \"walls\"", p,
+                step->scene->probes[p].on);
         walls->parts[part].wants_force = 1;
         if (part == 0)
             walls->parts[walls->part_count - 1].wants_force = 1;
@@ -482,8 +502,9 @@ void sk_sph_boundary_free(sk_sph *sph)
     sk_sph_walls *walls = sph->walls;
     if (!walls)
         return;
-    void *arrays[] = {walls->parts, walls->bodies, walls->local, walls->volume, walls->unsorted, walls->sorted, walls->places,
-                      walls->cells, walls->table, walls->cell_start, walls->contacts, walls->block_contacts, walls->body_term};
+    void *arrays[] = {walls->parts,    walls->bodies,         walls->local,    walls->volume, walls->unsorted,
+                      walls->sorted,   walls->places,         walls->cells,    walls->table,  walls->cell_start,
+                      walls->contacts, walls->block_contacts, walls->body_term};
     for (size_t a = 0; a < sizeof arrays / sizeof *arrays; a++)
         sk_release(sph->memory, arrays[a]);
     sk_release(sph->memory, walls);
@@ -510,7 +531,8 @@ void sk_sph_boundary_clear_bodies(sk_step *step)
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t p = 0; p < particles->count; p++)
         for (int b = 0; rigid && b < rigid->body_count; b++) {
-            double x[3] = {particles->records[p].position[0], particles->records[p].position[1], particles->records[p].position[2]};
+            double x[3] = {particles->records[p].position[0], particles->records[p].position[1],
+                           particles->records[p].position[2]};
             if (sk_obstacle_distance(rigid->bodies[b].shape, &rigid->bodies[b].pose, x, NULL) < gap)
                 particles->records[p].flags |= SK_PARTICLE_DEAD;
         }

@@ -1,5 +1,5 @@
-/* Contacts of particles with bodies, and the bodies' share in the pressure system (boundary.h). Contacts are few: what is
- * done with them in an iteration runs on one thread, in the order of the particles. */
+/* Contacts of particles with bodies, and the bodies' share in the pressure system (boundary.h). Contacts are few: what
+ * is done with them in an iteration runs on one thread, in the order of the particles. */
 #include <math.h>
 #include <string.h>
 
@@ -182,8 +182,8 @@ static selkie_code find_contacts(sk_step *step, sk_sph_walls *walls, selkie_erro
     sk_sph *sph = step->sph;
     const sk_grid *grid = &step->grid;
     finder f = {.step = step, .boundary = &sph->boundary};
-    SK_TRY(sk_reserve(sph->memory, (void **)&walls->block_contacts, &walls->block_capacity, (size_t)grid->particle_blocks + 2,
-                      sizeof *walls->block_contacts, "contacts with bodies", error));
+    SK_TRY(sk_reserve(sph->memory, (void **)&walls->block_contacts, &walls->block_capacity,
+                      (size_t)grid->particle_blocks + 2, sizeof *walls->block_contacts, "contacts with bodies", error));
     uint32_t *first = walls->block_contacts;
     first[0] = first[1] = 0;
     for (int pass = 0; pass < 2; pass++) {
@@ -204,8 +204,9 @@ static selkie_code find_contacts(sk_step *step, sk_sph_walls *walls, selkie_erro
         sph->contacts = walls->contacts;
     }
     if (f.overflow)
-        return sk_fail(error, SELKIE_ERROR_UNSUPPORTED, "bodies: more than %d of them within %g m: they are too small for these particles",
-                       MOST_PARTS, 2 * sph->support);
+        return sk_fail(error, SELKIE_ERROR_UNSUPPORTED,
+                       "bodies: more than %d of them within %g m: they are too small for these particles", MOST_PARTS,
+                       2 * sph->support);
     return SELKIE_OK;
 }
 
@@ -219,9 +220,9 @@ static void respond(const sk_sph_body *body, const double b[6], double moved[6])
     }
 }
 
-/* The diagonal of the bodies' share; and where that share as a whole would be much larger than the rest of the system (a
- * light body with many particles around it), a larger diagonal than that, so that Jacobi's steps stay small enough: the
- * largest eigenvalue of the scaled share is at most its trace. */
+/* The diagonal of the bodies' share; and where that share as a whole would be much larger than the rest of the system
+ * (a light body with many particles around it), a larger diagonal than that, so that Jacobi's steps stay small enough:
+ * the largest eigenvalue of the scaled share is at most its trace. */
 static void add_diagonal(sk_step *step)
 {
     sk_sph *sph = step->sph;

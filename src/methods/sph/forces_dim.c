@@ -1,5 +1,5 @@
-/* Forces other than pressure: they change the velocities that the pressure then corrects. All forces between particles are
- * equal and opposite in each pair, so that they keep momentum.
+/* Forces other than pressure: they change the velocities that the pressure then corrects. All forces between particles
+ * are equal and opposite in each pair, so that they keep momentum.
  *
  *   gravity and the scene's force fields
  *   viscosity        a_i = 2 (d + 2) nu sum_j V_j (v_ij . x_ij) / (r^2 + 0.01 H^2) grad W_ij  (Monaghan 2005); implicit
@@ -18,23 +18,29 @@
 #include "methods/sph/sph_kernels.h"
 #include "methods/sph/sph_tile.h"
 
-enum { POSITION = 0, VELOCITY = 4, NORMAL = 8, FORCE_ARRAYS = 12 }; /* vectors of four lanes; a position's fourth is the density */
+enum {
+    POSITION = 0,
+    VELOCITY = 4,
+    NORMAL = 8,
+    FORCE_ARRAYS = 12
+}; /* vectors of four lanes; a position's fourth is the density */
 
 typedef struct pair_frame {
     sk_step *step;
-    float kick;            /* s */
+    float kick; /* s */
     float spacing, inverse_support, weight;
-    float viscosity;       /* coefficient of the viscous term times kick, m2 */
-    float xsph, becker;    /* becker: times kick, 1/s */
-    float cohesion;        /* gamma m C's factor times kick, m/s */
-    float curvature;       /* gamma times kick, m/s of a difference of normals */
+    float viscosity;    /* coefficient of the viscous term times kick, m2 */
+    float xsph, becker; /* becker: times kick, 1/s */
+    float cohesion;     /* gamma m C's factor times kick, m/s */
+    float curvature;    /* gamma times kick, m/s of a difference of normals */
     int wendland;
 } pair_frame;
 
 static int any_pair_force(const sk_step *step)
 {
     const selkie_sph_def *def = &step->scene->sph;
-    return step->scene->viscosity > 0.0 || def->xsph > 0.0 || (def->surface_tension != SELKIE_TENSION_NONE && def->tension > 0.0);
+    return step->scene->viscosity > 0.0 || def->xsph > 0.0 ||
+           (def->surface_tension != SELKIE_TENSION_NONE && def->tension > 0.0);
 }
 
 /* Normals that grow towards the surface and vanish inside: H sum_j V_j grad W_ij, into sph->shift. */
@@ -50,7 +56,8 @@ static void normals_of_block(const pair_frame *frame, tile_worker *w, int block)
         const void *list = list_of(sph, i);
         f8 sum[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)}, gradient[3];
         for (uint32_t g = 0; g < group_count(sph, i); g++) {
-            i8 index = wide ? group_at(list, 1, g, sph->number[i], gradient) : group_at(list, 0, g, sph->number[i], gradient);
+            i8 index =
+                wide ? group_at(list, 1, g, sph->number[i], gradient) : group_at(list, 0, g, sph->number[i], gradient);
             f8 volume = 1.0f / f8_gather(w->array[0], index);
             for (int d = 0; d < SELKIE_DIM; d++)
                 sum[d] += volume * gradient[d];
@@ -76,7 +83,8 @@ SK_VECTOR f8 cohesion_of(f8 q)
 }
 
 /* The change of velocity of one particle by its neighbours. */
-SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, uint32_t i, const int wide, f8 change[3])
+SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, uint32_t i, const int wide,
+                                 f8 change[3])
 {
     const sk_sph *sph = frame->step->sph;
     const sk_particle *own = &frame->step->particles.records[i];
@@ -85,7 +93,8 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
     const uint32_t n = sph->number[i];
     for (uint32_t g = 0; g < group_count(sph, i); g++) {
         f8 gradient[3], x[4], v[4], normal[4], r2 = f8_splat(0.0f), approach = f8_splat(0.0f);
-        i8 lanes = i8_first((int)(n - 8 * g)), index = wide ? group_at(list, 1, g, sph->number[i], gradient) : group_at(list, 0, g, sph->number[i], gradient);
+        i8 lanes = i8_first((int)(n - 8 * g)), index = wide ? group_at(list, 1, g, sph->number[i], gradient)
+                                                            : group_at(list, 0, g, sph->number[i], gradient);
         gather_lanes(lanes_of(w, POSITION), index, x);
         gather_lanes(lanes_of(w, VELOCITY), index, v);
         if (frame->curvature > 0.0f)
@@ -97,7 +106,8 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
             approach += x[d] * v[d];
         }
         f8 volume = 2.0f / (sph->density[i] + x[3]); /* over the particle volume */
-        f8 r = f8_sqrt(r2), q = r * frame->inverse_support, along_x = f8_splat(0.0f), along_v = f8_splat(0.0f), along_gradient = f8_splat(0.0f);
+        f8 r = f8_sqrt(r2), q = r * frame->inverse_support, along_x = f8_splat(0.0f), along_v = f8_splat(0.0f),
+           along_gradient = f8_splat(0.0f);
         if (frame->viscosity > 0.0f)
             along_gradient = frame->viscosity * volume * approach / (r2 + softening);
         if (frame->xsph > 0.0f)
@@ -145,21 +155,30 @@ static selkie_code add_pair_forces(sk_step *step, selkie_error *error)
     sk_sph *sph = step->sph;
     const selkie_scene *scene = step->scene;
     const double kick = sk_step_kick(step), tension = scene->sph.tension;
-    const int akinci = scene->sph.surface_tension == SELKIE_TENSION_AKINCI && tension > 0.0, wendland = scene->sph.kernel == SELKIE_SPH_WENDLAND;
-    const double factor = wendland ? sk_sph_wendland_factor(SELKIE_DIM, sph->support) : sk_sph_cubic_factor(SELKIE_DIM, sph->support);
-    pair_frame frame = {.step = step, .kick = (float)kick, .spacing = (float)sph->spacing, .wendland = wendland,
-                        .inverse_support = (float)(1.0 / sph->support), .weight = (float)(factor * sph->volume * sph->kernel_scale),
-                        .xsph = (float)fmin(scene->sph.xsph * (sph->correction_time > 0.0 ? kick / sph->correction_time : 1.0), 0.5)};
+    const int akinci = scene->sph.surface_tension == SELKIE_TENSION_AKINCI && tension > 0.0,
+              wendland = scene->sph.kernel == SELKIE_SPH_WENDLAND;
+    const double factor =
+        wendland ? sk_sph_wendland_factor(SELKIE_DIM, sph->support) : sk_sph_cubic_factor(SELKIE_DIM, sph->support);
+    pair_frame frame = {
+        .step = step,
+        .kick = (float)kick,
+        .spacing = (float)sph->spacing,
+        .wendland = wendland,
+        .inverse_support = (float)(1.0 / sph->support),
+        .weight = (float)(factor * sph->volume * sph->kernel_scale),
+        .xsph = (float)fmin(scene->sph.xsph * (sph->correction_time > 0.0 ? kick / sph->correction_time : 1.0), 0.5)};
     if (!sk_sph_viscosity_is_implicit(step))
         frame.viscosity = (float)(2.0 * (SELKIE_DIM + 2) * scene->viscosity * kick / sph->spacing);
     if (scene->sph.surface_tension == SELKIE_TENSION_BECKER)
         frame.becker = (float)(tension * kick);
     if (akinci) {
-        frame.cohesion = (float)(tension * kick * step->particle_mass * sk_sph_cohesion_factor(SELKIE_DIM, sph->support));
+        frame.cohesion =
+            (float)(tension * kick * step->particle_mass * sk_sph_cohesion_factor(SELKIE_DIM, sph->support));
         frame.curvature = (float)(tension * kick);
     }
     void *scratch;
-    SK_TRY(sk_step_scratch(step, worker_bytes(sph, FORCE_ARRAYS) * (size_t)step->threads, "sph forces", &scratch, error));
+    SK_TRY(
+        sk_step_scratch(step, worker_bytes(sph, FORCE_ARRAYS) * (size_t)step->threads, "sph forces", &scratch, error));
 #pragma omp parallel num_threads(step->threads)
     {
         unsigned long mode = sk_flush_denormals();
@@ -194,8 +213,10 @@ selkie_code SK_DIM(sk_sph_forces)(sk_step *step, selkie_error *error)
     for (int d = 0; d < 3; d++)
         change[d] = d < SELKIE_DIM ? (float)(kick * step->scene->gravity[d]) : 0.0f;
     sk_force_field *fields;
-    SK_TRY(sk_step_scratch(step, (size_t)(step->scene->force_count + 1) * sizeof *fields, "forces", (void **)&fields, error));
-    const int field_count = step->scene->force_count ? sk_force_fields_in(step->scene, sk_step_force_window(step), fields) : 0;
+    SK_TRY(sk_step_scratch(step, (size_t)(step->scene->force_count + 1) * sizeof *fields, "forces", (void **)&fields,
+                           error));
+    const int field_count =
+        step->scene->force_count ? sk_force_fields_in(step->scene, sk_step_force_window(step), fields) : 0;
     sk_particle *records = step->particles.records;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t i = 0; i < step->particles.count; i++) {

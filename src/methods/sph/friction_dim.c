@@ -1,10 +1,10 @@
 /* Viscosity at no-slip walls, obstacles and bodies.
  *
  * A boundary particle stands as far behind the surface as a particle of liquid before it; the velocity that makes the
- * surface's own in the middle between them is 2 v_wall - v (Takeda et al. 1994), so that the difference to it is twice that
- * to the wall. With Morris et al. (1997) the particle's velocity changes by
- *   dv = 2 nu t sum_b V_b x.gradW / (r^2 + 0.01 H^2) 2 (v - v_b) =: -c (v - u),
- * scaled such that a flat wall drags as it does in finite differences, and taken at the end of the step, v' = (v + c u) / (1 + c): stable however viscous the liquid is. What the liquid loses the
+ * surface's own in the middle between them is 2 v_wall - v (Takeda et al. 1994), so that the difference to it is twice
+ * that to the wall. With Morris et al. (1997) the particle's velocity changes by dv = 2 nu t sum_b V_b x.gradW / (r^2 +
+ * 0.01 H^2) 2 (v - v_b) =: -c (v - u), scaled such that a flat wall drags as it does in finite differences, and taken
+ * at the end of the step, v' = (v + c u) / (1 + c): stable however viscous the liquid is. What the liquid loses the
  * part that wants to know gains. */
 #include <math.h>
 #include <string.h>
@@ -66,7 +66,8 @@ static double flat_wall(const friction *f, const sk_sph *sph)
             double r2 = sph->spacing * sph->spacing + (x * x + z * z) * fine * fine;
             float q = (float)(sqrt(r2) / sph->support);
             if (q < 1.0f)
-                sum -= (f->wendland ? sk_sph_wendland_slope(q) : sk_sph_cubic_slope(q)) / q * f->slope * r2 / (r2 + f->softening);
+                sum -= (f->wendland ? sk_sph_wendland_slope(q) : sk_sph_cubic_slope(q)) / q * f->slope * r2 /
+                       (r2 + f->softening);
         }
     return 2.0 * sum * sph->volume * pow(fine / sph->spacing, SELKIE_DIM - 1) * sph->spacing * sph->spacing;
 }
@@ -145,7 +146,8 @@ static void rub_block(const friction *f, int block, double *sums)
             int cell[3] = {0, 0, 0};
             uint32_t range[2];
             for (int d = 0; d < SELKIE_DIM; d++)
-                cell[d] = grid->coordinates[block][d] * SK_BLOCK_N + (c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) + offset[d];
+                cell[d] =
+                    grid->coordinates[block][d] * SK_BLOCK_N + (c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) + offset[d];
             particles_of_cell(f, cell, range);
             if (range[1] > range[0]) {
                 near.from[near.count] = range[0];
@@ -168,13 +170,18 @@ selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
         rough |= sph->boundary.bodies[b].no_slip;
         wanted |= sph->boundary.bodies[b].no_slip && sph->boundary.bodies[b].wants_force;
     }
-    if (!rough || (!sph->boundary.count && !sph->boundary.side_count) || !(step->scene->viscosity > 0.0) || !(step->dt > 0.0))
+    if (!rough || (!sph->boundary.count && !sph->boundary.side_count) || !(step->scene->viscosity > 0.0) ||
+        !(step->dt > 0.0))
         return SELKIE_OK;
-    friction f = {.step = step, .boundary = &sph->boundary, .reach2 = (float)(sph->support * sph->support),
-                  .inverse_support = (float)(1.0 / sph->support), .softening = (float)(0.01 * sph->support * sph->support),
+    friction f = {.step = step,
+                  .boundary = &sph->boundary,
+                  .reach2 = (float)(sph->support * sph->support),
+                  .inverse_support = (float)(1.0 / sph->support),
+                  .softening = (float)(0.01 * sph->support * sph->support),
                   .strength = (float)(4.0 * step->scene->viscosity * sk_step_kick(step)),
                   .wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND};
-    double factor = f.wendland ? sk_sph_wendland_factor(SELKIE_DIM, sph->support) : sk_sph_cubic_factor(SELKIE_DIM, sph->support);
+    double factor =
+        f.wendland ? sk_sph_wendland_factor(SELKIE_DIM, sph->support) : sk_sph_cubic_factor(SELKIE_DIM, sph->support);
     f.slope = (float)(factor * sph->kernel_scale / (sph->support * sph->support));
     f.strength /= (float)flat_wall(&f, sph);
     const float q = (float)(sph->spacing / sph->support);
@@ -183,7 +190,8 @@ selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
     double *sums = NULL;
     size_t row = 6 * (size_t)parts;
     if (wanted) {
-        SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * row * sizeof *sums, "friction", (void **)&sums, error));
+        SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * row * sizeof *sums, "friction",
+                               (void **)&sums, error));
         memset(sums, 0, ((size_t)grid->particle_blocks + 1) * row * sizeof *sums);
     }
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)

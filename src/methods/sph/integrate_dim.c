@@ -20,7 +20,8 @@ static void leave_obstacle(const integrate_frame *frame, sk_particle *particle)
     if (!sk_solids_near(solids, &frame->step->grid, particle->position) ||
         !sk_solids_push_out(solids, frame->low, frame->high, particle->position))
         return;
-    double point[3] = {particle->position[0], particle->position[1], particle->position[2]}, normal[3], wall[3], into = 0.0;
+    double point[3] = {particle->position[0], particle->position[1], particle->position[2]}, normal[3], wall[3],
+           into = 0.0;
     int obstacle;
     sk_solids_distance(solids, point, normal, &obstacle);
     sk_solids_velocity(solids, obstacle, point, wall);
@@ -80,7 +81,8 @@ selkie_code SK_DIM(sk_sph_integrate)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     block_sums *sums;
-    SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "integrate", (void **)&sums, error));
+    SK_TRY(
+        sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "integrate", (void **)&sums, error));
     integrate_frame frame = {.step = step, .dt = (float)step->dt};
     for (int d = 0; d < 3; d++) {
         double gap = 1e-3 * grid->cell_size;
@@ -109,8 +111,10 @@ selkie_code SK_DIM(sk_sph_integrate)(sk_step *step, selkie_error *error)
     step->sums.max_speed = sqrt(fastest2);
     step->sums.bad = bad;
     if (bad)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "step %lld at %g s: the velocity of %lld particles is not a number; the simulation blew up; try a "
-                       "smaller time.step or time.cfl", (long long)step->step_count + 1, step->time, (long long)bad);
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "step %lld at %g s: the velocity of %lld particles is not a number; the simulation blew up; try a "
+            "smaller time.step or time.cfl",
+            (long long)step->step_count + 1, step->time, (long long)bad);
     return SELKIE_OK;
 }

@@ -1,11 +1,11 @@
 /* Lists of neighbours with kernel gradients, and all that one pass over them gives: density ratio, sum of gradients,
  * diagonal of the pressure system.
  *
- * A block and one cell around it are copied into a dense tile, x fastest, so that the candidates of a cell are nine (2D:
- * three) contiguous runs. What cannot reach the box around the cell's own particles is culled once for all of them: of
- * the 216 particles of 27 cells about 90 remain. Each particle then tests these, many at a time, keeps the third that is
- * in reach, and evaluates kernel and gradient eight at a time. Lists are written to chunks of one long array; where a
- * particle's list lies depends on the threads, what is in it and in which order does not.
+ * A block and one cell around it are copied into a dense tile, x fastest, so that the candidates of a cell are nine
+ * (2D: three) contiguous runs. What cannot reach the box around the cell's own particles is culled once for all of
+ * them: of the 216 particles of 27 cells about 90 remain. Each particle then tests these, many at a time, keeps the
+ * third that is in reach, and evaluates kernel and gradient eight at a time. Lists are written to chunks of one long
+ * array; where a particle's list lies depends on the threads, what is in it and in which order does not.
  */
 #include <math.h>
 #include <omp.h>
@@ -17,7 +17,7 @@
 
 enum {
     ROWS = SELKIE_DIM == 3 ? 9 : 3,
-    CHUNK = 1 << 15,     /* lines that a thread takes at once */
+    CHUNK = 1 << 15, /* lines that a thread takes at once */
     BEYOND = ENTRIES * (int)sizeof(wide_entry) / LINE_BYTES,
     MOST_IN_CELL = 2048, /* a cell with more holds hundreds of times what it should */
     WORKER_ARRAYS = 11
@@ -54,7 +54,7 @@ SK_VECTOR f8 positive(f8 a)
     return f8_max(a, f8_splat(0.0f));
 }
 
-/* --- Candidates of one cell ------------------------------------------------------------------------------------------ */
+/* --- Candidates of one cell --- */
 
 typedef struct box {
     float low[3], high[3];
@@ -143,7 +143,7 @@ static uint32_t cull(const builder *b, worker *w, int cell, const box *own)
     return n;
 }
 
-/* --- One particle ---------------------------------------------------------------------------------------------------- */
+/* --- One particle --- */
 
 /* Differences to the neighbours in reach and their indices, into w->accepted. */
 static uint32_t accept(const builder *b, worker *w, uint32_t candidates, uint32_t self, const float x[3])
@@ -197,7 +197,8 @@ SK_VECTOR void write_lean(lean_entry *entry, const uint16_t component[4][8])
     memcpy(entry + 4, &high, sizeof high);
 }
 
-/* Gradients of the accepted ones. The list has room for a multiple of eight: what is beyond its end is written over next. */
+/* Gradients of the accepted ones. The list has room for a multiple of eight: what is beyond its end is written over
+ * next. */
 SK_VECTOR void write_list(const builder *b, const worker *w, uint32_t n, void *list, const int wide, sums *total)
 {
     typedef uint16_t shorts8 __attribute__((vector_size(16)));
@@ -243,7 +244,7 @@ SK_VECTOR void write_list(const builder *b, const worker *w, uint32_t n, void *l
     }
 }
 
-/* --- Walls ----------------------------------------------------------------------------------------------------------- */
+/* --- Walls --- */
 
 /* Boundary particles of the cells around one cell of a block, into w->walls. */
 static void find_walls(const builder *b, worker *w, int block, int c)
@@ -253,7 +254,8 @@ static void find_walls(const builder *b, worker *w, int block, int c)
     w->wall_count = 0;
     int cell[3];
     for (int d = 0; d < 3; d++)
-        cell[d] = d < SELKIE_DIM ? grid->coordinates[block][d] * SK_BLOCK_N + (c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) : 0;
+        cell[d] =
+            d < SELKIE_DIM ? grid->coordinates[block][d] * SK_BLOCK_N + (c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) : 0;
     for (int n = 0; n < SK_NEIGHBOURS; n++) {
         int at[3] = {cell[0] + n % 3 - 1, cell[1] + n / 3 % 3 - 1, SELKIE_DIM == 3 ? cell[2] + n / 9 - 1 : 0};
         size_t place = 0, stride = 1, local = 0;
@@ -277,7 +279,8 @@ static void find_walls(const builder *b, worker *w, int block, int c)
 static void add_walls(const builder *b, const worker *w, const float x[3], float *density, float sum[3], float *flux)
 {
     const float inverse_spacing = (float)(1.0 / b->sph->spacing), inverse_reach = (float)(1.0 / b->sph->point.reach);
-    const float weight = (float)(b->sph->point.weight / b->sph->volume), steepness = (float)(b->sph->spacing / b->sph->point.reach);
+    const float weight = (float)(b->sph->point.weight / b->sph->volume),
+                steepness = (float)(b->sph->spacing / b->sph->point.reach);
     const float reach2 = (float)(b->sph->point.reach * b->sph->point.reach);
     for (size_t n = 0; n < w->wall_count; n++) {
         const sk_boundary_particle *wall = w->walls[n];
@@ -304,15 +307,17 @@ static int any_walls(const builder *b, int block)
     for (int n = 0; b->sph->boundary.count && n < SK_NEIGHBOURS; n++) {
         int at[3] = {grid->coordinates[block][0] + n % 3 - 1, grid->coordinates[block][1] + n / 3 % 3 - 1,
                      SELKIE_DIM == 3 ? grid->coordinates[block][2] + n / 9 - 1 : 0};
-        if (at[0] < 0 || at[1] < 0 || at[2] < 0 || at[0] >= grid->blocks[0] || at[1] >= grid->blocks[1] || at[2] >= grid->blocks[2])
+        if (at[0] < 0 || at[1] < 0 || at[2] < 0 || at[0] >= grid->blocks[0] || at[1] >= grid->blocks[1] ||
+            at[2] >= grid->blocks[2])
             continue;
-        if (b->sph->boundary.table[(size_t)at[0] + (size_t)grid->blocks[0] * ((size_t)at[1] + (size_t)grid->blocks[1] * (size_t)at[2])])
+        if (b->sph->boundary.table[(size_t)at[0] +
+                                   (size_t)grid->blocks[0] * ((size_t)at[1] + (size_t)grid->blocks[1] * (size_t)at[2])])
             return 1;
     }
     return 0;
 }
 
-/* --- The pass -------------------------------------------------------------------------------------------------------- */
+/* --- The pass --- */
 
 /* Room for so many lines, and some that may be written beyond them; NULL if there is none left. */
 static void *room(builder *b, worker *w, uint32_t lines)
@@ -347,12 +352,14 @@ static void do_cell(builder *b, worker *w, int block, int c, int walls, double *
     for (uint32_t p = from; p < to; p++, i++) {
         float x[3] = {w->all.x[p], w->all.y[p], SELKIE_DIM == 3 ? w->all.z[p] : 0.0f};
         uint32_t n = accept(b, w, candidates, p, x);
-        uint32_t lines = (n + ENTRIES - 1) / ENTRIES * ENTRIES * (uint32_t)(wide ? sizeof(wide_entry) : sizeof(lean_entry)) / LINE_BYTES;
+        uint32_t lines = (n + ENTRIES - 1) / ENTRIES * ENTRIES *
+                         (uint32_t)(wide ? sizeof(wide_entry) : sizeof(lean_entry)) / LINE_BYTES;
         void *list = room(b, w, lines);
         partial[0] += n;
         partial[4] += lines;
         if (!list) {
-            __atomic_store_n(&b->overflow, 1, __ATOMIC_RELAXED); /* the pass goes on to count, and is done again with room enough */
+            __atomic_store_n(&b->overflow, 1,
+                             __ATOMIC_RELAXED); /* the pass goes on to count, and is done again with room enough */
             continue;
         }
         sums total;
@@ -365,7 +372,8 @@ static void do_cell(builder *b, worker *w, int block, int c, int walls, double *
         sph->number[i] = n;
         w->next_line += lines;
         float density = b->weight * (f8_sum(total.density) + 1.0f);
-        float sum[3] = {f8_sum(total.gradient[0]), f8_sum(total.gradient[1]), SELKIE_DIM == 3 ? f8_sum(total.gradient[2]) : 0.0f};
+        float sum[3] = {f8_sum(total.gradient[0]), f8_sum(total.gradient[1]),
+                        SELKIE_DIM == 3 ? f8_sum(total.gradient[2]) : 0.0f};
         float flux = 0.0f, diagonal = f8_sum(total.squares);
         if (walls)
             add_walls(b, w, x, &density, sum, &flux);
@@ -397,9 +405,10 @@ static selkie_code reserve_lists(sk_sph *sph, int64_t lines, int threads, selkie
 {
     int64_t wanted = lines + (int64_t)(threads + 1) * CHUNK;
     if (wanted >= (int64_t)UINT32_MAX)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "sph: the lists of neighbours need %.1f GiB; at most 64 can be held: the particles lie far too close",
-                       (double)lines * LINE_BYTES / 1073741824.0);
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "sph: the lists of neighbours need %.1f GiB; at most 64 can be held: the particles lie far too close",
+            (double)lines * LINE_BYTES / 1073741824.0);
     size_t bytes = (size_t)wanted * LINE_BYTES;
     if (bytes <= sph->list_capacity)
         return SELKIE_OK;
@@ -407,7 +416,8 @@ static selkie_code reserve_lists(sk_sph *sph, int64_t lines, int threads, selkie
     sph->list_capacity = 0;
     sph->lists = sk_allocate(sph->memory, bytes);
     if (!sph->lists)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: %.1f MiB for the lists of neighbours cannot be had", (double)bytes / 1048576.0);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: %.1f MiB for the lists of neighbours cannot be had",
+                       (double)bytes / 1048576.0);
     sph->list_capacity = bytes;
     return SELKIE_OK;
 }
@@ -484,20 +494,29 @@ selkie_code SK_DIM(sk_sph_neighbours)(sk_step *step, selkie_error *error)
         return SELKIE_OK;
     sph->tile_room = (largest_tile(sph, grid, &step->occupied_cells) + 31) & ~(size_t)15;
     if (sph->tile_room < 32)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "step %lld at %g s: a cell holds more than %d particles; SPH cannot work with that: the simulation blew "
-                       "up, or liquids overlap; try a smaller time.step or time.cfl", (long long)step->step_count + 1, step->time,
-                       MOST_IN_CELL);
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "step %lld at %g s: a cell holds more than %d particles; SPH cannot work with that: the simulation blew "
+            "up, or liquids overlap; try a smaller time.step or time.cfl",
+            (long long)step->step_count + 1, step->time, MOST_IN_CELL);
     int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND;
-    double factor = (wendland ? sk_sph_wendland_factor(SELKIE_DIM, sph->support) : sk_sph_cubic_factor(SELKIE_DIM, sph->support)) *
-                    sph->volume * sph->kernel_scale;
-    builder b = {.step = step, .sph = sph, .reach2 = (float)(sph->support * sph->support),
-                 .inverse_support = (float)(1.0 / sph->support), .weight = (float)factor,
-                 .slope = (float)(factor * sph->spacing / (sph->support * sph->support)), .wendland = wendland};
-    size_t wall_room = sph->boundary.count + 1, wall_bytes = (wall_room * sizeof(void *) * (size_t)step->threads + 63) & ~(size_t)63;
+    double factor =
+        (wendland ? sk_sph_wendland_factor(SELKIE_DIM, sph->support) : sk_sph_cubic_factor(SELKIE_DIM, sph->support)) *
+        sph->volume * sph->kernel_scale;
+    builder b = {.step = step,
+                 .sph = sph,
+                 .reach2 = (float)(sph->support * sph->support),
+                 .inverse_support = (float)(1.0 / sph->support),
+                 .weight = (float)factor,
+                 .slope = (float)(factor * sph->spacing / (sph->support * sph->support)),
+                 .wendland = wendland};
+    size_t wall_room = sph->boundary.count + 1,
+           wall_bytes = (wall_room * sizeof(void *) * (size_t)step->threads + 63) & ~(size_t)63;
     char *scratch;
-    SK_TRY(sk_step_scratch(step, wall_bytes + worker_bytes(sph, WORKER_ARRAYS) * (size_t)step->threads, "sph lists", (void **)&scratch, error));
-    int64_t lines = sph->last_lines ? sph->last_lines + sph->last_lines / 64 : step->particles.count * (SELKIE_DIM == 3 ? 17 : 9);
+    SK_TRY(sk_step_scratch(step, wall_bytes + worker_bytes(sph, WORKER_ARRAYS) * (size_t)step->threads, "sph lists",
+                           (void **)&scratch, error));
+    int64_t lines =
+        sph->last_lines ? sph->last_lines + sph->last_lines / 64 : step->particles.count * (SELKIE_DIM == 3 ? 17 : 9);
     for (int attempt = 0; attempt < 2; attempt++) {
         SK_TRY(reserve_lists(sph, lines, step->threads, error));
         b.line_limit = (int64_t)(sph->list_capacity / LINE_BYTES);

@@ -1,20 +1,21 @@
-/* The pressure of SPH: q >= 0 with  A q >= b  and equality where q > 0; b is the density ratio above 1 that the particles
- * would have at the end of the step without pressure. Derivation and names: sph.h.
+/* The pressure of SPH: q >= 0 with  A q >= b  and equality where q > 0; b is the density ratio above 1 that the
+ * particles would have at the end of the step without pressure. Derivation and names: sph.h.
  *
  * Two solvers stand on the same two loops (q to shifts, shifts to A q):
  *
- *   iisph        relaxed Jacobi with clamping, from half of the last pressure (Ihmsen et al. 2014); b takes back the whole
- *                error of density, and the solve ends at sph.density_error
- *   accelerated  projected gradients with Jacobi scaling and Nesterov's momentum (Beck and Teboulle 2009), restarted where
- *                the momentum points uphill (O'Donoghue and Candes 2015), from all of the last pressure; the step follows
- *                an estimate of the largest eigenvalue that is read off successive iterates
+ *   iisph        relaxed Jacobi with clamping, from half of the last pressure (Ihmsen et al. 2014); b takes back the
+ * whole error of density, and the solve ends at sph.density_error accelerated  projected gradients with Jacobi scaling
+ * and Nesterov's momentum (Beck and Teboulle 2009), restarted where the momentum points uphill (O'Donoghue and Candes
+ * 2015), from all of the last pressure; the step follows an estimate of the largest eigenvalue that is read off
+ * successive iterates
  *
- * A full warm start needs care. Let the iterations of a step resolve a mode to the share c, and b hold the share beta of
- * the error of density e. Then  e''' + c e'' + c e' + c beta e = 0  (' = a step), which grows unless beta < c: a solve that
- * is stopped early pumps energy into long waves. So the accelerated solver
- *   - ends by the rate of change of density that it leaves (sph.divergence_error), not only by the error: in a column of
- *     a metre, 0.1 % in a step of 2 ms is half a metre a second at the top;
- *   - takes an error back over a time, not over a step, or the correction of a long step's error in a short one adds speed;
+ * A full warm start needs care. Let the iterations of a step resolve a mode to the share c, and b hold the share beta
+ * of the error of density e. Then  e''' + c e'' + c e' + c beta e = 0  (' = a step), which grows unless beta < c: a
+ * solve that is stopped early pumps energy into long waves. So the accelerated solver
+ *   - ends by the rate of change of density that it leaves (sph.divergence_error), not only by the error: in a column
+ * of a metre, 0.1 % in a step of 2 ms is half a metre a second at the top;
+ *   - takes an error back over a time, not over a step, or the correction of a long step's error in a short one adds
+ * speed;
  *   - counts a particle as full although noise has put it a little below rest density (allowed() below).
  *
  * A solve stops when the mean over all particles but solid ones of |b - A q| where q > 0, and of its positive part
@@ -27,9 +28,9 @@
 #include "methods/sph/boundary.h"
 #include "methods/sph/sph_tile.h"
 
-#define LEAST_DIAGONAL 0.1 /* of the lattice's */
-#define FULL 0.95f          /* density ratio */
-#define CLOSED 0.1f         /* share of a gap */
+#define LEAST_DIAGONAL 0.1   /* of the lattice's */
+#define FULL 0.95f           /* density ratio */
+#define CLOSED 0.1f          /* share of a gap */
 #define CORRECTION_STEPS 6.0 /* natural steps over which an error of density is taken back */
 
 enum {
@@ -39,7 +40,8 @@ enum {
 enum { Y, X, NEXT, BEFORE, RESIDUAL }; /* variables; y is where the operator is applied, and the answer */
 
 /* shift_i = S_i u_i + sum_j u_j G_ij; zero for one that pressure does not move. `u` is the variable in the tile. */
-SK_VECTOR void shifts_of_block(sk_sph *sph, const float *restrict own, const float *restrict u, uint32_t from, uint32_t to, const int wide)
+SK_VECTOR void shifts_of_block(sk_sph *sph, const float *restrict own, const float *restrict u, uint32_t from,
+                               uint32_t to, const int wide)
 {
     for (uint32_t i = from; i < to; i++) {
         const char *list = list_of(sph, i);
@@ -72,10 +74,10 @@ SK_VECTOR float divergence(const sk_sph *sph, const float own[4], const float (*
     return f4_sum(f4_load(sph->sum_gradient[i]) * f4_load(own) - f16_sum4(sum));
 }
 
-/* --- The system ------------------------------------------------------------------------------------------------------ */
+/* --- The system --- */
 
-/* The diagonal without the neighbours that pressure does not move (`moves` is 0 for those, in the tile): only needed where
- * there are liquid boundaries. */
+/* The diagonal without the neighbours that pressure does not move (`moves` is 0 for those, in the tile): only needed
+ * where there are liquid boundaries. */
 static float diagonal_with_roles(const sk_sph *sph, const float *moves, uint32_t i, int wide)
 {
     const void *list = list_of(sph, i);
@@ -93,13 +95,15 @@ static float diagonal_with_roles(const sk_sph *sph, const float *moves, uint32_t
     return result;
 }
 
-/* How much denser (ratio) the velocities of a step may make a particle of density ratio D. Below FULL there is air in its
- * reach, and it may fill up. Above, it counts as full although it is not: noise puts half of all particles below 1, and if
- * these let go of what lies on them, the liquid would begin to fall. What is missing to 1 may be closed a little in each
- * step. */
+/* How much denser (ratio) the velocities of a step may make a particle of density ratio D. Below FULL there is air in
+ * its reach, and it may fill up. Above, it counts as full although it is not: noise puts half of all particles below 1,
+ * and if these let go of what lies on them, the liquid would begin to fall. What is missing to 1 may be closed a little
+ * in each step. */
 SK_VECTOR float allowed(float density)
 {
-    return density >= 1.0f ? 0.0f : density >= FULL ? CLOSED * (1.0f - density) : CLOSED * (1.0f - FULL) + (FULL - density);
+    return density >= 1.0f   ? 0.0f
+           : density >= FULL ? CLOSED * (1.0f - density)
+                             : CLOSED * (1.0f - FULL) + (FULL - density);
 }
 
 typedef struct system_frame {
@@ -112,7 +116,8 @@ typedef struct system_frame {
     int roles;         /* there are liquid boundaries */
 } system_frame;
 
-/* Right side (m: the density ratio's excess times the spacing), inverse diagonal and start of the particles of a block. */
+/* Right side (m: the density ratio's excess times the spacing), inverse diagonal and start of the particles of a block.
+ */
 static void prepare_block(sk_step *step, const system_frame *frame, tile_worker *w, int block, const int wide)
 {
     sk_sph *sph = step->sph;
@@ -125,7 +130,8 @@ static void prepare_block(sk_step *step, const system_frame *frame, tile_worker 
             for (uint32_t p = w->tile.runs[r].from, at = w->tile.runs[r].at; p < w->tile.runs[r].to; p++, at++)
                 w->array[4][at] = records[p].flags & SK_PARTICLE_BOUNDARY ? 0.0f : 1.0f;
     for (uint32_t i = block_begin(&step->grid, block); i < block_end(&step->grid, block); i++) {
-        const float own[4] = {records[i].velocity[0], records[i].velocity[1], SELKIE_DIM == 3 ? records[i].velocity[2] : 0.0f, 0.0f};
+        const float own[4] = {records[i].velocity[0], records[i].velocity[1],
+                              SELKIE_DIM == 3 ? records[i].velocity[2] : 0.0f, 0.0f};
         float flux = wide ? divergence(sph, own, lanes, i, 1) : divergence(sph, own, lanes, i, 0);
         flux -= sph->wall_flux[i] * frame->spacing;
         float excess = sph->density[i] - 1.0f;
@@ -140,17 +146,19 @@ static void prepare_block(sk_step *step, const system_frame *frame, tile_worker 
         /* Particles that lie on top of each other have next to no gradient: a floor under the diagonal makes them take
          * small steps, and not endless ones. */
         sph->diagonal[i] = diagonal > 0.0f ? 1.0f / fmaxf(diagonal, frame->least) : 0.0f;
-        float start = sph->diagonal[i] > 0.0f ? frame->warm * sph->pressure[i] * frame->unit / (sph->density[i] * sph->density[i]) : 0.0f;
+        float start = sph->diagonal[i] > 0.0f
+                          ? frame->warm * sph->pressure[i] * frame->unit / (sph->density[i] * sph->density[i])
+                          : 0.0f;
         sph->variable[Y][i] = sph->variable[X][i] = start;
     }
 }
 
-/* --- The solvers ----------------------------------------------------------------------------------------------------- */
+/* --- The solvers --- */
 
 typedef struct iteration_sums {
-    double error;               /* of |residual| as it counts for the stop */
-    double uphill;              /* of (y - next) (next - x) / diagonal: above 0 the momentum has gone too far */
-    double curvature, length;   /* d.A d and d.d / diagonal of d = y - before */
+    double error;             /* of |residual| as it counts for the stop */
+    double uphill;            /* of (y - next) (next - x) / diagonal: above 0 the momentum has gone too far */
+    double curvature, length; /* d.A d and d.d / diagonal of d = y - before */
 } iteration_sums;
 
 /* What a residual counts in the stopping test. */
@@ -160,7 +168,8 @@ SK_VECTOR f8 counted(f8 residual, f8 q)
 }
 
 /* Residuals of up to eight particles from i on; 0 where the inverse diagonal is. */
-SK_VECTOR f8 residuals_at(const sk_sph *sph, const float (*shift)[4], uint32_t i, uint32_t count, const int wide, f8 *inverse)
+SK_VECTOR f8 residuals_at(const sk_sph *sph, const float (*shift)[4], uint32_t i, uint32_t count, const int wide,
+                          f8 *inverse)
 {
     f8 applied = f8_splat(0.0f);
     for (uint32_t l = 0; l < count; l++)
@@ -172,7 +181,8 @@ SK_VECTOR f8 residuals_at(const sk_sph *sph, const float (*shift)[4], uint32_t i
     return f8_select(*inverse > 0.0f, residual, f8_splat(0.0f));
 }
 
-SK_VECTOR void jacobi_block(sk_sph *sph, const float (*shift)[4], uint32_t from, uint32_t to, float omega, const int wide, double *partial)
+SK_VECTOR void jacobi_block(sk_sph *sph, const float (*shift)[4], uint32_t from, uint32_t to, float omega,
+                            const int wide, double *partial)
 {
     const float *q = sph->variable[Y];
     float *next = sph->variable[NEXT];
@@ -187,8 +197,8 @@ SK_VECTOR void jacobi_block(sk_sph *sph, const float (*shift)[4], uint32_t from,
     partial[0] = d8_sum(error);
 }
 
-SK_VECTOR void accelerated_block(sk_sph *sph, const float (*shift)[4], uint32_t from, uint32_t to, float omega, int first,
-                                 const int wide, double *partial)
+SK_VECTOR void accelerated_block(sk_sph *sph, const float (*shift)[4], uint32_t from, uint32_t to, float omega,
+                                 int first, const int wide, double *partial)
 {
     const float *y = sph->variable[Y], *x = sph->variable[X], *before = sph->variable[BEFORE];
     float *next = sph->variable[NEXT], *old_residual = sph->variable[RESIDUAL];
@@ -244,9 +254,11 @@ static iteration_sums iterate(sk_step *step, void *scratch, float omega, int acc
             make_tile(grid, block, &w->tile);
             load_floats(&w->tile, sph->variable[Y], w->array[4]);
             if (sph->block_wide[block])
-                shifts_of_block(sph, sph->variable[Y], w->array[4], block_begin(grid, block), block_end(grid, block), 1);
+                shifts_of_block(sph, sph->variable[Y], w->array[4], block_begin(grid, block), block_end(grid, block),
+                                1);
             else
-                shifts_of_block(sph, sph->variable[Y], w->array[4], block_begin(grid, block), block_end(grid, block), 0);
+                shifts_of_block(sph, sph->variable[Y], w->array[4], block_begin(grid, block), block_end(grid, block),
+                                0);
         }
         if (sph->body_term)
 #pragma omp single
@@ -278,7 +290,7 @@ static void extrapolate(sk_step *step, float momentum)
 {
     sk_sph *sph = step->sph;
     float *restrict y = sph->variable[Y], *restrict x = sph->variable[X], *restrict next = sph->variable[NEXT],
-          *restrict before = sph->variable[BEFORE];
+                    *restrict before = sph->variable[BEFORE];
     const int64_t count = step->particles.count;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t i = 0; i < count; i++) {
@@ -291,7 +303,7 @@ static void extrapolate(sk_step *step, float momentum)
 
 typedef struct solve_options {
     int accelerated, least, most;
-    double error;      /* mean density error to stop at */
+    double error; /* mean density error to stop at */
 } solve_options;
 
 static selkie_code solve(sk_step *step, void *scratch, const solve_options *options, selkie_error *error)
@@ -306,10 +318,13 @@ static selkie_code solve(sk_step *step, void *scratch, const solve_options *opti
         iteration_sums s = iterate(step, scratch, omega, options->accelerated, report->iterations == 0);
         report->predicted_error = s.error / (count * sph->spacing);
         if (!(report->predicted_error < 1e6))
-            return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                           "step %lld at %g s: the pressure solve of SPH went astray after %d iterations; try a smaller "
-                           "time.step or time.cfl", (long long)step->step_count + 1, step->time, report->iterations);
-        if ((report->iterations >= options->least && report->predicted_error <= options->error) || report->iterations >= options->most)
+            return sk_fail(
+                error, SELKIE_ERROR_DIVERGED,
+                "step %lld at %g s: the pressure solve of SPH went astray after %d iterations; try a smaller "
+                "time.step or time.cfl",
+                (long long)step->step_count + 1, step->time, report->iterations);
+        if ((report->iterations >= options->least && report->predicted_error <= options->error) ||
+            report->iterations >= options->most)
             return SELKIE_OK; /* what it left is in the statistics */
         report->iterations++;
         if (!options->accelerated) {
@@ -328,7 +343,7 @@ static selkie_code solve(sk_step *step, void *scratch, const solve_options *opti
     }
 }
 
-/* --- The phase ------------------------------------------------------------------------------------------------------- */
+/* --- The phase --- */
 
 /* v takes up the displacement by pressure; the pressure is kept for the next step and for whoever looks. */
 static void take_up(sk_step *step, float from_variable)
@@ -356,13 +371,18 @@ selkie_code SK_DIM(sk_sph_pressure)(sk_step *step, selkie_error *error)
     /* The variable is q / spacing, and q = dt kick p / (rho0 D^2). */
     const double unit = step->dt * sk_step_kick(step) / (step->density * sph->spacing);
     const double over = (accelerated ? CORRECTION_STEPS : 1.0) * sph->correction_time;
-    const system_frame frame = {.dt = (float)step->dt, .unit = (float)unit, .spacing = (float)sph->spacing,
-                                .correct = step->dt < over ? (float)(step->dt / over) : 1.0f, .lenient = !accelerated,
+    const system_frame frame = {.dt = (float)step->dt,
+                                .unit = (float)unit,
+                                .spacing = (float)sph->spacing,
+                                .correct = step->dt < over ? (float)(step->dt / over) : 1.0f,
+                                .lenient = !accelerated,
                                 .warm = accelerated ? 1.0f : 0.5f,
-                                .least = (float)(LEAST_DIAGONAL * sph->lattice_diagonal), .roles = sph->report.boundaries > 0};
+                                .least = (float)(LEAST_DIAGONAL * sph->lattice_diagonal),
+                                .roles = sph->report.boundaries > 0};
     SK_TRY(SK_DIM(sk_sph_coupling_begin)(step, error));
     void *scratch;
-    SK_TRY(sk_step_scratch(step, worker_bytes(sph, SOLVER_ARRAYS) * (size_t)step->threads, "sph pressure", &scratch, error));
+    SK_TRY(sk_step_scratch(step, worker_bytes(sph, SOLVER_ARRAYS) * (size_t)step->threads, "sph pressure", &scratch,
+                           error));
 #pragma omp parallel num_threads(step->threads)
     {
         unsigned long mode = sk_flush_denormals();

@@ -6,12 +6,13 @@
 
 #include "methods/sph/sph_kernels.h"
 
-/* What the kernel's sum over a lattice of the particle spacing gives (the density ratio is defined to be 1 there), and the
- * diagonal of the pressure system there, 1/m2. */
+/* What the kernel's sum over a lattice of the particle spacing gives (the density ratio is defined to be 1 there), and
+ * the diagonal of the pressure system there, 1/m2. */
 static void measure_lattice(const sk_step *step, sk_sph *sph)
 {
     int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
-    double factor = wendland ? sk_sph_wendland_factor(dimension, sph->support) : sk_sph_cubic_factor(dimension, sph->support);
+    double factor =
+        wendland ? sk_sph_wendland_factor(dimension, sph->support) : sk_sph_cubic_factor(dimension, sph->support);
     int reach = (int)ceil(sph->support / sph->spacing);
     double sum = 0.0, squares = 0.0;
     for (int z = dimension == 3 ? -reach : 0; z <= (dimension == 3 ? reach : 0); z++)
@@ -26,23 +27,25 @@ static void measure_lattice(const sk_step *step, sk_sph *sph)
     sph->lattice_diagonal = squares * sph->spacing * sph->spacing / (sum * sum);
 }
 
-/* --- Walls -----------------------------------------------------------------------------------------------------------
- * After Akinci et al. 2012 a particle of liquid feels a wall through the kernel, and only its own pressure acts against it,
- * not the wall's: the term p_b of the pair is missing, so that the particles beside a wall must carry twice the pressure
- * to hold it off. Up a side wall that is a column of twice the weight of water: its pressure pushes the particles beside
- * the wall up, the wall's bumps hold them down (14 % of the weight of water between walls ten particles apart, measured),
- * and the pressure in the middle is wrong by 10 %. A wall that mirrors the liquid, pressure and motion, pushes twice as hard
- * at the same density: when a particle comes closer, so does its image. So what walls add to the density is a function of
- * its own, which has the value of the layers of a lattice that went on behind the wall at the place where the first layer of
- * liquid rests, and twice their slope. Force and density stay derivatives of each other, and the system symmetric. */
+/* --- Walls ---
+ * After Akinci et al. 2012 a particle of liquid feels a wall through the kernel, and only its own pressure acts against
+ * it, not the wall's: the term p_b of the pair is missing, so that the particles beside a wall must carry twice the
+ * pressure to hold it off. Up a side wall that is a column of twice the weight of water: its pressure pushes the
+ * particles beside the wall up, the wall's bumps hold them down (14 % of the weight of water between walls ten
+ * particles apart, measured), and the pressure in the middle is wrong by 10 %. A wall that mirrors the liquid, pressure
+ * and motion, pushes twice as hard at the same density: when a particle comes closer, so does its image. So what walls
+ * add to the density is a function of its own, which has the value of the layers of a lattice that went on behind the
+ * wall at the place where the first layer of liquid rests, and twice their slope. Force and density stay derivatives of
+ * each other, and the system symmetric. */
 
-/* What layers of a lattice beyond a wall give a particle of the first layer before it: density ratio, and minus its slope
- * times the spacing. */
+/* What layers of a lattice beyond a wall give a particle of the first layer before it: density ratio, and minus its
+ * slope times the spacing. */
 static void measure_layers(const sk_step *step, const sk_sph *sph, double *value, double *slope)
 {
     int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
-    double factor = (wendland ? sk_sph_wendland_factor(dimension, sph->support) : sk_sph_cubic_factor(dimension, sph->support)) *
-                    sph->kernel_scale * sph->volume;
+    double factor =
+        (wendland ? sk_sph_wendland_factor(dimension, sph->support) : sk_sph_cubic_factor(dimension, sph->support)) *
+        sph->kernel_scale * sph->volume;
     int reach = (int)ceil(sph->support / sph->spacing);
     *value = *slope = 0.0;
     for (int z = dimension == 3 ? -reach : 0; z <= (dimension == 3 ? reach : 0); z++)
@@ -51,8 +54,8 @@ static void measure_layers(const sk_step *step, const sk_sph *sph, double *value
                 double r = sqrt((double)(x * x + y * y + z * z)) * sph->spacing;
                 float q = (float)(r / sph->support);
                 *value += factor * (wendland ? sk_sph_wendland(q) : sk_sph_cubic(q));
-                *slope -= factor * (wendland ? sk_sph_wendland_slope(q) : sk_sph_cubic_slope(q)) / sph->support * y * sph->spacing / r *
-                          sph->spacing;
+                *slope -= factor * (wendland ? sk_sph_wendland_slope(q) : sk_sph_cubic_slope(q)) / sph->support * y *
+                          sph->spacing / r * sph->spacing;
             }
 }
 
@@ -61,7 +64,8 @@ static double wall_value(const sk_step *step, const sk_sph *sph, int points, dou
 {
     const double height = sph->spacing, fine = sph->point_spacing;
     if (!points)
-        return slope ? -sk_sph_sheet_slope((float)(height / reach)) * height / reach : sk_sph_sheet((float)(height / reach));
+        return slope ? -sk_sph_sheet_slope((float)(height / reach)) * height / reach
+                     : sk_sph_sheet((float)(height / reach));
     int around = (int)ceil(reach / fine), deep = step->dimension == 3 ? around : 0;
     double sum = 0.0;
     for (int z = -deep; z <= deep; z++)
@@ -92,8 +96,9 @@ static sk_sph_wall_kernel make_wall_kernel(const sk_step *step, const sk_sph *sp
 static void measure_corners(const sk_step *step, sk_sph *sph)
 {
     int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
-    double factor = (wendland ? sk_sph_wendland_factor(dimension, sph->support) : sk_sph_cubic_factor(dimension, sph->support)) *
-                    sph->kernel_scale * sph->volume;
+    double factor =
+        (wendland ? sk_sph_wendland_factor(dimension, sph->support) : sk_sph_cubic_factor(dimension, sph->support)) *
+        sph->kernel_scale * sph->volume;
     int reach = (int)ceil(sph->support / sph->spacing);
     double two = 0.0, three = 0.0, one, slope;
     for (int z = dimension == 3 ? -reach : 0; z <= (dimension == 3 ? reach : 0); z++)
@@ -109,7 +114,8 @@ static void measure_corners(const sk_step *step, sk_sph *sph)
     sph->corner = three / (one * one * one);
 }
 
-/* The speed that the scene can make by itself, m/s: what falls from the ceiling, and what liquids and sources begin with. */
+/* The speed that the scene can make by itself, m/s: what falls from the ceiling, and what liquids and sources begin
+ * with. */
 static double natural_speed(const sk_step *step)
 {
     const selkie_scene *scene = step->scene;
@@ -207,7 +213,8 @@ static selkie_code reserve_particles(sk_sph *sph, size_t count, selkie_error *er
     int ok = (sph->shift = sk_allocate_zeroed(sph->memory, capacity * sizeof *sph->shift)) != NULL &&
              (sph->sum_gradient = sk_allocate_zeroed(sph->memory, capacity * sizeof *sph->sum_gradient)) != NULL;
     for (int a = 0; a < ARRAYS; a++)
-        ok &= (*arrays[a] = sk_allocate_zeroed(sph->memory, (capacity + 8) * 4)) != NULL; /* loops read eight at a time */
+        ok &=
+            (*arrays[a] = sk_allocate_zeroed(sph->memory, (capacity + 8) * 4)) != NULL; /* loops read eight at a time */
     if (!ok) {
         free_particles(sph);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for %zu particles", count);

@@ -38,13 +38,13 @@ typedef struct sk_boundary_particle {
 /* What the fluid does to a body in a step. Phases add to force and torque (pressure, viscosity at no-slip walls); the
  * rest, and the zeros that they start from, are set by the owner. */
 typedef struct sk_sph_body {
-    int wants_force;    /*     sums are made for those who want them */
-    int responds;       /*     pressure moves it */
-    int no_slip;        /*     viscosity drags along it */
-    double center[3];   /* m   point that the torque is about */
-    double response[36];/*     m M^-1: a particle's mass over its masses and inertia, row-major */
-    double force[3];    /* N   (2D: for a depth of one metre) */
-    double torque[3];   /* N m */
+    int wants_force;                /*     sums are made for those who want them */
+    int responds;                   /*     pressure moves it */
+    int no_slip;                    /*     viscosity drags along it */
+    double center[3];               /* m   point that the torque is about */
+    double response[36];            /*     m M^-1: a particle's mass over its masses and inertia, row-major */
+    double force[3];                /* N   (2D: for a depth of one metre) */
+    double torque[3];               /* N m */
     double sum[6], moved[6], trace; /* of the coupling in the pressure solve */
 } sk_sph_body;
 
@@ -57,16 +57,16 @@ typedef struct sk_sph_side {
 } sk_sph_side;
 
 /* The closed sides, and boundary particles sorted by the cells of the grid: of the cell c of the block at `place` of
- * grid->table, they are particles[cell_start[(table[place] - 1) * block_cells + c] .. ]; table[place] is 0 where there are
- * none. Whoever owns them (the walls) fills all this in the phase `boundary`; here it is only read, except for the bodies'
- * sums. */
+ * grid->table, they are particles[cell_start[(table[place] - 1) * block_cells + c] .. ]; table[place] is 0 where there
+ * are none. Whoever owns them (the walls) fills all this in the phase `boundary`; here it is only read, except for the
+ * bodies' sums. */
 typedef struct sk_sph_boundary {
     int side_count;
     sk_sph_side sides[6];
     size_t count;
     sk_boundary_particle *particles;
-    const int32_t *table;        /* [places] of grid->table */
-    const uint32_t *cell_start;  /* [block_count * block_cells + 1] */
+    const int32_t *table;       /* [places] of grid->table */
+    const uint32_t *cell_start; /* [block_count * block_cells + 1] */
     int block_count;
     int body_count;
     sk_sph_body *bodies;
@@ -79,12 +79,12 @@ typedef struct sk_sph_wall_kernel {
 } sk_sph_wall_kernel;
 
 typedef struct sk_sph_report {
-    int iterations;            /* of the pressure solve */
-    double predicted_error;    /* mean of |density ratio - wanted| that it leaves, by its own prediction */
-    int64_t boundaries;        /* particles that are solid, and have no pressure: errors are means over the others */
-    double compression;        /* mean of max(D - 1, 0) at the start of the step: what the step before really left */
+    int iterations;         /* of the pressure solve */
+    double predicted_error; /* mean of |density ratio - wanted| that it leaves, by its own prediction */
+    int64_t boundaries;     /* particles that are solid, and have no pressure: errors are means over the others */
+    double compression;     /* mean of max(D - 1, 0) at the start of the step: what the step before really left */
     double compression_max;
-    double density_mean;       /* mean D over particles whose kernel is not cut by the surface */
+    double density_mean; /* mean D over particles whose kernel is not cut by the surface */
     int64_t pairs;
     int64_t list_bytes;
     int viscosity_iterations;  /* where it is implicit */
@@ -98,39 +98,40 @@ typedef struct sk_sph {
     double support;         /* m   radius of the kernel = cell size */
     double volume;          /* m3  of a particle (2D: m2) */
     double kernel_scale;    /*     makes D = 1 on the lattice exactly */
-    double correction_time; /* s   a step at the speed that the scene makes by itself, or a few of them: in this time an error of
-                             *     density is taken back. If it went in one step that a stray particle has made far shorter, the
-                             *     correction's speed would grow as the step shrinks, and make the next one shorter still */
+    double correction_time; /* s   a step at the speed that the scene makes by itself, or a few of them: in this time an
+                             * error of density is taken back. If it went in one step that a stray particle has made far
+                             * shorter, the correction's speed would grow as the step shrinks, and make the next one
+                             * shorter still */
     double rate;            /* 1/s that speed over the longest side of the domain: the scale of errors of divergence */
     double point_spacing;   /* m   between boundary particles */
     sk_sph_wall_kernel sheet, point;
-    double edge, corner;    /*     what two and three sheets share, over the product of theirs (walls.h) */
-    double lattice_diagonal;/*     a_ii spacing^2 on the lattice */
+    double edge, corner;     /*     what two and three sheets share, over the product of theirs (walls.h) */
+    double lattice_diagonal; /*     a_ii spacing^2 on the lattice */
     sk_sph_boundary boundary;
-    struct sk_sph_walls *walls;         /* what stands behind it (boundary.c); NULL without any */
-    size_t contact_count;               /* of parts that want forces, in the order of the particles */
+    struct sk_sph_walls *walls; /* what stands behind it (boundary.c); NULL without any */
+    size_t contact_count;       /* of parts that want forces, in the order of the particles */
     struct sk_sph_contact *contacts;
-    float *body_term;       /* [n] m: what bodies that give way take from the density, as source; NULL where none does */
+    float *body_term; /* [n] m: what bodies that give way take from the density, as source; NULL where none does */
 
     /* lists, particle i of the sorted store; how they are laid out: sph_tile.h */
     size_t particle_capacity, list_capacity;
-    int64_t last_lines;     /*     of lists in the step before, 16 bytes each: room is made for them */
-    int always_wide;        /*     for tests: the wide form everywhere */
-    size_t tile_room;       /*     floats of an array over the largest tile, and some */
-    uint32_t *first;        /* [n] where the list begins, in units of 16 bytes */
-    uint32_t *number;       /* [n] neighbours */
-    uint8_t *block_wide;    /* [particle_blocks + 1] the lists of the block are of the wide form */
+    int64_t last_lines;  /*     of lists in the step before, 16 bytes each: room is made for them */
+    int always_wide;     /*     for tests: the wide form everywhere */
+    size_t tile_room;    /*     floats of an array over the largest tile, and some */
+    uint32_t *first;     /* [n] where the list begins, in units of 16 bytes */
+    uint32_t *number;    /* [n] neighbours */
+    uint8_t *block_wide; /* [particle_blocks + 1] the lists of the block are of the wide form */
     char *lists;
     float (*sum_gradient)[4]; /* [n] S_i, in units of 1 / spacing; the fourth is 0 */
-    float (*shift)[4];      /* [n] acc of the solver, m; minus the displacement by the last solve; the fourth is 0 */
-    float *density;         /* [n] D_i */
-    float *diagonal;        /* [n] a_ii spacing^2; in the pressure phase its inverse, 0 for one that pressure does not move */
-    float *wall_flux;       /* [n] 1/s: sum_b G_ib . v_b, 0 away from boundary particles */
-    float *source;          /* [n] right side */
+    float (*shift)[4];        /* [n] acc of the solver, m; minus the displacement by the last solve; the fourth is 0 */
+    float *density;           /* [n] D_i */
+    float *diagonal;  /* [n] a_ii spacing^2; in the pressure phase its inverse, 0 for one that pressure does not move */
+    float *wall_flux; /* [n] 1/s: sum_b G_ib . v_b, 0 away from boundary particles */
+    float *source;    /* [n] right side */
     float *variable[SK_SPH_VARIABLES]; /* [n] q / spacing and what a solver needs beside it, m */
-    float *pressure;        /*     the attribute "pressure", Pa: found anew in each step, since the store may move it */
+    float *pressure; /*     the attribute "pressure", Pa: found anew in each step, since the store may move it */
     size_t block_capacity, wide_capacity;
-    double *block_sums;     /* [particle_blocks + 1][8] partial sums in a fixed order */
+    double *block_sums; /* [particle_blocks + 1][8] partial sums in a fixed order */
     sk_sph_report report;
 } sk_sph;
 
@@ -138,23 +139,23 @@ selkie_code sk_sph_create(sk_step *step, selkie_error *error);
 void sk_sph_destroy(sk_step *step);
 /* Room in the arrays for the particles that there are; finds the attribute anew. */
 selkie_code sk_sph_reserve(sk_step *step, selkie_error *error);
-/* What particles around a point say of it, weighted by the kernel: pressure (Pa) for component -1, else a component of the
- * velocity (m/s). Without particles in reach: 0 and NaN. */
+/* What particles around a point say of it, weighted by the kernel: pressure (Pa) for component -1, else a component of
+ * the velocity (m/s). Without particles in reach: 0 and NaN. */
 double sk_sph_at(const sk_step *step, const double at[3], int component);
 /* Whether the scene's viscosity is too strong for an explicit step of this length. */
 int sk_sph_viscosity_is_implicit(const sk_step *step);
-/* sqrt(2 x mean pressure / density), m/s: how fast particles under pressure slip past each other. The pressure keeps their
- * density implicitly, but where they give way sideways its gradients act as explicit springs of the frequency
+/* sqrt(2 x mean pressure / density), m/s: how fast particles under pressure slip past each other. The pressure keeps
+ * their density implicitly, but where they give way sideways its gradients act as explicit springs of the frequency
  * sqrt(p / rho) / spacing, which a step must resolve. In a column of depth H this is sqrt(g H). */
 double sk_sph_pressure_speed(const sk_step *step);
 /* Bytes a particle takes in the lists and arrays above, for plans. */
 double sk_sph_bytes_per_particle(int dimension);
 
-#define SK_SPH_PHASES(dim)                                                                                              \
-    selkie_code sk_sph_neighbours_##dim(sk_step *step, selkie_error *error);                                            \
-    selkie_code sk_sph_forces_##dim(sk_step *step, selkie_error *error);                                                \
-    selkie_code sk_sph_viscosity_##dim(sk_step *step, selkie_error *error);                                             \
-    selkie_code sk_sph_pressure_##dim(sk_step *step, selkie_error *error);                                              \
+#define SK_SPH_PHASES(dim)                                                                                             \
+    selkie_code sk_sph_neighbours_##dim(sk_step *step, selkie_error *error);                                           \
+    selkie_code sk_sph_forces_##dim(sk_step *step, selkie_error *error);                                               \
+    selkie_code sk_sph_viscosity_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_sph_pressure_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_sph_integrate_##dim(sk_step *step, selkie_error *error);
 
 SK_SPH_PHASES(2d)

@@ -53,9 +53,9 @@ SK_KERNEL double sk_sph_wendland_factor(int dimension, double support)
                           : 21.0 / (2.0 * SK_SPH_PI * support * support * support);
 }
 
-/* What a wall adds to the density, of the distance over its reach. It is no kernel of the liquid: sph.c says which slope it
- * must have. A point of a surface counts (1-q)^3; in 3D a plane of such points sums up to the sheet, 5 a^4 - 4 a^5 with
- * a = 1-q, whose slope pushes most strongly at a quarter of the reach and not at all on the sheet itself. */
+/* What a wall adds to the density, of the distance over its reach. It is no kernel of the liquid: sph.c says which
+ * slope it must have. A point of a surface counts (1-q)^3; in 3D a plane of such points sums up to the sheet, 5 a^4 - 4
+ * a^5 with a = 1-q, whose slope pushes most strongly at a quarter of the reach and not at all on the sheet itself. */
 SK_KERNEL float sk_sph_point(float q)
 {
     float a = sk_sph_positive(1.0f - q);

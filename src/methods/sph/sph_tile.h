@@ -1,15 +1,15 @@
-/* A block and one cell around it as one dense piece, x fastest, and the lists of neighbours that point into it. For files
- * compiled per dimension.
+/* A block and one cell around it as one dense piece, x fastest, and the lists of neighbours that point into it. For
+ * files compiled per dimension.
  *
- * A loop over the particles of a block first copies what it needs of their neighbours into tile arrays, which the caches
- * hold, and then walks the lists. So an index takes 16 bits, and a list entry 8 bytes: the gradient in half precision times
- * the particle spacing, and the index. Rounding is symmetric (G_ji = -G_ij to the bit), sums are made of the rounded
- * gradients, and so the operator stays symmetric and momentum is kept; what is lost is 1/2000 of a gradient's length. Where
- * a tile holds more than LEAN_LIMIT particles, entries take floats and 32-bit indices instead.
+ * A loop over the particles of a block first copies what it needs of their neighbours into tile arrays, which the
+ * caches hold, and then walks the lists. So an index takes 16 bits, and a list entry 8 bytes: the gradient in half
+ * precision times the particle spacing, and the index. Rounding is symmetric (G_ji = -G_ij to the bit), sums are made
+ * of the rounded gradients, and so the operator stays symmetric and momentum is kept; what is lost is 1/2000 of a
+ * gradient's length. Where a tile holds more than LEAN_LIMIT particles, entries take floats and 32-bit indices instead.
  *
- * The loops of the pressure solve take four entries at a time as sixteen lanes, x y z index and so on: a neighbour's vector is
- * one load of four lanes, where gathering it component by component would be three. The fourth lane is multiplied by zero;
- * an index below LEAN_LIMIT is a finite number of half precision.
+ * The loops of the pressure solve take four entries at a time as sixteen lanes, x y z index and so on: a neighbour's
+ * vector is one load of four lanes, where gathering it component by component would be three. The fourth lane is
+ * multiplied by zero; an index below LEAN_LIMIT is a finite number of half precision.
  */
 #ifndef SK_METHODS_SPH_SPH_TILE_H
 #define SK_METHODS_SPH_SPH_TILE_H
@@ -90,13 +90,14 @@ static inline __attribute__((unused)) void load_floats(const sph_tile *tile, con
 }
 
 /* Positions or velocities: three (2D: two) values at `offset` floats into the records. */
-static inline __attribute__((unused, always_inline)) void load_vectors(const sph_tile *tile, const sk_particle *records, const int offset,
-                                                                       float *const to[3])
+static inline __attribute__((unused, always_inline)) void load_vectors(const sph_tile *tile, const sk_particle *records,
+                                                                       const int offset, float *const to[3])
 {
     for (int r = 0; r < tile->run_count; r++) {
         const tile_run *run = &tile->runs[r];
         const float *from = (const float *)(const void *)(records + run->from) + offset;
-        for (uint32_t p = run->at; p < run->at + (run->to - run->from); p++, from += sizeof(sk_particle) / sizeof(float))
+        for (uint32_t p = run->at; p < run->at + (run->to - run->from);
+             p++, from += sizeof(sk_particle) / sizeof(float))
             for (int d = 0; d < SELKIE_DIM; d++)
                 to[d][p] = from[d];
     }
@@ -111,19 +112,20 @@ static inline __attribute__((unused)) void load_lanes(const sph_tile *tile, cons
     }
 }
 
-static inline __attribute__((unused, always_inline)) void load_record_lanes(const sph_tile *tile, const sk_particle *records,
-                                                                            const int offset, float (*to)[4])
+static inline __attribute__((unused, always_inline)) void
+load_record_lanes(const sph_tile *tile, const sk_particle *records, const int offset, float (*to)[4])
 {
     for (int r = 0; r < tile->run_count; r++) {
         const tile_run *run = &tile->runs[r];
         const float *from = (const float *)(const void *)(records + run->from) + offset;
-        for (uint32_t p = run->at; p < run->at + (run->to - run->from); p++, from += sizeof(sk_particle) / sizeof(float))
+        for (uint32_t p = run->at; p < run->at + (run->to - run->from);
+             p++, from += sizeof(sk_particle) / sizeof(float))
             for (int d = 0; d < 4; d++)
                 to[p][d] = d < SELKIE_DIM ? from[d] : 0.0f;
     }
 }
 
-/* --- Walking a list -------------------------------------------------------------------------------------------------- */
+/* --- Walking a list --- */
 
 SK_VECTOR const void *list_of(const sk_sph *sph, uint32_t i)
 {
@@ -153,8 +155,8 @@ SK_VECTOR uint32_t four_count(const sk_sph *sph, uint32_t i)
     return (sph->number[i] + ENTRIES - 1) / ENTRIES;
 }
 
-/* Eight entries from 8 g on, as indices and components; those beyond the last one are the zeroth particle with a gradient of
- * zero. */
+/* Eight entries from 8 g on, as indices and components; those beyond the last one are the zeroth particle with a
+ * gradient of zero. */
 SK_VECTOR i8 group_at(const void *list, const int wide, uint32_t g, uint32_t count, f8 gradient[3])
 {
     const i8 lanes = i8_first((int)(count - 8 * g));

@@ -1,6 +1,6 @@
-/* Strong viscosity: (1 - dt nu L) v = v*, with the Laplacian of forces_dim.c, by conjugate gradients (Weiler et al. 2018).
- * All particles weigh the same, so the system is symmetric; it is positive definite, and each pair's forces are equal and
- * opposite, so that the solution keeps momentum to the tolerance of the solve. */
+/* Strong viscosity: (1 - dt nu L) v = v*, with the Laplacian of forces_dim.c, by conjugate gradients (Weiler et al.
+ * 2018). All particles weigh the same, so the system is symmetric; it is positive definite, and each pair's forces are
+ * equal and opposite, so that the solution keeps momentum to the tolerance of the solve. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -42,7 +42,8 @@ SK_VECTOR void apply_one(const viscous_system *s, const tile_worker *w, uint32_t
         result[d] = s->direction[d][i] - f8_sum(sum[d]);
 }
 
-/* product = A direction; returns direction . product. Particles with given velocities keep theirs: their rows are left out. */
+/* product = A direction; returns direction . product. Particles with given velocities keep theirs: their rows are left
+ * out. */
 static double apply(const viscous_system *s)
 {
     sk_step *step = s->step;
@@ -117,14 +118,23 @@ static void turn(const viscous_system *s, double share)
 selkie_code SK_DIM(sk_sph_viscosity)(sk_step *step, selkie_error *error)
 {
     sk_sph *sph = step->sph;
-    viscous_system s = {.step = step,
-                        .coefficient = (float)(2.0 * (SELKIE_DIM + 2) * step->scene->viscosity * sk_step_kick(step) / sph->spacing),
-                        .softening = (float)(0.01 * sph->support * sph->support)};
-    SK_TRY(sk_step_scratch(step, worker_bytes(sph, VISCOSITY_ARRAYS) * (size_t)step->threads, "sph viscosity", &s.scratch, error));
+    viscous_system s = {
+        .step = step,
+        .coefficient = (float)(2.0 * (SELKIE_DIM + 2) * step->scene->viscosity * sk_step_kick(step) / sph->spacing),
+        .softening = (float)(0.01 * sph->support * sph->support)};
+    SK_TRY(sk_step_scratch(step, worker_bytes(sph, VISCOSITY_ARRAYS) * (size_t)step->threads, "sph viscosity",
+                           &s.scratch, error));
     float *const shift = sph->shift[0];
     const size_t count = sph->particle_capacity;
-    float *const free_arrays[9] = {shift, shift + count, shift + 2 * count, sph->variable[0], sph->variable[1], sph->variable[2],
-                                   sph->variable[3], sph->variable[4], sph->source};
+    float *const free_arrays[9] = {shift,
+                                   shift + count,
+                                   shift + 2 * count,
+                                   sph->variable[0],
+                                   sph->variable[1],
+                                   sph->variable[2],
+                                   sph->variable[3],
+                                   sph->variable[4],
+                                   sph->source};
     for (int d = 0; d < 3; d++) {
         s.residual[d] = free_arrays[d];
         s.direction[d] = free_arrays[3 + d];
@@ -157,7 +167,9 @@ selkie_code SK_DIM(sk_sph_viscosity)(sk_step *step, selkie_error *error)
         turn(&s, squares / before);
     }
     if (!(squares <= 1e4 * goal) && squares > 0.0)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED, "step %lld at %g s: the viscosity of SPH did not converge in %d iterations; use a "
-                       "smaller time.step or viscosity", (long long)step->step_count + 1, step->time, sph->report.viscosity_iterations);
+        return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                       "step %lld at %g s: the viscosity of SPH did not converge in %d iterations; use a "
+                       "smaller time.step or viscosity",
+                       (long long)step->step_count + 1, step->time, sph->report.viscosity_iterations);
     return SELKIE_OK;
 }

@@ -8,18 +8,18 @@ typedef struct wall_part {
     size_t first, count;
     int obstacle, body; /* -1: none; both: the domain's walls */
     int moves, no_slip;
-    int wants_force;    /* a probe asks */
+    int wants_force; /* a probe asks */
 } wall_part;
 
 typedef struct sk_sph_walls {
     int part_count;
     wall_part *parts;
-    sk_sph_body *bodies;            /* [part_count] */
-    size_t count, local_capacity;   /* boundary particles, part after part */
-    float (*local)[3];              /* m  as drawn */
+    sk_sph_body *bodies;          /* [part_count] */
+    size_t count, local_capacity; /* boundary particles, part after part */
+    float (*local)[3];            /* m  as drawn */
     float *volume;
     sk_boundary_particle *unsorted, *sorted;
-    uint32_t *places;               /* of the block in the grid's table; UINT32_MAX outside */
+    uint32_t *places; /* of the block in the grid's table; UINT32_MAX outside */
     uint16_t *cells;
     int32_t *table;
     uint32_t *cell_start;
@@ -28,14 +28,15 @@ typedef struct sk_sph_walls {
 
     sk_sph_contact *contacts;
     size_t contact_capacity;
-    uint32_t *block_contacts;       /* [particle_blocks + 1] */
+    uint32_t *block_contacts; /* [particle_blocks + 1] */
     size_t block_capacity;
     float *body_term;
     size_t term_capacity;
 } sk_sph_walls;
 
 /* The sides whose sheets may reach particles of a block. */
-static inline int sk_sph_sides_near(const sk_sph *sph, const sk_grid *grid, int block, double reach, const sk_sph_side *near[6])
+static inline int sk_sph_sides_near(const sk_sph *sph, const sk_grid *grid, int block, double reach,
+                                    const sk_sph_side *near[6])
 {
     const double size = grid->cell_size * (1 << grid->block_log);
     int count = 0;
@@ -49,21 +50,23 @@ static inline int sk_sph_sides_near(const sk_sph *sph, const sk_grid *grid, int 
     return count;
 }
 
-/* A particle's distance to a sheet over the reach; never below a quarter, where the sheet pushes most strongly: what has gone
- * through a wall all the same must be pushed back. */
+/* A particle's distance to a sheet over the reach; never below a quarter, where the sheet pushes most strongly: what
+ * has gone through a wall all the same must be pushed back. */
 static inline float sk_sph_side_distance(const sk_sph_side *side, const float x[3], float inverse_reach)
 {
     float q = side->inward * (x[side->axis] - side->sheet) * inverse_reach;
     return q > 0.25f ? q : 0.25f;
 }
 
-/* What the sheets of some sides give a particle: returns the density ratio; gradient[s] along the axis of each side, in units
- * of 1 / spacing. Where two meet in an edge they share the liquid beyond it, where three meet in a corner too:
- *   D = sum f - edge sum f f + corner f f f. */
-static inline float sk_sph_add_sides(const sk_sph *sph, int count, const sk_sph_side *const sides[6], const float x[3], float gradient[6])
+/* What the sheets of some sides give a particle: returns the density ratio; gradient[s] along the axis of each side, in
+ * units of 1 / spacing. Where two meet in an edge they share the liquid beyond it, where three meet in a corner too: D
+ * = sum f - edge sum f f + corner f f f. */
+static inline float sk_sph_add_sides(const sk_sph *sph, int count, const sk_sph_side *const sides[6], const float x[3],
+                                     float gradient[6])
 {
     const float inverse_reach = (float)(1.0 / sph->sheet.reach), weight = (float)sph->sheet.weight;
-    const float steepness = weight * (float)(sph->spacing / sph->sheet.reach), edge = (float)sph->edge, corner = (float)sph->corner;
+    const float steepness = weight * (float)(sph->spacing / sph->sheet.reach), edge = (float)sph->edge,
+                corner = (float)sph->corner;
     float value[6] = {0, 0, 0, 0, 0, 0}, sum = 0.0f, all = 0.0f, pairs = 0.0f;
     for (int s = 0; s < count; s++) {
         float q = sk_sph_side_distance(sides[s], x, inverse_reach);

@@ -19,9 +19,9 @@ selkie_code SK_DIM(sk_uic_solids_now)(sk_step *step, selkie_error *error)
     return SK_DIM(sk_solids_update)(&step->solids, &step->grid, step->threads, error);
 }
 
-/* Particles move by the shifts of the faces around them, linear across, which smooths a shift that differs from cell to cell to
- * a third of its strength in 2D and a ninth in 3D. So it is lifted over its neighbours across by as much first, as the implicit
- * density projection does it (methods/idp/idp_dim.c has the factors). Only faces in the open count. */
+/* Particles move by the shifts of the faces around them, linear across, which smooths a shift that differs from cell to
+ * cell to a third of its strength in 2D and a ninth in 3D. So it is lifted over its neighbours across by as much first,
+ * as the implicit density projection does it (methods/idp/idp_dim.c has the factors). Only faces in the open count. */
 static const float sharpness = 1.5f;
 
 SK_VECTOR f8 sharpened_flux(const uic_rooms *rooms, const float *potential, int d, int n, f8 flux)
@@ -38,8 +38,8 @@ SK_VECTOR f8 sharpened_flux(const uic_rooms *rooms, const float *potential, int 
     return flux - 0.25f * sharpness * across;
 }
 
-/* Shifts on the faces, added to those of passes before, and the density that they lead to, in PREDICTED: what the flux form of
- * the prediction starts from. */
+/* Shifts on the faces, added to those of passes before, and the density that they lead to, in PREDICTED: what the flux
+ * form of the prediction starts from. */
 static void shift_block(const sk_step *step, int block, int again, int corrected)
 {
     const sk_grid *grid = &step->grid;
@@ -60,7 +60,8 @@ static void shift_block(const sk_step *step, int block, int again, int corrected
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             int n = node_of(c);
             f8 own = f8_load(potential + n), flux = f8_load(rooms.face[d] + n) * (f8_load(potential + n - up) - own);
-            f8 moved = sharpened_flux(&rooms, potential, d, n, flux) / f8_max(f8_load(density + n), f8_splat(least_density));
+            f8 moved =
+                sharpened_flux(&rooms, potential, d, n, flux) / f8_max(f8_load(density + n), f8_splat(least_density));
             moved += again ? f8_load(shift + c) : f8_splat(0.0f);
             f8_store(shift + c, f8_max(f8_min(moved, f8_splat(farthest)), f8_splat(-farthest)));
             if (corrected) {
@@ -84,22 +85,23 @@ static void update_faces(const sk_step *step, int block)
         float *density = grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base;
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             int n = node_of(c);
-            f8 gained = (f8_load(after + n) - f8_load(before + n)) + (f8_load(after + n - up) - f8_load(before + n - up));
+            f8 gained =
+                (f8_load(after + n) - f8_load(before + n)) + (f8_load(after + n - up) - f8_load(before + n - up));
             f8 old = f8_load(density + c);
             f8_store(density + c, f8_select(old > 0.0f, f8_max(old + 0.5f * gained, 0.1f * old), old));
         }
     }
 }
 
-/* --- again, where it is needed ---------------------------------------------------------------------------------------- */
+/* --- again, where it is needed --- */
 
-/* The problem is linear and particles are not: of an excess up to a third is left, in single cells. Where that is too much, once
- * more, and then roughly, since it is not the solve that leaves it. */
+/* The problem is linear and particles are not: of an excess up to a third is left, in single cells. Where that is too
+ * much, once more, and then roughly, since it is not the solve that leaves it. */
 static const float too_much = 0.06f, still_too_much = 0.03f;
 static const double good_enough = 0.01, roughly = 1e-2;
 
-/* What is left is pushed into the cells around: so many of them in each direction at least, and air beyond, where a full cell
- * would get 1 / (4 pi 3^2) of it in 3D and 1 / (2 pi 3) in 2D. */
+/* What is left is pushed into the cells around: so many of them in each direction at least, and air beyond, where a
+ * full cell would get 1 / (4 pi 3^2) of it in 3D and 1 / (2 pi 3) in 2D. */
 enum { AROUND = 2 };
 
 /* Marks blocks that have a cell close to one that is denser than it may be. */
@@ -160,7 +162,8 @@ static selkie_code look_at_shifted(sk_step *step, const uic_block *blocks, selki
     return SK_DIM(sk_predict_density)(&step->grid, &step->particles, &options, error);
 }
 
-/* One more solve for what the shifts so far leave, in the blocks that are wanted. Returns in `excess` what there was. */
+/* One more solve for what the shifts so far leave, in the blocks that are wanted. Returns in `excess` what there was.
+ */
 static selkie_code correct_again(sk_step *step, uic_block *blocks, int partly, double *excess, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
@@ -182,8 +185,8 @@ static selkie_code correct_again(sk_step *step, uic_block *blocks, int partly, d
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        if (!partly || is_near_wanted(grid, blocks, b))
-            shift_block(step, b, 1, 0);
+    if (!partly || is_near_wanted(grid, blocks, b))
+        shift_block(step, b, 1, 0);
     return SELKIE_OK;
 }
 
@@ -198,8 +201,10 @@ selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
     step->density_passes = 0;
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
-    uic_problem problem = {.name = "density", .target = grid->fields[SK_FIELD_DENSITY], .tolerance = def->tolerance, .is_first = 1};
-    SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "density", (void **)&problem.blocks, error));
+    uic_problem problem = {
+        .name = "density", .target = grid->fields[SK_FIELD_DENSITY], .tolerance = def->tolerance, .is_first = 1};
+    SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "density",
+                           (void **)&problem.blocks, error));
     SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &step->correction, &step->overfull, error));
     step->shifted = step->overfull > 0.0;
     if (!step->shifted && !by_flux)
@@ -209,13 +214,13 @@ selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        shift_block(step, b, 0, by_flux);
+    shift_block(step, b, 0, by_flux);
     if (by_flux) {
         memset(grid->fields[SK_FIELD_PREDICTED], 0, SK_BLOCK_CELLS * sizeof(float));
         sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
         SK_EACH_DEALT(b, &deal)
-            update_faces(step, b);
+        update_faces(step, b);
         return SELKIE_OK;
     }
     double excess = step->overfull;
@@ -257,6 +262,6 @@ selkie_code SK_DIM(sk_uic_shift)(sk_step *step, selkie_error *error)
     sk_deal_particle_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        confine_block(step, b, low, high);
+    confine_block(step, b, low, high);
     return SELKIE_OK;
 }

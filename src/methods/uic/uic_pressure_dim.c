@@ -1,4 +1,5 @@
-/* The pressure of the unilateral kind: where liquid would be, what pushes it apart, and what that does to velocities. */
+/* The pressure of the unilateral kind: where liquid would be, what pushes it apart, and what that does to velocities.
+ */
 #include <math.h>
 
 #include "base/dimension.h"
@@ -11,7 +12,7 @@
 /* The pressure on a face moves what mass it has; where it has less than this part of its room, that much. */
 static const float least_density = 0.1f;
 
-/* --- prediction ------------------------------------------------------------------------------------------------------ */
+/* --- prediction --- */
 
 /* Planes of faces on the domain's closed walls: local index in the block, or -1. */
 static int wall_plane(const sk_step *step, int block, int d, int side)
@@ -23,8 +24,8 @@ static int wall_plane(const sk_step *step, int block, int d, int side)
     return local >= 0 && local < SK_BLOCK_N ? local : -1;
 }
 
-/* Liquid leaves the domain's walls but does not enter them; where pressure holds it against one it does neither. `potential`
- * is that of the block and one cell around it, NULL where there is none (yet). */
+/* Liquid leaves the domain's walls but does not enter them; where pressure holds it against one it does neither.
+ * `potential` is that of the block and one cell around it, NULL where there is none (yet). */
 static void stop_at_walls(const sk_step *step, int block, const float *potential)
 {
     const sk_grid *grid = &step->grid;
@@ -61,7 +62,8 @@ static void predict_by_flux(const sk_step *step, int block)
             density[n] *= velocity[n] == velocity[n] ? velocity[n] : 0.0f;
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             int n = node_of(c);
-            f8_store(predicted + c, f8_load(predicted + c) + scale * (f8_load(density + n) - f8_load(density + n + node_step[d])));
+            f8_store(predicted + c,
+                     f8_load(predicted + c) + scale * (f8_load(density + n) - f8_load(density + n + node_step[d])));
         }
     }
 }
@@ -73,7 +75,7 @@ selkie_code SK_DIM(sk_uic_predict)(sk_step *step, selkie_error *error)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        stop_at_walls(step, b, NULL);
+    stop_at_walls(step, b, NULL);
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
     const selkie_unilateral_def *def = &step->scene->unilateral;
@@ -91,11 +93,11 @@ selkie_code SK_DIM(sk_uic_predict)(sk_step *step, selkie_error *error)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        predict_by_flux(step, b);
+    predict_by_flux(step, b);
     return SELKIE_OK;
 }
 
-/* --- suction --------------------------------------------------------------------------------------------------------- */
+/* --- suction --- */
 
 /* The surface: open cells less than half full. One layer of cells next to marked ones a call, from `from` into `to`. */
 static void mark_surface(const sk_step *step, int block, float *marks)
@@ -134,17 +136,18 @@ static const float *find_bounds(sk_step *step)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        mark_surface(step, b, marks);
+    mark_surface(step, b, marks);
     for (int layer = 0; layer < layers; layer++) {
         sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
         SK_EACH_DEALT(b, &deal)
-            grow_surface(step, b, marks, next);
+        grow_surface(step, b, marks, next);
         float *swapped = marks;
         marks = next;
         next = swapped;
     }
-    const double unit = step->density * grid->cell_size * grid->cell_size / (step->dt * sk_step_kick(step)); /* Pa of q = 1 */
+    const double unit =
+        step->density * grid->cell_size * grid->cell_size / (step->dt * sk_step_kick(step)); /* Pa of q = 1 */
     const float least = (float)(-def->suction_pressure / unit);
     float *lower = grid->fields[SK_FIELD_LOWER];
     int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
@@ -155,7 +158,7 @@ static const float *find_bounds(sk_step *step)
     return lower;
 }
 
-/* --- velocities ------------------------------------------------------------------------------------------------------ */
+/* --- velocities --- */
 
 /* Which faces of a no-slip solid's inside move with it. */
 static void stick_to_solids(const sk_step *step, int block)
@@ -167,8 +170,8 @@ static void stick_to_solids(const sk_step *step, int block)
     for (int d = 0; solid && d < SELKIE_DIM; d++) {
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
         for (int c = 0; c < SK_BLOCK_CELLS; c++)
-            if (solids->no_slip[solid + (size_t)c] && solids->fraction[d][solid + (size_t)c] == 0.0f && velocity[c] == velocity[c] &&
-                !on_wall(step, block, c, d))
+            if (solids->no_slip[solid + (size_t)c] && solids->fraction[d][solid + (size_t)c] == 0.0f &&
+                velocity[c] == velocity[c] && !on_wall(step, block, c, d))
                 velocity[c] = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
     }
 }
@@ -186,8 +189,10 @@ static void push_block(const sk_step *step, int block, const uic_rooms *rooms, c
         fold_at_walls(&rooms->walls, d, density);
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             int n = node_of(c);
-            f8 room = f8_load(rooms->face[d] + n), mass = f8_max(f8_load(density + n), f8_max(least_density * room, f8_splat(1e-6f)));
-            f8_store(velocity + c, f8_load(velocity + c) + room * (f8_load(potential + n - up) - f8_load(potential + n)) / mass);
+            f8 room = f8_load(rooms->face[d] + n),
+               mass = f8_max(f8_load(density + n), f8_max(least_density * room, f8_splat(1e-6f)));
+            f8_store(velocity + c,
+                     f8_load(velocity + c) + room * (f8_load(potential + n - up) - f8_load(potential + n)) / mass);
         }
     }
     stop_at_walls(step, block, potential);
@@ -201,11 +206,12 @@ static void push_block(const sk_step *step, int block, const uic_rooms *rooms, c
         }
     }
     int liquid = grid->block_flags[block] & SK_BLOCK_LIQUID;
-    grid->block_flags[block] = (uint8_t)(liquid | (known ? SK_BLOCK_KNOWN : 0) | (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
+    grid->block_flags[block] =
+        (uint8_t)(liquid | (known ? SK_BLOCK_KNOWN : 0) | (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
 }
 
-/* Particles that no pressure is near fly: nothing acts on them but gravity, which their velocity has already. The prediction has
- * done its work, and its field tells the transfer to the particles where that is. */
+/* Particles that no pressure is near fly: nothing acts on them but gravity, which their velocity has already. The
+ * prediction has done its work, and its field tells the transfer to the particles where that is. */
 static void mark_flying(const sk_step *step, int block, const float *potential)
 {
     const sk_grid *grid = &step->grid;
@@ -215,7 +221,8 @@ static void mark_flying(const sk_step *step, int block, const float *potential)
         if (potential) {
 #pragma GCC unroll 27
             for (int n = 0; n < SK_NEIGHBOURS; n++) {
-                int other = node_of(c) + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 + (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0);
+                int other =
+                    node_of(c) + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 + (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0);
                 pushed |= f8_load(potential + other) != 0.0f;
             }
         }
@@ -258,7 +265,8 @@ selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
                                .tolerance = def->tolerance,
                                /* no correction, or nothing to correct */
                                .is_first = !step->shifted};
-        SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "pressure", (void **)&problem.blocks, error));
+        SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "pressure",
+                               (void **)&problem.blocks, error));
         SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &step->unilateral, &excess, error));
     } else {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
@@ -267,7 +275,7 @@ selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        finish_block(step, b, unit);
+    finish_block(step, b, unit);
     /* What others read is in the unit of the bilateral kind. */
     float *potential = grid->fields[SK_FIELD_POTENTIAL];
     int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
@@ -279,8 +287,8 @@ selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* Velocities around the particles' faces, for the second stage of the advection: unknown ones take the mean of their known
- * neighbours, a layer at a time. That is the source's sweep (sec. 3.2.2), but in the order of distance. */
+/* Velocities around the particles' faces, for the second stage of the advection: unknown ones take the mean of their
+ * known neighbours, a layer at a time. That is the source's sweep (sec. 3.2.2), but in the order of distance. */
 selkie_code SK_DIM(sk_uic_extrapolate)(sk_step *step, selkie_error *error)
 {
     enum { LAYERS = 2 };
@@ -295,7 +303,8 @@ selkie_code SK_DIM(sk_uic_extrapolate)(sk_step *step, selkie_error *error)
         if (near)
             blocks[count++] = b;
     }
-    SK_DIM(sk_extrapolate)(grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks, count,
-                           NULL, LAYERS, step->threads);
+    SK_DIM(sk_extrapolate)
+    (grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks, count, NULL, LAYERS,
+     step->threads);
     return SELKIE_OK;
 }

@@ -1,5 +1,5 @@
-/* The complementarity problem over the cells that hold mass, shared by the pressure and by the correction of density. For
- * files compiled per dimension. */
+/* The complementarity problem over the cells that hold mass, shared by the pressure and by the correction of density.
+ * For files compiled per dimension. */
 #ifndef SK_METHODS_UIC_UIC_SYSTEM_H
 #define SK_METHODS_UIC_UIC_SYSTEM_H
 
@@ -13,7 +13,8 @@
 /* More than this above the room is too dense; less is the rounding of sums over particles, and of their places. */
 #define UIC_SLACK 1e-4f
 
-/* A cell with less room than this is part of a solid: whether it takes part is asked of its neighbours (mark_in_solids). */
+/* A cell with less room than this is part of a solid: whether it takes part is asked of its neighbours
+ * (mark_in_solids). */
 #define UIC_LEAST_ROOM 0.1f
 
 /* Faces whose kernel has less room than this are closed. */
@@ -38,7 +39,8 @@ static inline __attribute__((unused)) void uic_open_rooms(uic_rooms *rooms)
         for (int at = -1; at <= SK_BLOCK_N; at++) {
             const int low = rooms->walls.plane[d][0], high = rooms->walls.plane[d][1];
             /* Up to its mirror image, the first layer behind a wall. */
-            const int is_closed = at <= low || (high >= -1 && at >= high), is_beyond = at < low - 1 || (high >= -1 && at > high);
+            const int is_closed = at <= low || (high >= -1 && at >= high),
+                      is_beyond = at < low - 1 || (high >= -1 && at > high);
             for (int k = 0; is_closed && k < LAYER_NODES; k++) {
                 int n = layer_node(d, at, k);
                 rooms->face[d][n] = 0.0f;
@@ -87,8 +89,8 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
 
 /* What is known of a block in a problem. */
 typedef struct uic_block {
-    float excess;        /* the largest density above the room */
-    uint8_t wanted;      /* see uic_problem.partly */
+    float excess;   /* the largest density above the room */
+    uint8_t wanted; /* see uic_problem.partly */
 } uic_block;
 
 /* What a problem is about. */
@@ -98,10 +100,10 @@ typedef struct uic_problem {
     const float *presence; /* density that makes a cell take part as well; NULL = none */
     const float *lower;    /* bounds of the unknown; NULL = 0 */
     double tolerance;
-    double least_excess;   /* where nothing is denser than this there is nothing to solve */
-    uic_block *blocks;     /* [block_count] */
-    int is_first;          /* of the step's problems: what it does must not depend on the step before */
-    int partly;            /* only blocks that are wanted take part; around them is air */
+    double least_excess; /* where nothing is denser than this there is nothing to solve */
+    uic_block *blocks;   /* [block_count] */
+    int is_first;        /* of the step's problems: what it does must not depend on the step before */
+    int partly;          /* only blocks that are wanted take part; around them is air */
 } uic_problem;
 
 /* Builds and solves; the solution is in SK_FIELD_POTENTIAL, 0 outside, and the right side stays in SK_FIELD_RIGHT_SIDE.

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* Cells that an obstacle leaves next to no room, but faces with some: they take part where liquid is beside them. As air they
- * would swallow whatever pressure sends through those faces; as unknowns they take what fits. */
+/* Cells that an obstacle leaves next to no room, but faces with some: they take part where liquid is beside them. As
+ * air they would swallow whatever pressure sends through those faces; as unknowns they take what fits. */
 static void mark_in_obstacles(const uic_rooms *rooms, const float *mass, float threshold, float *diagonal)
 {
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
@@ -119,11 +119,12 @@ static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_r
     };
     SK_TRY(SK_DIM(sk_bounded_solve)(step->bounded, &system, &options, report, error));
     if (!report->converged)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "step %lld at %g s: the complementarity problem of the %s stopped at an error of %.3g after %d iterations "
-                       "(asked: unilateral.tolerance %g, unilateral.max_iterations %d); raise one of the two",
-                       (long long)step->step_count + 1, step->time, problem->name, report->residual, report->iterations,
-                       def->tolerance, def->max_iterations);
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "step %lld at %g s: the complementarity problem of the %s stopped at an error of %.3g after %d iterations "
+            "(asked: unilateral.tolerance %g, unilateral.max_iterations %d); raise one of the two",
+            (long long)step->step_count + 1, step->time, problem->name, report->residual, report->iterations,
+            def->tolerance, def->max_iterations);
     return SELKIE_OK;
 }
 
@@ -136,10 +137,10 @@ selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_b
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        if (!problem->partly || blocks[b].wanted)
-            build_block(step, b, problem);
-        else
-            leave_out(step, b, problem);
+    if (!problem->partly || blocks[b].wanted)
+        build_block(step, b, problem);
+    else
+        leave_out(step, b, problem);
     float largest = 0.0f;
     for (int b = 1; b < grid->block_count; b++)
         largest = blocks[b].excess > largest ? blocks[b].excess : largest;

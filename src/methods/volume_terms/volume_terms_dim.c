@@ -2,10 +2,10 @@
  *
  * Conservation of mass over a time T, ending at rest density, reads (Kugelstadt et al. 2019, Eqs. 6 to 8)
  *     div u = (density / rest density - 1) / T
- * with T the step (Eq. 8), or a longer averaging time (Losasso et al. 2008), which corrects T / dt times less in a step.
- * An overfull cell lets liquid out. The divergence becomes part of the particles' velocity and must be taken out again by
- * the next solve; with large steps that is what overshoots. It is not bounded here, on purpose: these are the methods as
- * they were published, to compare with.
+ * with T the step (Eq. 8), or a longer averaging time (Losasso et al. 2008), which corrects T / dt times less in a
+ * step. An overfull cell lets liquid out. The divergence becomes part of the particles' velocity and must be taken out
+ * again by the next solve; with large steps that is what overshoots. It is not bounded here, on purpose: these are the
+ * methods as they were published, to compare with.
  *
  * Density is the liquid's and the solids' by the same kernel. A cell beside air is never too thin: there the kernel
  * reaches into the air, and what it misses is no lack of liquid (ibid., sec. 3.2).
@@ -61,7 +61,7 @@ static selkie_code correct_within(sk_step *step, double duration)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-        ask_for_expansion(step, b, rate);
+    ask_for_expansion(step, b, rate);
     step->has_expansion = 1;
     return SELKIE_OK;
 }
