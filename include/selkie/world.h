@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <selkie/scene.h>
+#include <selkie/statistics.h>
 #include <selkie/status.h>
 
 #ifdef __cplusplus
@@ -19,9 +20,13 @@ extern "C" {
 
 typedef struct selkie_world selkie_world;
 
+/* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against. */
+typedef enum selkie_backend { SELKIE_BACKEND_TUNED, SELKIE_BACKEND_PLAIN } selkie_backend;
+
 typedef struct selkie_world_options {
     int threads;         /* 0 = all cores */
     size_t memory_limit; /* bytes the world may use; 0 = what the machine has */
+    selkie_backend backend;
 } selkie_world_options;
 
 SELKIE_API void selkie_world_options_defaults(selkie_world_options *options);
@@ -97,54 +102,13 @@ SELKIE_API selkie_code selkie_world_field(const selkie_world *world, const char 
                                           selkie_error *error);
 
 /* Statistics of the last step. */
-#define SELKIE_MAX_PHASES 32
-typedef struct selkie_statistics {
-    int64_t step;
-    double time; /* s  */
-    double dt;   /* s  */
-    int64_t particles;
-    double volume_ratio; /*    kernel volume over that of the start (idp: over that at rest), corrected for sources and
-                            drains */
-    double volume_eq19;  /*    count measure of Kugelstadt et al. 2019, Eq. 19, likewise */
-    double occupied_ratio;   /*    cells that hold particles, likewise */
-    double kinetic_energy;   /* J  (2D: per metre of depth) */
-    double potential_energy; /* J  against the domain's origin */
-    double max_speed;        /* m/s */
-    int pressure_iterations;
-    double pressure_residual; /*    what the solve left, in the scene's norm */
-    int64_t liquid_cells;
-    int64_t blocks;              /*    active */
-    int64_t emitted, drained;    /*    particles, since the start */
-    double surface_volume_ratio; /*    volume inside the liquid's surface over that of the start, likewise corrected */
-    int density_iterations;      /*    of the density solve (volume "idp") */
-    double density_residual;     /*    largest error of density that it left in a cell */
-    double density_error_mean; /*    of |density / rest density - 1| over inner cells, after the correction; for sph of
-                                     max(density / rest density - 1, 0) over particles that are not solid, at the start
-                                  of the step */
-    double density_error_max;
-    double density_error_std;
-    int density_passes;    /*    corrections in this step; more than one where the liquid was badly squeezed */
-    int64_t redistributed; /*    particles of overfull cells that were laid out anew in this step */
-    int64_t pushed_out;    /*    particles found inside solids in this step */
-    int64_t candidates;    /*    particles on their way to an object, and */
-    int64_t boundaries;    /*    particles that are part of one (method sph) */
-    int64_t free_cells,
-        active_cells; /* unilateral incompressibility: where pressure acts in the last solve, and where not */
-    int free_steps, expansion_steps,
-        proportioning_steps; /* of that solve; pressure_residual is its complementarity error */
-    int64_t density_free_cells, density_active_cells; /* likewise of its correction of density; density_residual */
-    int density_free_steps, density_expansion_steps, density_proportioning_steps;
-    double overfull; /*    largest density above what fits in a cell, over rest density, before that correction */
-    double step_ms;  /* ms */
-    double phase_ms[SELKIE_MAX_PHASES];
-} selkie_statistics;
-
 SELKIE_API const selkie_statistics *selkie_world_statistics(const selkie_world *world);
 /* NULL, or one line that names a key whose value spoils the run without stopping it, and what would be right. It stays
  * once it is there. So far: a time.step that is too long for method sph. */
 SELKIE_API const char *selkie_world_warning(const selkie_world *world);
 SELKIE_API int selkie_world_phase_count(const selkie_world *world);
 SELKIE_API const char *selkie_world_phase_name(const selkie_world *world, int phase);
+SELKIE_API selkie_backend selkie_world_backend(const selkie_world *world);
 SELKIE_API size_t selkie_world_memory(const selkie_world *world);      /* bytes in use */
 SELKIE_API size_t selkie_world_memory_peak(const selkie_world *world); /* bytes, the most so far */
 

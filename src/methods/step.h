@@ -7,6 +7,7 @@
 #define SK_METHODS_STEP_H
 
 #include <selkie/world.h>
+#include "base/backend.h"
 #include "base/memory.h"
 #include "grid/grid.h"
 #include "grid/solids.h"
@@ -15,11 +16,15 @@
 #include "linalg/poisson.h"
 #include "particles/store.h"
 
+enum { SK_STEP_MAX_METHODS = 24 };
+
 typedef struct sk_step {
     /* constants */
     const selkie_scene *scene;
     sk_memory *memory;
     int threads;
+    sk_backend backend;
+    int needs; /* sk_needs of all methods together (method.h) */
     int dimension;
     int particles_per_cell;
     double density;       /* kg/m3 at rest */
@@ -35,10 +40,14 @@ typedef struct sk_step {
     struct sk_sph *sph;                 /* NULL but for method sph */
     struct sk_liquid_boundary *objects; /* NULL if the scene has none */
     struct sk_rigid *rigid;             /* NULL without bodies */
-    double time;                        /* s  at the start of the step */
-    double dt;                          /* s  of this step */
-    double end_time; /* s  at its end: time + dt but for rounding, since steps end on frames to the bit */
-    double last_dt;  /* s  of the step before, 0 at the start */
+    struct sk_method_state {
+        const struct sk_method *owner;
+        void *state;
+    } states[SK_STEP_MAX_METHODS]; /* of methods that nothing else looks into: sk_step_state */
+    double time;                   /* s  at the start of the step */
+    double dt;                     /* s  of this step */
+    double end_time;               /* s  at its end: time + dt but for rounding, since steps end on frames to the bit */
+    double last_dt;                /* s  of the step before, 0 at the start */
     int64_t step_count;
     int64_t emitted, drained; /* particles since the start */
     int64_t exchanged;        /* emitted - drained when the volume was measured */
@@ -71,6 +80,25 @@ typedef struct sk_step {
     int shifted;                              /* SHIFT_* holds a correction of this step */
     double overfull; /* largest density above what fits, over rest density, before the correction */
 } sk_step;
+
+/* The state that a method keeps: NULL until it has set one. A method sets it once, in create, and releases it in
+ * destroy. */
+static inline void *sk_step_state(const sk_step *step, const struct sk_method *owner)
+{
+    for (int m = 0; m < SK_STEP_MAX_METHODS; m++)
+        if (step->states[m].owner == owner)
+            return step->states[m].state;
+    return NULL;
+}
+
+static inline void sk_step_set_state(sk_step *step, const struct sk_method *owner, void *state)
+{
+    int m = 0;
+    while (m < SK_STEP_MAX_METHODS - 1 && step->states[m].owner && step->states[m].owner != owner)
+        m++;
+    step->states[m].owner = owner;
+    step->states[m].state = state;
+}
 
 /* Gravity acts from the middle of one step to the middle of the next, so that velocities and positions leap over each
  * other and free fall is exact at any step size: v lives half a step behind x. */
@@ -113,7 +141,9 @@ typedef selkie_code (*sk_phase_function)(sk_step *step, selkie_error *error);
 typedef struct sk_phase {
     const char *name; /* a column of stats.csv */
     sk_phase_function run;
-    int again_from; /* the phase to go back to while the step says correct_again; -1 = none */
+    int again_from;                    /* the phase to go back to if `again` says so; -1 = none */
+    int (*again)(const sk_step *step); /* asked after the phase */
+    int slot, flags;                   /* sk_slot, sk_phase_flag (method.h) */
 } sk_phase;
 
 #endif

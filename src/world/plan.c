@@ -5,28 +5,43 @@
 #include <string.h>
 
 #include "methods/force_fields.h"
-#include "methods/liquid_boundary/liquid_boundary.h"
-#include "methods/sph/sph.h"
 #include "world/world_internal.h"
 
-/* Bytes, measured with `make bench` and rounded up. */
+/* Bytes, measured with `make bench` and rounded up; methods add their own. */
 enum {
     PARTICLE_BYTES = 2 * (int)sizeof(sk_particle) + 12, /* two copies and the sort's keys */
-    AFFINE_BYTES = 2 * 36,
-    CELL_BYTES = 15 * 4 + 2 + 70 + 90, /* fields, kinds, transfer tiles, solver */
-    UNILATERAL_BYTES = 8 * 4 + 60      /* its fields, its solver */
+    CELL_BYTES = 15 * 4 + 2 + 70 + 90                   /* fields, kinds, transfer tiles, solver */
 };
 
 static double bytes_per_cell(const selkie_scene *scene)
 {
-    return CELL_BYTES + (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL ? UNILATERAL_BYTES : 0);
+    const sk_method *chosen[SK_STEP_MAX_METHODS];
+    sk_method_list methods = sk_choose_methods(sk_all_methods(), scene, chosen);
+    double bytes = CELL_BYTES;
+    for (int m = 0; m < methods.count; m++)
+        bytes += methods.methods[m]->bytes_per_cell ? methods.methods[m]->bytes_per_cell(scene) : 0.0;
+    return bytes;
 }
 
 static double bytes_per_particle(const selkie_scene *scene)
 {
-    if (scene->method == SELKIE_METHOD_SPH)
-        return PARTICLE_BYTES + sk_sph_bytes_per_particle(scene->domain.dimension);
-    return PARTICLE_BYTES + (scene->method == SELKIE_METHOD_APIC ? AFFINE_BYTES : 0);
+    const sk_method *chosen[SK_STEP_MAX_METHODS];
+    sk_method_list methods = sk_choose_methods(sk_all_methods(), scene, chosen);
+    double bytes = PARTICLE_BYTES;
+    for (int m = 0; m < methods.count; m++)
+        bytes += methods.methods[m]->bytes_per_particle ? methods.methods[m]->bytes_per_particle(scene) : 0.0;
+    return bytes;
+}
+
+/* The length that the CFL number is applied to, m. */
+static double step_length(const selkie_scene *scene, double cell_size)
+{
+    const sk_method *chosen[SK_STEP_MAX_METHODS];
+    sk_method_list methods = sk_choose_methods(sk_all_methods(), scene, chosen);
+    double length = cell_size;
+    for (int m = 0; m < methods.count; m++)
+        length = methods.methods[m]->step_length ? methods.methods[m]->step_length(scene) : length;
+    return length;
 }
 
 /* A scene that is far too large is refused after a coarse look at it: to count billions of particles would take minutes
@@ -57,10 +72,12 @@ static selkie_code refuse_hopeless(const selkie_scene *scene, const selkie_world
         particles, plan->cells[0], plan->cells[1], plan->cells[2], bytes / 1073741824.0, (double)limit / 1073741824.0);
 }
 
-/* What a world would refuse in the scene's objects. */
-static selkie_code check_objects(const selkie_scene *scene, const sk_grid *grid, const sk_solids *solids, int threads,
+/* What the methods would refuse when a world is made. */
+static selkie_code check_methods(const selkie_scene *scene, const sk_grid *grid, const sk_solids *solids, int threads,
                                  sk_memory *memory, selkie_error *error)
 {
+    const sk_method *chosen[SK_STEP_MAX_METHODS];
+    sk_method_list methods = sk_choose_methods(sk_all_methods(), scene, chosen);
     sk_step step;
     memset(&step, 0, sizeof step);
     step.scene = scene;
@@ -71,7 +88,33 @@ static selkie_code check_objects(const selkie_scene *scene, const sk_grid *grid,
     step.particle_mass = pow(selkie_scene_spacing(scene), step.dimension);
     step.grid = *grid;
     step.solids = *solids;
-    return sk_liquid_boundary_check(&step, error);
+    for (int m = 0; m < methods.count; m++)
+        if (methods.methods[m]->check)
+            SK_TRY(methods.methods[m]->check(&step, error));
+    return SELKIE_OK;
+}
+
+/* The first step by the CFL number, as the speeds of the scene say, s. */
+static double first_step(const selkie_scene *scene, double cell_size)
+{
+    double speed = 0.0;
+    for (int l = 0; l < scene->liquid_count; l++) {
+        const double *v = scene->liquids[l].velocity;
+        speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
+    }
+    const double *g = scene->gravity;
+    double longest = 1.0 / scene->time.fps;
+    if (scene->time.max_step > 0.0)
+        longest = fmin(scene->time.max_step, longest);
+    const sk_force_window window = {0.0, 0.5 * longest};
+    double acceleration = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(scene, window);
+    speed += sk_force_fields_speed(scene, window) + sqrt(acceleration * cell_size);
+    double step = longest;
+    if (scene->time.step > 0.0)
+        step = scene->time.step;
+    else if (speed > 0.0)
+        step = selkie_scene_cfl(scene) * step_length(scene, cell_size) / speed;
+    return fmin(step, longest);
 }
 
 selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_options *options, selkie_plan *plan,
@@ -102,8 +145,8 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     if (code == SELKIE_OK)
         code = sk_world_sample(scene, &grid, &solids, threads, sk_scene_particles_per_cell(scene), NULL,
                                &plan->particles, &plan->liquid_cells, error);
-    if (code == SELKIE_OK && scene->object_count)
-        code = check_objects(scene, &grid, &solids, threads, &memory, error);
+    if (code == SELKIE_OK)
+        code = check_methods(scene, &grid, &solids, threads, &memory, error);
     if (code == SELKIE_OK) {
         double per_particle = bytes_per_particle(scene);
         /* Blocks reach beyond the liquid, and a splash takes more of them than the start. */
@@ -111,28 +154,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
             2.0 * (double)plan->liquid_cells + 64.0 * pow((double)plan->liquid_cells, (dimension - 1.0) / dimension);
         plan->memory_bytes =
             memory.peak + (size_t)(per_particle * (double)plan->particles + bytes_per_cell(scene) * active);
-        double speed = 0.0;
-        for (int l = 0; l < scene->liquid_count; l++) {
-            const double *v = scene->liquids[l].velocity;
-            speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
-        }
-        const double *g = scene->gravity;
-        double longest =
-            scene->time.max_step > 0.0 ? fmin(scene->time.max_step, 1.0 / scene->time.fps) : 1.0 / scene->time.fps;
-        const sk_force_window window = {0.0, 0.5 * longest};
-        double acceleration =
-            sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(scene, window);
-        speed += sk_force_fields_speed(scene, window) + sqrt(acceleration * plan->cell_size);
-        plan->first_step = scene->time.step > 0.0 ? scene->time.step
-                           : speed > 0.0          ? selkie_scene_cfl(scene) * plan->cell_size / speed
-                                                  : longest;
-        plan->first_step =
-            scene->time.step > 0.0 ? scene->time.step
-            : speed > 0.0
-                ? selkie_scene_cfl(scene) *
-                      (scene->method == SELKIE_METHOD_SPH ? selkie_scene_spacing(scene) : plan->cell_size) / speed
-                : longest;
-        plan->first_step = fmin(plan->first_step, longest);
+        plan->first_step = first_step(scene, plan->cell_size);
         plan->frames = (int64_t)floor(scene->time.end * scene->time.fps * (1 + 1e-12));
         if (limit && plan->memory_bytes > limit)
             code = sk_fail(

@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "defs/structs.h"
-#include "methods/sph/boundary.h"
 
 enum { FRONT_BINS = 64 }; /* of a cell */
 
-selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, selkie_error *error)
+selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_list methods, selkie_error *error)
 {
     const selkie_scene *scene = step->scene;
     memset(probes, 0, sizeof *probes);
     probes->memory = step->memory;
+    probes->methods = methods;
     size_t most = (size_t)scene->probe_count * 3 + 1;
     int longest = 0;
     for (int d = 0; d < step->dimension; d++)
@@ -106,8 +106,6 @@ static double cell_pressure(const sk_step *step, const int cell[3], double unit)
 
 static double measure_pressure(const sk_step *step, const double at[3], double kick)
 {
-    if (step->sph)
-        return sk_sph_at(step, at, -1);
     const sk_grid *grid = &step->grid;
     double unit = kick > 0.0 ? step->density * grid->cell_size / kick : 0.0, total = 0.0, weight[3] = {0, 0, 0};
     int base[3] = {0, 0, 0};
@@ -131,8 +129,6 @@ static double measure_pressure(const sk_step *step, const double at[3], double k
 
 static double measure_velocity(const sk_step *step, const double at[3], int d)
 {
-    if (step->sph)
-        return sk_sph_at(step, at, d);
     const sk_grid *grid = &step->grid;
     double total = 0.0, weights = 0.0, weight[3] = {0, 0, 0};
     int base[3] = {0, 0, 0};
@@ -158,9 +154,28 @@ static double measure_velocity(const sk_step *step, const double at[3], int d)
     return weights > 1e-6 ? total / weights : NAN;
 }
 
+/* The method that knows pressure and velocity at a point; NULL = they are read from the grid. */
+static const sk_method *find_sampler(const sk_probes *probes)
+{
+    for (int m = 0; m < probes->methods.count; m++)
+        if (probes->methods.methods[m]->value_at)
+            return probes->methods.methods[m];
+    return NULL;
+}
+
+static void measure_force(const sk_probes *probes, const sk_step *step, const char *on, double force[3])
+{
+    for (int m = 0; m < probes->methods.count; m++)
+        if (probes->methods.methods[m]->force_on && probes->methods.methods[m]->force_on(step, on, force))
+            return;
+}
+
 void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
 {
+    if (!probes->memory)
+        return;
     const selkie_scene *scene = step->scene;
+    const sk_method *sampler = find_sampler(probes);
     int column = 0;
     const size_t length = (size_t)(step->grid.cells[sk_scene_up_axis(scene, NULL)] + 2);
     sk_columns_fill(step, probes->columns);
@@ -174,15 +189,17 @@ void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
             probes->values[column++] = sk_level_measure(&probes->levels, step, def);
             break;
         case SELKIE_PROBE_PRESSURE:
-            probes->values[column++] = measure_pressure(step, def->at, kick);
+            probes->values[column++] =
+                sampler ? sampler->value_at(step, def->at, -1) : measure_pressure(step, def->at, kick);
             break;
         case SELKIE_PROBE_VELOCITY:
             for (int d = 0; d < step->dimension; d++)
-                probes->values[column++] = measure_velocity(step, def->at, d);
+                probes->values[column++] =
+                    sampler ? sampler->value_at(step, def->at, d) : measure_velocity(step, def->at, d);
             break;
         case SELKIE_PROBE_FORCE: {
             double force[3] = {NAN, NAN, NAN};
-            sk_sph_boundary_force(step, def->on, force);
+            measure_force(probes, step, def->on, force);
             for (int d = 0; d < step->dimension; d++)
                 probes->values[column++] = force[d];
             break;

@@ -2,11 +2,12 @@
 #ifndef SK_WORLD_PROBES_H
 #define SK_WORLD_PROBES_H
 
-#include "methods/step.h"
+#include "methods/method.h"
 #include "world/columns.h"
 
 typedef struct sk_probes {
-    sk_memory *memory;
+    sk_memory *memory; /* NULL = no probes at all */
+    sk_method_list methods;
     int column_count;
     char (*names)[64];
     double *values;
@@ -15,7 +16,7 @@ typedef struct sk_probes {
     sk_levels levels;
 } sk_probes;
 
-selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, selkie_error *error);
+selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_list methods, selkie_error *error);
 void sk_probes_free(sk_probes *probes);
 /* Reads particles where they are now; pressure and velocity are those of the last solve. */
 void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick);

@@ -44,10 +44,14 @@ int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_
         chunks[2 + a].bytes = (uint64_t)step->particles.count * (uint64_t)attribute->components * 4;
     }
     int count = 2 + step->particles.attribute_count;
-    if (step->rigid) {
-        strcpy(chunks[count].name, "bodies");
-        chunks[count].data = step->rigid->states;
-        chunks[count++].bytes = (uint64_t)step->rigid->body_count * sizeof *step->rigid->states;
+    for (int m = 0; m < world->methods.count; m++) {
+        const sk_method *method = world->methods.methods[m];
+        sk_chunk_view view = method->state ? method->state(step) : (sk_chunk_view){NULL, NULL, 0};
+        if (!view.name)
+            continue;
+        snprintf(chunks[count].name, sizeof chunks[count].name, "%s", view.name);
+        chunks[count].data = view.data;
+        chunks[count++].bytes = view.bytes;
     }
     return count;
 }
@@ -71,6 +75,27 @@ static void take_particles(sk_particles *particles, const sk_state_header *heade
     memcpy(particles->records, records->data, records->bytes);
     for (int a = 0; a < particles->attribute_count; a++)
         memcpy(particles->attributes[a].data, attributes[a]->data, attributes[a]->bytes);
+}
+
+/* The state of the methods. A method checks its chunk before it takes anything over. */
+static selkie_code restore_methods(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
+                                   selkie_error *error)
+{
+    for (int m = 0; m < world->methods.count; m++) {
+        const sk_method *method = world->methods.methods[m];
+        if (!method->state)
+            continue;
+        const char *name = method->state(&world->step).name;
+        const sk_state_chunk *chunk = name ? find_chunk(count, chunks, name) : NULL;
+        if (name && !chunk)
+            return sk_fail(error, SELKIE_ERROR_FORMAT,
+                           "%s: the state of %s is missing; was it written by another scene?", file, name);
+        if (chunk) {
+            sk_chunk_view view = {name, chunk->data, chunk->bytes};
+            SK_TRY(method->restore(&world->step, &view, file, error));
+        }
+    }
+    return SELKIE_OK;
 }
 
 selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
@@ -124,13 +149,7 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     /* What may fail for want of memory comes before anything is taken over: a load that fails leaves the world as it
      * was. */
     SK_TRY(sk_particles_reserve(particles, header.particle_count, error));
-    if (step->rigid) {
-        const sk_state_chunk *bodies = find_chunk(count, chunks, "bodies");
-        if (!bodies || bodies->bytes != (uint64_t)step->rigid->body_count * sizeof *step->rigid->states)
-            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the %d bodies are missing or of another number", file,
-                           step->rigid->body_count);
-        SK_TRY(sk_rigid_restore(step->rigid, bodies->data, file, error));
-    }
+    SK_TRY(restore_methods(world, count, chunks, file, error));
     take_particles(particles, &header, records, attributes);
     particles->next_id = header.next_id;
     step->time = header.time;
@@ -150,7 +169,6 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     world->failed = 1;
     SK_TRY(sk_world_measure(world, error));
     world->failed = 0;
-    world->compressed_steps = 0;
     world->warning[0] = 0;
     take_particles(particles, &header, records, attributes); /* measuring sorted them */
     step->sums.max_speed = header.max_speed;

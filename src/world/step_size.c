@@ -3,34 +3,12 @@
 #include <stdio.h>
 
 #include "methods/force_fields.h"
-#include "methods/sph/sph.h"
 #include "world/world_internal.h"
 
-/* Within a domain's size of the domain: a body there may reach into it. */
-static int is_near(const sk_step *step, const double x[3])
+/* The fastest obstacle, m/s: its centre and the corners of its bounds. */
+static double obstacle_speed(const sk_step *step)
 {
-    int near = 1;
-    for (int d = 0; d < step->dimension; d++) {
-        double size = step->grid.high[d] - step->grid.low[d];
-        near &= x[d] > step->grid.low[d] - size && x[d] < step->grid.high[d] + size;
-    }
-    return near;
-}
-
-/* The fastest thing that the step must resolve, m/s; `acceleration` is that of gravity and the forces. */
-static double fastest(const selkie_world *world, double acceleration, sk_force_window window)
-{
-    const sk_step *step = &world->step;
-    const selkie_scene *scene = world->scene;
-    double speed = step->sums.max_speed;
-    for (int s = 0; s < scene->source_count; s++) {
-        const double *v = scene->sources[s].velocity;
-        speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
-    }
-    for (int b = 0; step->rigid && b < step->rigid->body_count; b++)
-        if (is_near(step,
-                    step->rigid->states[b].position)) /* one that has fallen out of an open side is nobody's business */
-            speed = fmax(speed, sk_rigid_speed(step->rigid, b));
+    double speed = 0.0;
     for (int o = 0; o < step->solids.obstacle_count; o++) {
         const sk_obstacle *obstacle = &step->solids.obstacles[o];
         const double *centre = obstacle->pose.velocity;
@@ -49,11 +27,11 @@ static double fastest(const selkie_world *world, double acceleration, sk_force_w
             }
         }
     }
-    return speed + sk_force_fields_speed(scene, window) + sqrt(acceleration * step->grid.cell_size);
+    return speed;
 }
 
-/* The step that the CFL number asks for. It counts what an explosion adds before it does: one that could still fall
- * into this step, as long as steps may be, is reckoned with. */
+/* The step that the CFL number asks for. It counts the speed that an explosion adds before it does: any that could
+ * still fall into this step, at its longest, counts. */
 static double step_by_cfl(const selkie_world *world, double longest)
 {
     const sk_step *step = &world->step;
@@ -61,13 +39,16 @@ static double step_by_cfl(const selkie_world *world, double longest)
     const double *g = world->scene->gravity;
     double acceleration =
         sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(world->scene, window);
-    double speed = fastest(world, acceleration, window);
-    double length = step->sph ? step->sph->spacing : step->grid.cell_size;
-    if (step->sph)
-        speed += sk_sph_pressure_speed(step);
-    double dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * length / speed : longest;
+
+    sk_step_limits limits = {.length = step->grid.cell_size, .speed = fmax(step->sums.max_speed, obstacle_speed(step))};
+    for (int m = 0; m < world->methods.count; m++)
+        if (world->methods.methods[m]->limit_step)
+            world->methods.methods[m]->limit_step(step, &limits);
+    double speed = limits.speed + sk_force_fields_speed(world->scene, window) +
+                   sqrt(acceleration * step->grid.cell_size) + limits.extra;
+    double dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * limits.length / speed : longest;
     /* Waves of the length of a cell must not travel farther than it in a step, or water at rest begins to shake. */
-    if (acceleration > 0.0)
+    if (acceleration > 0.0 && step->grid.cell_size > 0.0)
         dt = fmin(dt, 1.1 * sqrt(step->grid.cell_size / acceleration));
     return fmin(fmax(dt, world->scene->time.min_step), longest);
 }
@@ -95,26 +76,22 @@ double sk_world_choose_step(const selkie_world *world, double *end_time, int *on
     return dt;
 }
 
-/* A solve predicts the density at the end of the step along straight ways. Where a step is too long for the pressure,
- * particles end elsewhere, and the solve reports no error: what they really make of the density tells. Shorter steps,
- * as time.cfl chooses them, leave 0.05 to 0.2 % in breaking dams, whatever is asked for. */
+/* Warns once of a fixed step that a method finds too long. */
 void sk_world_judge_step(selkie_world *world)
 {
-    enum { STEPS = 5 };
-    const double factor = 3.0, usual = 0.001;
-    const selkie_scene *scene = world->scene;
-    if (!world->step.sph || !(scene->time.step > 0.0) || world->warning[0])
+    const selkie_time_def *time = &world->scene->time;
+    char reason[320];
+    if (!(time->step > 0.0) || world->warning[0])
         return;
-    const double mean = world->statistics.density_error_mean;
-    world->compressed_steps = mean > factor * fmax(scene->sph.density_error, usual) ? world->compressed_steps + 1 : 0;
-    if (world->compressed_steps < STEPS)
-        return;
-    snprintf(world->warning, sizeof world->warning,
-             "time.step: %g s is too long for the pressure: for %d steps the liquid has been compressed by more than "
-             "%g times what "
-             "sph.density_error allows, now by %.2g %% of its density in the mean and not %.2g %%; choose a shorter "
-             "one, or leave "
-             "time.step out, so that time.cfl chooses (now %.2g s)",
-             scene->time.step, STEPS, factor, 100.0 * mean, 100.0 * scene->sph.density_error,
-             step_by_cfl(world, scene->time.step));
+    for (int m = 0; m < world->methods.count; m++) {
+        const sk_method *method = world->methods.methods[m];
+        if (method->step_too_long && method->step_too_long(&world->step, &world->statistics, reason, sizeof reason)) {
+            snprintf(
+                world->warning, sizeof world->warning,
+                "time.step: %g s is too long for the pressure: %s; choose a shorter one, or leave time.step out, so "
+                "that time.cfl chooses (now %.2g s)",
+                time->step, reason, step_by_cfl(world, time->step));
+            return;
+        }
+    }
 }

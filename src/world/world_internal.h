@@ -3,19 +3,15 @@
 #define SK_WORLD_WORLD_INTERNAL_H
 
 #include <selkie/world.h>
-#include "methods/liquid_boundary/liquid_boundary.h"
-#include "methods/sources/sources.h"
-#include "methods/step.h"
-#include "rigid/rigid.h"
+#include "methods/method.h"
 #include "world/probes.h"
 
 struct selkie_world {
     sk_memory memory;
     selkie_scene *scene; /* own copy */
     sk_step step;
-    sk_sources sources;
-    sk_liquid_boundary objects;
-    sk_rigid rigid; /* empty without bodies */
+    sk_method_list methods; /* those that take part, in the order of the list */
+    const sk_method *chosen_methods[SK_STEP_MAX_METHODS];
     sk_probes probes;
     int phase_count;
     sk_phase phases[SELKIE_MAX_PHASES];
@@ -23,7 +19,6 @@ struct selkie_world {
     int64_t frame; /* last one reached */
     int at_frame;
     int failed;
-    int compressed_steps; /* of SPH with a fixed step: so many in a row have left far too high a density */
     char warning[512];    /* "" = none */
     double pressure_unit; /* Pa / (m/s): what makes a pressure of the last solve's potential */
 
@@ -31,6 +26,16 @@ struct selkie_world {
     double start_kernel_volume, start_counted_volume, start_surface_volume;
     int64_t start_occupied_cells, start_particles;
 };
+
+/* The methods of this build; those of a list that a scene wants; what they need together (sk_needs). */
+sk_method_list sk_all_methods(void);
+sk_method_list sk_choose_methods(sk_method_list from, const selkie_scene *scene, const sk_method **chosen);
+int sk_methods_need(sk_method_list list, const selkie_scene *scene);
+/* The phases of the world's methods, in the order of a step. */
+selkie_code sk_world_compose(selkie_world *world, selkie_error *error);
+/* A world with methods from a list of the caller's, as selkie_world_create makes it from all of them. */
+selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
+                               selkie_world **out, selkie_error *error);
 
 /* Liquids to particles: how many, and then the particles themselves. One block of cells at a time, so that the work
  * goes with the surface of the shapes. `report` gets the number of each liquid. */
@@ -51,7 +56,7 @@ double sk_world_choose_step(const selkie_world *world, double *end_time, int *on
 void sk_world_judge_step(selkie_world *world);
 
 /* The state as named chunks, in place, for checkpoints (src/io/checkpoint.c). */
-enum { SK_STATE_MAX_CHUNKS = 3 + SK_MAX_ATTRIBUTES };
+enum { SK_STATE_MAX_CHUNKS = 2 + SK_MAX_ATTRIBUTES + SK_STEP_MAX_METHODS };
 typedef struct sk_state_chunk {
     char name[24];
     const void *data;

@@ -118,46 +118,7 @@ typedef struct run_state {
     int64_t saved_step;     /* of the newest checkpoint, -1 = none */
 } run_state;
 
-static const char *const fixed_columns[] = {"step",
-                                            "time",
-                                            "dt",
-                                            "particles",
-                                            "volume_ratio",
-                                            "volume_eq19",
-                                            "occupied_ratio",
-                                            "kinetic_energy",
-                                            "potential_energy",
-                                            "max_speed",
-                                            "pressure_iterations",
-                                            "pressure_residual",
-                                            "step_ms",
-                                            "liquid_cells",
-                                            "blocks",
-                                            "emitted",
-                                            "drained",
-                                            "surface_volume_ratio",
-                                            "density_iterations",
-                                            "density_residual",
-                                            "density_error_mean",
-                                            "density_error_max",
-                                            "density_error_std",
-                                            "redistributed",
-                                            "pushed_out",
-                                            "density_passes",
-                                            "candidates",
-                                            "boundaries",
-                                            "free_cells",
-                                            "active_cells",
-                                            "free_steps",
-                                            "expansion_steps",
-                                            "proportioning_steps",
-                                            "density_free_cells",
-                                            "density_active_cells",
-                                            "density_free_steps",
-                                            "density_expansion_steps",
-                                            "density_proportioning_steps",
-                                            "overfull"};
-enum { fixed_column_count = sizeof fixed_columns / sizeof *fixed_columns, phase_name_length = 64 };
+enum { most_columns = 128, phase_name_length = 64 };
 
 /* Opens one table: anew, or cut to the step that the world is at. */
 static int open_table(run_state *run, const char *name, int column_count, const char *const *columns, int continued,
@@ -174,19 +135,19 @@ static int open_table(run_state *run, const char *name, int column_count, const 
     return code ? complain_error(&error) : EXIT_GOOD;
 }
 
+/* The table of statistics, then a column of milliseconds a phase. */
 static int open_stats(run_state *run, int continued)
 {
-    const char *columns[fixed_column_count + SELKIE_MAX_PHASES];
+    const char *columns[most_columns + SELKIE_MAX_PHASES];
     char phases[SELKIE_MAX_PHASES][phase_name_length];
-    memcpy(columns, fixed_columns, sizeof fixed_columns);
-    int phase_count = selkie_world_phase_count(run->world);
-    for (int phase = 0; phase < phase_count; phase++) {
+    int count = selkie_statistic_count();
+    for (int column = 0; column < count; column++)
+        columns[column] = selkie_statistic_info(column)->name;
+    for (int phase = 0; phase < selkie_world_phase_count(run->world); phase++) {
         snprintf(phases[phase], phase_name_length, "%s_ms", selkie_world_phase_name(run->world, phase));
-        for (char *c = phases[phase]; *c; c++)
-            *c = *c == ' ' ? '_' : *c;
-        columns[fixed_column_count + phase] = phases[phase];
+        columns[count++] = phases[phase];
     }
-    return open_table(run, "stats.csv", fixed_column_count + phase_count, columns, continued, &run->stats);
+    return open_table(run, "stats.csv", count, columns, continued, &run->stats);
 }
 
 static int open_probes(run_state *run, int continued)
@@ -236,53 +197,15 @@ static int write_bodies(run_state *run)
     return EXIT_GOOD;
 }
 
-/* The order is that of fixed_columns. */
 static int write_rows(run_state *run)
 {
     const selkie_statistics *s = selkie_world_statistics(run->world);
-    double row[fixed_column_count + SELKIE_MAX_PHASES] = {
-        (double)s->step,
-        s->time,
-        s->dt,
-        (double)s->particles,
-        s->volume_ratio,
-        s->volume_eq19,
-        s->occupied_ratio,
-        s->kinetic_energy,
-        s->potential_energy,
-        s->max_speed,
-        s->pressure_iterations,
-        s->pressure_residual,
-        s->step_ms,
-        (double)s->liquid_cells,
-        (double)s->blocks,
-        (double)s->emitted,
-        (double)s->drained,
-        s->surface_volume_ratio,
-        s->density_iterations,
-        s->density_residual,
-        s->density_error_mean,
-        s->density_error_max,
-        s->density_error_std,
-        (double)s->redistributed,
-        (double)s->pushed_out,
-        s->density_passes,
-        (double)s->candidates,
-        (double)s->boundaries,
-        (double)s->free_cells,
-        (double)s->active_cells,
-        s->free_steps,
-        s->expansion_steps,
-        s->proportioning_steps,
-        (double)s->density_free_cells,
-        (double)s->density_active_cells,
-        s->density_free_steps,
-        s->density_expansion_steps,
-        s->density_proportioning_steps,
-        s->overfull,
-    };
+    double row[most_columns + SELKIE_MAX_PHASES];
+    int count = selkie_statistic_count();
+    for (int column = 0; column < count; column++)
+        row[column] = selkie_statistic_value(s, column);
     for (int phase = 0; phase < selkie_world_phase_count(run->world); phase++)
-        row[fixed_column_count + phase] = s->phase_ms[phase];
+        row[count + phase] = s->phase_ms[phase];
     run->probe_row[0] = (double)s->step;
     run->probe_row[1] = s->time;
     for (int column = 0; column < selkie_world_probe_column_count(run->world); column++)

@@ -2,15 +2,12 @@
 #ifndef SK_METHODS_FLIP_FLIP_H
 #define SK_METHODS_FLIP_FLIP_H
 
-#include "methods/step.h"
+#include "methods/method.h"
+
+extern const sk_method sk_method_flip;
 
 #define SK_FLIP_PHASES(dim)                                                                                            \
-    selkie_code sk_flip_sort_##dim(sk_step *step, selkie_error *error);                                                \
-    selkie_code sk_flip_sort_again_##dim(sk_step *step, selkie_error *error);                                          \
-    selkie_code sk_flip_solids_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_flip_to_grid_##dim(sk_step *step, selkie_error *error);                                             \
-    selkie_code sk_flip_classify_##dim(sk_step *step, selkie_error *error);                                            \
-    selkie_code sk_flip_classify_cells_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_flip_forces_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_flip_viscosity_##dim(sk_step *step, selkie_error *error);                                           \
     selkie_code sk_flip_pressure_##dim(sk_step *step, selkie_error *error);                                            \

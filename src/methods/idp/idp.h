@@ -7,7 +7,9 @@
 #ifndef SK_METHODS_IDP_IDP_H
 #define SK_METHODS_IDP_IDP_H
 
-#include "methods/step.h"
+#include "methods/method.h"
+
+extern const sk_method sk_method_idp;
 
 #define SK_IDP_PHASES(dim)                                                                                             \
     /* density of the particles where they are now; the classification follows */                                      \

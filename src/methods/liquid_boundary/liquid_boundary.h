@@ -25,7 +25,9 @@
 
 #include "geom/shape.h"
 #include "geom/voxels.h"
-#include "methods/step.h"
+#include "methods/method.h"
+
+extern const sk_method sk_method_liquid_boundary;
 
 enum { SK_ROLE_FLUID, SK_ROLE_CANDIDATE, SK_ROLE_BOUNDARY }; /* values of the attribute "role" */
 

@@ -6,7 +6,9 @@
 #ifndef SK_METHODS_PARTICLE_SPACING_PARTICLE_SPACING_H
 #define SK_METHODS_PARTICLE_SPACING_PARTICLE_SPACING_H
 
-#include "methods/step.h"
+#include "methods/method.h"
+
+extern const sk_method sk_method_ando, sk_method_sato;
 
 /* Weak springs, explicit: Ando and Tsuruno 2011. */
 selkie_code sk_spacing_ando_2d(sk_step *step, selkie_error *error);

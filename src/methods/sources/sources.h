@@ -9,7 +9,9 @@
 #define SK_METHODS_SOURCES_SOURCES_H
 
 #include "geom/shape.h"
-#include "methods/step.h"
+#include "methods/method.h"
+
+extern const sk_method sk_method_sources;
 
 typedef struct sk_source {
     sk_shape *shape;

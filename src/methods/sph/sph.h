@@ -23,7 +23,9 @@
 #define SK_METHODS_SPH_SPH_H
 
 #include "base/simd.h"
-#include "methods/step.h"
+#include "methods/method.h"
+
+extern const sk_method sk_method_sph;
 
 enum { SK_SPH_VARIABLES = 5 };
 
@@ -133,6 +135,7 @@ typedef struct sk_sph {
     size_t block_capacity, wide_capacity;
     double *block_sums; /* [particle_blocks + 1][8] partial sums in a fixed order */
     sk_sph_report report;
+    int compressed_steps; /* of a fixed length, in a row, that left far too high a density */
 } sk_sph;
 
 selkie_code sk_sph_create(sk_step *step, selkie_error *error);

@@ -19,7 +19,9 @@
 #ifndef SK_METHODS_UIC_UIC_H
 #define SK_METHODS_UIC_UIC_H
 
-#include "methods/step.h"
+#include "methods/method.h"
+
+extern const sk_method sk_method_uic;
 
 /* In the order of a step. solids_now: obstacles where they are at the start of the step, for the correction of density.
  */

@@ -4,7 +4,9 @@
 #ifndef SK_METHODS_VOLUME_TERMS_VOLUME_TERMS_H
 #define SK_METHODS_VOLUME_TERMS_VOLUME_TERMS_H
 
-#include "methods/step.h"
+#include "methods/method.h"
+
+extern const sk_method sk_method_eq8, sk_method_losasso;
 
 /* The whole error within one step: Eq. 8 of Kugelstadt et al. 2019. */
 selkie_code sk_volume_eq8_2d(sk_step *step, selkie_error *error);

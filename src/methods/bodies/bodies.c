@@ -1,0 +1,69 @@
+#include <math.h>
+
+#include "methods/bodies/bodies.h"
+#include "rigid/rigid.h"
+
+static int takes_part(const selkie_scene *scene)
+{
+    return scene->body_count > 0;
+}
+
+static selkie_code create(sk_step *step, selkie_error *error)
+{
+    step->rigid = sk_allocate_zeroed(step->memory, sizeof *step->rigid);
+    if (!step->rigid)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory");
+    return sk_rigid_init(step->rigid, step->scene, &step->solids, step->memory, error);
+}
+
+static void destroy(sk_step *step)
+{
+    if (!step->rigid)
+        return;
+    sk_rigid_free(step->rigid);
+    sk_release(step->memory, step->rigid);
+    step->rigid = NULL;
+}
+
+static sk_chunk_view state(const sk_step *step)
+{
+    return (sk_chunk_view){"bodies", step->rigid->states,
+                           (uint64_t)step->rigid->body_count * sizeof *step->rigid->states};
+}
+
+static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char *file, selkie_error *error)
+{
+    if (chunk->bytes != (uint64_t)step->rigid->body_count * sizeof *step->rigid->states)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the %d bodies are missing or of another number", file,
+                       step->rigid->body_count);
+    return sk_rigid_restore(step->rigid, chunk->data, file, error);
+}
+
+/* Within a domain's size of the domain: a body there may reach into it. */
+static int is_near(const sk_step *step, const double x[3])
+{
+    int near = 1;
+    for (int d = 0; d < step->dimension; d++) {
+        double size = step->grid.high[d] - step->grid.low[d];
+        near &= x[d] > step->grid.low[d] - size && x[d] < step->grid.high[d] + size;
+    }
+    return near;
+}
+
+/* A body that has fallen out of an open side no longer limits the step. */
+static void limit_step(const sk_step *step, sk_step_limits *limits)
+{
+    for (int b = 0; b < step->rigid->body_count; b++)
+        if (is_near(step, step->rigid->states[b].position))
+            limits->speed = fmax(limits->speed, sk_rigid_speed(step->rigid, b));
+}
+
+const sk_method sk_method_bodies = {
+    .name = "bodies",
+    .takes_part = takes_part,
+    .create = create,
+    .destroy = destroy,
+    .state = state,
+    .restore = restore,
+    .limit_step = limit_step,
+};

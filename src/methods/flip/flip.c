@@ -1,0 +1,85 @@
+/* FLIP, PIC and APIC as a method: the spine of every grid scene. */
+#include "methods/classify.h"
+#include "methods/flip/flip.h"
+
+static int takes_part(const selkie_scene *scene)
+{
+    return scene->method != SELKIE_METHOD_SPH;
+}
+
+static selkie_code create(sk_step *step, selkie_error *error)
+{
+    if (step->scene->method == SELKIE_METHOD_APIC && !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"affine\"");
+    step->solver = step->dimension == 2 ? sk_poisson_create_2d(step->memory) : sk_poisson_create_3d(step->memory);
+    if (!step->solver)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "pressure: no memory for the solver");
+    return SELKIE_OK;
+}
+
+static void destroy(sk_step *step)
+{
+    if (step->solver && step->dimension == 2)
+        sk_poisson_destroy_2d(step->solver);
+    if (step->solver && step->dimension == 3)
+        sk_poisson_destroy_3d(step->solver);
+    step->solver = NULL;
+}
+
+static int has_viscosity(const sk_step *step)
+{
+    return step->scene->viscosity > 0.0;
+}
+
+static int moves_at_once(const sk_step *step)
+{
+    return !(step->needs & SK_NEEDS_SPLIT_MOVE);
+}
+
+static int moves_in_two(const sk_step *step)
+{
+    return !moves_at_once(step);
+}
+
+static void statistics(const sk_step *step, selkie_statistics *s)
+{
+    s->pressure_iterations = step->pressure.iterations;
+    s->pressure_residual = step->pressure.residual;
+    s->density_error_mean = step->density_error_mean;
+    s->density_error_max = step->density_error_max;
+    s->density_error_std = step->density_error_std;
+}
+
+static double bytes_per_particle(const selkie_scene *scene)
+{
+    const double affine = 9 * 4;
+    return scene->method == SELKIE_METHOD_APIC ? 2 * affine : 0.0; /* the sort keeps two copies */
+}
+
+const sk_method sk_method_flip = {
+    .name = "flip",
+    .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
+    .takes_part = takes_part,
+    .create = create,
+    .destroy = destroy,
+    .phases =
+        {
+            {.name = "to_grid", .slot = SK_SLOT_TO_GRID, .run = SK_TUNED_ONLY(sk_flip_to_grid)},
+            {.name = "classify", .slot = SK_SLOT_CLASSIFY, .run = SK_TUNED_ONLY(sk_classify)},
+            {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_TUNED_ONLY(sk_flip_forces)},
+            {.name = "viscosity",
+             .slot = SK_SLOT_VISCOSITY,
+             .run = SK_TUNED_ONLY(sk_flip_viscosity),
+             .when = has_viscosity},
+            {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_TUNED_ONLY(sk_flip_pressure)},
+            {.name = "extrapolate", .slot = SK_SLOT_EXTRAPOLATE, .run = SK_TUNED_ONLY(sk_flip_extrapolate)},
+            {.name = "move", .slot = SK_SLOT_MOVE, .run = SK_TUNED_ONLY(sk_flip_move), .when = moves_at_once},
+            {.name = "to_particles",
+             .slot = SK_SLOT_TO_PARTICLES,
+             .run = SK_TUNED_ONLY(sk_flip_to_particles),
+             .when = moves_in_two},
+            {.name = "advect", .slot = SK_SLOT_MOVE, .run = SK_TUNED_ONLY(sk_flip_advect), .when = moves_in_two},
+        },
+    .statistics = statistics,
+    .bytes_per_particle = bytes_per_particle,
+};

@@ -1,0 +1,39 @@
+/* The two corrections by particle spacing as methods. */
+#include "methods/particle_spacing/particle_spacing.h"
+#include "methods/sorting.h"
+
+static int is_ando(const selkie_scene *scene)
+{
+    return scene->method != SELKIE_METHOD_SPH && scene->volume == SELKIE_VOLUME_ANDO;
+}
+
+static int is_sato(const selkie_scene *scene)
+{
+    return scene->method != SELKIE_METHOD_SPH && scene->volume == SELKIE_VOLUME_SATO;
+}
+
+/* Positions change, so cells, blocks and the solids in them follow. The world measures a start after one correction:
+ * none of these phases is marked as SK_PHASE_CORRECTS. */
+const sk_method sk_method_ando = {
+    .name = "ando",
+    .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
+    .takes_part = is_ando,
+    .phases =
+        {
+            {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_spacing_ando)},
+            {.name = "sort_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_sort_particles_again)},
+            {.name = "solids_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_move_solids)},
+        },
+};
+
+const sk_method sk_method_sato = {
+    .name = "sato",
+    .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
+    .takes_part = is_sato,
+    .phases =
+        {
+            {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_spacing_sato)},
+            {.name = "sort_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_sort_particles_again)},
+            {.name = "solids_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_move_solids)},
+        },
+};

@@ -1,0 +1,114 @@
+/* Unilateral incompressibility as a method: pressure and extrapolation in place of FLIP's. */
+#include "methods/sorting.h"
+#include "methods/uic/uic.h"
+
+static int takes_part(const selkie_scene *scene)
+{
+    return scene->method != SELKIE_METHOD_SPH && scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+}
+
+/* Shifts come between velocities and motion. */
+static int also_needs(const selkie_scene *scene)
+{
+    return scene->unilateral.density_correction ? SK_NEEDS_SPLIT_MOVE : 0;
+}
+
+static selkie_code create(sk_step *step, selkie_error *error)
+{
+    step->solids.blur_faces = 1;
+    SK_TRY(sk_grid_add_unilateral(&step->grid, error));
+    step->bounded = step->dimension == 2 ? sk_bounded_create_2d(step->memory) : sk_bounded_create_3d(step->memory);
+    if (!step->bounded)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "unilateral: no memory for the solver");
+    return SELKIE_OK;
+}
+
+static void destroy(sk_step *step)
+{
+    if (step->bounded && step->dimension == 2)
+        sk_bounded_destroy_2d(step->bounded);
+    if (step->bounded && step->dimension == 3)
+        sk_bounded_destroy_3d(step->bounded);
+    step->bounded = NULL;
+}
+
+static void begin(sk_step *step)
+{
+    step->density_passes = 0;
+}
+
+static int corrects(const sk_step *step)
+{
+    return step->scene->unilateral.density_correction;
+}
+
+/* The correction judges density by where solids are at the start of the step, pressure by where they are at its end. */
+static int needs_both_poses(const sk_step *step)
+{
+    return corrects(step) && step->solids.moving_count;
+}
+
+static void statistics(const sk_step *step, selkie_statistics *s)
+{
+    const sk_bounded_report *pressure = &step->unilateral, *correction = &step->correction;
+    s->free_cells = pressure->free_cells;
+    s->active_cells = pressure->active_cells;
+    s->free_steps = pressure->free_steps;
+    s->expansion_steps = pressure->expansion_steps;
+    s->proportioning_steps = pressure->proportioning_steps;
+    s->density_iterations = correction->iterations;
+    s->density_residual = correction->residual;
+    s->density_free_cells = correction->free_cells;
+    s->density_active_cells = correction->active_cells;
+    s->density_free_steps = correction->free_steps;
+    s->density_expansion_steps = correction->expansion_steps;
+    s->density_proportioning_steps = correction->proportioning_steps;
+    s->density_passes = step->density_passes;
+    s->overfull = step->overfull;
+}
+
+/* Its fields and its solver. */
+static double bytes_per_cell(const selkie_scene *scene)
+{
+    (void)scene;
+    return 8 * 4 + 60;
+}
+
+const sk_method sk_method_uic = {
+    .name = "unilateral",
+    .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
+    .takes_part = takes_part,
+    .also_needs = also_needs,
+    .create = create,
+    .destroy = destroy,
+    .begin = begin,
+    .phases =
+        {
+            {.name = "solids",
+             .slot = SK_SLOT_SOLIDS,
+             .flags = SK_PHASE_REPLACES,
+             .run = SK_TUNED_ONLY(sk_uic_solids_now),
+             .when = needs_both_poses},
+            {.name = "density_correct",
+             .slot = SK_SLOT_CONSTRAIN,
+             .flags = SK_PHASE_CORRECTS,
+             .run = SK_TUNED_ONLY(sk_uic_correct),
+             .when = corrects},
+            {.name = "solids_again",
+             .slot = SK_SLOT_CONSTRAIN,
+             .run = SK_TUNED_ONLY(sk_move_solids),
+             .when = needs_both_poses},
+            {.name = "predict", .slot = SK_SLOT_TARGET, .run = SK_TUNED_ONLY(sk_uic_predict)},
+            {.name = "pressure",
+             .slot = SK_SLOT_PRESSURE,
+             .flags = SK_PHASE_REPLACES,
+             .run = SK_TUNED_ONLY(sk_uic_pressure)},
+            {.name = "extrapolate",
+             .slot = SK_SLOT_EXTRAPOLATE,
+             .flags = SK_PHASE_REPLACES,
+             .run = SK_TUNED_ONLY(sk_uic_extrapolate)},
+            {.name = "shift", .slot = SK_SLOT_SHIFT, .run = SK_TUNED_ONLY(sk_uic_shift), .when = corrects},
+        },
+    .statistics = statistics,
+    .bytes_per_cell = bytes_per_cell,
+};

@@ -1,0 +1,94 @@
+/* The list of methods, and how their phases become a step. */
+#include <string.h>
+
+#include "methods/bodies/bodies.h"
+#include "methods/flip/flip.h"
+#include "methods/idp/idp.h"
+#include "methods/liquid_boundary/liquid_boundary.h"
+#include "methods/particle_spacing/particle_spacing.h"
+#include "methods/sorting.h"
+#include "methods/sources/sources.h"
+#include "methods/sph/sph.h"
+#include "methods/uic/uic.h"
+#include "methods/volume_terms/volume_terms.h"
+#include "world/world_internal.h"
+
+/* The order matters within a slot, and for `replaces`. */
+static const sk_method *const all_methods[] = {
+    &sk_method_sorting, &sk_method_sources, &sk_method_bodies, &sk_method_flip,
+    &sk_method_sph,     &sk_method_idp,     &sk_method_ando,   &sk_method_sato,
+    &sk_method_eq8,     &sk_method_losasso, &sk_method_uic,    &sk_method_liquid_boundary,
+};
+
+sk_method_list sk_all_methods(void)
+{
+    return (sk_method_list){sizeof all_methods / sizeof *all_methods, all_methods};
+}
+
+sk_method_list sk_choose_methods(sk_method_list from, const selkie_scene *scene, const sk_method **chosen)
+{
+    sk_method_list list = {0, chosen};
+    int with_particles = 0;
+    for (int m = 0; m < from.count; m++)
+        with_particles |= from.methods[m]->takes_part && from.methods[m]->takes_part(scene) &&
+                          from.methods[m]->needs & SK_NEEDS_PARTICLES;
+    for (int m = 0; m < from.count && list.count < SK_STEP_MAX_METHODS; m++) {
+        const sk_method *method = from.methods[m];
+        if (method->takes_part ? method->takes_part(scene) : with_particles)
+            chosen[list.count++] = method;
+    }
+    return list;
+}
+
+int sk_methods_need(sk_method_list list, const selkie_scene *scene)
+{
+    int needs = 0;
+    for (int m = 0; m < list.count; m++) {
+        needs |= list.methods[m]->needs;
+        if (list.methods[m]->also_needs)
+            needs |= list.methods[m]->also_needs(scene);
+    }
+    return needs;
+}
+
+/* Appends the phases that a method has in a slot. */
+static selkie_code add_phases(selkie_world *world, const sk_method *method, sk_slot slot, int slot_begin,
+                              selkie_error *error)
+{
+    int own_begin = world->phase_count;
+    for (const sk_phase_def *def = method->phases; def < method->phases + SK_METHOD_MAX_PHASES && def->name; def++) {
+        if (def->slot != slot || (def->when && !def->when(&world->step)))
+            continue;
+        if (def->flags & SK_PHASE_REPLACES)
+            own_begin = world->phase_count = slot_begin;
+        if (world->phase_count == SELKIE_MAX_PHASES)
+            return sk_fail(error, SELKIE_ERROR_INPUT, "the methods of the scene have more than %d phases together",
+                           SELKIE_MAX_PHASES);
+        sk_phase *phase = &world->phases[world->phase_count];
+        *phase = (sk_phase){.name = def->name,
+                            .run = def->run[world->step.backend][world->step.dimension - 2],
+                            .again_from = -1,
+                            .again = def->again,
+                            .slot = slot,
+                            .flags = def->flags};
+        if (!phase->run)
+            return sk_fail(error, SELKIE_ERROR_INPUT, "backend plain: the phase \"%s\" of %s has no plain form",
+                           def->name, method->name);
+        world->phase_count++;
+        for (int p = own_begin; def->again && p < world->phase_count; p++)
+            if (strcmp(world->phases[p].name, def->again_from) == 0)
+                phase->again_from = p;
+    }
+    return SELKIE_OK;
+}
+
+selkie_code sk_world_compose(selkie_world *world, selkie_error *error)
+{
+    world->phase_count = 0;
+    for (int slot = 0; slot < SK_SLOT_COUNT; slot++) {
+        int begin = world->phase_count;
+        for (int m = 0; m < world->methods.count; m++)
+            SK_TRY(add_phases(world, world->methods.methods[m], (sk_slot)slot, begin, error));
+    }
+    return SELKIE_OK;
+}
