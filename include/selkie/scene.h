@@ -294,6 +294,9 @@ typedef struct selkie_sph_def {
     double tension; /*     coefficient: kappa of becker, 1/s2; gamma of akinci, m4/(kg s2) */
 } selkie_sph_def;
 
+/* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against. */
+typedef enum selkie_backend { SELKIE_BACKEND_TUNED, SELKIE_BACKEND_PLAIN } selkie_backend;
+
 typedef enum selkie_incompressibility {
     SELKIE_INCOMPRESSIBILITY_BILATERAL,
     SELKIE_INCOMPRESSIBILITY_UNILATERAL /* Gerszewski's dissertation, chapter 3 */
@@ -438,6 +441,7 @@ typedef struct selkie_scene {
     uint64_t seed;
     selkie_particles_def particles;
     selkie_method method;
+    selkie_backend backend;
     double flip_ratio; /* share of FLIP against PIC; 0.97 is mostly FLIP */
     selkie_volume volume;
     selkie_idp_def idp;

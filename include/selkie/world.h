@@ -20,12 +20,10 @@ extern "C" {
 
 typedef struct selkie_world selkie_world;
 
-/* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against. */
-typedef enum selkie_backend { SELKIE_BACKEND_TUNED, SELKIE_BACKEND_PLAIN } selkie_backend;
-
 typedef struct selkie_world_options {
     int threads;         /* 0 = all cores */
     size_t memory_limit; /* bytes the world may use; 0 = what the machine has */
+    int with_backend;    /* use the backend below, whatever the scene says */
     selkie_backend backend;
 } selkie_world_options;
 

@@ -81,6 +81,12 @@ static const sk_enum_value volume_values[] = {
 };
 CHOICES(volume);
 
+static const sk_enum_value backend_values[] = {
+    {"tuned", SELKIE_BACKEND_TUNED, "vectorised: fast"},
+    {"plain", SELKIE_BACKEND_PLAIN, "simple loops, several times slower: the reference that tuned is tested against"},
+};
+CHOICES(backend);
+
 static const sk_enum_value idp_solids_values[] = {
     {"push_out", SELKIE_IDP_PUSH_OUT, "the projection pushes particles out of solids and makes room for them"},
     {"neumann", SELKIE_IDP_NEUMANN, "solids let nothing through, and that is all"},
@@ -773,6 +779,7 @@ static const sk_field scene_fields[] = {
     {STRUCT(selkie_scene, particles, particles_struct), .doc = "how finely liquid is divided"},
     {ENUM(selkie_scene, method, method, SELKIE_METHOD_FLIP),
      .doc = "how velocity goes from particles to the grid and back"},
+    {ENUM(selkie_scene, backend, backend, SELKIE_BACKEND_TUNED), .doc = "which form of the numerics runs"},
     {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1), .doc = "method flip: share of FLIP, the rest is PIC"},
     {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_NONE), .doc = "how volume is kept over many steps"},
     {STRUCT(selkie_scene, idp, idp_struct), .doc = "parameters of volume idp"},

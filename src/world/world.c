@@ -157,7 +157,8 @@ static void set_constants(selkie_world *world, const selkie_world_options *optio
     sk_step *step = &world->step;
     const selkie_scene *scene = step->scene = world->scene;
     step->threads = options && options->threads > 0 ? options->threads : omp_get_num_procs();
-    step->backend = options && options->backend == SELKIE_BACKEND_PLAIN ? SK_BACKEND_PLAIN : SK_BACKEND_TUNED;
+    selkie_backend backend = options && options->with_backend ? options->backend : scene->backend;
+    step->backend = backend == SELKIE_BACKEND_PLAIN ? SK_BACKEND_PLAIN : SK_BACKEND_TUNED;
     step->dimension = scene->domain.dimension;
     step->particles_per_cell = sk_scene_particles_per_cell(scene);
     step->density = scene->liquid_count ? scene->liquids[0].density : 1000.0;

@@ -30,6 +30,11 @@ if command -v groff >/dev/null; then
         bad "the manual page: $(cat error.txt)"
 fi
 
+"$selkie" schema --statistics >table.txt || bad "schema --statistics fails"
+sed -n '/^| column of `stats.csv`/,/^$/p' "$manual/output.md" | grep . | cmp -s - table.txt &&
+    good "the columns of stats.csv in output.md are those of the table" ||
+    bad "output.md: the table of columns differs from selkie schema --statistics"
+
 "$selkie" list >list.txt || bad "list fails"
 grep -Eq '^examples/dam_break_3d +[A-Z]' list.txt && good "list shows names and titles" || bad "list: $(head -3 list.txt)"
 count=$(find "$source/scenes" -name '*.json' ! -name '*.schema.json' | wc -l)

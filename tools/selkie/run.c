@@ -32,12 +32,15 @@ enum {
     run_end,
     run_frames,
     run_threads,
+    run_backend,
     run_resume,
     run_force,
     run_open_meshes,
     run_quiet,
     run_option_count
 };
+
+static const char *const backends[] = {"tuned", "plain", NULL};
 
 static const option_spec run_options[] = {
     [run_out] = {.name = "out",
@@ -65,6 +68,12 @@ static const option_spec run_options[] = {
                      .least = 1,
                      .most = 1024,
                      .help = "threads to use; default all cores. Results do not depend on it"},
+    [run_backend] = {.name = "backend",
+                     .kind = OPTION_CHOICE,
+                     .value = "NAME",
+                     .choices = backends,
+                     .help = "form of the numerics: tuned (the default) or plain, its simple and slow reference; the "
+                             "same as --set backend"},
     [run_resume] = {.name = "resume",
                     .kind = OPTION_FLAG,
                     .help = "go on from the newest good checkpoint in DIR, to the same bits as a run that was never "
@@ -512,24 +521,50 @@ static int run_scene(run_state *run, const char *scene_path, run_start start)
     return finish(run, step_to_end(run));
 }
 
+/* --set with what --backend stands for. */
+static int set_with_backend(const option_value *values, option_value *set, char *text, size_t size)
+{
+    *set = values[run_set];
+    set->list = calloc((size_t)set->given + 1, sizeof *set->list);
+    if (!set->list)
+        return complain("out of memory");
+    for (int i = 0; i < set->given; i++)
+        set->list[i] = values[run_set].list[i];
+    snprintf(text, size, "backend=\"%s\"", values[run_backend].given ? values[run_backend].text : "");
+    if (values[run_backend].given)
+        set->list[set->given++] = text;
+    return EXIT_GOOD;
+}
+
 /* The scene: DIR/scene.json where a run is resumed, else the one that was named. */
-static int choose_scene(run_state *run, const char *scene_path, run_start start)
+static int choose_scene_with(run_state *run, const char *scene_path, run_start start, const option_value *set)
 {
     const option_value *values = run->arguments->values;
     if (start == RUN_RESUME && sk_folder_exists(run->folder.path)) {
         int code = run_folder_open(&run->folder, start);
         if (!code)
-            code = load_resumed_scene(&run->folder, scene_path, &values[run_set], &values[run_end], &values[run_frames],
-                                      run->quiet, &run->scene);
+            code = load_resumed_scene(&run->folder, scene_path, set, &values[run_end], &values[run_frames], run->quiet,
+                                      &run->scene);
         if (code || run->scene)
             return code;
     }
     if (!scene_path)
         return complain("%s: there is no run to resume in it (no scene.json); name a SCENE to start one",
                         run->folder.path);
-    int code = load_scene(scene_path, &values[run_set], &values[run_end], &values[run_frames], &run->scene);
+    int code = load_scene(scene_path, set, &values[run_end], &values[run_frames], &run->scene);
     if (!code && start == RUN_FRESH)
         code = run_folder_refuse(&run->folder);
+    return code;
+}
+
+static int choose_scene(run_state *run, const char *scene_path, run_start start)
+{
+    option_value set;
+    char backend[64];
+    int code = set_with_backend(run->arguments->values, &set, backend, sizeof backend);
+    if (!code)
+        code = choose_scene_with(run, scene_path, start, &set);
+    free(set.list);
     return code;
 }
 

@@ -1,12 +1,35 @@
 /* `selkie schema`: the JSON Schema of scene files. */
 #include <stdio.h>
 
+#include <selkie/statistics.h>
+
 #include "defs/describe.h"
 #include "tool.h"
 
+enum { schema_statistics, schema_option_count };
+
+static const option_spec schema_options[] = {
+    [schema_statistics] = {.name = "statistics",
+                           .kind = OPTION_FLAG,
+                           .help = "print the columns of stats.csv instead, as a table in Markdown"},
+};
+
+/* The table in docs/manual/output.md. */
+static int print_statistics(void)
+{
+    printf("| column of `stats.csv` | unit | meaning |\n| --- | --- | --- |\n");
+    for (int row = 0; row < selkie_statistic_count(); row++) {
+        const selkie_statistic *info = selkie_statistic_info(row);
+        printf("| `%s` | %s | %s |\n", info->name, info->unit, info->meaning);
+    }
+    printf("| `PHASE_ms` | ms | wall time of each phase of the step, one column a phase |\n");
+    return EXIT_GOOD;
+}
+
 static int run_schema(const tool_arguments *arguments)
 {
-    (void)arguments;
+    if (arguments->values[schema_statistics].given)
+        return print_statistics();
     if (sk_scene_schema_write(stdout))
         return complain("the schema could not be written");
     return EXIT_GOOD;
@@ -15,10 +38,12 @@ static int run_schema(const tool_arguments *arguments)
 const tool_command schema_command = {
     .name = "schema",
     .synopsis = "",
-    .summary = "print the JSON Schema of scene files",
+    .options = schema_options,
+    .option_count = schema_option_count,
+    .summary = "print the JSON Schema of scene files, or the columns of stats.csv",
     .description =
         "Prints the JSON Schema of scene files, made from the same table that scenes are read with. An editor "
-        "that is told of it completes keys and marks mistakes.",
+        "that is told of it completes keys and marks mistakes. With --statistics it prints the columns of stats.csv.",
     .examples = "  selkie schema > selkie.schema.json\n",
     .run = run_schema,
 };
