@@ -3,5 +3,5 @@
 const sk_method sk_method_sorting = {
     .name = "sorting",
     .phases = {{.name = "sort", .slot = SK_SLOT_SORT, .run = SK_TUNED_ONLY(sk_sort_particles)},
-               {.name = "solids", .slot = SK_SLOT_SOLIDS, .run = SK_TUNED_ONLY(sk_move_solids)}},
+               {.name = "solids", .slot = SK_SLOT_SOLIDS, .run = SK_ONE_FORM(sk_move_solids)}},
 };

@@ -66,9 +66,11 @@ static inline void case_split_move(step_case *c)
     const int flat = c->scene.domain.dimension == 2;
     for (int p = 0; p < c->world->phase_count; p++)
         if (strcmp(c->world->phases[p].name, "move") == 0) {
-            c->world->phases[p] =
-                (sk_phase){"to_particles", flat ? sk_flip_to_particles_2d : sk_flip_to_particles_3d, -1};
-            c->world->phases[p + 1] = (sk_phase){"advect", flat ? sk_flip_advect_2d : sk_flip_advect_3d, -1};
+            c->world->phases[p] = (sk_phase){.name = "to_particles",
+                                             .run = flat ? sk_flip_to_particles_2d : sk_flip_to_particles_3d,
+                                             .again_from = -1};
+            c->world->phases[p + 1] =
+                (sk_phase){.name = "advect", .run = flat ? sk_flip_advect_2d : sk_flip_advect_3d, .again_from = -1};
             c->world->phase_count = p + 2;
         }
 }

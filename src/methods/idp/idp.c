@@ -51,7 +51,7 @@ const sk_method sk_method_idp = {
             {.name = "sort_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_sort_particles_again)},
             {.name = "solids_again",
              .slot = SK_SLOT_POSITIONS,
-             .run = SK_TUNED_ONLY(sk_move_solids),
+             .run = SK_ONE_FORM(sk_move_solids),
              .again = once_more,
              .again_from = "density"},
         },

@@ -22,7 +22,7 @@ const sk_method sk_method_ando = {
         {
             {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_spacing_ando)},
             {.name = "sort_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_sort_particles_again)},
-            {.name = "solids_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_move_solids)},
+            {.name = "solids_again", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_move_solids)},
         },
 };
 
@@ -34,6 +34,6 @@ const sk_method sk_method_sato = {
         {
             {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_spacing_sato)},
             {.name = "sort_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_sort_particles_again)},
-            {.name = "solids_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_move_solids)},
+            {.name = "solids_again", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_move_solids)},
         },
 };

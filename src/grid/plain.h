@@ -1,0 +1,104 @@
+/* Finding cells, for the plain forms of the phases: which block a cell is in, and which cells are around it.
+ *
+ * The tuned forms copy a block and its surroundings into a dense tile; the plain forms look up one cell at a time. For
+ * files compiled per dimension. Loops over blocks begin at slot 1: slot 0 is the shared empty block.
+ */
+#ifndef SK_GRID_PLAIN_H
+#define SK_GRID_PLAIN_H
+
+#include <stddef.h>
+#include "base/dimension.h"
+#include "grid/grid.h"
+#include "grid/solids.h"
+
+/* A cell: the slot of its block and its index there. Slot 0 stands for all cells without a block. */
+typedef struct sk_plain_cell {
+    int slot, local;
+} sk_plain_cell;
+
+/* Place of a cell, or of its lower faces, in the grid's fields and kinds. */
+static inline __attribute__((unused)) size_t sk_plain_index(sk_plain_cell cell)
+{
+    return (size_t)cell.slot * SK_BLOCK_CELLS + (size_t)cell.local;
+}
+
+/* Likewise in the fields of the solids. */
+static inline __attribute__((unused)) size_t sk_plain_solid_index(const sk_solids *solids, sk_plain_cell cell)
+{
+    return (size_t)solids->block_slot[cell.slot] * SK_BLOCK_CELLS + (size_t)cell.local;
+}
+
+/* Index of a cell in its block along axis d. */
+static inline __attribute__((unused)) int sk_plain_along(int local, int d)
+{
+    return local >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK;
+}
+
+/* Coordinates of a cell in the grid (padding included); the third is 0 in 2D. */
+static inline __attribute__((unused)) void sk_plain_coordinates(const sk_grid *grid, sk_plain_cell cell,
+                                                                int coordinates[3])
+{
+    for (int d = 0; d < 3; d++)
+        coordinates[d] =
+            d < SELKIE_DIM ? grid->coordinates[cell.slot][d] * SK_BLOCK_N + sk_plain_along(cell.local, d) : 0;
+}
+
+/* The cell `offset` cells away, at most a block's width along each axis. */
+static inline __attribute__((unused)) sk_plain_cell sk_plain_beside(const sk_grid *grid, sk_plain_cell cell,
+                                                                    const int offset[3])
+{
+    sk_plain_cell other = {0, 0};
+    int neighbour = 0, stride = 1;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int at = sk_plain_along(cell.local, d) + offset[d];
+        const int side = at < 0 ? 0 : at < SK_BLOCK_N ? 1 : 2; /* the block below, the own, the one above */
+        neighbour += side * stride;
+        stride *= 3;
+        other.local |= (at & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+    }
+    other.slot = grid->neighbours[cell.slot][neighbour];
+    return other;
+}
+
+/* The next cell along axis d, on the lower (side -1) or the upper side (1). */
+static inline __attribute__((unused)) sk_plain_cell sk_plain_next(const sk_grid *grid, sk_plain_cell cell, int d,
+                                                                  int side)
+{
+    int offset[3] = {0, 0, 0};
+    offset[d] = side;
+    return sk_plain_beside(grid, cell, offset);
+}
+
+/* The cell with given coordinates in the grid; in slot 0 where it has no block. */
+static inline __attribute__((unused)) sk_plain_cell sk_plain_find(const sk_grid *grid, const int coordinates[3])
+{
+    sk_plain_cell cell = {0, 0};
+    size_t place = 0, stride = 1;
+    int inside = 1;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        inside &= coordinates[d] >= 0 && coordinates[d] < grid->blocks[d] * SK_BLOCK_N;
+        place += (size_t)(inside ? coordinates[d] >> SK_BLOCK_LOG : 0) * stride;
+        stride *= (size_t)grid->blocks[d];
+        cell.local |= (coordinates[d] & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+    }
+    cell.slot = inside ? grid->table[place] : 0;
+    return cell;
+}
+
+/* The particles of a cell: from the first up to, without, the last. Empty in blocks without particles. */
+static inline __attribute__((unused)) void sk_plain_particles(const sk_grid *grid, sk_plain_cell cell, uint32_t *first,
+                                                              uint32_t *last)
+{
+    *first = *last = 0;
+    if (cell.slot < 1 || cell.slot > grid->particle_blocks)
+        return;
+    const uint32_t *start = grid->cell_start + (size_t)(cell.slot - 1) * SK_BLOCK_CELLS + cell.local;
+    *first = start[0];
+    *last = start[1];
+}
+
+/* Each cell of a block in turn. */
+#define SK_PLAIN_EACH_CELL(cell, block)                                                                                \
+    for (sk_plain_cell cell = {(block), 0}; cell.local < SK_BLOCK_CELLS; cell.local++)
+
+#endif
