@@ -80,7 +80,6 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
 {
     const float inverse = (float)(1.0 / grid->cell_size);
     const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
-    particles->carried = NULL;
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, threads);
 #pragma omp parallel num_threads(threads)
@@ -111,6 +110,7 @@ void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particl
         if (tell_leavers)
             grid->leavers[b] = sk_leavers_found(&leavers);
     }
-    grid->leavers_known = tell_leavers;
+    sk_particles_moved(particles);
+    grid->leavers_at = tell_leavers ? particles->moves : 0;
     grid->moved = tell_leavers ? runs : NULL;
 }

@@ -44,6 +44,7 @@ selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const
         return sk_fail(error, SELKIE_ERROR_MEMORY,
                        "domain: %d x %d x %d cells need %.1f GiB for the table of blocks alone; use larger cells",
                        cells[0], cells[1], cells[2], places * 9 / 1073741824.0);
+    grid->declared = SK_FIELDS_LIQUID;
     return sk_grid_reserve_blocks(grid, 64, error);
 }
 
@@ -62,7 +63,7 @@ static void free_blocks(sk_grid *grid)
     grid->coordinates = NULL, grid->neighbours = NULL, grid->faces = NULL, grid->kinds = NULL;
     grid->block_flags = NULL, grid->changes = NULL;
     grid->moved = NULL; /* it may point into the runs */
-    for (int f = 0; f < SK_FIELD_COUNT; f++) {
+    for (int f = 0; f < SK_FIELD_LIMIT; f++) {
         sk_release(grid->memory, grid->fields[f]);
         grid->fields[f] = NULL;
     }
@@ -91,18 +92,28 @@ void sk_grid_free(sk_grid *grid)
 /* A third component does not exist in 2D. */
 static int field_exists(const sk_grid *grid, int field)
 {
-    if (field > SK_FIELD_POTENTIAL && !grid->unilateral)
+    if (!(grid->declared >> field & 1))
         return 0;
-    return grid->dimension == 3 ||
-           (field != SK_FIELD_VELOCITY_Z && field != SK_FIELD_CHANGE_Z && field != SK_FIELD_FACE_Z &&
-            field != SK_FIELD_FACE_DENSITY_Z && field != SK_FIELD_SHIFT_Z);
+    const sk_field_def *def = field < SK_FIELD_COUNT ? sk_field_info(field) : &grid->added[field - SK_FIELD_COUNT];
+    return def->axis < grid->dimension;
 }
 
-selkie_code sk_grid_add_unilateral(sk_grid *grid, selkie_error *error)
+selkie_code sk_grid_declare(sk_grid *grid, uint64_t fields, selkie_error *error)
 {
     free_blocks(grid);
-    grid->unilateral = 1;
+    grid->declared = fields;
     return sk_grid_reserve_blocks(grid, 64, error);
+}
+
+int sk_grid_add_field(sk_grid *grid, const sk_field_def *def, selkie_error *error)
+{
+    if (grid->added_count == SK_FIELD_LIMIT - SK_FIELD_COUNT) {
+        sk_fail(error, SELKIE_ERROR_INTERNAL, "the grid has no room for a field \"%s\"", def->name);
+        return -1;
+    }
+    int field = SK_FIELD_COUNT + grid->added_count;
+    grid->added[grid->added_count++] = *def;
+    return sk_grid_declare(grid, grid->declared | SK_FIELD_BIT(field), error) == SELKIE_OK ? field : -1;
 }
 
 selkie_code sk_grid_reserve_leavers(sk_grid *grid, selkie_error *error)
@@ -129,7 +140,7 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
     int ok = grid->coordinates && grid->neighbours && grid->faces && grid->kinds && grid->block_flags && grid->changes;
     for (int r = 0; ok && r < SK_RUNS_COUNT; r++)
         ok = (grid->runs[r] = sk_allocate(memory, capacity * sizeof(uint64_t))) != NULL;
-    for (int f = 0; ok && f < SK_FIELD_COUNT; f++)
+    for (int f = 0; ok && f < SK_FIELD_LIMIT; f++)
         if (field_exists(grid, f))
             ok = (grid->fields[f] = sk_allocate(memory, capacity * cells * sizeof(float))) != NULL;
     if (!ok)
@@ -143,9 +154,13 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
     grid->block_flags[0] = grid->changes[0] = 0;
     for (int r = 0; r < SK_RUNS_COUNT; r++)
         grid->runs[r][0] = 0;
-    for (int f = 0; f < SK_FIELD_COUNT; f++)
-        for (size_t c = 0; grid->fields[f] && c < cells; c++)
-            grid->fields[f][c] = f <= SK_FIELD_VELOCITY_Z ? __builtin_nanf("") : f == SK_FIELD_DEPTH ? -1.0f : 0.0f;
+    for (int f = 0; f < SK_FIELD_LIMIT; f++) {
+        if (!grid->fields[f])
+            continue;
+        const float empty = f < SK_FIELD_COUNT ? sk_field_info(f)->empty : grid->added[f - SK_FIELD_COUNT].empty;
+        for (size_t c = 0; c < cells; c++)
+            grid->fields[f][c] = empty;
+    }
     grid->block_count = 1;
     grid->particle_blocks = 0;
     return SELKIE_OK;

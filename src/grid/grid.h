@@ -17,34 +17,61 @@
 #include "base/status.h"
 #include "particles/store.h"
 
+/* Fields that several methods share, and those of methods that the grid's own code fills. A grid has those that its
+ * methods declare (sk_grid_declare); fields.c says what each holds, where and for how long. A method with a field of
+ * its own adds it by sk_grid_add_field and needs no row here. */
 typedef enum sk_grid_field {
-    SK_FIELD_VELOCITY_X, /* m/s  on lower faces; after the pressure solve: divergence-free */
+    SK_FIELD_VELOCITY_X,
     SK_FIELD_VELOCITY_Y,
     SK_FIELD_VELOCITY_Z,
-    SK_FIELD_CHANGE_X, /* m/s  velocity now minus velocity as it came from the particles (what FLIP adds) */
+    SK_FIELD_CHANGE_X,
     SK_FIELD_CHANGE_Y,
     SK_FIELD_CHANGE_Z,
-    SK_FIELD_FACE_X, /*      coefficients of the linear system on lower faces; scratch in other phases */
+    SK_FIELD_FACE_X,
     SK_FIELD_FACE_Y,
     SK_FIELD_FACE_Z,
-    SK_FIELD_DENSITY, /*      of the liquid over its rest density, by the trilinear kernel */
-    SK_FIELD_FILL,    /*      density over what the open part of the kernel can hold; -1 in solid cells */
-    SK_FIELD_DEPTH,   /* cells  of a cell's centre below the surface, as its fill says: sk_surface_depth */
+    SK_FIELD_DENSITY,
+    SK_FIELD_FILL,
+    SK_FIELD_DEPTH,
     SK_FIELD_DIAGONAL,
     SK_FIELD_RIGHT_SIDE,
-    SK_FIELD_POTENTIAL, /* m/s  solution: pressure x dt / (density x cell size) */
-    /* From here on only where sk_grid_add_unilateral() asked for them. */
-    SK_FIELD_FACE_DENSITY_X, /*  of the liquid over its rest density, by the trilinear kernel around lower faces */
+    SK_FIELD_POTENTIAL,
+    SK_FIELD_FACE_DENSITY_X,
     SK_FIELD_FACE_DENSITY_Y,
     SK_FIELD_FACE_DENSITY_Z,
-    SK_FIELD_SHIFT_X, /* cells  what particles are moved by before they follow the velocity, on lower faces */
+    SK_FIELD_SHIFT_X,
     SK_FIELD_SHIFT_Y,
     SK_FIELD_SHIFT_Z,
-    SK_FIELD_PREDICTED, /*      density over rest density at the end of the step, if there were no pressure; then
-                         *      1 where particles fly */
-    SK_FIELD_LOWER,     /*      least pressure, in the unit of the complementarity problem */
-    SK_FIELD_COUNT
+    SK_FIELD_PREDICTED,
+    SK_FIELD_LOWER,
+    SK_FIELD_COUNT,
+    SK_FIELD_LIMIT = 48, /* with those that methods add */
+
+    /* Second names of memory whose first owner has no use for it at the time. */
+    SK_FIELD_DISPLACEMENT_X = SK_FIELD_VELOCITY_X, /* cells  of positions, on lower faces; before to_grid */
+    SK_FIELD_EXPANSION = SK_FIELD_POTENTIAL        /* m/s    flux that shall leave a cell; until the pressure solve */
 } sk_grid_field;
+
+#define SK_FIELD_BIT(field) (UINT64_C(1) << (field))
+#define SK_FIELD_BITS(first, count) (((UINT64_C(1) << (count)) - 1) << (first))
+#define SK_FIELDS_LIQUID SK_FIELD_BITS(SK_FIELD_VELOCITY_X, SK_FIELD_POTENTIAL + 1)
+
+typedef enum sk_field_lifetime {
+    SK_LIFETIME_STEP, /* holds from the phase that fills it to the end of the step, and for whoever looks between steps
+                       */
+    SK_LIFETIME_PHASE /* undefined as soon as the phase that fills it returns */
+} sk_field_lifetime;
+
+typedef struct sk_field_def {
+    const char *name;
+    const char *unit;
+    int axis; /* of the faces it lives on; -1 = cell centres */
+    sk_field_lifetime lifetime;
+    float empty; /* where there is no block; NaN = unknown */
+    const char *meaning;
+} sk_field_def;
+
+const sk_field_def *sk_field_info(int field);
 
 typedef enum sk_cell_kind { SK_CELL_AIR, SK_CELL_LIQUID, SK_CELL_SOLID } sk_cell_kind;
 enum { SK_CELL_KIND_MASK = 3, SK_CELL_OCCUPIED = 4 };
@@ -70,9 +97,11 @@ enum { SK_GRID_PADDING = 4, SK_MAX_NEIGHBOURS = 27 };
 typedef struct sk_grid {
     sk_memory *memory;
     int dimension;
-    int unilateral; /*      has the fields of the unilateral kind */
-    int block_log;  /*      3 in 3D, 4 in 2D */
-    int extent[3];  /*      cells of a block along each axis */
+    uint64_t declared;                                   /*      fields that exist, by SK_FIELD_BIT */
+    sk_field_def added[SK_FIELD_LIMIT - SK_FIELD_COUNT]; /* those that methods added */
+    int added_count;
+    int block_log; /*      3 in 3D, 4 in 2D */
+    int extent[3]; /*      cells of a block along each axis */
     int block_cells;
     int cells[3];           /*      of the domain */
     int padding[3];         /*      cells before the domain's lower corner */
@@ -89,7 +118,7 @@ typedef struct sk_grid {
     int32_t (*coordinates)[4];                /* [block_count] block coordinates, then the place in the table */
     int32_t (*neighbours)[SK_MAX_NEIGHBOURS]; /* [block_count] slots of the 3^dim blocks around, x fastest */
     int32_t (*faces)[6];                      /* [block_count] slots of the blocks -x +x -y +y -z +z */
-    float *fields[SK_FIELD_COUNT];            /* [block_count][block_cells] */
+    float *fields[SK_FIELD_LIMIT];            /* [block_count][block_cells] */
     uint8_t *kinds;                           /* [block_count][block_cells] sk_cell_kind | SK_CELL_OCCUPIED */
     uint8_t *block_flags;                     /* [block_count] sk_block_flag */
     uint8_t *changes;                         /* [block_count] sk_block_change, what the last sort has found */
@@ -115,11 +144,41 @@ typedef struct sk_grid {
     size_t arrival_capacity, next_start_capacity;
     int32_t *leavers; /* [particle_blocks + 1] particles that left each block since the last sort: see leavers.h */
     size_t leaver_capacity;
-    int leavers_known;     /*      whoever moved the particles last has told them */
+    uint64_t leavers_at;   /*      particles->moves when the list was made; it holds while that is the same */
     const uint64_t *moved; /*      and in which runs of each block some moved at all; NULL = anywhere */
     float *tiles;          /* [particle_blocks] accumulation tiles of the transfer */
     size_t tile_capacity;
 } sk_grid;
+
+/* Does the list of migrating particles hold for the particles as they are now? */
+static inline int sk_grid_leavers_known(const sk_grid *grid, const sk_particles *particles)
+{
+    return grid->leavers_at && grid->leavers_at == particles->moves;
+}
+
+/* Place of a grid cell's block in the table, and the cell's index in the block; -1 outside of the table. */
+static inline int64_t sk_grid_place(const sk_grid *grid, const int cell[3], size_t *local)
+{
+    int64_t place = 0, stride = 1;
+    *local = 0;
+    for (int d = 0; d < grid->dimension; d++) {
+        if (cell[d] < 0 || cell[d] >= grid->blocks[d] << grid->block_log)
+            return -1;
+        place += (int64_t)(cell[d] >> grid->block_log) * stride;
+        stride *= grid->blocks[d];
+        *local |= (size_t)(cell[d] & ((1 << grid->block_log) - 1)) << (d * grid->block_log);
+    }
+    return place;
+}
+
+/* Slot and index of a grid cell; slot 0 and index 0 if it does not exist. */
+static inline size_t sk_grid_find_cell(const sk_grid *grid, const int cell[3], int *slot)
+{
+    size_t local;
+    int64_t place = sk_grid_place(grid, cell, &local);
+    *slot = place < 0 ? 0 : grid->table[place];
+    return place < 0 ? 0 : local;
+}
 
 /* Since the sort before. What depends on particles alone need not be done again for a block without any. */
 enum sk_block_change {
@@ -136,8 +195,10 @@ enum sk_block_flag {
 selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const double low[3], double cell_size,
                          sk_memory *memory, selkie_error *error);
 void sk_grid_free(sk_grid *grid);
-/* Gives the grid, which must be empty, the fields that unilateral incompressibility needs beside the others. */
-selkie_code sk_grid_add_unilateral(sk_grid *grid, selkie_error *error);
+/* Which fields the grid, which must be empty, has from now on: SK_FIELDS_LIQUID until then. */
+selkie_code sk_grid_declare(sk_grid *grid, uint64_t fields, selkie_error *error);
+/* Adds a field to an empty grid and returns its index in `fields`; -1 if there is no room. */
+int sk_grid_add_field(sk_grid *grid, const sk_field_def *def, selkie_error *error);
 /* Bytes of the tables that exist whatever the liquid does; to be asked before sk_grid_init. */
 double sk_grid_table_bytes(int dimension, const int cells[3]);
 /* Room to tell who left. */

@@ -141,21 +141,19 @@ int sk_solids_near(const sk_solids *solids, const sk_grid *grid, const float x[3
     if (!solids->obstacle_count)
         return 0;
     const float inverse = (float)(1.0 / grid->cell_size);
-    size_t place = 0, stride = 1;
-    int local = 0;
+    int cell[3] = {0, 0, 0};
     for (int d = 0; d < grid->dimension; d++) {
         float coordinate = sk_cell_coordinate(x[d], (float)grid->corner[d], inverse);
         if (!(coordinate >= 0.0f && coordinate < (float)(grid->blocks[d] << grid->block_log)))
             return 0;
-        int cell = (int)coordinate;
-        place += (size_t)(cell >> grid->block_log) * stride;
-        stride *= (size_t)grid->blocks[d];
-        local += (cell & ((1 << grid->block_log) - 1)) << (d * grid->block_log);
+        cell[d] = (int)coordinate;
     }
+    size_t local;
+    const int64_t place = sk_grid_place(grid, cell, &local);
     int block = grid->table[place];
     if (!block)
         return solids->table[place] >= 0 || solids->moving_count; /* not known: ask */
-    return solids->distance[(size_t)solids->block_slot[block] * (size_t)solids->block_cells + (size_t)local] < 1.0f;
+    return solids->distance[(size_t)solids->block_slot[block] * (size_t)solids->block_cells + local] < 1.0f;
 }
 
 int sk_solids_push_out(const sk_solids *solids, const float low[3], const float high[3], float x[3])

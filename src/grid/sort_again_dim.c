@@ -302,7 +302,7 @@ static void note_changes(sk_grid *grid, const uint32_t *touched, int threads)
 static int64_t count_leavers(sk_grid *grid, const sk_particles *particles, int threads)
 {
     int64_t left = 0;
-    if (!grid->leavers_known) {
+    if (!sk_grid_leavers_known(grid, particles)) {
         sk_deal deal;
         sk_deal_particle_blocks(&deal, grid, threads);
 #pragma omp parallel num_threads(threads)
@@ -316,6 +316,19 @@ static int64_t count_leavers(sk_grid *grid, const sk_particles *particles, int t
     }
     return left;
 }
+
+#ifdef SK_CHECKED
+/* Builds with sanitizers look again at what the lists of migrating particles say. */
+static int lists_hold(sk_grid *grid, const sk_particles *particles)
+{
+    int hold = 1;
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        const int64_t listed = grid->leavers[b], found = find_leavers(grid, particles, b);
+        hold &= listed == found;
+    }
+    return hold;
+}
+#endif
 
 /* The short way, for `left` that left their blocks. */
 static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t left, int threads, selkie_error *error)
@@ -379,6 +392,10 @@ selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, i
         return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
     SK_TRY(sk_grid_reserve_leavers(grid, error));
     int64_t left = count_leavers(grid, particles, threads);
+#ifdef SK_CHECKED
+    if (left >= 0 && sk_grid_leavers_known(grid, particles) && !lists_hold(grid, particles))
+        return sk_fail(error, SELKIE_ERROR_INTERNAL, "a phase changed positions and did not call sk_particles_moved()");
+#endif
     /* Dealing out is for one thread; where many leave, the full sort is faster. */
     if (left < 0 || left > particles->count / 3)
         return SK_DIM(sk_grid_sort)(grid, particles, threads, error);

@@ -334,7 +334,7 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
 /* Half a list of blocks is worse than none: whoever looks or sorts again after a failure finds an empty grid. */
 selkie_code SK_DIM(sk_sort_settle)(sk_grid *grid, sk_particles *particles, selkie_code code)
 {
-    grid->leavers_known = 0;
+    grid->leavers_at = 0;
     grid->moved = NULL;
     if (code == SELKIE_OK)
         return code;

@@ -450,7 +450,8 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
             collect(grid, b, 2 * d + 1, reached, weight);
             for (int c = 0; c < SK_BLOCK_CELLS; c++)
                 velocity[c] = change[c] = weight[c] > 0.0f ? momentum[c] / weight[c] : __builtin_nanf("");
-            float *face_density = grid->unilateral ? grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base : NULL;
+            float *face_density =
+                grid->fields[SK_FIELD_FACE_DENSITY_X] ? grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base : NULL;
             for (int c = 0; face_density && c < SK_BLOCK_CELLS; c++)
                 face_density[c] = weight[c] * options->density_per_particle;
         }

@@ -76,6 +76,7 @@ typedef struct sk_step_limits {
 typedef struct sk_method {
     const char *name;
     int needs;                                    /* sk_needs */
+    uint64_t fields;                              /* of the grid, by SK_FIELD_BIT */
     int (*takes_part)(const selkie_scene *scene); /* NULL = wherever there are particles */
     int (*also_needs)(const selkie_scene *scene); /* sk_needs that depend on the scene; NULL = none */
 

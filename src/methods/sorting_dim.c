@@ -4,7 +4,7 @@
 /* Both sorts give the same bits; the second is faster where few particles change their block. */
 selkie_code SK_DIM(sk_sort_particles)(sk_step *step, selkie_error *error)
 {
-    if (step->grid.leavers_known || sk_step_is_calm(step, step->last_dt))
+    if (sk_grid_leavers_known(&step->grid, &step->particles) || sk_step_is_calm(step, step->last_dt))
         return SK_DIM(sk_grid_sort_again)(&step->grid, &step->particles, step->threads, error);
     return SK_DIM(sk_grid_sort)(&step->grid, &step->particles, step->threads, error);
 }

@@ -7,6 +7,7 @@
 #define SK_METHODS_STEP_H
 
 #include <selkie/world.h>
+#include "base/arena.h"
 #include "base/backend.h"
 #include "base/memory.h"
 #include "grid/grid.h"
@@ -54,8 +55,7 @@ typedef struct sk_step {
     int has_expansion; /* SK_FIELD_POTENTIAL holds the flux (m/s) that shall leave each cell; the pressure solve takes
                           it */
 
-    void *scratch; /* of one phase at a time; kept, because asking the system anew in each phase costs page faults */
-    size_t scratch_bytes;
+    sk_arena arena; /* scratch; the world empties it after each phase */
 
     /* what the last step found */
     double kernel_volume;  /* cells: sum of min(density, 1 - solid share) */
@@ -111,14 +111,7 @@ static inline double sk_step_kick(const sk_step *step)
 static inline selkie_code sk_step_scratch(sk_step *step, size_t bytes, const char *phase, void **memory,
                                           selkie_error *error)
 {
-    if (bytes > step->scratch_bytes) {
-        sk_release(step->memory, step->scratch);
-        step->scratch = NULL;
-        step->scratch_bytes = 0;
-        SK_TRY(sk_reserve(step->memory, &step->scratch, &step->scratch_bytes, bytes + bytes / 4, 1, phase, error));
-    }
-    *memory = step->scratch;
-    return SELKIE_OK;
+    return sk_arena_take(&step->arena, bytes, phase, memory, error);
 }
 
 /* Do particles go less than a cell or so in a time dt (s), by their speeds at the last look? The share that leaves its
@@ -145,5 +138,13 @@ typedef struct sk_phase {
     int (*again)(const sk_step *step); /* asked after the phase */
     int slot, flags;                   /* sk_slot, sk_phase_flag (method.h) */
 } sk_phase;
+
+/* Runs a phase; its scratch memory goes back. */
+static inline selkie_code sk_phase_run(const sk_phase *phase, sk_step *step, selkie_error *error)
+{
+    selkie_code code = phase->run(step, error);
+    sk_arena_empty(&step->arena);
+    return code;
+}
 
 #endif

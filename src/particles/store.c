@@ -96,7 +96,7 @@ sk_attribute *sk_particles_add_attribute(sk_particles *particles, const char *na
 sk_particle *sk_particles_append(sk_particles *particles, const double position[3], const double velocity[3])
 {
     size_t index = (size_t)particles->count++;
-    particles->carried = NULL;
+    sk_particles_moved(particles);
     particles->in_order = 0;
     sk_particle *particle = &particles->records[index];
     for (int d = 0; d < 3; d++) {
@@ -129,7 +129,7 @@ void sk_particles_drop_dead(sk_particles *particles)
         kept++;
     }
     particles->count = kept;
-    particles->carried = NULL;
+    sk_particles_moved(particles);
     particles->in_order = 0;
 }
 

@@ -59,6 +59,7 @@ typedef struct sk_particles {
     float *carried; /* [3][count] m/s  the grid's velocity where the particles are now, NaN where it is unknown; NULL if
                      * nobody has sampled it since they last moved. Lives in the spare records. */
     int in_order;   /* they stand as the last cell sort left them, none added and none dropped, wherever they are now */
+    uint64_t moves; /* how often positions have changed: sk_particles_moved */
     int attribute_count;
     sk_attribute attributes[SK_MAX_ATTRIBUTES];
     uint32_t next_id;
@@ -71,6 +72,13 @@ selkie_code sk_particles_reserve(sk_particles *particles, int64_t count, selkie_
 /* Adds an attribute, or finds it if it exists. NULL if there is no room. */
 sk_attribute *sk_particles_add_attribute(sk_particles *particles, const char *name, int components, int is_integer);
 sk_attribute *sk_particles_find_attribute(const sk_particles *particles, const char *name);
+/* Whoever changes positions, or the set of particles, says so here. What was found out about positions before (the
+ * carried velocities, lists of migrating particles) no longer holds. */
+static inline void sk_particles_moved(sk_particles *particles)
+{
+    particles->moves++;
+    particles->carried = NULL;
+}
 /* Appends one particle with a fresh id; room must have been reserved. */
 sk_particle *sk_particles_append(sk_particles *particles, const double position[3], const double velocity[3]);
 /* Takes the dead ones out; the others keep their order. The sort does so too: this is for who cannot wait for it. */

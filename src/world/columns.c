@@ -7,29 +7,13 @@
 #include "base/simd.h"
 #include "defs/structs.h"
 
-size_t sk_find_cell(const sk_grid *grid, const int cell[3], int *slot)
-{
-    size_t place = 0, stride = 1, local = 0, local_stride = 1;
-    *slot = 0;
-    for (int d = 0; d < grid->dimension; d++) {
-        if (cell[d] < 0 || cell[d] >= grid->blocks[d] * grid->extent[d])
-            return 0;
-        place += (size_t)(cell[d] / grid->extent[d]) * stride;
-        stride *= (size_t)grid->blocks[d];
-        local += (size_t)(cell[d] % grid->extent[d]) * local_stride;
-        local_stride *= (size_t)grid->extent[d];
-    }
-    *slot = grid->table[place];
-    return local;
-}
-
 /* What of the kernel around a cell's centre obstacles leave open, over what walls do: the share of solids has both in
  * it. */
 static float open_beside_obstacles(const sk_step *step, const int cell[3])
 {
     const sk_grid *grid = &step->grid;
     int slot;
-    size_t local = sk_find_cell(grid, cell, &slot);
+    size_t local = sk_grid_find_cell(grid, cell, &slot);
     float solid = step->solids.blurred[(size_t)step->solids.block_slot[slot] * (size_t)grid->block_cells + local],
           walls = 1.0f;
     for (int d = 0; d < grid->dimension; d++) {

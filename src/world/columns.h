@@ -9,9 +9,6 @@
 
 #include "methods/step.h"
 
-/* Slot and index of a grid cell; slot 0 if it does not exist. */
-size_t sk_find_cell(const sk_grid *grid, const int cell[3], int *slot);
-
 /* The columns of all height probes: [probes][cells along up + 2], of which those of other probes stay as they are. A
  * node a centre of a cell, and one before and one behind the domain. */
 void sk_columns_fill(const sk_step *step, float *columns);

@@ -51,6 +51,14 @@ int sk_methods_need(sk_method_list list, const selkie_scene *scene)
     return needs;
 }
 
+uint64_t sk_methods_fields(sk_method_list list)
+{
+    uint64_t fields = 0;
+    for (int m = 0; m < list.count; m++)
+        fields |= list.methods[m]->fields;
+    return fields;
+}
+
 /* Appends the phases that a method has in a slot. */
 static selkie_code add_phases(selkie_world *world, const sk_method *method, sk_slot slot, int slot_begin,
                               selkie_error *error)

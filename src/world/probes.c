@@ -81,7 +81,7 @@ static double cell_pressure(const sk_step *step, const int cell[3], double unit)
 {
     const sk_grid *grid = &step->grid;
     int slot;
-    size_t local = sk_find_cell(grid, cell, &slot);
+    size_t local = sk_grid_find_cell(grid, cell, &slot);
     int kind = slot ? grid->kinds[(size_t)slot * (size_t)grid->block_cells + local] & SK_CELL_KIND_MASK : SK_CELL_SOLID;
     if (slot && kind != SK_CELL_SOLID)
         return kind == SK_CELL_LIQUID
@@ -93,7 +93,7 @@ static double cell_pressure(const sk_step *step, const int cell[3], double unit)
         for (int side = -1; side <= 1; side += 2) {
             int other[3] = {cell[0], cell[1], cell[2]};
             other[d] += side;
-            size_t where = sk_find_cell(grid, other, &slot);
+            size_t where = sk_grid_find_cell(grid, other, &slot);
             if (!slot ||
                 (grid->kinds[(size_t)slot * (size_t)grid->block_cells + where] & SK_CELL_KIND_MASK) != SK_CELL_LIQUID)
                 continue;
@@ -144,7 +144,7 @@ static double measure_velocity(const sk_step *step, const double at[3], int d)
             w *= corner >> e & 1 ? weight[e] : 1.0 - weight[e];
             cell[e] += corner >> e & 1;
         }
-        size_t local = sk_find_cell(grid, cell, &slot);
+        size_t local = sk_grid_find_cell(grid, cell, &slot);
         float u = grid->fields[SK_FIELD_VELOCITY_X + d][(size_t)slot * (size_t)grid->block_cells + local];
         if (u == u) {
             total += w * u;

@@ -69,7 +69,7 @@ static void take_particles(sk_particles *particles, const sk_state_header *heade
 {
     particles->count = header->particle_count;
     particles->in_order = 0;
-    particles->carried = NULL;
+    sk_particles_moved(particles);
     if (!particles->count)
         return;
     memcpy(particles->records, records->data, records->bytes);

@@ -125,8 +125,7 @@ selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_
         view->components = index == 2 ? 1 : 3;
         view->stride = sizeof(sk_particle);
         view->data = particles->records ? (char *)particles->records + offsets[index] : NULL;
-        ((selkie_world *)world)->step.grid.leavers_known =
-            0; /* who may write positions may move particles to other cells */
+        *world->positions_shown = 1;
         return SELKIE_OK;
     }
     const sk_attribute *attribute = &particles->attributes[index - 3];

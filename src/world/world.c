@@ -22,7 +22,7 @@ static selkie_code run_slots(selkie_world *world, sk_slot end, int with_correcti
         const sk_phase *phase = &world->phases[p];
         if (phase->slot >= SK_SLOT_SORT && phase->slot < (int)end &&
             (with_corrections || !(phase->flags & SK_PHASE_CORRECTS)))
-            SK_TRY(phase->run(&world->step, error));
+            SK_TRY(sk_phase_run(phase, &world->step, error));
     }
     return SELKIE_OK;
 }
@@ -172,6 +172,7 @@ static selkie_code build(selkie_world *world, const int cells[3], double cell_si
     const selkie_scene *scene = world->scene;
     if (step->needs & (SK_NEEDS_GRID | SK_NEEDS_PARTICLES)) {
         SK_TRY(sk_grid_init(&step->grid, step->dimension, cells, scene->domain.origin, cell_size, step->memory, error));
+        SK_TRY(sk_grid_declare(&step->grid, sk_methods_fields(world->methods), error));
         SK_TRY(sk_solids_init(&step->solids, scene, &step->grid, step->memory, error));
     }
     for (int m = 0; m < world->methods.count; m++)
@@ -202,13 +203,17 @@ selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene
     selkie_world *world = calloc(1, sizeof *world);
     if (!world)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");
+    world->positions_shown = calloc(1, sizeof *world->positions_shown);
     world->memory.limit = options && options->memory_limit ? options->memory_limit : sk_memory_available();
     world->step.memory = &world->memory;
     sk_particles_init(&world->step.particles, &world->memory);
+    sk_arena_init(&world->step.arena, &world->memory);
 
     int cells[3];
     double cell_size = selkie_scene_cells(scene, cells);
     selkie_code code = sk_scene_copy(scene, &world->scene, error);
+    if (code == SELKIE_OK && !world->positions_shown)
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");
     if (code == SELKIE_OK) {
         set_constants(world, options, cell_size);
         world->methods = sk_choose_methods(methods, world->scene, world->chosen_methods);
@@ -242,12 +247,13 @@ void selkie_world_destroy(selkie_world *world)
         if (world->methods.methods[m]->destroy)
             world->methods.methods[m]->destroy(step);
     sk_particles_free(&step->particles);
-    sk_release(&world->memory, step->scratch);
+    sk_arena_free(&step->arena);
     if (step->solids.memory)
         sk_solids_free(&step->solids);
     if (step->grid.memory)
         sk_grid_free(&step->grid);
     selkie_scene_free(world->scene);
+    free(world->positions_shown);
     free(world);
 }
 
@@ -260,7 +266,7 @@ static selkie_code run_phases(selkie_world *world, double begin, selkie_error *e
     memset(world->statistics.phase_ms, 0, sizeof world->statistics.phase_ms);
     for (int p = 0; p < world->phase_count; p++) {
         const sk_phase *phase = &world->phases[p];
-        SK_TRY(phase->run(&world->step, error));
+        SK_TRY(sk_phase_run(phase, &world->step, error));
         double now = sk_wall_ms();
         world->statistics.phase_ms[p] += now - before;
         before = now;
@@ -280,6 +286,9 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     step->dt = sk_world_choose_step(world, &end_time, &on_frame);
     step->end_time = end_time;
     int64_t drained = step->drained;
+    if (*world->positions_shown)
+        sk_particles_moved(&step->particles);
+    *world->positions_shown = 0;
 
     world->failed = 1;
     begin_step(world);

@@ -19,6 +19,8 @@ struct selkie_world {
     int64_t frame; /* last one reached */
     int at_frame;
     int failed;
+    int *positions_shown; /* a caller may have written positions since the last step. Its own memory: looking at a const
+                           * world sets it */
     char warning[512];    /* "" = none */
     double pressure_unit; /* Pa / (m/s): what makes a pressure of the last solve's potential */
 
@@ -31,6 +33,7 @@ struct selkie_world {
 sk_method_list sk_all_methods(void);
 sk_method_list sk_choose_methods(sk_method_list from, const selkie_scene *scene, const sk_method **chosen);
 int sk_methods_need(sk_method_list list, const selkie_scene *scene);
+uint64_t sk_methods_fields(sk_method_list list);
 /* The phases of the world's methods, in the order of a step. */
 selkie_code sk_world_compose(selkie_world *world, selkie_error *error);
 /* A world with methods from a list of the caller's, as selkie_world_create makes it from all of them. */

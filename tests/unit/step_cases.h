@@ -98,7 +98,7 @@ static inline selkie_code case_run(step_case *c, const char *phase, selkie_error
 {
     for (int p = 0; p < c->world->phase_count; p++)
         if (strcmp(c->world->phases[p].name, phase) == 0)
-            return c->world->phases[p].run(c->step, error);
+            return sk_phase_run(&c->world->phases[p], c->step, error);
     fail_msg("there is no phase %s", phase);
     return SELKIE_ERROR_INTERNAL;
 }
@@ -108,7 +108,7 @@ static inline void case_run_through(step_case *c, const char *last)
 {
     selkie_error error = {0};
     for (int p = 0; p < c->world->phase_count; p++) {
-        if (c->world->phases[p].run(c->step, &error) != SELKIE_OK)
+        if (sk_phase_run(&c->world->phases[p], c->step, &error) != SELKIE_OK)
             fail_msg("%s: %s", c->world->phases[p].name, error.message);
         if (strcmp(c->world->phases[p].name, last) == 0)
             return;

@@ -644,7 +644,7 @@ static void correct_twice(step_case *c, int dimension, int told)
     for (int pass = 0; pass < 2; pass++) {
         int64_t left = 0;
         int moved = 0, blocks = grid->particle_blocks;
-        assert_true(grid->leavers_known);
+        assert_true(sk_grid_leavers_known(grid, &c->step->particles));
         for (int b = 1; b <= blocks; b++) {
             assert_true(grid->leavers[b] >= 0);
             left += grid->leavers[b];
@@ -652,7 +652,8 @@ static void correct_twice(step_case *c, int dimension, int told)
         }
         assert_true(left > 0);
         assert_true(pass ? moved > 0 && moved < blocks : moved == 0);
-        grid->leavers_known = told;
+        if (!told)
+            sk_particles_moved(&c->step->particles);
         const char *const next[] = {"sort_again", "solids_again", "density", "density_classify", "density_correct"};
         for (int n = 0; n < (pass ? 2 : 5); n++) {
             selkie_error error = {0};

@@ -465,7 +465,7 @@ static void memory_that_ends_is_an_error(void **state)
         selkie_world_destroy(good);
         int refused = 0, failed = 0;
         for (size_t limit = 32768;; limit = limit * 9 / 8) {
-            selkie_world_options options = {2, limit};
+            selkie_world_options options = {.threads = 2, .memory_limit = limit};
             selkie_world *world;
             selkie_error error = {0};
             selkie_code code = selkie_world_create(&c.scene, &options, &world, &error);
@@ -524,12 +524,12 @@ static void plans_are_near_the_truth(void **state)
         selkie_world_destroy(world);
 
         /* Too little: refused, with how much it would take. */
-        selkie_world_options little = {2, plan.memory_bytes / 2};
+        selkie_world_options little = {.threads = 2, .memory_limit = plan.memory_bytes / 2};
         assert_int_equal(selkie_scene_plan(&c.scene, &little, &plan, &error), SELKIE_ERROR_MEMORY);
         assert_non_null(strstr(error.message, "iB"));
         c.scene.domain.cell_size = 1e-5;
         c.scene.obstacle_count = 0;
-        selkie_world_options some = {2, (size_t)1 << 30};
+        selkie_world_options some = {.threads = 2, .memory_limit = (size_t)1 << 30};
         selkie_code code = selkie_scene_plan(&c.scene, &some, &plan, &error);
         assert_true(code == SELKIE_ERROR_MEMORY || code == SELKIE_ERROR_INPUT);
     }
@@ -795,7 +795,7 @@ typedef struct runner {
 static void *run_in_thread(void *argument)
 {
     runner *r = argument;
-    selkie_world_options options = {2, 0};
+    selkie_world_options options = {.threads = 2};
     r->code = selkie_world_create(&r->c.scene, &options, &r->world, NULL);
     for (int s = 0; s < 10 && r->code == SELKIE_OK; s++)
         r->code = selkie_world_step(r->world, NULL);

@@ -592,10 +592,10 @@ static void finish_block(const advect_frame *frame, const block_ends *ends, bloc
 /* Over the blocks in their order: the same bits on any number of threads. */
 static void add_up(sk_step *step, const block_sums *sums, int told)
 {
-    step->particles.carried = NULL; /* they are elsewhere now */
+    sk_particles_moved(&step->particles);
     memcpy(step->positions_before, step->positions, sizeof step->positions);
     memset(step->positions, 0, sizeof step->positions);
-    step->grid.leavers_known = told;
+    step->grid.leavers_at = told ? step->particles.moves : 0;
     for (int b = 1; b <= step->grid.particle_blocks; b++) {
         step->drained += sums[b].gone;
         for (int d = 0; d < SELKIE_DIM; d++)

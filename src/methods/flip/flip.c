@@ -59,6 +59,7 @@ static double bytes_per_particle(const selkie_scene *scene)
 const sk_method sk_method_flip = {
     .name = "flip",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
+    .fields = SK_FIELDS_LIQUID,
     .takes_part = takes_part,
     .create = create,
     .destroy = destroy,

@@ -57,7 +57,7 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
         }
     }
     /* A method may want the liquid to expand (step->has_expansion): its flux waits where the solution will be. */
-    const float *expansion = grid->fields[SK_FIELD_POTENTIAL] + base;
+    const float *expansion = grid->fields[SK_FIELD_EXPANSION] + base;
     for (int c = 0; step->has_expansion && c < SK_BLOCK_CELLS; c++)
         right[c] += expansion[c];
     SK_EACH_RUN(c, runs)

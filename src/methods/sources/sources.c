@@ -291,7 +291,7 @@ selkie_code sk_sources_run(sk_step *step, selkie_error *error)
     for (int s = 0; s < sources->drain_count; s++)
         if (running(scene->drains[s].start, scene->drains[s].end, step->time)) {
             drain(&sources->drains[s], step);
-            step->grid.leavers_known = 0; /* those told of are not all that go */
+            sk_particles_moved(&step->particles);
         }
     for (int s = 0; s < sources->source_count; s++)
         if (running(scene->sources[s].start, scene->sources[s].end, step->time)) {

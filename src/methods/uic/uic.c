@@ -16,7 +16,6 @@ static int also_needs(const selkie_scene *scene)
 static selkie_code create(sk_step *step, selkie_error *error)
 {
     step->solids.blur_faces = 1;
-    SK_TRY(sk_grid_add_unilateral(&step->grid, error));
     step->bounded = step->dimension == 2 ? sk_bounded_create_2d(step->memory) : sk_bounded_create_3d(step->memory);
     if (!step->bounded)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "unilateral: no memory for the solver");
@@ -77,6 +76,7 @@ static double bytes_per_cell(const selkie_scene *scene)
 const sk_method sk_method_uic = {
     .name = "unilateral",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
+    .fields = SK_FIELD_BITS(SK_FIELD_FACE_DENSITY_X, SK_FIELD_LOWER + 1 - SK_FIELD_FACE_DENSITY_X),
     .takes_part = takes_part,
     .also_needs = also_needs,
     .create = create,

@@ -35,7 +35,7 @@ static void ask_for_expansion(const sk_step *step, int block, float rate)
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     const float *density = grid->fields[SK_FIELD_DENSITY] + base;
     const float *solid = solids->blurred + (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
-    float *expansion = grid->fields[SK_FIELD_POTENTIAL] + base;
+    float *expansion = grid->fields[SK_FIELD_EXPANSION] + base;
     memset(expansion, 0, SK_BLOCK_CELLS * sizeof *expansion);
     if (!(grid->block_flags[block] & SK_BLOCK_LIQUID))
         return;
