@@ -646,7 +646,7 @@ static void lanes_as_kernels(void **state)
         batch b = {.count = counts[c]};
         float **const arrays[6] = {&b.a, &b.triangles, &b.u, &b.values, &b.v, &b.expected};
         for (int i = 0; i < 6;
-             i++) /* exactly as long as it may be: the sanitizers see what is read or written beyond */
+             i++) /* as long as the longest of them in 3D: the sanitizers see what is read or written beyond */
             assert_non_null(*arrays[i] = malloc((9 * b.count + 1) * sizeof(float)));
         for (int threads = 1; threads <= 3; threads += 2) {
             fill_batch(&b, 2);
