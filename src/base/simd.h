@@ -7,6 +7,8 @@
 #include <string.h>
 #if defined(__SSE__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 typedef float f4 __attribute__((vector_size(16)));
@@ -122,6 +124,31 @@ SK_VECTOR float f4_sum(f4 a)
 {
     a += __builtin_shufflevector(a, a, 2, 3, 0, 1);
     return a[0] + a[1];
+}
+
+SK_VECTOR f4 f4_sqrt(f4 a)
+{
+#if defined(__SSE__)
+    return (f4)_mm_sqrt_ps((__m128)a);
+#elif defined(__aarch64__)
+    return (f4)vsqrtq_f32((float32x4_t)a);
+#else
+    for (int l = 0; l < 4; l++)
+        a[l] = __builtin_sqrtf(a[l]);
+    return a;
+#endif
+}
+
+/* a * b + c: with one rounding where the machine can, whatever the compiler would contract. */
+SK_VECTOR f4 f4_multiply_add(f4 a, f4 b, f4 c)
+{
+#if defined(__FMA__)
+    return (f4)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
+#elif defined(__aarch64__)
+    return (f4)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    return a * b + c;
+#endif
 }
 
 /* The first `count` lanes. */
@@ -420,6 +447,31 @@ SK_VECTOR unsigned iw_bits(iw mask)
 }
 #define SK_WIDE_LANES 0, 1, 2, 3, 4, 5, 6, 7
 #endif
+
+SK_VECTOR fw fw_sqrt(fw a)
+{
+#if SK_WIDE == 16
+    return (fw)_mm512_sqrt_ps((__m512)a);
+#else
+    return f8_sqrt(a);
+#endif
+}
+
+/* As f4_multiply_add. */
+SK_VECTOR fw fw_multiply_add(fw a, fw b, fw c)
+{
+#if SK_WIDE == 16
+    return (fw)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+    return (fw)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    f4 low = f4_multiply_add(__builtin_shufflevector(a, a, 0, 1, 2, 3), __builtin_shufflevector(b, b, 0, 1, 2, 3),
+                             __builtin_shufflevector(c, c, 0, 1, 2, 3));
+    f4 high = f4_multiply_add(__builtin_shufflevector(a, a, 4, 5, 6, 7), __builtin_shufflevector(b, b, 4, 5, 6, 7),
+                              __builtin_shufflevector(c, c, 4, 5, 6, 7));
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+#endif
+}
 
 SK_VECTOR fw fw_abs(fw a)
 {
