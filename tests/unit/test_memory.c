@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/memory.h"
 
 static const size_t sizes[] = {0, 1, 63, 64, 65, 4096, 100001, (8u << 20) - 64, (8u << 20) - 63, (9u << 20) + 12345};
@@ -172,6 +173,40 @@ static void the_machine_has_memory(void **state)
     assert_true(available == 0 || available > (1u << 20));
 }
 
+/* Pieces of one phase stay where they are; an emptied arena gives the same memory again, in one piece. */
+static void an_arena_keeps_pieces_until_it_is_emptied(void **state)
+{
+    (void)state;
+    sk_memory memory = {0, 0, 0};
+    sk_arena arena;
+    selkie_error error = {0};
+    sk_arena_init(&arena, &memory);
+    unsigned char *piece[6];
+    for (int round = 0; round < 3; round++) {
+        for (int n = 0; n < 6; n++) {
+            size_t bytes = (size_t)1000 << n;
+            assert_int_equal(sk_arena_take(&arena, bytes, "test", (void **)&piece[n], &error), SELKIE_OK);
+            assert_true((uintptr_t)piece[n] % 64 == 0);
+            memset(piece[n], n + 1, bytes);
+        }
+        for (int n = 0; n < 6; n++)
+            for (size_t i = 0; i < (size_t)1000 << n; i++)
+                assert_int_equal(piece[n][i], n + 1);
+        size_t before = memory.used;
+        sk_arena_empty(&arena);
+        assert_true(arena.used == 0);
+        if (round)
+            assert_true(memory.used == before); /* one chunk holds it all from the second round on */
+    }
+    memory.limit = memory.used + 1000;
+    void *much;
+    assert_int_equal(sk_arena_take(&arena, (size_t)1 << 20, "test", &much, &error), SELKIE_ERROR_MEMORY);
+    assert_null(much);
+    assert_int_equal(sk_arena_take(&arena, SIZE_MAX - 8, "test", &much, &error), SELKIE_ERROR_MEMORY);
+    sk_arena_free(&arena);
+    assert_true(memory.used == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +218,7 @@ int main(void)
         cmocka_unit_test(reserve_grows_and_keeps),
         cmocka_unit_test(reserve_makes_do_with_what_is_needed),
         cmocka_unit_test(the_machine_has_memory),
+        cmocka_unit_test(an_arena_keeps_pieces_until_it_is_emptied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
