@@ -162,7 +162,7 @@ static void restrict_problem(const sk_level *fine, const sk_bound_level *from, c
     int origin[3];
     sk_place_in_parent(fine, block, origin);
     sk_tile f;
-    sk_tile_read_own(&f, from->f + first, 0);
+    sk_tile_read_own(&f, from->f + first);
     SK_EACH_FIRST_CHILD(i, j, k)
     {
         size_t target = parent + (size_t)sk_parent_index(origin, i, j, k);

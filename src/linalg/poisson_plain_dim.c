@@ -12,11 +12,11 @@ static void read_source(const sk_poisson_solver *solver, const sk_poisson_system
 {
     sk_source from;
     SK_DIM(sk_look_up_source)(solver, system, block, &from);
-    sk_tile_read_own(diagonal, from.diagonal, 1);
+    sk_tile_read_natural(diagonal, from.diagonal);
     for (int side = 0; side < SK_SIDES; ++side)
         sk_tile_read_halo(diagonal, side, from.diagonal_side[side], 1);
     for (int axis = 0; axis < SELKIE_DIM; ++axis) {
-        sk_tile_read_own(&face[axis], from.face[axis], 1);
+        sk_tile_read_natural(&face[axis], from.face[axis]);
         sk_tile_read_halo(&face[axis], 2 * axis + 1, from.face_upper[axis], 1);
     }
 }

@@ -31,14 +31,28 @@ SK_INLINE int sk_parent_index(const int origin[3], int i, int j, int k)
     return sk_split_index(origin[0] + i / 2, origin[1] + j / 2, origin[2] + k / 2);
 }
 
-/* The cells of a block without a halo. `natural`: the field is in natural order, as callers' fields are. */
-SK_INLINE void sk_tile_read_own(sk_tile *tile, const float *own, int natural)
+/* The cells of a block without a halo. */
+SK_INLINE void sk_tile_read_own(sk_tile *tile, const float *own)
 {
-    SK_EACH_CELL(i, j, k)
-    tile->cell[sk_tile_index(i, j, k)] = own[natural ? sk_natural_index(i, j, k) : sk_split_index(i, j, k)];
+    for (int k = 0; k < SK_PLANES; ++k)
+        for (int j = 0; j < SK_BLOCK_N; ++j) {
+            const float *even = own + sk_split_index(0, j, k), *odd = own + sk_split_index(1, j, k);
+            float *row = &tile->cell[sk_tile_index(0, j, k)];
+            for (int i = 0; i < SK_ROW; ++i) {
+                row[2 * i] = even[i];
+                row[2 * i + 1] = odd[i];
+            }
+        }
 }
 
-/* The layer of a neighbouring block that touches this one at a side. */
+/* Likewise of a caller's field, in natural order. */
+SK_INLINE void sk_tile_read_natural(sk_tile *tile, const float *own)
+{
+    SK_EACH_CELL(i, j, k)
+    tile->cell[sk_tile_index(i, j, k)] = own[sk_natural_index(i, j, k)];
+}
+
+/* The layer of a neighbouring block that touches this one at a side. `natural`: of a caller's field. */
 SK_INLINE void sk_tile_read_halo(sk_tile *tile, int side, const float *field, int natural)
 {
     int low[3] = {0, 0, 0}, high[3] = {SK_BLOCK_N, SK_BLOCK_N, SK_PLANES}, axis = side / 2;
@@ -56,7 +70,7 @@ SK_INLINE void sk_tile_read_halo(sk_tile *tile, int side, const float *field, in
 /* A block with its halo. */
 SK_INLINE void sk_tile_read(sk_tile *tile, const sk_around *around)
 {
-    sk_tile_read_own(tile, around->own, 0);
+    sk_tile_read_own(tile, around->own);
     for (int side = 0; side < SK_SIDES; ++side)
         sk_tile_read_halo(tile, side, around->side[side], 0);
 }
@@ -73,15 +87,22 @@ SK_INLINE void sk_tile_read_faces(sk_tile face[SELKIE_DIM], const sk_level *leve
 {
     for (int axis = 0; axis < SELKIE_DIM; ++axis) {
         int upper = 2 * axis + 1;
-        sk_tile_read_own(&face[axis], sk_slot_array(level, block, axis), 0);
+        sk_tile_read_own(&face[axis], sk_slot_array(level, block, axis));
         sk_tile_read_halo(&face[axis], upper, sk_slot_array(level, level->neighbour[block][upper], axis), 0);
     }
 }
 
 SK_INLINE void sk_tile_write(const sk_tile *tile, float *own)
 {
-    SK_EACH_CELL(i, j, k)
-    own[sk_split_index(i, j, k)] = tile->cell[sk_tile_index(i, j, k)];
+    for (int k = 0; k < SK_PLANES; ++k)
+        for (int j = 0; j < SK_BLOCK_N; ++j) {
+            float *even = own + sk_split_index(0, j, k), *odd = own + sk_split_index(1, j, k);
+            const float *row = &tile->cell[sk_tile_index(0, j, k)];
+            for (int i = 0; i < SK_ROW; ++i) {
+                even[i] = row[2 * i];
+                odd[i] = row[2 * i + 1];
+            }
+        }
 }
 
 #endif
