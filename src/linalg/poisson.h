@@ -20,6 +20,7 @@
 
 #include <stdint.h>
 #include <selkie/scene.h>
+#include "base/backend.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -39,6 +40,7 @@ typedef struct sk_poisson_options {
     int max_iterations;
     int warm_start;
     int threads;
+    sk_backend backend;
 } sk_poisson_options;
 
 #define SK_POISSON_MAX_HISTORY 256

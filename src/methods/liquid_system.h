@@ -205,7 +205,10 @@ static inline selkie_code solve_liquid_system(sk_step *step, double tolerance, s
         .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
         .solution = grid->fields[SK_FIELD_POTENTIAL],
     };
-    sk_poisson_options options = {tolerance, norm, step->scene->pressure.max_iterations, 0, step->threads};
+    sk_poisson_options options = {.tolerance = tolerance,
+                                  .norm = norm,
+                                  .max_iterations = step->scene->pressure.max_iterations,
+                                  .threads = step->threads};
     return SK_DIM(sk_poisson_solve)(step->solver, &system, &options, report, error);
 }
 

@@ -77,8 +77,10 @@ selkie_code SK_DIM(sk_flip_viscosity)(sk_step *step, selkie_error *error)
             .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
             .solution = solution,
         };
-        sk_poisson_options options = {1e-5, SELKIE_NORM_RELATIVE, step->scene->pressure.max_iterations, 0,
-                                      step->threads};
+        sk_poisson_options options = {.tolerance = 1e-5,
+                                      .norm = SELKIE_NORM_RELATIVE,
+                                      .max_iterations = step->scene->pressure.max_iterations,
+                                      .threads = step->threads};
         SK_TRY(SK_DIM(sk_poisson_solve)(step->solver, &system, &options, &step->viscosity, error));
         if (!step->viscosity.converged)
             return sk_fail(

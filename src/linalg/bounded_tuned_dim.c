@@ -1,4 +1,5 @@
-/* What the active set method does to one block: projected sweeps, residuals, who is free. */
+/* The active set method on one block, a vector of cells at a time: projected sweeps, residuals, free cells. The same
+ * for one cell is in linalg_kernels.h. */
 #include "linalg/bounded_solver.h"
 #include "linalg/stencil.h"
 
@@ -57,7 +58,7 @@ static __attribute__((noinline)) void project_general(int colour, sk_active acti
         SK_EACH_VECTOR(active, project_general_vector, 1, x, own, b, bound, face, inverse);
 }
 
-void SK_DIM(sk_project_block)(const sk_level *level, float *field, const float *rhs, const float *bound, int block)
+static void project(const sk_level *level, float *field, const float *rhs, const float *bound, int block)
 {
     sk_around x;
     sk_look_around(level, field, block, &x);
@@ -184,8 +185,8 @@ static sk_active active_of(const float *part_inverse)
     return active;
 }
 
-double SK_DIM(sk_judge_block)(const sk_level *level, const sk_bound_level *bound, int block, selkie_residual_norm norm,
-                              int exactly, double *size)
+static double judge(const sk_level *level, const sk_bound_level *bound, int block, selkie_residual_norm norm,
+                    int exactly, double *size)
 {
     size_t at = (size_t)block * SK_BLOCK_CELLS;
     int uniform = level->slot[block] == SK_SLOT_UNIFORM;
@@ -235,7 +236,7 @@ SK_INLINE void clip_at(int offset, const float *high, const float *low, const fl
     sk_store(z + offset, larger(scale * sk_load(z + offset), -gap));
 }
 
-void SK_DIM(sk_clip_block)(const sk_level *level, const sk_bound_level *bound, int block, float scale)
+static void clip(const sk_level *level, const sk_bound_level *bound, int block, float scale)
 {
     size_t at = (size_t)block * SK_BLOCK_CELLS;
     SK_EACH_OFFSET(level->active[block], clip_at, bound->high + at, low_of(bound, block), bound_of(bound, block),
@@ -265,7 +266,7 @@ SK_INLINE void advance_pair_at(int offset, float *high, float *low, const float 
     sk_store(low + offset, (sk_vec)((sk_int_vec)rest & ~landed));
 }
 
-void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound, int block, int advance)
+static void correct(const sk_level *level, const sk_bound_level *bound, int block, int advance)
 {
     float room[SK_BLOCK_CELLS] __attribute__((aligned(64)));
     size_t at = (size_t)block * SK_BLOCK_CELLS;
@@ -274,7 +275,7 @@ void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound
     if (active != SK_ALL_ACTIVE)
         memset(room, 0, sizeof(room)); /* for the compiler's peace of mind; nobody reads it there */
     SK_EACH_OFFSET(active, room_at, bound->high + at, low_of(bound, block), lower, room);
-    SK_DIM(sk_project_block)(level, bound->z, bound->r + at, room, block);
+    project(level, bound->z, bound->r + at, room, block);
     if (!advance)
         return;
     if (bound->paired)
@@ -282,3 +283,55 @@ void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound
     else
         SK_EACH_OFFSET(active, advance_at, bound->high + at, lower, room, bound->z + at);
 }
+
+/* --- Start and end --- */
+
+static void start(const sk_bound_level *bound, int block)
+{
+    float *x = bound->high + (size_t)block * SK_BLOCK_CELLS;
+    const float *lower = bound_of(bound, block);
+    const sk_vec zero = {0};
+    for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
+        sk_vec value = sk_load(x + i), least = sk_load(lower + i);
+        sk_int_vec usable = (value > least) & (((sk_int_vec)value & 0x7f800000) != 0x7f800000);
+        sk_store(x + i, sk_select(usable, value, sk_select(least > zero, least, zero)));
+    }
+}
+
+static double push(const float *f)
+{
+    sk_vec squares = {0};
+    for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
+        sk_vec pushed = (sk_vec)((sk_int_vec)sk_load(f + i) & (sk_load(f + i) > (sk_vec){0}));
+        squares += pushed * pushed;
+    }
+    double sum = 0;
+    for (int i = 0; i < SK_LANES; ++i)
+        sum += (double)squares[i];
+    return sum;
+}
+
+static int count_above(const sk_bound_level *bound, int block)
+{
+    size_t at = (size_t)block * SK_BLOCK_CELLS;
+    const float *lower = bound_of(bound, block);
+    sk_int_vec above = {0};
+    for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
+        above -= (sk_load(bound->high + at + i) - sk_load(lower + i)) + sk_load(bound->low + at + i) > (sk_vec){0};
+    int count = 0;
+    for (int i = 0; i < SK_LANES; ++i)
+        count += above[i];
+    return count;
+}
+
+const sk_bounded_operations SK_DIM(sk_bounded_operations_tuned) = {
+    .start = start,
+    .push = push,
+    .project = project,
+    .judge = judge,
+    .clip = clip,
+    .correct = correct,
+    .restrict_problem = SK_DIM(sk_restrict_problem),
+    .interpolate = SK_DIM(sk_interpolate_block),
+    .count_above = count_above,
+};
