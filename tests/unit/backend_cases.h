@@ -369,9 +369,9 @@ static inline void backend_align_memory(backend_pair *pair)
     memcpy(to->block_flags, from->block_flags, blocks);
 }
 
-/* One more step, up to the p-th phase: it runs in both forms, and the results are compared. The worlds are only good
- * for backend_end() afterwards. */
-static inline void backend_check_phase(backend_pair *pair, int p, const backend_bounds *bounds)
+/* One more step, up to the p-th phase, which runs in both forms. The worlds are only good for backend_compare() and
+ * backend_end() afterwards. */
+static inline void backend_run_phase(backend_pair *pair, int p)
 {
     sk_phase_function forms[SK_BACKEND_COUNT];
     const char *name = pair->worlds[0]->phases[p].name;
@@ -385,7 +385,12 @@ static inline void backend_check_phase(backend_pair *pair, int p, const backend_
     for (int w = 0; w < 2; w++)
         if (forms[w ? SK_BACKEND_PLAIN : SK_BACKEND_TUNED](&pair->worlds[w]->step, &error) != SELKIE_OK)
             fail_msg("%s: %s", name, error.message);
-    backend_compare(pair, name, bounds);
+}
+
+static inline void backend_check_phase(backend_pair *pair, int p, const backend_bounds *bounds)
+{
+    backend_run_phase(pair, p);
+    backend_compare(pair, pair->worlds[0]->phases[p].name, bounds);
 }
 
 static inline void backend_check(backend_pair *pair, const char *phase, const backend_bounds *bounds)

@@ -21,7 +21,9 @@ const sk_method sk_method_ando = {
     .phases =
         {
             {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_spacing_ando)},
-            {.name = "sort_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_sort_particles_again)},
+            {.name = "sort_again",
+             .slot = SK_SLOT_POSITIONS,
+             .run = SK_FORMS(sk_sort_particles_again, sk_sort_particles_plain)},
             {.name = "solids_again", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_move_solids)},
         },
 };
@@ -33,7 +35,9 @@ const sk_method sk_method_sato = {
     .phases =
         {
             {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_spacing_sato)},
-            {.name = "sort_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_sort_particles_again)},
+            {.name = "sort_again",
+             .slot = SK_SLOT_POSITIONS,
+             .run = SK_FORMS(sk_sort_particles_again, sk_sort_particles_plain)},
             {.name = "solids_again", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_move_solids)},
         },
 };

@@ -31,7 +31,9 @@ extern const sk_method sk_method_uic;
     selkie_code sk_uic_predict_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_uic_pressure_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_uic_extrapolate_##dim(sk_step *step, selkie_error *error);                                          \
-    selkie_code sk_uic_shift_##dim(sk_step *step, selkie_error *error);
+    selkie_code sk_uic_shift_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_uic_extrapolate_plain_##dim(sk_step *step, selkie_error *error);                                    \
+    selkie_code sk_uic_shift_plain_##dim(sk_step *step, selkie_error *error);
 
 SK_UIC_PHASES(2d)
 SK_UIC_PHASES(3d)
