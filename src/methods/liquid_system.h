@@ -15,6 +15,7 @@
 #include "grid/grid_kernels.h"
 #include "grid/runs.h"
 #include "methods/cells.h"
+#include "methods/density_errors.h"
 #include "methods/step.h"
 
 /* A block and one cell around it, as numbers that a row of cells can be computed with. */
@@ -146,12 +147,6 @@ static inline void build_liquid_rows(const sk_step *step, int block, uint64_t ru
         }
     }
 }
-
-/* Errors of density over rest density, over inner cells: liquid, and without an open face to anything else. */
-typedef struct density_errors {
-    double absolute, squares, sum, largest;
-    int64_t count;
-} density_errors;
 
 static inline void measure_density_errors(const sk_step *step, int block, const liquid_view *view,
                                           density_errors *errors)

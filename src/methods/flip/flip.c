@@ -66,13 +66,13 @@ const sk_method sk_method_flip = {
     .phases =
         {
             {.name = "to_grid", .slot = SK_SLOT_TO_GRID, .run = SK_FORMS(sk_flip_to_grid, sk_flip_to_grid_plain)},
-            {.name = "classify", .slot = SK_SLOT_CLASSIFY, .run = SK_TUNED_ONLY(sk_classify)},
-            {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_TUNED_ONLY(sk_flip_forces)},
+            {.name = "classify", .slot = SK_SLOT_CLASSIFY, .run = SK_FORMS(sk_classify, sk_classify_plain)},
+            {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_flip_forces)},
             {.name = "viscosity",
              .slot = SK_SLOT_VISCOSITY,
-             .run = SK_TUNED_ONLY(sk_flip_viscosity),
+             .run = SK_FORMS(sk_flip_viscosity, sk_flip_viscosity_plain),
              .when = has_viscosity},
-            {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_TUNED_ONLY(sk_flip_pressure)},
+            {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_FORMS(sk_flip_pressure, sk_flip_pressure_plain)},
             {.name = "extrapolate",
              .slot = SK_SLOT_EXTRAPOLATE,
              .run = SK_FORMS(sk_flip_extrapolate, sk_flip_extrapolate_plain)},

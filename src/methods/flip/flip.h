@@ -10,7 +10,9 @@ extern const sk_method sk_method_flip;
     selkie_code sk_flip_to_grid_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_flip_forces_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_flip_viscosity_##dim(sk_step *step, selkie_error *error);                                           \
+    selkie_code sk_flip_viscosity_plain_##dim(sk_step *step, selkie_error *error);                                     \
     selkie_code sk_flip_pressure_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_flip_pressure_plain_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_flip_extrapolate_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_flip_to_particles_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_flip_advect_##dim(sk_step *step, selkie_error *error);                                              \

@@ -9,6 +9,7 @@
 #include "grid/deal.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/pressure.h"
 #include "methods/liquid_system.h"
 
 /* Fluxes through the lower faces along axis d, m/s, for the block's cells and the next ones. */
@@ -145,7 +146,7 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
                   (unknown ? SK_BLOCK_UNKNOWN : 0));
 }
 
-static selkie_code solve(sk_step *step, selkie_error *error)
+selkie_code SK_DIM(sk_flip_solve_pressure)(sk_step *step, selkie_error *error)
 {
     const selkie_pressure_def *def = &step->scene->pressure;
     /* The largest norm is asked as a volume change in a step; the right side is a flux in m/s. */
@@ -166,24 +167,14 @@ static selkie_code solve(sk_step *step, selkie_error *error)
 static selkie_code build(sk_step *step, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
-    density_errors total = {0, 0, 0, 0, 0}, *errors;
+    density_errors *errors;
     SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *errors, "pressure", (void **)&errors, error));
     sk_deal deal;
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
     build_block(step, b, &errors[b]);
-    for (int b = 1; b < grid->block_count; b++) {
-        total.absolute += errors[b].absolute;
-        total.squares += errors[b].squares;
-        total.sum += errors[b].sum;
-        total.largest = fmax(total.largest, errors[b].largest);
-        total.count += errors[b].count;
-    }
-    double n = total.count ? (double)total.count : 1.0, mean = total.sum / n;
-    step->density_error_mean = total.absolute / n;
-    step->density_error_max = total.largest;
-    step->density_error_std = sqrt(fmax(total.squares / n - mean * mean, 0.0));
+    report_density_errors(step, errors);
     return SELKIE_OK;
 }
 
@@ -193,7 +184,7 @@ selkie_code SK_DIM(sk_flip_pressure)(sk_step *step, selkie_error *error)
     if (sk_step_has_pressure(step)) {
         SK_TRY(build(step, error));
         step->has_expansion = 0;
-        SK_TRY(solve(step, error));
+        SK_TRY(SK_DIM(sk_flip_solve_pressure)(step, error));
     } else {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
         memset(&step->pressure, 0, sizeof step->pressure);

@@ -12,6 +12,7 @@
 #include "grid/deal.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/viscosity.h"
 
 static void build_component(const sk_step *step, int block, int d, float mass)
 {
@@ -56,6 +57,34 @@ static void build_component(const sk_step *step, int block, int d, float mass)
     }
 }
 
+selkie_code SK_DIM(sk_flip_solve_viscosity)(sk_step *step, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    sk_poisson_system system = {
+        .block_count = grid->block_count,
+        .coordinates = (const int32_t(*)[4])grid->coordinates,
+        .faces = (const int32_t(*)[6])grid->faces,
+        .face = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y], grid->fields[SK_FIELD_FACE_Z]},
+        .diagonal = grid->fields[SK_FIELD_DIAGONAL],
+        .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
+        .solution = grid->fields[SK_FIELD_POTENTIAL],
+    };
+    sk_poisson_options options = {.tolerance = 1e-5,
+                                  .norm = SELKIE_NORM_RELATIVE,
+                                  .max_iterations = step->scene->pressure.max_iterations,
+                                  .threads = step->threads,
+                                  .backend = step->backend};
+    SK_TRY(SK_DIM(sk_poisson_solve)(step->solver, &system, &options, &step->viscosity, error));
+    if (!step->viscosity.converged)
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "step %lld at %g s: the viscosity solve stopped at a residual of %.3g after %d iterations; raise "
+            "pressure.max_iterations (now %d) or lower time.cfl",
+            (long long)step->step_count + 1, step->time, step->viscosity.residual, step->viscosity.iterations,
+            step->scene->pressure.max_iterations);
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_flip_viscosity)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
@@ -68,27 +97,7 @@ selkie_code SK_DIM(sk_flip_viscosity)(sk_step *step, selkie_error *error)
         build_component(step, b, d, (float)mass);
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d], *solution = grid->fields[SK_FIELD_POTENTIAL];
         const float *diagonal = grid->fields[SK_FIELD_DIAGONAL];
-        sk_poisson_system system = {
-            .block_count = grid->block_count,
-            .coordinates = (const int32_t(*)[4])grid->coordinates,
-            .faces = (const int32_t(*)[6])grid->faces,
-            .face = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y], grid->fields[SK_FIELD_FACE_Z]},
-            .diagonal = diagonal,
-            .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
-            .solution = solution,
-        };
-        sk_poisson_options options = {.tolerance = 1e-5,
-                                      .norm = SELKIE_NORM_RELATIVE,
-                                      .max_iterations = step->scene->pressure.max_iterations,
-                                      .threads = step->threads};
-        SK_TRY(SK_DIM(sk_poisson_solve)(step->solver, &system, &options, &step->viscosity, error));
-        if (!step->viscosity.converged)
-            return sk_fail(
-                error, SELKIE_ERROR_DIVERGED,
-                "step %lld at %g s: the viscosity solve stopped at a residual of %.3g after %d iterations; raise "
-                "pressure.max_iterations (now %d) or lower time.cfl",
-                (long long)step->step_count + 1, step->time, step->viscosity.residual, step->viscosity.iterations,
-                step->scene->pressure.max_iterations);
+        SK_TRY(SK_DIM(sk_flip_solve_viscosity)(step, error));
         int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
         for (int64_t c = SK_BLOCK_CELLS; c < end; c++)

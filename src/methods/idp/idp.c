@@ -39,15 +39,15 @@ const sk_method sk_method_idp = {
     .begin = begin,
     .phases =
         {
-            {.name = "density", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_idp_density)},
+            {.name = "density", .slot = SK_SLOT_POSITIONS, .run = SK_FORMS(sk_idp_density, sk_idp_density_plain)},
             {.name = "density_classify",
              .slot = SK_SLOT_POSITIONS,
              .flags = SK_PHASE_CORRECTS,
-             .run = SK_TUNED_ONLY(sk_classify_cells)},
+             .run = SK_FORMS(sk_classify_cells, sk_classify_cells_plain)},
             {.name = "density_correct",
              .slot = SK_SLOT_POSITIONS,
              .flags = SK_PHASE_CORRECTS,
-             .run = SK_TUNED_ONLY(sk_idp_correct)},
+             .run = SK_FORMS(sk_idp_correct, sk_idp_correct_plain)},
             {.name = "sort_again",
              .slot = SK_SLOT_POSITIONS,
              .run = SK_FORMS(sk_sort_particles_again, sk_sort_particles_plain)},

@@ -15,12 +15,14 @@ const sk_method sk_method_eq8 = {
     .name = "eq8",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
     .takes_part = is_eq8,
-    .phases = {{.name = "volume_term", .slot = SK_SLOT_TARGET, .run = SK_TUNED_ONLY(sk_volume_eq8)}},
+    .phases = {{.name = "volume_term", .slot = SK_SLOT_TARGET, .run = SK_FORMS(sk_volume_eq8, sk_volume_eq8_plain)}},
 };
 
 const sk_method sk_method_losasso = {
     .name = "losasso",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
     .takes_part = is_losasso,
-    .phases = {{.name = "volume_term", .slot = SK_SLOT_TARGET, .run = SK_TUNED_ONLY(sk_volume_losasso)}},
+    .phases = {{.name = "volume_term",
+                .slot = SK_SLOT_TARGET,
+                .run = SK_FORMS(sk_volume_losasso, sk_volume_losasso_plain)}},
 };
