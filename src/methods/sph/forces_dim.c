@@ -27,6 +27,7 @@ enum {
 
 typedef struct pair_frame {
     sk_step *step;
+    sk_cell_index index;
     float kick; /* s */
     float spacing, inverse_support, weight;
     float viscosity;    /* coefficient of the viscous term times kick, m2 */
@@ -50,8 +51,8 @@ static void normals_of_block(const pair_frame *frame, tile_worker *w, int block)
     sk_sph *sph = step->sph;
     const int wide = sph->block_wide[block];
     const float scale = 1.0f / (frame->spacing * frame->inverse_support);
-    make_tile(&step->grid, block, &w->tile);
-    load_floats(&w->tile, sph->density, w->array[0]);
+    sk_particle_tile_make(&frame->index, block, &w->tile);
+    sk_particle_tile_load_floats(&w->tile, sph->density, w->array[0]);
     for (uint32_t i = block_begin(&step->grid, block); i < block_end(&step->grid, block); i++) {
         const void *list = list_of(sph, i);
         f8 sum[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)}, gradient[3];
@@ -129,15 +130,15 @@ static void pairs_of_block(const pair_frame *frame, tile_worker *w, int block)
 {
     sk_step *step = frame->step;
     sk_sph *sph = step->sph;
-    make_tile(&step->grid, block, &w->tile);
+    sk_particle_tile_make(&frame->index, block, &w->tile);
     float(*position)[4] = lanes_of(w, POSITION);
-    load_record_lanes(&w->tile, step->particles.records, 0, position);
-    load_record_lanes(&w->tile, step->particles.records, 3, lanes_of(w, VELOCITY));
+    sk_particle_tile_load_record_lanes(&w->tile, step->particles.records, 0, position);
+    sk_particle_tile_load_record_lanes(&w->tile, step->particles.records, 3, lanes_of(w, VELOCITY));
     for (int r = 0; r < w->tile.run_count; r++)
         for (uint32_t p = w->tile.runs[r].from, at = w->tile.runs[r].at; p < w->tile.runs[r].to; p++, at++)
             position[at][3] = sph->density[p];
     if (frame->curvature > 0.0f)
-        load_lanes(&w->tile, sph->shift, lanes_of(w, NORMAL));
+        sk_particle_tile_load_lanes(&w->tile, sph->shift, lanes_of(w, NORMAL));
     for (uint32_t i = block_begin(&step->grid, block); i < block_end(&step->grid, block); i++) {
         f8 change[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)};
         if (sph->block_wide[block])
@@ -157,10 +158,10 @@ static selkie_code add_pair_forces(sk_step *step, selkie_error *error)
     const double kick = sk_step_kick(step), tension = scene->sph.tension;
     const int akinci = scene->sph.surface_tension == SELKIE_TENSION_AKINCI && tension > 0.0,
               wendland = scene->sph.kernel == SELKIE_SPH_WENDLAND;
-    const double factor =
-        wendland ? sk_sph_wendland_factor(SELKIE_DIM, sph->support) : sk_sph_cubic_factor(SELKIE_DIM, sph->support);
+    const double factor = sk_sph_kernel_factor(wendland, SELKIE_DIM, sph->support);
     pair_frame frame = {
         .step = step,
+        .index = sk_grid_cell_index(&step->grid),
         .kick = (float)kick,
         .spacing = (float)sph->spacing,
         .wendland = wendland,
