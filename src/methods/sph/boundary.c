@@ -19,15 +19,14 @@ static kernel kernel_of(const sk_step *step)
 {
     const sk_sph *sph = step->sph;
     kernel k = {.support = sph->support, .wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND};
-    k.factor = sph->kernel_scale * (k.wendland ? sk_sph_wendland_factor(step->dimension, k.support)
-                                               : sk_sph_cubic_factor(step->dimension, k.support));
+    k.factor = sph->kernel_scale * sk_sph_kernel_factor(k.wendland, step->dimension, k.support);
     return k;
 }
 
 static double kernel_value(const kernel *k, double r)
 {
     float q = (float)(r / k->support);
-    return k->factor * (k->wendland ? sk_sph_wendland(q) : sk_sph_cubic(q));
+    return k->factor * sk_sph_kernel(k->wendland, q);
 }
 
 /* The sum of the kernel over a flat lattice of boundary particles. */
@@ -370,9 +369,10 @@ static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error
     sk_sph_boundary *boundary = &step->sph->boundary;
     boundary->count = start[cells];
     boundary->particles = walls->sorted;
-    boundary->table = walls->table;
-    boundary->cell_start = start;
-    boundary->block_count = blocks;
+    boundary->index = (sk_cell_index){.blocks = {grid->blocks[0], grid->blocks[1], grid->blocks[2]},
+                                      .block_count = blocks,
+                                      .table = walls->table,
+                                      .cell_start = start};
     return SELKIE_OK;
 }
 
