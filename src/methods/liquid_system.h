@@ -208,7 +208,8 @@ static inline selkie_code solve_liquid_system(sk_step *step, double tolerance, s
     sk_poisson_options options = {.tolerance = tolerance,
                                   .norm = norm,
                                   .max_iterations = step->scene->pressure.max_iterations,
-                                  .threads = step->threads};
+                                  .threads = step->threads,
+                                  .backend = step->backend};
     return SK_DIM(sk_poisson_solve)(step->solver, &system, &options, report, error);
 }
 

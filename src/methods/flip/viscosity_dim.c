@@ -80,7 +80,8 @@ selkie_code SK_DIM(sk_flip_viscosity)(sk_step *step, selkie_error *error)
         sk_poisson_options options = {.tolerance = 1e-5,
                                       .norm = SELKIE_NORM_RELATIVE,
                                       .max_iterations = step->scene->pressure.max_iterations,
-                                      .threads = step->threads};
+                                      .threads = step->threads,
+                                      .backend = step->backend};
         SK_TRY(SK_DIM(sk_poisson_solve)(step->solver, &system, &options, &step->viscosity, error));
         if (!step->viscosity.converged)
             return sk_fail(

@@ -116,6 +116,7 @@ static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_r
         .max_iterations = def->max_iterations,
         .threads = step->threads,
         .forget = problem->is_first,
+        .backend = step->backend,
     };
     SK_TRY(SK_DIM(sk_bounded_solve)(step->bounded, &system, &options, report, error));
     if (!report->converged)
