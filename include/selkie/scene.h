@@ -171,7 +171,7 @@ typedef struct selkie_force_def {
     double start, end;      /* s     vortex, jet, uniform; end < 0: never ends */
 } selkie_force_def;
 
-/* Liquid that becomes a solid, moves and becomes liquid again: method sph, Cornelis et al. 2015. */
+/* Liquid that becomes a solid, moves and becomes liquid again: discretization sph, Cornelis et al. 2015. */
 typedef enum selkie_object_fill {
     SELKIE_FILL_VOLUME, /* particles everywhere inside */
     SELKIE_FILL_SURFACE /* a shell below the surface */
@@ -218,11 +218,23 @@ typedef struct selkie_object_def {
     const selkie_timeline_entry *timeline;
 } selkie_object_def;
 
+typedef enum selkie_discretization {
+    SELKIE_DISCRETIZATION_GRID, /* particles carry the liquid, a staggered grid its pressure */
+    SELKIE_DISCRETIZATION_SPH   /* smoothed particle hydrodynamics: no grid, neighbours are particles */
+} selkie_discretization;
+
+typedef enum selkie_transfer { /* of velocity between particles and grid; discretization grid */
+                               SELKIE_TRANSFER_PIC,
+                               SELKIE_TRANSFER_FLIP,
+                               SELKIE_TRANSFER_APIC
+} selkie_transfer;
+
+/* Discretization and transfer in one word, as older programs and files have it: see selkie_scene_set_method(). */
 typedef enum selkie_method {
     SELKIE_METHOD_PIC,
     SELKIE_METHOD_FLIP,
     SELKIE_METHOD_APIC,
-    SELKIE_METHOD_SPH /* smoothed particle hydrodynamics: no grid, neighbours are particles */
+    SELKIE_METHOD_SPH
 } selkie_method;
 
 typedef enum selkie_volume {
@@ -364,8 +376,8 @@ typedef enum selkie_probe_kind {
     SELKIE_PROBE_PRESSURE, /* Pa   at a point */
     SELKIE_PROBE_VELOCITY, /* m/s  at a point; three columns */
     SELKIE_PROBE_FRONT,    /* m    farthest liquid along an axis */
-    SELKIE_PROBE_FORCE,    /* N    of the liquid on walls, an obstacle or a body; a column an axis; method sph */
-    SELKIE_PROBE_LEVEL     /* m    mean height of the liquid's surface over the floor of the domain, in an area */
+    SELKIE_PROBE_FORCE, /* N    of the liquid on walls, an obstacle or a body; a column an axis; discretization sph */
+    SELKIE_PROBE_LEVEL  /* m    mean height of the liquid's surface over the floor of the domain, in an area */
 } selkie_probe_kind;
 
 typedef enum selkie_axis { SELKIE_AXIS_X, SELKIE_AXIS_Y, SELKIE_AXIS_Z } selkie_axis;
@@ -437,7 +449,8 @@ typedef struct selkie_scene {
     selkie_time_def time;
     uint64_t seed;
     selkie_particles_def particles;
-    selkie_method method;
+    selkie_discretization discretization;
+    selkie_transfer transfer;
     double flip_ratio; /* share of FLIP against PIC; 0.97 is mostly FLIP */
     selkie_volume volume;
     selkie_idp_def idp;
@@ -483,6 +496,9 @@ SELKIE_API void selkie_force_defaults(selkie_force_def *force, selkie_force_kind
 SELKIE_API void selkie_object_defaults(selkie_object_def *object);
 SELKIE_API void selkie_timeline_entry_defaults(selkie_timeline_entry *entry);
 SELKIE_API void selkie_probe_defaults(selkie_probe_def *probe);
+
+/* Sets discretization and transfer: a grid with the method's transfer, or SPH, which leaves the transfer as it is. */
+SELKIE_API void selkie_scene_set_method(selkie_scene *scene, selkie_method method);
 
 /* Names the first bad field, its value and what would be right. Looks at values only, not at files. */
 SELKIE_API selkie_code selkie_scene_check(const selkie_scene *scene, selkie_error *error);

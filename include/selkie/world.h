@@ -127,7 +127,7 @@ typedef struct selkie_statistics {
     int64_t redistributed; /*    particles of overfull cells that were laid out anew in this step */
     int64_t pushed_out;    /*    particles found inside solids in this step */
     int64_t candidates;    /*    particles on their way to an object, and */
-    int64_t boundaries;    /*    particles that are part of one (method sph) */
+    int64_t boundaries;    /*    particles that are part of one (discretization sph) */
     int64_t free_cells,
         active_cells; /* unilateral incompressibility: where pressure acts in the last solve, and where not */
     int free_steps, expansion_steps,
@@ -141,7 +141,7 @@ typedef struct selkie_statistics {
 
 SELKIE_API const selkie_statistics *selkie_world_statistics(const selkie_world *world);
 /* NULL, or one line that names a key whose value spoils the run without stopping it, and what would be right. It stays
- * once it is there. So far: a time.step that is too long for method sph. */
+ * once it is there. So far: a time.step that is too long for discretization sph. */
 SELKIE_API const char *selkie_world_warning(const selkie_world *world);
 SELKIE_API int selkie_world_phase_count(const selkie_world *world);
 SELKIE_API const char *selkie_world_phase_name(const selkie_world *world, int phase);

@@ -58,16 +58,29 @@ CHOICES(shape_kind);
 static const sk_enum_value arrangement_values[] = {
     {"jittered", SELKIE_ARRANGEMENT_JITTERED, "one in each sub-cell, at random"},
     {"lattice", SELKIE_ARRANGEMENT_LATTICE, "in the centres of the sub-cells"},
-    {"auto", SELKIE_ARRANGEMENT_AUTO, "lattice where method is sph, jittered elsewhere"},
+    {"auto", SELKIE_ARRANGEMENT_AUTO, "lattice where discretization is sph, jittered elsewhere"},
 };
 CHOICES(arrangement);
 
-static const sk_enum_value method_values[] = {
-    {"pic", SELKIE_METHOD_PIC, "particle-in-cell: calm, loses detail"},
-    {"flip", SELKIE_METHOD_FLIP, "fluid-implicit particle, blended with PIC by flip_ratio: lively"},
-    {"apic", SELKIE_METHOD_APIC, "affine particle-in-cell: keeps angular momentum, little noise"},
-    {"sph", SELKIE_METHOD_SPH,
+static const sk_enum_value discretization_values[] = {
+    {"grid", SELKIE_DISCRETIZATION_GRID, "particles carry the liquid, a staggered grid its pressure"},
+    {"sph", SELKIE_DISCRETIZATION_SPH,
      "smoothed particle hydrodynamics: no grid, particles push each other; a cell is a kernel's reach"},
+};
+CHOICES(discretization);
+
+static const sk_enum_value transfer_values[] = {
+    {"pic", SELKIE_TRANSFER_PIC, "particle-in-cell: calm, loses detail"},
+    {"flip", SELKIE_TRANSFER_FLIP, "fluid-implicit particle, blended with PIC by flip_ratio: lively"},
+    {"apic", SELKIE_TRANSFER_APIC, "affine particle-in-cell: keeps angular momentum, little noise"},
+};
+CHOICES(transfer);
+
+static const sk_enum_value method_values[] = {
+    {"pic", SELKIE_METHOD_PIC, "discretization grid, transfer pic"},
+    {"flip", SELKIE_METHOD_FLIP, "discretization grid, transfer flip"},
+    {"apic", SELKIE_METHOD_APIC, "discretization grid, transfer apic"},
+    {"sph", SELKIE_METHOD_SPH, "discretization sph"},
 };
 CHOICES(method);
 
@@ -176,7 +189,7 @@ static const sk_enum_value probe_kind_values[] = {
     {"velocity", SELKIE_PROBE_VELOCITY, "m/s; at a point, in the columns NAME_x, NAME_y and NAME_z"},
     {"front", SELKIE_PROBE_FRONT, "m; farthest liquid along an axis"},
     {"force", SELKIE_PROBE_FORCE,
-     "N; of the liquid on walls, an obstacle or a body, in the columns NAME_x, NAME_y and NAME_z (method sph)"},
+     "N; of the liquid on walls, an obstacle or a body, in the columns NAME_x, NAME_y and NAME_z (discretization sph)"},
     {"level", SELKIE_PROBE_LEVEL, "m; mean height of the liquid's surface over the floor of the domain, in an area"},
 };
 CHOICES(probe_kind);
@@ -325,7 +338,7 @@ static const sk_struct time_struct = {.name = "time",
 
 static const sk_field particles_fields[] = {
     {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000),
-     .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where method is sph"},
+     .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where discretization is sph"},
     {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_AUTO),
      .doc = "how they are laid out at the start"},
     {NUMBER(selkie_particles_def, jitter, 0.5), BETWEEN(0, 1),
@@ -481,7 +494,7 @@ static const sk_field sph_fields[] = {
             "m3/(kg s2))"},
 };
 static const sk_struct sph_struct = {.name = "sph",
-                                     .doc = "Smoothed particle hydrodynamics, used where method is sph.",
+                                     .doc = "Smoothed particle hydrodynamics, used where discretization is sph.",
                                      .size = sizeof(selkie_sph_def),
                                      .field_count = COUNT(sph_fields),
                                      .fields = sph_fields};
@@ -691,7 +704,7 @@ static const sk_field object_fields[] = {
 };
 const sk_struct sk_object_struct = {
     .name = "object",
-    .doc = "Liquid that takes a shape, is solid for a while and becomes liquid again: method sph.",
+    .doc = "Liquid that takes a shape, is solid for a while and becomes liquid again: discretization sph.",
     .size = sizeof(selkie_object_def),
     .field_count = COUNT(object_fields),
     .fields = object_fields};
@@ -771,15 +784,17 @@ static const sk_field scene_fields[] = {
     {ROW(selkie_scene, seed, SK_FIELD_SEED), .initial = {1},
      .doc = "of all random numbers: the same seed gives the same run"},
     {STRUCT(selkie_scene, particles, particles_struct), .doc = "how finely liquid is divided"},
-    {ENUM(selkie_scene, method, method, SELKIE_METHOD_FLIP),
-     .doc = "how velocity goes from particles to the grid and back"},
-    {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1), .doc = "method flip: share of FLIP, the rest is PIC"},
+    {ENUM(selkie_scene, discretization, discretization, SELKIE_DISCRETIZATION_GRID),
+     .doc = "what the equations are solved on"},
+    {ENUM(selkie_scene, transfer, transfer, SELKIE_TRANSFER_FLIP),
+     .doc = "discretization grid: how velocity goes from particles to the grid and back"},
+    {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1), .doc = "transfer flip: share of FLIP, the rest is PIC"},
     {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_NONE), .doc = "how volume is kept over many steps"},
     {STRUCT(selkie_scene, idp, idp_struct), .doc = "parameters of volume idp"},
     {STRUCT(selkie_scene, losasso, losasso_struct), .doc = "parameters of volume losasso"},
     {STRUCT(selkie_scene, ando, ando_struct), .doc = "parameters of volume ando"},
     {STRUCT(selkie_scene, sato, sato_struct), .doc = "parameters of volume sato"},
-    {STRUCT(selkie_scene, sph, sph_struct), .doc = "parameters of method sph"},
+    {STRUCT(selkie_scene, sph, sph_struct), .doc = "parameters of discretization sph"},
     {ENUM(selkie_scene, incompressibility, incompressibility, SELKIE_INCOMPRESSIBILITY_BILATERAL),
      .doc = "what the pressure may do"},
     {STRUCT(selkie_scene, unilateral, unilateral_struct), .doc = "parameters of incompressibility unilateral"},
@@ -803,6 +818,9 @@ const sk_struct sk_scene_struct = {.name = "scene",
                                    .size = sizeof(selkie_scene),
                                    .field_count = COUNT(scene_fields),
                                    .fields = scene_fields};
+
+const sk_field sk_method_field = {
+    .key = "method", .type = SK_FIELD_ENUM, .choices = &method, .doc = "older word for discretization and transfer"};
 
 /* --- Access --- */
 

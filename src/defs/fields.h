@@ -93,6 +93,9 @@ extern const sk_struct sk_object_struct;
 extern const sk_struct sk_timeline_entry_struct;
 extern const sk_struct sk_probe_struct;
 
+/* The key "method" of older files: read as discretization and transfer, never written. No member of the scene. */
+extern const sk_field sk_method_field;
+
 enum {
     SK_MAX_UNION_DEPTH = 16,      /* unions within unions */
     SK_MAX_ELEMENTS = 1000000,    /* of any array of a scene */

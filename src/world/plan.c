@@ -24,9 +24,9 @@ static double bytes_per_cell(const selkie_scene *scene)
 
 static double bytes_per_particle(const selkie_scene *scene)
 {
-    if (scene->method == SELKIE_METHOD_SPH)
+    if (scene->discretization == SELKIE_DISCRETIZATION_SPH)
         return PARTICLE_BYTES + sk_sph_bytes_per_particle(scene->domain.dimension);
-    return PARTICLE_BYTES + (scene->method == SELKIE_METHOD_APIC ? AFFINE_BYTES : 0);
+    return PARTICLE_BYTES + (scene->transfer == SELKIE_TRANSFER_APIC ? AFFINE_BYTES : 0);
 }
 
 /* A scene that is far too large is refused after a coarse look at it: to count billions of particles would take minutes
@@ -126,12 +126,13 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
         plan->first_step = scene->time.step > 0.0 ? scene->time.step
                            : speed > 0.0          ? selkie_scene_cfl(scene) * plan->cell_size / speed
                                                   : longest;
-        plan->first_step =
-            scene->time.step > 0.0 ? scene->time.step
-            : speed > 0.0
-                ? selkie_scene_cfl(scene) *
-                      (scene->method == SELKIE_METHOD_SPH ? selkie_scene_spacing(scene) : plan->cell_size) / speed
-                : longest;
+        plan->first_step = scene->time.step > 0.0 ? scene->time.step
+                           : speed > 0.0
+                               ? selkie_scene_cfl(scene) *
+                                     (scene->discretization == SELKIE_DISCRETIZATION_SPH ? selkie_scene_spacing(scene)
+                                                                                         : plan->cell_size) /
+                                     speed
+                               : longest;
         plan->first_step = fmin(plan->first_step, longest);
         plan->frames = (int64_t)floor(scene->time.end * scene->time.fps * (1 + 1e-12));
         if (limit && plan->memory_bytes > limit)

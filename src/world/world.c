@@ -65,7 +65,7 @@ static void compose_sph(selkie_world *world)
 /* The step, read from top to bottom. A method adds its phases here. */
 static void compose(selkie_world *world)
 {
-    if (world->scene->method == SELKIE_METHOD_SPH) {
+    if (world->scene->discretization == SELKIE_DISCRETIZATION_SPH) {
         compose_sph(world);
         return;
     }
@@ -286,14 +286,14 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
     if (code == SELKIE_OK && unilateral)
         code = sk_grid_add_unilateral(&step->grid, error);
     int64_t total, liquid_cells;
-    if (code == SELKIE_OK && scene->method == SELKIE_METHOD_APIC &&
-        !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
+    if (code == SELKIE_OK && scene->discretization == SELKIE_DISCRETIZATION_GRID &&
+        scene->transfer == SELKIE_TRANSFER_APIC && !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"affine\"");
     if (code == SELKIE_OK && scene->body_count) {
         step->rigid = &world->rigid;
         code = sk_rigid_init(step->rigid, scene, &step->solids, &world->memory, error);
     }
-    if (code == SELKIE_OK && scene->method == SELKIE_METHOD_SPH)
+    if (code == SELKIE_OK && scene->discretization == SELKIE_DISCRETIZATION_SPH)
         code = sk_sph_create(step, error);
     if (code == SELKIE_OK && step->sph)
         code = sk_sph_boundary_init(step, error);

@@ -159,7 +159,8 @@ static void defaults_are_as_documented(void **state)
     assert_true(scene.time.min_step == 1e-6 && scene.time.max_step == 0);
     assert_true(scene.seed == 1 && scene.particles.per_cell == 0);
     assert_int_equal(scene.particles.arrangement, SELKIE_ARRANGEMENT_AUTO);
-    assert_int_equal(scene.method, SELKIE_METHOD_FLIP);
+    assert_int_equal(scene.discretization, SELKIE_DISCRETIZATION_GRID);
+    assert_int_equal(scene.transfer, SELKIE_TRANSFER_FLIP);
     assert_true(scene.flip_ratio == 0.97 && scene.viscosity == 0);
     assert_true(scene.pressure.tolerance == 1e-4 && scene.pressure.max_iterations == 100);
     assert_int_equal(scene.pressure.surface, SELKIE_SURFACE_GHOST_FLUID);
@@ -412,8 +413,9 @@ static void ranges_and_rules(void **state)
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[9,0,0],\"radius\":1}}]",
          "bodies[0].shape: lies outside the domain"},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
-         "bodies[0]: only method sph moves bodies so far"},
-        {"probes=[{\"name\":\"a\",\"type\":\"force\"}]", "probes[0].type: \"force\" is measured by method sph only"},
+         "bodies[0]: only discretization sph moves bodies so far"},
+        {"probes=[{\"name\":\"a\",\"type\":\"force\"}]",
+         "probes[0].type: \"force\" is measured with discretization sph only"},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},\"density\":0}]",
          "bodies[0].density: 0 is out of range: must be above 0 kg/m3"},
         {"forces=[{\"type\":\"explosion\",\"center\":[9,0,0],\"radius\":1,\"speed\":1,\"time\":0}]",
@@ -436,7 +438,7 @@ static void ranges_and_rules(void **state)
         {"obstacles=[{\"surface\":\"open\",\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
          "\"open\" is no choice: must be \"free_slip\" or \"no_slip\""},
         {"objects=[{\"start_solid\":true,\"shape\":{\"type\":\"box\",\"min\":[0,0,0],\"max\":[1,1,1]}}]",
-         "objects[0]: liquid solidifies with method sph only"},
+         "objects[0]: liquid solidifies with discretization sph only"},
         {"probes=[{\"name\":\"a b\",\"type\":\"front\"}]", "probes[0].name: \"a b\" cannot head a column"},
         {"probes=[{\"name\":\"\",\"type\":\"front\"}]", "\"\" cannot head a column"},
         {"probes=[{\"name\":\"a\",\"type\":\"front\"},{\"name\":\"a\",\"type\":\"front\"}]",
@@ -636,10 +638,10 @@ static void checks_of_structs(void **state)
     scene.liquid_count = -1;
     assert_int_equal(selkie_scene_check(&scene, NULL), SELKIE_ERROR_INPUT);
     scene.liquid_count = 1;
-    scene.method = (selkie_method)7;
+    scene.transfer = (selkie_transfer)7;
     assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_ERROR_INPUT);
-    assert_string_equal(error.message, "method: 7 is no choice: must be \"pic\", \"flip\", \"apic\" or \"sph\"");
-    scene.method = SELKIE_METHOD_PIC;
+    assert_string_equal(error.message, "transfer: 7 is no choice: must be \"pic\", \"flip\" or \"apic\"");
+    selkie_scene_set_method(&scene, SELKIE_METHOD_PIC);
     scene.output.ply = 2;
     assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_ERROR_INPUT);
     scene.output.ply = 1;
@@ -1154,7 +1156,7 @@ static void sph_says_what_is_wrong(void **state)
     (void)state;
 #define BALL "{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":0.5}"
     static const char *const cases[][2] = {
-        {"particles.per_cell=5", "5 with method"},
+        {"particles.per_cell=5", "5 with discretization"},
         {"particles.per_cell=12", "12 do not make a lattice: must be n^3, such as 8 or 27"},
         {"bodies=[{\"shape\":{\"type\":\"half_space\",\"point\":[1,1,1]}}]", "bodies[0].shape: has no end"},
         {"bodies=[{\"shape\":{\"type\":\"union\",\"shapes\":[" BALL ",{\"type\":\"wave\",\"level\":1}]}}]",

@@ -68,15 +68,17 @@ static const char *choice_name(const selkie_scene *scene, const char *key)
 
 static void print_method(const selkie_scene *scene)
 {
-    printf("method        %s", choice_name(scene, "method"));
-    if (scene->method == SELKIE_METHOD_FLIP)
+    printf("method        %s", choice_name(scene, "discretization"));
+    if (scene->discretization == SELKIE_DISCRETIZATION_GRID)
+        printf(", transfer %s", choice_name(scene, "transfer"));
+    if (scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->transfer == SELKIE_TRANSFER_FLIP)
         printf(" of ratio %g", scene->flip_ratio);
-    if (scene->method != SELKIE_METHOD_SPH)
+    if (scene->discretization == SELKIE_DISCRETIZATION_GRID)
         printf(", volume %s, incompressibility %s", choice_name(scene, "volume"),
                choice_name(scene, "incompressibility"));
     if (scene->viscosity > 0)
         printf(", viscosity %g m2/s", scene->viscosity);
-    if (scene->method == SELKIE_METHOD_SPH) {
+    if (scene->discretization == SELKIE_DISCRETIZATION_SPH) {
         printf("\nnumerics      particles %g m apart, pressure (%s) to a density error of %g, %s\n",
                selkie_scene_spacing(scene), scene->sph.solver == SELKIE_SPH_IISPH ? "iisph" : "accelerated",
                scene->sph.density_error,
