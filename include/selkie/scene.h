@@ -83,11 +83,33 @@ typedef struct selkie_particles_def {
     double jitter; /* jittered ones: part of a sub-cell that a particle may be in, around its centre */
 } selkie_particles_def;
 
+typedef enum selkie_material_kind {
+    SELKIE_MATERIAL_LIQUID,
+    SELKIE_MATERIAL_RIGID, /* this and the following are refused so far */
+    SELKIE_MATERIAL_SOFT,
+    SELKIE_MATERIAL_ELASTOPLASTIC,
+    SELKIE_MATERIAL_GRANULAR
+} selkie_material_kind;
+
+/* A row of the scene's table of materials. A particle carries the row's index as its attribute "material", where the
+ * table has more than one row. 0 = not given, but for the density. */
+typedef struct selkie_material_def {
+    const char *name; /*          unique; liquids and sources name their material by it */
+    selkie_material_kind kind;
+    double density;         /* kg/m3 */
+    double viscosity;       /* m2/s     kinematic; the same for all materials of a scene so far */
+    double surface_tension; /* N/m      no effect yet */
+    double heat_capacity;   /* J/(kg K) no effect yet */
+    double conductivity;    /* W/(m K)  no effect yet */
+    double melting_point;   /* K        no effect yet */
+} selkie_material_def;
+
 typedef struct selkie_liquid_def {
     const char *name;
     selkie_shape shape;
-    double density;     /* kg/m3 one value for all liquids of a scene */
-    double velocity[3]; /* m/s   u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center) */
+    const char *material; /*    of the scene's materials; "" = the only one */
+    double density;       /* kg/m3 where the scene has no table of materials; one value for all liquids of a scene */
+    double velocity[3];   /* m/s   u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center) */
     double angular_velocity[3];  /* rad/s in 2D the third component turns */
     double velocity_gradient[9]; /* 1/s   row-major du_i/dx_j */
     double center[3];            /* m     of angular_velocity and velocity_gradient */
@@ -98,8 +120,9 @@ typedef struct selkie_liquid_def {
 typedef struct selkie_source_def {
     const char *name;
     selkie_shape shape;
-    double velocity[3]; /* m/s */
-    double start, end;  /* s   end < 0: never ends */
+    const char *material; /*    of the scene's materials; "" = the only one */
+    double velocity[3];   /* m/s */
+    double start, end;    /* s   end < 0: never ends */
 } selkie_source_def;
 
 typedef struct selkie_drain_def {
@@ -463,6 +486,8 @@ typedef struct selkie_scene {
     selkie_pressure_def pressure;
     selkie_advection_def advection;
     double viscosity; /* m2/s kinematic */
+    int material_count;
+    const selkie_material_def *materials; /* none = one material with the liquids' density */
     int liquid_count;
     const selkie_liquid_def *liquids;
     int source_count;
@@ -487,6 +512,7 @@ typedef struct selkie_scene {
 /* Defaults for every field; also for the elements of the arrays. */
 SELKIE_API void selkie_scene_defaults(selkie_scene *scene);
 SELKIE_API void selkie_shape_defaults(selkie_shape *shape, selkie_shape_kind kind);
+SELKIE_API void selkie_material_defaults(selkie_material_def *material);
 SELKIE_API void selkie_liquid_defaults(selkie_liquid_def *liquid);
 SELKIE_API void selkie_source_defaults(selkie_source_def *source);
 SELKIE_API void selkie_drain_defaults(selkie_drain_def *drain);

@@ -511,10 +511,42 @@ static const sk_struct advection_struct = {.name = "advection",
 
 /* --- What is in the scene --- */
 
+static const sk_enum_value material_kind_values[] = {
+    {"liquid", SELKIE_MATERIAL_LIQUID, "flows"},
+    {"rigid", SELKIE_MATERIAL_RIGID, "not simulated yet"},
+    {"soft", SELKIE_MATERIAL_SOFT, "not simulated yet"},
+    {"elastoplastic", SELKIE_MATERIAL_ELASTOPLASTIC, "not simulated yet"},
+    {"granular", SELKIE_MATERIAL_GRANULAR, "not simulated yet"},
+};
+CHOICES(material_kind);
+
+static const sk_field material_fields[] = {
+    {STRING(selkie_material_def, name), .required = 1, .doc = "by which liquids and sources name it; unique"},
+    {ENUM(selkie_material_def, kind, material_kind, SELKIE_MATERIAL_LIQUID), .doc = "how it moves"},
+    {NUMBER(selkie_material_def, density, 1000), ABOVE(0), .unit = "kg/m3",
+     .doc = "mass per volume; several densities need discretization grid and incompressibility bilateral"},
+    {NUMBER(selkie_material_def, viscosity, 0), AT_LEAST(0), .unit = "m2/s",
+     .doc = "kinematic viscosity, in place of the scene's; the same for all materials so far"},
+    {NUMBER(selkie_material_def, surface_tension, 0), AT_LEAST(0), .unit = "N/m",
+     .doc = "no effect yet, with either discretization"},
+    {NUMBER(selkie_material_def, heat_capacity, 0), AT_LEAST(0), .unit = "J/(kg K)", .doc = "no effect yet"},
+    {NUMBER(selkie_material_def, conductivity, 0), AT_LEAST(0), .unit = "W/(m K)", .doc = "no effect yet"},
+    {NUMBER(selkie_material_def, melting_point, 0), AT_LEAST(0), .unit = "K", .doc = "no effect yet"},
+};
+const sk_struct sk_material_struct = {
+    .name = "material",
+    .doc =
+        "A row of the table of materials. Without a table a scene has one material, with the density of its liquids.",
+    .size = sizeof(selkie_material_def),
+    .field_count = COUNT(material_fields),
+    .fields = material_fields};
+
 static const sk_field liquid_fields[] = {
     {STRING(selkie_liquid_def, name), .doc = "for people"},
     {STRUCT(selkie_liquid_def, shape, sk_shape_struct), .required = 1, .doc = "where it is at the start"},
-    {NUMBER(selkie_liquid_def, density, 1000), ABOVE(0), .unit = "kg/m3", .doc = "the same for all liquids of a scene"},
+    {STRING(selkie_liquid_def, material), .doc = "name of its material; may be left out where there is but one"},
+    {NUMBER(selkie_liquid_def, density, 1000), ABOVE(0), .unit = "kg/m3",
+     .doc = "where the scene has no materials; the same for all its liquids"},
     {VECTOR(selkie_liquid_def, velocity), .unit = "m/s", .in_plane = 1,
      .doc = "at the start u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center)"},
     {ROW(selkie_liquid_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
@@ -536,6 +568,7 @@ const sk_struct sk_liquid_struct = {.name = "liquid",
 static const sk_field source_fields[] = {
     {STRING(selkie_source_def, name), .doc = "for people"},
     {STRUCT(selkie_source_def, shape, sk_shape_struct), .required = 1, .doc = "is kept filled to rest density"},
+    {STRING(selkie_source_def, material), .doc = "name of its material; may be left out where there is but one"},
     {VECTOR(selkie_source_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "of the liquid that it emits"},
     {NUMBER(selkie_source_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_source_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
@@ -801,6 +834,8 @@ static const sk_field scene_fields[] = {
     {STRUCT(selkie_scene, pressure, pressure_struct), .doc = "the pressure solve"},
     {STRUCT(selkie_scene, advection, advection_struct), .doc = "how particles move"},
     {NUMBER(selkie_scene, viscosity, 0), AT_LEAST(0), .unit = "m2/s", .doc = "kinematic viscosity; water has 1e-6"},
+    {ARRAY(selkie_scene, "materials", materials, material_count, sk_material_struct),
+     .doc = "what liquids are made of; at most 255"},
     {ARRAY(selkie_scene, "liquids", liquids, liquid_count, sk_liquid_struct), .doc = "what is there at the start"},
     {ARRAY(selkie_scene, "sources", sources, source_count, sk_source_struct), .doc = "what comes in"},
     {ARRAY(selkie_scene, "drains", drains, drain_count, sk_drain_struct), .doc = "what goes out"},

@@ -148,6 +148,7 @@ void selkie_force_defaults(selkie_force_def *force, selkie_force_kind kind)
         memset(argument, 0, sizeof *argument);                                                                         \
         sk_struct_defaults(&sk_##name##_struct, argument, 0);                                                          \
     }
+DEFAULTS(material, selkie_material_def, material)
 DEFAULTS(liquid, selkie_liquid_def, liquid)
 DEFAULTS(source, selkie_source_def, source)
 DEFAULTS(drain, selkie_drain_def, drain)

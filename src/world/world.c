@@ -7,6 +7,7 @@
 
 #include "base/timer.h"
 #include "defs/structs.h"
+#include "defs/materials.h"
 #include "methods/flip/flip.h"
 #include "methods/idp/idp.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
@@ -50,7 +51,7 @@ static void compose_sph(selkie_world *world)
     add_phase(world, "boundary", sk_sph_boundary_run, sk_sph_boundary_run);
     add_phase(world, "neighbours", sk_sph_neighbours_2d, sk_sph_neighbours_3d);
     add_phase(world, "forces", sk_sph_forces_2d, sk_sph_forces_3d);
-    if (world->scene->viscosity > 0.0)
+    if (sk_scene_viscosity(world->scene) > 0.0)
         add_phase(world, "friction", sk_sph_friction_2d, sk_sph_friction_3d);
     if (world->step.objects)
         add_phase(world, "animate", sk_liquid_boundary_animate, sk_liquid_boundary_animate);
@@ -103,7 +104,7 @@ static void compose(selkie_world *world)
     if (both)
         add_phase(world, "solids_again", sk_flip_solids_2d, sk_flip_solids_3d);
     add_phase(world, "forces", sk_flip_forces_2d, sk_flip_forces_3d);
-    if (world->scene->viscosity > 0.0)
+    if (sk_scene_viscosity(world->scene) > 0.0)
         add_phase(world, "viscosity", sk_flip_viscosity_2d, sk_flip_viscosity_3d);
     if (volume == SELKIE_VOLUME_EQ8)
         add_phase(world, "volume_term", sk_volume_eq8_2d, sk_volume_eq8_3d);

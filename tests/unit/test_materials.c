@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <selkie/scene.h>
+#include "defs/materials.h"
 #include "scene/read.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
@@ -122,6 +123,127 @@ static void method_is_set_by_programs(void **state)
     assert_int_equal(scene.transfer, SELKIE_TRANSFER_PIC);
 }
 
+/* --- The table of materials --- */
+
+#define WATER "{\"name\": \"water\"}"
+#define OIL "{\"name\": \"oil\", \"density\": 900}"
+#define SCENE(materials, liquid) "{" DOMAIN ", \"materials\": [" materials "], \"liquids\": [{" BOX liquid "}]}"
+
+static void materials_are_read(void **state)
+{
+    (void)state;
+    selkie_scene *scene = parse(SCENE(WATER ", " OIL, ", \"material\": \"oil\""), NULL);
+    assert_int_equal(scene->material_count, 2);
+    assert_string_equal(scene->materials[0].name, "water");
+    assert_true(scene->materials[0].density == 1000.0);
+    assert_true(scene->materials[1].density == 900.0);
+    assert_int_equal(scene->materials[1].kind, SELKIE_MATERIAL_LIQUID);
+    assert_int_equal(sk_scene_find_material(scene, scene->liquids[0].material), 1);
+    assert_int_equal(sk_scene_find_material(scene, ""), 0);
+    assert_int_equal(sk_scene_find_material(scene, "honey"), -1);
+    assert_true(sk_scene_has_densities(scene));
+    assert_true(sk_scene_density(scene, 1) == 900.0);
+    selkie_scene_free(scene);
+
+    scene = parse(SCENE("{\"name\": \"honey\", \"viscosity\": 0.01}", ""), NULL); /* the only one needs no name */
+    assert_false(sk_scene_has_densities(scene));
+    assert_true(sk_scene_viscosity(scene) == 0.01);
+    selkie_scene_free(scene);
+
+    scene = parse("{" DOMAIN ", \"viscosity\": 0.5, \"liquids\": [{" BOX ", \"density\": 700}]}", NULL);
+    assert_true(sk_scene_density(scene, 0) == 700.0);
+    assert_true(sk_scene_viscosity(scene) == 0.5);
+    selkie_scene_free(scene);
+}
+
+static void bad_materials_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *override, *expected;
+    } rows[] = {
+        {SCENE(WATER ", " OIL, ", \"material\": \"oli\""), NULL,
+         "liquids[0].material: \"oli\" is not known: must be one of \"water\", \"oil\""},
+        {SCENE(WATER ", " OIL, ""), NULL, "liquids[0].material: is missing: must be one of \"water\", \"oil\""},
+        {SCENE("", ", \"material\": \"oil\""), NULL,
+         "liquids[0].material: \"oil\" is not known: the scene has no materials"},
+        {SCENE(WATER ", " WATER, ", \"material\": \"water\""), NULL,
+         "materials[1].name: \"water\" is the name of materials[0] already: choose another"},
+        {SCENE("{\"name\": \"\"}", ""), NULL, "materials[0].name: is empty"},
+        {SCENE("{\"density\": 2}", ""), NULL, "the key \"name\" is missing"},
+        {SCENE("{\"name\": \"void\", \"density\": 0}", ""), NULL,
+         "materials[0].density: 0 is out of range: must be above 0 kg/m3"},
+        {SCENE("{\"name\": \"void\", \"density\": -3}", ""), NULL, "materials[0].density: -3 is out of range"},
+        {SCENE("{\"name\": \"iron\", \"kind\": \"rigid\"}", ""), NULL,
+         "materials[0].kind: \"rigid\" is not simulated yet: must be \"liquid\""},
+        {SCENE("{\"name\": \"sand\", \"kind\": \"granular\"}", ""), NULL, "\"granular\" is not simulated yet"},
+        {SCENE("{\"name\": \"air\", \"kind\": \"gas\"}", ""), NULL, "\"gas\" is no choice"},
+        {SCENE(WATER, ", \"density\": 900"), NULL,
+         "liquids[0].density: 900 kg/m3 stands beside a table of materials: the density belongs there"},
+        {SCENE(WATER ", {\"name\": \"honey\", \"viscosity\": 1}", ", \"material\": \"water\""), NULL,
+         "materials[1].viscosity: 1 m2/s differs from that of materials[0], 0"},
+        {SCENE("{\"name\": \"honey\", \"viscosity\": 1}", ""), "viscosity=2",
+         "materials[0].viscosity: 1 m2/s stands beside the scene's viscosity, 2: give one of them"},
+        {SCENE(WATER ", " OIL, ", \"material\": \"oil\""), "discretization=sph",
+         "materials[1].density: 900 kg/m3 differs from that of materials[0], 1000: discretization \"sph\" takes one "
+         "density so far"},
+        {SCENE(WATER ", " OIL, ", \"material\": \"oil\""), "incompressibility=unilateral",
+         "incompressibility \"unilateral\" takes one density so far"},
+        {SCENE(WATER ", " OIL, ", \"material\": \"oil\""),
+         "sources[0]={\"shape\": {\"type\": \"sphere\", \"center\": [1, 1, 1], \"radius\": 1}, \"material\": \"ink\"}",
+         "sources[0].material: \"ink\" is not known"},
+    };
+    for (int i = 0; i < COUNT(rows); i++)
+        expect(rows[i].text, rows[i].override, rows[i].expected);
+}
+
+static void too_many_materials_are_refused(void **state)
+{
+    (void)state;
+    static selkie_material_def materials[256];
+    static char names[256][8];
+    selkie_scene scene;
+    selkie_liquid_def liquid;
+    selkie_error error;
+    selkie_scene_defaults(&scene);
+    selkie_liquid_defaults(&liquid);
+    for (int m = 0; m < 256; m++) {
+        selkie_material_defaults(&materials[m]);
+        snprintf(names[m], sizeof names[m], "m%d", m);
+        materials[m].name = names[m];
+    }
+    liquid.material = "m254";
+    scene.domain.size[0] = scene.domain.size[1] = scene.domain.size[2] = 1.0;
+    scene.liquids = &liquid;
+    scene.liquid_count = 1;
+    scene.materials = materials;
+    scene.material_count = 255;
+    assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_OK);
+    scene.material_count = 256;
+    assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_ERROR_INPUT);
+    assert_string_equal(error.message, "materials: 256 materials are too many: at most 255");
+}
+
+static void keys_without_effect_are_noted(void **state)
+{
+    (void)state;
+    char note[256];
+    selkie_scene *scene = parse(SCENE(WATER, ""), NULL);
+    assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 0);
+    selkie_scene_free(scene);
+    scene = parse(SCENE("{\"name\": \"w\", \"surface_tension\": 0.07, \"melting_point\": 273}", ""), NULL);
+    assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
+    assert_string_equal(note, "materials[0].surface_tension: has no effect yet");
+    assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 1);
+    assert_string_equal(note, "materials[0].melting_point: has no effect yet: melting is not simulated");
+    assert_int_equal(sk_scene_note(scene, 2, note, sizeof note), 0);
+    selkie_scene_free(scene);
+    scene = parse("{" DOMAIN ", \"discretization\": \"sph\", \"transfer\": \"apic\", \"liquids\": [{" BOX "}]}", NULL);
+    assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
+    assert_string_equal(note, "transfer: has no effect with discretization sph");
+    selkie_scene_free(scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +251,10 @@ int main(void)
         cmocka_unit_test(method_that_contradicts_is_refused),
         cmocka_unit_test(method_is_not_written),
         cmocka_unit_test(method_is_set_by_programs),
+        cmocka_unit_test(materials_are_read),
+        cmocka_unit_test(bad_materials_are_refused),
+        cmocka_unit_test(too_many_materials_are_refused),
+        cmocka_unit_test(keys_without_effect_are_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

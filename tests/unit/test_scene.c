@@ -313,7 +313,7 @@ static void unknown_keys_suggest(void **state)
            "\"velocty\": [0,0,0]}]}",
            "test.json:4:4: liquids[0].velocty: unknown key; did you mean \"velocity\"?");
     expect("{\"cfl\": 3}", "test.json:1:2: cfl: unknown key; did you mean \"time.cfl\"?");
-    expect("{\"density\": 3}", "density: unknown key; did you mean \"liquids[0].density\"?");
+    expect("{\"density\": 3}", "density: unknown key; did you mean \"materials[0].density\"?");
     expect("{\"xylophone\": 3}", "xylophone: unknown key");
     expect("{\"a\\nb\": 3}", "a\\nb: unknown key");
     expect("{\"liquids\": [{\"shape\": {\"type\": \"box\", \"radius\": 1}}]}",
@@ -865,6 +865,8 @@ static void set_one(const sk_field *field, const char *path, const route *way, c
                  expected_text);
         overrides[count++] = named;
     }
+    if (strstr(path, "].material") && expected_text)
+        overrides[count++] = "materials=[{\"name\":\"hello\"}]"; /* the name must be one of these */
     if (before)
         overrides[count++] = before;
     overrides[count++] = override;
@@ -918,6 +920,8 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
     snprintf(path, sizeof path, "%s%s%s", parent, *parent ? "." : "", field->key);
     if (field == type->variant)
         return; /* the element before sets it, of every kind */
+    if (strcmp(path, "materials[0].kind") == 0)
+        return; /* it has one value that is not refused */
     if (!field->of) {
         set_one(field, path, &way, before);
         return;
@@ -947,6 +951,9 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
         }
     } else if (field->of == &sk_keyframe_struct) {
         snprintf(prepared, sizeof prepared, "obstacles=[{\"shape\":%s,\"keyframes\":[{\"time\":0}]}]", shapes[0]);
+        set_struct(field->of, path, way, prepared, -1);
+    } else if (field->of == &sk_material_struct) {
+        snprintf(prepared, sizeof prepared, "%s={\"name\":\"water\"}", path);
         set_struct(field->of, path, way, prepared, -1);
     } else if (field->type == SK_FIELD_ARRAY) {
         snprintf(prepared, sizeof prepared, "%s={\"shape\":%s}", path, shapes[0]);

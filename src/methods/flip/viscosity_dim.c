@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "defs/materials.h"
 #include "grid/deal.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
@@ -59,7 +60,7 @@ static void build_component(const sk_step *step, int block, int d, float mass)
 selkie_code SK_DIM(sk_flip_viscosity)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
-    double mass = grid->cell_size * grid->cell_size / (step->scene->viscosity * sk_step_kick(step));
+    double mass = grid->cell_size * grid->cell_size / (sk_scene_viscosity(step->scene) * sk_step_kick(step));
     for (int d = 0; d < SELKIE_DIM; d++) {
         sk_deal deal;
         sk_deal_blocks(&deal, grid, step->threads);

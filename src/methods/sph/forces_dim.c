@@ -14,6 +14,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "defs/materials.h"
 #include "methods/force_fields.h"
 #include "methods/sph/sph_kernels.h"
 #include "methods/sph/sph_tile.h"
@@ -39,7 +40,7 @@ typedef struct pair_frame {
 static int any_pair_force(const sk_step *step)
 {
     const selkie_sph_def *def = &step->scene->sph;
-    return step->scene->viscosity > 0.0 || def->xsph > 0.0 ||
+    return sk_scene_viscosity(step->scene) > 0.0 || def->xsph > 0.0 ||
            (def->surface_tension != SELKIE_TENSION_NONE && def->tension > 0.0);
 }
 
@@ -168,7 +169,7 @@ static selkie_code add_pair_forces(sk_step *step, selkie_error *error)
         .weight = (float)(factor * sph->volume * sph->kernel_scale),
         .xsph = (float)fmin(scene->sph.xsph * (sph->correction_time > 0.0 ? kick / sph->correction_time : 1.0), 0.5)};
     if (!sk_sph_viscosity_is_implicit(step))
-        frame.viscosity = (float)(2.0 * (SELKIE_DIM + 2) * scene->viscosity * kick / sph->spacing);
+        frame.viscosity = (float)(2.0 * (SELKIE_DIM + 2) * sk_scene_viscosity(scene) * kick / sph->spacing);
     if (scene->sph.surface_tension == SELKIE_TENSION_BECKER)
         frame.becker = (float)(tension * kick);
     if (akinci) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/dimension.h"
+#include "defs/materials.h"
 #include "methods/sph/sph_kernels.h"
 #include "methods/sph/walls.h"
 
@@ -170,7 +171,7 @@ selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
         rough |= sph->boundary.bodies[b].no_slip;
         wanted |= sph->boundary.bodies[b].no_slip && sph->boundary.bodies[b].wants_force;
     }
-    if (!rough || (!sph->boundary.count && !sph->boundary.side_count) || !(step->scene->viscosity > 0.0) ||
+    if (!rough || (!sph->boundary.count && !sph->boundary.side_count) || !(sk_scene_viscosity(step->scene) > 0.0) ||
         !(step->dt > 0.0))
         return SELKIE_OK;
     friction f = {.step = step,
@@ -178,14 +179,14 @@ selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
                   .reach2 = (float)(sph->support * sph->support),
                   .inverse_support = (float)(1.0 / sph->support),
                   .softening = (float)(0.01 * sph->support * sph->support),
-                  .strength = (float)(4.0 * step->scene->viscosity * sk_step_kick(step)),
+                  .strength = (float)(4.0 * sk_scene_viscosity(step->scene) * sk_step_kick(step)),
                   .wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND};
     double factor =
         f.wendland ? sk_sph_wendland_factor(SELKIE_DIM, sph->support) : sk_sph_cubic_factor(SELKIE_DIM, sph->support);
     f.slope = (float)(factor * sph->kernel_scale / (sph->support * sph->support));
     f.strength /= (float)flat_wall(&f, sph);
     const float q = (float)(sph->spacing / sph->support);
-    f.at_spacing = (float)(2.0 * step->scene->viscosity * sk_step_kick(step) / (sph->spacing * sph->spacing)) /
+    f.at_spacing = (float)(2.0 * sk_scene_viscosity(step->scene) * sk_step_kick(step) / (sph->spacing * sph->spacing)) /
                    (f.wendland ? sk_sph_wendland(q) : sk_sph_cubic(q));
     double *sums = NULL;
     size_t row = 6 * (size_t)parts;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "defs/materials.h"
 #include "methods/sph/sph_kernels.h"
 
 /* What the kernel's sum over a lattice of the particle spacing gives (the density ratio is defined to be 1 there), and
@@ -237,7 +238,7 @@ selkie_code sk_sph_reserve(sk_step *step, selkie_error *error)
 
 int sk_sph_viscosity_is_implicit(const sk_step *step)
 {
-    return step->scene->viscosity * sk_step_kick(step) > 0.05 * step->sph->spacing * step->sph->spacing;
+    return sk_scene_viscosity(step->scene) * sk_step_kick(step) > 0.05 * step->sph->spacing * step->sph->spacing;
 }
 
 double sk_sph_pressure_speed(const sk_step *step)

@@ -2,6 +2,7 @@
  * 2018). All particles weigh the same, so the system is symmetric; it is positive definite, and each pair's forces are
  * equal and opposite, so that the solution keeps momentum to the tolerance of the solve. */
 #include <math.h>
+#include "defs/materials.h"
 #include <omp.h>
 #include <string.h>
 
@@ -118,10 +119,10 @@ static void turn(const viscous_system *s, double share)
 selkie_code SK_DIM(sk_sph_viscosity)(sk_step *step, selkie_error *error)
 {
     sk_sph *sph = step->sph;
-    viscous_system s = {
-        .step = step,
-        .coefficient = (float)(2.0 * (SELKIE_DIM + 2) * step->scene->viscosity * sk_step_kick(step) / sph->spacing),
-        .softening = (float)(0.01 * sph->support * sph->support)};
+    viscous_system s = {.step = step,
+                        .coefficient = (float)(2.0 * (SELKIE_DIM + 2) * sk_scene_viscosity(step->scene) *
+                                               sk_step_kick(step) / sph->spacing),
+                        .softening = (float)(0.01 * sph->support * sph->support)};
     SK_TRY(sk_step_scratch(step, worker_bytes(sph, VISCOSITY_ARRAYS) * (size_t)step->threads, "sph viscosity",
                            &s.scratch, error));
     float *const shift = sph->shift[0];
