@@ -452,7 +452,8 @@ typedef enum selkie_picture_color {
     SELKIE_COLOR_WATER,
     SELKIE_COLOR_SPEED,
     SELKIE_COLOR_DENSITY,
-    SELKIE_COLOR_ROLE
+    SELKIE_COLOR_ROLE,
+    SELKIE_COLOR_MATERIAL
 } selkie_picture_color;
 
 typedef struct selkie_render_def {

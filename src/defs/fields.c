@@ -233,6 +233,8 @@ static const sk_enum_value picture_color_values[] = {
     {"speed", SELKIE_COLOR_SPEED, "by speed"},
     {"density", SELKIE_COLOR_DENSITY, "by density"},
     {"role", SELKIE_COLOR_ROLE, "fluid blue, candidates yellow, boundaries green; style particles"},
+    {"material", SELKIE_COLOR_MATERIAL,
+     "by material, in the order of the table: blue, amber, green, red, ...; style particles"},
 };
 CHOICES(picture_color);
 

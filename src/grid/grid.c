@@ -91,17 +91,26 @@ void sk_grid_free(sk_grid *grid)
 /* A third component does not exist in 2D. */
 static int field_exists(const sk_grid *grid, int field)
 {
-    if (field > SK_FIELD_POTENTIAL && !grid->unilateral)
+    if (field > SK_FIELD_POTENTIAL && field <= SK_FIELD_LOWER && !grid->unilateral)
+        return 0;
+    if (field >= SK_FIELD_LIGHTNESS_X && !grid->lightness)
         return 0;
     return grid->dimension == 3 ||
            (field != SK_FIELD_VELOCITY_Z && field != SK_FIELD_CHANGE_Z && field != SK_FIELD_FACE_Z &&
-            field != SK_FIELD_FACE_DENSITY_Z && field != SK_FIELD_SHIFT_Z);
+            field != SK_FIELD_FACE_DENSITY_Z && field != SK_FIELD_SHIFT_Z && field != SK_FIELD_LIGHTNESS_Z);
 }
 
 selkie_code sk_grid_add_unilateral(sk_grid *grid, selkie_error *error)
 {
     free_blocks(grid);
     grid->unilateral = 1;
+    return sk_grid_reserve_blocks(grid, 64, error);
+}
+
+selkie_code sk_grid_add_lightness(sk_grid *grid, selkie_error *error)
+{
+    free_blocks(grid);
+    grid->lightness = 1;
     return sk_grid_reserve_blocks(grid, 64, error);
 }
 
@@ -145,7 +154,10 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
         grid->runs[r][0] = 0;
     for (int f = 0; f < SK_FIELD_COUNT; f++)
         for (size_t c = 0; grid->fields[f] && c < cells; c++)
-            grid->fields[f][c] = f <= SK_FIELD_VELOCITY_Z ? __builtin_nanf("") : f == SK_FIELD_DEPTH ? -1.0f : 0.0f;
+            grid->fields[f][c] = f <= SK_FIELD_VELOCITY_Z    ? __builtin_nanf("")
+                                 : f == SK_FIELD_DEPTH       ? -1.0f
+                                 : f >= SK_FIELD_LIGHTNESS_X ? 1.0f
+                                                             : 0.0f;
     grid->block_count = 1;
     grid->particle_blocks = 0;
     return SELKIE_OK;

@@ -43,6 +43,11 @@ typedef enum sk_grid_field {
     SK_FIELD_PREDICTED, /*      density over rest density at the end of the step, if there were no pressure; then
                          *      1 where particles fly */
     SK_FIELD_LOWER,     /*      least pressure, in the unit of the complementarity problem */
+    /* From here on only where sk_grid_add_lightness() asked for them. */
+    SK_FIELD_LIGHTNESS_X, /*    reference density over the density of the liquid around lower faces; 1 where no particle
+                           *    is near */
+    SK_FIELD_LIGHTNESS_Y,
+    SK_FIELD_LIGHTNESS_Z,
     SK_FIELD_COUNT
 } sk_grid_field;
 
@@ -71,6 +76,7 @@ typedef struct sk_grid {
     sk_memory *memory;
     int dimension;
     int unilateral; /*      has the fields of the unilateral kind */
+    int lightness;  /*      has those of liquids of different densities */
     int block_log;  /*      3 in 3D, 4 in 2D */
     int extent[3];  /*      cells of a block along each axis */
     int block_cells;
@@ -138,6 +144,8 @@ selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const
 void sk_grid_free(sk_grid *grid);
 /* Gives the grid, which must be empty, the fields that unilateral incompressibility needs beside the others. */
 selkie_code sk_grid_add_unilateral(sk_grid *grid, selkie_error *error);
+/* The same for the fields of liquids of different densities. */
+selkie_code sk_grid_add_lightness(sk_grid *grid, selkie_error *error);
 /* Bytes of the tables that exist whatever the liquid does; to be asked before sk_grid_init. */
 double sk_grid_table_bytes(int dimension, const int cells[3]);
 /* Room to tell who left. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "defs/materials.h"
 #include "methods/force_fields.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/sph/sph.h"
@@ -14,19 +15,22 @@ enum {
     PARTICLE_BYTES = 2 * (int)sizeof(sk_particle) + 12, /* two copies and the sort's keys */
     AFFINE_BYTES = 2 * 36,
     CELL_BYTES = 15 * 4 + 2 + 70 + 90, /* fields, kinds, transfer tiles, solver */
-    UNILATERAL_BYTES = 8 * 4 + 60      /* its fields, its solver */
+    UNILATERAL_BYTES = 8 * 4 + 60,     /* its fields, its solver */
+    LIGHTNESS_BYTES = 3 * 4 + 30       /* its fields, the masses in the transfer tiles */
 };
 
 static double bytes_per_cell(const selkie_scene *scene)
 {
-    return CELL_BYTES + (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL ? UNILATERAL_BYTES : 0);
+    return CELL_BYTES + (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL ? UNILATERAL_BYTES : 0) +
+           (sk_scene_has_densities(scene) ? LIGHTNESS_BYTES : 0);
 }
 
 static double bytes_per_particle(const selkie_scene *scene)
 {
     if (scene->discretization == SELKIE_DISCRETIZATION_SPH)
         return PARTICLE_BYTES + sk_sph_bytes_per_particle(scene->domain.dimension);
-    return PARTICLE_BYTES + (scene->transfer == SELKIE_TRANSFER_APIC ? AFFINE_BYTES : 0);
+    const int material = scene->material_count > 1 ? 2 * 4 : 0;
+    return PARTICLE_BYTES + material + (scene->transfer == SELKIE_TRANSFER_APIC ? AFFINE_BYTES : 0);
 }
 
 /* A scene that is far too large is refused after a coarse look at it: to count billions of particles would take minutes

@@ -158,6 +158,8 @@ selkie_code sk_world_measure(selkie_world *world, selkie_error *error)
     step->sums.max_speed = sqrt(fastest);
     memcpy(step->positions, position, sizeof position);
     memcpy(step->positions_before, position, sizeof position);
+    SK_TRY(sk_world_sum_masses(world, error));
+    memcpy(step->mass_sums.moment_before, step->mass_sums.moment, sizeof step->mass_sums.moment);
     return SELKIE_OK;
 }
 
@@ -243,6 +245,7 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms)
         s->potential_energy -=
             step->particle_mass * step->scene->gravity[d] * (sum - (double)step->particles.count * step->grid.low[d]);
     }
+    sk_world_weigh_energies(world);
     s->max_speed = step->sums.max_speed;
     s->pressure_iterations = step->pressure.iterations;
     s->pressure_residual = step->pressure.residual;
@@ -277,8 +280,6 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
     scene = step->scene = world->scene;
     step->dimension = scene->domain.dimension;
     step->particles_per_cell = sk_scene_particles_per_cell(scene);
-    step->density = scene->liquid_count ? scene->liquids[0].density : 1000.0;
-    step->particle_mass = step->density * pow(cell_size, step->dimension) / step->particles_per_cell;
     code = sk_grid_init(&step->grid, step->dimension, cells, scene->domain.origin, cell_size, &world->memory, error);
     if (code == SELKIE_OK)
         code = sk_solids_init(&step->solids, scene, &step->grid, &world->memory, error);
@@ -286,6 +287,8 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
     step->solids.blur_faces = unilateral;
     if (code == SELKIE_OK && unilateral)
         code = sk_grid_add_unilateral(&step->grid, error);
+    if (code == SELKIE_OK)
+        code = sk_world_add_materials(world, cell_size, error);
     int64_t total, liquid_cells;
     if (code == SELKIE_OK && scene->discretization == SELKIE_DISCRETIZATION_GRID &&
         scene->transfer == SELKIE_TRANSFER_APIC && !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
@@ -398,6 +401,8 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     /* What left through an open side is nobody's business any more, in views and files as in the next step. */
     if (step->drained > drained)
         sk_particles_drop_dead(&step->particles);
+    memcpy(step->mass_sums.moment_before, step->mass_sums.moment, sizeof step->mass_sums.moment);
+    SK_TRY(sk_world_sum_masses(world, error));
     double kick = sk_step_kick(step);
     world->pressure_unit = step->density * step->grid.cell_size / kick;
     step->time = end_time;

@@ -25,7 +25,8 @@ struct selkie_world {
     int failed;
     int compressed_steps; /* of SPH with a fixed step: so many in a row have left far too high a density */
     char warning[512];    /* "" = none */
-    double pressure_unit; /* Pa / (m/s): what makes a pressure of the last solve's potential */
+    float relative_density[SK_TRANSFER_MATERIALS]; /* step.relative_density points here where densities differ */
+    double pressure_unit;                          /* Pa / (m/s): what makes a pressure of the last solve's potential */
 
     /* measures of the start, cells */
     double start_kernel_volume, start_counted_volume, start_surface_volume;
@@ -44,6 +45,15 @@ int sk_scene_particles_per_cell(const selkie_scene *scene);
 selkie_code sk_world_measure(selkie_world *world, selkie_error *error);
 /* Fills world->statistics from what the phases found. */
 void sk_world_collect_statistics(selkie_world *world, double step_ms);
+
+/* --- Materials (materials.c) --- */
+
+/* Reference density, particle mass and what the grid and the particles need for the scene's materials. */
+selkie_code sk_world_add_materials(selkie_world *world, double cell_size, selkie_error *error);
+/* Sums of mass, moment and energy over particles of different masses; nothing where they have one. */
+selkie_code sk_world_sum_masses(selkie_world *world, selkie_error *error);
+/* Energies by each particle's own mass, into the statistics; nothing where particles have one. */
+void sk_world_weigh_energies(selkie_world *world);
 
 /* The step's length, and where it ends: steps land exactly on frames and on the end. */
 double sk_world_choose_step(const selkie_world *world, double *end_time, int *on_frame);

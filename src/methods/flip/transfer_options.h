@@ -9,6 +9,7 @@ static inline sk_transfer_options flip_transfer_options(const sk_step *step)
     sk_transfer_options options = {.kind = SK_TRANSFER_FLIP,
                                    .flip_ratio = (float)step->scene->flip_ratio,
                                    .density_per_particle = 1.0f / (float)step->particles_per_cell,
+                                   .relative_density = step->relative_density,
                                    .threads = step->threads};
     if (step->scene->transfer == SELKIE_TRANSFER_PIC)
         options.kind = SK_TRANSFER_PIC;

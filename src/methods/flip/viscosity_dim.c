@@ -4,7 +4,8 @@
  * h^2 / (nu dt) in the diagonal. Neighbours without liquid take no part (a surface without stress); a no-slip wall half
  * a cell away is a Dirichlet neighbour of weight two, a free-slip wall none; the wall that the component itself runs
  * into is one of weight one. The coupling between components that the full stress has at a free surface is left out, so
- * threads of honey bend but do not coil.
+ * threads of honey bend but do not coil. Where liquids differ in density r (over the reference density) it is
+ * (r - dt div(nu r grad)) u_new = r u, with the mean r of two faces between them, so that momentum is kept.
  */
 #include <math.h>
 
@@ -26,6 +27,11 @@ static void build_component(const sk_step *step, int block, int d, float mass)
     sk_tile_load_mapped_bytes(grid, solids->block_slot, solids->no_slip, block, 1, no_slip);
     if (solids->moving_count)
         sk_tile_load_mapped(grid, solids->block_slot, solids->velocity[d], block, 1, wall);
+    float density[SK_TILE_VALUES(1)];
+    if (step->relative_density)
+        sk_tile_load(grid, grid->fields[SK_FIELD_LIGHTNESS_X + d], block, 1, density);
+    for (int n = 0; n < SK_TILE_VALUES(1); n++)
+        density[n] = step->relative_density ? 1.0f / density[n] : 1.0f;
     float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base, *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
     float *face[3];
     for (int e = 0; e < SELKIE_DIM; e++) {
@@ -38,23 +44,34 @@ static void build_component(const sk_step *step, int block, int d, float mass)
         diagonal[c] = right[c] = 0.0f;
         if (u != u || fraction[node] == 0.0f)
             continue;
-        float sum = mass, known = mass * u;
+        float sum = mass * density[node], known = sum * u;
         for (int e = 0; e < SELKIE_DIM; e++)
             for (int side = -1; side <= 1; side += 2) {
                 int other = node + side * node_step[e];
                 if (fraction[other] == 0.0f) {
                     float weight = e == d ? 1.0f : no_slip[other] || no_slip[node] ? 2.0f : 0.0f;
+                    weight *= density[node];
                     sum += weight;
                     known += weight * (solids->moving_count ? wall[other] : 0.0f);
                 } else if (velocity[other] == velocity[other]) {
-                    sum += 1.0f;
+                    const float weight = 0.5f * (density[node] + density[other]);
+                    sum += weight;
                     if (side < 0)
-                        face[e][c] = 1.0f;
+                        face[e][c] = weight;
                 }
             }
         diagonal[c] = sum;
         right[c] = known;
     }
+}
+
+/* Of the heaviest material. */
+static double largest_face(const sk_step *step)
+{
+    double largest = 1.0;
+    for (int m = 0; step->relative_density && m < SK_TRANSFER_MATERIALS; m++)
+        largest = fmax(largest, step->relative_density[m]);
+    return largest;
 }
 
 selkie_code SK_DIM(sk_flip_viscosity)(sk_step *step, selkie_error *error)
@@ -78,8 +95,11 @@ selkie_code SK_DIM(sk_flip_viscosity)(sk_step *step, selkie_error *error)
             .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
             .solution = solution,
         };
-        sk_poisson_options options = {1e-5, SELKIE_NORM_RELATIVE, step->scene->pressure.max_iterations, 0,
-                                      step->threads};
+        sk_poisson_options options = {.tolerance = 1e-5,
+                                      .norm = SELKIE_NORM_RELATIVE,
+                                      .max_iterations = step->scene->pressure.max_iterations,
+                                      .threads = step->threads,
+                                      .largest_face = largest_face(step)};
         SK_TRY(SK_DIM(sk_poisson_solve)(step->solver, &system, &options, &step->viscosity, error));
         if (!step->viscosity.converged)
             return sk_fail(
