@@ -82,7 +82,7 @@ selkie_code SK_DIM(sk_transfer_to_grid_plain)(sk_grid *grid, const sk_particles 
             for (int d = 0; d < SELKIE_DIM; d++) {
                 const float velocity = sk_face_velocity(sums.momentum[d], sums.weight[d]);
                 grid->fields[SK_FIELD_VELOCITY_X + d][at] = grid->fields[SK_FIELD_CHANGE_X + d][at] = velocity;
-                if (grid->unilateral)
+                if (grid->fields[SK_FIELD_FACE_DENSITY_X])
                     grid->fields[SK_FIELD_FACE_DENSITY_X + d][at] = sums.weight[d] * options->density_per_particle;
             }
             grid->fields[SK_FIELD_DENSITY][at] = sums.centre * options->density_per_particle;
@@ -233,9 +233,7 @@ void SK_DIM(sk_transfer_displace_plain)(sk_grid *grid, sk_grid_field first, sk_p
                                         const float high[3], const uint64_t *runs, int threads)
 {
     const sk_plain_frame frame = sk_plain_frame_of(grid);
-    particles->carried = NULL;
-    grid->leavers_known = 0;
-    grid->moved = NULL;
+    sk_particles_moved(particles);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int b = 1; b <= grid->particle_blocks; b++)
         SK_PLAIN_EACH_CELL(cell, b)
