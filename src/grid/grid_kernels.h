@@ -1,5 +1,5 @@
-/* What happens to one particle, face or cell: the plain form of the grid's numerics, compiled by the C compiler and by
- * nvcc. The tuned twins in transfer_dim.c are tested against these. */
+/* Weights, surfaces and open parts of cells: numerics that the grid's phases share, compiled by the C compiler and by
+ * nvcc. */
 #ifndef SK_GRID_GRID_KERNELS_H
 #define SK_GRID_GRID_KERNELS_H
 

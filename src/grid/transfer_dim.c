@@ -1,4 +1,5 @@
-/* The tuned transfers. See transfer.h for the scheme; the plain forms are in grid_kernels.h and the tests compare.
+/* The tuned transfers. See transfer.h for the scheme; the plain forms are in transfer_plain_dim.c, over
+ * transfer_kernels.h, and tests/unit/test_backend_grid.c compares.
  *
  * To the grid, the lanes of a vector are cells side by side, and their particles go by one after the other: the first
  * of each cell, the second of each, and so on. A cell's particles touch 2x3x3 nodes of a face component, the same ones

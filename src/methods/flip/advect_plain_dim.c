@@ -86,7 +86,7 @@ selkie_code SK_DIM(sk_flip_advect_plain)(sk_step *step, selkie_error *error)
     for (int b = 1; b <= blocks; b++)
         sums[b] = advect_block(&frame, &a, b);
 
-    sk_particles_moved(&step->particles);
+    sk_particles_moved(&step->particles); /* the next sort finds by itself who left */
     memcpy(step->positions_before, step->positions, sizeof step->positions);
     memset(step->positions, 0, sizeof step->positions);
     /* In the order of the blocks: the same bits on any number of threads. */
