@@ -47,7 +47,7 @@ static void double_dam(const bench_case *bench, selkie_scene *scene, selkie_liqu
     scene->volume = bench->volume;
     scene->incompressibility = bench->incompressibility;
     if (bench->sph)
-        scene->method = SELKIE_METHOD_SPH;
+        scene->discretization = SELKIE_DISCRETIZATION_SPH;
     scene->time.step = bench->sph ? 0.001 : 0.005;
     scene->time.fps = 1.0 / scene->time.step;
     scene->time.end = 1000.0;

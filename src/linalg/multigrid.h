@@ -96,6 +96,7 @@ typedef struct sk_level_operations {
 typedef struct sk_multigrid {
     sk_memory *memory;
     const sk_level_operations *operations;
+    float largest_face; /* bound of the coefficients of faces on level 0: the unit of its Dirichlet terms */
     int thorough; /* more work on the finest level, less below it: pays in 3D where a cycle is all that is done in an
                      iteration */
     int level_count;

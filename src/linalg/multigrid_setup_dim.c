@@ -12,9 +12,9 @@
  * s is the factor of the restriction in theory, so a mass term is carried over as a finer
  * grid would see it. The denominator softens the very stiff Dirichlet terms of
  * ghost-fluid faces close to a cell's centre (e up to 20): summed as they are
- * they would hold the whole coarse cell at zero. Where the excess is not that of
- * a surface but a mass (every cell of a uniform block has the same), it is left
- * as it is.
+ * they would hold the whole coarse cell at zero. (m is over the largest face, where faces are not 1 but up to that:
+ * a Dirichlet term that is softened below the faces beside it makes a cycle indefinite.) Where the excess is not that
+ * of a surface but a mass (every cell of a uniform block has the same), it is left as it is.
  *
  * Coarsening goes on until SK_BOTTOM_UNKNOWNS are left or less, of which the
  * inverse is kept.
@@ -134,7 +134,7 @@ static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *err
     coarse->x = coarse->vector_memory.data;
     coarse->b = coarse->x + cells;
     coarse->coefficients = coarse->coefficient_memory.data;
-    coarse->softness = multigrid->thorough ? softness_of_thorough : softness;
+    coarse->softness = (multigrid->thorough ? softness_of_thorough : softness) / multigrid->largest_face;
 
     /* First as positions on the curve, with room to spare in arrays that are filled only later. */
     int32_t(*curve)[4] = (void *)coarse->neighbour; /* 16 bytes of the 24 a block has there */

@@ -35,6 +35,7 @@ sk_poisson_solver *SK_DIM(sk_poisson_create)(sk_memory *memory)
     if (solver) {
         solver->memory = solver->multigrid.memory = memory;
         solver->multigrid.thorough = SELKIE_DIM == 3; /* saves no iteration in 2D */
+        solver->multigrid.largest_face = 1.0f;
     }
     return solver;
 }
@@ -157,10 +158,11 @@ static double advance(const work *w, float alpha, double *drift)
     solver->partial[2][block] =
         solver->operations->advance(solver, block, alpha, w->options->norm, &solver->partial[0][block]);
     sk_team_wait(w->team);
-    /* Rounding errors of 2^-25 or so a cell, in a row of A with a diagonal of 2 x dimension and faces of 1. Large
-     * diagonals stand beside small values. */
+    /* Rounding errors of 2^-25 or so a cell, in a row of A with a diagonal of 2 x dimension and faces of 1 (times the
+     * largest). Large diagonals stand beside small values. */
     double low_norm = sqrt(sum_blocks(w, solver->partial[0]));
-    double unit = 4e-8 * sqrt(4.0 * SELKIE_DIM * SELKIE_DIM + 2.0 * SELKIE_DIM);
+    double unit =
+        4e-8 * sqrt(4.0 * SELKIE_DIM * SELKIE_DIM + 2.0 * SELKIE_DIM) * (double)solver->multigrid.largest_face;
     *drift = unit * low_norm / (w->options->norm == SELKIE_NORM_MAX ? (double)w->scale : w->norm_b);
     /* Round-off must not pile up where A has no answer to it. */
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
@@ -349,6 +351,7 @@ selkie_code SK_DIM(sk_poisson_solve)(sk_poisson_solver *solver, const sk_poisson
     memset(report, 0, sizeof(*report));
     int threads = options->threads > 0 ? options->threads : omp_get_max_threads();
     SK_DIM(sk_poisson_choose)(solver, options->backend);
+    solver->multigrid.largest_face = options->largest_face > 0.0 ? (float)options->largest_face : 1.0f;
     SK_TRY(set_up(solver, system, threads, error));
     report->unknowns = solver->multigrid.level[0].unknowns;
     report->closed_components = solver->pockets.component_count;

@@ -34,7 +34,7 @@ static void dam(step_case *c, int dimension)
 static void dam_pic_moving(step_case *c, int dimension)
 {
     dam(c, dimension);
-    c->scene.method = SELKIE_METHOD_PIC;
+    selkie_scene_set_method(&c->scene, SELKIE_METHOD_PIC);
     c->obstacles[0].velocity[0] = -0.8;
     c->obstacles[0].angular_velocity[2] = 3.0;
     memcpy(c->obstacles[0].center, c->obstacles[0].shape.center, sizeof c->obstacles[0].center);
@@ -43,7 +43,7 @@ static void dam_pic_moving(step_case *c, int dimension)
 static void dam_apic(step_case *c, int dimension)
 {
     dam(c, dimension);
-    c->scene.method = SELKIE_METHOD_APIC;
+    selkie_scene_set_method(&c->scene, SELKIE_METHOD_APIC);
     c->scene.advection.order = 3;
 }
 

@@ -86,7 +86,7 @@ static void cohesion_pushes_and_pulls(void **state)
 static void sph_case(step_case *c, int dimension, int random)
 {
     case_begin(c, dimension, dimension == 2 ? 24 : 14, dimension == 2 ? 24 : 16, 14, 0.1);
-    c->scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&c->scene, SELKIE_METHOD_SPH);
     c->scene.liquid_count = 1;
     c->scene.sph.xsph = 0.0;
     c->scene.particles.arrangement = random ? SELKIE_ARRANGEMENT_JITTERED : SELKIE_ARRANGEMENT_LATTICE;

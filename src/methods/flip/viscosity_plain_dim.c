@@ -1,5 +1,6 @@
 /* The plain form of viscosity_dim.c. */
 #include "base/dimension.h"
+#include "defs/materials.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/viscosity.h"
 #include "methods/flip/viscosity_kernels.h"
@@ -26,7 +27,8 @@ static void gather_face(const sk_step *step, sk_plain_cell cell, int d, sk_visco
 selkie_code SK_DIM(sk_flip_viscosity_plain)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
-    const float mass = (float)(grid->cell_size * grid->cell_size / (step->scene->viscosity * sk_step_kick(step)));
+    const float mass =
+        (float)(grid->cell_size * grid->cell_size / (sk_scene_viscosity(step->scene) * sk_step_kick(step)));
     for (int d = 0; d < SELKIE_DIM; d++) {
 #pragma omp parallel for num_threads(step->threads) schedule(static)
         for (int b = 1; b < grid->block_count; b++)

@@ -5,7 +5,7 @@
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->method != SELKIE_METHOD_SPH && scene->volume == SELKIE_VOLUME_IDP;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->volume == SELKIE_VOLUME_IDP;
 }
 
 static void begin(sk_step *step)

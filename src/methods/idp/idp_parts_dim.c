@@ -31,6 +31,28 @@ static int64_t find_open(const sk_step *step, const double corner[3], int64_t pe
     return found;
 }
 
+/* The velocity that keeps the momentum of the particles: their mean, by mass where masses differ. */
+static void mean_velocity(const sk_step *step, const sk_particle *records, int64_t count, double mean[3])
+{
+    mean[0] = mean[1] = mean[2] = 0.0;
+    if (!step->relative_density) {
+        for (int64_t p = 0; p < count; p++)
+            for (int d = 0; d < SELKIE_DIM; d++)
+                mean[d] += records[p].velocity[d] / (double)count;
+        return;
+    }
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    double total = 0.0;
+    for (int64_t p = 0; p < count; p++) {
+        const double mass = sk_step_mass(step, material, (records - step->particles.records) + p);
+        total += mass;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            mean[d] += mass * records[p].velocity[d];
+    }
+    for (int d = 0; d < SELKIE_DIM; d++)
+        mean[d] /= total;
+}
+
 /* Particles that lie nearly in one point get the same displacement for ever, so those of a cell that holds far too many
  * are laid out anew: one near the centre of each of as many sub-cells. In a cell that a solid cuts only the open
  * sub-cells count, finer ones until there are enough, or several particles in each where there are too many to ask.
@@ -51,10 +73,8 @@ int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, in
         if (room == 0)
             return 0; /* a sliver: the push along the surface is all that can be done */
     }
-    double mean[3] = {0, 0, 0};
-    for (int64_t p = 0; p < count; p++)
-        for (int d = 0; d < SELKIE_DIM; d++)
-            mean[d] += records[p].velocity[d] / (double)count;
+    double mean[3];
+    mean_velocity(step, records, count, mean);
     for (int64_t p = 0; p < count; p++) {
         int64_t place = room >= count ? p * room / count : p % room;
         place = cut ? open[place] : place;
@@ -244,7 +264,7 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
         (double)unseen > hidden_share * 1e3 * (double)step->particles.count / step->particles_per_cell;
     double tolerance = def->tolerance > 0.0 ? def->tolerance : step->scene->pressure.tolerance;
     /* The largest error of density left in any cell, as the paper stops its solves. */
-    SK_TRY(solve_liquid_system(step, tolerance, SELKIE_NORM_MAX, &step->density_report, error));
+    SK_TRY(solve_liquid_system(step, tolerance, SELKIE_NORM_MAX, 1.0, &step->density_report, error));
     if (!step->density_report.converged)
         return sk_fail(
             error, SELKIE_ERROR_DIVERGED,

@@ -4,12 +4,12 @@
 
 static int is_ando(const selkie_scene *scene)
 {
-    return scene->method != SELKIE_METHOD_SPH && scene->volume == SELKIE_VOLUME_ANDO;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->volume == SELKIE_VOLUME_ANDO;
 }
 
 static int is_sato(const selkie_scene *scene)
 {
-    return scene->method != SELKIE_METHOD_SPH && scene->volume == SELKIE_VOLUME_SATO;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->volume == SELKIE_VOLUME_SATO;
 }
 
 /* Positions change, so cells, blocks and the solids in them follow. The world measures a start after one correction:

@@ -17,6 +17,7 @@
 
 #include <math.h>
 
+#include "defs/materials.h"
 #include "methods/force_fields.h"
 #include "methods/sph/sph.h"
 #include "methods/sph/sph_pair_kernels.h"
@@ -24,7 +25,7 @@
 static int any_pair_force(const sk_step *step)
 {
     const selkie_sph_def *def = &step->scene->sph;
-    return step->scene->viscosity > 0.0 || def->xsph > 0.0 ||
+    return sk_scene_viscosity(step->scene) > 0.0 || def->xsph > 0.0 ||
            (def->surface_tension != SELKIE_TENSION_NONE && def->tension > 0.0);
 }
 
@@ -43,7 +44,7 @@ static sk_sph_force_constants make_force_constants(const sk_step *step)
         .xsph = (float)fmin(scene->sph.xsph * (sph->correction_time > 0.0 ? kick / sph->correction_time : 1.0), 0.5)};
     constants.softening = 0.01f / (constants.inverse_support * constants.inverse_support);
     if (!sk_sph_viscosity_is_implicit(step))
-        constants.viscosity = (float)(2.0 * (SELKIE_DIM + 2) * scene->viscosity * kick / sph->spacing);
+        constants.viscosity = (float)(2.0 * (SELKIE_DIM + 2) * sk_scene_viscosity(scene) * kick / sph->spacing);
     if (scene->sph.surface_tension == SELKIE_TENSION_BECKER)
         constants.becker = (float)(tension * kick);
     if (scene->sph.surface_tension == SELKIE_TENSION_AKINCI && tension > 0.0) {

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "defs/materials.h"
 #include "methods/sph/near_walls.h"
 #include "methods/sph/sph_pair_kernels.h"
 
@@ -135,11 +136,11 @@ static friction make_friction(sk_step *step)
                                 .inverse_support = (float)(1.0 / sph->support),
                                 .slope = (float)(factor * sph->kernel_scale / (sph->support * sph->support)),
                                 .softening = (float)(0.01 * sph->support * sph->support),
-                                .strength = (float)(4.0 * step->scene->viscosity * sk_step_kick(step)),
+                                .strength = (float)(4.0 * sk_scene_viscosity(step->scene) * sk_step_kick(step)),
                                 .wendland = wendland}};
     f.constants.strength /= (float)flat_wall(&f, sph);
     const float q = (float)(sph->spacing / sph->support);
-    f.at_spacing = (float)(2.0 * step->scene->viscosity * sk_step_kick(step) / (sph->spacing * sph->spacing)) /
+    f.at_spacing = (float)(2.0 * sk_scene_viscosity(step->scene) * sk_step_kick(step) / (sph->spacing * sph->spacing)) /
                    sk_sph_kernel(wendland, q);
     return f;
 }
@@ -155,7 +156,7 @@ selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
         rough |= sph->boundary.bodies[b].no_slip;
         wanted |= sph->boundary.bodies[b].no_slip && sph->boundary.bodies[b].wants_force;
     }
-    if (!rough || (!sph->boundary.count && !sph->boundary.side_count) || !(step->scene->viscosity > 0.0) ||
+    if (!rough || (!sph->boundary.count && !sph->boundary.side_count) || !(sk_scene_viscosity(step->scene) > 0.0) ||
         !(step->dt > 0.0))
         return SELKIE_OK;
     const friction f = make_friction(step);

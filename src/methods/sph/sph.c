@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "defs/materials.h"
 #include "methods/sph/sph_kernels.h"
 #include "methods/sph/sph_list_kernels.h"
 
@@ -253,7 +254,7 @@ selkie_code sk_sph_reserve_lists(sk_sph *sph, int64_t lines, selkie_error *error
 
 int sk_sph_viscosity_is_implicit(const sk_step *step)
 {
-    return step->scene->viscosity * sk_step_kick(step) > 0.05 * step->sph->spacing * step->sph->spacing;
+    return sk_scene_viscosity(step->scene) * sk_step_kick(step) > 0.05 * step->sph->spacing * step->sph->spacing;
 }
 
 double sk_sph_pressure_speed(const sk_step *step)

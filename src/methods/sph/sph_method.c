@@ -2,11 +2,12 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "defs/materials.h"
 #include "methods/sph/boundary.h"
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->method == SELKIE_METHOD_SPH;
+    return scene->discretization == SELKIE_DISCRETIZATION_SPH;
 }
 
 static selkie_code create(sk_step *step, selkie_error *error)
@@ -26,7 +27,7 @@ static selkie_code populate(sk_step *step, selkie_error *error)
 
 static int has_viscosity(const sk_step *step)
 {
-    return step->scene->viscosity > 0.0;
+    return sk_scene_viscosity(step->scene) > 0.0;
 }
 
 static int has_bodies(const sk_step *step)

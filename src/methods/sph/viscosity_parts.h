@@ -6,6 +6,7 @@
 #ifndef SK_METHODS_SPH_VISCOSITY_PARTS_H
 #define SK_METHODS_SPH_VISCOSITY_PARTS_H
 
+#include "defs/materials.h"
 #include "base/dimension.h"
 #include "methods/sph/sph.h"
 
@@ -70,10 +71,10 @@ static void turn(const viscous_system *s, double share)
 static viscous_system make_viscous_system(sk_step *step)
 {
     sk_sph *sph = step->sph;
-    viscous_system s = {
-        .step = step,
-        .coefficient = (float)(2.0 * (SELKIE_DIM + 2) * step->scene->viscosity * sk_step_kick(step) / sph->spacing),
-        .softening = (float)(0.01 * sph->support * sph->support)};
+    viscous_system s = {.step = step,
+                        .coefficient = (float)(2.0 * (SELKIE_DIM + 2) * sk_scene_viscosity(step->scene) *
+                                               sk_step_kick(step) / sph->spacing),
+                        .softening = (float)(0.01 * sph->support * sph->support)};
     float *const shift = sph->shift[0];
     const size_t count = sph->particle_capacity;
     float *const free_arrays[9] = {shift,

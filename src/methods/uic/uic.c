@@ -4,7 +4,8 @@
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->method != SELKIE_METHOD_SPH && scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID &&
+           scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
 }
 
 /* Shifts come between velocities and motion. */

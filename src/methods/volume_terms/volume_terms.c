@@ -3,12 +3,12 @@
 
 static int is_eq8(const selkie_scene *scene)
 {
-    return scene->method != SELKIE_METHOD_SPH && scene->volume == SELKIE_VOLUME_EQ8;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->volume == SELKIE_VOLUME_EQ8;
 }
 
 static int is_losasso(const selkie_scene *scene)
 {
-    return scene->method != SELKIE_METHOD_SPH && scene->volume == SELKIE_VOLUME_LOSASSO;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->volume == SELKIE_VOLUME_LOSASSO;
 }
 
 const sk_method sk_method_eq8 = {
