@@ -40,7 +40,7 @@ enum { VARIANTS = sizeof variants / sizeof *variants };
 static void sph_dam(step_case *c, int dimension, const variant *v)
 {
     case_begin(c, dimension, 20, 16, 6, 0.05);
-    c->scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&c->scene, SELKIE_METHOD_SPH);
     c->scene.liquid_count = 1;
     case_box(c, &c->liquids[0].shape, 0, 0, 0, 7, 11, 6);
     c->scene.obstacle_count = 1;
@@ -88,7 +88,7 @@ static void run_up_to(backend_pair *pair, const char *phase, sk_phase_function f
     assert_true(forms[SK_BACKEND_PLAIN] && forms[SK_BACKEND_PLAIN] != forms[SK_BACKEND_TUNED]);
     for (int w = 0; w < 2; w++)
         backend_run_up_to(pair->worlds[w], p);
-    backend_align_memory(pair);
+    backend_align(pair);
 }
 
 static void run_both(backend_pair *pair, sk_phase_function forms[SK_BACKEND_COUNT])
