@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what Selkie needs, by package name, and only what is missing. Tried on Debian 12, Debian 13 and Ubuntu 24.04.
+# Installs what Selkie needs, by package name, and only what is missing. Knows Debian 12, Debian 13 and Ubuntu 24.04.
 #
 #   tools/setup.sh GROUP...     groups: build demo test fuzz bench all
 #
@@ -130,7 +130,7 @@ fi
 release=$( (. /etc/os-release && echo "${ID:-} ${VERSION_ID:-}") 2>/dev/null || true)
 case $release in
 "debian 12" | "debian 13" | "ubuntu 24.04") ;;
-*) say "this system (${release:-unknown}) was not tried; going on with the package names of Debian 12" ;;
+*) say "this system (${release:-unknown}) is not Debian 12, Debian 13 or Ubuntu 24.04; going on with their package names" ;;
 esac
 
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
