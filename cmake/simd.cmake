@@ -17,7 +17,13 @@ if(DEFINED SELKIE_NATIVE AND NOT SELKIE_NATIVE AND SELKIE_SIMD STREQUAL "native"
   set(SELKIE_SIMD none)
 endif()
 
-set(simd_flag_native -march=native)
+# clang 14 for arm64 knows the machine by -mcpu alone.
+check_c_compiler_flag(-march=native SELKIE_COMPILER_HAS_MARCH_NATIVE)
+if(SELKIE_COMPILER_HAS_MARCH_NATIVE)
+  set(simd_flag_native -march=native)
+else()
+  set(simd_flag_native -mcpu=native)
+endif()
 set(simd_flag_none "")
 set(simd_flag_avx2 -march=x86-64-v3)
 set(simd_flag_avx512 -march=x86-64-v4)
