@@ -16,7 +16,7 @@ CMAKE_QUIET := > $(BUILD)/configure.log || { cat $(BUILD)/configure.log; exit 1;
 endif
 
 .DEFAULT_GOAL := all
-.PHONY: all setup build build-all build-sanitize demo test sanitize fuzz bench install uninstall format clean help
+.PHONY: all setup build build-all build-sanitize demo test test-long sanitize fuzz bench install uninstall format clean help
 
 all: ## build the library and the command into build/ (sets up what the build needs)
 	@tools/setup.sh build
@@ -49,6 +49,13 @@ test: ## run all tests, then the fast ones and short fuzzing under the sanitizer
 	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) $(CMAKE_QUIET)
 	@$(MAKE) --no-print-directory build-all build-sanitize
 	@tests/run.sh $(BUILD) $(SANITIZE) $(JOBS)
+
+test-long: ## run every case of the list of checks for every method (`make test` runs its quick half)
+	@tools/setup.sh build test
+	@mkdir -p $(BUILD)
+	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) $(CMAKE_QUIET)
+	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks -- $(NINJA_FLAGS)
+	@OMP_WAIT_POLICY=passive $(BUILD)/tests/selkie_checks --long --jobs $(JOBS)
 
 build-sanitize:
 	@tests/configure_sanitize.sh $(SANITIZE)
