@@ -286,6 +286,33 @@ static void test_hard_systems(void **state)
     }
 }
 
+/* Liquids of different densities: faces of up to `ratio` beside faces of 1. */
+static void test_densities(void **state)
+{
+    (void)state;
+    const float ratio = 10;
+    for (int dimension = 2; dimension <= 3; ++dimension) {
+        poisson_case c;
+        case_make(&c, CASE_CALM, SOURCE_NOISE, dimension, dimension == 3 ? 40 : 140, 3);
+        for (size_t i = 0; i < case_cells(&c); ++i) {
+            double weight;
+            if (!(c.diagonal[i] > 0))
+                continue;
+            for (int axis = 0; axis < dimension; ++axis) {
+                size_t lower = case_across(&c, i, 2 * axis, &weight);
+                float more = i / 700 % 2 == 0 ? (ratio - 1) * (float)weight : 0;
+                c.face[axis][i] += more;
+                c.diagonal[i] += more;
+                c.diagonal[lower] += more;
+            }
+        }
+        sk_poisson_options options = options_to(1e-5);
+        options.largest_face = (double)ratio;
+        compare_solves(&c, options, 1);
+        case_free(&c);
+    }
+}
+
 static void test_norms_and_warm_start(void **state)
 {
     (void)state;
@@ -561,15 +588,11 @@ static void test_same_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_levels_and_cycle),
-        cmocka_unit_test(test_poisson),
-        cmocka_unit_test(test_hard_systems),
-        cmocka_unit_test(test_norms_and_warm_start),
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_bounded_ends),
-        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_choice),       cmocka_unit_test(test_levels_and_cycle),
+        cmocka_unit_test(test_poisson),      cmocka_unit_test(test_hard_systems),
+        cmocka_unit_test(test_densities),    cmocka_unit_test(test_norms_and_warm_start),
+        cmocka_unit_test(test_ends),         cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_bounded_ends), cmocka_unit_test(test_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
