@@ -253,7 +253,7 @@ static void test_volume_terms(void **state)
 
 /* Displacements are at most a cell. Lifting one over its neighbours adds a quarter of 1.5 times up to eight of them.
  * What is left of the solve's error is at most its tolerance in each of the cells. */
-static const double density_tolerance = 1e-7;
+static const double density_tolerance = 1e-8;
 
 static double displacement_bound(void)
 {
