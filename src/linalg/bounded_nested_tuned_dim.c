@@ -137,10 +137,10 @@ void SK_DIM(sk_interpolate_block)(const sk_level *fine, const sk_level *coarse, 
     const float *inverse =
         fine->slot[block] == SK_SLOT_UNIFORM ? NULL : sk_slot_array(fine, block, SK_COEFFICIENT_INVERSE);
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
-        sk_vec value = sk_load(x + i), least = lower ? sk_load(lower + i) : (sk_vec){0};
-        value = sk_select(value > least, value, least);
+        fs value = fs_load(x + i), least = lower ? fs_load(lower + i) : (fs){0};
+        value = fs_select(value > least, value, least);
         if (inverse)
-            value = (sk_vec)((sk_int_vec)value & (sk_int_vec)(sk_load(inverse + i) > (sk_vec){0}));
-        sk_store(x + i, value);
+            value = (fs)((is)value & (is)(fs_load(inverse + i) > (fs){0}));
+        fs_store(x + i, value);
     }
 }

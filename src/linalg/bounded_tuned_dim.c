@@ -3,9 +3,9 @@
 #include "linalg/bounded_solver.h"
 #include "linalg/stencil.h"
 
-SK_INLINE sk_vec larger(sk_vec a, sk_vec b)
+SK_INLINE fs larger(fs a, fs b)
 {
-    return sk_select(a > b, a, b);
+    return fs_select(a > b, a, b);
 }
 
 /* Read instead of fields that are 0 everywhere. */
@@ -27,16 +27,16 @@ SK_INLINE void project_uniform_vector(int k, int v, int parity, int colour, cons
                                       const float *b, const float *bound, float inverse)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_vec value = inverse * (sk_load(b + at.here) + sk_sum_of_neighbours(x, at));
-    sk_store(own + at.here, larger(value, sk_load(bound + at.here)));
+    fs value = inverse * (fs_load(b + at.here) + sk_sum_of_neighbours(x, at));
+    fs_store(own + at.here, larger(value, fs_load(bound + at.here)));
 }
 
 SK_INLINE void project_general_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
                                       const float *b, const float *bound, const sk_around *face, const float *inverse)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_vec value = sk_load(inverse + at.here) * (sk_load(b + at.here) + sk_weighted_sum_of_neighbours(x, face, at));
-    sk_store(own + at.here, larger(value, sk_load(bound + at.here)));
+    fs value = fs_load(inverse + at.here) * (fs_load(b + at.here) + sk_weighted_sum_of_neighbours(x, face, at));
+    fs_store(own + at.here, larger(value, fs_load(bound + at.here)));
 }
 
 static __attribute__((noinline)) void project_uniform(int colour, const sk_around *x, float *own, const float *b,
@@ -83,27 +83,27 @@ SK_INLINE void quick_vector(int k, int v, int parity, int colour, const sk_aroun
                             const sk_around *face, const float *excess, float uniform_excess, const float *f, float *r)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_vec h = sk_load(high->own + at.here), l = {0}, sum = {0}, other = {0};
+    fs h = fs_load(high->own + at.here), l = {0}, sum = {0}, other = {0};
     if (low)
-        l = sk_load(low->own + at.here);
+        l = fs_load(low->own + at.here);
 #define SK_FLUX(where, coefficient, into)                                                                              \
     do {                                                                                                               \
-        sk_vec difference = h - where(high, at);                                                                       \
+        fs difference = h - where(high, at);                                                                           \
         if (low)                                                                                                       \
             difference += l - where(low, at);                                                                          \
-        into += difference * (face ? coefficient : sk_splat(1.0f));                                                    \
+        into += difference * (face ? coefficient : fs_splat(1.0f));                                                    \
     } while (0)
-    SK_FLUX(sk_left_of, sk_load(face[0].own + at.here), sum);
+    SK_FLUX(sk_left_of, fs_load(face[0].own + at.here), sum);
     SK_FLUX(sk_right_of, sk_right_of(&face[0], at), other);
-    SK_FLUX(sk_below, sk_load(face[1].own + at.here), sum);
+    SK_FLUX(sk_below, fs_load(face[1].own + at.here), sum);
     SK_FLUX(sk_above, sk_above(&face[1], at), other);
 #if SELKIE_DIM == 3
-    SK_FLUX(sk_back_of, sk_load(face[2].own + at.here), sum);
+    SK_FLUX(sk_back_of, fs_load(face[2].own + at.here), sum);
     SK_FLUX(sk_front_of, sk_front_of(&face[2], at), other);
 #endif
 #undef SK_FLUX
-    sk_vec e = face ? sk_load(excess + at.here) : sk_splat(uniform_excess);
-    sk_store(r + at.here, (sk_load(f + at.here) - e * (h + l)) - (sum + other));
+    fs e = face ? fs_load(excess + at.here) : fs_splat(uniform_excess);
+    fs_store(r + at.here, (fs_load(f + at.here) - e * (h + l)) - (sum + other));
 }
 
 SK_INLINE void quick_residual_of(const sk_level *level, const sk_around *high, const sk_around *low, int block,
@@ -140,33 +140,33 @@ typedef struct judged {
     const float *high, *low, *r, *lower, *inverse;
     float uniform_inverse, uniform_diagonal;
     float *part_inverse;
-    sk_vec squares, largest, size;
-    sk_int_vec caught, released, held;
+    fs squares, largest, size;
+    is caught, released, held;
 } judged;
 
 SK_INLINE void judge_at(int offset, judged *j, int uniform)
 {
-    const sk_vec zero = {0};
-    sk_vec r = sk_load(j->r + offset);
-    sk_vec inverse = uniform ? sk_splat(j->uniform_inverse) : sk_load(j->inverse + offset);
-    sk_vec high = sk_load(j->high + offset);
-    sk_vec gap = (high - sk_load(j->lower + offset)) + sk_load(j->low + offset);
-    sk_int_vec unknown = inverse > zero, is_free = ((gap > zero) | (r > zero)) & unknown;
-    sk_vec distance = uniform ? gap * sk_splat(j->uniform_diagonal) : gap / sk_select(unknown, inverse, sk_splat(1.0f));
-    sk_vec natural = (sk_vec)((sk_int_vec)sk_select(distance < -r, distance, r) & unknown); /* but for its sign */
+    const fs zero = {0};
+    fs r = fs_load(j->r + offset);
+    fs inverse = uniform ? fs_splat(j->uniform_inverse) : fs_load(j->inverse + offset);
+    fs high = fs_load(j->high + offset);
+    fs gap = (high - fs_load(j->lower + offset)) + fs_load(j->low + offset);
+    is unknown = inverse > zero, is_free = ((gap > zero) | (r > zero)) & unknown;
+    fs distance = uniform ? gap * fs_splat(j->uniform_diagonal) : gap / fs_select(unknown, inverse, fs_splat(1.0f));
+    fs natural = (fs)((is)fs_select(distance < -r, distance, r) & unknown); /* but for its sign */
     j->size += high * high;
-    sk_vec part = (sk_vec)((sk_int_vec)inverse & is_free);
-    sk_int_vec was_free = sk_load(j->part_inverse + offset) > zero;
+    fs part = (fs)((is)inverse & is_free);
+    is was_free = fs_load(j->part_inverse + offset) > zero;
     j->caught |= was_free & ~is_free;
     j->released |= is_free & ~was_free;
     j->held |= unknown & ~is_free;
-    sk_store(j->part_inverse + offset, part);
+    fs_store(j->part_inverse + offset, part);
     j->squares += natural * natural;
-    sk_vec magnitude = (sk_vec)((sk_int_vec)natural & 0x7fffffff);
-    j->largest = sk_select(~(magnitude <= j->largest), magnitude, j->largest); /* lets NaN through */
+    fs magnitude = (fs)((is)natural & 0x7fffffff);
+    j->largest = fs_select(~(magnitude <= j->largest), magnitude, j->largest); /* lets NaN through */
 }
 
-SK_INLINE int any_lane(sk_int_vec mask)
+SK_INLINE int any_lane(is mask)
 {
     int32_t found = 0;
     for (int i = 0; i < SK_LANES; ++i)
@@ -179,8 +179,8 @@ static sk_active active_of(const float *part_inverse)
 {
     sk_active active = 0;
     for (int bit = 0; bit < SK_ACTIVE_BITS; ++bit)
-        active |= (sk_active)any_lane((sk_int_vec)sk_load(part_inverse + bit * SK_LANES) |
-                                      (sk_int_vec)sk_load(part_inverse + SK_HALF + bit * SK_LANES))
+        active |= (sk_active)any_lane((is)fs_load(part_inverse + bit * SK_LANES) |
+                                      (is)fs_load(part_inverse + SK_HALF + bit * SK_LANES))
                   << bit;
     return active;
 }
@@ -232,8 +232,8 @@ static double judge(const sk_level *level, const sk_bound_level *bound, int bloc
 
 SK_INLINE void clip_at(int offset, const float *high, const float *low, const float *lower, float *z, float scale)
 {
-    sk_vec gap = (sk_load(high + offset) - sk_load(lower + offset)) + sk_load(low + offset);
-    sk_store(z + offset, larger(scale * sk_load(z + offset), -gap));
+    fs gap = (fs_load(high + offset) - fs_load(lower + offset)) + fs_load(low + offset);
+    fs_store(z + offset, larger(scale * fs_load(z + offset), -gap));
 }
 
 static void clip(const sk_level *level, const sk_bound_level *bound, int block, float scale)
@@ -245,25 +245,25 @@ static void clip(const sk_level *level, const sk_bound_level *bound, int block, 
 
 SK_INLINE void room_at(int offset, const float *high, const float *low, const float *lower, float *room)
 {
-    sk_store(room + offset, -((sk_load(high + offset) - sk_load(lower + offset)) + sk_load(low + offset)));
+    fs_store(room + offset, -((fs_load(high + offset) - fs_load(lower + offset)) + fs_load(low + offset)));
 }
 
 /* x += z, and where z takes all the room there is, x = lower to the bit. */
 SK_INLINE void advance_at(int offset, float *high, const float *lower, const float *room, const float *z)
 {
-    sk_vec step = sk_load(z + offset), sum = sk_load(high + offset) + step;
-    sk_store(high + offset, sk_select(step <= sk_load(room + offset), sk_load(lower + offset), sum));
+    fs step = fs_load(z + offset), sum = fs_load(high + offset) + step;
+    fs_store(high + offset, fs_select(step <= fs_load(room + offset), fs_load(lower + offset), sum));
 }
 
 /* The same; two-sum keeps in low what high cannot hold. */
 SK_INLINE void advance_pair_at(int offset, float *high, float *low, const float *lower, const float *room,
                                const float *z)
 {
-    sk_vec step = sk_load(z + offset), a = sk_load(high + offset), b = sk_load(low + offset) + step;
-    sk_int_vec landed = step <= sk_load(room + offset);
-    sk_vec sum = a + b, part = sum - a, rest = (a - (sum - part)) + (b - part);
-    sk_store(high + offset, sk_select(landed, sk_load(lower + offset), sum));
-    sk_store(low + offset, (sk_vec)((sk_int_vec)rest & ~landed));
+    fs step = fs_load(z + offset), a = fs_load(high + offset), b = fs_load(low + offset) + step;
+    is landed = step <= fs_load(room + offset);
+    fs sum = a + b, part = sum - a, rest = (a - (sum - part)) + (b - part);
+    fs_store(high + offset, fs_select(landed, fs_load(lower + offset), sum));
+    fs_store(low + offset, (fs)((is)rest & ~landed));
 }
 
 static void correct(const sk_level *level, const sk_bound_level *bound, int block, int advance)
@@ -290,19 +290,19 @@ static void start(const sk_bound_level *bound, int block)
 {
     float *x = bound->high + (size_t)block * SK_BLOCK_CELLS;
     const float *lower = bound_of(bound, block);
-    const sk_vec zero = {0};
+    const fs zero = {0};
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
-        sk_vec value = sk_load(x + i), least = sk_load(lower + i);
-        sk_int_vec usable = (value > least) & (((sk_int_vec)value & 0x7f800000) != 0x7f800000);
-        sk_store(x + i, sk_select(usable, value, sk_select(least > zero, least, zero)));
+        fs value = fs_load(x + i), least = fs_load(lower + i);
+        is usable = (value > least) & (((is)value & 0x7f800000) != 0x7f800000);
+        fs_store(x + i, fs_select(usable, value, fs_select(least > zero, least, zero)));
     }
 }
 
 static double push(const float *f)
 {
-    sk_vec squares = {0};
+    fs squares = {0};
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
-        sk_vec pushed = (sk_vec)((sk_int_vec)sk_load(f + i) & (sk_load(f + i) > (sk_vec){0}));
+        fs pushed = (fs)((is)fs_load(f + i) & (fs_load(f + i) > (fs){0}));
         squares += pushed * pushed;
     }
     double sum = 0;
@@ -315,9 +315,9 @@ static int count_above(const sk_bound_level *bound, int block)
 {
     size_t at = (size_t)block * SK_BLOCK_CELLS;
     const float *lower = bound_of(bound, block);
-    sk_int_vec above = {0};
+    is above = {0};
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
-        above -= (sk_load(bound->high + at + i) - sk_load(lower + i)) + sk_load(bound->low + at + i) > (sk_vec){0};
+        above -= (fs_load(bound->high + at + i) - fs_load(lower + i)) + fs_load(bound->low + at + i) > (fs){0};
     int count = 0;
     for (int i = 0; i < SK_LANES; ++i)
         count += above[i];

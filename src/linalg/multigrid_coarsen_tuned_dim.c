@@ -40,15 +40,15 @@ SK_INLINE void part_vector(int k, int v, int parity, int colour, const sk_around
                            const float *excess, float uniform_excess, float *const part[SELKIE_DIM + 1])
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    const sk_vec zero = {0};
-    sk_int_vec own = sk_load(inverse->own + at.here) > zero;
-    sk_vec e = excess ? sk_load(excess + at.here) : sk_splat(uniform_excess);
+    const fs zero = {0};
+    is own = fs_load(inverse->own + at.here) > zero;
+    fs e = excess ? fs_load(excess + at.here) : fs_splat(uniform_excess);
 #define SK_PART_OF_AXIS(axis, lower, upper)                                                                            \
     do {                                                                                                               \
-        sk_vec down = sk_load(face[axis].own + at.here), up = upper(&face[axis], at);                                  \
-        sk_int_vec down_stays = lower(inverse, at) > zero, up_stays = upper(inverse, at) > zero;                       \
-        sk_store(part[axis] + at.here, (sk_vec)((sk_int_vec)down & own & down_stays));                                 \
-        e += (sk_vec)((sk_int_vec)down & ~down_stays) + (sk_vec)((sk_int_vec)up & ~up_stays);                          \
+        fs down = fs_load(face[axis].own + at.here), up = upper(&face[axis], at);                                      \
+        is down_stays = lower(inverse, at) > zero, up_stays = upper(inverse, at) > zero;                               \
+        fs_store(part[axis] + at.here, (fs)((is)down & own & down_stays));                                             \
+        e += (fs)((is)down & ~down_stays) + (fs)((is)up & ~up_stays);                                                  \
     } while (0)
     SK_PART_OF_AXIS(0, sk_left_of, sk_right_of);
     SK_PART_OF_AXIS(1, sk_below, sk_above);
@@ -56,7 +56,7 @@ SK_INLINE void part_vector(int k, int v, int parity, int colour, const sk_around
     SK_PART_OF_AXIS(2, sk_back_of, sk_front_of);
 #endif
 #undef SK_PART_OF_AXIS
-    sk_store(part[SELKIE_DIM] + at.here, (sk_vec)((sk_int_vec)e & own));
+    fs_store(part[SELKIE_DIM] + at.here, (fs)((is)e & own));
 }
 
 /* Faces and excess of a block as seen by the unknowns that take part. */
@@ -107,25 +107,25 @@ void SK_DIM(sk_coarsen_block)(const sk_level *fine, const sk_level *coarse, int 
 }
 
 SK_INLINE void invert_vector(int k, int v, int parity, int colour, const sk_around *face, const float *excess,
-                             float *inverse, sk_int_vec *unlike, sk_int_vec *unknowns)
+                             float *inverse, is *unlike, is *unknowns)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_vec e = sk_load(excess + at.here), sum = e;
-    sk_vec side[6] = {sk_load(face[0].own + at.here), sk_right_of(&face[0], at), sk_load(face[1].own + at.here),
-                      sk_above(&face[1], at)};
+    fs e = fs_load(excess + at.here), sum = e;
+    fs side[6] = {fs_load(face[0].own + at.here), sk_right_of(&face[0], at), fs_load(face[1].own + at.here),
+                  sk_above(&face[1], at)};
 #if SELKIE_DIM == 3
-    side[4] = sk_load(face[2].own + at.here);
+    side[4] = fs_load(face[2].own + at.here);
     side[5] = sk_front_of(&face[2], at);
 #endif
     for (int s = 0; s < SK_SIDES; ++s) {
         sum += side[s];
-        *unlike |= side[s] != sk_splat(1.0f);
+        *unlike |= side[s] != fs_splat(1.0f);
     }
-    *unlike |= e != sk_splat(excess[0]);
-    sk_int_vec positive = sum > sk_splat(0.0f);
+    *unlike |= e != fs_splat(excess[0]);
+    is positive = sum > fs_splat(0.0f);
     *unknowns -= positive;
-    sk_vec safe = sk_select(positive, sum, sk_splat(1.0f));
-    sk_store(inverse + at.here, sk_select(positive, 1.0f / safe, sk_splat(0.0f)));
+    fs safe = fs_select(positive, sum, fs_splat(1.0f));
+    fs_store(inverse + at.here, fs_select(positive, 1.0f / safe, fs_splat(0.0f)));
 }
 
 int SK_DIM(sk_invert_block)(const sk_level *level, int block, int *unknowns)
@@ -135,14 +135,13 @@ int SK_DIM(sk_invert_block)(const sk_level *level, int block, int *unknowns)
     float *own = level->coefficients + (size_t)level->slot[block] * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
     const float *excess = own + SK_COEFFICIENT_EXCESS * SK_BLOCK_CELLS;
     float *inverse = own + SK_COEFFICIENT_INVERSE * SK_BLOCK_CELLS;
-    sk_int_vec unlike = {0}, counts = {0};
+    is unlike = {0}, counts = {0};
     SK_EACH_VECTOR(SK_ALL_ACTIVE, invert_vector, 0, face, excess, inverse, &unlike, &counts);
     SK_EACH_VECTOR(SK_ALL_ACTIVE, invert_vector, 1, face, excess, inverse, &unlike, &counts);
     level->active[block] = 0;
     for (int bit = 0; bit < SK_ACTIVE_BITS; ++bit) {
         int32_t found = 0;
-        sk_int_vec any =
-            (sk_int_vec)sk_load(inverse + bit * SK_LANES) | (sk_int_vec)sk_load(inverse + SK_HALF + bit * SK_LANES);
+        is any = (is)fs_load(inverse + bit * SK_LANES) | (is)fs_load(inverse + SK_HALF + bit * SK_LANES);
         for (int lane = 0; lane < SK_LANES; ++lane)
             found |= any[lane];
         level->active[block] |= (sk_active)(found != 0) << bit;

@@ -8,7 +8,7 @@ SK_INLINE void relax_uniform_vector(int k, int v, int parity, int colour, const 
                                     const float *b, float inverse)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_store(own + at.here, inverse * (sk_load(b + at.here) + sk_sum_of_neighbours(x, at)));
+    fs_store(own + at.here, inverse * (fs_load(b + at.here) + sk_sum_of_neighbours(x, at)));
 }
 
 /* Faces of 1, but some cells are held: their inverse is 0. */
@@ -16,15 +16,15 @@ SK_INLINE void relax_part_vector(int k, int v, int parity, int colour, const sk_
                                  const float *inverse)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_store(own + at.here, sk_load(inverse + at.here) * (sk_load(b + at.here) + sk_sum_of_neighbours(x, at)));
+    fs_store(own + at.here, fs_load(inverse + at.here) * (fs_load(b + at.here) + sk_sum_of_neighbours(x, at)));
 }
 
 SK_INLINE void relax_general_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
                                     const float *b, const sk_around *face, const float *inverse)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_vec sum = sk_load(b + at.here) + sk_weighted_sum_of_neighbours(x, face, at);
-    sk_store(own + at.here, sk_load(inverse + at.here) * sum);
+    fs sum = fs_load(b + at.here) + sk_weighted_sum_of_neighbours(x, face, at);
+    fs_store(own + at.here, fs_load(inverse + at.here) * sum);
 }
 
 static __attribute__((noinline)) void relax_uniform(int colour, const sk_around *x, float *own, const float *b,
@@ -55,9 +55,9 @@ static __attribute__((noinline)) void relax_general(int colour, sk_active active
 }
 
 /* Of cells in a block that is SK_PART_SOME. */
-SK_INLINE sk_int_vec takes_part(const sk_level *level, int block, int offset)
+SK_INLINE is takes_part(const sk_level *level, int block, int offset)
 {
-    return sk_load(level->part_inverse + (size_t)block * SK_BLOCK_CELLS + offset) > (sk_vec){0};
+    return fs_load(level->part_inverse + (size_t)block * SK_BLOCK_CELLS + offset) > (fs){0};
 }
 
 static void smooth(const sk_level *level, int block, sk_sweep sweep)
@@ -99,14 +99,14 @@ static void smooth(const sk_level *level, int block, sk_sweep sweep)
 SK_INLINE void apply_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float excess, float *y)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_store(y + at.here, sk_apply_uniform_at(x, excess, at));
+    fs_store(y + at.here, sk_apply_uniform_at(x, excess, at));
 }
 
 SK_INLINE void apply_general_vector(int k, int v, int parity, int colour, const sk_around *x, const sk_around *face,
                                     const float *excess, float *y)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_store(y + at.here, sk_apply_general_at(x, face, excess, at));
+    fs_store(y + at.here, sk_apply_general_at(x, face, excess, at));
 }
 
 static void multiply(const sk_level *level, const float *field, int block, float *y)
@@ -126,15 +126,15 @@ static void multiply(const sk_level *level, const float *field, int block, float
     }
 }
 
-SK_INLINE void dot_at(int offset, const float *a, const float *b, sk_vec *sum)
+SK_INLINE void dot_at(int offset, const float *a, const float *b, fs *sum)
 {
-    sum[offset / SK_LANES & 1] += sk_load(a + offset) * sk_load(b + offset);
+    sum[offset / SK_LANES & 1] += fs_load(a + offset) * fs_load(b + offset);
 }
 
 /* Lanes are summed in single precision over the vectors of a block, then in double. */
 static double dot(const float *a, const float *b, sk_active active)
 {
-    sk_vec sum[2] = {{0}};
+    fs sum[2] = {{0}};
     SK_EACH_OFFSET(active, dot_at, a, b, sum);
     sk_double_vec lanes =
         __builtin_convertvector(sum[0], sk_double_vec) + __builtin_convertvector(sum[1], sk_double_vec);
@@ -146,7 +146,7 @@ static double dot(const float *a, const float *b, sk_active active)
 
 /* --- The residual in double --- */
 
-SK_INLINE sk_double_vec widen(sk_vec value)
+SK_INLINE sk_double_vec widen(fs value)
 {
     return __builtin_convertvector(value, sk_double_vec);
 }
@@ -158,22 +158,22 @@ SK_INLINE void residual_vector(int k, int v, int parity, int colour, const sk_ar
                                float *residual)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_double_vec here = widen(sk_load(high->own + at.here));
-    sk_vec e = face ? sk_load(excess + at.here) : sk_splat(uniform_excess);
-    sk_vec small = face ? sk_apply_general_at(low, face, excess, at) : sk_apply_uniform_at(low, uniform_excess, at);
-    sk_double_vec sum = widen(sk_load(b + at.here)) - widen(small) - widen(e) * here;
+    sk_double_vec here = widen(fs_load(high->own + at.here));
+    fs e = face ? fs_load(excess + at.here) : fs_splat(uniform_excess);
+    fs small = face ? sk_apply_general_at(low, face, excess, at) : sk_apply_uniform_at(low, uniform_excess, at);
+    sk_double_vec sum = widen(fs_load(b + at.here)) - widen(small) - widen(e) * here;
 #define SK_FLUX(where, coefficient)                                                                                    \
     sum -= face ? widen(coefficient) * (here - widen(where(high, at))) : here - widen(where(high, at))
-    SK_FLUX(sk_left_of, sk_load(face[0].own + at.here));
+    SK_FLUX(sk_left_of, fs_load(face[0].own + at.here));
     SK_FLUX(sk_right_of, sk_right_of(&face[0], at));
-    SK_FLUX(sk_below, sk_load(face[1].own + at.here));
+    SK_FLUX(sk_below, fs_load(face[1].own + at.here));
     SK_FLUX(sk_above, sk_above(&face[1], at));
 #if SELKIE_DIM == 3
-    SK_FLUX(sk_back_of, sk_load(face[2].own + at.here));
+    SK_FLUX(sk_back_of, fs_load(face[2].own + at.here));
     SK_FLUX(sk_front_of, sk_front_of(&face[2], at));
 #endif
 #undef SK_FLUX
-    sk_store(residual + at.here, __builtin_convertvector(sum, sk_vec));
+    fs_store(residual + at.here, __builtin_convertvector(sum, fs));
 }
 
 void SK_DIM(sk_residual_block)(const sk_level *level, const float *high_field, const float *low_field, const float *b,
@@ -212,17 +212,17 @@ static void restrict_residual(const sk_level *fine, const sk_level *coarse, int 
         multiply(fine, fine->x, block, product);
     if (part == SK_PART_SOME) /* no residual where x is held */
         for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
-            sk_store(product + i, sk_select(takes_part(fine, block, i), sk_load(product + i), sk_load(b + i)));
+            fs_store(product + i, fs_select(takes_part(fine, block, i), fs_load(product + i), fs_load(b + i)));
     for (int plane = 0; plane < coarse_planes; ++plane)
         for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
-            sk_vec sum = {0};
+            fs sum = {0};
             for (int k = plane * planes_merged; k < (plane + 1) * planes_merged; ++k)
                 if (active >> (v + SK_PLANE_VECTORS * k) & 1) {
                     int red = k * SK_PLANE_FLOATS + v * SK_LANES, black = red + SK_HALF;
                     sum +=
-                        (sk_load(b + red) - sk_load(product + red)) + (sk_load(b + black) - sk_load(product + black));
+                        (fs_load(b + red) - fs_load(product + red)) + (fs_load(b + black) - fs_load(product + black));
                 }
-            sk_store(sums + plane * SK_PLANE_FLOATS + v * SK_LANES, sum);
+            fs_store(sums + plane * SK_PLANE_FLOATS + v * SK_LANES, sum);
         }
     int origin[3];
     sk_place_in_parent(fine, block, origin);
@@ -253,10 +253,10 @@ static void prolong(const sk_level *fine, const sk_level *coarse, int block)
     sk_part part = sk_part_of(fine, block);
     for (sk_active bits = fine->active[block]; bits; bits &= bits - 1) {
         int bit = __builtin_ctzll(bits), k = bit / SK_PLANE_VECTORS, v = bit % SK_PLANE_VECTORS;
-        sk_vec value = sk_load(values + k / planes_merged * SK_PLANE_FLOATS + v * SK_LANES);
+        fs value = fs_load(values + k / planes_merged * SK_PLANE_FLOATS + v * SK_LANES);
         for (int at = bit * SK_LANES; at < SK_BLOCK_CELLS; at += SK_HALF) {
-            sk_vec gift = part == SK_PART_SOME ? (sk_vec)((sk_int_vec)value & takes_part(fine, block, at)) : value;
-            sk_store(x + at, sk_load(x + at) + gift);
+            fs gift = part == SK_PART_SOME ? (fs)((is)value & takes_part(fine, block, at)) : value;
+            fs_store(x + at, fs_load(x + at) + gift);
         }
     }
 }

@@ -179,14 +179,14 @@ static float read_right_side(const sk_poisson_solver *solver, const sk_poisson_s
     if (level->slot[block] != SK_SLOT_UNIFORM) {
         const float *inverse = sk_slot_array(level, block, SK_COEFFICIENT_INVERSE);
         for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
-            sk_int_vec unknown = sk_load(inverse + i) > (sk_vec){0};
-            sk_store(b + i, (sk_vec)((sk_int_vec)sk_load(b + i) & unknown));
+            is unknown = fs_load(inverse + i) > (fs){0};
+            fs_store(b + i, (fs)((is)fs_load(b + i) & unknown));
         }
     }
-    sk_int_vec largest = {0};
+    is largest = {0};
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
-        sk_int_vec magnitude = (sk_int_vec)sk_load(b + i) & 0x7fffffff; /* order of floats is that of their bits */
-        sk_int_vec larger = magnitude > largest;
+        is magnitude = (is)fs_load(b + i) & 0x7fffffff; /* order of floats is that of their bits */
+        is larger = magnitude > largest;
         largest = (magnitude & larger) | (largest & ~larger);
     }
     int32_t bits = 0;
@@ -199,7 +199,7 @@ static float read_right_side(const sk_poisson_solver *solver, const sk_poisson_s
 
 /* --- Conjugate gradients --- */
 
-SK_INLINE double sum_lanes(sk_vec value)
+SK_INLINE double sum_lanes(fs value)
 {
     double sum = 0;
     for (int i = 0; i < SK_LANES; ++i)
@@ -207,7 +207,7 @@ SK_INLINE double sum_lanes(sk_vec value)
     return sum;
 }
 
-SK_INLINE double largest_lane(sk_vec value)
+SK_INLINE double largest_lane(fs value)
 {
     float largest = 0;
     for (int i = 0; i < SK_LANES; ++i)
@@ -218,16 +218,16 @@ SK_INLINE double largest_lane(sk_vec value)
 /* Sum of squares, or the largest magnitude. */
 static double norm_of(const float *r, selkie_residual_norm norm)
 {
-    sk_vec all = {0};
+    fs all = {0};
     if (norm == SELKIE_NORM_MAX) {
         for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
-            sk_vec value = (sk_vec)((sk_int_vec)sk_load(r + i) & 0x7fffffff);
-            all = sk_select(~(value <= all), value, all); /* lets NaN through */
+            fs value = (fs)((is)fs_load(r + i) & 0x7fffffff);
+            all = fs_select(~(value <= all), value, all); /* lets NaN through */
         }
         return largest_lane(all);
     }
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
-        all += sk_load(r + i) * sk_load(r + i);
+        all += fs_load(r + i) * fs_load(r + i);
     return sum_lanes(all);
 }
 
@@ -236,7 +236,7 @@ static double sum_of(const float *field)
     double sum = 0;
     sk_double_vec lanes = {0};
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
-        lanes += __builtin_convertvector(sk_load(field + i), sk_double_vec);
+        lanes += __builtin_convertvector(fs_load(field + i), sk_double_vec);
     for (int i = 0; i < SK_LANES; ++i)
         sum += lanes[i];
     return sum;
@@ -245,28 +245,28 @@ static double sum_of(const float *field)
 static void scale_by(float *field, float by)
 {
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
-        sk_store(field + i, by * sk_load(field + i));
+        fs_store(field + i, by * fs_load(field + i));
 }
 
 static void subtract(float *field, float value)
 {
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
-        sk_store(field + i, sk_load(field + i) - value);
+        fs_store(field + i, fs_load(field + i) - value);
 }
 
 /* Knuth's two-sum. */
 static void fold(float *high, float *low)
 {
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
-        sk_vec a = sk_load(high + i), c = sk_load(low + i), sum = a + c, part = sum - a;
-        sk_store(low + i, (a - (sum - part)) + (c - part));
-        sk_store(high + i, sum);
+        fs a = fs_load(high + i), c = fs_load(low + i), sum = a + c, part = sum - a;
+        fs_store(low + i, (a - (sum - part)) + (c - part));
+        fs_store(high + i, sum);
     }
 }
 
 SK_INLINE void turn_at(int offset, float *p, const float *z, float beta)
 {
-    sk_store(p + offset, sk_load(z + offset) + beta * sk_load(p + offset));
+    fs_store(p + offset, fs_load(z + offset) + beta * fs_load(p + offset));
 }
 
 static void turn(float *p, const float *z, float beta, sk_active active)
@@ -274,24 +274,24 @@ static void turn(float *p, const float *z, float beta, sk_active active)
     SK_EACH_OFFSET(active, turn_at, p, z, beta);
 }
 
-SK_INLINE void advance_at(int offset, const sk_poisson_solver *solver, size_t at, float alpha, sk_vec *squares,
-                          sk_vec *largest, sk_vec *low_squares)
+SK_INLINE void advance_at(int offset, const sk_poisson_solver *solver, size_t at, float alpha, fs *squares, fs *largest,
+                          fs *low_squares)
 {
     at += (size_t)offset;
-    sk_vec r = sk_load(solver->r + at) - alpha * sk_load(solver->z + at);
-    sk_vec low = sk_load(solver->low + at) + alpha * sk_load(solver->p + at);
-    sk_store(solver->low + at, low);
-    sk_store(solver->r + at, r);
+    fs r = fs_load(solver->r + at) - alpha * fs_load(solver->z + at);
+    fs low = fs_load(solver->low + at) + alpha * fs_load(solver->p + at);
+    fs_store(solver->low + at, low);
+    fs_store(solver->r + at, r);
     *squares += r * r;
     *low_squares += low * low;
-    sk_vec magnitude = (sk_vec)((sk_int_vec)r & 0x7fffffff);
-    *largest = sk_select(~(magnitude <= *largest), magnitude, *largest); /* lets NaN through */
+    fs magnitude = (fs)((is)r & 0x7fffffff);
+    *largest = fs_select(~(magnitude <= *largest), magnitude, *largest); /* lets NaN through */
 }
 
 static double advance(const sk_poisson_solver *solver, int block, float alpha, selkie_residual_norm norm,
                       double *low_squares)
 {
-    sk_vec squares = {0}, largest = {0}, lows = {0};
+    fs squares = {0}, largest = {0}, lows = {0};
     SK_EACH_OFFSET(solver->multigrid.level[0].active[block], advance_at, solver, (size_t)block * SK_BLOCK_CELLS, alpha,
                    &squares, &largest, &lows);
     *low_squares = sum_lanes(lows);
@@ -303,7 +303,7 @@ static int write_back(const float *high, const float *low, float unscale, float 
     float sum[SK_BLOCK_CELLS] __attribute__((aligned(64)));
     sk_int_row wild = {0};
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
-        sk_store(sum + i, (sk_load(high + i) + sk_load(low + i)) * unscale);
+        fs_store(sum + i, (fs_load(high + i) + fs_load(low + i)) * unscale);
     for (int k = 0; k < SK_PLANES; ++k)
         for (int j = 0; j < SK_BLOCK_N; ++j) {
             sk_row row = sk_joined_row(sum, j, k);

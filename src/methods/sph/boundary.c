@@ -314,8 +314,7 @@ static void place_parts(const sk_step *step, sk_sph_walls *walls)
 static uint32_t find_place(const sk_grid *grid, const sk_sph_boundary *boundary, const float x[3], double depth,
                            uint16_t *cell)
 {
-    size_t place = 0, stride = 1;
-    unsigned local = 0;
+    int at[3] = {0, 0, 0};
     for (int s = 0; s < boundary->side_count; s++)
         if (boundary->sides[s].inward * (x[boundary->sides[s].axis] - boundary->sides[s].sheet) < depth)
             return UINT32_MAX;
@@ -323,11 +322,10 @@ static uint32_t find_place(const sk_grid *grid, const sk_sph_boundary *boundary,
         double g = floor((x[d] - grid->corner[d]) / grid->cell_size);
         if (!(g >= 0.0 && g < (double)(grid->blocks[d] << grid->block_log)))
             return UINT32_MAX;
-        int i = (int)g;
-        place += (size_t)(i >> grid->block_log) * stride;
-        stride *= (size_t)grid->blocks[d];
-        local |= (unsigned)(i & ((1 << grid->block_log) - 1)) << (d * grid->block_log);
+        at[d] = (int)g;
     }
+    size_t local;
+    const int64_t place = sk_grid_place(grid, at, &local);
     *cell = (uint16_t)local;
     return (uint32_t)place;
 }
