@@ -17,8 +17,9 @@ typedef struct sk_liquid_cell {
 
 typedef struct sk_liquid_view {
     sk_liquid_cell own, beside[2 * SELKIE_DIM];
-    float open[2 * SELKIE_DIM]; /* fraction of the faces */
-    int voxel;                  /* the surface runs along faces: depths count for nothing */
+    float open[2 * SELKIE_DIM];      /* fraction of the faces */
+    float lightness[2 * SELKIE_DIM]; /* reference density over that of the liquid around them; 1 for one density */
+    int voxel;                       /* the surface runs along faces: depths count for nothing */
 } sk_liquid_view;
 
 /* One over the distance from a cell to its neighbour's unknown, in cells: more than one from liquid towards air, where
@@ -36,10 +37,12 @@ SK_KERNEL float sk_liquid_row(const sk_liquid_view *view, float face[SELKIE_DIM]
     float diagonal = 0.0f;
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int lower = 2 * d, upper = 2 * d + 1;
-        face[d] = view->own.liquid && view->beside[lower].liquid ? view->open[lower] : 0.0f;
+        const float below = view->open[lower] * view->lightness[lower],
+                    above = view->open[upper] * view->lightness[upper];
+        face[d] = view->own.liquid && view->beside[lower].liquid ? below : 0.0f;
         if (view->own.liquid)
-            diagonal += view->open[lower] * sk_liquid_slope(&view->own, &view->beside[lower], view->voxel) +
-                        view->open[upper] * sk_liquid_slope(&view->own, &view->beside[upper], view->voxel);
+            diagonal += below * sk_liquid_slope(&view->own, &view->beside[lower], view->voxel) +
+                        above * sk_liquid_slope(&view->own, &view->beside[upper], view->voxel);
     }
     return diagonal;
 }

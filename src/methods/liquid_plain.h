@@ -31,7 +31,15 @@ static inline __attribute__((unused)) sk_plain_cell cell_of_side(const sk_grid *
     return side % 2 ? sk_plain_next(grid, cell, side / 2, 1) : cell;
 }
 
-static inline __attribute__((unused)) void gather_liquid_view(const sk_step *step, sk_plain_cell cell,
+/* Reference density over that of the liquid around a face; 1 where all liquids weigh the same. */
+static inline __attribute__((unused)) float lightness_at(const sk_step *step, sk_plain_cell cell, int d)
+{
+    return step->relative_density ? step->grid.fields[SK_FIELD_LIGHTNESS_X + d][sk_plain_index(cell)] : 1.0f;
+}
+
+/* The view of a cell. `weighted` by the densities of the liquids around faces, as the pressure is: what moves volume is
+ * not. */
+static inline __attribute__((unused)) void gather_liquid_view(const sk_step *step, sk_plain_cell cell, int weighted,
                                                               sk_liquid_view *view)
 {
     const sk_grid *grid = &step->grid;
@@ -40,6 +48,7 @@ static inline __attribute__((unused)) void gather_liquid_view(const sk_step *ste
     for (int side = 0; side < 2 * SELKIE_DIM; side++) {
         view->beside[side] = liquid_cell_at(grid, sk_plain_next(grid, cell, side / 2, side % 2 ? 1 : -1));
         view->open[side] = open_fraction_at(step, cell_of_side(grid, cell, side), side / 2);
+        view->lightness[side] = weighted ? lightness_at(step, cell_of_side(grid, cell, side), side / 2) : 1.0f;
     }
 }
 

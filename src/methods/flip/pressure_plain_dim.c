@@ -39,7 +39,7 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
         const size_t here = sk_plain_index(cell);
         sk_liquid_view view;
         float face[SELKIE_DIM];
-        gather_liquid_view(step, cell, &view);
+        gather_liquid_view(step, cell, 1, &view);
         const float diagonal = sk_liquid_row(&view, face);
         grid->fields[SK_FIELD_DIAGONAL][here] = diagonal;
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -71,7 +71,7 @@ static void project_block(const sk_step *step, int block)
             float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][here],
                   *change = &grid->fields[SK_FIELD_CHANGE_X + d][here];
             int beside_liquid;
-            const float descent = gather_descent(step, cell, d, &beside_liquid);
+            const float descent = lightness_at(step, cell, d) * gather_descent(step, cell, d, &beside_liquid);
             *velocity = sk_liquid_projected(*velocity, descent, beside_liquid, open_fraction_at(step, cell, d),
                                             face_on_wall(step, cell, d), *change == *change);
             *change = *velocity - *change;

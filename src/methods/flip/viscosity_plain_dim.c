@@ -14,11 +14,13 @@ static void gather_face(const sk_step *step, sk_plain_cell cell, int d, sk_visco
     face->axis = d;
     face->velocity = velocity[sk_plain_index(cell)];
     face->open = open_fraction_at(step, cell, d);
+    face->density = 1.0f / lightness_at(step, cell, d);
     face->no_slip = solids->no_slip[sk_plain_solid_index(solids, cell)];
     for (int side = 0; side < 2 * SELKIE_DIM; side++) {
         const sk_plain_cell other = sk_plain_next(grid, cell, side / 2, side % 2 ? 1 : -1);
         face->beside[side] = velocity[sk_plain_index(other)];
         face->open_beside[side] = open_fraction_at(step, other, d);
+        face->density_beside[side] = 1.0f / lightness_at(step, other, d);
         face->no_slip_beside[side] = solids->no_slip[sk_plain_solid_index(solids, other)];
         face->wall[side] = solid_velocity_at(step, other, d);
     }

@@ -116,7 +116,7 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
         const size_t here = sk_plain_index(cell);
         sk_liquid_view view;
         float face[SELKIE_DIM];
-        gather_liquid_view(step, cell, &view);
+        gather_liquid_view(step, cell, 0, &view);
         float diagonal = sk_liquid_row(&view, face);
         if (local && !run_has(grid->runs[SK_RUNS_CHOSEN], cell))
             diagonal = 0.0f;
