@@ -30,7 +30,8 @@ static void make_stage(stage *s, int dimension, int with_affine)
     sk_particles *particles = &s->particles;
     sk_particles_init(particles, NULL);
     assert_int_equal(sk_grid_init(&s->grid, dimension, cells, low, cell_size, NULL, NULL), SELKIE_OK);
-    assert_int_equal(sk_grid_add_lightness(&s->grid, NULL), SELKIE_OK);
+    assert_int_equal(sk_grid_declare(&s->grid, SK_FIELDS_LIQUID | SK_FIELD_BITS(SK_FIELD_LIGHTNESS_X, 3), NULL),
+                     SELKIE_OK);
     assert_int_equal(sk_particles_reserve(particles, 20 * 18 * 6 * 4, NULL), SELKIE_OK);
     sk_attribute *material = sk_particles_add_attribute(particles, "material", 1, 1);
     sk_attribute *affine = with_affine ? sk_particles_add_attribute(particles, "affine", 9, 0) : NULL;
