@@ -23,7 +23,7 @@ all: ## build the library and the command into build/ (sets up what the build ne
 	@$(MAKE) --no-print-directory build
 	@echo "built $(BUILD)/selkie"
 
-setup: ## install everything that building, testing and the demo need (Debian packages)
+setup: ## install everything that building, testing and the demo need
 	@tools/setup.sh all
 
 $(BUILD)/build.ninja:
