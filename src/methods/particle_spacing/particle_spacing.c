@@ -20,7 +20,7 @@ const sk_method sk_method_ando = {
     .takes_part = is_ando,
     .phases =
         {
-            {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_spacing_ando)},
+            {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_FORMS(sk_spacing_ando, sk_spacing_ando_plain)},
             {.name = "sort_again",
              .slot = SK_SLOT_POSITIONS,
              .run = SK_FORMS(sk_sort_particles_again, sk_sort_particles_plain)},
@@ -34,7 +34,7 @@ const sk_method sk_method_sato = {
     .takes_part = is_sato,
     .phases =
         {
-            {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_spacing_sato)},
+            {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_FORMS(sk_spacing_sato, sk_spacing_sato_plain)},
             {.name = "sort_again",
              .slot = SK_SLOT_POSITIONS,
              .run = SK_FORMS(sk_sort_particles_again, sk_sort_particles_plain)},

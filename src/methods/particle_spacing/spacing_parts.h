@@ -143,6 +143,7 @@ static void move_particles(const spacing_frame *frame, double (*sums)[3])
     for (int b = 1; b <= step->grid.particle_blocks; b++)
         for (int d = 0; d < SELKIE_DIM; d++)
             step->positions[d] += sums[b][d];
+    sk_particles_moved(&step->particles);
 }
 
 static int spacing_acts(const sk_step *step)
