@@ -6,7 +6,7 @@
 
 static void set_grid(check_scene *t, selkie_method transfer, selkie_volume volume)
 {
-    t->scene.method = transfer;
+    selkie_scene_set_method(&t->scene, transfer);
     t->scene.volume = volume;
 }
 
@@ -69,12 +69,12 @@ static void set_unilateral(check_scene *t)
 static void set_unilateral_apic(check_scene *t)
 {
     set_unilateral(t);
-    t->scene.method = SELKIE_METHOD_APIC;
+    selkie_scene_set_method(&t->scene, SELKIE_METHOD_APIC);
 }
 
 static void set_sph(check_scene *t)
 {
-    t->scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&t->scene, SELKIE_METHOD_SPH);
     t->scene.volume = SELKIE_VOLUME_NONE;
 }
 

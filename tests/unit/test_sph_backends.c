@@ -40,7 +40,7 @@ enum { VARIANTS = sizeof variants / sizeof *variants };
 static void sph_dam(step_case *c, int dimension, const variant *v)
 {
     case_begin(c, dimension, 20, 16, 6, 0.05);
-    selkie_scene_set_method(&c->scene, SELKIE_METHOD_SPH);
+    c->scene.discretization = SELKIE_DISCRETIZATION_SPH;
     c->scene.liquid_count = 1;
     case_box(c, &c->liquids[0].shape, 0, 0, 0, 7, 11, 6);
     c->scene.obstacle_count = 1;
@@ -80,8 +80,8 @@ static uint32_t most_neighbours(const sk_sph *sph, int64_t count)
     return most;
 }
 
-/* Runs the phases before one in both worlds. */
-static void run_up_to(backend_pair *pair, const char *phase, sk_phase_function forms[SK_BACKEND_COUNT])
+/* Runs the phases before one in both worlds. Returns its index. */
+static int run_up_to(backend_pair *pair, const char *phase, sk_phase_function forms[SK_BACKEND_COUNT])
 {
     const int p = backend_find(pair, phase, 0);
     backend_forms(pair->worlds[0], p, forms);
@@ -89,14 +89,13 @@ static void run_up_to(backend_pair *pair, const char *phase, sk_phase_function f
     for (int w = 0; w < 2; w++)
         backend_run_up_to(pair->worlds[w], p);
     backend_align(pair);
+    return p;
 }
 
-static void run_both(backend_pair *pair, sk_phase_function forms[SK_BACKEND_COUNT])
+static void run_both(backend_pair *pair, sk_phase_function forms[SK_BACKEND_COUNT], int p)
 {
-    selkie_error error = {0};
     for (int w = 0; w < 2; w++)
-        if (forms[w](&pair->worlds[w]->step, &error) != SELKIE_OK)
-            fail_msg("%s", error.message);
+        backend_run_form(pair->worlds[w], p, forms[w]);
 }
 
 /* --- Lists --- */
@@ -195,11 +194,11 @@ static void forces_agree(void **state)
             sk_phase_function forms[SK_BACKEND_COUNT];
             const sk_step *a = &pair.worlds[0]->step, *b = &pair.worlds[1]->step;
             double square = 0.0, change = 0.0;
-            run_up_to(&pair, "forces", forms);
+            const int p = run_up_to(&pair, "forces", forms);
             for (int64_t i = 0; i < a->particles.count; i++)
                 for (int d = 0; d < 3; d++)
                     square += pow((double)a->particles.records[i].velocity[d], 2);
-            run_both(&pair, forms);
+            run_both(&pair, forms, p);
             const int implicit = sk_sph_viscosity_is_implicit(a);
             assert_int_equal(implicit, variants[v].wide);
             for (int d = 0; d < dimension && !implicit; d++)
@@ -231,8 +230,8 @@ static void pressures_agree(void **state)
             backend_pair pair;
             begin(&pair, &c, dimension, &variants[v]);
             sk_phase_function forms[SK_BACKEND_COUNT];
-            run_up_to(&pair, "pressure", forms);
-            run_both(&pair, forms);
+            const int p = run_up_to(&pair, "pressure", forms);
+            run_both(&pair, forms, p);
             const sk_step *a = &pair.worlds[0]->step, *b = &pair.worlds[1]->step;
             const size_t count = (size_t)a->particles.count;
             assert_true(a->sph->report.iterations > 0);
@@ -288,28 +287,17 @@ static void spacings_agree(void **state)
 
 /* --- Whole steps --- */
 
-/* Every phase that has a plain form in it. */
-static void make_plain(selkie_world *world)
-{
-    for (int p = 0; p < world->phase_count; p++) {
-        sk_phase_function forms[SK_BACKEND_COUNT];
-        backend_forms(world, p, forms);
-        if (forms[SK_BACKEND_PLAIN])
-            world->phases[p].run = forms[SK_BACKEND_PLAIN];
-    }
-}
-
 static selkie_world *run_steps(const selkie_scene *scene, int threads, int plain, int steps)
 {
     selkie_world_options options;
     selkie_world_options_defaults(&options);
     options.threads = threads;
+    options.with_backend = 1;
+    options.backend = plain ? SELKIE_BACKEND_PLAIN : SELKIE_BACKEND_TUNED;
     selkie_error error = {0};
     selkie_world *world;
     if (selkie_world_create(scene, &options, &world, &error) != SELKIE_OK)
         fail_msg("%s", error.message);
-    if (plain)
-        make_plain(world);
     for (int n = 0; n < steps; n++)
         if (selkie_world_step(world, &error) != SELKIE_OK)
             fail_msg("step %d: %s", n, error.message);
