@@ -371,6 +371,8 @@ static void test_further_passes(void **state)
 
 /* --- unilateral incompressibility --- */
 
+/* No block of these dams ends one cell before an upper wall: there the shifts of the two forms differ near obstacles
+ * (face_room in uic_plain_dim.c). */
 static void unilateral(step_case *c, int dimension, flow_solids solids)
 {
     dam(c, dimension, solids);
