@@ -6,9 +6,9 @@
  * is -z; with z up, x and y. In 2D the profile at north = 0 is taken.
  *
  * Distance. If all of the surface within t of a point, seen from above, lies at least t below or above it, the surface
- * is at least t away; so the largest min(t, gap) over several t is a safe answer. The lowest and highest points come
- * from a pyramid of minima and maxima, and t doubles from level to level. Where this is below `reach`, the triangles
- * within twice the reach are looked at one by one, but for those whose squares' heights are too far off.
+ * is at least t away; so the largest min(t, gap) over several t is a lower bound. The lowest and highest points come
+ * from a pyramid of minima and maxima, and t doubles from level to level. If it is below `reach`, the search visits the
+ * triangles within twice the reach, except those in squares whose heights are too far off.
  */
 #define _GNU_SOURCE
 #include "geom/heightfield.h"
@@ -45,7 +45,7 @@ typedef struct grid_text {
     const char *name;
     char *text, *at;
     int line;
-    locale_t plain; /* the point is a point, whatever the program around us speaks */
+    locale_t plain; /* the decimal point is a point in every locale */
 } grid_text;
 
 static selkie_code load_text(grid_text *input, const char *path, sk_memory *memory, selkie_error *error)
@@ -160,7 +160,7 @@ static selkie_code read_header(grid_text *input, grid_header *header, selkie_err
     return SELKIE_OK;
 }
 
-/* Heights as the file has them; where there is none, the lowest of the others. */
+/* Heights of the file; a missing one becomes the lowest of the others. */
 static selkie_code read_heights(grid_text *input, const grid_header *header, sk_heightfield *field, selkie_error *error)
 {
     int columns = (int)header->columns, rows = (int)header->rows;
@@ -308,7 +308,7 @@ static selkie_code read_field(const sk_heightfield_def *def, grid_text *input, s
     SK_TRY(load_text(input, def->path, field->memory, error));
     SK_TRY(read_header(input, &header, error));
     size_t points = (size_t)header.columns * (size_t)header.rows;
-    /* A height takes two bytes at least: a header that lies about its size is found before memory is asked for. */
+    /* A height takes at least two bytes: this finds a wrong size in the header before memory is allocated. */
     if (points > strlen(input->at) / 2 + 1)
         return sk_fail(error, SELKIE_ERROR_INPUT, "%s: ends before its %g rows of %g heights are complete", input->name,
                        header.rows, header.columns);
@@ -364,7 +364,7 @@ void sk_heightfield_destroy(sk_heightfield *field)
 
 /* --- Asking --- */
 
-/* The library's fmin and fmax are calls; these are single instructions, and there are no NaNs here. */
+/* fmin and fmax of the C library are calls; these are single instructions. No NaNs occur here. */
 static inline double smaller(double a, double b)
 {
     return a < b ? a : b;
@@ -375,7 +375,7 @@ static inline double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Whole squares are counted in ints; far beyond the table, where all is level, the count does not matter. */
+/* Squares are counted in ints. Far beyond the table the ground is level, so the count may saturate. */
 static int square_index(double place)
 {
     return (int)floor(smaller(larger(place, -1e8), 1e8));
@@ -396,8 +396,8 @@ double sk_heightfield_height(const sk_heightfield *field, double east, double no
     return h00 + fv * (h01 - h00) + fu * (h11 - h01);
 }
 
-/* Lowest and highest point of the surface within a distance, seen from above. Looks a little farther: at whole squares
- * of the level, which should be about as wide as the distance. */
+/* Lowest and highest point of the surface within a distance, seen from above. Covers whole squares of the level, which
+ * should be about as wide as the distance. */
 static void range_around(const sk_heightfield *field, const double place[2], double radius, int level, float range[2])
 {
     const int *size = field->size[level];
@@ -406,7 +406,7 @@ static void range_around(const sk_heightfield *field, const double place[2], dou
         double width = field->frame.spacing[a] * (double)(1 << level);
         first[a] = square_index((place[a] - radius) / width);
         last[a] = square_index((place[a] + radius) / width);
-        /* Beyond the edge the ground goes on as high as it is at the edge. */
+        /* Beyond the table the height is that of its edge. */
         first[a] = first[a] < 0 ? 0 : first[a] >= size[a] ? size[a] - 1 : first[a];
         last[a] = last[a] < 0 ? 0 : last[a] >= size[a] ? size[a] - 1 : last[a];
     }
@@ -420,7 +420,7 @@ static void range_around(const sk_heightfield *field, const double place[2], dou
         }
 }
 
-/* A distance (m) that the surface is at least away; exact where it is level. */
+/* A lower bound of the distance to the surface, m; exact over level ground. */
 static double safe_distance(const sk_heightfield *field, const double place[2], double height, double above)
 {
     double vertical = fabs(above), best = 0.0;
@@ -434,7 +434,7 @@ static double safe_distance(const sk_heightfield *field, const double place[2], 
         if (gap <= best || radius >= vertical)
             break; /* a wider look finds no larger gap */
     }
-    /* Over the highest and under the lowest point of all, no look is too wide. */
+    /* Above the highest and below the lowest point the coarsest level is exact enough. */
     return larger(best, above < 0.0 ? field->lowest - height : height - field->highest);
 }
 
@@ -531,7 +531,7 @@ static void ask_square(ground_query *query, int i, int j)
     }
 }
 
-/* The squares below one of the pyramid, as far as they may hold something nearer. */
+/* The squares below a square of the pyramid that may hold a nearer point. */
 static void ask_squares(ground_query *query, int level, int i, int j)
 {
     const sk_heightfield *field = query->field;
@@ -556,7 +556,7 @@ static void ask_squares(ground_query *query, int level, int i, int j)
         ask_squares(query, level - 1, 2 * i + (c & 1), 2 * j + (c >> 1));
 }
 
-/* All squares that may hold something nearer than what is known. */
+/* All squares that may hold a nearer point than the one found so far. */
 static void search_squares(ground_query *query)
 {
     const sk_heightfield *field = query->field;
@@ -567,8 +567,8 @@ static void search_squares(ground_query *query)
         first[a] = square_index((query->place[a] - rest) / frame->spacing[a]);
         last[a] = square_index((query->place[a] + rest) / frame->spacing[a]);
         within &= first[a] >= 0 && last[a] < field->size[0][a];
-        /* Beyond the table its squares are those at the edge, again and again, so that the nearest point lies straight
-         * across from the place or at the edge: of all those, one square at the edge and the place's own are enough. */
+        /* Beyond the table the squares repeat those of its edge. The nearest point is either straight across or at the
+         * edge, so one square at the edge and the point's own square are enough. */
         own[a] = square_index(query->place[a] / frame->spacing[a]);
         first[a] = first[a] < -1 ? -1 : first[a] > field->size[0][a] ? field->size[0][a] : first[a];
         last[a] = last[a] > field->size[0][a] ? field->size[0][a] : last[a] < -1 ? -1 : last[a];
@@ -645,16 +645,17 @@ double sk_heightfield_distance(const sk_heightfield *field, const double x[3], d
     double local[3];
     normal_over(field, query.place, local);
     if (bound < field->reach && bound < vertical) {
-        /* The point below is one of the surface, too; what is farther than twice the reach is not looked for. */
+        /* The point straight below also bounds the distance. The search stops at twice the reach. */
         double radius = smaller(vertical, 2.0 * field->reach);
         query.best2 = radius * radius;
         query.nearest[2] = -above;
-        /* Most often the square below has it; the others need not be looked for beyond that. */
+        /* The square below usually holds the nearest point and so bounds the search of the others. */
         ask_square(&query, square_index(query.place[0] / frame->spacing[0]),
                    square_index(query.place[1] / frame->spacing[1]));
         search_squares(&query);
         found = larger(sqrt(query.best2), bound);
-        /* Away from the surface the gradient of the distance points along the shortest way; on it, the triangle knows.
+        /* Away from the surface the gradient of the distance points along the shortest way; on it, the gradient is the
+         * triangle's normal.
          */
         if (query.best2 < radius * radius && query.best2 > 1e-12 * frame->spacing[0] * frame->spacing[0])
             for (int a = 0; a < 3; a++)

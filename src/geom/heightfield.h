@@ -1,8 +1,8 @@
-/* Ground from a table of heights: the inside is what lies below the surface along the up direction.
+/* Ground from a table of heights: the inside lies below the surface along the up direction.
  *
- * The surface is made of triangles, two to each square of the table, and goes on level beyond the table's edge, so that
- * there is no side to fall off from. Distances are exact within `reach` of the surface; farther away they are a safe
- * answer, never more than the true distance, which is all that anybody asks for there (is this block near the ground?).
+ * The surface is made of triangles, two to each square of the table, and continues level beyond the table's edge.
+ * Distances are exact within `reach` of the surface; farther away they are lower bounds, which is enough to decide
+ * whether a block is near the ground.
  */
 #ifndef SK_GEOM_HEIGHTFIELD_H
 #define SK_GEOM_HEIGHTFIELD_H
@@ -25,7 +25,7 @@ selkie_code sk_heightfield_create(const sk_heightfield_def *def, sk_memory *memo
                                   selkie_error *error);
 void sk_heightfield_destroy(sk_heightfield *field);
 
-/* Whether a point lies below the surface: what the sign of the distance says, many times faster. */
+/* Whether a point lies below the surface; faster than the sign of the distance. */
 int sk_heightfield_inside(const sk_heightfield *field, const double x[3]);
 /* Signed distance (m), negative below the surface; `normal` (may be NULL) gets the outward unit normal. */
 double sk_heightfield_distance(const sk_heightfield *field, const double x[3], double normal[3]);

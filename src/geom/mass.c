@@ -1,7 +1,7 @@
 /* Mass properties of shapes.
  *
- * All ways collect the same three sums over the matter, the volume, the first and the second moments about a point near
- * it, and share the last step from them to the centre and the inertia. */
+ * Every method sums volume, first and second moments about a nearby point. finish() turns these sums into the centre
+ * and the inertia. */
 #include "geom/mass.h"
 
 #include <math.h>
@@ -76,7 +76,7 @@ static void mesh_moments(const sk_shape *shape, moments *m)
     }
 }
 
-/* A lattice of small cells, each as full as the distance of its centre says: second order in the cell. */
+/* A lattice of small cells. The distance of a cell's centre gives its filled fraction: second order in the cell. */
 static void sampled_moments(const sk_shape *shape, const double low[3], const double high[3], moments *m)
 {
     const int along_longest = shape->dimension == 3 ? 80 : 500;
@@ -130,7 +130,7 @@ static void set_inertia(sk_mass_properties *mass, const double axes[3][3], const
         }
 }
 
-/* Mean squares of the place along each axis times the volume, where these axes are those of the body. */
+/* `spread`: mean square of the coordinate along each axis of the body, times the volume. */
 static void primitive_mass(const sk_shape *shape, sk_mass_properties *mass)
 {
     double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, spread[3] = {0, 0, 0};

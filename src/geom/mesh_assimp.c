@@ -1,9 +1,9 @@
-/* Mesh files through assimp (https://github.com/assimp/assimp), which knows the formats. Runs in the child process of
- * mesh_import.c, so that what goes wrong in here ends in a message.
+/* Mesh files through assimp (https://github.com/assimp/assimp), which reads the formats. Runs in the child process of
+ * mesh_import.c, so that a crash becomes a message.
  *
  * assimp gets its files from here, not from the disk: a file is opened only if it is a regular one within the size
  * limit and is the mesh itself or lies beside or below it (the buffers of a glTF). Materials and pictures are not
- * wanted, so there is nothing else a mesh could have us open.
+ * loaded, so a mesh cannot make assimp open any other file.
  */
 #include "geom/mesh_assimp.h"
 #include "selkie_config.h"
@@ -83,7 +83,7 @@ static void file_flush(struct aiFile *handle)
     (void)handle;
 }
 
-/* What may be opened: the mesh, and names in its folder or below that do not climb out of it. */
+/* Files that may be opened: the mesh, and names in its folder or below it without "..". */
 static int may_open(const file_source *source, const char *path)
 {
     if (strcmp(path, source->path) == 0)
@@ -179,7 +179,7 @@ static selkie_code collect_part(collector *to, const struct aiMesh *part, const 
     uint32_t first = (uint32_t)to->point_count; /* now: points taken so far */
     for (unsigned int v = 0; v < part->mNumVertices; v++)
         to->moved_to[first + v] = UINT32_MAX;
-    /* Only vertices that a triangle uses are taken: the others may hold anything. */
+    /* Takes only vertices that a triangle uses: the others may hold invalid numbers. */
     for (unsigned int f = 0; f < part->mNumFaces; f++) {
         if (!is_triangle(part, f))
             continue;

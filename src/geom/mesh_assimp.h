@@ -1,4 +1,4 @@
-/* The part of mesh import that talks to assimp; for mesh_import.c, which runs it apart. */
+/* The part of mesh import that calls assimp; mesh_import.c runs it in a child process. */
 #ifndef SK_GEOM_MESH_ASSIMP_H
 #define SK_GEOM_MESH_ASSIMP_H
 

@@ -1,9 +1,9 @@
-/* From a soup of triangles to a mesh that can be asked for its inside.
+/* From unconnected triangles to a mesh with a defined inside.
  *
- * Edges are the key: each triangle passes three of them in one direction or the other, and all bookkeeping (what is
- * open, who is whose neighbour, what bounds a flat mesh) comes from one sorted list of them. A mesh is closed, in the
- * sense that its winding number is a whole number everywhere, exactly if every edge is passed as often one way as the
- * other; that also holds where more than two triangles meet, as where two boxes touch along an edge.
+ * Everything follows from one sorted list of edges: open edges, neighbours of triangles, the boundary of a flat mesh.
+ * Each triangle passes three edges in one direction or the other. A mesh is closed, in the sense that its winding
+ * number is a whole number everywhere, exactly if every edge is passed as often one way as the other; that also holds
+ * where more than two triangles meet, as where two boxes touch along an edge.
  */
 #include "geom/mesh_clean.h"
 
@@ -16,8 +16,8 @@
 
 /* --- Welding --- */
 
-/* Points are looked up by the cell of a grid they fall into. Its cells are as large as the tolerance, so that whatever
- * lies within it is in the same cell or one of the 26 around. */
+/* A hashed grid finds points. Its cells are as large as the tolerance, so every point within it is in the same cell or
+ * in one of the 26 around. */
 static uint64_t hash_cell(const double cell[3])
 {
     uint64_t bits[3], hash = 0;
@@ -68,7 +68,7 @@ static uint32_t look_around(const weld_table *table, const double cell[3], const
     return UINT32_MAX;
 }
 
-/* A few digits of single precision: what transforms of a file's parts leave between points that were one. */
+/* Transforms of a file's parts separate equal points by a few units of single precision. */
 static double weld_tolerance(size_t point_count, const double (*points)[3])
 {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, largest = 0.0;
@@ -171,7 +171,7 @@ static void flip(uint32_t triangle[3])
 }
 
 /* Walks each connected piece over the edges that two triangles share and turns those that disagree with the first; if
- * that turned more than half, the first was the odd one. */
+ * that turned more than half of them, turns the whole piece back. */
 static void agree(sk_solid_mesh *mesh, const uint32_t *neighbours, uint8_t *state, uint32_t *queue)
 {
     enum { seen = 1, turned = 2 };
@@ -244,7 +244,7 @@ static void double_area_normal(const sk_solid_mesh *mesh, const uint32_t triangl
 
 double sk_solid_mesh_volume(const sk_solid_mesh *mesh)
 {
-    /* From the first vertex rather than from the origin, so that a mesh far away keeps its digits. */
+    /* From the first vertex rather than from the origin, so that a mesh far from it keeps its precision. */
     double sum = 0.0;
     for (size_t t = 0; t < mesh->triangle_count; t++) {
         double normal[3];
@@ -266,7 +266,7 @@ static int z_is_constant(const sk_solid_mesh *mesh, double *lowest_z, double *hi
         }
     *lowest_z = low[2];
     *highest_z = high[2];
-    /* Files hold single precision: what a turned flat mesh has left in z is rounding. */
+    /* Files hold single precision: z of a rotated flat mesh is rounding error. */
     return high[2] - low[2] <= 1e-6 * fmax(high[0] - low[0], high[1] - low[1]);
 }
 
@@ -276,7 +276,7 @@ int sk_solid_mesh_is_flat(const sk_solid_mesh *mesh)
     return z_is_constant(mesh, &low, &high);
 }
 
-/* Outward is where the volume is positive; a flat mesh has none and shows its face to +z. */
+/* The direction of positive volume is outward; a flat mesh has no volume and faces +z. */
 static void face_outward(sk_solid_mesh *mesh)
 {
     double low, high, measure = 0.0;
@@ -307,8 +307,8 @@ static void drop_repeated_corners(sk_solid_mesh *mesh)
     mesh->triangle_count = kept;
 }
 
-/* Slivers between three points of a line have no inside and no direction; their neighbours' edges stand for them. They
- * go only after the edges were counted, since they may be all that closes a seam. */
+/* Triangles without an area have no direction. They are dropped after the edges were counted, since they may close a
+ * seam. */
 static void drop_slivers(sk_solid_mesh *mesh)
 {
     size_t kept = 0;
@@ -438,7 +438,7 @@ static size_t cut(const sk_solid_mesh *mesh, double (*segments)[2][3])
     return count;
 }
 
-/* Edges that differ in how often they are passed each way, once for each pass too many. */
+/* Edges that are passed more often in one direction, once for each extra pass. */
 static size_t boundary(const sk_solid_mesh *mesh, const edge *edges, double (*segments)[2][3])
 {
     size_t count = 0;

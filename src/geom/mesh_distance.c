@@ -5,12 +5,11 @@
  * stack of about log2 of the pieces) and depends on nothing but the input.
  *
  * Side: the generalized winding number w(x) (Jacobson, Kavan and Sorkine-Hornung 2013), the sum of the solid angles of
- * the pieces over 4 pi. It is 1 inside and 0 outside a closed mesh, whatever crosses itself or overlaps in it, and
- * falls off smoothly over a hole, so that a mesh with a few triangles missing is still a solid; the sign of a normal or
- * the parity of a ray tells neither. A branch seen from afar is taken as one dipole, its area-weighted normal at its
- * area-weighted centre (Barill, Dickson, Schmidt, Levin and Jacobson 2018, first order). The absolute value counts, so
- * that a part that was modelled inside out, alone, is still solid, while an inner shell of opposite direction remains a
- * cavity.
+ * the pieces over 4 pi. It is 1 inside and 0 outside a closed mesh, even one that overlaps itself, and falls off
+ * smoothly over a hole. A mesh with a few missing triangles therefore remains a solid, which normals or ray parity
+ * would not give. A far branch is approximated by one dipole, its area-weighted normal at its area-weighted centre
+ * (Barill, Dickson, Schmidt, Levin and Jacobson 2018, first order). The absolute value decides: a single part that was
+ * modelled inside out is solid, and an inner shell of opposite direction is a cavity.
  */
 #include "geom/mesh_distance.h"
 
@@ -22,8 +21,8 @@
 
 enum { leaf_pieces = 4, stack_limit = 64 };
 
-/* A branch is far if its distance is more than this many of its radii: the error of the winding number then stays
- * below 0.03 on the meshes of the tests, far from the half that decides. */
+/* A branch is far if its distance is more than this many of its radii: the error of the winding number then stays below
+ * 0.03 on the meshes of the tests, and the threshold is 0.5. */
 static const double far_radii = 2.3;
 
 typedef struct box_node {
@@ -94,8 +93,8 @@ typedef struct builder {
     uint32_t *order;            /* [piece_count] */
 } builder;
 
-/* Puts the `rank`-th piece along an axis in its place, smaller ones before it (Hoare's selection). Equal middles are
- * told apart by the piece's number, so that the order is one and the same always. */
+/* Puts the `rank`-th piece along an axis in its place, smaller ones before it (Hoare's selection). Ties are broken by
+ * the piece's number, so that the order is unique. */
 static inline int before(const builder *b, int axis, uint32_t p, uint32_t q)
 {
     double x = b->middles[p][axis], y = b->middles[q][axis];
@@ -210,23 +209,23 @@ static void find_dipole(const sk_mesh_distance *mesh, size_t node)
     d->radius = sqrt(farthest);
 }
 
-selkie_code sk_mesh_distance_create(int dimension, size_t piece_count, const double (*corners)[3], int closed,
-                                    const char *name, sk_memory *memory, sk_mesh_distance **mesh_out,
+selkie_code sk_mesh_distance_create(const sk_mesh_pieces *pieces, sk_memory *memory, sk_mesh_distance **mesh_out,
                                     selkie_error *error)
 {
+    const size_t piece_count = pieces->count, dimension = (size_t)pieces->dimension;
+    const size_t node_limit = piece_count + 1; /* a leaf holds more than leaf_pieces / 2 pieces unless it is the root */
     *mesh_out = NULL;
+
+    /* Arrays, all or none. */
     sk_mesh_distance *mesh = sk_allocate_zeroed(memory, sizeof *mesh);
-    size_t corner_count = piece_count * (size_t)dimension;
-    /* A leaf holds more than leaf_pieces / 2 pieces unless it is the root. */
-    size_t node_limit = piece_count + 1;
-    builder b = {mesh, corners, sk_allocate(memory, piece_count * sizeof *b.middles),
+    builder b = {mesh, pieces->corners, sk_allocate(memory, piece_count * sizeof *b.middles),
                  sk_allocate(memory, piece_count * sizeof *b.order)};
     if (mesh) {
         mesh->memory = memory;
-        mesh->dimension = dimension;
-        mesh->closed = closed;
+        mesh->dimension = pieces->dimension;
+        mesh->closed = pieces->closed;
         mesh->piece_count = piece_count;
-        mesh->corners = sk_allocate(memory, corner_count * sizeof *mesh->corners);
+        mesh->corners = sk_allocate(memory, piece_count * dimension * sizeof *mesh->corners);
         mesh->nodes = sk_allocate(memory, node_limit * sizeof *mesh->nodes);
         mesh->dipoles = sk_allocate(memory, node_limit * sizeof *mesh->dipoles);
     }
@@ -235,24 +234,29 @@ selkie_code sk_mesh_distance_create(int dimension, size_t piece_count, const dou
         sk_release(memory, b.order);
         sk_mesh_distance_destroy(mesh);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the distance to %zu pieces (%.1f MiB needed)",
-                       name, piece_count, (double)piece_count * 224.0 / 1048576.0);
+                       pieces->name, piece_count, (double)piece_count * 224.0 / 1048576.0);
     }
+
+    /* The tree, split by the middles of the pieces (times `dimension`, which does not change their order). */
     for (size_t piece = 0; piece < piece_count; piece++) {
         b.order[piece] = (uint32_t)piece;
         for (int i = 0; i < 3; i++) {
             double sum = 0.0;
-            for (int c = 0; c < dimension; c++)
-                sum += corners[piece * (size_t)dimension + (size_t)c][i];
+            for (size_t c = 0; c < dimension; c++)
+                sum += pieces->corners[piece * dimension + c][i];
             b.middles[piece][i] = sum;
         }
     }
     build_node(&b, 0, piece_count);
+
+    /* Corners in the order of the leaves. */
     for (size_t piece = 0; piece < piece_count; piece++)
-        memcpy(mesh->corners[piece * (size_t)dimension], corners[b.order[piece] * (size_t)dimension],
-               sizeof *corners * (size_t)dimension);
+        memcpy(mesh->corners[piece * dimension], pieces->corners[b.order[piece] * dimension],
+               sizeof *mesh->corners * dimension);
     sk_release(memory, b.middles);
     sk_release(memory, b.order);
-    /* Each level costs one pass over all pieces. A node's sum is always taken in the same order. */
+
+    /* Dipoles. Each level costs one pass over all pieces; the order of a node's sum is fixed. */
     long long node_count = (long long)mesh->node_count;
 #pragma omp parallel for schedule(dynamic, 64)
     for (long long node = 0; node < node_count; node++)
@@ -306,10 +310,10 @@ static double sides_squared(const double p[3][3], const double x[3], double near
     return best;
 }
 
-/* Squared distance from x to a triangle. Which of its corners, sides or inside is nearest follows from the projections
- * of x, seen from each corner, on the two sides u and v that leave the first corner (the Voronoi regions of a triangle,
- * Ericson 2005, section 5.1.5). The areas that x's foot forms with the sides decide the rest; they are weak in needles,
- * where the sides are looked at one by one. */
+/* Squared distance from x to a triangle. The projections of x, seen from each corner, on the sides u and v that leave
+ * the first corner give the nearest feature (Voronoi regions of a triangle, Ericson 2005, section 5.1.5). The areas
+ * between x's foot and the sides decide the remaining cases. They are inaccurate in needles, which test each side
+ * instead. */
 static double triangle_squared(const double p[3][3], const double x[3], double nearest[3])
 {
     double u[3], v[3], arm[3];
@@ -398,7 +402,7 @@ static void search(const sk_mesh_distance *mesh, const double x[3], nearest_piec
         height--;
         double to_node = stack[height].squared;
         uint32_t node = stack[height].node;
-        /* Down to a leaf, the nearer child first, the other one left for later; or until all of it is too far. */
+        /* Descends to a leaf, the nearer child first; pushes the other one unless it is too far. */
         while (to_node <= best->squared && mesh->nodes[node].count == 0) {
             uint32_t left = node + 1, right = mesh->nodes[node].first;
             double to_left = box_squared(&mesh->nodes[left], x), to_right = box_squared(&mesh->nodes[right], x);
@@ -476,7 +480,7 @@ double sk_mesh_distance_winding(const sk_mesh_distance *mesh, const double x[3])
 
 int sk_mesh_distance_inside(const sk_mesh_distance *mesh, const double x[3])
 {
-    /* Nothing outside the box is inside the mesh, open or not. */
+    /* No point outside the box is inside the mesh, open or not. */
     const box_node *root = &mesh->nodes[0];
     for (int i = 0; i < mesh->dimension; i++)
         if (x[i] < root->low[i] || x[i] > root->high[i])
@@ -504,7 +508,7 @@ double sk_mesh_distance_signed(const sk_mesh_distance *mesh, const double x[3], 
     double distance = sqrt(best.squared);
     int inside = sk_mesh_distance_inside(mesh, x);
     if (normal) {
-        /* On the surface the way to the nearest point is rounding: there the piece's own normal holds. */
+        /* On the surface the vector to the nearest point is rounding error: the piece's normal is used. */
         double scale = fabs(best.point[0]) + fabs(best.point[1]) + fabs(best.point[2]);
         int usable = 0;
         if (distance > 1e-12 * scale) {

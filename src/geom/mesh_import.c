@@ -1,14 +1,12 @@
-/* Mesh import: what is checked before and after, and the process that stands between.
+/* Mesh import: checks before and after, and the child process that reads the file.
  *
- * The importer runs in a child process. assimp, as Debian builds it, checks itself with assertions that end the
- * program, and a damaged file of a few hundred bytes meets them (a misspelt property in a PLY header does); a library
- * must not take its caller along. The child reads the file and writes the triangles, or what is wrong, into a pipe;
- * whatever else happens to it (an abort, a crash, all memory, no end) becomes a message here. The parent trusts nothing
- * that comes out of the pipe: sizes, indices and coordinates are checked.
+ * The importer runs in a child process. Debian's build of assimp has assertions that end the program, and a damaged
+ * file triggers them (a misspelt property in a PLY header does). A library must not end its caller. The child reads the
+ * file and writes the triangles, or a message, into a pipe. An abort, a crash, exhausted memory or a timeout becomes a
+ * message here. The parent checks sizes, indices and coordinates from the pipe.
  *
- * The child is a plain fork: it needs no program beside the library. It calls nothing of Selkie's but the loader, takes
- * no lock that another thread of the parent might have held (glibc makes its allocator usable again after a fork), and
- * leaves by _exit().
+ * The child is a plain fork: it needs no program beside the library. It calls only the loader, takes no lock that
+ * another thread of the parent may hold (glibc resets its allocator after a fork), and ends by _exit().
  */
 #define _GNU_SOURCE
 #include "geom/mesh_import.h"
@@ -39,7 +37,7 @@ enum {
     file_bytes_limit = 1 << 30,
     seconds_least = 4,      /* of processor time that reading may take, */
     seconds_a_mebibyte = 1, /* and more for a large file */
-    waiting_factor = 10,    /* on a busy machine it may take that much longer by the clock */
+    waiting_factor = 10,    /* wall time over processor time on a busy machine */
     head_bytes = 1 << 16,   /* looked at before the importer */
     piece_bytes = 1 << 20,  /* read from the pipe at once */
 };
@@ -62,7 +60,7 @@ selkie_code sk_mesh_file_size(const char *path, const char *name, size_t *size, 
 
 static const uint64_t reply_mark = 0x73656c6b69654d31ULL;
 
-/* What comes first through the pipe; then the message, or vertices and triangles. */
+/* The first record in the pipe; then the message, or vertices and triangles. */
 typedef struct reply_head {
     uint64_t mark;
     uint64_t code;
@@ -91,8 +89,8 @@ static int seconds_allowed(size_t file_bytes)
     return seconds_least + seconds_a_mebibyte * (int)(file_bytes >> 20);
 }
 
-/* Signals as a fresh program has them, so that the caller's handlers stay out of it; no output; and limits on what a
- * hostile file can take: processor time, and memory beyond what the process had before. */
+/* Default signal handlers, no output, and limits against hostile files: processor time, and memory beyond that of the
+ * process at the fork. */
 static void become_harmless(size_t file_bytes)
 {
     static const int fatal[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM, SIGINT, SIGPIPE, SIGALRM, SIGXCPU};
@@ -195,7 +193,7 @@ static selkie_code take_mesh(reader *from, const reply_head *head, const char *n
     return SELKIE_OK;
 }
 
-/* Reads the child's reply. `whole` tells whether it came to its end. */
+/* Reads the child's reply. `whole`: it is complete. */
 static selkie_code take_reply(reader *from, const char *name, sk_solid_mesh *mesh, int *whole, selkie_error *error)
 {
     reply_head head;
@@ -229,7 +227,7 @@ static selkie_code explain_end(int status, int late, int seconds, const char *na
     return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: cannot be read as a mesh: the importer gave up", name);
 }
 
-/* One child at a time: a second one, started meanwhile, would hold this one's pipe open. */
+/* One child at a time: a second one would inherit this one's pipe and keep it open. */
 static pthread_mutex_t import_turn = PTHREAD_MUTEX_INITIALIZER;
 
 static selkie_code import_apart(const char *path, size_t file_bytes, const double placement[12], const char *name,
@@ -314,8 +312,8 @@ static const void *find_text(const char *head, size_t count, const char *text)
     return memmem(head, count, text, strlen(text));
 }
 
-/* Catches what is cut off or no mesh at all, with a better message than the importer has, and sooner: it never comes
- * back from a PLY whose header does not end. */
+/* Finds truncated files and other formats early, with a better message than the importer's. The importer does not
+ * return from a PLY whose header does not end. */
 static selkie_code check_head(const char *head, size_t count, size_t size, const char *ending, const char *name,
                               selkie_error *error)
 {

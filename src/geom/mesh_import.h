@@ -1,9 +1,9 @@
 /* Mesh files (OBJ, STL, PLY, glTF) as one clean triangle mesh.
  *
- * All parts of a file are merged with the transforms of their nodes, then scaled, turned and moved as the scene says.
- * Vertices in the same place, to single precision, become one (STL has no others), triangles without an area are
- * dropped, the faces of each connected piece are made to agree in direction, and the whole is turned inside out if its
- * volume is negative.
+ * All parts of a file are merged with the transforms of their nodes, then scaled, rotated and translated by the scene's
+ * placement. Vertices in the same place, to single precision, become one (STL has no others), triangles without an area
+ * are dropped, the faces of each connected piece are made to agree in direction, and the whole is turned inside out if
+ * its volume is negative.
  *
  * Limits: files of at most 1 GiB, 20 million triangles, coordinates within 1e30 m.
  */
@@ -20,7 +20,7 @@ typedef struct sk_solid_mesh {
     double (*vertices)[3]; /* m  [vertex_count] */
     size_t triangle_count;
     uint32_t (*triangles)[3]; /*    [triangle_count], counter-clockwise seen from outside */
-    size_t open_edges;        /*    edges that differ in how many triangles pass them one way and the other */
+    size_t open_edges;        /*    edges that are passed more often in one direction */
 } sk_solid_mesh;
 
 typedef struct sk_mesh_placement {
@@ -42,8 +42,8 @@ double sk_solid_mesh_volume(const sk_solid_mesh *mesh);
 
 /* All of it in one plane of equal z. */
 int sk_solid_mesh_is_flat(const sk_solid_mesh *mesh);
-/* What the mesh is in a 2D scene: the section with the plane z = 0, or, if it is flat, its boundary. Segments have the
- * inside on the left; `segments` is released with sk_release(memory, ...). */
+/* The mesh in a 2D scene: its section with the plane z = 0, or, if it is flat, its boundary. Segments have the inside
+ * on the left; `segments` is released with sk_release(memory, ...). */
 selkie_code sk_solid_mesh_outline(const sk_solid_mesh *mesh, const char *name, sk_memory *memory, size_t *segment_count,
                                   double (**segments)[2][3], selkie_error *error);
 

@@ -1,15 +1,14 @@
-/* Layout: the box of the mesh, with a margin, is cut into blocks of 8x8x8 cells. Every block knows the signed distance
- * at its centre and, shared with its neighbours, at its corners. A block that the surface comes near has samples of its
- * own at the 9x9x9 corners of its cells; those on its faces are stored with each block, so that a question needs one
- * block alone. Memory follows the surface: at a sample size of 1/128 of a mesh's extent it is about 6 MiB, at 1/512
- * about 100.
+/* Layout: the box of the mesh, with a margin, is cut into blocks of 8x8x8 cells. Every block stores the signed distance
+ * at its centre and, shared with its neighbours, at its corners. A block near the surface also stores samples at the
+ * 9x9x9 corners of its cells. Samples on its faces are stored with each block, so that a query reads one block. Memory
+ * is in proportion to the surface's area.
  *
- * Within a block every second corner along each axis is asked first; a corner between such that are all far from the
- * surface takes their mean, which saves most of the questions.
+ * Within a block every second corner along each axis is computed first. A corner between corners that are all far from
+ * the surface takes their mean, which saves most of the distance queries.
  *
  * Why distances suffice for signs: if the distance of a point is larger than that to its neighbour, no surface passes
- * between them and both are on the same side. For a closed mesh the winding number is therefore asked only where the
- * chain of such neighbours breaks, next to the surface.
+ * between them and both are on the same side. A closed mesh therefore needs the winding number only next to the
+ * surface, where the chain of such neighbours breaks.
  */
 #include "geom/mesh_sample.h"
 
@@ -59,7 +58,7 @@ static double sample_point(const sk_mesh_distance *mesh, const double x[3], doub
     return inside ? -distance : distance;
 }
 
-/* All of a lattice, rows over threads: each row depends on nothing but itself. */
+/* All of a lattice, rows over threads; rows are independent. */
 static void sample_lattice(const sk_mesh_distance *mesh, const lattice *grid, float *values)
 {
     int64_t rows = grid->count[1] * grid->count[2];
@@ -117,8 +116,8 @@ static void sample_even(block_sampling *block)
             }
 }
 
-/* Any other corner lies midway between two, four or eight even ones. Where all of these are far from the surface their
- * mean is exact enough (it is off by about cell^2 / distance, less than a fifth of a cell); the rest is asked. */
+/* Any other corner lies midway between two, four or eight even ones. If all of these are far from the surface, their
+ * mean is accurate enough: the error is about cell^2 / distance, below 0.2 cells. The others are computed. */
 static void sample_odd(block_sampling *block, int i, int j, int k)
 {
     const int low[3] = {i & ~1, j & ~1, k & ~1}, high[3] = {(i + 1) & ~1, (j + 1) & ~1, (k + 1) & ~1};
@@ -130,9 +129,9 @@ static void sample_odd(block_sampling *block, int i, int j, int k)
         sum += value;
         least = fmin(least, fabs(value));
     }
-    /* Asked for are the corners of all cells that the band touches: 3 cells and the diagonal of one. No surface passes
+    /* Exact are the corners of all cells that the band touches: 3 cells and the diagonal of one. No surface passes
      * between even corners that are farther from it than from each other; across the hole of an open mesh their signs
-     * may differ all the same, and the mean is then small. */
+     * may differ, and the mean is then small. */
     const double diagonal = 1.7321 * block->cell;
     if (least > 2.0 * diagonal && fabs(0.125 * sum) > band_cells * block->cell + diagonal) {
         block->values[sample_index(i, j, k)] = (float)(0.125 * sum);
@@ -295,8 +294,8 @@ static double interpolate(const float *values, int64_t stride_y, int64_t stride_
     return along_y[0] + t[2] * (along_y[1] - along_y[0]);
 }
 
-/* Far from the surface: a distance changes by no more than the way gone, so that each known value nearby gives a lower
- * bound, of which the largest is taken. */
+/* Far from the surface: the distance is 1-Lipschitz, so each stored value nearby gives a lower bound. The largest one
+ * is returned. */
 static double far_distance(const sk_mesh_sample *sample, const int64_t at[3], const double t[3], double gradient[3])
 {
     int64_t row = sample->blocks[0] + 1, slab = row * (sample->blocks[1] + 1);
@@ -317,7 +316,7 @@ static double far_distance(const sk_mesh_sample *sample, const int64_t at[3], co
         double value = fabs((double)corner[offset[0] + row * offset[1] + slab * offset[2]]);
         best = fmax(best, value - block_size * sqrt(away));
     }
-    /* No surface reaches into this block: its middle tells the side. */
+    /* No surface crosses this block: its centre has the sign. */
     return signbit(center) ? -best : best;
 }
 
@@ -366,8 +365,8 @@ double sk_mesh_sample_distance(const sk_mesh_sample *sample, const double x[3], 
             normal[i] = gradient[i] / slope;
     }
     if (squared > 0.0) {
-        /* Outside the box, which is convex and holds the mesh: the ways from the point to the box and from there to the
-         * mesh meet at more than a right angle, so that Pythagoras gives a lower bound. */
+        /* Outside the box, which is convex and holds the mesh: the segments from the point to the box and from there to
+         * the mesh meet at 90 degrees or more. Pythagoras then gives a lower bound. */
         distance = fmax(distance, 0.0);
         if (normal) {
             double length = 0.0;

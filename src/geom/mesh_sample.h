@@ -1,8 +1,8 @@
-/* The signed distance to a mesh, sampled once on a sparse grid and interpolated from then on.
+/* The signed distance to a mesh, sampled once on a sparse grid, then interpolated.
  *
- * Within three sample sizes of the surface the answer is the trilinear interpolation of exact distances. Farther away
- * it keeps its sign, is more than about three sample sizes, and is a lower bound of the true distance (up to a fraction
- * of a sample size where samples still stand). */
+ * Within three sample sizes of the surface the result is the trilinear interpolation of exact distances. Farther away
+ * it has the right sign, is above about three sample sizes, and is a lower bound of the true distance, up to a fraction
+ * of a sample size. */
 #ifndef SK_GEOM_MESH_SAMPLE_H
 #define SK_GEOM_MESH_SAMPLE_H
 
@@ -11,8 +11,8 @@
 
 typedef struct sk_mesh_sample sk_mesh_sample;
 
-/* `mesh` is 3D, is kept and must live as long. `sample_size` in m. Uses all threads that OpenMP gives; the result does
- * not depend on how many. */
+/* `mesh` is 3D, is referenced and must outlive the samples. `sample_size` in m. Uses all OpenMP threads; the result
+ * does not depend on their number. */
 selkie_code sk_mesh_sample_create(const sk_mesh_distance *mesh, double sample_size, const char *name, sk_memory *memory,
                                   sk_mesh_sample **sample, selkie_error *error);
 void sk_mesh_sample_destroy(sk_mesh_sample *sample);

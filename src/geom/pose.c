@@ -1,9 +1,9 @@
 /* Poses of moving obstacles.
  *
- * Both kinds of motion keep the angular velocity constant over an interval, so that one formula serves: the rotation is
+ * Both kinds of motion keep the angular velocity constant over an interval, so one formula serves both: the rotation is
  * the exponential map of a rotation vector (Rodrigues' formula), applied on the left of the rotation at the start of
- * the interval. For keyframes the vector is the logarithm of the quaternion that leads from one key to the next;
- * scaling it is spherical interpolation (Shoemake 1985), and its derivative, the angular velocity, is exact.
+ * the interval. For keyframes the vector is the logarithm of the quaternion from one key to the next; scaling it is
+ * spherical interpolation (Shoemake 1985), and its derivative, the angular velocity, is exact.
  */
 #include "geom/shape.h"
 
@@ -47,7 +47,7 @@ static void to_rotation_vector(quaternion q, double vector[3])
     vector[2] = sign * factor * q.z;
 }
 
-/* About x, then y, then z: the last stands on the left. */
+/* About x, then y, then z: the last factor is on the left. */
 static quaternion from_degrees(const double degrees[3])
 {
     double about_x[3] = {degrees[0] * radians_per_degree, 0.0, 0.0};
@@ -59,7 +59,7 @@ static quaternion from_degrees(const double degrees[3])
 
 static void to_matrix(quaternion q, double matrix[9])
 {
-    /* The scale takes out what rounding did to the length, so that the matrix is orthonormal to the last digits. */
+    /* The scale removes rounding errors of the length, so that the matrix is orthonormal to the last digits. */
     double s = 2.0 / (q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z);
     matrix[0] = 1.0 - s * (q.y * q.y + q.z * q.z);
     matrix[1] = s * (q.x * q.y - q.w * q.z);
@@ -74,8 +74,7 @@ static void to_matrix(quaternion q, double matrix[9])
 
 void sk_rotation_from_degrees(const double degrees[3], double rotation[9])
 {
-    /* Quarter turns come out exact: they are what people write for meshes that have another axis up, and a flat mesh
-     * should stay flat. */
+    /* Quarter turns are exact: scenes use them for meshes with another up axis, and a flat mesh must stay flat. */
     to_matrix(from_degrees(degrees), rotation);
     for (int i = 0; i < 9; i++) {
         double nearest = nearbyint(rotation[i]);

@@ -1,8 +1,8 @@
-/* Shapes: checked once when made, then asked many times.
+/* Shapes: checked once at creation, then queried many times.
  *
  * A primitive is reduced at creation to a middle, half sizes and unit axes, with the third coordinate zero in 2D, so
- * that one formula serves both dimensions: a 2D bar is the 3D cylinder seen in its plane, a disc the sphere. Everything
- * that could make a question fail (zero axes, negative sizes, infinities) is refused here with a message.
+ * that one formula serves both dimensions: a 2D bar is the 3D cylinder seen in its plane, a disc the sphere. Values
+ * that would make a query fail (zero axes, negative sizes, infinities) are refused here with a message.
  */
 #include "geom/shape_internal.h"
 
@@ -40,7 +40,7 @@ static selkie_code need_positive(double value, const char *what, const char *key
     return sk_fail(error, SELKIE_ERROR_INPUT, "%s.%s: %g must be a finite length above 0 (m)", what, key, value);
 }
 
-/* Scales to unit length, also where squares would over- or underflow; 0 if there is no direction. */
+/* Scales to unit length, also if squares would over- or underflow. Returns the length, 0 if there is no direction. */
 static double normalise(double v[3])
 {
     double largest = fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2])));
@@ -141,7 +141,7 @@ static selkie_code make_wave(const selkie_shape *def, const double up[3], const 
     if (!(normalise(shape->axis) > 0.0))
         memcpy(shape->axis, upward_y, sizeof upward_y);
 
-    /* A wave travels across the up direction: the part of the wave number along it says nothing. */
+    /* A wave travels across the up direction: the component of the wave number along it is removed. */
     memcpy(shape->side, def->wave_number, sizeof(double) * shape->dimension);
     double along_up = sk_dot(shape->side, shape->axis);
     for (int i = 0; i < 3; i++)
@@ -159,16 +159,11 @@ static selkie_code make_wave(const selkie_shape *def, const double up[3], const 
 }
 
 typedef struct making {
-    int dimension;
-    const double *up;
-    const char *folder;
-    double sample_size;
-    sk_memory *memory;
-    char *warning;
-    int depth;
+    const sk_shape_options *options;
+    int depth; /* of nested unions */
 } making;
 
-/* A name for messages: the file as it is opened, the place in the scene before it. */
+/* The path as it is opened. */
 static selkie_code mesh_path(const selkie_shape *def, const char *folder, const char *what, char *path, size_t size,
                              selkie_error *error)
 {
@@ -182,7 +177,7 @@ static selkie_code mesh_path(const selkie_shape *def, const char *folder, const 
     return SELKIE_OK;
 }
 
-/* The first warning stays: there is room for one. */
+/* Only the first warning is kept. */
 static void warn_of_open_edges(const sk_solid_mesh *mesh, const char *file, char *warning)
 {
     if (!warning || warning[0] || mesh->open_edges == 0)
@@ -208,8 +203,12 @@ static selkie_code mesh_pieces(const sk_solid_mesh *solid, const char *name, sk_
         for (size_t i = 0; i < 3 * count; i++)
             memcpy(corners[i], solid->vertices[solid->triangles[i / 3][i % 3]], sizeof corners[i]);
     }
-    selkie_code code = sk_mesh_distance_create(shape->dimension, count, (const double(*)[3])corners,
-                                               solid->open_edges == 0, name, shape->memory, &shape->mesh, error);
+    const sk_mesh_pieces pieces = {.dimension = shape->dimension,
+                                   .count = count,
+                                   .corners = (const double(*)[3])corners,
+                                   .closed = solid->open_edges == 0,
+                                   .name = name};
+    selkie_code code = sk_mesh_distance_create(&pieces, shape->memory, &shape->mesh, error);
     sk_release(shape->memory, corners);
     return code;
 }
@@ -218,7 +217,7 @@ static selkie_code make_mesh(const selkie_shape *def, const char *what, making *
                              selkie_error *error)
 {
     char path[4096], name[600];
-    SK_TRY(mesh_path(def, context->folder, what, path, sizeof path, error));
+    SK_TRY(mesh_path(def, context->options->folder, what, path, sizeof path, error));
     snprintf(name, sizeof name, "%.200s.file: %.380s", what, path);
     sk_mesh_placement placement;
     memcpy(placement.scale, def->scale, sizeof placement.scale);
@@ -229,11 +228,12 @@ static selkie_code make_mesh(const selkie_shape *def, const char *what, making *
     selkie_code code = mesh_pieces(&solid, name, shape, error);
     /* A flat mesh in 2D is open by nature. */
     if (code == SELKIE_OK && !(shape->dimension == 2 && sk_solid_mesh_is_flat(&solid)))
-        warn_of_open_edges(&solid, path, context->warning);
+        warn_of_open_edges(&solid, path, context->options->warning);
     sk_solid_mesh_release(&solid);
-    /* Outlines have few pieces and are quick to ask without samples. */
-    if (code == SELKIE_OK && context->sample_size > 0.0 && shape->dimension == 3)
-        code = sk_mesh_sample_create(shape->mesh, context->sample_size, name, shape->memory, &shape->sample, error);
+    /* Outlines have few pieces; their queries need no samples. */
+    if (code == SELKIE_OK && context->options->sample_size > 0.0 && shape->dimension == 3)
+        code = sk_mesh_sample_create(shape->mesh, context->options->sample_size, name, shape->memory, &shape->sample,
+                                     error);
     return code;
 }
 
@@ -241,16 +241,16 @@ static selkie_code make_heightfield(const selkie_shape *def, const char *what, m
                                     selkie_error *error)
 {
     char path[4096], name[600];
-    SK_TRY(mesh_path(def, context->folder, what, path, sizeof path, error));
+    SK_TRY(mesh_path(def, context->options->folder, what, path, sizeof path, error));
     snprintf(name, sizeof name, "%.200s.file: %.380s", what, path);
-    /* Exact as far as cells near the surface look; sample_size is half a cell or less. */
+    /* Exact within the distance that cells near the surface use; sample_size is half a cell or less. */
     sk_heightfield_def field = {.path = path,
                                 .name = name,
                                 .dimension = shape->dimension,
                                 .up = {0.0, 1.0, 0.0},
-                                .reach = 5.0 * context->sample_size};
-    if (context->up)
-        memcpy(field.up, context->up, sizeof field.up);
+                                .reach = 5.0 * context->options->sample_size};
+    if (context->options->up)
+        memcpy(field.up, context->options->up, sizeof field.up);
     memcpy(field.scale, def->scale, sizeof field.scale);
     memcpy(field.translate, def->translate, sizeof field.translate);
     return sk_heightfield_create(&field, shape->memory, &shape->heightfield, error);
@@ -285,12 +285,12 @@ static selkie_code make_shape(const selkie_shape *def, const char *what, making 
                               selkie_error *error)
 {
     *shape_out = NULL;
-    sk_shape *shape = sk_allocate_zeroed(context->memory, sizeof *shape);
+    sk_shape *shape = sk_allocate_zeroed(context->options->memory, sizeof *shape);
     if (!shape)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for a shape", what);
     shape->kind = def->kind;
-    shape->dimension = context->dimension;
-    shape->memory = context->memory;
+    shape->dimension = context->options->dimension;
+    shape->memory = context->options->memory;
     selkie_code code;
     switch (def->kind) {
     case SELKIE_SHAPE_BOX:
@@ -306,7 +306,7 @@ static selkie_code make_shape(const selkie_shape *def, const char *what, making 
         code = make_half_space(def, what, shape, error);
         break;
     case SELKIE_SHAPE_WAVE:
-        code = make_wave(def, context->up, what, shape, error);
+        code = make_wave(def, context->options->up, what, shape, error);
         break;
     case SELKIE_SHAPE_MESH:
         code = make_mesh(def, what, context, shape, error);
@@ -328,17 +328,16 @@ static selkie_code make_shape(const selkie_shape *def, const char *what, making 
     return SELKIE_OK;
 }
 
-selkie_code sk_shape_create(const selkie_shape *def, int dimension, const double up[3], const char *folder,
-                            double sample_size, const char *what, sk_memory *memory, sk_shape **shape,
-                            char warning[256], selkie_error *error)
+selkie_code sk_shape_create(const selkie_shape *def, const sk_shape_options *options, sk_shape **shape,
+                            selkie_error *error)
 {
     *shape = NULL;
-    if (warning)
-        warning[0] = 0;
-    if (dimension != 2 && dimension != 3)
-        return sk_fail(error, SELKIE_ERROR_INPUT, "%s: dimension %d must be 2 or 3", what, dimension);
-    making context = {dimension, up, folder, sample_size, memory, warning, 0};
-    return make_shape(def, what, &context, shape, error);
+    if (options->warning)
+        options->warning[0] = 0;
+    if (options->dimension != 2 && options->dimension != 3)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%s: dimension %d must be 2 or 3", options->what, options->dimension);
+    making context = {options, 0};
+    return make_shape(def, options->what, &context, shape, error);
 }
 
 void sk_shape_destroy(sk_shape *shape)
@@ -420,7 +419,7 @@ static double cylinder_distance(const sk_shape *shape, const double x[3], double
         }
         for (int i = 0; i < 3; i++)
             normal[i] = side_part * radial[i] + end_part * end_sign * shape->axis[i];
-        normalise(normal); /* only takes out rounding: the radial part is across the axis to about 1e-16 / its length */
+        normalise(normal); /* removes rounding: the radial part is normal to the axis to about 1e-16 / its length */
     }
     double inside = fmax(past_side, past_end);
     return inside > 0.0 ? outside : inside;

@@ -1,16 +1,13 @@
-/* Shapes made ready for questions: inside or outside, how far, where around.
+/* Shapes made ready for queries: inside or outside, distance, normal, bounds.
  *
- * Distances are signed, negative inside, in metres. In 2D the third coordinate
- * is ignored. Primitives answer exactly; a union is the least of its members
- * (exact outside, right in sign inside); a mesh answers from its triangles
- * through a bounding volume hierarchy (geom/mesh_distance.h), or, where a
- * sample size is given, from a grid of its own (geom/mesh_sample.h). In 2D a
- * mesh stands for its section with the plane z = 0, or, if it is flat, for what
- * its outline surrounds.
+ * Distances are signed, negative inside, in metres. In 2D the third coordinate is ignored. Primitives are exact; a
+ * union is the minimum of its members (exact outside, right in sign inside). The distance of a mesh comes from its
+ * triangles in a bounding volume hierarchy (geom/mesh_distance.h) or, with a sample size, from a sampled grid
+ * (geom/mesh_sample.h). In 2D a mesh is its section with the plane z = 0 or, if it is flat, the area within its
+ * outline.
  *
- * Questions never fail and never answer with a NaN for finite points; at centres,
- * on edges and on medial axes, where the gradient is not unique, the normal is
- * one of the valid ones and always of unit length.
+ * Queries never fail and never return a NaN for finite points. At centres, on edges and on medial axes the gradient is
+ * not unique: the normal is then one of the valid ones. It always has unit length.
  */
 #ifndef SK_GEOM_SHAPE_H
 #define SK_GEOM_SHAPE_H
@@ -21,19 +18,26 @@
 
 typedef struct sk_shape sk_shape;
 
-/* `what` names the shape in messages ("obstacles[1].shape"). `warning` (may be NULL) gets one line if a mesh is not
- * closed, else "". `sample_size` > 0: spacing (m) at which a mesh's distance is sampled on a narrow-band grid, so that
- * later questions are cheap; 0: never sampled. Thread-safe to query after creation. */
-selkie_code sk_shape_create(const selkie_shape *def, int dimension, const double up[3], const char *folder,
-                            double sample_size, const char *what, sk_memory *memory, sk_shape **shape,
-                            char warning[256], selkie_error *error);
+typedef struct sk_shape_options {
+    int dimension;      /*   2 or 3 */
+    const double *up;   /*   [3] direction against gravity; NULL: y */
+    const char *folder; /*   relative file names start here; NULL: the current folder */
+    double sample_size; /* m spacing of the narrow-band grid on which a mesh's distance is sampled; 0: not sampled */
+    const char *what;   /*   name of the shape in messages ("obstacles[1].shape") */
+    sk_memory *memory;  /*   may be NULL */
+    char *warning;      /*   [256], may be NULL; gets one line if a mesh is not closed, else "" */
+} sk_shape_options;
+
+/* After creation any number of threads may query the shape. */
+selkie_code sk_shape_create(const selkie_shape *def, const sk_shape_options *options, sk_shape **shape,
+                            selkie_error *error);
 void sk_shape_destroy(sk_shape *shape);
 
 double sk_shape_distance(const sk_shape *shape, const double x[3]);
-/* Whether the distance is below 0; for shapes whose distance is dear, without it. */
+/* Whether the distance is below 0; faster than the distance for some shapes. */
 int sk_shape_inside(const sk_shape *shape, const double x[3]);
 /* For filling grids: `count` world points, xyz triples; `pose_or_null` as in sk_obstacle_distance. Runs on the calling
- * thread: split the points over threads, the answers do not depend on how. */
+ * thread; the result for a point does not depend on the others. */
 typedef struct sk_pose sk_pose;
 void sk_shape_distances(const sk_shape *shape, const sk_pose *pose_or_null, size_t count, const double *points_xyz,
                         double *distances);
@@ -44,8 +48,8 @@ void sk_shape_bounds(const sk_shape *shape, double low[3], double high[3]);
 
 /* Triangles of the shape for pictures (and in 2D the outline as line segments, pairs of points), counter-clockwise seen
  * from outside (2D: the inside on the left). Points are xyz triples: 9 floats a triangle, 6 a segment. Primitives are
- * tessellated; what is infinite (half space, wave) is clipped to the box low..high. The members of a union come one
- * after another, whole. The caller releases the points with free(); they are NULL where there are none. */
+ * tessellated; infinite shapes (half space, wave) are clipped to the box low..high. Members of a union follow each
+ * other, each complete. The caller releases the points with free(); NULL if there are none. */
 selkie_code sk_shape_triangles(const sk_shape *shape, const double low[3], const double high[3], size_t *triangle_count,
                                float **triangle_points, selkie_error *error);
 
@@ -58,11 +62,11 @@ struct sk_pose {
     double angular_velocity[3]; /* rad/s, world frame */
 };
 
-/* Where an obstacle is at a time (s), and how it moves. Keyframes are interpolated linearly in translation and by
- * spherical interpolation in rotation (the short way round: at most half a turn from one key to the next), held before
- * the first and after the last, where the velocities are zero. */
+/* Pose and velocities of an obstacle at a time (s). Keyframes are interpolated linearly in translation and by spherical
+ * interpolation in rotation (the shorter way: at most half a turn between keys). Before the first and after the last
+ * key the pose is constant and velocities are zero. */
 void sk_pose_at(const selkie_obstacle_def *obstacle, double time, sk_pose *pose);
-/* Whether the pose changes with time. One that does not may still differ from the identity (a single keyframe). */
+/* Whether the pose changes with time. A constant pose may still differ from the identity (a single keyframe). */
 int sk_obstacle_moves(const selkie_obstacle_def *obstacle);
 void sk_pose_identity(sk_pose *pose);
 /* Row-major rotation about x, then y, then z. */

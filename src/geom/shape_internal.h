@@ -1,4 +1,4 @@
-/* What a made shape holds. For the files of geom that implement shape.h; others ask through shape.h. */
+/* Members of a shape. Only for the files of geom that implement shape.h. */
 #ifndef SK_GEOM_SHAPE_INTERNAL_H
 #define SK_GEOM_SHAPE_INTERNAL_H
 

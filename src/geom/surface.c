@@ -4,8 +4,8 @@
  *   2. level set from the particles, made a distance, smoothed (surface_field.c)
  *   3. triangles (surface_mesh.c)
  *
- * Walls: particles near a wall of the container get an image behind it, so that the level set meets the wall at a
- * right angle and does not bend away from it for want of particles; the surface is then cut at the wall.
+ * Walls: particles near a wall of the container get an image behind it, so that the level set meets the wall at a right
+ * angle. The surface is then cut at the wall.
  *
  * Blocks are kept in the order of their coordinates, particles within a block in the caller's order, and each node
  * gathers from them in that order: the result does not depend on the number of threads.
@@ -115,7 +115,7 @@ static selkie_code cloud_reserve(cloud *c, size_t count, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* Particles that are not finite, or so far outside that they cannot touch the container, are left out. */
+/* Leaves out particles that are not finite or too far outside to touch the container. */
 static selkie_code cloud_read(const sk_surface_grid *grid, size_t count, const float *position, size_t stride, cloud *c,
                               selkie_error *error)
 {
@@ -139,7 +139,7 @@ static selkie_code cloud_read(const sk_surface_grid *grid, size_t count, const f
     return SELKIE_OK;
 }
 
-/* An axis after the other, so that images near an edge get their own images. */
+/* One axis after the other, so that images near an edge are mirrored too. */
 static selkie_code cloud_mirror(const sk_surface_grid *grid, cloud *c, selkie_error *error)
 {
     for (int a = 0; a < 3; ++a) {
@@ -161,8 +161,8 @@ static selkie_code cloud_mirror(const sk_surface_grid *grid, cloud *c, selkie_er
 
 /* --- Blocks --- */
 
-/* A real particle wakes every block in which it can make liquid or take part in smoothing it; an image only its own,
- * since all it does inside the container happens within the reach of the particle that it mirrors. */
+/* A real particle activates every block in which it can make liquid or affect the smoothing. An image activates only
+ * its own block: its effect inside the container lies within reach of the particle that it mirrors. */
 static selkie_code wake_blocks(const sk_surface_grid *grid, const cloud *c, block_set *set, selkie_error *error)
 {
     float near = grid->cutoff + grid->spacing + 1.0f;
@@ -262,7 +262,7 @@ static selkie_code sort_particles(sk_surface_grid *grid, const cloud *c, const b
     return SELKIE_OK;
 }
 
-/* A block is full if none of its 64 cells of 2x2x2 voxels is without a particle. */
+/* A block is full if each of its 64 cells of 2x2x2 voxels has a particle. */
 static void mark_full(sk_surface_grid *grid)
 {
 #pragma omp parallel for num_threads(grid->threads) schedule(static)
@@ -365,25 +365,28 @@ static selkie_code build_grid(sk_surface_grid *grid, size_t count, const float *
     return code;
 }
 
-selkie_code sk_surface_extract(size_t particle_count, const float *position, size_t position_stride,
-                               const float *velocity, size_t velocity_stride, const sk_surface_options *options,
-                               sk_mesh *mesh, selkie_error *error)
+selkie_code sk_surface_extract(const sk_surface_particles *particles, const sk_surface_options *options, sk_mesh *mesh,
+                               selkie_error *error)
 {
     memset(mesh, 0, sizeof *mesh);
-    SK_TRY(check_options(particle_count, options, error));
+    SK_TRY(check_options(particles->count, options, error));
+
+    /* Lengths in voxels. */
     sk_surface_grid grid = {0};
     grid.threads = options->threads > 0 ? options->threads : omp_get_max_threads();
     grid.spacing = (float)(options->particle_spacing / options->voxel_size);
     /* Seen from the flat surface of a half space of particles, the weighted mean of the particles within the kernel
      * lies 0.246 reach deep (by integration of (1 - q^2)^3 over the half ball). With the radius of a sphere that holds
-     * one particle's volume, 0.620 spacing, a reach of 2.52 spacings therefore puts both the flat surface and the
-     * single drop where they belong. */
+     * one particle's volume, 0.620 spacing, a reach of 2.52 spacings therefore places both the flat surface and the
+     * single drop correctly. */
     grid.radius = 0.620f * grid.spacing;
     grid.reach = grid.radius / 0.246f;
     grid.cutoff = 1.35f * grid.spacing;
     grid.offset = 0.05f * grid.spacing;
     grid.drop_radius = fmaxf(grid.radius, 0.88f);
     grid.mirror = grid.reach + (float)sk_halo;
+
+    /* Place of the nodes between the walls. */
     for (int a = 0; a < 3; ++a) {
         double extent = options->high[a] - options->low[a], gap = (double)SK_SURFACE_WALL_GAP;
         double steps = fmax(floor(extent / options->voxel_size - 2 * gap + 0.5), 1);
@@ -392,10 +395,12 @@ selkie_code sk_surface_extract(size_t particle_count, const float *position, siz
         grid.wall_low[a] = 2 * sk_node_n - SK_SURFACE_WALL_GAP;
         grid.wall_high[a] = (float)(2 * sk_node_n + steps + gap);
     }
-    selkie_code code = build_grid(&grid, particle_count, position, position_stride, error);
+
+    /* Blocks, level set, triangles. */
+    selkie_code code = build_grid(&grid, particles->count, particles->position, particles->position_stride, error);
     if (!code) {
         sk_surface_level_set(&grid, options->smoothing);
-        code = sk_surface_triangulate(&grid, velocity, velocity_stride, options, mesh, error);
+        code = sk_surface_triangulate(&grid, particles->velocity, particles->velocity_stride, options, mesh, error);
     }
     grid_free(&grid);
     if (code)

@@ -25,10 +25,17 @@ typedef struct sk_mesh {
     uint32_t *triangles; /*    [triangle_count][3], counter-clockwise seen from outside */
 } sk_mesh;
 
-/* `position_stride` and `velocity_stride` are bytes from one particle to the next; velocity may be NULL. 3D. */
-selkie_code sk_surface_extract(size_t particle_count, const float *position, size_t position_stride,
-                               const float *velocity, size_t velocity_stride, const sk_surface_options *options,
-                               sk_mesh *mesh, selkie_error *error);
+typedef struct sk_surface_particles {
+    size_t count;
+    const float *position;  /* m     xyz */
+    size_t position_stride; /* bytes from one particle to the next */
+    const float *velocity;  /* m/s   xyz; may be NULL */
+    size_t velocity_stride; /* bytes from one particle to the next */
+} sk_surface_particles;
+
+/* 3D only. */
+selkie_code sk_surface_extract(const sk_surface_particles *particles, const sk_surface_options *options, sk_mesh *mesh,
+                               selkie_error *error);
 /* Volume inside a closed mesh, m3. */
 double sk_mesh_volume(const sk_mesh *mesh);
 /* Edges that do not have exactly two triangles of opposite direction; 0 for a closed mesh. */

@@ -1,25 +1,24 @@
 /* From particles to a smooth level set.
  *
- * Level set: phi(x) = |x - mean(x)| - radius, where mean(x) is the kernel-weighted mean of the particles around x
- * (Zhu and Bridson 2005, "Animating sand as a fluid", section 5). Weights are normalised, so clumps and gaps in the
- * particles do not move the surface, as they would with a density. Its known flaw, blobs of liquid half way between
- * two far clusters, is cut away: no liquid farther than `cutoff` from the nearest particle. Its other one, holes in
- * liquid whose particles clump (a gap between clumps has its mean far off, in one of them), is mended by the weight
- * itself: where there is clearly more of it than at a flat surface, there is liquid.
+ * Level set: phi(x) = |x - mean(x)| - radius, where mean(x) is the kernel-weighted mean of the particles around x (Zhu
+ * and Bridson 2005, "Animating sand as a fluid", section 5). Weights are normalised, so clumps and gaps in the
+ * particles do not move the surface, as they would with a density. Its known artefact, liquid half way between two
+ * distant clusters, is removed: no liquid farther than `cutoff` from the nearest particle. The other one, holes between
+ * clumps (the mean lies in one of the clumps), is closed by the weight: nodes with clearly more weight than at a flat
+ * surface are liquid.
  *
  * Distance: phi saturates at -radius inside. Before smoothing it is turned into a true distance within 4 voxels of the
- * surface by Godunov's upwind scheme for |grad d| = 1 (Rouy and Tourin 1992), iterated in a block with its halo, where
- * everything that can matter to the block is at hand.
+ * surface by Godunov's upwind scheme for |grad d| = 1 (Rouy and Tourin 1992), iterated in a block with its halo, which
+ * holds all nodes that affect the block.
  *
  * Smoothing: the top of a pool at rest still shows the particles as bumps a fraction of their spacing high. A blur with
  * a kernel of vanishing second moment, 2 G - G*G (it leaves planes, spheres and long waves alone), gives the
- * large-scale surface; where it differs from the sharp one by less than the particles can tell, it is taken, where it
- * differs by more (drops, thin sheets, crests), the sharp one stays. Gaps in the particles well inside the large-scale
- * surface are closed: liquid after a splash is full of them, and light would show each as a bubble.
+ * large-scale surface; it replaces the sharp surface where the two differ by less than the particles resolve. Elsewhere
+ * (drops, thin sheets, crests) the sharp one stays. Gaps well inside the large-scale surface are closed: splashes have
+ * many, and each would look like a bubble.
  *
- * Offset: the calibration of the radius holds for infinitely many particles in the kernel and a flat surface. With the
- * few there are, and round shapes, the surface comes out about 0.05 spacings too low (balls, boxes and pools of
- * jittered particles at 48 to 64 particles a metre), which is put back at the end.
+ * Offset: the calibration of the radius holds for infinitely many particles in the kernel and a flat surface. With few
+ * particles and curved shapes the surface is about 0.05 spacings too low; the offset corrects this at the end.
  */
 #include "geom/surface_internal.h"
 
@@ -28,11 +27,21 @@
 
 /* --- Sums over particles --- */
 
-/* One particle onto one row of 8 nodes. `c` is 1 - (dy^2 + dz^2)/reach^2, in units of reach^2. */
-static inline void splat_row(float *restrict weight, float *restrict v0, float *restrict v1, float *restrict v2,
-                             float *restrict nearest, float x, float c, float scale, const float value[3])
+/* A particle seen from a row of nodes. */
+typedef struct splat {
+    float x;        /* voxels    along the row, from its first node */
+    float c;        /*           1 - (dy^2 + dz^2) / reach^2 */
+    float scale;    /* 1/voxels2 1 / reach^2 */
+    float value[3]; /*           to sum, times the weight */
+} splat;
+
+/* Adds a particle to the row of 8 nodes that begins at node `row`. */
+static inline void splat_row(sk_node_sums *sums, int row, const splat *particle)
 {
-    const float a = value[0], b = value[1], d = value[2];
+    float *restrict weight = sums->weight + row, *restrict nearest = sums->nearest + row;
+    float *restrict v0 = sums->value[0] + row, *restrict v1 = sums->value[1] + row, *restrict v2 = sums->value[2] + row;
+    const float x = particle->x, c = particle->c, scale = particle->scale;
+    const float a = particle->value[0], b = particle->value[1], d = particle->value[2];
 #pragma omp simd
     for (int i = 0; i < sk_node_n; ++i) {
         float dx = (float)i - x;
@@ -70,19 +79,18 @@ void sk_surface_gather(const sk_surface_grid *grid, size_t block, const float *c
             if (x <= -reach || y <= -reach || z <= -reach || x >= last + reach || y >= last + reach ||
                 z >= last + reach)
                 continue;
-            float value[3] = {values[0][p] - offset[0], values[1][p] - offset[1], values[2][p] - offset[2]};
+            splat particle = {.x = x,
+                              .scale = scale,
+                              .value = {values[0][p] - offset[0], values[1][p] - offset[1], values[2][p] - offset[2]}};
             int k_first = z > reach ? (int)ceilf(z - reach) : 0, j_first = y > reach ? (int)ceilf(y - reach) : 0;
             int k_last = z + reach < last ? (int)(z + reach) : sk_node_n - 1;
             int j_last = y + reach < last ? (int)(y + reach) : sk_node_n - 1;
             for (int k = k_first; k <= k_last; ++k)
                 for (int j = j_first; j <= j_last; ++j) {
                     float dy = (float)j - y, dz = (float)k - z;
-                    float c = 1.0f - (dy * dy + dz * dz) * scale;
-                    if (c <= 0.0f)
-                        continue;
-                    int row = sk_node_n * (j + sk_node_n * k);
-                    splat_row(sums->weight + row, sums->value[0] + row, sums->value[1] + row, sums->value[2] + row,
-                              sums->nearest + row, x, c, scale, value);
+                    particle.c = 1.0f - (dy * dy + dz * dz) * scale;
+                    if (particle.c > 0.0f)
+                        splat_row(sums, sk_node_n * (j + sk_node_n * k), &particle);
                 }
         }
     }
@@ -90,7 +98,7 @@ void sk_surface_gather(const sk_surface_grid *grid, size_t block, const float *c
         sums->nearest[i] = (1.0f - sums->nearest[i]) * reach * reach;
 }
 
-/* The C library's fminf and fmaxf mind NaNs, which keeps loops from being vectorised. */
+/* fminf and fmaxf of the C library treat NaNs, which prevents vectorisation. */
 static inline float least(float a, float b)
 {
     return a < b ? a : b;
@@ -117,7 +125,7 @@ static int deep_inside(const sk_surface_grid *grid, size_t block)
 }
 
 /* The weight at a flat surface is 5.1 and falls by 5 a spacing outward, in the bulk it is 10.2 (integrals of the kernel
- * over half and whole balls). A node with clearly more than 5.1 is inside, wherever the mean of its particles lies. */
+ * over half and whole balls). A node with clearly more than 5.1 is inside, regardless of the mean of its particles. */
 static const float crowd_inside = 5.6f, crowd_depth = 0.2f;
 
 static void level_set_block(const sk_surface_grid *grid, size_t block, float *phi)
@@ -167,8 +175,8 @@ static int one_sided(const float *padded)
  * K(z) = (1 - z^2)^4, its integral N(0) = 128/315 and the depth of the mean D(0) = 0.246. */
 static const float slope_at_surface = 0.606f;
 
-/* Nodes next to the surface get their phi over the slope that it has there, and keep it: the places where the surface
- * crosses the grid's edges stay as they are. The others start at the band's width. */
+/* Nodes next to the surface get phi over its slope there and keep it, so that the surface crosses the grid's edges at
+ * the same places. The others start at the band's width. */
 static void distance_start(const float *restrict phi, float *restrict distance, uint8_t *restrict fixed)
 {
     const int step[3] = {1, sk_padded_n, sk_padded_n * sk_padded_n};
@@ -301,7 +309,7 @@ static void blur_block(const sk_surface_grid *grid, const float *field, const fi
     blur(padded, taps, result);
 }
 
-/* Takes the blurred surface where it lies within what the particles can tell, and the sharp one elsewhere. */
+/* Takes the blurred surface where it differs by less than the particles resolve, else the sharp one. */
 static void blend_block(const sk_surface_grid *grid, const float *blurred, const filter_taps taps, size_t block,
                         float *phi)
 {
@@ -317,14 +325,13 @@ static void blend_block(const sk_surface_grid *grid, const float *blurred, const
         float t = (fabsf(smooth - phi[i]) - low) / (high - low);
         t = clamp(t, 0.0f, 1.0f);
         t = t * t * (3.0f - 2.0f * t);
-        /* Air that the large-scale surface lies well above is a gap between particles, not a bubble: it is closed. */
+        /* Closes air well inside the large-scale surface: it is a gap between particles, not a bubble. */
         phi[i] = least(smooth + (phi[i] - smooth) * t, smooth + closing);
     }
 }
 
-/* A cell belongs to the block of its lowest node. Where that block does not exist, the cell makes no triangles, so no
- * node of such a cell may be inside, or the mesh would have a hole there. Blocks are woken widely enough for this to
- * change nothing but in contrived cases. */
+/* A cell belongs to the block of its lowest node. A cell of a missing block makes no triangles, so none of its nodes
+ * may be inside, or the mesh would have a hole. Active blocks reach far enough that this is rare. */
 static void seal_block(const sk_surface_grid *grid, size_t block, float *phi)
 {
     for (int n = 0; n < sk_middle; ++n) {
@@ -359,7 +366,7 @@ void sk_surface_level_set(sk_surface_grid *grid, double smoothing)
         distance_block(grid, b, grid->other + b * sk_node_count);
     swap_fields(grid);
 
-    /* Wider than the halo allows is done by repeating. */
+    /* A blur wider than the halo is applied repeatedly. */
     double sigma = 2.0 * smoothing * grid->spacing;
     int rounds = 1;
     while (sigma / sqrt(rounds) > 2.0 && rounds < 6)

@@ -1,9 +1,9 @@
-/* What the parts of the surface extraction share: the sparse grid of nodes and the particles binned into its blocks.
+/* Shared by the parts of the surface extraction: the sparse grid of nodes and the particles binned into its blocks.
  *
  * Lengths inside are in voxels, and coordinates are counted from `origin`, so that node (i,j,k) lies at (i,j,k). Voxels
  * are stretched by less than half of one over the whole container, along each axis on its own, so that the outermost
- * nodes in it lie SK_SURFACE_WALL_GAP inside both walls. They then see the surface next to the wall as it is, and the
- * line where it meets the wall comes out straight and not in steps.
+ * nodes in it lie SK_SURFACE_WALL_GAP inside both walls. The surface next to the wall is then sampled correctly, and
+ * its line along the wall is straight, without steps.
  */
 #ifndef SK_GEOM_SURFACE_INTERNAL_H
 #define SK_GEOM_SURFACE_INTERNAL_H
@@ -20,7 +20,7 @@ enum {
     sk_middle = 13          /* the block itself among its 27 neighbours */
 };
 
-/* Distances are known up to here, in voxels; beyond they stay at this value. */
+/* Half width of the band of distances, in voxels; beyond it they stay at this value. */
 #define SK_SURFACE_BAND 4.0f
 #define SK_SURFACE_WALL_GAP 0.04f
 

@@ -1,14 +1,14 @@
-/* From the level set to triangles: marching cubes with tables that are derived, not typed in.
+/* From the level set to triangles: marching cubes with derived tables.
  *
- * Where the surface crosses an edge of the grid there is one vertex; an edge belongs to its lower node, a cell to its
- * lowest one. In each cell the vertices are joined, face by face, into closed loops. A face with two crossings has one
- * way to join them; on an ambiguous face (four crossings) the two inside corners are kept apart. The choice depends on
- * the face's own corners alone, so two cells that share a face always agree, and the mesh is closed. Loops are cut into
- * triangles without a diagonal that lies in a face of the cell, because the cell beyond might use the same diagonal and
- * make an edge of four triangles.
+ * Each grid edge that crosses the surface has one vertex; an edge belongs to its lower node, a cell to its lowest one.
+ * In each cell the vertices are joined, face by face, into closed loops. A face with two crossings has one way to join
+ * them; on an ambiguous face (four crossings) the two inside corners are kept apart. The choice depends on the face's
+ * own corners alone, so two cells that share a face always agree, and the mesh is closed. Loops are cut into triangles
+ * without diagonals in a face of the cell: the neighbour cell could use the same diagonal, and the edge would have four
+ * triangles.
  *
- * Vertices are numbered by a bit a crossing edge and counts before each word of bits, so that a cell finds the number
- * of a neighbour block's vertex without a table of them.
+ * Vertices are numbered by a bit a crossing edge and counts before each word of bits, so that a cell computes the
+ * number of a neighbour block's vertex without a table.
  */
 #include "geom/surface_internal.h"
 
@@ -74,7 +74,7 @@ static void join_crossings(int inside, int next[12])
             int before = corners[(i + 3) & 3], corner = corners[i];
             if ((inside >> before & 1) || !(inside >> corner & 1))
                 continue;
-            /* A run of inside corners starts here: its entry is joined with its exit. */
+            /* A run of inside corners starts here: joins its entry with its exit. */
             int end = i;
             while (inside >> corners[(end + 1) & 3] & 1)
                 ++end;
@@ -223,43 +223,52 @@ static void gradient(const float *phi, int n, float g[3])
         g[a] = 0.5f * (phi[n + step[a]] - phi[n - step[a]]);
 }
 
-/* Where an edge along `axis` leaves the liquid, as a fraction from its lower node: where the level set rises through
- * zero or where the container ends, whichever comes first from the inside. The larger of the two is not linear between
- * the nodes, each of them is. */
-static float crossing(const mesher *m, const float *phi, int n, int step, int axis, float x, int *at_wall)
+/* A grid edge that leaves the liquid. */
+typedef struct edge_crossing {
+    int node;    /*        lower node, index into a padded block */
+    int axis;    /*        of the edge */
+    int step;    /*        index distance to the upper node */
+    float x;     /* voxels of the lower node along the axis */
+    float t;     /*        place of the crossing, fraction of the edge from its lower node */
+    int at_wall; /*        the container ends there, not the liquid */
+} edge_crossing;
+
+/* Finds `t` and `at_wall`: the first zero, seen from the inside, of the level set or of the distance to the walls. Each
+ * of the two is linear along the edge, their maximum is not. */
+static void find_crossing(const mesher *m, const float *phi, edge_crossing *edge)
 {
-    float level[2] = {phi[n], phi[n + step]};
-    float wall[2] = {wall_distance(m->grid, axis, x), wall_distance(m->grid, axis, x + 1.0f)};
+    float level[2] = {phi[edge->node], phi[edge->node + edge->step]};
+    float wall[2] = {wall_distance(m->grid, edge->axis, edge->x), wall_distance(m->grid, edge->axis, edge->x + 1.0f)};
     int inside = level[0] < 0.0f && wall[0] < 0.0f ? 0 : 1, outside = 1 - inside;
     float part = 1.0f;
-    *at_wall = 0;
+    edge->at_wall = 0;
     if (level[outside] >= 0.0f)
         part = level[inside] / (level[inside] - level[outside]);
     if (wall[outside] >= 0.0f) {
         float end = wall[inside] / (wall[inside] - wall[outside]);
-        *at_wall = end <= part;
+        edge->at_wall = end <= part;
         part = fminf(part, end);
     }
     part = fminf(fmaxf(part, 0.001f), 0.999f);
-    return inside ? 1.0f - part : part;
+    edge->t = inside ? 1.0f - part : part;
 }
 
-/* Outward: the wall's where the surface has been cut, else the level set's gradient before it was cut, so that the
- * pool stays flat up to the wall. */
-static void vertex_normal(const mesher *m, const float *phi, int n, int axis, int step, float t, float x, int at_wall,
-                          float normal[3])
+/* Outward: the wall's normal at a cut by the wall, else the gradient of the uncut level set, so that a pool stays flat
+ * up to the wall. */
+static void vertex_normal(const mesher *m, const float *phi, const edge_crossing *edge, float normal[3])
 {
     float low[3], high[3], square = 0.0f;
-    if (at_wall) {
+    if (edge->at_wall) {
+        float middle = 0.5f * (m->grid->wall_low[edge->axis] + m->grid->wall_high[edge->axis]);
         for (int a = 0; a < 3; ++a)
             normal[a] = 0.0f;
-        normal[axis] = x < 0.5f * (m->grid->wall_low[axis] + m->grid->wall_high[axis]) ? -1.0f : 1.0f;
+        normal[edge->axis] = edge->x < middle ? -1.0f : 1.0f;
         return;
     }
-    gradient(phi, n, low);
-    gradient(phi, n + step, high);
+    gradient(phi, edge->node, low);
+    gradient(phi, edge->node + edge->step, high);
     for (int a = 0; a < 3; ++a) {
-        normal[a] = low[a] + t * (high[a] - low[a]);
+        normal[a] = low[a] + edge->t * (high[a] - low[a]);
         square += normal[a] * normal[a];
     }
     float inverse = square > 1e-12f ? 1.0f / sqrtf(square) : 0.0f;
@@ -305,18 +314,22 @@ static void emit_vertices(const mesher *m, size_t block, const float *phi, const
             float near = clipped[n], far = clipped[n + step[a]];
             if ((near < 0.0f) == (far < 0.0f))
                 continue;
-            int at_wall;
-            float base = (float)(grid->coordinates[block][a] * sk_node_n + place[a]);
-            float t = crossing(m, phi, n, step[a], a, base, &at_wall);
+            edge_crossing edge = {.node = n,
+                                  .axis = a,
+                                  .step = step[a],
+                                  .x = (float)(grid->coordinates[block][a] * sk_node_n + place[a])};
+            find_crossing(m, phi, &edge);
+
+            /* Position in metres, then normal and velocity. */
             for (int b = 0; b < 3; ++b) {
-                float x = (float)(grid->coordinates[block][b] * sk_node_n + place[b]) + (b == a ? t : 0.0f);
+                float x = (float)(grid->coordinates[block][b] * sk_node_n + place[b]) + (b == a ? edge.t : 0.0f);
                 double metres = grid->origin[b] + (double)x * grid->voxel[b];
                 metres = fmin(fmax(metres, m->options->low[b]), m->options->high[b]);
                 m->mesh->positions[3 * (size_t)vertex + (size_t)b] = (float)metres;
             }
-            vertex_normal(m, phi, n, a, step[a], t, base, at_wall, m->mesh->normals + 3 * (size_t)vertex);
+            vertex_normal(m, phi, &edge, m->mesh->normals + 3 * (size_t)vertex);
             if (m->mesh->velocities)
-                vertex_velocity(m, block, place, a, t, m->mesh->velocities + 3 * (size_t)vertex);
+                vertex_velocity(m, block, place, a, edge.t, m->mesh->velocities + 3 * (size_t)vertex);
             ++vertex;
         }
 }
@@ -467,7 +480,7 @@ selkie_code sk_surface_triangulate(const sk_surface_grid *grid, const float *vel
 
 double sk_mesh_volume(const sk_mesh *mesh)
 {
-    /* Sum of signed tetrahedra against the first vertex, which keeps the numbers small far from the origin. */
+    /* Sum of signed tetrahedra against the first vertex, which keeps precision far from the origin. */
     double six_volumes = 0;
     for (size_t t = 0; t < mesh->triangle_count; ++t) {
         double p[3][3];

@@ -1,4 +1,4 @@
-/* Points on surfaces: lattices and rings for what is regular, Poisson discs for the rest. */
+/* Points on surfaces: lattices and rings on regular shapes, Poisson discs on the others. */
 #include "geom/surface_points.h"
 
 #include <math.h>
@@ -121,7 +121,7 @@ static selkie_code add_to_index(point_index *index, const double x[3], selkie_er
 /* --- What is being covered --- */
 
 typedef struct sampler {
-    const sk_shape *whole; /* what the points must lie on: for a member of a union, the union */
+    const sk_shape *whole; /* the surface of the points: for a member of a union, the union */
     const sk_surface_points_def *def;
     int dimension;
     point_index kept; /* the points so far, at their depth; least distance half a spacing */
@@ -137,8 +137,8 @@ static int in_box(const sampler *s, const double x[3])
     return 1;
 }
 
-/* A point at its depth: kept if it is in the box, not buried in another member of the union, and not too close to one
- * that is there already. */
+/* Keeps a point at its depth if it is in the box, not inside another member of the union, and not too close to an
+ * earlier point. */
 static selkie_code keep_point(sampler *s, const sk_shape *shape, const double x[3])
 {
     const sk_surface_points_def *def = s->def;
@@ -151,13 +151,13 @@ static selkie_code keep_point(sampler *s, const sk_shape *shape, const double x[
 
 /* --- Lattices and rings --- */
 
-/* So many steps that none is longer than the spacing. */
+/* Number of steps of at most the spacing. */
 static int64_t steps_over(double length, double spacing)
 {
     return (int64_t)ceil(fmin(length / spacing, (double)index_limit) - 1e-6);
 }
 
-/* The steps of a line that may be in the box, whatever its direction: those within its half diagonal of the middle. */
+/* The steps of a line that may be in the box: those within half its diagonal of the middle. */
 static void steps_in_box(const sampler *s, const double from[3], const double direction[3], double step, int64_t count,
                          int64_t range[2])
 {
@@ -207,7 +207,7 @@ static selkie_code cover_box(sampler *s, const sk_shape *shape, const double cen
     return SELKIE_OK;
 }
 
-/* A ring of even steps; one point where it has no length. `turn` of a step shifts it against its neighbours. */
+/* A ring of even steps; one point if it has no length. `turn` of a step shifts it against its neighbours. */
 static selkie_code cover_ring(sampler *s, const sk_shape *shape, const double center[3], const double u[3],
                               const double v[3], double radius, double turn)
 {
@@ -297,8 +297,8 @@ static selkie_code cover_half_space(sampler *s, const sk_shape *shape)
 /* --- Poisson discs ---
  * Discs are kept apart on the surface itself, where that is cheap to see, and go below it once they are taken. */
 
-/* From the surface to its depth: along the gradient of the distance, which rounds corners; where the solid is too thin
- * for that, to its middle. */
+/* From the surface to its depth: along the gradient of the distance, which rounds corners; in a solid that is too thin,
+ * to its middle. */
 static void sink(const sampler *s, const sk_shape *shape, double x[3])
 {
     double normal[3], start[3], inward[3], depth = s->def->depth;
@@ -400,7 +400,7 @@ static selkie_code fill_triangle(sampler *s, const sk_shape *shape, const float 
     return SELKIE_OK;
 }
 
-/* In 2D the outline is walked from end to end, so that each point is as close to the one before as it may be. */
+/* In 2D follows the outline from end to end with points at the least distance. */
 static selkie_code walk_segment(sampler *s, const sk_shape *shape, const float *ends)
 {
     double along[2] = {(double)ends[3] - ends[0], (double)ends[4] - ends[1]};
@@ -428,8 +428,8 @@ static selkie_code cover_pieces(sampler *s, const sk_shape *shape, size_t count,
     return SELKIE_OK;
 }
 
-/* The picture's pieces of a height field include its cut along the sides of the box, which is no surface: points that
- * the shape itself does not have there go. */
+/* The triangles of a height field include its cut along the sides of the box. Points that are not on the shape's
+ * surface are removed. */
 static selkie_code cover_by_discs(sampler *s, const sk_shape *shape)
 {
     size_t count, kept = 0;

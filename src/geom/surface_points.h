@@ -1,12 +1,11 @@
 /* Points spread evenly over the surface of a shape.
  *
- * They stand for the solid where liquid is made of particles (volume-weighted boundary particles: Akinci et al. 2012).
- * What has a regular surface is covered by a lattice or by rings; meshes, height fields and waves by a Poisson-disk
- * sampling that ends with a sweep over a fine lattice, so that no gap is left. The same shape, spacing and seed always
- * give the same points in the same order.
+ * They represent solids for particle liquids (volume-weighted boundary particles: Akinci et al. 2012). Lattices or
+ * rings cover regular surfaces. Poisson-disk sampling covers meshes, height fields and waves; a last sweep over a fine
+ * lattice closes its gaps. The same shape, spacing and seed always give the same points in the same order.
  *
- * `depth` puts the points that far below the surface, so that particles of liquid, which are kept about a spacing away
- * from them, come to rest where the surface is. Where the solid is thinner than twice the depth they lie in its middle.
+ * `depth` places the points below the surface: liquid particles keep about a spacing away from them and so come to rest
+ * at the surface. In solids thinner than twice the depth the points lie in the middle.
  */
 #ifndef SK_GEOM_SURFACE_POINTS_H
 #define SK_GEOM_SURFACE_POINTS_H
@@ -23,7 +22,7 @@ typedef struct sk_surface_points {
 typedef struct sk_surface_points_def {
     double spacing;         /* m  between neighbours, about */
     double depth;           /* m  below the surface, >= 0 */
-    double low[3], high[3]; /* m  only what lies in this box; must be finite */
+    double low[3], high[3]; /* m  clip box; must be finite */
     uint64_t seed;
 } sk_surface_points_def;
 

@@ -1,8 +1,8 @@
 /* Shapes as triangles (3D) or outline segments (2D), for pictures.
  *
- * Every piece goes through add_polygon(), which fans a convex polygon into triangles, or add_segment(); what is
- * infinite is laid as a patch larger than the box and clipped to it on the way in (Sutherland and Hodgman 1974: one
- * plane after another). Polygons are counter-clockwise seen from outside; segments have the inside on their left.
+ * Every piece goes through add_polygon(), which fans a convex polygon into triangles, or add_segment(); infinite shapes
+ * are patches larger than the box, clipped to it (Sutherland and Hodgman 1974: one plane after another). Polygons are
+ * counter-clockwise seen from outside; segments have the inside on their left.
  */
 #include "geom/shape_internal.h"
 
@@ -247,8 +247,7 @@ static void add_strip(piece_list *list, const sk_shape *shape, const double midd
         for (int a = 0; a < 3; a++)
             ends[e][a] = along[e] * shape->side[a] + height[e] * shape->axis[a];
     if (shape->dimension == 2) {
-        /* Seen with the outside (axis) on the right hand, the inside is on the left: walk so that the axis, turned by a
-         * quarter to the left, is the way. */
+        /* The inside is on the left: the direction is the axis turned left by 90 degrees. */
         int turn = shape->axis[0] * shape->side[1] - shape->axis[1] * shape->side[0] > 0.0;
         double way[2][3];
         memcpy(way[turn ? 0 : 1], ends[0], sizeof way[0]);
@@ -319,7 +318,7 @@ static void ground_range(const piece_list *list, const sk_heightfield_frame *fra
     range[1] = fmax(one, other);
 }
 
-/* The ends of a stretch and the table's lines within it: where the ground may bend. NULL when out of memory. */
+/* The ends of a stretch and the table's lines within it, at which the slope changes. NULL when out of memory. */
 static double *ground_stops(const double range[2], double spacing, int count, int *stop_count)
 {
     double *stops = malloc(((size_t)count + 2) * sizeof *stops);
@@ -337,7 +336,7 @@ static double *ground_stops(const double range[2], double spacing, int count, in
 static void add_ground_profile(piece_list *list, const sk_heightfield *field, const double *stops, int count)
 {
     const sk_heightfield_frame *frame = sk_heightfield_look(field);
-    /* The inside lies on the left of one who walks with up on the right hand. */
+    /* Along a segment with up on the right, the inside is on the left. */
     int backwards = (frame->axis[0] == 0 ? 1.0 : -1.0) * frame->sign[2] > 0.0;
     for (int i = 0; i + 1 < count; i++) {
         double ends[2][3];
@@ -367,7 +366,7 @@ static void add_ground_square(piece_list *list, const sk_heightfield *field, con
     }
 }
 
-/* The ground over the box, and its cut along the sides of the box, so that it looks like a block and not like a sheet.
+/* The ground over the box, and its section along the sides of the box, so that it looks solid.
  */
 static void add_heightfield(piece_list *list, const sk_shape *shape)
 {

@@ -8,7 +8,7 @@
 #include "geom/shape_internal.h"
 
 enum {
-    VOTE = 1u,   /* and the two bits above it: what the line along an axis says */
+    VOTE = 1u,   /* and the two bits above it: parity of crossings along each axis */
     INSIDE = 8u, /* the centre lies inside */
     THIN = 16u,  /* the surface of a thin part passes through */
     MAX_CELLS = 1 << 30
@@ -58,8 +58,8 @@ static void mark_asked(voxel_job *job, const sk_shape *shape)
 
 /* --- Inside: meshes are voted on --- */
 
-/* Where the straight line through two points of a plane (first coordinate u, second v) has the given v. The ends come
- * in one order, whichever piece asks: two triangles that share an edge find the same place of it, to the bit. */
+/* Coordinate u at a given v of the line through two points (u, v). The ends are sorted first, so that two triangles
+ * that share an edge get the same bits. */
 static double edge_place(double au, double av, double bu, double bv, double v)
 {
     if (bv < av || (bv == av && bu < au)) {
@@ -72,9 +72,9 @@ static double edge_place(double au, double av, double bu, double bv, double v)
     return au + (v - av) / (bv - av) * (bu - au);
 }
 
-/* Whether a line along `axis` through (u, w) passes the triangle: crossing number of its projection, ends of edges
- * counted half open, so that of all triangles around a shared edge or corner an odd number is passed exactly where the
- * line goes through the surface. */
+/* Whether a line along `axis` through (u, w) passes the triangle: crossing number of its projection, with half-open
+ * edges. So around a shared edge or corner an odd number of triangles is passed exactly if the line crosses the
+ * surface. */
 static int passes(const double t[3][3], int u_axis, int w_axis, double u, double w)
 {
     int odd = 0;
@@ -86,7 +86,7 @@ static int passes(const double t[3][3], int u_axis, int w_axis, double u, double
     return odd;
 }
 
-/* Turns the vote of all cells behind the crossing at `x` along `axis`; the sweep passes it on to the cells behind. */
+/* Flips the vote of the first cell behind the crossing at `x` along `axis`; sweep() extends it to the cells behind. */
 static void toggle(voxel_job *job, int axis, double x, const int cell[3])
 {
     sk_voxels *v = job->voxels;
@@ -144,7 +144,7 @@ static void cross_segment(voxel_job *job, int axis, const double s[2][3])
     }
 }
 
-/* Parity along every line of an axis: a cell's vote is the sum of all turns up to it. */
+/* Parity along every line of an axis: a cell's vote is the sum of all flips up to it. */
 static void sweep(voxel_job *job, int axis)
 {
     sk_voxels *v = job->voxels;
@@ -175,7 +175,7 @@ static void mark_voted(voxel_job *job, const sk_shape *shape)
     for (size_t c = 0; c < total; c++) {
         unsigned votes = job->marks[c] & 7u;
         int yes = __builtin_popcount(votes), inside = yes >= 2;
-        if (v->dimension == 2 && yes == 1) { /* one against one: how often the outline goes around decides */
+        if (v->dimension == 2 && yes == 1) { /* one against one: the winding number decides */
             double x[3] = {center_along(v, 0, (int)(c % (size_t)v->cells[0])),
                            center_along(v, 1, (int)(c / (size_t)v->cells[0])), 0.0};
             inside = sk_mesh_distance_inside(shape->mesh, x);
@@ -205,7 +205,7 @@ static int is_thin(const voxel_job *job, const double x[3], const double normal[
     const sk_voxels *v = job->voxels;
     int dimension = v->dimension;
     double depth = 0.0;
-    /* Mostly the cells know: the centre of the one at the depth of a cell is inside too, and so it goes on. */
+    /* Fast path: cells at depths of 1 to 2 cells are inside. */
     int deep = 1;
     for (int part = 2; part <= 4 && deep; part++) {
         int cell[3] = {0, 0, 0};
@@ -214,7 +214,7 @@ static int is_thin(const voxel_job *job, const double x[3], const double normal[
             deep &= place >= 0.0 && place < v->cells[d];
             cell[d] = deep ? (int)place : 0;
         }
-        uint8_t mark; /* others may be setting THIN */
+        uint8_t mark; /* other threads may set THIN */
 #pragma omp atomic read
         mark = job->marks[cell_index(v, cell[0], cell[1], cell[2])];
         deep = deep && (mark & INSIDE);
@@ -234,8 +234,8 @@ static int is_thin(const voxel_job *job, const double x[3], const double normal[
     return 0;
 }
 
-/* Every cell that the plane of the surface passes through beside a sample: all of them together leave no gap, not even
- * a diagonal one, which the cells of the samples alone would. */
+/* Marks every cell near the sample that the plane of the surface crosses. Together they leave no gap; the cells of the
+ * samples alone would leave diagonal ones. */
 static void mark_plane(voxel_job *job, const int cell[3], const double x[3], const double normal[3])
 {
     sk_voxels *v = job->voxels;
@@ -263,7 +263,7 @@ static void mark_sample(voxel_job *job, const double x[3], const double normal[3
     sk_voxels *v = job->voxels;
     int cell[3] = {0, 0, 0};
     for (int d = 0; d < v->dimension; d++) {
-        /* A little below the surface: one that lies on the side of a cell belongs to the cell behind it. */
+        /* A little below the surface: a sample on a cell face belongs to the cell behind it. */
         double place = floor((x[d] - 1e-3 * v->cell * normal[d] - v->low[d]) / v->cell);
         if (!(place >= 0.0 && place < v->cells[d]))
             return;
@@ -408,8 +408,7 @@ static selkie_code collect(voxel_job *job, int layers, const char *what, selkie_
 /* --- All together --- */
 
 /* The shape's box in whole cells, centred on it, and a cell more on every side. */
-static selkie_code lay_grid(sk_voxels *v, const sk_shape *shape, const double low[3], const double high[3],
-                            const char *what, selkie_error *error)
+static selkie_code lay_grid(sk_voxels *v, const sk_shape *shape, const sk_voxels_options *options, selkie_error *error)
 {
     double from[3], to[3], total = 1.0;
     sk_shape_bounds(shape, from, to);
@@ -417,43 +416,45 @@ static selkie_code lay_grid(sk_voxels *v, const sk_shape *shape, const double lo
         v->cells[d] = 1;
         if (d >= v->dimension)
             continue;
-        from[d] = isfinite(from[d]) ? from[d] : low[d];
-        to[d] = isfinite(to[d]) ? to[d] : high[d];
+        from[d] = isfinite(from[d]) ? from[d] : options->low[d];
+        to[d] = isfinite(to[d]) ? to[d] : options->high[d];
         double cells = fmax(ceil((to[d] - from[d]) / v->cell - 1e-4), 1.0) + 2.0;
         total *= cells;
         if (!(from[d] <= to[d]) || !(total <= MAX_CELLS))
             return sk_fail(
                 error, SELKIE_ERROR_INPUT,
-                "%s: from %g to %g m along %c makes too many cells of a particle's size, %g m: at most %d in all", what,
-                from[d], to[d], "xyz"[d], v -> cell, MAX_CELLS);
+                "%s: from %g to %g m along %c makes too many cells of a particle's size, %g m: at most %d in all",
+                options->what, from[d], to[d], "xyz"[d], v -> cell, MAX_CELLS);
         v->cells[d] = (int)cells;
         v->low[d] = 0.5 * (from[d] + to[d]) - 0.5 * cells * v->cell;
     }
     return SELKIE_OK;
 }
 
-selkie_code sk_voxels_create(const sk_shape *shape, double cell, int layers, const double low[3], const double high[3],
-                             int threads, const char *what, sk_memory *memory, sk_voxels *voxels, selkie_error *error)
+selkie_code sk_voxels_create(const sk_shape *shape, const sk_voxels_options *options, sk_voxels *voxels,
+                             selkie_error *error)
 {
+    /* The grid. */
     memset(voxels, 0, sizeof *voxels);
-    voxels->memory = memory;
+    voxels->memory = options->memory;
     voxels->dimension = shape->dimension;
-    voxels->cell = cell;
-    if (layers > 254)
-        layers = 0;
-    SK_TRY(lay_grid(voxels, shape, low, high, what, error));
-    voxel_job job = {.voxels = voxels, .shape = shape, .threads = threads > 0 ? threads : 1};
+    voxels->cell = options->cell;
+    SK_TRY(lay_grid(voxels, shape, options, error));
+    voxel_job job = {.voxels = voxels, .shape = shape, .threads = options->threads > 0 ? options->threads : 1};
     size_t total = (size_t)voxels->cells[0] * (size_t)voxels->cells[1] * (size_t)voxels->cells[2];
-    job.marks = sk_allocate_zeroed(memory, total);
+    job.marks = sk_allocate_zeroed(options->memory, total);
     if (!job.marks)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for a grid of %zu cells", what, total);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for a grid of %zu cells", options->what, total);
+
+    /* Cells of the shape, their layers, and the list of those taken. */
+    int layers = options->layers > 254 ? 0 : options->layers;
     mark_inside(&job, shape);
-    selkie_code code = mark_thin(&job, what, error);
+    selkie_code code = mark_thin(&job, options->what, error);
     if (code == SELKIE_OK) {
         find_layers(&job, layers);
-        code = collect(&job, layers, what, error);
+        code = collect(&job, layers, options->what, error);
     }
-    sk_release(memory, job.marks);
+    sk_release(options->memory, job.marks);
     if (code != SELKIE_OK)
         sk_voxels_free(voxels);
     return code;

@@ -29,8 +29,13 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
         sk_obstacle *obstacle = &solids->obstacles[o];
         char what[64];
         snprintf(what, sizeof what, "obstacles[%d].shape", o);
-        SK_TRY(sk_shape_create(&scene->obstacles[o].shape, grid->dimension, up, scene->folder, 0.5 * grid->cell_size,
-                               what, memory, &obstacle->shape, NULL, error));
+        const sk_shape_options options = {.dimension = grid->dimension,
+                                          .up = up,
+                                          .folder = scene->folder,
+                                          .sample_size = 0.5 * grid->cell_size,
+                                          .what = what,
+                                          .memory = memory};
+        SK_TRY(sk_shape_create(&scene->obstacles[o].shape, &options, &obstacle->shape, error));
         solids->obstacle_count++;
         obstacle->def = &scene->obstacles[o];
         obstacle->moves = sk_obstacle_moves(obstacle->def);

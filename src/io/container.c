@@ -13,7 +13,7 @@
 #include "io/atomic_file.h"
 
 /* Pieces are small enough to stay in the cache between checksum and write, and large enough that combining their
- * checksums (some microseconds each) does not count. */
+ * checksums costs little. */
 enum { alignment = 64, piece_bytes = 4 << 20 };
 
 static const unsigned char magic_bytes[8] = {0x89, 'S', 'L', 'K', '\r', '\n', 0x1a, '\n'};
@@ -55,14 +55,14 @@ static uint32_t header_checksum(const file_header *header, const table_row *rows
     file_header bare = *header;
     bare.checksum = 0;
     uLong checksum = crc32(0, (const Bytef *)&bare, sizeof bare);
-    if (header->chunk_count > 0) /* zlib takes a NULL buffer as a wish for the start value */
+    if (header->chunk_count > 0) /* for a NULL buffer zlib returns the start value */
         checksum = crc32(checksum, (const Bytef *)rows, (uInt)(header->chunk_count * sizeof *rows));
     return (uint32_t)checksum;
 }
 
 /* --- Pieces --- */
 
-/* All chunks cut into pieces, so that threads share one long list whatever the sizes of the chunks are. */
+/* A part of a chunk. Threads share one list of pieces, so chunks of any size balance. */
 typedef struct piece {
     int chunk;
     uint32_t checksum;
@@ -107,7 +107,7 @@ uint32_t sk_checksum(const void *data, uint64_t bytes)
 {
     int64_t piece_count = (int64_t)((bytes + piece_bytes - 1) / piece_bytes);
     uint32_t result = (uint32_t)crc32(0, Z_NULL, 0);
-    /* Rounds of a fixed number of pieces: no memory to be had, and the same on any number of threads. */
+    /* Rounds of a fixed number of pieces need no memory and give the same result on any number of threads. */
     enum { round_pieces = 256 };
     uint32_t sums[round_pieces];
     for (int64_t first = 0; first < piece_count; first += round_pieces) {
@@ -170,21 +170,35 @@ static int write_pieces(sk_atomic_file *file, const sk_chunk *chunks, const tabl
     return reason;
 }
 
+/* A file in the making. */
+typedef struct writing {
+    const sk_chunk *chunks; /* [count] */
+    file_header header;
+    table_row *rows;     /* [count] */
+    uint32_t *checksums; /* [count] */
+    piece *pieces;       /* [piece_count] */
+    int64_t piece_count;
+} writing;
+
 /* Padding is not written: a gap in a file reads as zeros. */
-static selkie_code write_all(sk_atomic_file *file, const sk_chunk *chunks, file_header *header, table_row *rows,
-                             piece *pieces, int64_t piece_count, uint32_t *checksums, selkie_error *error)
+static selkie_code write_all(sk_atomic_file *file, writing *w, selkie_error *error)
 {
+    file_header *header = &w->header;
+    table_row *rows = w->rows;
     int count = (int)header->chunk_count;
-    int reason = write_pieces(file, chunks, rows, pieces, piece_count);
+
+    /* Data first: the table holds its checksums. */
+    int reason = write_pieces(file, w->chunks, rows, w->pieces, w->piece_count);
     if (reason != 0)
         return sk_atomic_fail(file, reason, error);
-    combine_pieces(count, checksums, pieces, piece_count);
+    combine_pieces(count, w->checksums, w->pieces, w->piece_count);
     for (int c = 0; c < count; c++)
-        rows[c].checksum = checksums[c];
+        rows[c].checksum = w->checksums[c];
     header->checksum = header_checksum(header, rows);
     SK_TRY(sk_atomic_write(file, header, sizeof *header, error));
     SK_TRY(sk_atomic_write(file, rows, (size_t)count * sizeof *rows, error));
-    /* Chunks without bytes at the end may leave padding that no write has reached. */
+
+    /* Empty chunks at the end may leave padding that no write has reached. */
     uint64_t reached = sk_atomic_position(file);
     for (int c = 0; c < count; c++)
         reached = rows[c].bytes > 0 ? rows[c].offset + rows[c].bytes : reached;
@@ -199,45 +213,47 @@ static selkie_code write_all(sk_atomic_file *file, const sk_chunk *chunks, file_
 selkie_code sk_container_write(const char *path, int count, const sk_chunk *chunks, selkie_error *error)
 {
     SK_TRY(check_names(path, count, chunks, error));
-    table_row *rows = calloc((size_t)count + 1, sizeof *rows);
+    writing w = {
+        .chunks = chunks,
+        .header = {.byte_order = byte_order_mark, .version = SK_CONTAINER_VERSION, .chunk_count = (uint32_t)count},
+        .rows = calloc((size_t)count + 1, sizeof *w.rows),
+        .checksums = calloc((size_t)count + 1, sizeof *w.checksums)};
     uint64_t *sizes = calloc((size_t)count + 1, sizeof *sizes);
-    uint32_t *checksums = calloc((size_t)count + 1, sizeof *checksums);
-    piece *pieces = NULL;
-    int64_t piece_count = 0;
-    file_header header = {
-        .byte_order = byte_order_mark, .version = SK_CONTAINER_VERSION, .chunk_count = (uint32_t)count};
-    memcpy(header.magic, magic_bytes, sizeof header.magic);
-    header.file_bytes = sizeof header + (uint64_t)count * sizeof *rows;
-    for (int c = 0; rows && sizes && c < count; c++) {
-        memcpy(rows[c].name, chunks[c].name, strlen(chunks[c].name));
-        rows[c].offset = align_up(header.file_bytes);
-        rows[c].bytes = sizes[c] = chunks[c].bytes;
-        header.file_bytes = rows[c].offset + rows[c].bytes;
-    }
-    if (rows && sizes)
-        pieces = cut_pieces(count, sizes, &piece_count);
 
+    /* Place of each chunk. */
+    memcpy(w.header.magic, magic_bytes, sizeof w.header.magic);
+    w.header.file_bytes = sizeof w.header + (uint64_t)count * sizeof *w.rows;
+    for (int c = 0; w.rows && sizes && c < count; c++) {
+        memcpy(w.rows[c].name, chunks[c].name, strlen(chunks[c].name));
+        w.rows[c].offset = align_up(w.header.file_bytes);
+        w.rows[c].bytes = sizes[c] = chunks[c].bytes;
+        w.header.file_bytes = w.rows[c].offset + w.rows[c].bytes;
+    }
+    if (w.rows && sizes)
+        w.pieces = cut_pieces(count, sizes, &w.piece_count);
+
+    /* The file. */
     selkie_code code;
-    if (!rows || !sizes || !checksums || !pieces) {
+    if (!w.rows || !sizes || !w.checksums || !w.pieces) {
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "%s: cannot write: out of memory", path);
     } else {
         sk_atomic_file *file;
-        code = sk_atomic_open(path, header.file_bytes, &file, error);
+        code = sk_atomic_open(path, w.header.file_bytes, &file, error);
         if (code == SELKIE_OK) {
-            code = write_all(file, chunks, &header, rows, pieces, piece_count, checksums, error);
+            code = write_all(file, &w, error);
             code = sk_atomic_finish(&file, code, error);
         }
     }
-    free(rows);
+    free(w.rows);
     free(sizes);
-    free(checksums);
-    free(pieces);
+    free(w.checksums);
+    free(w.pieces);
     return code;
 }
 
 /* --- Reading --- */
 
-/* Where the bytes come from: a file, or memory. */
+/* The source of the bytes: a file, or memory. */
 typedef struct source {
     const char *name;
     const char *memory; /* NULL: a file */
@@ -357,6 +373,8 @@ static selkie_code check_sums(const source *from, const sk_container *container,
 static selkie_code load_data(const source *from, sk_container *container, selkie_error *error)
 {
     int count = container->count;
+
+    /* Memory of the chunks. */
     for (int c = 0; c < count; c++) {
         sk_chunk *chunk = &container->chunks[c];
         memcpy(chunk->name, container->rows[c].name, sizeof chunk->name);
@@ -370,6 +388,8 @@ static selkie_code load_data(const source *from, sk_container *container, selkie
             return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB are needed to read chunk '%s' and cannot be had",
                            from->name, (double)chunk->bytes / 1048576.0, chunk->name);
     }
+
+    /* Pieces. */
     uint64_t *sizes = calloc((size_t)count + 1, sizeof *sizes);
     uint32_t *checksums = calloc((size_t)count + 1, sizeof *checksums);
     piece *pieces = NULL;
@@ -378,6 +398,8 @@ static selkie_code load_data(const source *from, sk_container *container, selkie
         sizes[c] = container->chunks[c].bytes;
     if (sizes && checksums)
         pieces = cut_pieces(count, sizes, &piece_count);
+
+    /* Data and checksums. */
     selkie_code code = SELKIE_OK;
     if (!pieces) {
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "%s: cannot read: out of memory", from->name);

@@ -1,9 +1,9 @@
-/* A file of named chunks: what a checkpoint is made of.
+/* A file of named chunks, used for checkpoints.
  *
  *   offset  bytes
- *        0      8  magic: 0x89 'S' 'L' 'K' '\r' '\n' 0x1a '\n' (as PNG does it: a transfer that mends line ends, or one
- *                  that cuts the eighth bit, shows at once)
- *        8      4  byte order mark 0x01020304, as the machine has it
+ *        0      8  magic: 0x89 'S' 'L' 'K' '\r' '\n' 0x1a '\n' (as in PNG: it detects transfers that change line
+ *                  ends or clear the eighth bit)
+ *        8      4  byte order mark 0x01020304, in the order of the machine
  *       12      4  version of this layout, SK_CONTAINER_VERSION
  *       16      4  number of chunks
  *       20      4  CRC-32 of the header: these 32 bytes (this field 0) and the table
@@ -12,14 +12,14 @@
  *                  data, uint32 zero
  *      ...         the chunks in the table's order, each at the next multiple of 64, zeros between
  *
- * There is exactly one right file for a list of chunks, and a reader demands it: offsets are computed and compared, not
- * believed, padding must be zero, the size must be the file's. So every flipped bit is found, not only those in data.
+ * A list of chunks has exactly one valid file. The reader computes and compares offsets, and checks that padding is
+ * zero and that the size is the file's. So it finds every flipped bit, not only those in data.
  *
- * Numbers are in the byte order of the machine that wrote; a machine of the other order refuses the file with a message
- * that says so. A checkpoint is for going on bit for bit, which needs the same kind of machine in any case.
+ * Numbers are in the byte order of the machine that wrote them. A machine of the other order refuses the file with a
+ * message. To resume bit for bit needs the same kind of machine in any case.
  *
- * Checksums are computed in pieces on all threads and combined (zlib's crc32_combine); data goes to the disk straight
- * from where it lies.
+ * Checksums are computed in pieces on all threads and combined (zlib's crc32_combine); data is
+ * written without a copy.
  */
 #ifndef SK_IO_CONTAINER_H
 #define SK_IO_CONTAINER_H
@@ -53,9 +53,9 @@ int sk_container_count(const sk_container *container);
 const sk_chunk *sk_container_at(const sk_container *container, int index);
 /* NULL if there is none of this name. */
 const sk_chunk *sk_container_find(const sk_container *container, const char *name);
-/* Gives the memory of one chunk back early, once its content has been taken over (its data becomes NULL, bytes 0). */
+/* Releases the memory of one chunk early, after its content was copied (its data becomes NULL, bytes 0). */
 void sk_container_drop(sk_container *container, const char *name);
-/* Fine with NULL. */
+/* Accepts NULL. */
 void sk_container_close(sk_container *container);
 
 /* CRC-32 (zlib's polynomial) of a large block, on all threads. */

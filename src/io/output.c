@@ -113,8 +113,12 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
         options.high[k] = scene->domain.origin[k] + cells[k] * cell_size;
     }
     sk_mesh mesh = {0};
-    SK_TRY(sk_surface_extract((size_t)selkie_world_particle_count(world), position.data, position.stride, velocity.data,
-                              velocity.stride, &options, &mesh, error));
+    const sk_surface_particles particles = {.count = (size_t)selkie_world_particle_count(world),
+                                            .position = position.data,
+                                            .position_stride = position.stride,
+                                            .velocity = velocity.data,
+                                            .velocity_stride = velocity.stride};
+    SK_TRY(sk_surface_extract(&particles, &options, &mesh, error));
     sk_mesh_frame frame = {&mesh, selkie_world_time(world), scene->output.names, scene->output.up, {0, 0, 0}};
     selkie_scene_up(scene, frame.scene_up);
     selkie_code code = sk_mesh_write(&frame, path, error);

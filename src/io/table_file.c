@@ -149,7 +149,7 @@ selkie_code sk_table_create(const char *path, int column_count, const char *cons
     return code == SELKIE_OK ? open_writer(path, column_count, writer, error) : code;
 }
 
-/* A row that is only half on the disk is cut off again, so that the file stays a table. */
+/* Cuts off a row that was written in part, so that the file stays a table. */
 static int write_line(int descriptor, const char *line, size_t bytes)
 {
     off_t start = lseek(descriptor, 0, SEEK_END);
@@ -201,7 +201,7 @@ selkie_code sk_table_close(sk_table_writer **pointer, selkie_error *error)
     return code;
 }
 
-/* --- Going on --- */
+/* --- Resuming --- */
 
 /* The value of column `step_column` if the line text .. end is a row of `column_count` numbers; 0 if it is not. */
 static int row_step(const char *text, const char *end, int column_count, int step_column, double *step)
@@ -224,28 +224,38 @@ static int row_step(const char *text, const char *end, int column_count, int ste
     return *step == *step;
 }
 
-/* Copies header and good rows to `kept` (as large as the table). Damage is forgiven at the end only, where a kill or a
- * power cut leaves it: a bad line with rows behind it that are still wanted is a table somebody else has touched. */
-static selkie_code keep_rows(const char *path, const char *data, size_t bytes, size_t header_bytes, int column_count,
-                             int step_column, int64_t last_step, char *kept, size_t *kept_bytes, selkie_error *error)
+/* A table on the disk that a run continues. */
+typedef struct old_table {
+    const char *path;
+    const char *header; /* its first line, with the line end */
+    int column_count;
+    int step_column;   /* of these the one named "step" */
+    int64_t last_step; /* rows beyond it are dropped */
+    char *data;        /* [bytes] the file */
+    size_t bytes;
+} old_table;
+
+/* Copies header and good rows to `kept` (as large as the table). A killed run or a power cut damages only the end. A
+ * bad line before rows that are still needed is an error: another program has changed the table. */
+static selkie_code keep_rows(const old_table *table, char *kept, size_t *kept_bytes, selkie_error *error)
 {
-    const char *limit = data + bytes;
-    memcpy(kept, data, header_bytes);
-    size_t length = header_bytes;
+    const char *limit = table->data + table->bytes;
+    size_t length = strlen(table->header);
+    memcpy(kept, table->data, length);
     int64_t line = 1, bad_line = 0;
-    for (const char *text = data + header_bytes; text < limit;) {
+    for (const char *text = table->data + length; text < limit;) {
         const char *end = line_end(text, limit);
         line++;
         double step = NAN;
-        if (end == limit || !row_step(text, end, column_count, step_column, &step)) {
+        if (end == limit || !row_step(text, end, table->column_count, table->step_column, &step)) {
             bad_line = bad_line ? bad_line : line;
-        } else if (step <= (double)last_step) {
+        } else if (step <= (double)table->last_step) {
             if (bad_line)
                 return sk_fail(
                     error, SELKIE_ERROR_FORMAT,
                     "%s: line %lld is not a row of %d numbers, so the run cannot go on with this table; mend it "
                     "or move it away",
-                    path, (long long)bad_line, column_count);
+                    table->path, (long long)bad_line, table->column_count);
             memcpy(kept + length, text, (size_t)(end + 1 - text));
             length += (size_t)(end + 1 - text);
         }
@@ -255,12 +265,14 @@ static selkie_code keep_rows(const char *path, const char *data, size_t bytes, s
     return SELKIE_OK;
 }
 
-static selkie_code trim(const char *path, const char *header, int column_count, int step_column, int64_t last_step,
-                        selkie_error *error)
+/* Reads the file and writes it without the rows to drop. */
+static selkie_code trim(old_table *table, selkie_error *error)
 {
-    char *data, *kept = NULL;
-    size_t bytes, kept_bytes = 0, header_bytes = strlen(header);
-    SK_TRY(sk_file_read(path, &data, &bytes, error));
+    char *kept = NULL;
+    size_t kept_bytes = 0, header_bytes = strlen(table->header);
+    SK_TRY(sk_file_read(table->path, &table->data, &table->bytes, error));
+    const char *path = table->path, *header = table->header, *data = table->data;
+    size_t bytes = table->bytes;
     selkie_code code = SELKIE_OK;
     if (bytes < header_bytes && memcmp(data, header, bytes) == 0) {
         code = sk_file_write(path, header, header_bytes, error); /* killed while the header was written */
@@ -269,17 +281,16 @@ static selkie_code trim(const char *path, const char *header, int column_count, 
             sk_fail(error, SELKIE_ERROR_FORMAT,
                     "%s: its columns are not those of this run (%d columns from '%.*s'), so the run cannot go on with "
                     "it; move it away",
-                    path, column_count, (int)(header_bytes - 1 < 40 ? header_bytes - 1 : 40), header);
+                    path, table->column_count, (int)(header_bytes - 1 < 40 ? header_bytes - 1 : 40), header);
     } else if (!(kept = malloc(bytes))) {
         code = fail(path, "read", ENOMEM, error);
     } else {
-        code =
-            keep_rows(path, data, bytes, header_bytes, column_count, step_column, last_step, kept, &kept_bytes, error);
+        code = keep_rows(table, kept, &kept_bytes, error);
         if (code == SELKIE_OK && kept_bytes != bytes)
             code = sk_file_write(path, kept, kept_bytes, error);
     }
     free(kept);
-    sk_release(NULL, data);
+    sk_release(NULL, table->data);
     return code;
 }
 
@@ -288,21 +299,24 @@ selkie_code sk_table_resume(const char *path, int column_count, const char *cons
 {
     *writer = NULL;
     SK_TRY(check_columns(path, column_count, error));
-    int step_column = -1;
+    old_table table = {.path = path, .column_count = column_count, .step_column = -1, .last_step = last_step};
     for (int c = 0; c < column_count; c++)
         if (strcmp(names[c], "step") == 0)
-            step_column = c;
-    if (step_column < 0)
+            table.step_column = c;
+    if (table.step_column < 0)
         return sk_fail(error, SELKIE_ERROR_INTERNAL, "%s: a table needs a column 'step' to be resumed", path);
     if (access(path, F_OK) != 0 && errno == ENOENT)
         return sk_table_create(path, column_count, names, writer, error);
+
+    /* Old rows are parsed and dropped in the number format of files. */
     char *header = header_line(column_count, names);
     if (!header)
         return fail(path, "write", ENOMEM, error);
     sk_number_scope scope;
     selkie_code code = sk_number_begin(&scope, error);
     if (code == SELKIE_OK) {
-        code = trim(path, header, column_count, step_column, last_step, error);
+        table.header = header;
+        code = trim(&table, error);
         sk_number_end(&scope);
     }
     free(header);
@@ -315,13 +329,15 @@ static selkie_code read_names(const char **cursor, const char *limit, const char
                               selkie_error *error)
 {
     const char *text = *cursor;
-    /* A byte order mark, as spreadsheets put it. */
+    /* A byte order mark, as spreadsheets write it. Comments and empty lines. */
     if (limit - text >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
         text += 3;
     while (text < limit && (*text == '#' || *text == '\n' || *text == '\r'))
         text = skip_line_end(line_end(text, limit), limit);
     if (text >= limit)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: an empty table: no line of column names", name);
+
+    /* The names, separated by commas. */
     table->names = calloc(max_columns, sizeof *table->names);
     if (!table->names)
         return fail(name, "read", ENOMEM, error);
@@ -361,6 +377,8 @@ static int read_row(const char *text, const char *end, sk_table *table, int64_t 
     for (int c = 0; c < table->column_count; c++) {
         while (text < end && (*text == ' ' || *text == '\t'))
             text++;
+
+        /* The number; an empty field is NaN. */
         double value = NAN;
         const char *after = text;
         if (text < end && *text != ',') {
@@ -374,6 +392,8 @@ static int read_row(const char *text, const char *end, sk_table *table, int64_t 
         while (after < end && (*after == ' ' || *after == '\t'))
             after++;
         table->columns[c][row] = value;
+
+        /* A comma, or the end of the line after the last column. */
         int last = c + 1 == table->column_count;
         if (after < end && *after == ',' && !last) {
             text = after + 1;
@@ -399,13 +419,16 @@ static selkie_code read_rows(const char *text, const char *limit, int64_t line, 
     table->columns = calloc((size_t)table->column_count, sizeof *table->columns);
     if (!table->columns)
         return fail(name, "read", ENOMEM, error);
-    /* A row takes a byte a column at least, so that columns of this length are no more than the file can pay for; but a
-     * file of empty lines with thousands of names would be, hence the check. */
+
+    /* Memory in proportion to the file: a row takes at least one byte a column. Without this limit a file of empty
+     * lines below thousands of names would need far more. */
     if (rows > 0 && (limit - text) / rows < table->column_count - 1)
         rows = (limit - text) / (table->column_count > 1 ? table->column_count - 1 : 1) + 1;
     for (int c = 0; c < table->column_count; c++)
         if (!(table->columns[c] = malloc((size_t)(rows > 0 ? rows : 1) * sizeof **table->columns)))
             return fail(name, "read", ENOMEM, error);
+
+    /* Values, line by line. */
     for (const char *at = text; at < limit; line++) {
         const char *end = line_end(at, limit);
         if (is_data_line(at, end)) {

@@ -260,9 +260,10 @@ static void draw_frame(const flat_picture *f)
     const float ends[4][4] = {
         {x[0], y[0], x[0], y[1]}, {x[1], y[0], x[1], y[1]}, {x[0], y[0], x[1], y[0]}, {x[0], y[1], x[1], y[1]}};
     for (int w = 0; w < 4; ++w) {
-        /* An open wall is only hinted at. */
+        /* Open walls are faint. */
         float alpha = s->scene->domain.walls[w] == SELKIE_WALL_OPEN ? 0.2f : 0.9f;
-        sk_image_line(f->image, ends[w][0], ends[w][1], ends[w][2], ends[w][3], width, ink, alpha);
+        const sk_pen pen = {.width = width, .color = ink, .alpha = alpha};
+        sk_image_line(f->image, ends[w][0], ends[w][1], ends[w][2], ends[w][3], &pen);
     }
 }
 
@@ -275,19 +276,24 @@ static void draw_scale(const flat_picture *f)
     float most = density ? 2.0f : f->speed_scale;
     int x0 = f->image->width - (int)(6.2f * text), x1 = x0 + (int)(1.1f * text);
     int y0 = (int)(2.6f * text), y1 = y0 + (int)fminf(0.5f * (float)f->image->height, 16.0f * text);
+
+    /* The bar. */
     for (int y = y0; y < y1; ++y) {
         float value = most * (1.0f - ((float)(y - y0) + 0.5f) / (float)(y1 - y0));
         sk_image_fill(f->image, x0, y, x1, y + 1, value_color(f, value, value), 1.0f);
     }
+
+    /* Its numbers and its unit. */
+    const sk_pen pen = {.width = 1.0f, .color = ink, .alpha = 0.8f};
+    const sk_text_style style = {.size = 0.85f * text, .color = ink, .alpha = 0.9f};
     for (int k = 0; k <= 4; ++k) {
         char number[32];
         float y = (float)y1 - (float)(k * (y1 - y0)) / 4.0f;
         snprintf(number, sizeof number, "%.3g", (double)(most * (float)k / 4.0f));
-        sk_image_line(f->image, (float)x1, y, (float)x1 + 0.3f * text, y, 1.0f, ink, 0.8f);
-        sk_image_text(f->image, (float)x1 + 0.6f * text, y + 0.4f * text, 0.85f * text, 0, number, ink, 0.9f);
+        sk_image_line(f->image, (float)x1, y, (float)x1 + 0.3f * text, y, &pen);
+        sk_image_text(f->image, (float)x1 + 0.6f * text, y + 0.4f * text, number, &style);
     }
-    sk_image_text(f->image, (float)x0, (float)y0 - 0.8f * text, 0.85f * text, 0, density ? "density" : "m/s", ink,
-                  0.9f);
+    sk_image_text(f->image, (float)x0, (float)y0 - 0.8f * text, density ? "density" : "m/s", &style);
 }
 
 /* --- The whole --- */

@@ -168,10 +168,10 @@ void sk_image_fill(sk_image *image, int x0, int y0, int x1, int y1, vec3 color, 
             sk_image_blend(image, x, y, color, alpha);
 }
 
-void sk_image_line(sk_image *image, float x0, float y0, float x1, float y1, float width, vec3 color, float alpha)
+void sk_image_line(sk_image *image, float x0, float y0, float x1, float y1, const sk_pen *pen)
 {
-    /* Far ends of a line that leaves the picture are cut first, or the box below would be walked for ever. */
-    float margin = width + 2.0f, t0 = 0.0f, t1 = 1.0f;
+    /* Clips the line to the picture: the loop below visits every pixel along it. */
+    float margin = pen->width + 2.0f, t0 = 0.0f, t1 = 1.0f;
     const float start[2] = {x0, y0}, way[2] = {x1 - x0, y1 - y0};
     const float limit[2] = {(float)image->width + margin, (float)image->height + margin};
     for (int a = 0; a < 2; ++a) {
@@ -190,11 +190,12 @@ void sk_image_line(sk_image *image, float x0, float y0, float x1, float y1, floa
         return;
     float ax = x0 + t0 * way[0], ay = y0 + t0 * way[1], bx = x0 + t1 * way[0], by = y0 + t1 * way[1];
     float dx = bx - ax, dy = by - ay, square = fmaxf(dx * dx + dy * dy, 1e-12f);
-    /* Along the longer direction a few pixels to each side are looked at. */
+
+    /* Along the longer direction, blends a few pixels to each side. */
     int steep = fabsf(dy) > fabsf(dx);
     int first = (int)floorf(fminf(steep ? ay : ax, steep ? by : bx) - margin);
     int last = (int)ceilf(fmaxf(steep ? ay : ax, steep ? by : bx) + margin);
-    int spread = (int)ceilf(width * 0.75f) + 2;
+    int spread = (int)ceilf(pen->width * 0.75f) + 2;
     for (int u = first; u <= last; ++u) {
         float t = steep ? ((float)u - ay) / (dy == 0 ? 1 : dy) : ((float)u - ax) / (dx == 0 ? 1 : dx);
         float centre = steep ? ax + clampf(t, 0, 1) * dx : ay + clampf(t, 0, 1) * dy;
@@ -202,8 +203,8 @@ void sk_image_line(sk_image *image, float x0, float y0, float x1, float y1, floa
             float px = (float)(steep ? v : u) + 0.5f, py = (float)(steep ? u : v) + 0.5f;
             float s = clampf(((px - ax) * dx + (py - ay) * dy) / square, 0.0f, 1.0f);
             float distance = hypotf(px - ax - s * dx, py - ay - s * dy);
-            sk_image_blend(image, steep ? v : u, steep ? u : v, color,
-                           alpha * clampf(0.5f * width + 0.5f - distance, 0.0f, 1.0f));
+            sk_image_blend(image, steep ? v : u, steep ? u : v, pen->color,
+                           pen->alpha * clampf(0.5f * pen->width + 0.5f - distance, 0.0f, 1.0f));
         }
     }
 }

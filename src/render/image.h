@@ -28,12 +28,24 @@ void sk_image_set(sk_image *image, int x, int y, vec3 color);
 void sk_image_blend(sk_image *image, int x, int y, vec3 color, float alpha);
 /* Pixels of the rectangle from (x0,y0) to (x1,y1), ends not included. */
 void sk_image_fill(sk_image *image, int x0, int y0, int x1, int y1, vec3 color, float alpha);
-/* An antialiased line of a width in pixels. */
-void sk_image_line(sk_image *image, float x0, float y0, float x1, float y1, float width, vec3 color, float alpha);
+typedef struct sk_pen {
+    float width; /* pixels */
+    vec3 color;
+    float alpha; /* 0..1 */
+} sk_pen;
 
-/* A line of text, its baseline's start at (x, y), with letters `size` pixels high. `align` 0 left, 1 middle, 2 right.
- * Drawn by cairo where it is there, else in a small set of signs of our own. */
-void sk_image_text(sk_image *image, float x, float y, float size, int align, const char *text, vec3 color, float alpha);
+/* An antialiased line. */
+void sk_image_line(sk_image *image, float x0, float y0, float x1, float y1, const sk_pen *pen);
+
+typedef struct sk_text_style {
+    float size; /* pixels, height of the letters */
+    int align;  /* (x, y) is on the baseline at the 0 left, 1 middle, 2 right of the text */
+    vec3 color;
+    float alpha; /* 0..1 */
+} sk_text_style;
+
+/* A line of text, by cairo if the build has it, else in a built-in font of few letters. */
+void sk_image_text(sk_image *image, float x, float y, const char *text, const sk_text_style *style);
 
 /* Linear light to sRGB, 0..1. */
 static inline float sk_to_srgb(float x)

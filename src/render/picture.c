@@ -46,7 +46,8 @@ static void draw_time(const sk_picture_options *options, sk_image *image)
     char text[48];
     float size = fmaxf(9.0f, (float)image->height / 45.0f);
     snprintf(text, sizeof text, "t = %.2f s", options->time);
-    sk_image_text(image, size, (float)image->height - size, size, 0, text, v3(0.12f, 0.16f, 0.20f), 0.85f);
+    const sk_text_style style = {.size = size, .color = v3(0.12f, 0.16f, 0.20f), .alpha = 0.85f};
+    sk_image_text(image, size, (float)image->height - size, text, &style);
 }
 
 selkie_code sk_picture_draw(const sk_stage *stage, const sk_picture_particles *particles,

@@ -70,8 +70,9 @@ static selkie_code make_solid(sk_stage *stage, int index, selkie_error *error)
     solid->def = body < 0 ? &scene->obstacles[index] : NULL;
     selkie_scene_up(scene, up);
     snprintf(what, sizeof what, "%s[%d].shape", body < 0 ? "obstacles" : "bodies", body < 0 ? index : body);
-    SK_TRY(sk_shape_create(body < 0 ? &solid->def->shape : &scene->bodies[body].shape, stage->dimension, up,
-                           scene->folder, 0, what, NULL, &solid->shape, NULL, error));
+    const selkie_shape *def = body < 0 ? &solid->def->shape : &scene->bodies[body].shape;
+    const sk_shape_options options = {.dimension = stage->dimension, .up = up, .folder = scene->folder, .what = what};
+    SK_TRY(sk_shape_create(def, &options, &solid->shape, error));
     if (body >= 0) {
         sk_mass_properties mass;
         SK_TRY(sk_shape_mass(solid->shape, what, &mass, error));

@@ -115,7 +115,8 @@ void sk_draw_container(const sk_stage *stage, const sk_camera *camera, const flo
                     depth[(size_t)py * (size_t)image->width + (size_t)px] + 0.01f * (float)stage->diagonal)
                     alpha = 0.06f;
             }
-            sk_image_line(image, x[0], y[0], x[1], y[1], width, v3(0.30f, 0.36f, 0.42f), alpha);
+            const sk_pen pen = {.width = width, .color = v3(0.30f, 0.36f, 0.42f), .alpha = alpha};
+            sk_image_line(image, x[0], y[0], x[1], y[1], &pen);
         }
     }
 }

@@ -158,8 +158,9 @@ static selkie_code make_mesh(sk_tracer *t, const sk_picture_particles *particles
                                   .threads = t->threads};
     memcpy(options.low, t->stage->low, sizeof options.low);
     memcpy(options.high, t->stage->high, sizeof options.high);
-    SK_TRY(sk_surface_extract(particles->count, particles->position, particles->position_stride, NULL, 0, &options,
-                              &t->mesh, error));
+    const sk_surface_particles cloud = {
+        .count = particles->count, .position = particles->position, .position_stride = particles->position_stride};
+    SK_TRY(sk_surface_extract(&cloud, &options, &t->mesh, error));
     if (t->mesh.triangle_count)
         add_water(t);
     return embree_failed(t, error);

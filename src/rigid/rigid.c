@@ -69,8 +69,13 @@ static selkie_code init_body(sk_rigid *rigid, int b, selkie_error *error)
     body->def = &scene->bodies[b];
     selkie_scene_up(scene, up);
     snprintf(what, sizeof what, "bodies[%d].shape", b);
-    SK_TRY(sk_shape_create(&body->def->shape, rigid->dimension, up, scene->folder, 0.5 * rigid->solids->cell_size, what,
-                           rigid->memory, &body->shape, NULL, error));
+    const sk_shape_options options = {.dimension = rigid->dimension,
+                                      .up = up,
+                                      .folder = scene->folder,
+                                      .sample_size = 0.5 * rigid->solids->cell_size,
+                                      .what = what,
+                                      .memory = rigid->memory};
+    SK_TRY(sk_shape_create(&body->def->shape, &options, &body->shape, error));
     sk_mass_properties mass;
     SK_TRY(sk_shape_mass(body->shape, what, &mass, error));
     double density = body->def->mass > 0.0 ? body->def->mass / mass.volume : body->def->density;

@@ -440,7 +440,7 @@ static selkie_code replace_method(sk_reader *reader, json_object *root)
 
 /* --- The scene --- */
 
-/* Vectors may be shorter in 2D, so the dimension is looked up before all else; a bad one is reported in its turn. */
+/* Vectors may be shorter in 2D, so the dimension is read first. A bad one is reported when its key is read. */
 static int find_dimension(json_object *root)
 {
     json_object *domain, *value;
@@ -470,29 +470,34 @@ static selkie_code read_scene(sk_reader *reader, json_object *root, const char *
     return code == SELKIE_OK ? code : sk_reader_fail(reader, NULL, "%s", inner.message);
 }
 
-selkie_code sk_scene_parse(const char *text, size_t length, const char *name, const char *folder, int override_count,
-                           const char *const *overrides, selkie_scene **scene, selkie_error *error)
+selkie_code sk_scene_parse(const sk_scene_text *source, selkie_scene **scene, selkie_error *error)
 {
     *scene = NULL;
+
+    /* The text as JSON. */
     json_object *root;
     size_t offset;
     selkie_error inner;
-    selkie_code code = sk_json_parse(text, length, &root, &offset, &inner);
+    selkie_code code = sk_json_parse(source->text, source->length, &root, &offset, &inner);
     if (code != SELKIE_OK) {
         int line, column;
-        sk_json_position(text, length, offset, &line, &column);
-        return sk_fail(error, code, "%.300s:%d:%d: %s", name, line, column, inner.message);
+        sk_json_position(source->text, source->length, offset, &line, &column);
+        return sk_fail(error, code, "%.300s:%d:%d: %s", source->name, line, column, inner.message);
     }
-    sk_reader reader = {.name = name, .text = text, .length = length, .dimension = 3, .error = error};
+
+    /* JSON and overrides as a scene. */
+    sk_reader reader = {
+        .name = source->name, .text = source->text, .length = source->length, .dimension = 3, .error = error};
     selkie_scene *fresh = NULL;
-    reader.overrides = calloc(override_count > 0 ? (size_t)override_count : 1, sizeof *reader.overrides);
+    int override_count = source->override_count > 0 ? source->override_count : 0;
+    reader.overrides = calloc((size_t)override_count + 1, sizeof *reader.overrides);
     if (reader.overrides)
         fresh = sk_scene_create(&reader.pool);
     if (fresh) {
         for (int i = 0; i < override_count; i++)
-            reader.overrides[i].text = overrides[i];
-        reader.override_count = override_count > 0 ? override_count : 0;
-        code = read_scene(&reader, root, folder, fresh);
+            reader.overrides[i].text = source->overrides[i];
+        reader.override_count = override_count;
+        code = read_scene(&reader, root, source->folder, fresh);
     } else {
         code = sk_reader_no_memory(&reader);
     }
@@ -516,7 +521,7 @@ static selkie_code file_failure(const char *path, int reason, selkie_error *erro
                    sk_file_reason(reason, buffer, sizeof buffer));
 }
 
-/* The whole file with a '\0' behind it. Read in pieces, since what is no plain file does not say how long it is. */
+/* The whole file with a '\0' behind it. Read in pieces: pipes and devices have no length. */
 static selkie_code read_bytes(int descriptor, const char *path, char **text, size_t *length, selkie_error *error)
 {
     size_t capacity = 1 << 16, used = 0;
@@ -581,6 +586,8 @@ selkie_code selkie_scene_load(const char *path, int override_count, const char *
     char *text = NULL;
     size_t length = 0;
     SK_TRY(read_file(path, &text, &length, error));
+
+    /* Relative file names start at the folder of the scene. */
     const char *slash = strrchr(path, '/');
     size_t folder_length = slash ? (slash == path ? 1 : (size_t)(slash - path)) : 1;
     char *folder = malloc(folder_length + 1);
@@ -588,7 +595,13 @@ selkie_code selkie_scene_load(const char *path, int override_count, const char *
     if (folder) {
         memcpy(folder, slash ? path : ".", folder_length);
         folder[folder_length] = 0;
-        code = sk_scene_parse(text, length, path, folder, override_count, overrides, scene, error);
+        const sk_scene_text source = {.text = text,
+                                      .length = length,
+                                      .name = path,
+                                      .folder = folder,
+                                      .override_count = override_count,
+                                      .overrides = overrides};
+        code = sk_scene_parse(&source, scene, error);
     } else {
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "%.300s: not enough memory to read the file", path);
     }
@@ -599,19 +612,18 @@ selkie_code selkie_scene_load(const char *path, int override_count, const char *
 
 #else
 
-selkie_code sk_scene_parse(const char *text, size_t length, const char *name, const char *folder, int override_count,
-                           const char *const *overrides, selkie_scene **scene, selkie_error *error)
+selkie_code sk_scene_parse(const sk_scene_text *source, selkie_scene **scene, selkie_error *error)
 {
-    (void)text, (void)length, (void)folder, (void)override_count, (void)overrides;
     *scene = NULL;
     return sk_fail(error, SELKIE_ERROR_UNSUPPORTED,
-                   "%.300s: this build reads no scene files: install libjson-c-dev and build again", name);
+                   "%.300s: this build reads no scene files: install libjson-c-dev and build again", source->name);
 }
 
 selkie_code selkie_scene_load(const char *path, int override_count, const char *const *overrides, selkie_scene **scene,
                               selkie_error *error)
 {
-    return sk_scene_parse("", 0, path, "", override_count, overrides, scene, error);
+    (void)override_count, (void)overrides;
+    return sk_scene_parse(&(sk_scene_text){.text = "", .name = path, .folder = ""}, scene, error);
 }
 
 #endif

@@ -5,9 +5,16 @@
 #include <stddef.h>
 #include <selkie/scene.h>
 
-/* A scene from text in memory, which must end with a '\0' after `length` bytes. `name` begins the messages, `folder` is
- * where relative file names start. */
-selkie_code sk_scene_parse(const char *text, size_t length, const char *name, const char *folder, int override_count,
-                           const char *const *overrides, selkie_scene **scene, selkie_error *error);
+typedef struct sk_scene_text {
+    const char *text;             /* [length] JSON; text[length] must be '\0' */
+    size_t length;                /* bytes */
+    const char *name;             /* begins the messages */
+    const char *folder;           /* relative file names start here */
+    int override_count;           /* may be 0 */
+    const char *const *overrides; /* [override_count] "key=value", applied in order */
+} sk_scene_text;
+
+/* A scene from text in memory. */
+selkie_code sk_scene_parse(const sk_scene_text *source, selkie_scene **scene, selkie_error *error);
 
 #endif

@@ -397,8 +397,13 @@ selkie_code sk_world_sample(const selkie_scene *scene, const sk_grid *grid, cons
     for (int l = 0; code == SELKIE_OK && l < scene->liquid_count; l++) {
         char what[64];
         snprintf(what, sizeof what, "liquids[%d].shape", l);
-        code = sk_shape_create(&scene->liquids[l].shape, grid->dimension, up, scene->folder,
-                               grid->cell_size / sampler.per_axis, what, grid->memory, &sampler.shapes[l], NULL, error);
+        const sk_shape_options options = {.dimension = grid->dimension,
+                                          .up = up,
+                                          .folder = scene->folder,
+                                          .sample_size = grid->cell_size / sampler.per_axis,
+                                          .what = what,
+                                          .memory = grid->memory};
+        code = sk_shape_create(&scene->liquids[l].shape, &options, &sampler.shapes[l], error);
     }
     if (code == SELKIE_OK)
         code = sample_all(&sampler, threads, particles, total, liquid_cells, grid->memory, error);

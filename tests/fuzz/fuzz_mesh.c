@@ -17,7 +17,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     selkie_error error;
     sk_memory memory = {0, 0, (size_t)512 << 20};
     sk_shape *shape = NULL;
-    if (sk_shape_create(&def, 3, up, NULL, 0.0, "liquids[0].shape", &memory, &shape, warning, &error) != SELKIE_OK) {
+    const sk_shape_options options = {
+        .dimension = 3, .up = up, .what = "liquids[0].shape", .memory = &memory, .warning = warning};
+    if (sk_shape_create(&def, &options, &shape, &error) != SELKIE_OK) {
         fuzz_demand(shape == NULL && error.message[0] != 0, "a refused mesh needs a message and no object");
         fuzz_demand(memory.used == 0, "a refused mesh keeps memory");
         return 0;

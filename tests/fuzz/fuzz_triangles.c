@@ -62,16 +62,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     fuzz_demand(isfinite(sk_solid_mesh_volume(&mesh)), "the volume of a mesh is not a number");
     sk_mesh_distance *distance = NULL;
-    if (sk_mesh_distance_create(3, mesh.triangle_count, (const double(*)[3])corners, mesh.open_edges == 0, "input",
-                                &memory, &distance, &error) == SELKIE_OK) {
+    sk_mesh_pieces pieces = {.dimension = 3,
+                             .count = mesh.triangle_count,
+                             .corners = (const double(*)[3])corners,
+                             .closed = mesh.open_edges == 0,
+                             .name = "input"};
+    if (sk_mesh_distance_create(&pieces, &memory, &distance, &error) == SELKIE_OK) {
         ask(distance);
         sk_mesh_distance_destroy(distance);
     }
     size_t segment_count = 0;
     double(*segments)[2][3] = NULL;
     if (sk_solid_mesh_outline(&mesh, "input", &memory, &segment_count, &segments, &error) == SELKIE_OK) {
-        if (segment_count > 0 && sk_mesh_distance_create(2, segment_count, (const double(*)[3])segments, 0, "input",
-                                                         &memory, &distance, &error) == SELKIE_OK) {
+        pieces = (sk_mesh_pieces){
+            .dimension = 2, .count = segment_count, .corners = (const double(*)[3])segments, .name = "input"};
+        if (segment_count > 0 && sk_mesh_distance_create(&pieces, &memory, &distance, &error) == SELKIE_OK) {
             ask(distance);
             sk_mesh_distance_destroy(distance);
         }

@@ -66,7 +66,8 @@ static sk_shape *make(int dimension, const double up[3], double sample_size, con
         memcpy(def.translate, translate, sizeof def.translate);
     sk_shape *shape = NULL;
     selkie_error error = {0};
-    selkie_code code = sk_shape_create(&def, dimension, up, NULL, sample_size, "ground", NULL, &shape, NULL, &error);
+    const sk_shape_options options = {.dimension = dimension, .up = up, .sample_size = sample_size, .what = "ground"};
+    selkie_code code = sk_shape_create(&def, &options, &shape, &error);
     if (code)
         print_error("%s\n", error.message);
     assert_int_equal(code, SELKIE_OK);
@@ -279,12 +280,12 @@ static void broken_files_are_refused(void **state)
     selkie_shape def;
     selkie_shape_defaults(&def, SELKIE_SHAPE_HEIGHTFIELD);
     def.file = name;
+    const sk_shape_options options = {.dimension = 3, .what = "ground"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_text(cases[i].text);
         sk_shape *shape = NULL;
         selkie_error error = {0};
-        assert_int_equal(sk_shape_create(&def, 3, NULL, NULL, 0, "ground", NULL, &shape, NULL, &error),
-                         SELKIE_ERROR_INPUT);
+        assert_int_equal(sk_shape_create(&def, &options, &shape, &error), SELKIE_ERROR_INPUT);
         assert_null(shape);
         int alternative = strchr(cases[i].message, '|') != NULL;
         if (!alternative && !strstr(error.message, cases[i].message))
@@ -295,10 +296,10 @@ static void broken_files_are_refused(void **state)
     unlink(name);
     sk_shape *shape = NULL;
     selkie_error error = {0};
-    assert_int_equal(sk_shape_create(&def, 3, NULL, NULL, 0, "ground", NULL, &shape, NULL, &error), SELKIE_ERROR_INPUT);
+    assert_int_equal(sk_shape_create(&def, &options, &shape, &error), SELKIE_ERROR_INPUT);
     assert_non_null(strstr(error.message, "cannot be opened"));
     def.file = ".";
-    assert_int_equal(sk_shape_create(&def, 3, NULL, NULL, 0, "ground", NULL, &shape, NULL, &error), SELKIE_ERROR_INPUT);
+    assert_int_equal(sk_shape_create(&def, &options, &shape, &error), SELKIE_ERROR_INPUT);
 }
 
 int main(void)

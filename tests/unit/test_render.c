@@ -372,9 +372,11 @@ static void test_png(void **state)
     int width = 0, height = 0;
     must(sk_image_create(&image, 37, 21, &error), &error);
     sk_image_fill(&image, 3, 3, 20, 12, v3(1, 0.5f, 0), 1);
-    sk_image_line(&image, -1e9f, 5, 1e9f, 9, 2, v3(0, 0, 1), 1);
-    sk_image_line(&image, NAN, 5, 10, 9, 2, v3(0, 0, 1), 1);
-    sk_image_text(&image, 1, 18, 8, 0, "t = 1.25 s", v3(1, 1, 1), 1);
+    const sk_pen pen = {.width = 2, .color = v3(0, 0, 1), .alpha = 1};
+    const sk_text_style style = {.size = 8, .color = v3(1, 1, 1), .alpha = 1};
+    sk_image_line(&image, -1e9f, 5, 1e9f, 9, &pen);
+    sk_image_line(&image, NAN, 5, 10, 9, &pen);
+    sk_image_text(&image, 1, 18, "t = 1.25 s", &style);
     file_in(path, "a picture.png");
 #if SELKIE_HAVE_PNG
     must(sk_image_write_png(&image, path, &error), &error);

@@ -23,7 +23,8 @@ static void mass_of(const selkie_shape *def, int dimension, const char *folder, 
 {
     sk_shape *shape = NULL;
     selkie_error error = {0};
-    if (sk_shape_create(def, dimension, NULL, folder, 0.0, "shape", NULL, &shape, NULL, &error) != SELKIE_OK)
+    const sk_shape_options options = {.dimension = dimension, .folder = folder, .what = "shape"};
+    if (sk_shape_create(def, &options, &shape, &error) != SELKIE_OK)
         fail_msg("%s", error.message);
     if (sk_shape_mass(shape, "shape", mass, &error) != SELKIE_OK)
         fail_msg("%s", error.message);

@@ -82,7 +82,13 @@ static selkie_scene *parse(const char *text, int count, const char *const *overr
 {
     selkie_scene *scene;
     selkie_error error;
-    if (sk_scene_parse(text, strlen(text), "test.json", ".", count, overrides, &scene, &error) != SELKIE_OK)
+    const sk_scene_text source = {.text = text,
+                                  .length = strlen(text),
+                                  .name = "test.json",
+                                  .folder = ".",
+                                  .override_count = count,
+                                  .overrides = overrides};
+    if (sk_scene_parse(&source, &scene, &error) != SELKIE_OK)
         fail_msg("%s", error.message);
     return scene;
 }
@@ -92,14 +98,20 @@ static void expect_bytes(const char *text, size_t length, int count, const char 
 {
     selkie_scene *scene = (selkie_scene *)&scene;
     selkie_error error;
-    selkie_code code = sk_scene_parse(text, length, "test.json", ".", count, overrides, &scene, &error);
+    const sk_scene_text source = {.text = text,
+                                  .length = length,
+                                  .name = "test.json",
+                                  .folder = ".",
+                                  .override_count = count,
+                                  .overrides = overrides};
+    selkie_code code = sk_scene_parse(&source, &scene, &error);
     if (code == SELKIE_OK)
         fail_msg("accepted, but should say: %s", expected);
     assert_null(scene);
     assert_int_equal(code, error.code);
     if (!strstr(error.message, expected) || strchr(error.message, '\n'))
         fail_msg("says: %s\nshould say: %s", error.message, expected);
-    assert_int_equal(sk_scene_parse(text, length, "test.json", ".", count, overrides, &scene, NULL), code);
+    assert_int_equal(sk_scene_parse(&source, &scene, NULL), code);
 }
 
 static void expect(const char *text, const char *expected)
@@ -1063,7 +1075,9 @@ static void damage(const char *path)
         size_t changed_length = mutate(changed, length, room, seed + length * 1000);
         selkie_scene *scene, *copy;
         selkie_error error = {0};
-        if (sk_scene_parse(changed, changed_length, "damaged.json", ".", 0, NULL, &scene, &error) == SELKIE_OK) {
+        const sk_scene_text damaged = {
+            .text = changed, .length = changed_length, .name = "damaged.json", .folder = "."};
+        if (sk_scene_parse(&damaged, &scene, &error) == SELKIE_OK) {
             assert_int_equal(sk_scene_copy(scene, &copy, &error), SELKIE_OK);
             assert_true(sk_scene_equal(scene, copy, NULL));
             selkie_scene_free(copy);
@@ -1074,7 +1088,13 @@ static void damage(const char *path)
             assert_null(strchr(error.message, '\n'));
         }
         const char *override = changed + sk_hash64(seed) % (changed_length + 1);
-        if (sk_scene_parse(small, strlen(small), "small.json", ".", 1, &override, &scene, &error) == SELKIE_OK)
+        const sk_scene_text overridden = {.text = small,
+                                          .length = strlen(small),
+                                          .name = "small.json",
+                                          .folder = ".",
+                                          .override_count = 1,
+                                          .overrides = &override};
+        if (sk_scene_parse(&overridden, &scene, &error) == SELKIE_OK)
             selkie_scene_free(scene);
     }
     free(text);

@@ -28,7 +28,8 @@ static sk_shape *make(const selkie_shape *def, int dimension)
     sk_shape *shape = NULL;
     selkie_error error = {0};
     char warning[256];
-    selkie_code code = sk_shape_create(def, dimension, up_y, NULL, 0.0, "shape", NULL, &shape, warning, &error);
+    const sk_shape_options options = {.dimension = dimension, .up = up_y, .what = "shape", .warning = warning};
+    selkie_code code = sk_shape_create(def, &options, &shape, &error);
     if (code != SELKIE_OK)
         fail_msg("%s", error.message);
     return shape;
@@ -40,8 +41,9 @@ static void expect_failure(const selkie_shape *def, int dimension, const char *p
     selkie_error error = {0};
     char warning[256];
     sk_memory memory = {0};
-    selkie_code code =
-        sk_shape_create(def, dimension, up_y, NULL, 0.0, "liquids[0].shape", &memory, &shape, warning, &error);
+    const sk_shape_options options = {
+        .dimension = dimension, .up = up_y, .what = "liquids[0].shape", .memory = &memory, .warning = warning};
+    selkie_code code = sk_shape_create(def, &options, &shape, &error);
     assert_int_not_equal(code, SELKIE_OK);
     assert_null(shape);
     assert_int_equal(memory.used, 0);
@@ -759,14 +761,25 @@ static selkie_shape mesh_def(const char *name)
     return def;
 }
 
+static sk_shape_options mesh_options(int dimension, double sample_size, sk_memory *memory)
+{
+    return (sk_shape_options){.dimension = dimension,
+                              .up = up_y,
+                              .folder = folder,
+                              .sample_size = sample_size,
+                              .what = "obstacles[0].shape",
+                              .memory = memory};
+}
+
 static sk_shape *make_mesh(const selkie_shape *def, int dimension, double sample_size, sk_memory *memory,
                            char warning[256])
 {
     sk_shape *shape = NULL;
     selkie_error error = {0};
     char own_warning[256];
-    if (sk_shape_create(def, dimension, up_y, folder, sample_size, "obstacles[0].shape", memory, &shape,
-                        warning ? warning : own_warning, &error) != SELKIE_OK)
+    sk_shape_options options = mesh_options(dimension, sample_size, memory);
+    options.warning = warning ? warning : own_warning;
+    if (sk_shape_create(def, &options, &shape, &error) != SELKIE_OK)
         fail_msg("%s", error.message);
     if (!warning)
         assert_string_equal(own_warning, "");
@@ -778,8 +791,8 @@ static void expect_mesh_failure(const selkie_shape *def, int dimension, selkie_c
     sk_shape *shape = NULL;
     selkie_error error = {0};
     sk_memory memory = {0};
-    selkie_code code =
-        sk_shape_create(def, dimension, up_y, folder, 0.0, "obstacles[0].shape", &memory, &shape, NULL, &error);
+    const sk_shape_options options = mesh_options(dimension, 0.0, &memory);
+    selkie_code code = sk_shape_create(def, &options, &shape, &error);
     if (code != expected)
         fail_msg("code %s: %s", selkie_code_name(code), error.message);
     assert_null(shape);
@@ -973,8 +986,9 @@ static void mesh_winding_is_close_to_exact(void **state)
     sk_mesh_distance *mesh;
     /* An open half, for which the exact value is not whole: the sum over single triangles. */
     size_t half = s.count / 2;
-    assert_int_equal(sk_mesh_distance_create(3, half, (const double(*)[3])s.points, 0, "half", NULL, &mesh, NULL),
-                     SELKIE_OK);
+    const sk_mesh_pieces pieces = {
+        .dimension = 3, .count = half, .corners = (const double(*)[3])s.points, .name = "half"};
+    assert_int_equal(sk_mesh_distance_create(&pieces, NULL, &mesh, NULL), SELKIE_OK);
     double worst = 0.0;
     for (uint64_t n = 0; n < 200; n++) {
         double x[3], exact = 0.0;
@@ -1086,12 +1100,12 @@ static void mesh_sampled(void **state)
     sk_memory small = {0, 0, 32 << 20};
     selkie_error error = {0};
     sk_shape *shape = NULL;
-    assert_int_equal(sk_shape_create(&def, 3, up_y, folder, 1e-3, "shape", &small, &shape, NULL, &error),
-                     SELKIE_ERROR_MEMORY);
+    sk_shape_options options = mesh_options(3, 1e-3, &small);
+    assert_int_equal(sk_shape_create(&def, &options, &shape, &error), SELKIE_ERROR_MEMORY);
     assert_non_null(strstr(error.message, "MiB"));
     assert_int_equal(small.used, 0);
-    assert_int_equal(sk_shape_create(&def, 3, up_y, folder, 1e-9, "shape", &small, &shape, NULL, &error),
-                     SELKIE_ERROR_MEMORY);
+    options.sample_size = 1e-9;
+    assert_int_equal(sk_shape_create(&def, &options, &shape, &error), SELKIE_ERROR_MEMORY);
     assert_int_equal(small.used, 0);
 }
 
@@ -1185,18 +1199,18 @@ static void broken_meshes_are_refused(void **state)
     def.scale[1] = 0.0;
     selkie_error error = {0};
     sk_shape *shape = NULL;
-    assert_int_equal(sk_shape_create(&def, 3, up_y, folder, 0.0, "obstacles[0].shape", NULL, &shape, NULL, &error),
-                     SELKIE_ERROR_INPUT);
+    sk_shape_options options = mesh_options(3, 0.0, NULL);
+    assert_int_equal(sk_shape_create(&def, &options, &shape, &error), SELKIE_ERROR_INPUT);
     assert_non_null(strstr(error.message, "obstacles[0].shape.scale: 0 along y"));
     def.file = NULL;
-    assert_int_equal(sk_shape_create(&def, 3, up_y, folder, 0.0, "obstacles[0].shape", NULL, &shape, NULL, &error),
-                     SELKIE_ERROR_INPUT);
+    assert_int_equal(sk_shape_create(&def, &options, &shape, &error), SELKIE_ERROR_INPUT);
     /* Not enough memory, at every stage of it. */
     def = mesh_def("whole.stl");
     int made = 0;
     for (size_t limit = 64; limit < (1 << 22); limit *= 2) {
         sk_memory memory = {0, 0, limit};
-        selkie_code code = sk_shape_create(&def, 3, up_y, folder, 0.2, "shape", &memory, &shape, NULL, &error);
+        options = mesh_options(3, 0.2, &memory);
+        selkie_code code = sk_shape_create(&def, &options, &shape, &error);
         assert_true(code == SELKIE_OK || (code == SELKIE_ERROR_MEMORY && !made));
         made = code == SELKIE_OK;
         sk_shape_destroy(shape);

@@ -85,7 +85,12 @@ static sk_mesh extract(const cloud *c, const sk_surface_options *options)
 {
     sk_mesh mesh;
     selkie_error error = {0};
-    selkie_code code = sk_surface_extract(c->count, c->position, 12, c->velocity, 12, options, &mesh, &error);
+    const sk_surface_particles particles = {.count = c->count,
+                                            .position = c->position,
+                                            .position_stride = 12,
+                                            .velocity = c->velocity,
+                                            .velocity_stride = 12};
+    selkie_code code = sk_surface_extract(&particles, options, &mesh, &error);
     if (code)
         fail_msg("%s", error.message);
     assert_int_equal(sk_mesh_open_edges(&mesh), 0);
@@ -273,28 +278,30 @@ static void test_sparse_and_strange(void **state)
                             {NAN, 1, 1, 0}, {1, INFINITY, 1, 0}, {-50, 4, 4, 0}};
     sk_surface_options options = {
         .particle_spacing = 0.01, .voxel_size = 0.02, .high = {1e5, 1e5, 1e5}, .smoothing = 1, .threads = 2};
+    const sk_surface_particles six = {.count = 6, .position = position[0], .position_stride = 16};
+    const sk_surface_particles none = {.count = 0, .position_stride = 16};
     sk_mesh mesh;
     selkie_error error;
-    assert_int_equal(sk_surface_extract(6, position[0], 16, NULL, 0, &options, &mesh, &error), SELKIE_OK);
+    assert_int_equal(sk_surface_extract(&six, &options, &mesh, &error), SELKIE_OK);
     assert_null(mesh.velocities);
     assert_int_equal(sk_mesh_open_edges(&mesh), 0);
     sk_mesh_free(&mesh);
-    assert_int_equal(sk_surface_extract(0, NULL, 16, NULL, 0, &options, &mesh, &error), SELKIE_OK);
+    assert_int_equal(sk_surface_extract(&none, &options, &mesh, &error), SELKIE_OK);
     assert_int_equal(mesh.triangle_count, 0);
     assert_true(sk_mesh_volume(&mesh) == 0);
     sk_mesh_free(&mesh);
 
     options.voxel_size = 0;
-    assert_int_equal(sk_surface_extract(6, position[0], 16, NULL, 0, &options, &mesh, &error), SELKIE_ERROR_INPUT);
+    assert_int_equal(sk_surface_extract(&six, &options, &mesh, &error), SELKIE_ERROR_INPUT);
     assert_non_null(strstr(error.message, "voxel_size"));
     options.voxel_size = 1;
-    assert_int_equal(sk_surface_extract(6, position[0], 16, NULL, 0, &options, &mesh, &error), SELKIE_ERROR_INPUT);
+    assert_int_equal(sk_surface_extract(&six, &options, &mesh, &error), SELKIE_ERROR_INPUT);
     options.voxel_size = 0.01;
     options.high[1] = NAN;
-    assert_int_equal(sk_surface_extract(6, position[0], 16, NULL, 0, &options, &mesh, &error), SELKIE_ERROR_INPUT);
+    assert_int_equal(sk_surface_extract(&six, &options, &mesh, &error), SELKIE_ERROR_INPUT);
     options.high[1] = 1;
     options.smoothing = 2;
-    assert_int_equal(sk_surface_extract(6, position[0], 16, NULL, 0, &options, &mesh, NULL), SELKIE_ERROR_INPUT);
+    assert_int_equal(sk_surface_extract(&six, &options, &mesh, NULL), SELKIE_ERROR_INPUT);
 }
 
 int main(void)

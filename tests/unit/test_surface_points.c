@@ -30,7 +30,8 @@ static sk_shape *make(const selkie_shape *def, int dimension, const char *folder
 {
     sk_shape *shape = NULL;
     selkie_error error = {0};
-    if (sk_shape_create(def, dimension, up_y, folder, 0.0, "shape", NULL, &shape, NULL, &error) != SELKIE_OK)
+    const sk_shape_options options = {.dimension = dimension, .up = up_y, .folder = folder, .what = "shape"};
+    if (sk_shape_create(def, &options, &shape, &error) != SELKIE_OK)
         fail_msg("%s", error.message);
     return shape;
 }

@@ -20,7 +20,8 @@ static sk_shape *make_shape(const selkie_shape *def, int dimension)
 {
     sk_shape *shape = NULL;
     selkie_error error = {0};
-    if (sk_shape_create(def, dimension, up_y, NULL, 0.0, "shape", NULL, &shape, NULL, &error) != SELKIE_OK)
+    const sk_shape_options options = {.dimension = dimension, .up = up_y, .what = "shape"};
+    if (sk_shape_create(def, &options, &shape, &error) != SELKIE_OK)
         fail_msg("%s", error.message);
     return shape;
 }
@@ -29,8 +30,9 @@ static void make(const selkie_shape *def, int dimension, double cell, int layers
 {
     sk_shape *shape = make_shape(def, dimension);
     selkie_error error = {0};
-    if (sk_voxels_create(shape, cell, layers, far_low, far_high, 2, "objects[0].shape", NULL, voxels, &error) !=
-        SELKIE_OK)
+    const sk_voxels_options options = {
+        .cell = cell, .layers = layers, .low = far_low, .high = far_high, .threads = 2, .what = "objects[0].shape"};
+    if (sk_voxels_create(shape, &options, voxels, &error) != SELKIE_OK)
         fail_msg("%s", error.message);
     sk_shape_destroy(shape);
     /* Every centre is in a cell of its own, and inside the grid. */
@@ -264,12 +266,13 @@ static void infinite_shapes_are_cut(void **state)
     sk_shape *shape = make_shape(&def, 3);
     const double low[3] = {0, -0.2, 0}, high[3] = {1, 1, 1};
     sk_voxels v;
-    assert_int_equal(sk_voxels_create(shape, 0.1, 0, low, high, 1, "objects[0].shape", NULL, &v, NULL), SELKIE_OK);
+    sk_voxels_options options = {.cell = 0.1, .low = low, .high = high, .threads = 1, .what = "objects[0].shape"};
+    assert_int_equal(sk_voxels_create(shape, &options, &v, NULL), SELKIE_OK);
     assert_true(v.count >= 10 * 2 * 10);
     sk_voxels_free(&v);
     selkie_error error = {0};
-    assert_int_equal(sk_voxels_create(shape, 1e-5, 0, low, high, 1, "objects[0].shape", NULL, &v, &error),
-                     SELKIE_ERROR_INPUT);
+    options.cell = 1e-5;
+    assert_int_equal(sk_voxels_create(shape, &options, &v, &error), SELKIE_ERROR_INPUT);
     assert_non_null(strstr(error.message, "objects[0].shape"));
     sk_shape_destroy(shape);
 }

@@ -105,9 +105,10 @@ static const double *find_column(plot_job *job, const sk_table *table, const cha
     return sum;
 }
 
-/* The series of one column of a table, against its column "time"; nothing where it has no such column. */
-static void add_series(plot_job *job, sk_plot_panel *panel, const sk_table *table, const char *column, int axis,
-                       int color, int dash, const char *label)
+/* Adds one column of a table, against its column "time". `style` has the label, colour, dash and axis. A table without
+ * the column adds nothing. */
+static void add_series(plot_job *job, sk_plot_panel *panel, const sk_table *table, const char *column,
+                       const sk_plot_series *style)
 {
     const double *x = table ? sk_table_column(table, "time") : NULL;
     const double *y = table ? find_column(job, table, column) : NULL;
@@ -119,8 +120,11 @@ static void add_series(plot_job *job, sk_plot_panel *panel, const sk_table *tabl
         return;
     }
     panel->series = grown;
-    grown[panel->series_count++] = (sk_plot_series){
-        .label = label, .x = x, .y = y, .count = (size_t)table->row_count, .color = color, .dash = dash, .axis = axis};
+    sk_plot_series *series = &grown[panel->series_count++];
+    *series = *style;
+    series->x = x;
+    series->y = y;
+    series->count = (size_t)table->row_count;
 }
 
 /* One quantity of all runs; `index` counts the quantities of a panel. */
@@ -131,8 +135,9 @@ static void add_quantity(plot_job *job, sk_plot_panel *panel, int from_probes, c
         const plotted_run *run = &job->runs[i];
         int one = job->run_count == 1;
         const char *words = one ? label : *label ? keep_word(job, "%s, %s", run->label, label) : run->label;
-        add_series(job, panel, from_probes ? run->probes : run->stats, column, axis, one ? index : i, one ? 0 : index,
-                   *words ? words : NULL);
+        const sk_plot_series style = {
+            .label = *words ? words : NULL, .color = one ? index : i, .dash = one ? 0 : index, .axis = axis};
+        add_series(job, panel, from_probes ? run->probes : run->stats, column, &style);
     }
 }
 
@@ -166,7 +171,7 @@ static void add_step_time(plot_job *job)
             char *label = keep(job, strndup(stats->names[i], strlen(stats->names[i]) - 3));
             for (char *c = label; c && *c; c++)
                 *c = *c == '_' ? ' ' : *c;
-            add_series(job, panel, stats, stats->names[i], 0, color++, 0, label);
+            add_series(job, panel, stats, stats->names[i], &(sk_plot_series){.label = label, .color = color++});
         }
     }
     drop_empty_panel(job);

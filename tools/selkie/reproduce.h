@@ -155,8 +155,16 @@ splash measure_splash(const run_results *results, const splash_box *box);
 
 /* The frame next to a time (s; below 0: the last). */
 void report_frame(reproduce_report *report, const run_results *results, double time, const char *caption);
-/* A column of several runs over time, one panel for each group of `group_size` runs. */
-void report_plot(reproduce_report *report, const char *name, const char *title, run_results *const *results, int count,
-                 int group_size, const char *const *group_titles, const char *column, const char *y_label);
+/* A plot of one column of several runs over time. */
+typedef struct report_curves {
+    const char *name; /* of the file, without folder and ending */
+    const char *title;
+    int run_count;
+    int group_size;                  /* runs in a panel */
+    const char *const *group_titles; /* one a panel; NULL: none */
+    const char *column;              /* of stats.csv */
+    const char *y_label;
+} report_curves;
+void report_plot(reproduce_report *report, run_results *const *results, const report_curves *curves);
 
 #endif

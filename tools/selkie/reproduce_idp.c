@@ -152,10 +152,22 @@ static void write_steps(reproduce_report *report, run_results *const *results)
                                          "+10 %",     "-14 %",     "-26 %",     "-58 %"};
     static const double sizes[] = {0.02, 0.02, 0.02, 0.02, 0.10, 0.14, 0.26, 0.58};
     volume_rows(report, results, 8, papers, sizes);
-    report_plot(report, "figure_3", "Kernel volume over that of the start, by time step", results, 8, 4, two_groups,
-                "volume_ratio", "volume ratio");
-    report_plot(report, "figure_3_occupied", "Occupied cells over those of the start, by time step", results, 8, 4,
-                two_groups, "occupied_ratio", "occupied cells");
+    report_plot(report, results,
+                &(report_curves){.name = "figure_3",
+                                 .title = "Kernel volume over that of the start, by time step",
+                                 .run_count = 8,
+                                 .group_size = 4,
+                                 .group_titles = two_groups,
+                                 .column = "volume_ratio",
+                                 .y_label = "volume ratio"});
+    report_plot(report, results,
+                &(report_curves){.name = "figure_3_occupied",
+                                 .title = "Occupied cells over those of the start, by time step",
+                                 .run_count = 8,
+                                 .group_size = 4,
+                                 .group_titles = two_groups,
+                                 .column = "occupied_ratio",
+                                 .y_label = "occupied cells"});
 }
 
 static void write_tolerances(reproduce_report *report, run_results *const *results)
@@ -164,8 +176,14 @@ static void write_tolerances(reproduce_report *report, run_results *const *resul
                                          "-33 %",     "-13 to -14 %", "-13 to -14 %", "-13 to -14 %"};
     static const double sizes[] = {0.01, 0.01, 0.01, 0.01, 0.33, 0.14, 0.14, 0.14};
     volume_rows(report, results, 8, papers, sizes);
-    report_plot(report, "figure_4", "Kernel volume over that of the start, by tolerance", results, 8, 4, two_groups,
-                "volume_ratio", "volume ratio");
+    report_plot(report, results,
+                &(report_curves){.name = "figure_4",
+                                 .title = "Kernel volume over that of the start, by tolerance",
+                                 .run_count = 8,
+                                 .group_size = 4,
+                                 .group_titles = two_groups,
+                                 .column = "volume_ratio",
+                                 .y_label = "volume ratio"});
 }
 
 /* --- Figure 5: other methods --- */
@@ -189,9 +207,20 @@ static void write_methods(reproduce_report *report, run_results *const *results)
         report,
         "An explosion shows in the largest kinetic energy, popping and oscillation in what of it is left at the end, "
         "when the water should be at rest.");
-    report_plot(report, "figure_5", "Kernel volume over that of the start, by method", results, 6, 6, NULL,
-                "volume_ratio", "volume ratio");
-    report_plot(report, "figure_5_energy", "Kinetic energy", results, 6, 6, NULL, "kinetic_energy", "energy (J)");
+    report_plot(report, results,
+                &(report_curves){.name = "figure_5",
+                                 .title = "Kernel volume over that of the start, by method",
+                                 .run_count = 6,
+                                 .group_size = 6,
+                                 .column = "volume_ratio",
+                                 .y_label = "volume ratio"});
+    report_plot(report, results,
+                &(report_curves){.name = "figure_5_energy",
+                                 .title = "Kinetic energy",
+                                 .run_count = 6,
+                                 .group_size = 6,
+                                 .column = "kinetic_energy",
+                                 .y_label = "energy (J)"});
     for (int i = 0; i < 6; i++)
         report_frame(report, results[i], -1, results[i]->run->label);
 }
@@ -211,8 +240,13 @@ static void write_cuboid(reproduce_report *report, run_results *const *results)
                    number(stats_late_mean(results[i], "volume_eq19", 1)), verdict(kernel - 1, sizes[i]));
     }
     report_table_end(report);
-    report_plot(report, "figure_6", "Kernel volume over that of the start", results, 4, 4, NULL, "volume_ratio",
-                "volume ratio");
+    report_plot(report, results,
+                &(report_curves){.name = "figure_6",
+                                 .title = "Kernel volume over that of the start",
+                                 .run_count = 4,
+                                 .group_size = 4,
+                                 .column = "volume_ratio",
+                                 .y_label = "volume ratio"});
     report_frame(report, results[3], 0, "start");
     report_frame(report, results[1], -1, "end, APIC");
     report_frame(report, results[3], -1, "end, APIC with IDP");
@@ -241,8 +275,14 @@ static void write_stability(reproduce_report *report, run_results *const *result
     }
     report_table_end(report);
     static const char *const groups[] = {"collapse", "one cell"};
-    report_plot(report, "figure_7", "Kernel volume over what the particles stand for", results, 4, 2, groups,
-                "volume_ratio", "volume ratio");
+    report_plot(report, results,
+                &(report_curves){.name = "figure_7",
+                                 .title = "Kernel volume over what the particles stand for",
+                                 .run_count = 4,
+                                 .group_size = 2,
+                                 .group_titles = groups,
+                                 .column = "volume_ratio",
+                                 .y_label = "volume ratio"});
     static const double times[] = {0, 0.1, 0.3, 2};
     for (int i = 0; i < 4; i++) {
         char caption[64];
@@ -347,8 +387,13 @@ static void write_speed(reproduce_report *report, run_results *const *results)
     report_table_end(report);
     report_text(report, "The paper's times are of a 4-core i7-6700K; ours are means over a run, so that nothing else "
                         "should run beside it. For FLIP the change is that of the rest level.");
-    report_plot(report, "figure_10", "Kernel volume over that of the start", results, 4, 4, NULL, "volume_ratio",
-                "volume ratio");
+    report_plot(report, results,
+                &(report_curves){.name = "figure_10",
+                                 .title = "Kernel volume over that of the start",
+                                 .run_count = 4,
+                                 .group_size = 4,
+                                 .column = "volume_ratio",
+                                 .y_label = "volume ratio"});
     for (int i = 1; i < 3; i++) {
         report_frame(report, results[i], 0.6, results[i]->run->label);
         report_frame(report, results[i], -1, results[i]->run->label);

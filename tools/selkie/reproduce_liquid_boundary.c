@@ -117,8 +117,13 @@ static void write_alpha(reproduce_report *report, run_results *const *results)
         "fluid and candidates), measured at the start of the steps, which is what the step before really left; "
         "at most: in any step. The first three runs use the relaxed Jacobi solver of the paper, the others "
         "the accelerated one.");
-    report_plot(report, "alpha", "iterations of the pressure solve", results, 3, 3, NULL, "pressure_iterations",
-                "iterations");
+    report_plot(report, results,
+                &(report_curves){.name = "alpha",
+                                 .title = "iterations of the pressure solve",
+                                 .run_count = 3,
+                                 .group_size = 3,
+                                 .column = "pressure_iterations",
+                                 .y_label = "iterations"});
     static const double times[] = {0.2, 0.4, 1.2};
     for (int t = 0; t < 3; t++)
         for (int i = 0; i < 3; i += 2) {
@@ -146,7 +151,13 @@ static void write_sampling(reproduce_report *report, run_results *const *results
     report_text(report,
                 "The ball falls freely for the first 0.1 s. On the grid it does just that; with samples too close "
                 "together it bursts as soon as it is liquid.");
-    report_plot(report, "sampling", "fastest particle", results, 3, 3, NULL, "max_speed", "m/s");
+    report_plot(report, results,
+                &(report_curves){.name = "sampling",
+                                 .title = "fastest particle",
+                                 .run_count = 3,
+                                 .group_size = 3,
+                                 .column = "max_speed",
+                                 .y_label = "m/s"});
     for (int i = 0; i < 3; i++) {
         char caption[96];
         snprintf(caption, sizeof caption, "%s, 0.1 s after the release", results[i]->run->label);

@@ -237,11 +237,12 @@ long particles_in_solids(const run_results *results, double time, double depth)
     const selkie_scene *scene = results->scene;
     double up[3];
     selkie_scene_up(scene, up);
+    const sk_shape_options options = {
+        .dimension = scene->domain.dimension, .up = up, .folder = scene->folder, .what = "obstacle"};
     long inside = 0;
     for (int o = 0; o < scene->obstacle_count; o++) {
         sk_shape *shape = NULL;
-        if (sk_shape_create(&scene->obstacles[o].shape, scene->domain.dimension, up, scene->folder, 0, "obstacle", NULL,
-                            &shape, NULL, NULL) != SELKIE_OK)
+        if (sk_shape_create(&scene->obstacles[o].shape, &options, &shape, NULL) != SELKIE_OK)
             continue;
         sk_pose pose;
         sk_pose_at(&scene->obstacles[o], isnan(data->time) ? time : data->time, &pose);
@@ -397,20 +398,21 @@ void report_frame(reproduce_report *report, const run_results *results, double t
     }
 }
 
-void report_plot(reproduce_report *report, const char *name, const char *title, run_results *const *results, int count,
-                 int group_size, const char *const *group_titles, const char *column, const char *y_label)
+void report_plot(reproduce_report *report, run_results *const *results, const report_curves *curves)
 {
     sk_plot_series series[REPRODUCE_MAX_RUNS] = {0};
     sk_plot_panel panels[REPRODUCE_MAX_RUNS] = {0};
     int groups = 0;
-    for (int first = 0; first < count; first += group_size) {
+
+    /* A panel for each group of runs. */
+    for (int first = 0; first < curves->run_count; first += curves->group_size) {
         sk_plot_panel *panel = &panels[groups];
-        *panel = (sk_plot_panel){.title = group_titles ? group_titles[groups] : NULL,
+        *panel = (sk_plot_panel){.title = curves->group_titles ? curves->group_titles[groups] : NULL,
                                  .x_label = "time (s)",
-                                 .y_label = {y_label},
+                                 .y_label = {curves->y_label},
                                  .series = &series[first]};
-        for (int i = first; i < first + group_size && i < count; i++) {
-            const double *values = stats_column(results[i], column), *time = stats_column(results[i], "time");
+        for (int i = first; i < first + curves->group_size && i < curves->run_count; i++) {
+            const double *values = stats_column(results[i], curves->column), *time = stats_column(results[i], "time");
             if (!values || !time)
                 continue;
             series[first + panel->series_count] = (sk_plot_series){.label = results[i]->run->label,
@@ -422,18 +424,21 @@ void report_plot(reproduce_report *report, const char *name, const char *title, 
         }
         groups += panel->series_count > 0;
     }
+
+    /* The picture, and its line in the report. */
     char *path = NULL, *relative = NULL;
     selkie_error error = {0};
-    sk_plot_figure figure = {.title = title, .panels = panels, .panel_count = groups};
+    sk_plot_figure figure = {.title = curves->title, .panels = panels, .panel_count = groups};
     if (!groups)
         return;
-    if (asprintf(&relative, "plots/%s.png", name) < 0 || asprintf(&path, "%s/%s", report->folder, relative) < 0) {
+    if (asprintf(&relative, "plots/%s.png", curves->name) < 0 ||
+        asprintf(&path, "%s/%s", report->folder, relative) < 0) {
         report->failed = 1;
     } else if (sk_plot_write(&figure, path, &error)) {
         complain_error(&error);
         report->failed = 1;
     } else {
-        report_image(report, relative, title);
+        report_image(report, relative, curves->title);
     }
     free(path);
     free(relative);

@@ -107,8 +107,12 @@ static int begin_search(leak_search *search, const selkie_scene *scene, int obje
     memcpy(search->motion.center, def->center, sizeof def->center);
     search->depth = depth;
     selkie_scene_up(scene, search->up);
-    if (sk_shape_create(&def->shape, scene->domain.dimension, search->up, scene->folder, depth, "object", NULL,
-                        &search->shape, NULL, NULL) != SELKIE_OK)
+    const sk_shape_options options = {.dimension = scene->domain.dimension,
+                                      .up = search->up,
+                                      .folder = scene->folder,
+                                      .sample_size = depth,
+                                      .what = "object"};
+    if (sk_shape_create(&def->shape, &options, &search->shape, NULL) != SELKIE_OK)
         return 0;
     sk_shape_bounds(search->shape, search->low, search->high);
     search->rim = -margin;

@@ -242,8 +242,9 @@ selkie_code inspect_mesh(const selkie_scene *scene, const char *what, const selk
     selkie_scene_up(scene, up);
     sk_shape *shape = NULL;
     warning[0] = 0;
-    selkie_code code =
-        sk_shape_create(mesh, scene->domain.dimension, up, scene->folder, 0, what, NULL, &shape, warning, error);
+    const sk_shape_options options = {
+        .dimension = scene->domain.dimension, .up = up, .folder = scene->folder, .what = what, .warning = warning};
+    selkie_code code = sk_shape_create(mesh, &options, &shape, error);
     if (code == SELKIE_OK)
         sk_shape_destroy(shape);
     return code;

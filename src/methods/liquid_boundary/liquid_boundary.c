@@ -48,11 +48,22 @@ static selkie_code make_object(sk_liquid_boundary *boundary, const sk_step *step
     char what[64];
     snprintf(what, sizeof what, "objects[%d].shape", index);
     sk_shape *shape;
-    SK_TRY(sk_shape_create(&def->shape, step->dimension, up, scene->folder, 0.5 * cell, what, boundary->memory, &shape,
-                           NULL, error));
+    sk_shape_options options = {.dimension = step->dimension,
+                                .up = up,
+                                .folder = scene->folder,
+                                .sample_size = 0.5 * cell,
+                                .what = what,
+                                .memory = boundary->memory};
+    SK_TRY(sk_shape_create(&def->shape, &options, &shape, error));
     int layers = def->fill == SELKIE_FILL_VOLUME ? 0 : (int)fmax(1.0, fmin(nearbyint(def->thickness / cell), 254.0));
-    selkie_code code = sk_voxels_create(shape, cell, layers, step->grid.low, step->grid.high, step->threads, what,
-                                        boundary->memory, &object->voxels, error);
+    const sk_voxels_options voxels = {.cell = cell,
+                                      .layers = layers,
+                                      .low = step->grid.low,
+                                      .high = step->grid.high,
+                                      .threads = step->threads,
+                                      .what = what,
+                                      .memory = boundary->memory};
+    selkie_code code = sk_voxels_create(shape, &voxels, &object->voxels, error);
     sk_shape_destroy(shape);
     SK_TRY(code);
     if (!object->voxels.count)
@@ -67,10 +78,10 @@ static selkie_code make_object(sk_liquid_boundary *boundary, const sk_step *step
     object->regions = sk_allocate_zeroed(boundary->memory, ((size_t)def->region_count + 1) * sizeof *object->regions);
     if (!object->regions)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory");
+    options.sample_size = boundary->spacing;
     for (int r = 0; r < def->region_count; r++) {
         snprintf(what, sizeof what, "objects[%d].regions[%d]", index, r);
-        SK_TRY(sk_shape_create(&def->regions[r], step->dimension, up, scene->folder, boundary->spacing, what,
-                               boundary->memory, &object->regions[r], NULL, error));
+        SK_TRY(sk_shape_create(&def->regions[r], &options, &object->regions[r], error));
     }
     return SELKIE_OK;
 }

@@ -22,8 +22,13 @@ static selkie_code prepare(sk_source *source, const selkie_shape *def, const dou
     const sk_grid *grid = &step->grid;
     double up[3];
     selkie_scene_up(step->scene, up);
-    SK_TRY(sk_shape_create(def, grid->dimension, up, step->scene->folder, 0.5 * grid->cell_size, what, step->memory,
-                           &source->shape, NULL, error));
+    const sk_shape_options options = {.dimension = grid->dimension,
+                                      .up = up,
+                                      .folder = step->scene->folder,
+                                      .sample_size = 0.5 * grid->cell_size,
+                                      .what = what,
+                                      .memory = step->memory};
+    SK_TRY(sk_shape_create(def, &options, &source->shape, error));
     sk_shape_bounds(source->shape, source->low, source->high);
     for (int d = 0; d < 3; d++) {
         source->low[d] = fmax(source->low[d], grid->low[d]);
