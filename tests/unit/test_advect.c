@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#define SELKIE_DIM 3 /* of the block look-ups in the header; the sampler itself serves both */
 #include "grid/sampler_kernels.h"
 #include "step_cases.h"
 

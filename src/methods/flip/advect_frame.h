@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
-#include "grid/sampler_kernels.h"
+#include "grid/velocity_kernels.h"
 #include "methods/step.h"
 
 typedef struct advect_frame {

@@ -5,8 +5,8 @@
 #include "base/dimension.h"
 #include "base/kernel.h"
 #include "grid/grid_kernels.h"
-#include "grid/sampler_kernels.h"
 #include "grid/transfer_kernels.h"
+#include "grid/velocity_kernels.h"
 
 typedef struct sk_advection {
     sk_velocity_blocks velocity;
