@@ -1,7 +1,7 @@
-/* What a bound costs: the same systems solved without one, with x >= 0 by the active set (cold, and warm from the
- * answer to the right side of a step before), and by MPRGP. One line for each size, scene and right side; every cost is
- * that of set-up and solve together. Arguments: the sizes of the 3D domains, default 64 128; --mprgp SIZE: the largest
- * size that MPRGP is tried on, default 64, since it takes long; --threads N, default 2. */
+/* Cost of a bound: the same systems solved without one, with x >= 0 by the active set (cold, and warm from the answer
+ * to the right side of a step before), and by MPRGP. One line for each size, scene and right side; every cost is that
+ * of set-up and solve together. Arguments: the sizes of the 3D domains, default 64 128; --mprgp SIZE: the largest size
+ * that MPRGP is tried on, default 64, since it takes long; --threads N, default 2. */
 #include <omp.h>
 #include <stdio.h>
 #include "../tests/unit/poisson_cases.h"
@@ -23,7 +23,7 @@ static double right_side_at(bounded_source source, int dimension, int size, cons
 {
     double tau = 6.283185307179586, up = at[dimension - 1], x = at[0] + (before ? 1 : 0), y = at[1];
     double noise = (double)sk_random_float(5, cell, 3) - 0.5;
-    if (before) /* a step earlier: a cell aside, and every tenth of the noise another */
+    if (before) /* one step earlier: shifted by a cell, with 10 % of the noise replaced */
         noise = 0.9 * noise + 0.1 * ((double)sk_random_float(5, cell, 4) - 0.5);
     if (source == SOURCE_ROUGH)
         return noise;
@@ -108,6 +108,7 @@ static int bench(int dimension, int size, case_kind kind, bounded_source source,
     sk_bounded_solver *solver = dimension == 3 ? sk_bounded_create_3d(&memory) : sk_bounded_create_2d(&memory);
     costs cost = {0};
     int good = solver && measure(&c, source, size, how->threads, solver, &cost);
+
     if (good)
         printf("%dD %4d %-7s %-6s %8lld unknowns, %3.0f %% free | bilateral %d iterations %8.2f ms | cold %d steps "
                "(%.0e)%s "
@@ -118,6 +119,7 @@ static int bench(int dimension, int size, case_kind kind, bounded_source source,
                cost.cold_report.converged ? "" : " NOT CONVERGED", cost.cold, cost.cold / cost.bilateral,
                cost.warm_report.iterations, cost.warm_report.converged ? "" : " NOT CONVERGED",
                cost.warm / cost.bilateral, (double)memory.peak / (double)c.unknowns);
+
     if (good && size <= how->largest_mprgp) {
         sk_bounded_report slow;
         sk_bounded_options options = {
@@ -128,6 +130,7 @@ static int bench(int dimension, int size, case_kind kind, bounded_source source,
                slow.free_steps, slow.expansion_steps, slow.proportioning_steps, slow.converged ? "" : " NOT CONVERGED",
                ms / cost.bilateral);
     }
+
     printf("\n");
     fflush(stdout);
     if (dimension == 3)

@@ -1,8 +1,8 @@
-/* How particles lie in memory: records, arrays, or blocks of arrays?
+/* Layout of particles in memory: records, arrays, or blocks of arrays.
  *
- * Three layouts of the same seven values (position, velocity, id) go through what a step does to them: a nearly sorted
+ * Three layouts of the same seven values (position, velocity, id) go through the passes of a step: a nearly sorted
  * permutation (the cell sort) and a pass that reads position and velocity and writes both (transfer and advection). All
- * three in one run, so that the ratios hold whatever else the machine does. Usage: bench_layout [particles]
+ * three in one run, so that the ratios hold on a busy machine. Usage: bench_layout [particles]
  */
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void *get(size_t bytes)
     return memory;
 }
 
-/* The order after a step: most particles stay where they are, an eighth goes to a cell nearby. */
+/* The order after a step: most particles keep their cell, 12.5 % move to a cell nearby. */
 static void make_order(uint32_t *order, size_t count)
 {
     for (size_t i = 0; i < count; i++)

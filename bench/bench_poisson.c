@@ -1,4 +1,4 @@
-/* How fast the Poisson solver is: one line for each size, scene and number of threads. Arguments: the sizes of the 3D
+/* Speed of the Poisson solver: one line for each size, scene and number of threads. Arguments: the sizes of the 3D
  * domains, default 32 64 128. */
 #include <omp.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@ typedef struct timing {
     sk_poisson_report report;
 } timing;
 
-/* The best of a few solves: the machine may be busy with something else too. */
+/* The fastest of a few solves: the machine may be busy. */
 static int measure(poisson_case *c, sk_poisson_solver *solver, int threads, double tolerance, timing *best)
 {
     sk_poisson_options options = {.tolerance = tolerance, .max_iterations = 50, .threads = threads};

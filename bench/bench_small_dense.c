@@ -1,5 +1,5 @@
-/* What a 3x3 decomposition costs: the kernels one matrix at a time, the batches over lanes, in ns a matrix and as a
- * ratio, all in one run on one thread; then doubles, which have no lanes. Usage: bench_small_dense [matrices] */
+/* Cost of a 3x3 decomposition: the kernels one matrix at a time, the batches over lanes, in ns a matrix and as a ratio,
+ * all in one run on one thread; then doubles, which have no lanes. Usage: bench_small_dense [matrices] */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -48,6 +48,8 @@ static int run(const bench_case *bench, const bench_options *asked)
     selkie_scene_defaults(&scene);
     selkie_scene_set_method(&scene, SELKIE_METHOD_SPH);
     scene.domain.cell_size = 1.0 / bench->column[1]; /* one metre of water, whatever its resolution */
+
+    /* Scene: a column of water in a room. */
     selkie_liquid_def liquid;
     selkie_liquid_defaults(&liquid);
     selkie_shape_defaults(&liquid.shape, SELKIE_SHAPE_BOX);
@@ -64,6 +66,8 @@ static int run(const bench_case *bench, const bench_options *asked)
         scene.sph.divergence_error = asked->divergence_error;
     scene.sph.solver = asked->solver;
     scene.sph.max_iterations = 1000;
+
+    /* World. */
     selkie_world_options options;
     selkie_world_options_defaults(&options);
     options.threads = asked->threads;
@@ -73,6 +77,8 @@ static int run(const bench_case *bench, const bench_options *asked)
         fprintf(stderr, "bench_sph: %s\n", error.message);
         return 1;
     }
+
+    /* Steps, measured after the warm-up. */
     int phases = selkie_world_phase_count(world), steps = asked->steps ? asked->steps : bench->steps;
     double total = 0.0, phase_total[SELKIE_MAX_PHASES] = {0}, floor_ms = 0.0, compression = 0.0, predicted = 0.0,
            applications = 0.0;
@@ -98,6 +104,8 @@ static int run(const bench_case *bench, const bench_options *asked)
         for (int p = 0; p < phases; p++)
             phase_total[p] += statistics->phase_ms[p];
     }
+
+    /* Phases and report. */
     double pressure_ms = 0.0, lists_ms = 0.0, sort_ms = 0.0;
     for (int p = 0; p < phases; p++) {
         const char *name = selkie_world_phase_name(world, p);
@@ -142,6 +150,8 @@ int main(int argc, char **argv)
         else
             which = argv[a];
     }
+
+    /* Check the name of the case. */
     int known = strcmp(which, "all") == 0, failed = 0;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         known |= strcmp(cases[c].name, which) == 0;
@@ -149,6 +159,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_sph: there is no case '%s'; the cases are 100k, 500k, 2M and all\n", which);
         return 2;
     }
+
+    /* Bandwidth, then the cases. */
     options.threads = options.threads ? options.threads : omp_get_num_procs();
     options.bandwidth = triad(options.threads);
     printf("triad %.1f GB/s on %d threads\n", options.bandwidth * 1e-9, options.threads);

@@ -2,7 +2,7 @@
  *
  *   floor = (250 B x particles + 2400 B x liquid cells x solves) / triad bandwidth
  *
- * All figures of a line are taken in one run, triad included, because timings of different moments do not compare.
+ * All figures of a line are taken in one run, triad included, because timings of different runs cannot be compared.
  * Usage: bench_step [small|medium|large|idp|idp_2ms|plain_2ms|all] [--threads N] [--steps N]
  */
 #include <omp.h>
@@ -53,8 +53,8 @@ static const bench_case cases[] = {
      3,
      SELKIE_VOLUME_NONE,
      1e-4},
-    /* 10 s at a fixed 20 ms: faster than real time means less than 20 ms a step. The plain twin tells what the density
-     * projection costs. */
+    /* 10 s at a fixed 20 ms: faster than real time means less than 20 ms a step. The twin without projection gives the
+     * cost of the density projection. */
     {"idp: double dam 64x128x64, 20 ms",
      {64, 128, 64},
      {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}},
@@ -175,6 +175,8 @@ int main(int argc, char **argv)
         else
             which = argv[a];
     }
+
+    /* Check the name of the case. */
     int known = strcmp(which, "all") == 0;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         known |= strncmp(cases[c].name, which, strlen(which)) == 0 && cases[c].name[strlen(which)] == ':';
@@ -185,6 +187,8 @@ int main(int argc, char **argv)
         fprintf(stderr, " and all\n");
         return 2;
     }
+
+    /* Bandwidth, then the cases. */
     int most = threads ? threads : omp_get_num_procs();
     double bandwidth = triad(most);
     printf("triad %.1f GB/s on %d threads\n", bandwidth * 1e-9, most);
@@ -192,7 +196,7 @@ int main(int argc, char **argv)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         if (strcmp(which, "all") == 0 ||
             (strncmp(cases[c].name, which, strlen(which)) == 0 && cases[c].name[strlen(which)] == ':')) {
-            /* One thread first where all are asked: the ratio says what the second core is worth. */
+            /* With all threads, one thread first: the ratio is the speedup. */
             if (!threads && c != 2 && most > 1 && cases[c].steps < 500)
                 failed |= run(&cases[c], 1, steps, bandwidth);
             failed |= run(&cases[c], most, steps, bandwidth);

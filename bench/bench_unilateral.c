@@ -1,12 +1,11 @@
-/* What unilateral incompressibility costs in steps of a real splash, in units of the bilateral pressure of the same
- * steps.
+/* Cost of unilateral incompressibility in steps of a real splash, relative to the bilateral pressure of the same steps.
  *
  * A scene is run to a violent moment. In each step from there on the bilateral pressure is solved as well, on the same
- * particles and velocities, and what it did is undone before the step goes on. Each is done several times, of which the
- * quickest counts. Printed are the means a step, first of the solves alone (set-up and solve of the linear or
- * complementarity problems, those of all passes of the density correction), then of the whole phases around them.
- * Usage: bench_unilateral [SCENE] [--set KEY=VALUE]... [--from CHECKPOINT] [--time S] [--steps N] [--repeats N]
- * [--threads N] default: quad_dam at 50^3 cells with 27 particles in a cell, from 0.8 s on. */
+ * particles and velocities, and undone before the step continues. Each is repeated; the fastest counts. Printed are the
+ * means a step, first of the solves alone (set-up and solve of the linear or complementarity problems, those of all
+ * passes of the density correction), then of the whole phases around them. Usage: bench_unilateral [SCENE] [--set
+ * KEY=VALUE]... [--from CHECKPOINT] [--time S] [--steps N] [--repeats N] [--threads N] default: quad_dam at 50^3 cells
+ * with 27 particles in a cell, from 0.8 s on. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,14 +36,14 @@ typedef struct costs {
     double unknowns;
 } costs;
 
-/* Phases have no arguments of their own, so what those that are measured need is here. */
+/* Phases have no arguments of their own, so the state of the measured ones is here. */
 static struct {
     sk_phase_function pressure, correction, predict;
     int repeats;
     costs *costs;
 } measured;
 
-/* What a pressure solve changes. */
+/* Fields that a pressure solve changes. */
 static const sk_grid_field changed[] = {SK_FIELD_VELOCITY_X, SK_FIELD_VELOCITY_Y, SK_FIELD_VELOCITY_Z,
                                         SK_FIELD_CHANGE_X,   SK_FIELD_CHANGE_Y,   SK_FIELD_CHANGE_Z,
                                         SK_FIELD_POTENTIAL,  SK_FIELD_PREDICTED};
@@ -91,7 +90,7 @@ static void forget(kept *k)
     free(k->flags);
 }
 
-/* What the solves of the last phase took. */
+/* Time of the solves of the last phase. */
 typedef double (*solve_time)(const sk_step *step);
 
 static double bilateral_time(const sk_step *step)
@@ -125,7 +124,7 @@ static selkie_code run_repeatedly(sk_phase_function run, solve_time solve, sk_st
     return SELKIE_OK;
 }
 
-/* Keeps the fields while a phase is run again and again. */
+/* Keeps the fields while a phase is repeated. */
 static selkie_code measure_phase(sk_phase_function run, solve_time solve, sk_step *step, cost *sum, selkie_error *error)
 {
     kept k;
@@ -178,7 +177,7 @@ static void replace_phase(selkie_world *world, const char *name, sk_phase_functi
     world->phases[p].run = by;
 }
 
-/* What a step took, with the phases that were measured as if they had run once. */
+/* Time of a step, with each measured phase counted once. */
 static double step_ms(const selkie_world *world, const costs *before, const costs *after)
 {
     static const char *const names[] = {"density_correct", "predict", "pressure"};
@@ -224,6 +223,8 @@ static int bench(const settings *how)
     selkie_world *world = NULL;
     if (selkie_scene_load(how->scene, how->override_count, how->overrides, &scene, &error) != SELKIE_OK)
         return fail(error.message, NULL);
+
+    /* World, from the checkpoint if there is one, up to the first measured step. */
     selkie_world_options_defaults(&options);
     options.threads = how->threads;
     selkie_code code = selkie_world_create(scene, &options, &world, &error);
@@ -237,12 +238,16 @@ static int bench(const settings *how)
     while (world->step.time < how->time)
         if (selkie_world_step(world, &error) != SELKIE_OK)
             return fail(error.message, world);
+
+    /* Measured phases. */
     costs c = {0};
     measured.repeats = how->repeats;
     measured.costs = &c;
     replace_phase(world, "density_correct", measure_correction, &measured.correction);
     replace_phase(world, "predict", measure_predict, &measured.predict);
     replace_phase(world, "pressure", measure_pressures, &measured.pressure);
+
+    /* Steps. */
     for (int n = 0; n < how->steps; n++) {
         costs before = c;
         if (selkie_world_step(world, &error) != SELKIE_OK)
@@ -254,6 +259,7 @@ static int bench(const settings *how)
         c.correction_steps += step->correction.iterations;
         c.unknowns += (double)step->unilateral.unknowns;
     }
+
     print(how, world, &c);
     selkie_world_destroy(world);
     return 0;

@@ -1,4 +1,4 @@
-/* What the memory of this machine can do, for the floors that the benches compare with. */
+/* Memory bandwidth of this machine, for the lower bounds in the benches. */
 #ifndef SK_BENCH_TRIAD_H
 #define SK_BENCH_TRIAD_H
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "base/timer.h"
 
-/* Bytes per second of a[i] = b[i] + s c[i] over arrays far larger than any cache, the best of a few. */
+/* Bytes per second of a[i] = b[i] + s c[i] over arrays far larger than any cache; the fastest of a few. */
 static double triad(int threads)
 {
     size_t count = (size_t)48 << 20;

@@ -1,5 +1,5 @@
-/* Results on their way out: particle files, surfaces, pictures.
- * What a run of the command leaves in its folder can be made from a program with these. */
+/* Output of a world: particle files, surfaces, pictures. A program can write with these the files that the command
+ * writes. */
 #ifndef SELKIE_OUTPUT_H
 #define SELKIE_OUTPUT_H
 
@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* The format follows the ending: .ply (binary), .vtp (VTK XML, binary appended). Names and up axis as in scene.output.
- * Written beside and renamed: a file appears whole or not at all. */
+ * Written under another name and renamed: a file appears whole or not at all. */
 SELKIE_API selkie_code selkie_write_particles(const selkie_world *world, const char *path, selkie_error *error);
 
 /* The liquid's surface as triangles with velocity at the points (.ply binary or .obj). 3D worlds only. */

@@ -1,4 +1,4 @@
-/* Scene definitions: what is wanted, as plain structs.
+/* Scene definitions: the input of a simulation, as plain structs.
  *
  * Fill one with selkie_scene_defaults(), change what you need, check it with
  * selkie_scene_check() and make a world of it (selkie/world.h), or read one
@@ -26,7 +26,7 @@ typedef enum selkie_shape_kind {
     SELKIE_SHAPE_WAVE,       /* below level + amplitude cos(wave_number . x + phase) */
     SELKIE_SHAPE_MESH,       /* file, then scale, rotate, translate */
     SELKIE_SHAPE_UNION,      /* children */
-    SELKIE_SHAPE_HEIGHTFIELD /* file, then scale, translate; inside is what lies below */
+    SELKIE_SHAPE_HEIGHTFIELD /* file, then scale, translate; the inside is below it */
 } selkie_shape_kind;
 
 typedef struct selkie_shape selkie_shape;
@@ -67,7 +67,7 @@ typedef struct selkie_time_def {
     double step;     /* s  fixed step, 0 = by the CFL number */
     double cfl;      /*    cells (sph: particle spacings) that the fastest particle crosses in a step;
                            0 = 3, or 6 where volume is idp, or 0.4 for sph */
-    double min_step; /* s  by the CFL number no step is shorter, unless a frame asks for it */
+    double min_step; /* s  lower bound of steps by the CFL number, except before a frame */
     double max_step; /* s  0 = 1 / fps */
 } selkie_time_def;
 
@@ -202,8 +202,8 @@ typedef enum selkie_object_fill {
 
 typedef enum selkie_easing { /* q = distance to the target over easing_distance, at most 1; the speed is beta times */
                              SELKIE_EASING_NONE,   /* 1 */
-                             SELKIE_EASING_LINEAR, /* a tenth + nine tenths of q */
-                             SELKIE_EASING_SMOOTH  /* a tenth + nine tenths of 3 q^2 - 2 q^3 */
+                             SELKIE_EASING_LINEAR, /* 0.1 + 0.9 q */
+                             SELKIE_EASING_SMOOTH  /* 0.1 + 0.9 (3 q^2 - 2 q^3) */
 } selkie_easing;
 
 typedef enum selkie_release {
@@ -232,7 +232,7 @@ typedef struct selkie_object_def {
     selkie_easing easing;
     double easing_distance; /* m   0 = four particle spacings */
     double arrival;         /*     a candidate has arrived at this distance, in particle spacings */
-    int region_count;       /*     where candidates are taken from; none = everywhere */
+    int region_count;       /*     regions that candidates come from; none = everywhere */
     const selkie_shape *regions;
     double center[3]; /* m   */
     int keyframe_count;
@@ -323,7 +323,7 @@ typedef struct selkie_sph_def {
     double divergence_error; /*     accelerated: mean |divergence| that a solve may leave, over natural speed / longest
                                 side */
     int min_iterations;
-    int max_iterations; /*     a solve that needs more ends there; the statistics tell */
+    int max_iterations; /*     a solve that needs more ends there; see the statistics */
     double xsph;        /*     share of the neighbours' mean velocity that a particle takes up in a step */
     selkie_sph_tension surface_tension;
     double tension; /*     coefficient: kappa of becker, 1/s2; gamma of akinci, m4/(kg s2) */
@@ -348,13 +348,13 @@ typedef enum selkie_unilateral_prediction {
 } selkie_unilateral_prediction;
 
 typedef enum selkie_unilateral_flight {
-    SELKIE_FLIGHT_OWN, /* where no pressure acts a particle goes straight on with its own velocity */
-    SELKIE_FLIGHT_GRID /* it follows the grid's velocity there too, as the source has it */
+    SELKIE_FLIGHT_OWN, /* without pressure a particle keeps its own velocity */
+    SELKIE_FLIGHT_GRID /* it follows the grid's velocity there too, as in the source */
 } selkie_unilateral_flight;
 
 typedef struct selkie_unilateral_def {
     selkie_unilateral_solver solver;
-    double tolerance; /*       of the complementarity, over the free space that is missing */
+    double tolerance; /*       of the complementarity, over the missing free space */
     int max_iterations;
     int density_correction;  /*       positions are corrected where the density is above what fits */
     int density_passes;      /*       at most so many corrections in a step, more than one where far too dense */
@@ -470,7 +470,7 @@ typedef struct selkie_render_def {
 
 typedef struct selkie_scene {
     const char *title;
-    const char *folder; /* where relative file names start; NULL = working directory */
+    const char *folder; /* start of relative file names; NULL = working directory */
     selkie_domain_def domain;
     double gravity[3]; /* m/s2 */
     selkie_time_def time;
@@ -543,10 +543,10 @@ SELKIE_API void selkie_scene_free(selkie_scene *scene);
 
 /* The number of whole cells along each axis (1 along z in 2D) and their size. */
 SELKIE_API double selkie_scene_cells(const selkie_scene *scene, int cells[3]);
-/* time.cfl, or what stands for it where it is 0: the density projection makes large steps safe, the unilateral kind
- * needs smaller ones. For sph it counts particle spacings, for the others cells. */
+/* time.cfl, or its default if it is 0: the density projection makes large steps safe, the unilateral kind needs smaller
+ * ones. For sph it counts particle spacings, for the others cells. */
 SELKIE_API double selkie_scene_cfl(const selkie_scene *scene);
-/* particles.per_cell, or what stands for it where it is 0. */
+/* particles.per_cell, or its default if it is 0. */
 SELKIE_API int selkie_scene_particles_per_cell(const selkie_scene *scene);
 /* m: distance of neighbouring particles at rest. */
 SELKIE_API double selkie_scene_spacing(const selkie_scene *scene);

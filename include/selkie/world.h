@@ -1,9 +1,9 @@
 /* The world: state that changes, and the step that changes it.
  *
- * A world is made from a scene, holds all it needs from it, and shares nothing
- * with other worlds: two worlds can run in two threads. One step is a list of
- * named, timed phases (selkie_world_phases). Results do not depend on the
- * number of threads.
+ * A world is made from a scene, copies what it needs of it, and shares nothing with
+ * other worlds: two worlds can run in two threads. One step is a list of named,
+ * timed phases (selkie_world_phases). Results do not depend on the number of
+ * threads.
  */
 #ifndef SELKIE_WORLD_H
 #define SELKIE_WORLD_H
@@ -22,14 +22,14 @@ typedef struct selkie_world selkie_world;
 
 typedef struct selkie_world_options {
     int threads;         /* 0 = all cores */
-    size_t memory_limit; /* bytes the world may use; 0 = what the machine has */
-    int with_backend;    /* use the backend below, whatever the scene says */
+    size_t memory_limit; /* bytes the world may use; 0 = the memory of the machine */
+    int with_backend;    /* use the backend below, not the scene's */
     selkie_backend backend;
 } selkie_world_options;
 
 SELKIE_API void selkie_world_options_defaults(selkie_world_options *options);
 
-/* What a scene would need; nothing is simulated. */
+/* Memory and size of a scene, without a simulation. */
 typedef struct selkie_plan {
     int cells[3];         /*      whole domain */
     double cell_size;     /* m    */
@@ -93,7 +93,7 @@ typedef struct selkie_field_view {
     int padding[3]; /* cells of the grid before the domain's lower corner */
     const int32_t (*block_coordinates)[4];
     const float *data;
-    double scale; /* what to multiply a value with to get the unit below */
+    double scale; /* factor from the stored value to the unit below */
 } selkie_field_view;
 
 /* "velocity_x", "velocity_y", "velocity_z" (m/s; NaN where no liquid is near), "pressure" (Pa), "density" (of the
@@ -103,8 +103,8 @@ SELKIE_API selkie_code selkie_world_field(const selkie_world *world, const char 
 
 /* Statistics of the last step. */
 SELKIE_API const selkie_statistics *selkie_world_statistics(const selkie_world *world);
-/* NULL, or one line that names a key whose value spoils the run without stopping it, and what would be right. It stays
- * once it is there. So far: a time.step that is too long for discretization sph. */
+/* NULL, or one line that names a key whose value makes the results wrong without an error, and a better value. It stays
+ * until the end. Today: a time.step that is too long for discretization sph. */
 SELKIE_API const char *selkie_world_warning(const selkie_world *world);
 SELKIE_API int selkie_world_phase_count(const selkie_world *world);
 SELKIE_API const char *selkie_world_phase_name(const selkie_world *world, int phase);
@@ -122,7 +122,7 @@ typedef struct selkie_body_state {
     const char *name;
     double mass;                /* kg    (2D: for a depth of one metre) */
     double position[3];         /* m     of the centre of mass */
-    double quaternion[4];       /*       w x y z: from how it was drawn to how it lies now */
+    double quaternion[4];       /*       w x y z: rotation from the drawn to the current orientation */
     double velocity[3];         /* m/s   of the centre of mass */
     double angular_velocity[3]; /* rad/s, world frame */
     double force[3];            /* N     of the liquid, mean over the last step */
@@ -132,9 +132,9 @@ typedef struct selkie_body_state {
 SELKIE_API int selkie_world_body_count(const selkie_world *world);
 SELKIE_API selkie_code selkie_world_body(const selkie_world *world, int index, selkie_body_state *state);
 
-/* All of the state, with a checksum, written atomically (a file appears whole
- * or not at all). A loaded world goes on bit for bit; what is measured on the
- * grid is measured anew, the pressure and its probes follow with the next step. */
+/* All of the state, with a checksum, written atomically (a file appears whole or not at all).
+ * A loaded world continues bit for bit. Grid measurements are repeated; pressure and its probes
+ * are valid after the next step. */
 SELKIE_API selkie_code selkie_world_save(const selkie_world *world, const char *path, selkie_error *error);
 SELKIE_API selkie_code selkie_world_load(selkie_world *world, const char *path, selkie_error *error);
 

@@ -6,7 +6,7 @@
 
 enum { ALIGNMENT = 64 };
 
-/* The header takes one alignment's width, so that pieces begin aligned. */
+/* The header is as wide as the alignment, so that pieces are aligned. */
 typedef struct sk_arena_chunk {
     struct sk_arena_chunk *next;
     size_t capacity, used; /* bytes behind the header */
@@ -50,7 +50,7 @@ selkie_code sk_arena_take(sk_arena *arena, size_t bytes, const char *what, void 
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %zu bytes", what, bytes);
     const size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (!arena->chunks || arena->chunks->capacity - arena->chunks->used < rounded) {
-        /* An empty chunk that is too small only takes room. */
+        /* Releases an empty chunk that is too small. */
         if (!arena->used)
             release_chunks(arena);
         if (!add_chunk(arena, rounded + rounded / 4))
@@ -67,7 +67,7 @@ void sk_arena_empty(sk_arena *arena)
     if (arena->chunks && arena->chunks->next) {
         const size_t all = arena->used;
         release_chunks(arena);
-        add_chunk(arena, all); /* if that fails, the next phase asks again */
+        add_chunk(arena, all); /* if that fails, the next phase tries again */
     }
     if (arena->chunks)
         arena->chunks->used = 0;

@@ -1,8 +1,8 @@
-/* Scratch memory that grows and is given back all at once.
+/* Scratch memory that grows and is released all at once.
  *
- * A phase takes what it needs and never releases it; the world empties the arena after each phase. Pieces stay where
- * they are until then. The memory itself is kept: asking the system anew in each phase costs page faults. Not for use
- * by several threads at once.
+ * A phase takes pieces and never releases them; the world empties the arena after each phase. Pieces do not
+ * move until then. The arena keeps its memory: new memory from the system would cost page faults. Not
+ * thread-safe.
  */
 #ifndef SK_BASE_ARENA_H
 #define SK_BASE_ARENA_H
@@ -19,7 +19,7 @@ void sk_arena_init(sk_arena *arena, sk_memory *memory);
 void sk_arena_free(sk_arena *arena);
 /* At least `bytes`, aligned to 64 bytes, not cleared. `what` is for the message. */
 selkie_code sk_arena_take(sk_arena *arena, size_t bytes, const char *what, void **piece, selkie_error *error);
-/* Everything taken goes back. Several chunks become one, so that the next phase of the kind needs one only. */
+/* Releases all pieces. Several chunks become one, so that the next use needs only one. */
 void sk_arena_empty(sk_arena *arena);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-/* The size of a block stands in the 64 bytes before it. */
+/* The size of a block is stored in the 64 bytes before it. */
 enum { header_bytes = 64, huge_page_bytes = 2 << 20 };
 
 void *sk_allocate(sk_memory *memory, size_t bytes)
@@ -17,8 +17,7 @@ void *sk_allocate(sk_memory *memory, size_t bytes)
     if (bytes > SIZE_MAX - 2 * (size_t)huge_page_bytes)
         return NULL;
     size_t total = (bytes + header_bytes + 63) / 64 * 64;
-    /* Large blocks are asked for in huge pages: the fields of a big grid are walked block by block in an order that
-     * defeats small ones. */
+    /* Large blocks use huge pages: loops over the blocks of a big grid would miss the TLB with small ones. */
     size_t alignment = total >= 4 * (size_t)huge_page_bytes ? huge_page_bytes : 64;
     if (alignment == huge_page_bytes)
         total = (total + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
@@ -74,7 +73,7 @@ selkie_code sk_reserve(sk_memory *memory, void **array, size_t *capacity, size_t
         fresh = grown > SIZE_MAX / element_bytes ? NULL : sk_allocate(memory, grown * element_bytes);
     }
     if (!fresh)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB more are needed and cannot be had", what,
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory, %.1f MiB more are needed", what,
                        (double)count * (double)element_bytes / 1048576.0);
     if (*array)
         memcpy(fresh, *array, *capacity * element_bytes);
@@ -84,7 +83,7 @@ selkie_code sk_reserve(sk_memory *memory, void **array, size_t *capacity, size_t
     return SELKIE_OK;
 }
 
-/* A number in a file of the control group; 0 if there is none ("max" says no limit). */
+/* A number in a file of the control group; 0 if there is none ("max": no limit). */
 static unsigned long long group_bytes(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -109,7 +108,7 @@ size_t sk_memory_available(void)
             break;
     fclose(file);
     size_t available = (size_t)kibibytes * 1024;
-    /* In a container the group's limit counts, not the machine. */
+    /* In a container the limit of the control group applies. */
     unsigned long long most = group_bytes("/sys/fs/cgroup/memory.max"),
                        used = group_bytes("/sys/fs/cgroup/memory.current");
     if (most && most - (used < most ? used : most) < available)

@@ -1,8 +1,8 @@
-/* Memory: 64-byte aligned, counted, and never assumed to be there.
+/* Memory: 64-byte aligned and counted; every allocation may fail.
  *
- * A sk_memory counts what one world uses and refuses what would go over its
- * limit, so that a scene that is too large ends in a message and not in the
- * kernel's out-of-memory killer. Pass NULL where nothing needs counting.
+ * A sk_memory counts the bytes of one world and refuses allocations beyond its limit: a
+ * scene that is too large ends with a message, not by the out-of-memory killer. NULL: not
+ * counted.
  */
 #ifndef SK_BASE_MEMORY_H
 #define SK_BASE_MEMORY_H
@@ -16,17 +16,17 @@ typedef struct sk_memory {
     size_t limit; /* bytes, 0 = none */
 } sk_memory;
 
-/* NULL if the limit or the machine says no. The block is not cleared. */
+/* NULL beyond the limit or if the system has no memory. The block is not cleared. */
 void *sk_allocate(sk_memory *memory, size_t bytes);
 void *sk_allocate_zeroed(sk_memory *memory, size_t bytes);
 void sk_release(sk_memory *memory, void *block);
 
-/* Makes room for `count` elements in *array, keeping its content; grows by half
- * again at least. */
+/* Makes room for `count` elements in *array and keeps its content. The capacity grows by
+ * at least 50 %. */
 selkie_code sk_reserve(sk_memory *memory, void **array, size_t *capacity, size_t count, size_t element_bytes,
                        const char *what, selkie_error *error);
 
-/* What this machine could still give, bytes; 0 if unknown. */
+/* Bytes that are available on this machine; 0 if unknown. */
 size_t sk_memory_available(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* Counter-based random numbers: a value depends on the seed and on what it is
- * for, never on what was drawn before, so that order and threads do not matter. */
+/* Counter-based random numbers: a value depends on the seed and a counter, not on earlier values, so that order and
+ * threads do not matter. */
 #ifndef SK_BASE_RANDOM_H
 #define SK_BASE_RANDOM_H
 

@@ -1,4 +1,4 @@
-/* How a function says that it failed: return sk_fail(error, code, format, ...). */
+/* Reporting a failure: return sk_fail(error, code, format, ...). */
 #ifndef SK_BASE_STATUS_H
 #define SK_BASE_STATUS_H
 

@@ -1,4 +1,4 @@
-/* The check of each field by itself: kind, range, length. What fields must be together is in rules.c. */
+/* The check of each field by itself: kind, range, length. rules.c checks fields together. */
 #include "defs/structs.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static selkie_code check_number(const sk_field *field, double value, selkie_erro
                    sk_field_bounds_text(field, bounds, sizeof bounds));
 }
 
-/* Third components in 2D: places may have one, which is not used; what would leave the plane must not. */
+/* Third components in 2D: positions may have one, which is not used; vectors that would leave the plane may not. */
 static selkie_code check_plane(const sk_field *field, const double *value, int dimension, sk_path *where,
                                selkie_error *error)
 {
@@ -87,7 +87,7 @@ static selkie_code check_string(const sk_field *field, const char *text, selkie_
 {
     enum { longest = 4096 };
     size_t length = strlen(text);
-    if (length > longest && field->type != SK_FIELD_FILE) /* how long a file's name may be, the system says */
+    if (length > longest && field->type != SK_FIELD_FILE) /* the system limits the length of a file's name */
         return sk_fail(error, SELKIE_ERROR_INPUT, "%zu bytes are too long: at most %d", length, longest);
     for (size_t i = 0, step; i < length; i += step) {
         step = sk_utf8_length(text + i, length - i);

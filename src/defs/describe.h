@@ -1,5 +1,5 @@
-/* What the field table says, for other programs and for people. Both files are checked in; a test says when they are
- * stale. The code is SELKIE_ERROR_FILE if the stream could not be written to. */
+/* The field table for editors and readers: schema and reference page. Both files are checked in; a test fails when they
+ * are stale. The code is SELKIE_ERROR_FILE if the stream could not be written to. */
 #ifndef SK_DEFS_DESCRIBE_H
 #define SK_DEFS_DESCRIBE_H
 

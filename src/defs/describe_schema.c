@@ -1,5 +1,5 @@
 /* The JSON Schema. A struct becomes a definition that the fields refer to; a struct with variants becomes one
- * definition a variant, of which exactly one must fit, so that editors offer only the keys of the type that was chosen.
+ * definition a variant, of which exactly one must fit, so that editors offer only the keys of the chosen type.
  */
 #include "defs/describe.h"
 
@@ -12,7 +12,7 @@
 typedef struct schema {
     FILE *out;
     int indent;
-    int started; /* something stands before in this object or array, so that a comma is due */
+    int started; /* the object or array has a member: a comma comes next */
 } schema;
 
 static void item(schema *s)
@@ -220,6 +220,8 @@ static void description(schema *s, const sk_field *field)
 static void object(schema *s, const sk_struct *type, int variant)
 {
     string_member(s, "type", "object");
+
+    /* The keys. */
     key(s, "properties");
     open_bracket(s, '{');
     if (type == &sk_scene_struct) {
@@ -250,6 +252,8 @@ static void object(schema *s, const sk_struct *type, int variant)
         close_bracket(s, '}');
     }
     close_bracket(s, '}');
+
+    /* Those that must be given, and no others. */
     int required = 0;
     for (int i = 0; i < type->field_count; i++) {
         const sk_field *field = &type->fields[i];
@@ -318,10 +322,9 @@ selkie_code sk_scene_schema_write(FILE *stream)
     open_bracket(&s, '{');
     string_member(&s, "$schema", "https://json-schema.org/draft/2020-12/schema");
     string_member(&s, "title", "Selkie scene");
-    string_member(
-        &s, "description",
-        "What a scene file may say. Metres, seconds, kilograms. Comments and trailing commas are allowed. In 2D "
-        "vectors may have two numbers and rotations be a single one.");
+    string_member(&s, "description",
+                  "Keys of a scene file. Metres, seconds, kilograms. Comments and trailing commas are allowed. In 2D "
+                  "vectors may have two numbers and rotations be a single one.");
     object(&s, &sk_scene_struct, -1);
     key(&s, "$defs");
     open_bracket(&s, '{');

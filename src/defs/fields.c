@@ -102,7 +102,7 @@ CHOICES(backend);
 
 static const sk_enum_value idp_solids_values[] = {
     {"push_out", SELKIE_IDP_PUSH_OUT, "the projection pushes particles out of solids and makes room for them"},
-    {"neumann", SELKIE_IDP_NEUMANN, "solids let nothing through, and that is all"},
+    {"neumann", SELKIE_IDP_NEUMANN, "solids block the flow and do nothing else"},
     {"project", SELKIE_IDP_PROJECT, "particles in solids are set onto the surface"},
 };
 CHOICES(idp_solids);
@@ -123,15 +123,15 @@ CHOICES(unilateral_solver);
 
 static const sk_enum_value prediction_values[] = {
     {"particles", SELKIE_PREDICTION_PARTICLES,
-     "the density of the particles where they would go: free flight is exact"},
+     "density at the predicted positions of the particles: free flight is exact"},
     {"flux", SELKIE_PREDICTION_FLUX,
-     "density minus the divergence of the mass flux, as the source has it, to compare with"},
+     "density minus the divergence of the mass flux, as in the source, to compare with"},
 };
 CHOICES(prediction);
 
 static const sk_enum_value flight_values[] = {
     {"own", SELKIE_FLIGHT_OWN, "straight on with the particle's own velocity"},
-    {"grid", SELKIE_FLIGHT_GRID, "along the grid's velocity as everywhere else, as the source has it"},
+    {"grid", SELKIE_FLIGHT_GRID, "along the grid's velocity as everywhere else, as in the source"},
 };
 CHOICES(flight);
 
@@ -157,13 +157,13 @@ CHOICES(surface_condition);
 static const sk_enum_value force_kind_values[] = {
     {"explosion", SELKIE_FORCE_EXPLOSION, "a push away from a point, once"},
     {"vortex", SELKIE_FORCE_VORTEX, "turns liquid about an axis, pulls it in and lifts it"},
-    {"jet", SELKIE_FORCE_JET, "pushes what is in a cylinder along it"},
+    {"jet", SELKIE_FORCE_JET, "pushes the liquid in a cylinder along it"},
     {"uniform", SELKIE_FORCE_UNIFORM, "the same acceleration everywhere, for a while"},
 };
 CHOICES(force_kind);
 
 static const sk_enum_value falloff_values[] = {
-    {"constant", SELKIE_FALLOFF_CONSTANT, "as strong everywhere"},
+    {"constant", SELKIE_FALLOFF_CONSTANT, "1: constant within the radius"},
     {"linear", SELKIE_FALLOFF_LINEAR, "1 - q"},
     {"smooth", SELKIE_FALLOFF_SMOOTH, "(1 - q^2)^2"},
 };
@@ -177,8 +177,8 @@ CHOICES(object_fill);
 
 static const sk_enum_value easing_values[] = {
     {"none", SELKIE_EASING_NONE, "the same speed at any distance"},
-    {"linear", SELKIE_EASING_LINEAR, "slower in proportion to the distance, down to a tenth"},
-    {"smooth", SELKIE_EASING_SMOOTH, "slower along a smooth step, down to a tenth"},
+    {"linear", SELKIE_EASING_LINEAR, "slower in proportion to the distance, down to 10 %"},
+    {"smooth", SELKIE_EASING_SMOOTH, "slower along a smooth step, down to 10 %"},
 };
 CHOICES(easing);
 
@@ -215,9 +215,9 @@ static const sk_enum_value attribute_names_values[] = {
 CHOICES(attribute_names);
 
 static const sk_enum_value up_axis_values[] = {
-    {"scene", SELKIE_UP_SCENE, "as the scene has it"},
-    {"y", SELKIE_UP_Y, "turned so that y points up"},
-    {"z", SELKIE_UP_Z, "turned so that z points up, as Blender has it"},
+    {"scene", SELKIE_UP_SCENE, "axes of the scene"},
+    {"y", SELKIE_UP_Y, "rotated so that y points up"},
+    {"z", SELKIE_UP_Z, "rotated so that z points up, as in Blender"},
 };
 CHOICES(up_axis);
 
@@ -235,7 +235,7 @@ static const sk_enum_value picture_style_values[] = {
 CHOICES(picture_style);
 
 static const sk_enum_value picture_color_values[] = {
-    {"water", SELKIE_COLOR_WATER, "as water looks"},
+    {"water", SELKIE_COLOR_WATER, "as water"},
     {"speed", SELKIE_COLOR_SPEED, "by speed"},
     {"density", SELKIE_COLOR_DENSITY, "by density"},
     {"role", SELKIE_COLOR_ROLE, "fluid blue, candidates yellow, boundaries green; style particles"},
@@ -257,7 +257,7 @@ CHOICES(picture_color);
 #define OF_UNION .variants = 1u << SELKIE_SHAPE_UNION
 
 static const sk_field shape_fields[] = {
-    {TYPE(selkie_shape, shape_kind, SELKIE_SHAPE_BOX), .doc = "what it is"},
+    {TYPE(selkie_shape, shape_kind, SELKIE_SHAPE_BOX), .doc = "kind of shape"},
     {VECTOR(selkie_shape, min), OF_BOX, .unit = "m", .required = 1, .doc = "lower corner"},
     {VECTOR(selkie_shape, max), OF_BOX, .unit = "m", .required = 1, .initial = {1, 1, 1}, .doc = "upper corner"},
     {VECTOR(selkie_shape, center), OF_SPHERE, .unit = "m", .required = 1, .doc = "centre"},
@@ -266,24 +266,25 @@ static const sk_field shape_fields[] = {
     {NUMBER(selkie_shape, radius, 0.5), ABOVE(0), OF_ROUND, .unit = "m", .required = 1, .doc = "radius"},
     {VECTOR(selkie_shape, point), OF_HALF_SPACE, .unit = "m", .required = 1, .doc = "a point of the plane"},
     {VECTOR(selkie_shape, normal), OF_HALF_SPACE, .initial = {0, 1, 0},
-     .doc = "points out of the shape; of any length but 0"},
+     .doc = "outward direction, of any length above 0"},
     {NUMBER(selkie_shape, level, 0), ANY, OF_WAVE, .unit = "m", .required = 1,
-     .doc = "height of the middle, a coordinate along the up direction"},
-    {NUMBER(selkie_shape, amplitude, 0), AT_LEAST(0), OF_WAVE, .unit = "m", .doc = "height of the crests over it"},
+     .doc = "mean height, a coordinate along the up direction"},
+    {NUMBER(selkie_shape, amplitude, 0), AT_LEAST(0), OF_WAVE, .unit = "m",
+     .doc = "height of the crests above the mean"},
     {VECTOR(selkie_shape, wave_number), OF_WAVE, .unit = "rad/m", .doc = "2 pi / wavelength, along the crests' normal"},
     {NUMBER(selkie_shape, phase, 0), ANY, OF_WAVE, .unit = "deg", .doc = "phase at the point 0"},
     {ROW(selkie_shape, file, SK_FIELD_FILE), .text = "", OF_FILE, .required = 1,
      .doc = "file of the mesh or of the heights, relative to the scene file's folder"},
     {ROW(selkie_shape, scale, SK_FIELD_SCALE), ANY, OF_FILE, .initial = {1, 1, 1},
-     .doc = "first it is scaled about 0,"},
+     .doc = "applied first: scale about the origin"},
     {ROW(selkie_shape, rotate, SK_FIELD_ROTATION), ANY, OF_MESH, .unit = "deg",
-     .doc = "then turned about the axes x, then y, then z,"},
-    {VECTOR(selkie_shape, translate), OF_FILE, .unit = "m", .doc = "then moved"},
+     .doc = "applied second: rotation about x, then y, then z"},
+    {VECTOR(selkie_shape, translate), OF_FILE, .unit = "m", .doc = "applied last: translation"},
     {ARRAY(selkie_shape, "shapes", children, child_count, sk_shape_struct), OF_UNION, .required = 1,
-     .doc = "what it is made of"},
+     .doc = "its members"},
 };
 const sk_struct sk_shape_struct = {.name = "shape",
-                                   .doc = "A shape says where something is. Its type decides which keys it has.",
+                                   .doc = "A region of space. Its type decides which keys it has.",
                                    .size = sizeof(selkie_shape),
                                    .field_count = COUNT(shape_fields),
                                    .fields = shape_fields,
@@ -317,7 +318,7 @@ static const sk_field domain_fields[] = {
     {NUMBER(selkie_domain_def, cell_size, 0), AT_LEAST(0), .unit = "m", .doc = "side of a cell; 0 = from resolution"},
     {INTEGER(selkie_domain_def, resolution, 64), BETWEEN(1, SK_MAX_CELLS_PER_AXIS), .replaces = "cell_size",
      .doc = "cells along the longest side, used where cell_size is 0"},
-    {STRUCT(selkie_domain_def, walls, walls_struct), .doc = "the sides"},
+    {STRUCT(selkie_domain_def, walls, walls_struct), .doc = "kind of each side"},
 };
 const sk_struct sk_domain_struct = {.name = "domain",
                                     .doc = "The box that everything happens in, and its grid of cubic cells.",
@@ -326,15 +327,15 @@ const sk_struct sk_domain_struct = {.name = "domain",
                                     .fields = domain_fields};
 
 static const sk_field time_fields[] = {
-    {NUMBER(selkie_time_def, end, 5), BETWEEN(0, 1e6), .unit = "s", .doc = "when the run ends"},
+    {NUMBER(selkie_time_def, end, 5), BETWEEN(0, 1e6), .unit = "s", .doc = "end of the run"},
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "fixed step; 0 = by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
      .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 6 where volume is "
             "idp, or 1 where incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
-     .doc = "no step by the CFL number is shorter, unless a frame asks for it"},
-    {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "nor longer; 0 = 1 / fps"},
+     .doc = "lower bound of steps by the CFL number, except before a frame"},
+    {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "their upper bound; 0 = 1 / fps"},
 };
 static const sk_struct time_struct = {.name = "time",
                                       .doc = "Steps are shortened to land exactly on the frames.",
@@ -347,15 +348,14 @@ static const sk_struct time_struct = {.name = "time",
 static const sk_field particles_fields[] = {
     {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000),
      .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where discretization is sph"},
-    {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_AUTO),
-     .doc = "how they are laid out at the start"},
+    {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_AUTO), .doc = "layout at the start"},
     {NUMBER(selkie_particles_def, jitter, 0.5), BETWEEN(0, 1),
      .doc = "jittered particles: the part of a sub-cell, around its centre, that they may be in; 1 = all of it. More "
             "jitter starts "
             "less evenly, but leaves less of the lattice for the flow to fold into itself"},
 };
 static const sk_struct particles_struct = {.name = "particles",
-                                           .doc = "How finely liquid is divided.",
+                                           .doc = "Number and layout of particles.",
                                            .size = sizeof(selkie_particles_def),
                                            .field_count = COUNT(particles_fields),
                                            .fields = particles_fields};
@@ -381,8 +381,8 @@ static const sk_field idp_fields[] = {
     {ENUM(selkie_idp_def, solids, idp_solids, SELKIE_IDP_PUSH_OUT), .doc = "what happens to particles inside solids"},
     {BOOL(selkie_idp_def, redistribute, 1), .doc = "spread the particles of cells above density_max"},
     {NUMBER(selkie_idp_def, density_min, 0.5), BETWEEN(0, 1),
-     .doc = "density over rest density is corrected as if it were at least this"},
-    {NUMBER(selkie_idp_def, density_max, 1.5), BETWEEN(1, 1000), .doc = "and at most this"},
+     .doc = "lower bound of density over rest density in the correction"},
+    {NUMBER(selkie_idp_def, density_max, 1.5), BETWEEN(1, 1000), .doc = "its upper bound"},
     {INTEGER(selkie_idp_def, passes, 4), BETWEEN(1, 100),
      .doc = "corrections in a step, at most; a further one is made around the places that need it, where more than "
             "0.03 % of the liquid (3D: 0.02 %) is beyond density_max"},
@@ -393,29 +393,29 @@ static const sk_field idp_fields[] = {
             "more evenly over the cells (Eq. 19 gains 0.001); much more moves liquid that is right as it is"},
 };
 static const sk_struct idp_struct = {.name = "idp",
-                                     .doc = "Implicit density projection, used where volume is idp.",
+                                     .doc = "Implicit density projection, used if volume is idp.",
                                      .size = sizeof(selkie_idp_def),
                                      .field_count = COUNT(idp_fields),
                                      .fields = idp_fields};
 
 static const sk_field losasso_fields[] = {
     {NUMBER(selkie_losasso_def, averaging_time, 1), BETWEEN(0, 1e6), .low_open = 1, .unit = "s",
-     .doc = "over which an error of density is corrected"},
+     .doc = "averaging time of the density error"},
 };
 static const sk_struct losasso_struct = {.name = "losasso",
-                                         .doc = "Averaged density correction, used where volume is losasso.",
+                                         .doc = "Averaged density correction, used if volume is losasso.",
                                          .size = sizeof(selkie_losasso_def),
                                          .field_count = COUNT(losasso_fields),
                                          .fields = losasso_fields};
 
 static const sk_field ando_fields[] = {
     {NUMBER(selkie_ando_def, stiffness, 50), BETWEEN(0, 1e6), .unit = "1/s",
-     .doc = "how fast an overlap is pushed apart"},
+     .doc = "speed at which overlaps are separated"},
     {NUMBER(selkie_ando_def, radius, 1.1), BETWEEN(0, 2), .low_open = 1,
      .doc = "distance under which particles push, in particle spacings"},
 };
 static const sk_struct ando_struct = {.name = "ando",
-                                      .doc = "Weak springs, used where volume is ando.",
+                                      .doc = "Weak springs, used if volume is ando.",
                                       .size = sizeof(selkie_ando_def),
                                       .field_count = COUNT(ando_fields),
                                       .fields = ando_fields};
@@ -426,7 +426,7 @@ static const sk_field sato_fields[] = {
     {INTEGER(selkie_sato_def, iterations, 2), BETWEEN(1, 100), .doc = "sweeps over the constraints in a step"},
 };
 static const sk_struct sato_struct = {.name = "sato",
-                                      .doc = "Distance constraints, used where volume is sato.",
+                                      .doc = "Distance constraints, used if volume is sato.",
                                       .size = sizeof(selkie_sato_def),
                                       .field_count = COUNT(sato_fields),
                                       .fields = sato_fields};
@@ -439,7 +439,7 @@ static const sk_field unilateral_fields[] = {
     {INTEGER(selkie_unilateral_def, max_iterations, 1000), BETWEEN(1, 1000000),
      .doc = "a solve that needs more stops the run with a message"},
     {BOOL(selkie_unilateral_def, density_correction, 1),
-     .doc = "correct positions, too, where the density is above what fits, before particles move"},
+     .doc = "also correct positions before particles move, where the density is too high"},
     {INTEGER(selkie_unilateral_def, density_passes, 3), BETWEEN(1, 10),
      .doc = "at most so many such corrections in a step; more than one only where some cell is far too dense"},
     {BOOL(selkie_unilateral_def, suction, 0), .doc = "let the pressure be negative away from the surface"},
@@ -448,16 +448,16 @@ static const sk_field unilateral_fields[] = {
     {NUMBER(selkie_unilateral_def, suction_pressure, 101325), AT_LEAST(0), .unit = "Pa",
      .doc = "how far below zero the pressure may be there; an atmosphere is where water boils"},
     {NUMBER(selkie_unilateral_def, air_threshold, 0.1), BETWEEN(0, 0.9),
-     .doc = "cells with less than this part of the mass that fits are air and take no part"},
+     .doc = "cells filled to less than this fraction are air"},
     {ENUM(selkie_unilateral_def, prediction, prediction, SELKIE_PREDICTION_PARTICLES),
-     .doc = "what tells where liquid would be too dense at the end of the step"},
+     .doc = "how the density at the end of the step is predicted"},
     {ENUM(selkie_unilateral_def, flight, flight, SELKIE_FLIGHT_OWN),
      .doc = "how particles move where no pressure acts"},
     {BOOL(selkie_unilateral_def, clip_bisection, 1),
      .doc = "bring particles that would end in an obstacle, and cannot be set onto it, back along their path"},
 };
 static const sk_struct unilateral_struct = {.name = "unilateral",
-                                            .doc = "Used where incompressibility is unilateral.",
+                                            .doc = "Used if incompressibility is unilateral.",
                                             .size = sizeof(selkie_unilateral_def),
                                             .field_count = COUNT(unilateral_fields),
                                             .fields = unilateral_fields};
@@ -483,8 +483,9 @@ static const sk_enum_value sph_tension_values[] = {
 CHOICES(sph_tension);
 
 static const sk_field sph_fields[] = {
-    {ENUM(selkie_sph_def, solver, sph_solver, SELKIE_SPH_ACCELERATED), .doc = "how the pressure is found"},
-    {ENUM(selkie_sph_def, kernel, sph_kernel, SELKIE_SPH_CUBIC), .doc = "what a neighbour weighs by its distance"},
+    {ENUM(selkie_sph_def, solver, sph_solver, SELKIE_SPH_ACCELERATED), .doc = "solver of the pressure"},
+    {ENUM(selkie_sph_def, kernel, sph_kernel, SELKIE_SPH_CUBIC),
+     .doc = "kernel: weight of a neighbour by its distance"},
     {NUMBER(selkie_sph_def, density_error, 0.003), BETWEEN(0, 1), .low_open = 1,
      .doc = "mean error of density / rest density that a pressure solve may leave, by its own prediction"},
     {NUMBER(selkie_sph_def, divergence_error, 0.01), BETWEEN(0, 1000), .low_open = 1,
@@ -496,7 +497,7 @@ static const sk_field sph_fields[] = {
     {NUMBER(selkie_sph_def, xsph, 0.01), BETWEEN(0, 1),
      .doc = "share of its neighbours' mean velocity that a particle takes up in the time of a step at the speed of a "
             "fall (XSPH): calms noise"},
-    {ENUM(selkie_sph_def, surface_tension, sph_tension, SELKIE_TENSION_NONE), .doc = "what pulls the surface together"},
+    {ENUM(selkie_sph_def, surface_tension, sph_tension, SELKIE_TENSION_NONE), .doc = "model of surface tension"},
     {NUMBER(selkie_sph_def, tension, 0), AT_LEAST(0),
      .doc = "its coefficient: kappa of becker (1/s2, W times the particle volume), gamma of akinci (m4/(kg s2); 2D "
             "m3/(kg s2))"},
@@ -550,8 +551,8 @@ const sk_struct sk_material_struct = {
     .fields = material_fields};
 
 static const sk_field liquid_fields[] = {
-    {STRING(selkie_liquid_def, name), .doc = "for people"},
-    {STRUCT(selkie_liquid_def, shape, sk_shape_struct), .required = 1, .doc = "where it is at the start"},
+    {STRING(selkie_liquid_def, name), .doc = "a label"},
+    {STRUCT(selkie_liquid_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start"},
     {STRING(selkie_liquid_def, material), .doc = "name of its material; may be left out where there is but one"},
     {NUMBER(selkie_liquid_def, density, 1000), ABOVE(0), .unit = "kg/m3",
      .doc = "where the scene has no materials; the same for all its liquids"},
@@ -564,7 +565,7 @@ static const sk_field liquid_fields[] = {
     {VECTOR(selkie_liquid_def, center), .unit = "m",
      .doc = "point that angular_velocity and velocity_gradient leave at rest"},
     {INTEGER(selkie_liquid_def, count, 0), BETWEEN(0, 1e9),
-     .doc = "exactly so many particles, at random places of the shape; 0 = as many as its cells hold"},
+     .doc = "exact number of particles, at random positions in the shape; 0 = by its cells"},
     {BOOL(selkie_liquid_def, fill_obstacles, 0), .doc = "put particles inside obstacles too"},
 };
 const sk_struct sk_liquid_struct = {.name = "liquid",
@@ -574,36 +575,37 @@ const sk_struct sk_liquid_struct = {.name = "liquid",
                                     .fields = liquid_fields};
 
 static const sk_field source_fields[] = {
-    {STRING(selkie_source_def, name), .doc = "for people"},
-    {STRUCT(selkie_source_def, shape, sk_shape_struct), .required = 1, .doc = "is kept filled to rest density"},
+    {STRING(selkie_source_def, name), .doc = "a label"},
+    {STRUCT(selkie_source_def, shape, sk_shape_struct), .required = 1,
+     .doc = "region that is kept filled to rest density"},
     {STRING(selkie_source_def, material), .doc = "name of its material; may be left out where there is but one"},
     {VECTOR(selkie_source_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "of the liquid that it emits"},
     {NUMBER(selkie_source_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_source_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
 };
 const sk_struct sk_source_struct = {.name = "source",
-                                    .doc = "A place where liquid comes in.",
+                                    .doc = "A region where liquid enters.",
                                     .size = sizeof(selkie_source_def),
                                     .field_count = COUNT(source_fields),
                                     .fields = source_fields};
 
 static const sk_field drain_fields[] = {
-    {STRING(selkie_drain_def, name), .doc = "for people"},
-    {STRUCT(selkie_drain_def, shape, sk_shape_struct), .required = 1, .doc = "what comes in here is removed"},
+    {STRING(selkie_drain_def, name), .doc = "a label"},
+    {STRUCT(selkie_drain_def, shape, sk_shape_struct), .required = 1, .doc = "region where liquid is removed"},
     {NUMBER(selkie_drain_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_drain_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
 };
 const sk_struct sk_drain_struct = {.name = "drain",
-                                   .doc = "A place where liquid goes out.",
+                                   .doc = "A region where liquid leaves.",
                                    .size = sizeof(selkie_drain_def),
                                    .field_count = COUNT(drain_fields),
                                    .fields = drain_fields};
 
 static const sk_field keyframe_fields[] = {
     {NUMBER(selkie_keyframe, time, 0), ANY, .unit = "s", .required = 1, .doc = "when"},
-    {VECTOR(selkie_keyframe, translate), .unit = "m", .in_plane = 1, .doc = "how far from where the shape says"},
+    {VECTOR(selkie_keyframe, translate), .unit = "m", .in_plane = 1, .doc = "offset from the position of the shape"},
     {ROW(selkie_keyframe, rotate, SK_FIELD_ROTATION), ANY, .unit = "deg", .in_plane = 1,
-     .doc = "turned about the axes x, then y, then z, through the obstacle's center"},
+     .doc = "rotation about x, then y, then z, through the obstacle's center"},
 };
 const sk_struct sk_keyframe_struct = {.name = "keyframe",
                                       .doc =
@@ -613,15 +615,15 @@ const sk_struct sk_keyframe_struct = {.name = "keyframe",
                                       .fields = keyframe_fields};
 
 static const sk_field obstacle_fields[] = {
-    {STRING(selkie_obstacle_def, name), .doc = "for people"},
-    {STRUCT(selkie_obstacle_def, shape, sk_shape_struct), .required = 1, .doc = "where it is at the start"},
-    {ENUM(selkie_obstacle_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "what liquid does along it"},
+    {STRING(selkie_obstacle_def, name), .doc = "a label; probes of type force refer to it"},
+    {STRUCT(selkie_obstacle_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start"},
+    {ENUM(selkie_obstacle_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "motion of liquid along it"},
     {VECTOR(selkie_obstacle_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "constant motion; 0 = at rest"},
     {ROW(selkie_obstacle_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
      .doc = "constant turning about center, which moves along"},
     {VECTOR(selkie_obstacle_def, center), .unit = "m", .doc = "point that it turns about"},
     {ARRAY(selkie_obstacle_def, "keyframes", keyframes, keyframe_count, sk_keyframe_struct),
-     .doc = "motion from place to place, instead of the constant one"},
+     .doc = "motion by keyframes, instead of the constant one"},
 };
 const sk_struct sk_obstacle_struct = {.name = "obstacle",
                                       .doc = "A solid, at rest or moving.",
@@ -630,14 +632,13 @@ const sk_struct sk_obstacle_struct = {.name = "obstacle",
                                       .fields = obstacle_fields};
 
 static const sk_field body_fields[] = {
-    {STRING(selkie_body_def, name), .doc = "for people, and in bodies.csv"},
-    {STRUCT(selkie_body_def, shape, sk_shape_struct), .required = 1,
-     .doc = "where it is at the start; must have an end"},
+    {STRING(selkie_body_def, name), .doc = "a label, written to bodies.csv"},
+    {STRUCT(selkie_body_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start; must be finite"},
     {NUMBER(selkie_body_def, density, 500), ABOVE(0), .unit = "kg/m3",
      .doc = "it floats where this is below the liquid's"},
     {NUMBER(selkie_body_def, mass, 0), AT_LEAST(0), .unit = "kg",
      .doc = "instead of the density; 0 = from it; in 2D for a depth of one metre"},
-    {ENUM(selkie_body_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "what liquid does along it"},
+    {ENUM(selkie_body_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "motion of liquid along it"},
     {VECTOR(selkie_body_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "of its centre of mass at the start"},
     {ROW(selkie_body_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
      .doc = "turning at the start"},
@@ -648,7 +649,7 @@ static const sk_field body_fields[] = {
     {NUMBER(selkie_body_def, friction, 0.3), BETWEEN(0, 100),
      .doc = "against walls and obstacles; between two bodies the geometric mean"},
     {NUMBER(selkie_body_def, restitution, 0), BETWEEN(0, 1),
-     .doc = "share of its speed that a bounce gives back; of two bodies the larger one"},
+     .doc = "ratio of the speeds after and before a bounce; of two bodies the larger one"},
 };
 const sk_struct sk_body_struct = {.name = "body",
                                   .doc = "A rigid body that moves freely: it falls, floats, sinks and collides.",
@@ -664,8 +665,8 @@ const sk_struct sk_body_struct = {.name = "body",
 #define OF_LASTING .variants = 1u << SELKIE_FORCE_VORTEX | 1u << SELKIE_FORCE_JET | 1u << SELKIE_FORCE_UNIFORM
 
 static const sk_field force_fields[] = {
-    {STRING(selkie_force_def, name), .doc = "for people"},
-    {TYPE(selkie_force_def, force_kind, SELKIE_FORCE_EXPLOSION), .doc = "what it is"},
+    {STRING(selkie_force_def, name), .doc = "a label"},
+    {TYPE(selkie_force_def, force_kind, SELKIE_FORCE_EXPLOSION), .doc = "kind of force"},
     {VECTOR(selkie_force_def, center), OF_EXPLOSION, .unit = "m", .required = 1, .doc = "where it explodes"},
     {VECTOR(selkie_force_def, point), OF_VORTEX, .unit = "m", .required = 1, .doc = "a point of the axis"},
     {VECTOR(selkie_force_def, axis), OF_VORTEX, .initial = {0, 1, 0}, .dimension = 3,
@@ -674,12 +675,13 @@ static const sk_field force_fields[] = {
     {VECTOR(selkie_force_def, to), OF_JET, .unit = "m", .required = 1, .initial = {0, 1, 0},
      .doc = "the end that it pushes towards"},
     {NUMBER(selkie_force_def, radius, 0.5), ABOVE(0), OF_LOCAL, .unit = "m", .required = 1,
-     .doc = "it reaches so far from its centre or axis"},
+     .doc = "range from its centre or axis"},
     {ENUM(selkie_force_def, falloff, falloff, SELKIE_FALLOFF_SMOOTH), OF_LOCAL,
-     .doc = "what is left of it at q = distance / radius"},
+     .doc = "weight at q = distance / radius"},
     {NUMBER(selkie_force_def, speed, 0), ANY, OF_EXPLOSION, .unit = "m/s", .required = 1,
      .doc = "that it adds to the liquid, away from the centre, times the falloff; below 0 it sucks in"},
-    {NUMBER(selkie_force_def, time, 0), BETWEEN(0, 1e6), OF_EXPLOSION, .unit = "s", .required = 1, .doc = "when"},
+    {NUMBER(selkie_force_def, time, 0), BETWEEN(0, 1e6), OF_EXPLOSION, .unit = "s", .required = 1,
+     .doc = "time of the explosion"},
     {NUMBER(selkie_force_def, spin, 0), ANY, OF_VORTEX, .unit = "rad/s2",
      .doc = "angular acceleration about the axis, times the falloff"},
     {NUMBER(selkie_force_def, pull, 0), ANY, OF_VORTEX, .unit = "m/s2",
@@ -706,7 +708,7 @@ static const sk_field timeline_entry_fields[] = {
      .doc = "when liquid begins to gather; with start_solid the first one must be 0"},
     {NUMBER(selkie_timeline_entry, release, -1), ANY, .unit = "s",
      .doc = "when it becomes liquid again; below 0 = never"},
-    {ENUM(selkie_timeline_entry, release_mode, release, SELKIE_RELEASE_INSTANT), .doc = "in which order"},
+    {ENUM(selkie_timeline_entry, release_mode, release, SELKIE_RELEASE_INSTANT), .doc = "order of the release"},
     {NUMBER(selkie_timeline_entry, release_duration, 0), BETWEEN(0, 1e6), .unit = "s",
      .doc = "how long that takes; not with instant"},
     {VECTOR(selkie_timeline_entry, release_direction), .in_plane = 1, .initial = {0, -1, 0},
@@ -719,9 +721,9 @@ const sk_struct sk_timeline_entry_struct = {.name = "timeline_entry",
                                             .fields = timeline_entry_fields};
 
 static const sk_field object_fields[] = {
-    {STRING(selkie_object_def, name), .doc = "for people"},
-    {STRUCT(selkie_object_def, shape, sk_shape_struct), .required = 1, .doc = "what the liquid shall become"},
-    {ENUM(selkie_object_def, fill, object_fill, SELKIE_FILL_VOLUME), .doc = "what of the shape is solid"},
+    {STRING(selkie_object_def, name), .doc = "a label"},
+    {STRUCT(selkie_object_def, shape, sk_shape_struct), .required = 1, .doc = "target shape of the liquid"},
+    {ENUM(selkie_object_def, fill, object_fill, SELKIE_FILL_VOLUME), .doc = "solid part of the shape"},
     {NUMBER(selkie_object_def, thickness, 0), AT_LEAST(0), .unit = "m",
      .doc = "fill surface: of the shell, rounded to whole particles; 0 = one"},
     {NUMBER(selkie_object_def, spacing, 1), BETWEEN(0.25, 2),
@@ -729,17 +731,17 @@ static const sk_field object_fields[] = {
     {BOOL(selkie_object_def, start_solid, 0), .doc = "is there from the start, with particles of its own"},
     {NUMBER(selkie_object_def, alpha, 0.5), BETWEEN(0, 1), .low_open = 1,
      .doc = "share of the animation in a candidate's velocity; 1 costs most iterations"},
-    {NUMBER(selkie_object_def, beta, 1), ABOVE(0), .unit = "m/s", .doc = "speed at which candidates are led"},
-    {ENUM(selkie_object_def, easing, easing, SELKIE_EASING_SMOOTH), .doc = "how they slow down near their place"},
+    {NUMBER(selkie_object_def, beta, 1), ABOVE(0), .unit = "m/s", .doc = "speed of candidates towards their places"},
+    {ENUM(selkie_object_def, easing, easing, SELKIE_EASING_SMOOTH), .doc = "how they slow down near their places"},
     {NUMBER(selkie_object_def, easing_distance, 0), AT_LEAST(0), .unit = "m",
      .doc = "from where on; 0 = four particle spacings"},
     {NUMBER(selkie_object_def, arrival, 0.25), BETWEEN(0, 2), .low_open = 1,
      .doc = "distance at which a candidate becomes boundary, in particle spacings"},
     {ARRAY(selkie_object_def, "regions", regions, region_count, sk_shape_struct),
-     .doc = "where candidates are taken from; empty = everywhere"},
+     .doc = "regions that candidates come from; empty = everywhere"},
     {VECTOR(selkie_object_def, center), .unit = "m", .doc = "point that it turns about"},
     {ARRAY(selkie_object_def, "keyframes", keyframes, keyframe_count, sk_keyframe_struct),
-     .doc = "motion from place to place"},
+     .doc = "motion by keyframes"},
     {ARRAY(selkie_object_def, "timeline", timeline, timeline_count, sk_timeline_entry_struct),
      .doc = "when it gathers and when it is released; empty: with start_solid it stays for ever"},
 };
@@ -757,8 +759,8 @@ const sk_struct sk_object_struct = {
 
 static const sk_field probe_fields[] = {
     {STRING(selkie_probe_def, name), .required = 1, .doc = "name of its column: letters, digits and _"},
-    {TYPE(selkie_probe_def, probe_kind, SELKIE_PROBE_HEIGHT), .doc = "what it measures"},
-    {VECTOR(selkie_probe_def, at), .unit = "m", .required = 1, OF_POINT_PROBE, .doc = "where"},
+    {TYPE(selkie_probe_def, probe_kind, SELKIE_PROBE_HEIGHT), .doc = "kind of measurement"},
+    {VECTOR(selkie_probe_def, at), .unit = "m", .required = 1, OF_POINT_PROBE, .doc = "point of the measurement"},
     {ENUM(selkie_probe_def, axis, axis, SELKIE_AXIS_X), OF_FRONT_PROBE, .doc = "along which axis"},
     {INTEGER(selkie_probe_def, direction, 1), BETWEEN(-1, 1), OF_FRONT_PROBE,
      .doc = "1 = towards its high end, -1 = its low end"},
@@ -783,15 +785,15 @@ static const sk_field output_fields[] = {
     {BOOL(selkie_output_def, vtp, 0), .doc = "particles as VTK XML (.vtp)"},
     {INTEGER(selkie_output_def, every, 1), BETWEEN(1, 1000000), .doc = "write each n-th frame"},
     {ENUM(selkie_output_def, names, attribute_names, SELKIE_NAMES_SELKIE), .doc = "names of the particles' attributes"},
-    {ENUM(selkie_output_def, up, up_axis, SELKIE_UP_SCENE), .doc = "which way is up in the files"},
+    {ENUM(selkie_output_def, up, up_axis, SELKIE_UP_SCENE), .doc = "up axis in the files"},
     {ENUM(selkie_output_def, surface, surface_format, SELKIE_SURFACE_FORMAT_NONE),
      .doc = "the liquid's surface as triangles; 3D only"},
     {NUMBER(selkie_output_def, checkpoint_interval, 60), AT_LEAST(0), .unit = "s",
      .doc = "wall time between checkpoints; 0 = only at the end"},
-    {INTEGER(selkie_output_def, checkpoint_keep, 2), BETWEEN(1, 1000000), .doc = "how many checkpoints are kept"},
+    {INTEGER(selkie_output_def, checkpoint_keep, 2), BETWEEN(1, 1000000), .doc = "number of checkpoints that are kept"},
 };
 static const sk_struct output_struct = {.name = "output",
-                                        .doc = "What a run writes.",
+                                        .doc = "Output of a run.",
                                         .size = sizeof(selkie_output_def),
                                         .field_count = COUNT(output_fields),
                                         .fields = output_fields};
@@ -800,16 +802,16 @@ static const sk_field render_fields[] = {
     {INTEGER(selkie_render_def, width, 1280), BETWEEN(16, 16384), .unit = "pixels", .doc = "of a picture"},
     {INTEGER(selkie_render_def, height, 0), BETWEEN(0, 16384), .unit = "pixels",
      .doc = "of a picture; 0 = follows the domain"},
-    {ENUM(selkie_render_def, style, picture_style, SELKIE_STYLE_SURFACE), .doc = "what is drawn"},
-    {ENUM(selkie_render_def, color, picture_color, SELKIE_COLOR_WATER), .doc = "in which colours"},
+    {ENUM(selkie_render_def, style, picture_style, SELKIE_STYLE_SURFACE), .doc = "style of the liquid"},
+    {ENUM(selkie_render_def, color, picture_color, SELKIE_COLOR_WATER), .doc = "quantity shown by the colour"},
     {VECTOR(selkie_render_def, eye), .unit = "m", .dimension = 3,
-     .doc = "where the camera stands; eye = target: framed automatically"},
-    {VECTOR(selkie_render_def, target), .unit = "m", .dimension = 3, .doc = "what it looks at"},
+     .doc = "position of the camera; eye = target: framed automatically"},
+    {VECTOR(selkie_render_def, target), .unit = "m", .dimension = 3, .doc = "point in the middle of the picture"},
     {NUMBER(selkie_render_def, field_of_view, 40), BETWEEN(0, 180), .low_open = 1, .high_open = 1, .unit = "deg",
-     .dimension = 3, .doc = "how much it sees, from top to bottom"},
+     .dimension = 3, .doc = "vertical field of view"},
 };
 static const sk_struct render_struct = {.name = "render",
-                                        .doc = "How pictures of the run look.",
+                                        .doc = "Pictures of the run.",
                                         .size = sizeof(selkie_render_def),
                                         .field_count = COUNT(render_fields),
                                         .fields = render_fields};
@@ -820,16 +822,16 @@ static const sk_field scene_fields[] = {
     {STRING(selkie_scene, title), .doc = "one line about the scene"},
     {STRUCT(selkie_scene, domain, sk_domain_struct), .required = 1, .doc = "the box that everything happens in"},
     {VECTOR(selkie_scene, gravity), .unit = "m/s2", .in_plane = 1, .initial = {0, -9.81, 0},
-     .doc = "acceleration; up is against it (y where there is none)"},
+     .doc = "acceleration; up is against it (y without gravity)"},
     {STRUCT(selkie_scene, time, time_struct), .doc = "end, frames, steps"},
     {ROW(selkie_scene, seed, SK_FIELD_SEED), .initial = {1},
      .doc = "of all random numbers: the same seed gives the same run"},
-    {STRUCT(selkie_scene, particles, particles_struct), .doc = "how finely liquid is divided"},
+    {STRUCT(selkie_scene, particles, particles_struct), .doc = "number and layout of particles"},
     {ENUM(selkie_scene, discretization, discretization, SELKIE_DISCRETIZATION_GRID),
-     .doc = "what the equations are solved on"},
+     .doc = "where the equations are solved"},
     {ENUM(selkie_scene, transfer, transfer, SELKIE_TRANSFER_FLIP),
      .doc = "discretization grid: how velocity goes from particles to the grid and back"},
-    {ENUM(selkie_scene, backend, backend, SELKIE_BACKEND_TUNED), .doc = "which form of the numerics runs"},
+    {ENUM(selkie_scene, backend, backend, SELKIE_BACKEND_TUNED), .doc = "form of the numerics"},
     {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1), .doc = "transfer flip: share of FLIP, the rest is PIC"},
     {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_NONE), .doc = "how volume is kept over many steps"},
     {STRUCT(selkie_scene, idp, idp_struct), .doc = "parameters of volume idp"},
@@ -845,16 +847,16 @@ static const sk_field scene_fields[] = {
     {NUMBER(selkie_scene, viscosity, 0), AT_LEAST(0), .unit = "m2/s", .doc = "kinematic viscosity; water has 1e-6"},
     {ARRAY(selkie_scene, "materials", materials, material_count, sk_material_struct),
      .doc = "what liquids are made of; at most 255"},
-    {ARRAY(selkie_scene, "liquids", liquids, liquid_count, sk_liquid_struct), .doc = "what is there at the start"},
-    {ARRAY(selkie_scene, "sources", sources, source_count, sk_source_struct), .doc = "what comes in"},
-    {ARRAY(selkie_scene, "drains", drains, drain_count, sk_drain_struct), .doc = "what goes out"},
-    {ARRAY(selkie_scene, "obstacles", obstacles, obstacle_count, sk_obstacle_struct), .doc = "solids"},
+    {ARRAY(selkie_scene, "liquids", liquids, liquid_count, sk_liquid_struct), .doc = "liquid at the start"},
+    {ARRAY(selkie_scene, "sources", sources, source_count, sk_source_struct), .doc = "regions where liquid enters"},
+    {ARRAY(selkie_scene, "drains", drains, drain_count, sk_drain_struct), .doc = "regions where liquid leaves"},
+    {ARRAY(selkie_scene, "obstacles", obstacles, obstacle_count, sk_obstacle_struct), .doc = "fixed or moving solids"},
     {ARRAY(selkie_scene, "bodies", bodies, body_count, sk_body_struct), .doc = "solids that float and sink"},
     {ARRAY(selkie_scene, "forces", forces, force_count, sk_force_struct), .doc = "explosions, vortices, jets"},
     {ARRAY(selkie_scene, "objects", objects, object_count, sk_object_struct),
      .doc = "liquid that solidifies, moves and dissolves"},
     {ARRAY(selkie_scene, "probes", probes, probe_count, sk_probe_struct), .doc = "measurements"},
-    {STRUCT(selkie_scene, output, output_struct), .doc = "what is written"},
+    {STRUCT(selkie_scene, output, output_struct), .doc = "output of a run"},
     {STRUCT(selkie_scene, render, render_struct), .doc = "pictures"},
 };
 const sk_struct sk_scene_struct = {.name = "scene",
@@ -868,8 +870,8 @@ const sk_field sk_method_field = {
 
 /* --- Access --- */
 
-/* Enumerations and ints are read and written through memcpy: an enumeration's type is the compiler's choice, but its
- * size is an int's on every platform we build for, which the assertion below holds us to. */
+/* Enumerations and ints are read and written through memcpy: the compiler chooses an enumeration's type. The assertion
+ * below checks that its size is an int's. */
 _Static_assert(sizeof(selkie_wall) == sizeof(int), "enumerations are stored as int");
 
 int sk_field_int(const sk_field *field, const void *base)

@@ -1,17 +1,17 @@
 /* The field table: every key of a scene, described once.
  *
  * Each struct of selkie/scene.h has one sk_struct, a list of sk_field rows. A
- * row says how the field is called in files, where it lies in the struct, what
- * it is when nobody says otherwise, between which bounds it may lie and what it
- * means. Everything else walks these rows: defaults, copies and comparison
- * (structs.c), the check of ranges (check.c), the writer (src/scene/save.c), the
- * reader and --set (src/scene), the JSON Schema and the reference page
- * (describe_*.c). A new key is one member in scene.h and one row in fields.c; a
- * new choice of an enumeration is one line in its list of values.
+ * row has the field's key in files, its offset in the struct, default, bounds
+ * and meaning. Everything else loops over these rows: defaults, copies and
+ * comparison (structs.c), the check of ranges (check.c), the writer
+ * (src/scene/save.c), the reader and --set (src/scene), the JSON Schema and the
+ * reference page (describe_*.c). A new key is one member in scene.h and one row
+ * in fields.c; a new choice of an enumeration is one line in its list of
+ * values.
  *
  * Some structs have variants: a shape of type "box" has other keys than one of
- * type "sphere". The struct names the field that tells them apart, and each row
- * carries the set of variants that it belongs to.
+ * type "sphere". The struct names the field that selects the variant, and each
+ * row has the set of its variants.
  */
 #ifndef SK_DEFS_FIELDS_H
 #define SK_DEFS_FIELDS_H
@@ -26,9 +26,9 @@ typedef enum sk_field_type {
     SK_FIELD_SEED,     /* uint64_t */
     SK_FIELD_NUMBER,   /* double */
     SK_FIELD_VECTOR,   /* double[3]; in 2D two numbers will do */
-    SK_FIELD_ROTATION, /* double[3]; in 2D one number, about z, will do */
+    SK_FIELD_ROTATION, /* double[3]; in 2D one number, about z, is enough */
     SK_FIELD_SCALE,    /* double[3]; one number stands for three */
-    SK_FIELD_MATRIX,   /* double[9], row-major; in 2D four numbers will do */
+    SK_FIELD_MATRIX,   /* double[9], row-major; in 2D four numbers are enough */
     SK_FIELD_STRING,   /* const char * */
     SK_FIELD_FILE,     /* const char *, relative to scene.folder */
     SK_FIELD_ENUM,     /* an int-sized enumeration */
@@ -61,12 +61,12 @@ typedef struct sk_field {
     const char *text;       /* STRING: default */
     double initial[9];      /* default; one value for each component */
     double low, high;       /* bounds of each component */
-    const char *replaces;   /* key beside this one that loses its meaning when --set gives this one */
+    const char *replaces;   /* key beside this one that --set of this one removes */
     unsigned variants;      /* bit set of the variants that have this key; 0 = all */
     unsigned char low_open; /* the lower bound itself is excluded */
     unsigned char high_open;
     unsigned char required;
-    unsigned char in_plane;  /* VECTOR, ROTATION: what leaves the plane must be 0 in 2D */
+    unsigned char in_plane;  /* VECTOR, ROTATION: components that leave the plane must be 0 in 2D */
     unsigned char dimension; /* 3 = has a meaning in 3D only, 0 = always */
 } sk_field;
 
@@ -76,7 +76,7 @@ struct sk_struct {
     size_t size; /* bytes */
     int field_count;
     const sk_field *fields;
-    const sk_field *variant; /* the ENUM field that tells variants apart; NULL = none */
+    const sk_field *variant; /* the ENUM field that selects the variant; NULL = none */
 };
 
 extern const sk_struct sk_scene_struct;
@@ -100,7 +100,7 @@ extern const sk_field sk_method_field;
 enum {
     SK_MAX_UNION_DEPTH = 16,      /* unions within unions */
     SK_MAX_ELEMENTS = 1000000,    /* of any array of a scene */
-    SK_MAX_CELLS_PER_AXIS = 65536 /* leaves 8 bits of a float's 24 to the place inside a cell */
+    SK_MAX_CELLS_PER_AXIS = 65536 /* leaves 8 of a float's 24 bits for the position inside a cell */
 };
 #define SK_LARGEST_NUMBER 1e9 /* bound of numbers that have no other */
 

@@ -1,4 +1,4 @@
-/* What the fields of a scene must be together. Each field is already known to lie in its own range. */
+/* Checks of several fields together. Each field is already within its own range. */
 #include "defs/structs.h"
 
 #include <math.h>
@@ -106,7 +106,7 @@ static selkie_code check_unilateral(sk_rules *rules)
     return SELKIE_OK;
 }
 
-/* What keeps the volume of the grid methods has no part in the step of SPH. */
+/* SPH has no phases of the volume methods of the grid. */
 static selkie_code check_sph(sk_rules *rules)
 {
     if (rules->scene->discretization == SELKIE_DISCRETIZATION_SPH && rules->scene->volume != SELKIE_VOLUME_NONE)
@@ -207,7 +207,7 @@ static int bound_shape(const selkie_shape *shape, double low[3], double high[3])
     }
 }
 
-/* Liquid, sources and drains that lie wholly outside would do nothing, silently. */
+/* Liquid, sources and drains wholly outside the domain would have no effect. */
 static selkie_code check_overlap(sk_rules *rules, const selkie_shape *shape)
 {
     const selkie_domain_def *domain = &rules->scene->domain;
@@ -330,7 +330,7 @@ static selkie_code check_timeline(sk_rules *rules, const selkie_object_def *obje
     return SELKIE_OK;
 }
 
-/* Whether a shape, or a part of it, has no end. */
+/* Whether a shape, or a part of it, is infinite. */
 static int is_endless(const selkie_shape *shape)
 {
     if (shape->kind == SELKIE_SHAPE_HALF_SPACE || shape->kind == SELKIE_SHAPE_WAVE ||
@@ -395,7 +395,7 @@ static selkie_code check_object(sk_rules *rules, int i)
 
 /* --- Forces --- */
 
-/* A ball or cylinder that lies wholly outside would do nothing, silently. */
+/* A ball or cylinder wholly outside the domain would have no effect. */
 static selkie_code check_force_place(sk_rules *rules, const char *key, const double from[3], const double to[3],
                                      double radius)
 {
@@ -492,7 +492,7 @@ static selkie_code check_probe_place(sk_rules *rules, const selkie_probe_def *pr
     return SELKIE_OK;
 }
 
-/* What a force probe may ask about. */
+/* Objects of a force probe. */
 static int has_surface(const selkie_scene *scene, const char *name)
 {
     if (!name || !*name || strcmp(name, "walls") == 0)
@@ -546,6 +546,8 @@ static selkie_code check_columns(sk_rules *rules)
     sk_column *columns = malloc(((size_t)scene->probe_count * 4 + 2) * sizeof *columns);
     if (!columns)
         return sk_fail(rules->error, SELKIE_ERROR_MEMORY, "not enough memory to check %d probes", scene->probe_count);
+
+    /* All columns: those of every file and those of the probes. */
     int count = 0, clash = -1;
     snprintf(columns[count].name, sizeof columns->name, "step");
     columns[count++].probe = -1;
@@ -562,6 +564,8 @@ static selkie_code check_columns(sk_rules *rules)
             columns[count++].probe = i;
         }
     }
+
+    /* Sorted, equal names are neighbours. */
     qsort(columns, (size_t)count, sizeof *columns, compare_columns);
     sk_column first = {0};
     for (int i = 1; i < count && clash < 0; i++)
@@ -569,6 +573,7 @@ static selkie_code check_columns(sk_rules *rules)
             clash = columns[i].probe;
             first = columns[i - 1];
         }
+
     free(columns);
     if (clash < 0)
         return SELKIE_OK;

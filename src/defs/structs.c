@@ -177,11 +177,12 @@ static int own_struct(sk_pool *pool, const sk_struct *type, void *base)
         const sk_field *field = &type->fields[i];
         void *at = sk_field_at(field, base);
         if (!sk_struct_uses(type, field, base)) {
-            /* Pointers of other variants may hold anything. */
+            /* Pointers of other variants are not valid. */
             if (field->type == SK_FIELD_FILE || field->type == SK_FIELD_STRING || field->type == SK_FIELD_ARRAY)
                 field_defaults(field, base);
             continue;
         }
+
         if (field->type == SK_FIELD_STRING || field->type == SK_FIELD_FILE) {
             const char *text = sk_field_string(field, base);
             const char *copy = sk_pool_string(pool, text, strlen(text));
@@ -212,7 +213,7 @@ static int own_struct(sk_pool *pool, const sk_struct *type, void *base)
 selkie_code sk_scene_copy(const selkie_scene *from, selkie_scene **to, selkie_error *error)
 {
     *to = NULL;
-    SK_TRY(selkie_scene_check(from, error)); /* bounds the recursion, and a wrong count cannot read past an array */
+    SK_TRY(selkie_scene_check(from, error)); /* bounds the recursion; a wrong count cannot read past an array */
     sk_pool *pool;
     selkie_scene *scene = sk_scene_create(&pool);
     if (!scene)
@@ -286,7 +287,8 @@ static int equal_struct(const sk_struct *type, const void *a, const void *b, int
         if (!sk_struct_uses(type, field, a) || (field->dimension == 3 && dimension == 2))
             continue;
         size_t before = sk_path_key(where, field->key);
-        /* The field that tells variants apart comes before those that only some have, so `b` is of the same variant. */
+        /* The field that selects the variant comes before the fields of single variants, so `b` has the same
+         * variant. */
         if (!equal_field(field, a, b, dimension, where))
             return 0;
         sk_path_cut(where, before);

@@ -1,7 +1,7 @@
-/* What follows from the field table alone: defaults, deep copies, comparison, names of bounds.
+/* Functions that need only the field table: defaults, deep copies, comparison, names of bounds.
  *
- * A scene that owns what it points to (a loaded or copied one) keeps all of it,
- * itself included, in one pool, so that releasing it is releasing the pool. */
+ * A loaded or copied scene owns its arrays and strings. They are in one pool with the scene itself, and releasing the
+ * scene releases the pool. */
 #ifndef SK_DEFS_STRUCTS_H
 #define SK_DEFS_STRUCTS_H
 
@@ -30,12 +30,12 @@ selkie_code sk_scene_copy(const selkie_scene *from, selkie_scene **to, selkie_er
  * `where` is given, it names the first difference. */
 int sk_scene_equal(const selkie_scene *a, const selkie_scene *b, sk_path *where);
 
-/* Checks like selkie_scene_check(), but says where apart from what: the message does not begin with the path. */
+/* Checks like selkie_scene_check(), but returns the path apart: the message does not begin with it. */
 selkie_code sk_scene_check_at(const selkie_scene *scene, sk_path *where, selkie_error *error);
 /* The checks that look at several fields together; called by sk_scene_check_at() once every field is in its range. */
 selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selkie_error *error);
 
-/* The axis that is nearest to up, and which way along it (1 or -1; NULL: nobody asks). */
+/* The axis that is nearest to up, and which way along it (1 or -1; may be NULL). */
 int sk_scene_up_axis(const selkie_scene *scene, int *sign);
 
 /* "at least 0 s", "between 0 and 1", "above 0 m". */

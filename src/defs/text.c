@@ -86,7 +86,7 @@ char *sk_number_text(char *buffer, size_t size, double value)
         if (!isfinite(value) || strtod(buffer, NULL) == value)
             break;
     }
-    /* A locale may have put something else in the place of the point. */
+    /* The locale may have another decimal point. */
     size_t length = strlen(buffer), start = strspn(buffer, "0123456789+-.einfa");
     if (start < length) {
         size_t end = start + 1;
@@ -149,7 +149,7 @@ int sk_edit_distance(const char *a, const char *b)
 
 int sk_is_near(const char *wrong, const char *right)
 {
-    /* Short words have near neighbours that mean something else. */
+    /* For short words a small distance often means another word. */
     int length = (int)strlen(right), allowed = length <= 2 ? 0 : length <= 5 ? 1 : length <= 8 ? 2 : 3;
     return sk_edit_distance(wrong, right) <= allowed;
 }

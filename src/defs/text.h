@@ -18,7 +18,7 @@ void sk_path_cut(sk_path *path, size_t length);
 /* A string as JSON has it, in double quotes, cut to fit (with "..." before the last quote). Returns `buffer`. */
 char *sk_quote(char *buffer, size_t size, const char *text);
 
-/* The shortest text that reads back as the same double, with a point whatever the locale. At least 32 bytes. */
+/* The shortest text that reads back as the same double, with a decimal point in any locale. At least 32 bytes. */
 char *sk_number_text(char *buffer, size_t size, double value);
 
 /* Bytes of the UTF-8 character at `text`, 0 if there is none (RFC 3629: no overlong forms, no surrogates). */

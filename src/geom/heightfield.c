@@ -117,6 +117,8 @@ static selkie_code read_header(grid_text *input, grid_header *header, selkie_err
                                                 "xllcenter", "yllcenter", "cellsize",  "nodata_value"};
     double values[key_count] = {0};
     int given[key_count] = {0};
+
+    /* Keys and values in any order, up to the first number. */
     for (;;) {
         skip_space(input);
         if (!isalpha((unsigned char)*input->at))
@@ -134,6 +136,8 @@ static selkie_code read_header(grid_text *input, grid_header *header, selkie_err
         SK_TRY(read_number(input, keys[key], &values[key], error));
         given[key] = 1;
     }
+
+    /* Required keys and ranges. */
     static const int needed[] = {columns, rows, cell};
     for (int i = 0; i < 3; i++)
         if (!given[needed[i]])
@@ -150,6 +154,7 @@ static selkie_code read_header(grid_text *input, grid_header *header, selkie_err
                        values[rows], points_limit);
     if (!(values[cell] > 0))
         return sk_fail(error, SELKIE_ERROR_INPUT, "%s: cellsize %g must be above 0", input->name, values[cell]);
+
     header->columns = values[columns];
     header->rows = values[rows];
     header->cell = values[cell];
@@ -432,9 +437,9 @@ static double safe_distance(const sk_heightfield *field, const double place[2], 
         double gap = above < 0.0 ? range[0] - height : height - range[1];
         best = larger(best, smaller(radius, gap));
         if (gap <= best || radius >= vertical)
-            break; /* a wider look finds no larger gap */
+            break; /* a larger t finds no larger gap */
     }
-    /* Above the highest and below the lowest point the coarsest level is exact enough. */
+    /* The height above the highest, or below the lowest, point of all is a bound too. */
     return larger(best, above < 0.0 ? field->lowest - height : height - field->highest);
 }
 
@@ -463,12 +468,16 @@ static double nearest_on_triangle(const double corners[3][3], double nearest[3])
         ab[d] = b[d] - a[d];
         ac[d] = c[d] - a[d];
     }
+
+    /* Foot of the origin on the plane. */
     normal[0] = ab[1] * ac[2] - ab[2] * ac[1];
     normal[1] = ab[2] * ac[0] - ab[0] * ac[2];
     normal[2] = ab[0] * ac[1] - ab[1] * ac[0];
     double height = dot3(a, normal) / dot3(normal, normal);
     for (int d = 0; d < 3; d++)
         nearest[d] = height * normal[d];
+
+    /* Inside the triangle? */
     int inside = 1;
     for (int e = 0; e < 3 && inside; e++) {
         const double *p = corners[e], *q = corners[(e + 1) % 3];
@@ -484,6 +493,8 @@ static double nearest_on_triangle(const double corners[3][3], double nearest[3])
     }
     if (inside)
         return dot3(nearest, nearest);
+
+    /* Else the nearest point is on an edge. */
     double best = INFINITY;
     for (int e = 0; e < 3; e++) {
         double candidate[3], distance2 = nearest_on_segment(corners[e], corners[(e + 1) % 3], candidate);

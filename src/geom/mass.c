@@ -169,9 +169,9 @@ selkie_code sk_shape_mass(const sk_shape *shape, const char *what, sk_mass_prope
     sk_shape_bounds(shape, low, high);
     for (int d = 0; d < shape->dimension; d++)
         if (!isfinite(low[d]) || !isfinite(high[d]))
-            return sk_fail(error, SELKIE_ERROR_INPUT,
-                           "%s: a shape without end (half space, wave, height field) has no mass: a body needs another",
-                           what);
+            return sk_fail(
+                error, SELKIE_ERROR_INPUT,
+                "%s: an infinite shape (half space, wave, height field) has no mass: a body needs a finite one", what);
     if (shape->kind == SELKIE_SHAPE_UNION && shape->child_count == 1)
         return sk_shape_mass(shape->children[0], what, mass, error);
     if (shape->kind != SELKIE_SHAPE_MESH && shape->kind != SELKIE_SHAPE_UNION) {

@@ -175,10 +175,12 @@ static selkie_code collect_part(collector *to, const struct aiMesh *part, const 
                            sk_mesh_triangle_limit / 1000000);
         return SELKIE_OK;
     }
+
     int mirrored = mirrors(transform);
     uint32_t first = (uint32_t)to->point_count; /* now: points taken so far */
     for (unsigned int v = 0; v < part->mNumVertices; v++)
         to->moved_to[first + v] = UINT32_MAX;
+
     /* Takes only vertices that a triangle uses: the others may hold invalid numbers. */
     for (unsigned int f = 0; f < part->mNumFaces; f++) {
         if (!is_triangle(part, f))
@@ -198,6 +200,7 @@ static selkie_code collect_part(collector *to, const struct aiMesh *part, const 
             out[c] = to->moved_to[first + v];
         }
     }
+
     to->point_count += part->mNumVertices;
     return SELKIE_OK;
 }
@@ -248,7 +251,7 @@ static const struct aiScene *read_scene(const char *path, const char *name, selk
     if (!scene) {
         char reason[400];
         snprintf(reason, sizeof reason, "%s", aiGetErrorString());
-        for (char *c = reason; *c; c++) /* what the file says may stand in it */
+        for (char *c = reason; *c; c++) /* it may quote the file */
             if ((unsigned char)*c < 32 || (unsigned char)*c > 126)
                 *c = ' ';
         sk_fail(error, SELKIE_ERROR_FORMAT, "%s: cannot be read as a mesh: %s", name,

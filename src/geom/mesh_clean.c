@@ -118,7 +118,7 @@ selkie_code sk_clean_weld(size_t point_count, double (*points)[3], uint32_t *wel
 typedef struct edge {
     uint32_t low, high; /* vertices */
     uint32_t triangle;
-    uint8_t corner;  /* where it starts in the triangle */
+    uint8_t corner;  /* its first corner in the triangle */
     uint8_t falling; /* passed from high to low */
 } edge;
 
@@ -171,7 +171,7 @@ static void flip(uint32_t triangle[3])
 }
 
 /* Walks each connected piece over the edges that two triangles share and turns those that disagree with the first; if
- * that turned more than half of them, turns the whole piece back. */
+ * that would turn more than half of them, turns the others instead. */
 static void agree(sk_solid_mesh *mesh, const uint32_t *neighbours, uint8_t *state, uint32_t *queue)
 {
     enum { seen = 1, turned = 2 };
@@ -399,8 +399,8 @@ selkie_code sk_clean_check_point(const double point[3], size_t index, const char
 
 /* --- Outlines for 2D --- */
 
-/* Where the edge between two vertices meets z = 0. The lower vertex number goes first, so that both triangles of an
- * edge get the same point to the last bit and the outline is closed. */
+/* The point at which the edge between two vertices meets z = 0. The lower vertex number comes first, so that both
+ * triangles of an edge get the same point to the last bit and the outline is closed. */
 static void edge_in_plane(const sk_solid_mesh *mesh, uint32_t a, uint32_t b, double point[3])
 {
     const double *p = mesh->vertices[a < b ? a : b], *q = mesh->vertices[a < b ? b : a];

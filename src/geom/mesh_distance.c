@@ -321,14 +321,18 @@ static double triangle_squared(const double p[3][3], const double x[3], double n
     subtract(p[2], p[0], v);
     subtract(x, p[0], arm);
     double uv = dot(u, v), along_u = dot(u, arm), along_v = dot(v, arm);
+
     /* Projections of x seen from corner 0, 1, 2. */
     double on_u[3] = {along_u, along_u - dot(u, u), along_u - uv};
     double on_v[3] = {along_v, along_v - uv, along_v - dot(v, v)};
+
     double s, t; /* the nearest point is p0 + s u + t v */
     double area_2 = on_u[0] * on_v[1] - on_u[1] * on_v[0];
     double area_1 = on_u[2] * on_v[0] - on_u[0] * on_v[2];
     double area_0 = on_u[1] * on_v[2] - on_u[2] * on_v[1];
     double from_1 = on_v[1] - on_u[1], from_2 = on_u[2] - on_v[2]; /* along the third side, from either end */
+
+    /* Corners, sides, inside. */
     if (on_u[0] <= 0.0 && on_v[0] <= 0.0) {
         s = t = 0.0;
     } else if (on_u[1] >= 0.0 && from_1 <= 0.0) {
@@ -351,6 +355,8 @@ static double triangle_squared(const double p[3][3], const double x[3], double n
         s = area_1 / whole;
         t = area_2 / whole;
     }
+
+    /* Needles: test each side. */
     if (!(s >= 0.0 && t >= 0.0 && s + t <= 1.0 + 1e-12))
         return sides_squared(p, x, nearest);
     for (int i = 0; i < 3; i++)

@@ -24,8 +24,7 @@ selkie_code sk_mesh_distance_create(const sk_mesh_pieces *pieces, sk_memory *mem
 void sk_mesh_distance_destroy(sk_mesh_distance *mesh);
 
 /* Distance to the nearest piece, m, >= 0. `hint` (may be NULL): a piece that may be near, such as the nearest one of
- * a point close by (SIZE_MAX: none known); gets the nearest one. It speeds up the search and does not change the
- * result. */
+ * a point close by (SIZE_MAX: none known); gets the nearest one. It speeds up the search, with the same result. */
 double sk_mesh_distance_unsigned(const sk_mesh_distance *mesh, const double x[3], size_t *hint);
 /* The winding number: 1 inside, 0 outside a closed mesh; in between near a hole. */
 double sk_mesh_distance_winding(const sk_mesh_distance *mesh, const double x[3]);

@@ -164,11 +164,10 @@ static void sample_block(sk_mesh_sample *sample, int64_t index, float *values)
 
 static selkie_code no_memory(const char *name, double sample_size, double bytes, selkie_error *error)
 {
-    return sk_fail(
-        error, SELKIE_ERROR_MEMORY,
-        "%s: its distance sampled every %g m needs %.1f MiB more, which cannot be had: use larger cells or a "
-        "smaller mesh",
-        name, sample_size, bytes / 1048576.0);
+    return sk_fail(error, SELKIE_ERROR_MEMORY,
+                   "%s: no memory for its distance sampled every %g m (%.1f MiB more): use larger cells or a "
+                   "smaller mesh",
+                   name, sample_size, bytes / 1048576.0);
 }
 
 static selkie_code lay_out(sk_mesh_sample *sample, const char *name, selkie_error *error)
@@ -352,6 +351,8 @@ double sk_mesh_sample_distance(const sk_mesh_sample *sample, const double x[3], 
         beyond[i] = x[i] - inner[i];
         squared += beyond[i] * beyond[i];
     }
+
+    /* Distance at the nearest point of the box. */
     double distance = distance_within(sample, inner, normal ? gradient : NULL);
     double slope =
         normal ? sqrt(gradient[0] * gradient[0] + gradient[1] * gradient[1] + gradient[2] * gradient[2]) : 1.0;
@@ -364,6 +365,7 @@ double sk_mesh_sample_distance(const sk_mesh_sample *sample, const double x[3], 
         for (int i = 0; i < 3; i++)
             normal[i] = gradient[i] / slope;
     }
+
     if (squared > 0.0) {
         /* Outside the box, which is convex and holds the mesh: the segments from the point to the box and from there to
          * the mesh meet at 90 degrees or more. Pythagoras then gives a lower bound. */

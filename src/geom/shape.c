@@ -291,6 +291,7 @@ static selkie_code make_shape(const selkie_shape *def, const char *what, making 
     shape->kind = def->kind;
     shape->dimension = context->options->dimension;
     shape->memory = context->options->memory;
+
     selkie_code code;
     switch (def->kind) {
     case SELKIE_SHAPE_BOX:
@@ -320,6 +321,7 @@ static selkie_code make_shape(const selkie_shape *def, const char *what, making 
     default:
         code = sk_fail(error, SELKIE_ERROR_INPUT, "%s: %d is no kind of shape", what, (int)def->kind);
     }
+
     if (code != SELKIE_OK) {
         sk_shape_destroy(shape);
         return code;

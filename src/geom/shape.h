@@ -1,13 +1,16 @@
 /* Shapes made ready for queries: inside or outside, distance, normal, bounds.
  *
- * Distances are signed, negative inside, in metres. In 2D the third coordinate is ignored. Primitives are exact; a
- * union is the minimum of its members (exact outside, right in sign inside). The distance of a mesh comes from its
- * triangles in a bounding volume hierarchy (geom/mesh_distance.h) or, with a sample size, from a sampled grid
- * (geom/mesh_sample.h). In 2D a mesh is its section with the plane z = 0 or, if it is flat, the area within its
- * outline.
+ * Distances are signed, negative inside, in metres. In 2D the third
+ * coordinate is ignored. Primitives are exact; a union is the minimum of its
+ * members (exact outside, right in sign inside). The distance of a mesh comes
+ * from its triangles in a bounding volume hierarchy (geom/mesh_distance.h)
+ * or, with a sample size, from a sampled grid (geom/mesh_sample.h). In 2D a
+ * mesh is its section with the plane z = 0 or, if it is flat, the area within
+ * its outline.
  *
- * Queries never fail and never return a NaN for finite points. At centres, on edges and on medial axes the gradient is
- * not unique: the normal is then one of the valid ones. It always has unit length.
+ * Queries never fail and never return a NaN for finite points. At centres, on
+ * edges and on medial axes the gradient is not unique: the normal is then one
+ * of the valid ones. It always has unit length.
  */
 #ifndef SK_GEOM_SHAPE_H
 #define SK_GEOM_SHAPE_H

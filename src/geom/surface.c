@@ -56,7 +56,7 @@ static selkie_code set_resize(block_set *set, size_t capacity, selkie_error *err
 {
     uint64_t *keys = sk_allocate_zeroed(NULL, capacity * sizeof *keys);
     if (!keys)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: %.1f MiB for the table of blocks cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory for the table of blocks (%.1f MiB)",
                        (double)capacity * sizeof *keys / 1048576.0);
     block_set grown = {keys, NULL, capacity, set->count};
     for (size_t i = 0; i < set->capacity; ++i)
@@ -190,6 +190,8 @@ static selkie_code wake_blocks(const sk_surface_grid *grid, const cloud *c, bloc
 static selkie_code order_blocks(sk_surface_grid *grid, block_set *set, selkie_error *error)
 {
     size_t count = set->count;
+
+    /* Arrays, all or none. */
     uint64_t *keys = sk_allocate(NULL, (count + 1) * sizeof *keys);
     set->indices = sk_allocate(NULL, (set->capacity + 1) * sizeof *set->indices);
     grid->coordinates = sk_allocate(NULL, (count + 1) * sizeof *grid->coordinates);
@@ -202,9 +204,11 @@ static selkie_code order_blocks(sk_surface_grid *grid, block_set *set, selkie_er
         !grid->phi || !grid->other) {
         sk_release(NULL, keys);
         return sk_fail(error, SELKIE_ERROR_MEMORY,
-                       "surface: %.1f MiB for %zu blocks cannot be had; a larger voxel_size than %g m needs less",
+                       "surface: no memory, %.1f MiB for %zu blocks; a larger voxel_size than %g m needs less",
                        (double)count * 2 * sk_node_count * sizeof(float) / 1048576.0, count, grid->voxel[0]);
     }
+
+    /* Keys in ascending order are the blocks. */
     size_t n = 0;
     for (size_t i = 0; i < set->capacity; ++i)
         if (set->keys[i])
@@ -236,7 +240,7 @@ static selkie_code sort_particles(sk_surface_grid *grid, const cloud *c, const b
     grid->source = sk_allocate(NULL, (c->count + 1) * sizeof *grid->source);
     if (!block || !grid->particle[0] || !grid->particle[1] || !grid->particle[2] || !grid->source) {
         sk_release(NULL, block);
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: %.1f MiB to sort %zu particles cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB to sort %zu particles",
                        (double)c->count * 20 / 1048576.0, c->count);
     }
 #pragma omp parallel for num_threads(grid->threads) schedule(static)

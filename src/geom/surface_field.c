@@ -68,6 +68,8 @@ void sk_surface_gather(const sk_surface_grid *grid, size_t block, const float *c
     const float base[3] = {(float)(grid->coordinates[block][0] * sk_node_n),
                            (float)(grid->coordinates[block][1] * sk_node_n),
                            (float)(grid->coordinates[block][2] * sk_node_n)};
+
+    /* Particles of the block and its neighbours, each to the rows in its reach. */
     for (int n = 0; n < 27; ++n) {
         int32_t from = grid->neighbours[block][n];
         if (from < 0)
@@ -94,6 +96,7 @@ void sk_surface_gather(const sk_surface_grid *grid, size_t block, const float *c
                 }
         }
     }
+
     for (int i = 0; i < sk_node_count; ++i)
         sums->nearest[i] = (1.0f - sums->nearest[i]) * reach * reach;
 }

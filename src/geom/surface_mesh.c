@@ -387,6 +387,8 @@ static selkie_code gather_velocities(mesher *m, const float *velocity, size_t st
             if (other >= 0 && m->edges[other].velocity_block < 0)
                 m->edges[other].velocity_block = count++;
         }
+
+    /* Velocities in the order of the sorted particles, then their means at the nodes. */
     float *sorted[3] = {NULL, NULL, NULL};
     m->node_velocity = sk_allocate(NULL, ((size_t)count + 1) * 3 * sk_node_count * sizeof(float));
     for (int a = 0; a < 3; ++a)
@@ -413,9 +415,10 @@ static selkie_code gather_velocities(mesher *m, const float *velocity, size_t st
                     to[a * sk_node_count + i] = sums.weight[i] > 1e-12f ? sums.value[a][i] / sums.weight[i] : NAN;
         }
     } else {
-        code = sk_fail(error, SELKIE_ERROR_MEMORY, "surface: %.1f MiB for velocities cannot be had",
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for velocities",
                        ((double)count * 3 * sk_node_count + 3.0 * (double)grid->particle_count) * 4 / 1048576.0);
     }
+
     for (int a = 0; a < 3; ++a)
         sk_release(NULL, sorted[a]);
     return code;
@@ -438,7 +441,7 @@ static selkie_code allocate_mesh(sk_mesh *mesh, size_t vertices, size_t triangle
     mesh->velocities = with_velocity ? sk_allocate(NULL, (vertices + 1) * 3 * sizeof(float)) : NULL;
     mesh->triangles = sk_allocate(NULL, (triangles + 1) * 3 * sizeof(uint32_t));
     if (!mesh->positions || !mesh->normals || !mesh->triangles || (with_velocity && !mesh->velocities))
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: %.1f MiB for %zu triangles cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for %zu triangles",
                        ((double)vertices * 36 + (double)triangles * 12) / 1048576.0, triangles);
     return SELKIE_OK;
 }
@@ -450,7 +453,7 @@ selkie_code sk_surface_triangulate(const sk_surface_grid *grid, const float *vel
     build_table(&table);
     block_edges *edges = sk_allocate(NULL, (grid->block_count + 1) * sizeof *edges);
     if (!edges)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: %.1f MiB for edges cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for edges",
                        (double)grid->block_count * sizeof *edges / 1048576.0);
 #pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
     for (size_t b = 0; b < grid->block_count; ++b)

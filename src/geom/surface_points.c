@@ -20,7 +20,7 @@ enum {
     index_limit = 1 << 30
 };
 
-/* --- Points that know their neighbours --- */
+/* --- Points in buckets --- */
 
 typedef struct point_index {
     sk_memory *memory;

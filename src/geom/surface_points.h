@@ -1,11 +1,12 @@
 /* Points spread evenly over the surface of a shape.
  *
- * They represent solids for particle liquids (volume-weighted boundary particles: Akinci et al. 2012). Lattices or
- * rings cover regular surfaces. Poisson-disk sampling covers meshes, height fields and waves; a last sweep over a fine
- * lattice closes its gaps. The same shape, spacing and seed always give the same points in the same order.
+ * They represent solids for particle liquids (volume-weighted boundary particles: Akinci et al. 2012). Lattices
+ * or rings cover regular surfaces. Poisson-disk sampling covers meshes, height fields and waves; a last sweep
+ * over a fine lattice closes its gaps. The same shape, spacing and seed always give the same points in the same
+ * order.
  *
- * `depth` places the points below the surface: liquid particles keep about a spacing away from them and so come to rest
- * at the surface. In solids thinner than twice the depth the points lie in the middle.
+ * `depth` places the points below the surface: liquid particles keep about a spacing away from them and so come
+ * to rest at the surface. In solids thinner than twice the depth the points lie in the middle.
  */
 #ifndef SK_GEOM_SURFACE_POINTS_H
 #define SK_GEOM_SURFACE_POINTS_H

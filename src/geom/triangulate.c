@@ -197,6 +197,8 @@ static void add_cylinder(piece_list *list, const sk_shape *shape)
 {
     double third[3];
     cross_product(shape->axis, shape->side, third);
+
+    /* In 2D a rectangle. */
     if (shape->dimension == 2) {
         static const int signs[5][2] = {
             {-1, -1}, {1, -1}, {1, 1}, {-1, 1}, {-1, -1}}; /* axis, side: a right-handed pair */
@@ -210,6 +212,8 @@ static void add_cylinder(piece_list *list, const sk_shape *shape)
         }
         return;
     }
+
+    /* In 3D a strip of the side and of both caps for each step of the circle. */
     for (int step = 0; step < circle_steps; step++) {
         double rim[2][2][3], middle[2][3]; /* [end][step] */
         for (int end = 0; end < 2; end++)
@@ -374,6 +378,8 @@ static void add_heightfield(piece_list *list, const sk_shape *shape)
     const sk_heightfield_frame *frame = sk_heightfield_look(field);
     double range[3][2], *stops[2] = {NULL, NULL};
     int counts[2] = {0, 0};
+
+    /* The part of the table over the box. */
     for (int a = 0; a < 3; a++)
         if (frame->axis[a] < shape->dimension)
             ground_range(list, frame, a, range[a]);
@@ -381,11 +387,15 @@ static void add_heightfield(piece_list *list, const sk_shape *shape)
         stops[a] = ground_stops(range[a], frame->spacing[a], frame->count[a], &counts[a]);
         list->failed |= !stops[a];
     }
+
+    /* The surface. */
     if (!list->failed && shape->dimension == 2)
         add_ground_profile(list, field, stops[0], counts[0]);
     for (int j = 0; j + 1 < counts[1] && !list->failed; j++)
         for (int i = 0; i + 1 < counts[0]; i++)
             add_ground_square(list, field, stops[0] + i, stops[1] + j);
+
+    /* In 3D the section along the four sides of the box. */
     for (int side = 0; side < 4 && shape->dimension == 3 && !list->failed; side++) {
         int a = side / 2, upper = side % 2;
         for (int i = 0; i + 1 < counts[a]; i++) {
@@ -399,6 +409,7 @@ static void add_heightfield(piece_list *list, const sk_shape *shape)
             add_clipped_polygon(list, 4, (const double(*)[3])quad);
         }
     }
+
     free(stops[0]);
     free(stops[1]);
 }

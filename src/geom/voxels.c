@@ -39,7 +39,7 @@ static void span_of(const sk_voxels *v, int axis, double from, double to, int *f
     *last = b < v->cells[axis] - 1 ? (b > -1.0 ? (int)b : -1) : v->cells[axis] - 1;
 }
 
-/* --- Inside: primitives are asked --- */
+/* --- Inside: primitives, by their inside test --- */
 
 static void mark_asked(voxel_job *job, const sk_shape *shape)
 {
@@ -56,7 +56,7 @@ static void mark_asked(voxel_job *job, const sk_shape *shape)
     }
 }
 
-/* --- Inside: meshes are voted on --- */
+/* --- Inside: meshes, by majority of three lines --- */
 
 /* Coordinate u at a given v of the line through two points (u, v). The ends are sorted first, so that two triangles
  * that share an edge get the same bits. */

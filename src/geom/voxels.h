@@ -10,6 +10,7 @@
  * Shells: a cell is of layer 1 if one of the 26 cells around it (8 in 2D) does not belong to the shape, of layer 2 if
  * one of them is of layer 1, and so on. One layer already separates inside from outside, diagonally as well.
  */
+
 #ifndef SK_GEOM_VOXELS_H
 #define SK_GEOM_VOXELS_H
 

@@ -17,8 +17,8 @@
 
 struct sk_atomic_file {
     char *path;      /* as the caller named it, for messages */
-    char *target;    /* where it ends up: `path` with symbolic links followed */
-    char *temporary; /* target.part; NULL where the target is written to directly */
+    char *target;    /* final path: `path` with symbolic links followed */
+    char *temporary; /* target.part; NULL if the target is written to directly */
     int descriptor;
     int seekable;
     uint64_t position; /* bytes appended */
@@ -96,9 +96,8 @@ static void release(sk_atomic_file *file)
 
 /* --- Opening --- */
 
-/* Opens and locks target.part. Between our open and our lock another writer may have renamed the very file that we
- * opened to its final place; truncating it then would destroy that result. So the lock counts only if the name still
- * leads to what we hold. */
+/* Opens and locks target.part. Between open and lock another writer may have renamed the opened file to its final name;
+ * truncating it would destroy that result. So the lock is valid only if the name still refers to the opened file. */
 static int open_temporary(const char *temporary, int *descriptor)
 {
     for (int attempt = 0; attempt < 100; attempt++) {
@@ -108,7 +107,7 @@ static int open_temporary(const char *temporary, int *descriptor)
         if (flock(opened, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
             close(opened);
             return EWOULDBLOCK;
-        } /* other failures: a file system without locks, where one writer a file has to be enough */
+        } /* other failures: a file system without locks, which supports one writer a file */
         struct stat held, named;
         int same = fstat(opened, &held) == 0 && stat(temporary, &named) == 0 && held.st_dev == named.st_dev &&
                    held.st_ino == named.st_ino;
@@ -152,7 +151,7 @@ static int name_places(sk_atomic_file *file, const char *path, int *direct)
     file->target = exists && !*direct ? realpath(path, NULL) : strdup(path);
     if (!file->path || !file->target)
         return errno ? errno : ENOMEM;
-    /* What may not be written may not be replaced either: a rename would only ask the folder. */
+    /* A read-only file must not be replaced: a rename checks only the permissions of the folder. */
     if (exists && !*direct && access(file->target, W_OK) != 0)
         return errno;
     if (!*direct) {
@@ -173,6 +172,8 @@ selkie_code sk_atomic_open(const char *path, uint64_t expected_bytes, sk_atomic_
     if (!file)
         return fail_write(path, ENOMEM, error);
     file->descriptor = -1;
+
+    /* The file, or its temporary. */
     int direct = 0;
     int reason = name_places(file, path, &direct);
     if (reason == 0 && direct) {
@@ -181,6 +182,7 @@ selkie_code sk_atomic_open(const char *path, uint64_t expected_bytes, sk_atomic_
     } else if (reason == 0) {
         reason = open_temporary(file->temporary, &file->descriptor);
     }
+
     if (reason != 0) {
         release(file);
         char folder[PATH_MAX];
@@ -188,9 +190,10 @@ selkie_code sk_atomic_open(const char *path, uint64_t expected_bytes, sk_atomic_
             return sk_fail(error, SELKIE_ERROR_FILE, "%s: cannot write: the folder '%s' does not exist", path, folder);
         return fail_write(path, reason, error);
     }
+
     file->seekable = lseek(file->descriptor, 0, SEEK_CUR) >= 0;
     *result = file;
-    /* Only a plain "too full" counts here: not every file system can set space aside. */
+    /* Only a full disk is an error here: some file systems cannot reserve space. */
     if (expected_bytes > 0 && file->temporary && expected_bytes <= INT64_MAX &&
         fallocate(file->descriptor, FALLOC_FL_KEEP_SIZE, 0, (off_t)expected_bytes) != 0 &&
         (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
@@ -224,7 +227,7 @@ int sk_atomic_write_at(sk_atomic_file *file, uint64_t offset, const void *data, 
         if (written < 0)
             return errno;
         if (written == 0)
-            return EIO; /* never seen for files, but it must not become an endless loop */
+            return EIO; /* avoids an endless loop */
         from += written;
         offset += (uint64_t)written;
         bytes -= (size_t)written;
@@ -265,7 +268,8 @@ selkie_code sk_atomic_write_records(sk_atomic_file *file, int64_t count, size_t 
     int64_t batches = batch > 0 ? (count + batch - 1) / batch : 0;
     uint64_t start = file->position;
     int reason = 0;
-    /* A pipe takes the batches one after the other; a file takes each where it belongs. */
+
+    /* Batches go to a pipe in order, to a file at their offsets. */
 #pragma omp parallel if (file->seekable && batches > 1)
     {
         unsigned char *buffer = batches > 0 ? malloc((size_t)batch * record_bytes) : NULL;
@@ -291,6 +295,7 @@ selkie_code sk_atomic_write_records(sk_atomic_file *file, int64_t count, size_t 
         }
         free(buffer);
     }
+
     if (reason != 0)
         return sk_atomic_fail(file, reason, error);
     file->position = start + (uint64_t)count * record_bytes;
@@ -309,8 +314,8 @@ void sk_atomic_abandon(sk_atomic_file **file)
     *file = NULL;
 }
 
-/* The rename itself lives in the folder, so the folder goes to the disk as well. A file system that cannot do this
- * (some network ones) has its own promises. */
+/* The rename is stored in the folder, so the folder is flushed too. Some network file systems cannot do this; their
+ * errors are ignored. */
 static void sync_folder(const char *path)
 {
     char folder[PATH_MAX];
@@ -328,7 +333,7 @@ selkie_code sk_atomic_commit(sk_atomic_file **pointer, selkie_error *error)
     sk_atomic_file *file = *pointer;
     int reason = 0;
     if (file->temporary) {
-        /* fsync and not close alone: late failures (network disks, quotas) show up there and nowhere else. */
+        /* fsync reports late failures (network disks, quotas) that close does not. */
         if (fsync(file->descriptor) != 0 && errno != EINVAL && errno != ENOTSUP)
             reason = errno;
         /* Renamed while the lock is still held: see open_temporary. */
@@ -381,7 +386,7 @@ static selkie_code read_open(const char *path, int descriptor, char **data, size
     size_t size = (size_t)status.st_size;
     char *buffer = sk_allocate(NULL, size + 1);
     if (!buffer)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB are needed to read it and cannot be had", path,
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory to read it (%.1f MiB)", path,
                        (double)size / 1048576.0);
     size_t got = 0;
     while (got < size) {
@@ -395,7 +400,7 @@ static selkie_code read_open(const char *path, int descriptor, char **data, size
             return fail_read(path, reason, error);
         }
         if (chunk == 0)
-            break; /* it was cut shorter meanwhile; what is there counts */
+            break; /* the file was truncated meanwhile */
         got += (size_t)chunk;
     }
     buffer[got] = '\0';
@@ -408,7 +413,7 @@ selkie_code sk_file_read(const char *path, char **data, size_t *bytes, selkie_er
 {
     *data = NULL;
     *bytes = 0;
-    /* O_NONBLOCK: a pipe without a writer must not hang us before we can refuse it. */
+    /* O_NONBLOCK: open must not block on a pipe without a writer, which is refused below. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
         return fail_read(path, errno, error);

@@ -1,13 +1,13 @@
 /* Files that appear whole or not at all.
  *
- * A sk_atomic_file is written as PATH.part beside its final place and takes the place of PATH only when everything has
- * reached the disk: write, fsync, rename, fsync of the folder. Until then what was there before stays untouched, and a
- * failure (full disk, size limit, no permission, a folder that is missing) removes the .part and leaves one message.
+ * A sk_atomic_file is written as PATH.part beside its final place and replaces PATH only after all data has reached the
+ * disk: write, fsync, rename, fsync of the folder. Until then an older file stays untouched. A failure (full disk, size
+ * limit, no permission, missing folder) removes the .part and returns one message.
  *
  * The name of the temporary is fixed and guarded by a lock, not random: after a kill -9 the next write of the same file
- * reuses the stale .part, so that a run that dies over and over does not fill the disk with half checkpoints.
+ * reuses the stale .part, so that a run that is killed repeatedly does not fill the disk with partial checkpoints.
  *
- * Where PATH is something that cannot be renamed over (a device, a pipe), it is written to directly.
+ * A device or a pipe cannot be replaced and is written to directly.
  */
 #ifndef SK_IO_ATOMIC_FILE_H
 #define SK_IO_ATOMIC_FILE_H
@@ -18,7 +18,7 @@
 
 typedef struct sk_atomic_file sk_atomic_file;
 
-/* `expected_bytes` (0 = unknown) are set aside at once, so that a disk that is too full says so before the work. */
+/* `expected_bytes` (0 = unknown) are reserved at once, so that a full disk is an error before the work. */
 selkie_code sk_atomic_open(const char *path, uint64_t expected_bytes, sk_atomic_file **file, selkie_error *error);
 
 /* Appends. */
@@ -42,16 +42,16 @@ selkie_code sk_atomic_write_records(sk_atomic_file *file, int64_t count, size_t 
 
 /* Puts the file in its place. *file becomes NULL in any case; on failure nothing is left behind. */
 selkie_code sk_atomic_commit(sk_atomic_file **file, selkie_error *error);
-/* Gives up: removes what was written. Fine with NULL. */
+/* Removes the temporary file. Accepts NULL. */
 void sk_atomic_abandon(sk_atomic_file **file);
-/* commit where `so_far` is SELKIE_OK, else abandon; returns the first failure. */
+/* Commits if `so_far` is SELKIE_OK, else abandons; returns the first failure. */
 selkie_code sk_atomic_finish(sk_atomic_file **file, selkie_code so_far, selkie_error *error);
 
 /* A whole file from memory, and back. Text read back has a '\0' behind its last byte; sk_release(NULL, data) it. */
 selkie_code sk_file_write(const char *path, const void *data, size_t bytes, selkie_error *error);
 selkie_code sk_file_read(const char *path, char **data, size_t *bytes, selkie_error *error);
 
-/* Plain words for an errno, without the locale: "the disk is full". `buffer` is used where there are none. */
+/* Text for an errno, independent of the locale: "the disk is full". `buffer` holds the text of other numbers. */
 const char *sk_file_reason(int reason, char *buffer, size_t size);
 
 #endif

@@ -303,7 +303,7 @@ static selkie_code read_header(const source *from, file_header *header, selkie_e
     if (reason != 0)
         return fail_read(from, reason, error);
     if (memcmp(header->magic, magic_bytes, sizeof magic_bytes) != 0)
-        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: not a checkpoint of Selkie (it starts otherwise)", from->name);
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: not a checkpoint of Selkie (wrong first bytes)", from->name);
     if (header->byte_order != byte_order_mark)
         return sk_fail(error, SELKIE_ERROR_FORMAT,
                        "%s: damaged, or written on a machine of the other byte order; resume it there", from->name);
@@ -385,8 +385,8 @@ static selkie_code load_data(const source *from, sk_container *container, selkie
                       : chunk->bytes <= SIZE_MAX ? sk_allocate(NULL, (size_t)chunk->bytes)
                                                  : NULL;
         if (!chunk->data)
-            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB are needed to read chunk '%s' and cannot be had",
-                           from->name, (double)chunk->bytes / 1048576.0, chunk->name);
+            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory, %.1f MiB to read chunk '%s'", from->name,
+                           (double)chunk->bytes / 1048576.0, chunk->name);
     }
 
     /* Pieces. */

@@ -176,7 +176,7 @@ selkie_code sk_folder_free_space(const char *path, uint64_t *bytes, selkie_error
     while (statvfs(part, &disk) != 0) {
         if (errno != ENOENT || strcmp(part, ".") == 0 || strcmp(part, "/") == 0)
             return fail(path, "cannot measure the free space", errno, error);
-        /* What does not exist yet will live where its nearest ancestor lives. */
+        /* A path that does not exist yet is on the disk of its nearest ancestor. */
         char *slash = strrchr(part, '/');
         if (!slash)
             strcpy(part, ".");

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "base/status.h"
 
-/* Makes a folder and those above it. Fine where it exists. */
+/* Makes a folder and those above it. An existing one is no error. */
 selkie_code sk_folder_make(const char *path, selkie_error *error);
 
 int sk_folder_exists(const char *path);
@@ -14,7 +14,7 @@ int sk_folder_exists(const char *path);
 int sk_folder_is_empty(const char *path);
 int sk_file_exists(const char *path);
 
-/* The files prefixNNNNsuffix of a folder, sorted by number; others are passed over. No folder, no files: not an error.
+/* The files prefixNNNNsuffix of a folder, sorted by number; others are skipped. A missing folder gives an empty list.
  */
 typedef struct sk_numbered_file {
     int64_t number;
@@ -30,7 +30,7 @@ selkie_code sk_folder_list(const char *folder, const char *prefix, const char *s
                            selkie_error *error);
 void sk_file_list_free(sk_file_list *list);
 
-/* "folder/prefix0042suffix": four digits, more where they are needed. Fails where it does not fit. */
+/* "folder/prefix0042suffix": at least four digits. Fails if it does not fit. */
 selkie_code sk_numbered_path(char *path, size_t size, const char *folder, const char *prefix, int64_t number,
                              const char *suffix, selkie_error *error);
 
@@ -39,7 +39,7 @@ selkie_code sk_folder_free_space(const char *path, uint64_t *bytes, selkie_error
 
 /* --- The folder of a run: see docs/manual/output.md --- */
 
-/* What the numbered files of a run are called. */
+/* Names of the numbered files of a run. */
 #define SK_FRAMES_FOLDER "frames"
 #define SK_PARTICLES_PREFIX "particles_" /* + .ply, .vtp */
 #define SK_SURFACES_FOLDER "surfaces"
@@ -58,11 +58,11 @@ typedef struct sk_run_state {
 
 selkie_code sk_run_look(const char *folder, sk_run_state *state, selkie_error *error);
 /* DIR/finished, one line: the steps and the time (s) reached, and the most memory (bytes) that the world took. Written
- * last, so that whoever waits for it finds everything else. */
+ * last: once it exists, all other files are complete. */
 selkie_code sk_run_mark_finished(const char *folder, int64_t steps, double time, size_t memory, selkie_error *error);
-/* That memory; 0 where the run is not finished. */
+/* That memory; 0 if the run is not finished. */
 size_t sk_run_memory(const char *folder);
-/* Takes the mark away, for a run that goes on. */
+/* Removes the mark, for a run that is resumed. */
 selkie_code sk_run_mark_unfinished(const char *folder, selkie_error *error);
 
 #endif

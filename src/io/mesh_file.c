@@ -112,7 +112,7 @@ static selkie_code write_ply(sk_atomic_file *file, const sk_mesh_frame *frame, c
 
 /* --- OBJ --- */
 
-/* Lines have no fixed length, so blocks of them are made in parallel and written in order. */
+/* Lines vary in length, so blocks of them are formatted in parallel and written in order. */
 enum { lines_per_block = 4096, blocks_per_round = 16, line_room = 3 * SK_NUMBER_LENGTH + 8 };
 
 typedef size_t (*line_maker)(const mesh_writer *writer, size_t index, char *line);

@@ -1,7 +1,7 @@
-/* A surface of one frame as a file: binary PLY with normals and velocities, or OBJ with normals.
+/* A surface of one frame as a file: binary PLY with normals and velocities, or OBJ with
+ * normals.
  *
- * OBJ has no place for a velocity, and programs that read it drop what they do not know; so velocities are in PLY only.
- * Metres and metres per second. */
+ * OBJ has no velocities, so only PLY has them. Metres and metres per second. */
 #ifndef SK_IO_MESH_FILE_H
 #define SK_IO_MESH_FILE_H
 

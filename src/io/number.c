@@ -8,7 +8,7 @@ selkie_code sk_number_begin(sk_number_scope *scope, selkie_error *error)
 {
     scope->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (scope->plain == (locale_t)0)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "numbers: the C locale cannot be had: out of memory");
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "numbers: no memory for the C locale");
     scope->before = uselocale(scope->plain);
     return SELKIE_OK;
 }
@@ -35,7 +35,7 @@ const char *sk_number_parse(const char *text, const char *limit, double *value)
         first++;
     if (first >= limit)
         return NULL;
-    /* Keeps out what strtod allows and people do not mean: leading space, hexadecimal. */
+    /* Refuses leading spaces and hexadecimal numbers, which strtod accepts. */
     int digit = *first >= '0' && *first <= '9';
     int word = *first == 'n' || *first == 'N' || *first == 'i' || *first == 'I';
     if (!digit && !word && *first != '.')

@@ -1,7 +1,7 @@
-/* Numbers in text files have a decimal point in every country.
+/* Numbers in text files have a decimal point in every locale.
  *
- * printf and strtod follow the locale that the program around us has chosen, and a CSV with decimal commas is no CSV.
- * Between begin and end this thread (and no other) formats and parses as the C locale does. */
+ * printf and strtod follow the locale of the calling program, and decimal commas would break a CSV. Between begin and
+ * end this thread (and no other) uses the C locale. */
 #ifndef SK_IO_NUMBER_H
 #define SK_IO_NUMBER_H
 
@@ -18,11 +18,11 @@ void sk_number_end(sk_number_scope *scope);
 
 enum { SK_NUMBER_LENGTH = 40 };
 
-/* Whole numbers in full, others with nine digits (what a float needs to come back the same). Returns the length. */
+/* Whole numbers in full, others with nine digits (enough to restore a float). Returns the length. */
 int sk_number_format(double value, char text[SK_NUMBER_LENGTH]);
 
 /* The number at the start of `text`, which ends before `limit` (a byte that can be read and is no part of a number must
- * stand there). Returns where it ends, NULL if there is none. Only plain decimal notation, nan and inf. */
+ * stand there). Returns its end, NULL if there is none. Only plain decimal notation, nan and inf. */
 const char *sk_number_parse(const char *text, const char *limit, double *value);
 
 #endif

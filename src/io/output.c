@@ -1,4 +1,4 @@
-/* The public writers: a world's particles and surface, by way of what any caller could ask of a world. */
+/* The public writers: a world's particles and surface, through the public interface of a world. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -26,8 +26,8 @@ static selkie_code find_typed(const selkie_world *world, const char *name, selki
     return SELKIE_OK;
 }
 
-/* What methods have added, for everyone to see. Matrices are left out: they are how a method keeps its state between
- * steps (APIC's affine), would double the file, and no target program knows what to do with them. */
+/* Attributes that methods have added. Matrices (APIC's affine) are left out: they are state between steps, would double
+ * the file, and no target program reads them. */
 static int is_extra(const selkie_attribute_view *view)
 {
     static const char *const own[] = {"position", "velocity", "id"};
@@ -96,12 +96,14 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%s: a surface needs a world with domain.dimension 3; this one has %d", path,
                        scene->domain.dimension);
+
     int cells[3];
     double cell_size = selkie_scene_cells(scene, cells);
     selkie_attribute_view position, velocity;
     SK_TRY(find_typed(world, "position", SELKIE_FLOAT32, 3, &position, error));
     SK_TRY(find_typed(world, "velocity", SELKIE_FLOAT32, 3, &velocity, error));
-    /* Half a cell resolves what 8 particles a cell can carry, and no more. */
+
+    /* Half a cell is the resolution of 8 particles a cell. */
     sk_surface_options options = {
         .particle_spacing = particle_spacing(scene, cell_size),
         .voxel_size = 0.5 * cell_size,
@@ -112,6 +114,8 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
         options.low[k] = scene->domain.origin[k];
         options.high[k] = scene->domain.origin[k] + cells[k] * cell_size;
     }
+
+    /* Surface and file. */
     sk_mesh mesh = {0};
     const sk_surface_particles particles = {.count = (size_t)selkie_world_particle_count(world),
                                             .position = position.data,

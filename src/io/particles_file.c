@@ -1,6 +1,6 @@
-/* Writers. A frame becomes a list of columns first: what it is called, where it lies, how it turns. PLY interleaves
- * them into records, .vtp writes one array after the other; both convert batches on all threads and write them in place
- * (sk_atomic_write_records), so that the file system sees megabytes at a time and memory holds no second copy. */
+/* Writers. A frame first becomes a list of columns: name, address, rotation. PLY interleaves them into records, .vtp
+ * writes one array after the other; both convert batches on all threads and write them in place
+ * (sk_atomic_write_records), in batches of megabytes, without a second copy in memory. */
 #include "io/particles_file.h"
 
 #include <ctype.h>
@@ -214,7 +214,7 @@ static void fill_vtp_array(const void *context, int64_t first, int64_t count, un
     fill_column(array->from, array->source, first, count, out, 4 * (size_t)array->source->components);
 }
 
-/* One vertex cell a particle: connectivity i, offsets i + 1. ParaView shows and thresholds cells, not bare points. */
+/* One vertex cell a particle: connectivity i, offsets i + 1. ParaView shows and filters cells, not bare points. */
 typedef struct vtp_cells {
     int64_t start;
     int wide; /* eight bytes a number; four otherwise, which every frame of less than 2^31 particles needs */
@@ -252,6 +252,8 @@ static selkie_code write_vtp_header(sk_atomic_file *file, const table *from, con
     const char *order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "LittleEndian" : "BigEndian";
     const char *integer = cells->wide ? "Int64" : "Int32";
     uint64_t offset = 0;
+
+    /* Header, time and positions. */
     SK_TRY(sk_atomic_print(
         file, error,
         "<?xml version=\"1.0\"?>\n<VTKFile type=\"PolyData\" version=\"1.0\" byte_order=\"%s\" "
@@ -264,6 +266,8 @@ static selkie_code write_vtp_header(sk_atomic_file *file, const table *from, con
                            count, count));
     SK_TRY(write_vtp_array_tag(file, &from->columns[0], frame->count, &offset, error));
     SK_TRY(sk_atomic_print(file, error, "      </Points>\n"));
+
+    /* Other attributes. */
     if (frame->velocity)
         SK_TRY(sk_atomic_print(file, error, "      <PointData Vectors=\"%s\">\n", from->columns[1].name));
     else
@@ -271,6 +275,8 @@ static selkie_code write_vtp_header(sk_atomic_file *file, const table *from, con
     for (int c = 1; c < from->count; c++)
         SK_TRY(write_vtp_array_tag(file, &from->columns[c], frame->count, &offset, error));
     SK_TRY(sk_atomic_print(file, error, "      </PointData>\n      <Verts>\n"));
+
+    /* One vertex cell for each particle. */
     static const char *const names[2] = {"connectivity", "offsets"};
     for (int a = 0; a < 2; a++) {
         SK_TRY(sk_atomic_print(file, error,

@@ -1,6 +1,6 @@
 /* Particles of one frame as files that other programs read: binary PLY and VTK XML (.vtp), and PLY back again.
  *
- * docs/manual/output.md says what stands in them and which program reads what. Positions are in metres, velocities in
+ * docs/manual/output.md describes the formats and the programs that read them. Positions are in metres, velocities in
  * metres per second.
  */
 #ifndef SK_IO_PARTICLES_FILE_H
@@ -13,8 +13,8 @@
 #include "base/status.h"
 #include "io/up_turn.h"
 
-/* What a writer needs to know of a frame, wherever it comes from. Strides are bytes from one particle to the next. In
- * 2D only two components of positions and velocities are looked at; three are written. */
+/* Input of a writer: one frame. Strides are bytes from one particle to the next. In 2D two components of positions and
+ * velocities are read; three are written. */
 typedef struct sk_frame {
     int dimension;
     double time; /* s  */
@@ -40,7 +40,7 @@ selkie_code sk_particles_write_vtp(const sk_frame *frame, const char *path, selk
 /* By the ending: .ply or .vtp. */
 selkie_code sk_particles_write(const sk_frame *frame, const char *path, selkie_error *error);
 
-/* What the three components of the velocity are called as properties of a PLY file. */
+/* Names of the velocity's components as properties of a PLY file. */
 void sk_ply_velocity_names(selkie_attribute_names names, const char *components[3]);
 
 typedef struct sk_particles_data {
@@ -56,13 +56,13 @@ typedef struct sk_particles_data {
     uint32_t *material; /*  [count] index in the scene's table, NULL = none */
 } sk_particles_data;
 
-/* Points of a PLY file, ours or another's: binary of either byte order or ASCII; x y z of any type, in any order among
- * any other scalars; velocity (velocity_x, vx, v_x, ...) and id where they are. A file that is cut short, lies about
- * its size or holds a NaN is refused. */
+/* Points of a PLY file of any program: binary of either byte order or ASCII; x y z of any type, in any order among any
+ * other scalars; velocity (velocity_x, vx, v_x, ...) and id are optional. A file that is truncated, has a wrong size or
+ * holds a NaN is refused. */
 selkie_code sk_particles_read_ply(const char *path, sk_particles_data **data, selkie_error *error);
 selkie_code sk_particles_parse_ply(const void *bytes, size_t size, const char *name, sk_particles_data **data,
                                    selkie_error *error);
-/* Turns positions and velocities back to the scene's axes, where the file was written turned. */
+/* Rotates positions and velocities back to the scene's axes if the file has other axes. */
 void sk_particles_turn_back(sk_particles_data *data);
 void sk_particles_data_free(sk_particles_data *data);
 

@@ -1,8 +1,8 @@
-/* Points out of a PLY file.
+/* Reads points from a PLY file.
  *
- * The header is a promise that the rest of the file must be able to keep: counts are compared with the bytes that are
- * there before anything is allocated, and every property has its type and place. Only lists stand in the way of a fixed
- * record; they are fine in elements behind the vertices (faces), which nobody looks at here. */
+ * Counts of the header are compared with the size of the file before anything is allocated, and every property has its
+ * type and offset. Lists would break the fixed record. They are allowed in elements after the vertices (faces), which
+ * are not read. */
 #include "io/particles_file.h"
 
 #include <math.h>
@@ -68,7 +68,7 @@ typedef struct words {
     char word[max_words][word_bytes];
 } words;
 
-/* Cuts a line into words; longer words are cut short, which makes them unknown ones. */
+/* Cuts a line into words; longer words are truncated and so become unknown ones. */
 static void split(const char *text, const char *end, words *line)
 {
     line->count = 0;
@@ -97,7 +97,7 @@ static ply_type type_named(const char *name)
     return PLY_NO_TYPE;
 }
 
-/* x y z, id, and the spellings of a velocity that are about: velocity_x, vx, v_x, vel_x, velocity_0, v[0]. */
+/* x y z, id, and the common names of a velocity: velocity_x, vx, v_x, vel_x, velocity_0, v[0]. */
 static int role_named(const char *name)
 {
     static const char *const axes[3] = {"x", "y", "z"};
@@ -178,7 +178,7 @@ static selkie_code read_element(ply_header *header, const words *line, selkie_er
 static selkie_code read_property(ply_header *header, const words *line, selkie_error *error)
 {
     if (header->seen_vertex && !header->in_vertex)
-        return SELKIE_OK; /* behind the vertices: nobody looks */
+        return SELKIE_OK; /* after the vertices: not read */
     if (line->count >= 2 && strcmp(line->word[1], "list") == 0) {
         if (!header->ascii || header->in_vertex)
             return fail(header, error,
@@ -209,7 +209,7 @@ static selkie_code read_property(ply_header *header, const words *line, selkie_e
     return SELKIE_OK;
 }
 
-/* Our own remarks; those of others mean nothing to us. */
+/* Selkie's own comments; others are ignored. */
 static selkie_code read_comment(ply_header *header, const words *line, sk_particles_data *data, selkie_error *error)
 {
     double values[9];
@@ -330,7 +330,7 @@ static double load_value(const unsigned char *record, const ply_property *proper
     }
 }
 
-/* Puts one value in its place; 0 if it cannot be a coordinate or an id. */
+/* Stores one value; 0 if it is no valid coordinate or id. */
 static int store_value(sk_particles_data *data, int64_t particle, int role, double value)
 {
     if (role >= role_id) {
@@ -355,7 +355,7 @@ static selkie_code fail_value(const ply_header *header, int64_t particle, selkie
                    header->name, (long long)particle);
 }
 
-/* Three neighbouring floats in our own byte order, as in all our files; 0 if one is not finite. */
+/* Three adjacent floats in the machine's byte order, as Selkie writes them; 0 if one is not finite. */
 static int copy_vector(const unsigned char *record, const ply_property *first, float *out)
 {
     memcpy(out, record + first->offset, 3 * sizeof *out);

@@ -253,7 +253,7 @@ static selkie_code keep_rows(const old_table *table, char *kept, size_t *kept_by
             if (bad_line)
                 return sk_fail(
                     error, SELKIE_ERROR_FORMAT,
-                    "%s: line %lld is not a row of %d numbers, so the run cannot go on with this table; mend it "
+                    "%s: line %lld is not a row of %d numbers, so the run cannot be resumed with this table; repair it "
                     "or move it away",
                     table->path, (long long)bad_line, table->column_count);
             memcpy(kept + length, text, (size_t)(end + 1 - text));
@@ -277,11 +277,11 @@ static selkie_code trim(old_table *table, selkie_error *error)
     if (bytes < header_bytes && memcmp(data, header, bytes) == 0) {
         code = sk_file_write(path, header, header_bytes, error); /* killed while the header was written */
     } else if (bytes < header_bytes || memcmp(data, header, header_bytes) != 0) {
-        code =
-            sk_fail(error, SELKIE_ERROR_FORMAT,
-                    "%s: its columns are not those of this run (%d columns from '%.*s'), so the run cannot go on with "
-                    "it; move it away",
-                    path, table->column_count, (int)(header_bytes - 1 < 40 ? header_bytes - 1 : 40), header);
+        code = sk_fail(
+            error, SELKIE_ERROR_FORMAT,
+            "%s: its columns are not those of this run (%d columns from '%.*s'), so the run cannot be resumed with "
+            "it; move it away",
+            path, table->column_count, (int)(header_bytes - 1 < 40 ? header_bytes - 1 : 40), header);
     } else if (!(kept = malloc(bytes))) {
         code = fail(path, "read", ENOMEM, error);
     } else {

@@ -1,10 +1,10 @@
-/* Which way is up, in the target program's eyes.
+/* Rotation of results to the up axis of the target program.
  *
- * Results can be turned so that the scene's up direction becomes y (Houdini, most renderers) or z (Blender, ParaView).
- * The turn is always one of the 24 rotations that map axes to axes: exact, free of rounding, and walls stay along the
- * axes even where gravity is tilted (a sloshing tank is often made that way); then the axis nearest to up counts.
- * A proper rotation, never a mirror: y up to z up is (x, y, z) -> (x, -z, y). Points and velocities turn alike, about
- * the origin.
+ * Results can be rotated so that the scene's up direction becomes y (Houdini, most renderers) or z (Blender,
+ * ParaView). The rotation is one of the 24 that map axes to axes: free of rounding, and walls stay along the
+ * axes even with tilted gravity (as in sloshing tanks). The axis nearest to up then decides. A proper rotation,
+ * never a mirror: y up to z up is (x, y, z) -> (x, -z, y). Points and velocities rotate alike, about the
+ * origin.
  */
 #ifndef SK_IO_UP_TURN_H
 #define SK_IO_UP_TURN_H
@@ -26,7 +26,7 @@ int sk_up_turn_from_matrix(const double matrix[9], sk_up_turn *turn);
 
 static inline void sk_up_turn_apply(const sk_up_turn *turn, const float original[3], float turned[3])
 {
-    /* + 0: no negative zeros out of zeros, as the third coordinate of every 2D particle would become */
+    /* + 0 avoids negative zeros, as in the third coordinate of 2D particles */
     for (int k = 0; k < 3; k++)
         turned[k] = (float)turn->sign[k] * original[turn->axis[k]] + 0.0f;
 }

@@ -10,8 +10,8 @@ typedef enum sk_color_map {
     SK_MAP_RATIO  /* blue below 1, light at 1, red above; t = ratio / 2 */
 } sk_color_map;
 
-/* sRGB, 0..1. t outside of 0..1 is taken to the nearer end. Lightness runs evenly: the stops are joined by straight
- * lines in Oklab (Ottosson 2020), where equal steps look equal. */
+/* sRGB, 0..1. t is clamped to 0..1. Colours between the stops are linear in Oklab (Ottosson 2020), so lightness changes
+ * evenly. */
 vec3 sk_color(sk_color_map map, float t);
 
 #endif

@@ -1,11 +1,11 @@
 /* Films through the program ffmpeg.
  *
- * The program is started directly, not by a shell, with a socket as its standard input: unlike a pipe, writing to one
- * that nobody reads any more can be told not to raise SIGPIPE, which a library must not let happen to its caller. The
- * paths are handed over as "file:PATH", so that nothing in a name is taken for an option or a protocol. What ffmpeg has
- * to say goes to an unnamed file and is quoted if it fails.
+ * The program is started without a shell, with a socket as its standard input. A library must not raise SIGPIPE in its
+ * caller; a write to a closed socket can suppress it, a write to a pipe cannot. Paths are passed as "file:PATH", so
+ * that no name is taken for an option or a protocol. ffmpeg's messages go to an unnamed file and are quoted if it
+ * fails.
  *
- * Frames go in as PNG (the bytes of a file) or as binary PPM (an image in memory), one of the two a film.
+ * Frames are PNG (the bytes of a file) or binary PPM (an image in memory), one kind a film.
  */
 #define _GNU_SOURCE
 #include "render/film.h"
@@ -30,13 +30,13 @@ extern char **environ;
 typedef enum frame_kind { FRAMES_UNKNOWN, FRAMES_PNG, FRAMES_PPM } frame_kind;
 
 struct sk_film {
-    char *path, *part; /* the film and what it is called until it is whole */
+    char *path, *part; /* the film, and its name until it is complete */
     double fps;
     int threads;
     frame_kind kind;
     int width, height; /* of the first frame; 0 = none yet */
     pid_t child;       /* 0 = not started */
-    int input;         /* our end of its standard input, -1 = none */
+    int input;         /* write end of its standard input, -1 = none */
     int log;           /* its standard error, -1 = none */
 };
 
@@ -137,12 +137,14 @@ static selkie_code spawn(sk_film *film, int input, selkie_error *error)
                                      "mp4",
                                      output,
                                      NULL};
+
+    /* Files and process group of the child, then its start. */
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int reason = output ? posix_spawn_file_actions_init(&actions) : ENOMEM;
     if (!reason) {
         posix_spawnattr_init(&attributes);
-        /* Ctrl-C goes to the whole group; the film shall be finished or given up by us. */
+        /* Ctrl-C would reach the whole process group; the caller decides whether the film is finished or abandoned. */
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
         posix_spawnattr_setpgroup(&attributes, 0);
         posix_spawn_file_actions_adddup2(&actions, input, 0);
@@ -152,6 +154,7 @@ static selkie_code spawn(sk_film *film, int input, selkie_error *error)
         posix_spawn_file_actions_destroy(&actions);
         posix_spawnattr_destroy(&attributes);
     }
+
     free(output);
     if (reason) {
         film->child = 0;
@@ -196,7 +199,7 @@ static void last_words(const sk_film *film, char *text, size_t size)
     snprintf(text, size, "%.*s", (int)size - 1, *line ? line : "no message");
 }
 
-/* Closes its input, waits for it and says how it ended. */
+/* Closes its input, waits for its end and returns its status. */
 static selkie_code wait_for(sk_film *film, selkie_error *error)
 {
     int status = 0;
@@ -208,7 +211,7 @@ static selkie_code wait_for(sk_film *film, selkie_error *error)
         ended = waitpid(film->child, &status, 0);
     while (ended < 0 && errno == EINTR);
     film->child = 0;
-    /* Where the caller ignores SIGCHLD the child is gone without a status; then the file has to speak. */
+    /* If the caller ignores SIGCHLD there is no exit status; the file then decides. */
     if (ended < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
         return SELKIE_OK;
     char words[400];
@@ -230,7 +233,7 @@ static selkie_code send_all(sk_film *film, const void *data, size_t bytes, selki
             continue;
         if (sent < 0) {
             int reason = errno;
-            /* It has gone away: what it said when it went is the better message. */
+            /* ffmpeg has ended: its own message is the better one. */
             SK_TRY(wait_for(film, error));
             return sk_fail(error, SELKIE_ERROR_FILE, "%s: ffmpeg stopped reading: %s", film->path, strerror(reason));
         }
@@ -304,7 +307,7 @@ selkie_code sk_film_finish(sk_film *film, selkie_error *error)
         code = wait_for(film, error);
     if (!code && rename(film->part, film->path) != 0)
         code = sk_fail(error, SELKIE_ERROR_FILE, "%s: cannot be put in place: %s", film->path, strerror(errno));
-    /* Once renamed there is no .part to remove; unlink finds nothing. */
+    /* After the rename there is no .part, and unlink does nothing. */
     sk_film_abandon(film);
     return code;
 }

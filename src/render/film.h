@@ -1,4 +1,4 @@
-/* Films from pictures, through the program ffmpeg: H.264 in MP4 that every browser plays. */
+/* Films from pictures, through the program ffmpeg: H.264 in MP4, which browsers play. */
 #ifndef SK_RENDER_FILM_H
 #define SK_RENDER_FILM_H
 
@@ -12,9 +12,9 @@ typedef struct sk_film sk_film;
 selkie_code sk_film_begin(const char *path, double frames_per_second, int threads, sk_film **film, selkie_error *error);
 selkie_code sk_film_add_png(sk_film *film, const char *path, selkie_error *error);
 selkie_code sk_film_add_image(sk_film *film, const sk_image *image, selkie_error *error);
-/* Waits for ffmpeg and puts the film in its place. The film is released in any case. */
+/* Waits for ffmpeg and renames the film. The film is released in any case. */
 selkie_code sk_film_finish(sk_film *film, selkie_error *error);
-/* Gives up; nothing is left behind. Fine with NULL. */
+/* Removes the unfinished film. Accepts NULL. */
 void sk_film_abandon(sk_film *film);
 
 /* Whether the program is there. */

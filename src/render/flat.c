@@ -1,10 +1,9 @@
 /* Pictures of 2D scenes: liquid as discs or as a filled shape, coloured by speed or density, with obstacles, the
  * domain's frame and a scale of colours.
  *
- * Both styles work on weights at the nodes of a grid half a spacing wide. Filled liquid is where the weighted mean of
- * the particles is nearer than a particle's radius (Zhu and Bridson 2005, in the plane), smooth to a fraction of a
- * pixel; discs are drawn in the order of the particles. Rows are shared out among threads, so every pixel is written by
- * one.
+ * Both styles work on weights at the nodes of a grid half a spacing wide. A point is liquid if the weighted mean of the
+ * particles is nearer than a particle's radius (Zhu and Bridson 2005, in the plane). Discs are drawn in the order of
+ * the particles. Each row belongs to one thread, so every pixel is written by one.
  */
 #include "render/stage.h"
 
@@ -123,7 +122,7 @@ static void add_to_row(const flat_picture *f, node *nodes, float x, float dy, fl
     }
 }
 
-/* Images behind the walls keep the liquid's edge from bending away from them. */
+/* Images behind the walls keep the liquid's edge at a right angle to them. */
 static void gather_row(flat_picture *f, int row)
 {
     const int reach_rows = (int)(f->reach / f->step) + 2;
@@ -162,7 +161,7 @@ static vec3 value_color(const flat_picture *f, float speed, float density)
     return sk_stage_speed_color(f->options->color, speed, f->speed_scale);
 }
 
-/* `solid` holds distances of the row's pixels to the obstacles, in pixels. Liquid that comes close to one touches it.
+/* `solid` holds distances of the row's pixels to the obstacles, in pixels. Liquid near an obstacle is drawn up to it.
  */
 static void fill_row(const flat_picture *f, int y, const float *solid)
 {
@@ -329,7 +328,7 @@ selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *part
     flat_picture f = {.stage = stage, .particles = particles, .options = options, .image = image};
     lay_out(&f);
     f.speed_scale = sk_stage_speed_scale(stage, particles, options);
-    /* Nodes no finer than two pixels need: a vast domain in a small picture stays cheap. */
+    /* Nodes at least two pixels apart bound the cost of a large domain in a small picture. */
     f.step = fmaxf(0.5f * (float)stage->spacing, 1.0f / f.scale);
     f.reach = fmaxf(2.3f * (float)stage->spacing, 2.0f * f.step);
     for (int a = 0; a < 2; ++a)
@@ -347,7 +346,7 @@ selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *part
         sort_rows(&f);
         draw_all(&f, threads);
     } else {
-        code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: %.1f MiB for a grid of %d x %d cannot be had",
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for a grid of %d x %d",
                        (double)nodes * sizeof *f.node / 1048576.0, f.nodes[0], f.nodes[1]);
     }
     sk_release(NULL, f.node);

@@ -21,7 +21,7 @@ selkie_code sk_image_create(sk_image *image, int width, int height, selkie_error
                        SK_IMAGE_MAX_SIDE);
     image->pixels = sk_allocate_zeroed(NULL, (size_t)width * (size_t)height * 3);
     if (!image->pixels)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%.1f MiB for a picture of %d x %d pixels cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory, %.1f MiB for a picture of %d x %d pixels",
                        (double)width * height * 3 / 1048576.0, width, height);
     image->width = width;
     image->height = height;
@@ -38,7 +38,7 @@ void sk_image_free(sk_image *image)
 
 #if SELKIE_HAVE_PNG
 
-/* libpng leaves by longjmp when something fails; what the caller is to hear is kept here. */
+/* libpng fails by longjmp; this keeps its message for the caller. */
 typedef struct png_target {
     sk_atomic_file *file;
     selkie_code code;
@@ -72,7 +72,7 @@ static void png_flush_nothing(png_structp png)
     (void)png;
 }
 
-/* 1 if all went well. Apart from its caller, so that no local variable lives across the jump. */
+/* 1 on success. A function of its own, so that no local variable lives across the jump. */
 static int png_encode(png_structp png, png_infop info, const sk_image *image, png_target *target)
 {
     if (setjmp(png_jmpbuf(png)))
@@ -80,7 +80,7 @@ static int png_encode(png_structp png, png_infop info, const sk_image *image, pn
     png_set_write_fn(png, target, png_put, png_flush_nothing);
     png_set_IHDR(png, info, (png_uint_32)image->width, (png_uint_32)image->height, 8, PNG_COLOR_TYPE_RGB,
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    /* One filter and little effort: a fifth of the time for a tenth more bytes. */
+    /* One filter and a low compression level: much faster for slightly larger files. */
     png_set_filter(png, 0, PNG_FILTER_SUB);
     png_set_compression_level(png, 4);
     png_write_info(png, info);

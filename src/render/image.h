@@ -1,4 +1,4 @@
-/* An RGB image with 8 bits a channel, and its way into a PNG file. */
+/* An RGB image with 8 bits a channel, and its PNG file. */
 #ifndef SK_RENDER_IMAGE_H
 #define SK_RENDER_IMAGE_H
 
@@ -39,7 +39,7 @@ void sk_image_line(sk_image *image, float x0, float y0, float x1, float y1, cons
 
 typedef struct sk_text_style {
     float size; /* pixels, height of the letters */
-    int align;  /* (x, y) is on the baseline at the 0 left, 1 middle, 2 right of the text */
+    int align;  /* place of (x, y) on the baseline: 0 left, 1 middle, 2 right end of the text */
     vec3 color;
     float alpha; /* 0..1 */
 } sk_text_style;

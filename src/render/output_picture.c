@@ -10,6 +10,8 @@
 selkie_code selkie_write_picture(const selkie_world *world, const char *path, selkie_error *error)
 {
     const selkie_scene *scene = selkie_world_scene(world);
+
+    /* Particles. */
     selkie_attribute_view position, velocity;
     SK_TRY(selkie_world_find_attribute(world, "position", &position, error));
     SK_TRY(selkie_world_find_attribute(world, "velocity", &velocity, error));
@@ -51,6 +53,8 @@ selkie_code selkie_write_picture(const selkie_world *world, const char *path, se
         memcpy(bodies[b].quaternion, state.quaternion, sizeof state.quaternion);
     }
     options.bodies = bodies;
+
+    /* The picture. */
     sk_image image;
     selkie_code code = sk_picture_draw(stage, &particles, &options, &image, error);
     if (!code) {

@@ -1,7 +1,7 @@
 /* Pictures of particles in their scene, without a display.
  *
- * A stage is a scene made ready to be looked at: obstacles as triangles, the camera, the light. It is made once and
- * serves many frames. Drawing does not change it, so frames may be drawn by several threads.
+ * A stage is a scene prepared for drawing: obstacles as triangles, camera, light. One stage serves many frames. Drawing
+ * does not change it, so frames may be drawn by several threads.
  *
  * 3D, style "surface": the liquid's surface ray traced (needs embree; without it the style "particles" is drawn).
  * 3D, style "particles": shaded balls coloured by speed (rays with embree, a depth buffer without).
@@ -28,18 +28,18 @@ typedef struct sk_picture_particles {
     size_t material_stride;   /* bytes */
 } sk_picture_particles;
 
-/* Where a rigid body is. */
+/* Pose of a rigid body. */
 typedef struct sk_picture_body {
     double position[3];   /* m  of its centre of mass */
     double quaternion[4]; /*    w x y z */
 } sk_picture_body;
 
 typedef struct sk_picture_options {
-    int width, height; /* pixels; 0 = as the scene says, height 0 = follows the domain */
+    int width, height; /* pixels; 0 = the scene's; height 0 = from the domain's proportions */
     selkie_picture_style style;
     selkie_picture_color color;
     double time;    /* s   for moving obstacles and the label; NaN = not known */
-    int body_count; /*     of `bodies`; the others are drawn as the scene has them */
+    int body_count; /*     of `bodies`; other bodies are drawn at their initial poses */
     const struct sk_picture_body *bodies;
     double speed_scale; /* m/s the fastest colour; 0 = from gravity and the domain's height */
     int samples;        /*     rays a pixel where it matters; 0 = 4 */
@@ -52,7 +52,7 @@ typedef struct sk_stage sk_stage;
 selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **stage, selkie_error *error);
 void sk_stage_destroy(sk_stage *stage);
 
-/* What the scene's render section asks for. */
+/* Options of the scene's render section. */
 void sk_picture_options_defaults(const selkie_scene *scene, sk_picture_options *options);
 /* Pixels that a picture with these options has. */
 void sk_picture_size(const sk_stage *stage, const sk_picture_options *options, int *width, int *height);

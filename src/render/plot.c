@@ -19,7 +19,7 @@ sk_plot_ticks sk_plot_choose_ticks(double low, double high, int most)
     double share = rough / power;
     int digit = share <= 1.0000001 ? 1 : share <= 2.0000001 ? 2 : share <= 5.0000001 ? 5 : 10;
     ticks.step = digit * power;
-    /* A hair of tolerance, so that a range that ends on a tick keeps it. */
+    /* A small tolerance, so that a range that ends on a tick keeps it. */
     double begin = ceil(low / ticks.step - 1e-9), end = floor(high / ticks.step + 1e-9);
     ticks.first = begin * ticks.step;
     ticks.count = end >= begin ? (int)(end - begin) + 1 : 0;
@@ -85,14 +85,14 @@ static unsigned series_color(const sk_plot_series *series)
     return palette[((series->color % SK_PLOT_COLORS) + SK_PLOT_COLORS) % SK_PLOT_COLORS];
 }
 
-/* How often the palette has been gone through before this series: further rounds have dashes, or stripes in areas. */
+/* Number of complete palettes before this series; repeated colours have dashes, or stripes in areas. */
 static int series_round(const sk_plot_series *series)
 {
     return series->color > 0 ? series->color / SK_PLOT_COLORS : 0;
 }
 
-/* Fills the path with the series' colour. Dark stripes mark the second round of the palette, stripes that lean the
- * other way the third, both the fourth. */
+/* Fills the path with the series' colour. The second use of the palette has dark stripes, the third stripes in the
+ * other direction, the fourth both. */
 static void fill_area(cairo_t *c, const sk_plot_series *series)
 {
     const double distance = 6;
@@ -112,7 +112,7 @@ static void fill_area(cairo_t *c, const sk_plot_series *series)
     for (int way = 0; way < 2; way++) {
         if (!(stripes >> way & 1))
             continue;
-        /* Where x + y, or x - y, is a multiple of the distance, so that the stripes of neighbours meet. */
+        /* Lines at multiples of the distance in x + y or x - y, so that stripes of neighbours meet. */
         const double end = way ? top : -bottom;
         double begin = floor((left - height - end) / distance) * distance + end;
         for (double x = begin; x < right + height; x += distance) {
@@ -229,7 +229,7 @@ static void axis_include(plot_axis *axis, double value)
     axis->used = 1;
 }
 
-/* Gives an axis a range that can be divided: some air around the values, room around a constant. */
+/* Gives an axis a range that can be divided: a margin around the values, also around a constant. */
 static void axis_settle(plot_axis *axis, double air, int from_zero, int most_ticks)
 {
     int had_values = axis->used;
@@ -239,14 +239,16 @@ static void axis_settle(plot_axis *axis, double air, int from_zero, int most_tic
     }
     if (from_zero && !axis->logarithmic && axis->low > 0)
         axis->low = 0;
-    /* Fewer than three decades are shown whole, so that there are labels to read. */
+
+    /* A range below three decades is extended to whole decades, so that it has labels. */
     if (axis->logarithmic && axis->high - axis->low < 3) {
         axis->low = floor(axis->low);
         axis->high = fmax(ceil(axis->high), axis->low + 1);
         air = 0;
     }
+
     double size = fmax(fabs(axis->low), fabs(axis->high)), span = axis->high - axis->low;
-    /* Differences below what single precision carries are noise; shown large they would look like news. */
+    /* Differences below single precision are noise and must not fill the axis. */
     double least = axis->logarithmic ? 1 : size > 0 ? 1e-6 * size : 1e-12;
     if (span < least) {
         double middle = (axis->low + axis->high) / 2;
@@ -258,6 +260,8 @@ static void axis_settle(plot_axis *axis, double air, int from_zero, int most_tic
             axis->low -= air * span;
         axis->high += air * span;
     }
+
+    /* Ticks. */
     if (axis->logarithmic) {
         axis->ticks = sk_plot_choose_ticks(axis->low, axis->high, most_ticks);
         if (axis->ticks.step < 1) {
@@ -300,7 +304,7 @@ static void measure_panel(const sk_plot_panel *panel, plot_area *area)
             }
         }
     }
-    /* The first step's time is a bit above zero; the axis should begin at zero all the same. */
+    /* The time of the first step is a little above 0; the axis begins at 0. */
     if (area->x.low > 0 && area->x.low < 0.25 * area->x.high)
         area->x.low = 0;
     axis_settle(&area->x, 0, 0, most_x_ticks);
@@ -377,7 +381,7 @@ static void draw_y_axis(cairo_t *c, const plot_area *area, int side, const char 
     for (int i = 0; i < axis->ticks.count; i++) {
         double value = axis->ticks.first + i * axis->ticks.step;
         double y = area->top + area->height * (1 - (value - axis->low) / (axis->high - axis->low));
-        if (!side) { /* one grid; that of a second axis would only confuse */
+        if (!side) { /* no grid for the second axis */
             set_color(c, 0xe6e6e6, 1);
             cairo_set_line_width(c, 0.8);
             cairo_move_to(c, area->left, y);
@@ -424,7 +428,7 @@ static void add_point(cairo_t *c, double x, double y, int *pen_is_down)
 }
 
 /* The path of a series. Of the points that fall into one half-point column only the first, the extremes in their order
- * and the last are kept, which looks the same. */
+ * and the last are kept; the picture is the same. */
 static void trace_series(cairo_t *c, const plot_area *area, const sk_plot_series *series)
 {
     int side = series->axis ? 1 : 0, pen_is_down = 0;
@@ -435,6 +439,8 @@ static void trace_series(cairo_t *c, const plot_area *area, const sk_plot_series
             i++;
             continue;
         }
+
+        /* The extremes of this column. */
         size_t low = i, high = i, last = i, next = i + 1;
         double low_y = y, high_y = y;
         for (; next < series->count; next++) {
@@ -451,6 +457,8 @@ static void trace_series(cairo_t *c, const plot_area *area, const sk_plot_series
                 high = next;
             }
         }
+
+        /* In the order of the series. */
         size_t order[4] = {i, low < high ? low : high, low < high ? high : low, last};
         for (int k = 0; k < 4; k++)
             if (k == 0 || order[k] > order[k - 1])
@@ -480,7 +488,7 @@ static void draw_lines(cairo_t *c, const plot_area *area, const sk_plot_panel *p
     cairo_set_dash(c, NULL, 0, 0);
 }
 
-/* Areas upon each other, from averages over columns of a point: single steps would flicker. */
+/* Stacked areas, of averages over columns one point wide: single steps would be noise. */
 static selkie_code draw_stack(cairo_t *c, const plot_area *area, const sk_plot_panel *panel, selkie_error *error)
 {
     if (!panel->series_count || !panel->series[0].count)
@@ -524,11 +532,11 @@ static void draw_legend(cairo_t *c, const sk_plot_panel *panel, double left, dou
     int labels = 0, shown = 0;
     for (int k = 0; k < panel->series_count; k++)
         labels += panel->series[k].label != NULL;
-    if (labels * row > room) /* closer together rather than some of them not at all */
+    if (labels * row > room) /* smaller distances, so that all fit */
         row = fmax(room / labels, least_row);
     int most = (int)(room / row + 1e-9);
     for (int k = 0; k < panel->series_count && shown < most; k++) {
-        /* A stack is read from its top, and so is the legend. */
+        /* The legend has the order of the stack, top first. */
         const sk_plot_series *series = &panel->series[panel->stacked ? panel->series_count - 1 - k : k];
         if (!series->label)
             continue;
@@ -632,7 +640,7 @@ static cairo_status_t write_bytes(void *context, const unsigned char *data, unsi
     return sink->code == SELKIE_OK ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
 }
 
-/* Draws onto `surface` and, for a picture, hands it to the sink. */
+/* Draws onto `surface` and, for a picture, passes it to the sink. */
 static selkie_code draw_surface(cairo_surface_t *surface, const sk_plot_figure *figure, int is_picture, double scale,
                                 const char *path, plot_sink *sink)
 {

@@ -1,13 +1,13 @@
 /* Figures of curves: panels with axes, grid and legend, as PNG or SVG.
  *
- * A figure is a list of panels in columns; a panel has series against a left
- * and, if need be, a right axis, or series stacked upon each other as areas.
- * Ranges, ticks and exponents are chosen here; the caller brings numbers and
- * words. The legend stands beside the curves, never over them.
+ * A figure is a list of panels in columns; a panel has series against a left and
+ * optionally a right axis, or series stacked as areas. Ranges, ticks and exponents are
+ * chosen here; the caller provides values and labels. The legend is beside the curves, not
+ * over them.
  *
- * NaN and infinite values are gaps. Long series are thinned to what the width
- * can show (extremes of each pixel column are kept), so that a figure of a
- * million steps is as small as one of a hundred.
+ * NaN and infinite values are gaps. Long series are thinned to the width (extremes of each
+ * pixel column are kept), so that the size of a figure does not grow with the number of
+ * steps.
  */
 #ifndef SK_RENDER_PLOT_H
 #define SK_RENDER_PLOT_H
@@ -19,7 +19,7 @@ typedef struct sk_plot_series {
     const char *label; /* in the legend; NULL = not there */
     const double *x, *y;
     size_t count;
-    int color; /* index into the palette; beyond its end it begins anew, with dashes, or stripes in areas */
+    int color; /* index into the palette, which repeats with dashes, or stripes in areas */
     int dash;  /* 0 solid, 1 dashed, 2 dotted, 3 dash and dot */
     int axis;  /* 0 left, 1 right */
 } sk_plot_series;
@@ -32,7 +32,7 @@ typedef struct sk_plot_panel {
     const char *y_label[2]; /* left, right; with their unit */
     int logarithmic[2];
     int from_zero[2]; /* the range begins at 0 */
-    int stacked;      /* areas upon each other; all series share the x of the first */
+    int stacked;      /* stacked areas; all series share the x of the first */
     const sk_plot_series *series;
     int series_count;
 } sk_plot_panel;

@@ -48,7 +48,7 @@ static int is_newer(const struct stat *a, const struct stat *b)
                                                   : a->st_mtim.tv_nsec >= b->st_mtim.tv_nsec;
 }
 
-/* Keeps the frames that were asked for. */
+/* Keeps the requested frames. */
 static void choose_frames(run_renderer *r)
 {
     size_t kept = 0;
@@ -66,8 +66,8 @@ static void choose_frames(run_renderer *r)
     r->frames.count = kept;
 }
 
-/* What besides particles and size decides how a picture looks is kept with the pictures as a line of text. Pictures
- * that were drawn with another one are removed. */
+/* A line of text beside the pictures holds the options that they were drawn with. Pictures of other options are
+ * removed. */
 static selkie_code compare_options(run_renderer *r, const char *pictures, selkie_error *error)
 {
     char path[path_size], line[512], *old = NULL;
@@ -84,7 +84,8 @@ static selkie_code compare_options(run_renderer *r, const char *pictures, selkie
     sk_release(NULL, old);
     if (same)
         return SELKIE_OK;
-    /* Gone before the new line is there: if this is interrupted, none can be taken for a new one later. */
+    /* The old pictures are removed before the new line is written: after an interruption no old one is taken for
+     * new. */
     sk_file_list stale;
     SK_TRY(sk_folder_list(pictures, SK_PICTURE_PREFIX, ".png", &stale, error));
     for (size_t i = 0; i < stale.count; ++i)
@@ -105,7 +106,7 @@ static int up_to_date(const run_renderer *r, const char *particles, const char *
            height == wanted_height;
 }
 
-/* The bodies of a frame, from their table; those that it does not have stay as the scene has them. */
+/* The bodies of a frame, from their table; bodies that it lacks keep the poses of the scene. */
 static void place_bodies(const run_renderer *r, int64_t frame, sk_picture_options *options)
 {
     static const char *const names[] = {"frame", "body", "x", "y", "z", "qw", "qx", "qy", "qz"};
@@ -204,6 +205,8 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_FILE, "%s: no scene.json in it, so it is not the folder of a run",
                        r->folder);
     SK_TRY(selkie_scene_load(path, 0, NULL, &r->scene, error));
+
+    /* Frames. */
     SK_TRY(join_path(path, r->folder, SK_FRAMES_FOLDER, error));
     SK_TRY(sk_folder_list(path, SK_PARTICLES_PREFIX, ".ply", &r->frames, error));
     choose_frames(r);
@@ -213,6 +216,8 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
                        "NNNN.ply among the frames asked for; pictures are drawn from those "
                        "(output.ply must be true)",
                        path);
+
+    /* Poses of bodies. */
     if (r->scene->body_count) {
         SK_TRY(join_path(path, r->folder, "bodies.csv", error));
         if (sk_file_exists(path))
@@ -221,6 +226,8 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
         if (!r->poses)
             return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %d bodies", r->folder, r->scene->body_count);
     }
+
+    /* Stage and options. */
     SK_TRY(sk_stage_create(r->scene, &r->stage, error));
     sk_picture_options_defaults(r->scene, &r->picture);
     r->picture.width = r->options->width;

@@ -1,4 +1,4 @@
-/* Pictures and a film of what a run has left in its folder, finished or not. */
+/* Pictures and a film of a run's folder, finished or not. */
 #ifndef SK_RENDER_RENDER_RUN_H
 #define SK_RENDER_RENDER_RUN_H
 
@@ -36,12 +36,12 @@ typedef struct sk_render_run_progress {
     const char *path;   /* of the picture or the film */
 } sk_render_run_progress;
 
-/* Called after every picture. Anything but 0 stops with SELKIE_ERROR_INTERRUPTED; pictures that are done stay. */
+/* Called after every picture. A result other than 0 stops with SELKIE_ERROR_INTERRUPTED; finished pictures stay. */
 typedef int (*sk_render_run_callback)(void *context, const sk_render_run_progress *progress);
 
 /* Reads FOLDER/scene.json and FOLDER/frames/particles_NNNN.ply, writes FOLDER/pictures/frame_NNNN.png and
- * FOLDER/film.mp4. A picture newer than its particles and of the right size is kept, so that it can be called again and
- * again while a run goes on; pictures drawn with other options (a file of them lies beside) are drawn again. */
+ * FOLDER/film.mp4. A picture newer than its particles and of the right size is kept, so that repeated calls during a
+ * run draw only new frames. Pictures drawn with other options (recorded in a file beside them) are drawn again. */
 selkie_code sk_render_run(const char *folder, const sk_render_run_options *options, sk_render_run_callback callback,
                           void *context, selkie_error *error);
 

@@ -1,9 +1,9 @@
 /* Pictures without rays: balls and triangles into a depth buffer, for builds without embree.
  *
  * Every ball is a disc with the normals of a ball, every obstacle a set of flat triangles; light comes from the sun and
- * the sky without shadows. How deep a ball sits in the liquid is guessed from how many others lie around it, which
- * gives crevices and undersides some shade. Bands of rows go to threads; within a band things are drawn in their own
- * order, so the picture is the same on any number of threads.
+ * the sky without shadows. The number of neighbours of a ball estimates its depth in the liquid and shades crevices and
+ * undersides. Threads draw bands of rows, each in the order of the particles, so the picture is the same on any number
+ * of threads.
  */
 #include "render/stage.h"
 
@@ -62,7 +62,7 @@ static void draw_background(const canvas *c, int first, int last)
         }
 }
 
-/* The depth buffer holds distances from the eye, as the container's lines need them. */
+/* The depth buffer holds distances from the eye, which the container's edges need. */
 static void draw_ball(const canvas *c, const splat *s, int first, int last)
 {
     int width = c->camera->width;
@@ -96,8 +96,10 @@ static void draw_triangle(const canvas *c, size_t t, int first, int last)
         corner[k] = v3(p[3 * k], p[3 * k + 1], p[3 * k + 2]);
         z[k] = sk_camera_project(c->camera, corner[k], &x[k], &y[k]);
         if (z[k] <= 1e-4f)
-            return; /* cut by the eye's plane: not worth clipping for */
+            return; /* crosses the eye's plane: left out, not clipped */
     }
+
+    /* Colour, by the normal that faces the eye. */
     float area = (x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]);
     if (fabsf(area) < 1e-9f)
         return;
@@ -105,6 +107,8 @@ static void draw_triangle(const canvas *c, size_t t, int first, int last)
     if (v3_dot(normal, v3_sub(corner[0], c->camera->eye)) > 0.0f)
         normal = v3_scale(normal, -1.0f);
     vec3 color = sk_studio_tone(lit(c->stage, sk_studio_solid_color(c->owner[t]), normal));
+
+    /* Pixels of its bounding box in these rows. */
     int width = c->camera->width;
     int x0 = (int)fmaxf(floorf(fminf(x[0], fminf(x[1], x[2]))), 0.0f);
     int x1 = (int)fminf(ceilf(fmaxf(x[0], fmaxf(x[1], x[2]))), (float)width);
@@ -144,15 +148,17 @@ static selkie_code make_splats(canvas *c, const sk_picture_particles *particles,
     c->splats = sk_allocate(NULL, (particles->count + 1) * sizeof *c->splats);
     if (!crowd || !c->splats) {
         sk_release(NULL, crowd);
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: %.1f MiB for %zu particles cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for %zu particles",
                        (double)particles->count * sizeof(splat) / 1048576.0, particles->count);
     }
+
+    /* The first pass counts neighbours, the second makes the splats. */
     float scale = sk_stage_speed_scale(c->stage, particles, options);
     float pixels = 0.5f * (float)c->camera->height / c->camera->half_height;
     for (int pass = 0; pass < 2; ++pass)
         for (size_t i = 0; i < particles->count; ++i) {
             const float *x = sk_particle_position(particles, i);
-            /* Far outside there is nothing to see, and its cell would not fit into an int. */
+            /* A cell far outside would not fit into an int. */
             if (!(fabsf(x[0]) < 1e6f && fabsf(x[1]) < 1e6f && fabsf(x[2]) < 1e6f))
                 continue;
             vec3 p = v3(x[0], x[1], x[2]);
@@ -187,6 +193,8 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
     selkie_code code = c.depth ? SELKIE_OK
                                : sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d x %d pixels",
                                          image->width, image->height);
+
+    /* Balls, triangles, then rows over threads. */
     if (!code)
         code = make_splats(&c, particles, options, error);
     if (!code)
@@ -207,6 +215,7 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
         }
         sk_draw_container(stage, &camera, c.depth, image);
     }
+
     sk_release(NULL, c.depth);
     sk_release(NULL, c.splats);
     sk_release(NULL, c.points);

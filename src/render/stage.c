@@ -1,4 +1,4 @@
-/* A scene made ready to be looked at: obstacles as triangles, directions, light, camera. */
+/* A scene prepared for drawing: obstacles as triangles, directions, light, camera. */
 #include "render/stage.h"
 
 #include <stdio.h>
@@ -11,12 +11,14 @@
 
 /* --- Making and releasing --- */
 
-/* The axis nearest to up decides how the domain stands; the longer of the other two lies across the picture. */
+/* The axis nearest to up is vertical; the longer of the other two is across the picture. */
 static void choose_directions(sk_stage *stage)
 {
     double up[3];
     selkie_scene_up(stage->scene, up);
     stage->up = v3_unit(v3_from(up));
+
+    /* Vertical axis and the one across the picture. */
     int vertical = 0;
     for (int a = 1; a < 3; ++a)
         if (fabs(up[a]) > fabs(up[vertical]) + 1e-9)
@@ -28,9 +30,11 @@ static void choose_directions(sk_stage *stage)
     int across = extent[first] > extent[second] * 1.0001   ? first
                  : extent[second] > extent[first] * 1.0001 ? second
                                                            : -1;
-    /* A domain as deep as wide: x across if it lies, so that x runs to the right as in most figures. */
+    /* A domain as deep as wide has x to the right, as in most figures. */
     if (across < 0)
         across = vertical == 0 ? 2 : 0;
+
+    /* Directions and floor. */
     double axis[3] = {0, 0, 0};
     axis[across] = 1;
     vec3 side = v3_from(axis);
@@ -43,12 +47,13 @@ static void choose_directions(sk_stage *stage)
                (float)(c & 4 ? stage->high[2] : stage->low[2]));
         stage->floor_height = fminf(stage->floor_height, v3_dot(corner, stage->up));
     }
-    /* High, from the left and a little from behind the liquid: crests and drops glint towards the viewer. */
+
+    /* High, from the left and a little from behind the liquid: crests and drops reflect towards the viewer. */
     stage->sun = v3_unit(
         v3_add(v3_scale(stage->up, 0.80f), v3_add(v3_scale(stage->side, -0.55f), v3_scale(stage->front, -0.22f))));
 }
 
-/* The speed of a fall through most of the domain: the same colour means the same speed in every frame. */
+/* The speed of a fall through most of the domain: a colour has the same speed in every frame. */
 static float natural_speed(const sk_stage *stage)
 {
     double g = 0, height = 0, up[3];
@@ -78,8 +83,8 @@ static selkie_code make_solid(sk_stage *stage, int index, selkie_error *error)
         SK_TRY(sk_shape_mass(solid->shape, what, &mass, error));
         memcpy(solid->center, mass.center, sizeof solid->center);
     }
-    /* Cut a hair outside the domain: an obstacle that ends at a wall must not lie in the wall's plane. What moves is
-     * cut where it stands at the start, so that is given room. */
+    /* Clips a little outside the domain: an obstacle that ends at a wall must not lie in the wall's plane. Moving
+     * solids are clipped in their initial pose and need a larger box. */
     double room = body >= 0 || sk_obstacle_moves(solid->def) ? stage->diagonal : 1e-3 * stage->diagonal;
     for (int a = 0; a < 3; ++a) {
         low[a] = stage->low[a] - room;
@@ -99,6 +104,8 @@ selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie
         sk_release(NULL, stage);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d obstacles", solid_count);
     }
+
+    /* Box and lengths. */
     int cells[3];
     stage->scene = scene;
     stage->solids = solids;
@@ -116,6 +123,8 @@ selkie_code sk_stage_create(const selkie_scene *scene, sk_stage **result, selkie
     stage->spacing = stage->cell_size / pow(per_cell, 1.0 / stage->dimension);
     choose_directions(stage);
     stage->speed_scale = natural_speed(stage);
+
+    /* Solids. */
     selkie_code code = SELKIE_OK;
     for (int i = 0; i < solid_count && !code; ++i) {
         code = make_solid(stage, i, error);
@@ -172,7 +181,7 @@ selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *
         sk_release(NULL, *solid);
         *points = NULL;
         *solid = NULL;
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: %.1f MiB for the triangles of obstacles cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for the triangles of obstacles",
                        (double)total * 40 / 1048576.0);
     }
     float *to = *points;
@@ -206,14 +215,14 @@ static void look(sk_camera *camera, vec3 eye, vec3 target, vec3 up)
     camera->eye = eye;
     camera->forward = v3_unit(v3_sub(target, eye));
     vec3 right = v3_cross(camera->forward, up);
-    /* Straight down or up: any direction across serves. */
+    /* Straight down or up: any direction across is valid. */
     if (v3_length(right) < 1e-4f)
         right = v3_cross(camera->forward, fabsf(up.x) < 0.9f ? v3(1, 0, 0) : v3(0, 0, 1));
     camera->right = v3_unit(right);
     camera->up = v3_cross(camera->right, camera->forward);
 }
 
-/* Moves the eye back along its direction and sideways until the domain just fits, in the middle. */
+/* Moves the eye back along its direction and sideways until the domain fits, centred. */
 static void fit_domain(const sk_stage *stage, sk_camera *camera, vec3 forward)
 {
     vec3 middle = v3_scale(v3_add(domain_corner(stage, 0), domain_corner(stage, 7)), 0.5f);
@@ -307,7 +316,7 @@ static int compare_floats(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* Up to the next 1, 2 or 5 times a power of ten, so that the scale's numbers are short. */
+/* Rounds up to 1, 2 or 5 times a power of ten, so that the scale's numbers are short. */
 static float round_up(float x)
 {
     if (!(x > 0) || !isfinite(x))
@@ -323,7 +332,7 @@ float sk_stage_speed_scale(const sk_stage *stage, const sk_picture_particles *pa
         return (float)options->speed_scale;
     if (stage->speed_scale > 0)
         return round_up(stage->speed_scale);
-    /* No gravity: what the fast ones of up to 4096 particles have. */
+    /* No gravity: the speed of the fastest of up to 4096 particles. */
     float speeds[4096];
     size_t step = particles->count / 4096 + 1, count = 0;
     for (size_t i = 0; i < particles->count && count < 4096; i += step) {

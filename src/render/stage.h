@@ -28,7 +28,7 @@ struct sk_stage {
     sk_stage_solid *solids; /* obstacles, then bodies */
 };
 
-/* Where a picture is seen from. */
+/* Camera of a picture. */
 typedef struct sk_camera {
     vec3 eye;                      /* m */
     vec3 right, up, forward;       /* unit */
@@ -48,13 +48,13 @@ vec3 sk_studio_floor_color(const sk_stage *stage, vec3 point);
 vec3 sk_studio_sunlight(void);
 /* Ambient light from the sky on a surface of this normal. */
 vec3 sk_studio_ambient(const sk_stage *stage, vec3 normal);
-/* The floor loses itself in the haze: how much of it is left at a distance from the eye. */
+/* Visible fraction of the floor at a distance from the eye; the rest is haze. */
 float sk_studio_haze(const sk_stage *stage, float distance);
 vec3 sk_studio_solid_color(int solid);
-/* Linear light to what the screen shows, sRGB 0..1. */
+/* Linear light to display values, sRGB 0..1. */
 vec3 sk_studio_tone(vec3 light);
 
-/* Where an obstacle or body is in a picture with these options. */
+/* Pose of an obstacle or body in a picture with these options. */
 void sk_stage_pose(const sk_stage *stage, int solid, const sk_picture_options *options, sk_pose *pose);
 /* World-space triangles of all obstacles and bodies; the caller frees *points with sk_release(NULL, ...) and *solid. */
 selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *options, size_t *count, float **points,
@@ -98,7 +98,7 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
 selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *particles,
                          const sk_picture_options *options, int threads, sk_image *image, selkie_error *error);
 
-/* Container's edges over a finished 3D picture; `depth` (may be NULL) holds metres to what is seen, per pixel. */
+/* Container's edges over a finished 3D picture; `depth` (may be NULL): m to the visible surface, per pixel. */
 void sk_draw_container(const sk_stage *stage, const sk_camera *camera, const float *depth, sk_image *image);
 
 #endif

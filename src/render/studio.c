@@ -1,6 +1,6 @@
-/* Light and ground of 3D pictures: a bright sky with a soft window of light, a low sun, a pale tiled floor that loses
- * itself in haze. Water has little colour of its own; what makes it read as water is what it mirrors and bends, so the
- * surroundings have gradients to mirror and lines to bend. */
+/* Light and ground of 3D pictures: a bright sky with a soft window of light, a low sun, a pale tiled floor that fades
+ * into haze. Water shows mostly reflections and refractions, so the surroundings have gradients to reflect and lines to
+ * refract. */
 #include "render/stage.h"
 
 #include "render/image.h"
@@ -48,7 +48,7 @@ vec3 sk_studio_floor_color(const sk_stage *stage, vec3 point)
     int odd = ((int)floorf(u) + (int)floorf(v)) & 1;
     vec3 stone = odd ? v3(0.40f, 0.395f, 0.385f) : v3(0.47f, 0.465f, 0.455f);
     stone = v3_mix(v3(0.25f, 0.25f, 0.25f), stone, smoothstepf(0.010f, 0.028f, line));
-    /* Away from the liquid the pattern fades: nothing out there should draw the eye. */
+    /* The pattern fades away from the liquid. */
     vec3 middle = v3_scale(v3_add(v3_from(stage->low), v3_from(stage->high)), 0.5f);
     vec3 off = v3_sub(point, middle);
     float away = v3_length(v3_along(off, -v3_dot(off, stage->up), stage->up)) / (float)stage->diagonal;
@@ -71,8 +71,8 @@ vec3 sk_studio_solid_color(int solid)
     return colors[solid % 5];
 }
 
-/* Bright light is rolled off channel by channel (Reinhard et al. 2002 with a white point), so that glints stay white
- * without flattening the middle tones. */
+/* Tone mapping by channel (Reinhard et al. 2002 with a white point): highlights stay white, middle tones keep their
+ * contrast. */
 vec3 sk_studio_tone(vec3 light)
 {
     const float exposure = 0.92f, white = 3.2f;

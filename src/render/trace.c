@@ -1,7 +1,7 @@
-/* The ray tracer's frame: geometry into embree, light on the floor, pixels.
+/* A frame of the ray tracer: geometry for embree, light on the floor, pixels.
  *
- * One ray a pixel first; where a pixel differs from its neighbours, more. Which pixels those are depends on the first
- * pass alone and every pixel is worked out on its own, so the picture is the same on any number of threads.
+ * The first pass traces one ray a pixel; pixels that differ from their neighbours get more. Only the first pass decides
+ * which, and each pixel is computed by itself, so the picture is the same on any number of threads.
  */
 #include "render/trace.h"
 
@@ -69,7 +69,7 @@ static vec3 face_normal(const sk_tracer *t, size_t triangle)
     return v3_cross(v3_sub(b, a), v3_sub(c, a)); /* twice the area: large faces count for more */
 }
 
-/* Triangles come without shared corners: those at the same place are found by sorting. */
+/* Triangles have no shared corners: sorting finds those at the same place. */
 static selkie_code smooth_solids(sk_tracer *t, selkie_error *error)
 {
     size_t count = 3 * t->solid_triangles;
@@ -77,18 +77,21 @@ static selkie_code smooth_solids(sk_tracer *t, selkie_error *error)
     t->solid_normals = sk_allocate(NULL, count * 3 * sizeof(float));
     if (!corners || !t->solid_normals) {
         sk_release(NULL, corners);
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: %.1f MiB for the normals of obstacles cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for the normals of obstacles",
                        (double)count * (sizeof *corners + 12) / 1048576.0);
     }
+
     for (size_t i = 0; i < count; ++i) {
         memcpy(corners[i].point, t->solid_points + 3 * i, 12);
         corners[i].index = (uint32_t)i;
     }
     qsort(corners, count, sizeof *corners, compare_corners);
+
+    /* Corners at the same place share a normal if their faces are nearly parallel. */
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i; end < count && memcmp(corners[i].point, corners[end].point, 12) == 0;)
             ++end;
-        /* A point where very many faces meet is not worth the square of them. */
+        /* Bounds the quadratic cost at points with very many faces. */
         size_t last = end - i > 256 ? i + 256 : end;
         for (size_t a = i; a < end; ++a) {
             vec3 own = face_normal(t, corners[a].index / 3), unit = v3_unit(own), sum = own;
@@ -104,6 +107,7 @@ static selkie_code smooth_solids(sk_tracer *t, selkie_error *error)
             normal[2] = sum.z;
         }
     }
+
     sk_release(NULL, corners);
     return SELKIE_OK;
 }
@@ -130,7 +134,7 @@ static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles
     t->ball = sk_allocate(NULL, (particles->count + 1) * sizeof *t->ball);
     t->ball_speed = sk_allocate(NULL, (particles->count + 1) * sizeof *t->ball_speed);
     if (!t->ball || !t->ball_speed)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: %.1f MiB for %zu particles cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for %zu particles",
                        (double)particles->count * 20 / 1048576.0, particles->count);
     size_t count = 0;
     for (size_t i = 0; i < particles->count; ++i) {
@@ -218,7 +222,7 @@ static int needs_more(const vec3 *colors, int width, int height, int x, int y)
     return 0;
 }
 
-/* Means of tone-mapped samples: a glint in one sample must not outshine the pixel. */
+/* Means of tone-mapped samples: one bright sample must not dominate the pixel. */
 static void second_pass(const sk_tracer *t, const vec3 *colors, int samples, sk_image *image)
 {
     const int width = t->camera.width, height = t->camera.height;
@@ -228,7 +232,7 @@ static void second_pass(const sk_tracer *t, const vec3 *colors, int samples, sk_
             vec3 sum = colors[(size_t)y * (size_t)width + (size_t)x];
             if (samples > 1 && needs_more(colors, width, height, x, y)) {
                 for (int k = 1; k < samples; ++k) {
-                    /* A lattice of rank one spreads the samples over the pixel, the centre being the first. */
+                    /* A rank-1 lattice spreads the samples over the pixel; the first is the centre. */
                     float u = 0.5f + (float)k * 0.7548777f, v = 0.5f + (float)k * 0.5698403f;
                     vec3 direction = sk_camera_ray(&t->camera, (float)x + u - floorf(u), (float)y + v - floorf(v));
                     sum = v3_add(sum, sk_studio_tone(sk_trace_light(t, t->camera.eye, direction, NULL)));
@@ -250,7 +254,7 @@ static selkie_code draw_pixels(const sk_tracer *t, int samples, sk_image *image,
         second_pass(t, colors, samples, image);
         sk_draw_container(t->stage, &t->camera, depth, image);
     } else {
-        code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: %.1f MiB for %d x %d pixels cannot be had",
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for %d x %d pixels",
                        (double)pixels * 16 / 1048576.0, image->width, image->height);
     }
     sk_release(NULL, colors);
@@ -272,8 +276,8 @@ selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *pa
     t.speed_scale = sk_stage_speed_scale(stage, particles, options);
     t.near = 3e-5f * (float)stage->diagonal;
     t.contact = 1.2f * (float)stage->spacing;
-    /* Real water is clear over metres. Tinted as if the domain were some metres deep, whatever its size, a tank in a
-     * laboratory reads as water too. */
+    /* Real water is clear over metres. The tint assumes a domain some metres deep, so that water in a small tank is
+     * visible too. */
     t.absorption = v3_scale(v3(5.2f, 1.55f, 0.85f), 1.0f / (float)stage->diagonal);
     t.scatter = v3(0.008f, 0.105f, 0.185f);
     selkie_code code = add_solids(&t, options, error);
@@ -290,7 +294,7 @@ selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *pa
 
 #else
 
-/* sk_picture_draw does not come here in builds without embree. */
+/* sk_picture_draw does not call this in builds without embree. */
 selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *particles,
                            const sk_picture_options *options, int threads, sk_image *image, selkie_error *error)
 {

@@ -1,4 +1,4 @@
-/* What the parts of the ray tracer share. Only for builds with embree. */
+/* Shared by the parts of the ray tracer. Only for builds with embree. */
 #ifndef SK_RENDER_TRACE_H
 #define SK_RENDER_TRACE_H
 
@@ -25,7 +25,7 @@ typedef struct sk_tracer {
     float *ball_speed;
     float speed_scale;
     selkie_picture_color color;
-    float near;      /* m a ray starts this far from the surface it left */
+    float near;      /* m offset of a ray's start from the surface that it leaves */
     float contact;   /* m liquid this close to a solid touches it */
     vec3 absorption; /* 1/m of the liquid */
     vec3 scatter;    /* light that deep liquid sends back */
@@ -55,14 +55,14 @@ sk_hit sk_trace_balls(const sk_tracer *t, vec3 from, vec3 direction, float start
 /* Anything opaque in the way? */
 int sk_trace_blocked(const sk_tracer *t, vec3 from, vec3 direction, float end);
 
-/* Bends d at a surface with unit normal n against d; 0 where everything is mirrored. `ratio` is the refractive index of
- * this side over that of the other. */
+/* Refracts d at a surface with unit normal n against d; 0 for total reflection. `ratio` is the refractive index of this
+ * side over that of the other. */
 int sk_refract(vec3 d, vec3 n, float ratio, vec3 *bent);
-/* Fraction that is mirrored, for unpolarised light. */
+/* Reflected fraction, for unpolarised light. */
 float sk_fresnel(vec3 d, vec3 n, float ratio);
 vec3 sk_transmittance(const sk_tracer *t, float distance);
 
-/* Light along a ray from the eye; *distance gets where it first meets something. */
+/* Light along a ray from the eye; *distance gets the distance of its first hit. */
 vec3 sk_trace_light(const sk_tracer *t, vec3 from, vec3 direction, float *distance);
 
 /* Fills the floor's light (trace_light.c). */

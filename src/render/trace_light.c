@@ -1,8 +1,8 @@
-/* Light on the floor, worked out once a frame on a map of texels instead of with noisy rays at every pixel.
+/* Light on the floor, computed once a frame on a map of texels, without the noise of rays at every pixel.
  *
  * Sunlight that meets no liquid: a few rays to the sun's (widened) disc a texel. Sunlight through liquid: photons on an
- * even grid across the sun's beam are bent at the surface and fall where they fall, which draws the bright nets that
- * waves throw on the ground. Sky: a few rays over the hemisphere. A narrow blur at the end hides the grid.
+ * even grid across the sun's beam are refracted at the surface and collected on the floor: the caustics of waves. Sky:
+ * a few rays over the hemisphere. A narrow blur at the end hides the grid.
  */
 #include "render/trace.h"
 
@@ -36,7 +36,7 @@ static void place_map(sk_tracer *t)
             high[a] = fmaxf(high[a], place[a]);
         }
     }
-    /* Room for shadows: as far as the domain's height throws them, but not more than its own width. */
+    /* Room for shadows: their length at the domain's height, at most the domain's width. */
     float height = high[2] - low[2], sun_up = v3_dot(s->sun, s->up);
     for (int a = 0; a < 2; ++a) {
         float extent = high[a] - low[a], margin = 0.08f * extent;
@@ -56,7 +56,7 @@ static vec3 near_sun(const sk_tracer *t, float u, float v)
     return v3_unit(v3_along(v3_along(s->sun, radius * cosf(angle), across), radius * sinf(angle), other));
 }
 
-/* One row of texels: sun where no liquid is in the way, and sky. */
+/* One row of texels: sunlight that meets no liquid, and sky. */
 static void light_row(sk_tracer *t, int j)
 {
     const sk_stage *s = t->stage;
@@ -137,7 +137,7 @@ static void drop_photon(sk_tracer *t, const photon *p, float share)
 }
 
 /* Photons start above the domain on an even grid of the floor's plane, moved up along the sun's direction. They are
- * followed in parallel and dropped in order, so that sums do not depend on threads. */
+ * traced in parallel and added in order, so that sums do not depend on threads. */
 static selkie_code light_through_water(sk_tracer *t, selkie_error *error)
 {
     const int photon_side = t->map_side * 7 / 5;
@@ -187,7 +187,7 @@ static selkie_code blur_map(sk_tracer *t, selkie_error *error)
             for (int b = -1; b <= 1; ++b)
                 for (int a = -1; a <= 1; ++a)
                     sum = v3_along(sum, taps[a + 1] * taps[b + 1], lit(t, i + a, j + b, &open));
-            /* The sky's light is smooth by nature: a wide mean hides how few rays there are. */
+            /* The sky's light is smooth: a wide blur hides the small number of rays. */
             for (int b = -3; b <= 3; ++b)
                 for (int a = -3; a <= 3; ++a) {
                     lit(t, i + a, j + b, &open);
@@ -233,7 +233,7 @@ vec3 sk_floor_light(const sk_tracer *t, vec3 point)
         float a = u - (float)i, b = v - (float)j, o[4];
         vec3 low = v3_mix(lit(t, i, j, &o[0]), lit(t, i + 1, j, &o[1]), a);
         vec3 high = v3_mix(lit(t, i, j + 1, &o[2]), lit(t, i + 1, j + 1, &o[3]), a);
-        /* Towards the map's border it passes into open ground. */
+        /* Towards the map's border the light blends into that of open ground. */
         float inside = fminf(fminf(u, (float)t->map_side - 1 - u), fminf(v, (float)t->map_side - 1 - v));
         float keep = smoothstepf(-1.0f, 10.0f, inside);
         sun = v3_mix(sun, v3_mix(low, high, b), keep);

@@ -1,10 +1,9 @@
-/* Rays and what they see.
+/* Rays and their shading.
  *
- * A ray from the eye that meets water splits in two: the mirrored part, weighted by Fresnel's equations, and the bent
- * part, which runs on inside the liquid, loses light by the Beer-Lambert law and gains a little that deep liquid
- * scatters back. Inside, the path does not split again: where it can leave it leaves, where all is mirrored it stays;
- * what it would mirror besides is taken from the sky without a ray. That keeps the cost of a pixel at a handful of
- * rays.
+ * A ray from the eye that meets water splits in two, weighted by Fresnel's equations. The refracted part continues
+ * inside the liquid, loses light by the Beer-Lambert law and gains some by back scattering. Inside, the path does not
+ * split again: it leaves unless the reflection is total, and the reflected part comes from the sky without a ray. So a
+ * pixel costs few rays.
  *
  * Liquid that touches a solid or the floor leaves no air gap, although the two surfaces are a fraction of the particle
  * spacing apart: a path that would leave the liquid within `contact` of something opaque ends on it instead.
@@ -51,7 +50,7 @@ static sk_hit hit_from(const struct RTCRayHit *ray, sk_hit_kind kind, vec3 from,
 
 sk_hit sk_trace_solids(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
 {
-    /* The floor is a plane; it lies a hair below the domain. */
+    /* The floor is a plane a little below the domain. */
     sk_hit hit = no_hit();
     const sk_stage *stage = t->stage;
     float down = v3_dot(direction, stage->up);
@@ -92,7 +91,7 @@ sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start
         normal = v3_along(normal, weight[c], v3(n[0], n[1], n[2]));
     }
     hit.normal = v3_unit(normal);
-    /* Seen from behind, the smooth normal would bend light to the wrong side: then the triangle's own counts. */
+    /* A smooth normal that faces away would refract light to the wrong side: the triangle's normal replaces it. */
     if (v3_dot(hit.normal, direction) * v3_dot(hit.face, direction) <= 0.0f)
         hit.normal = hit.face;
     return hit;
@@ -208,7 +207,7 @@ static vec3 shade_ball(const sk_tracer *t, const sk_hit *hit, vec3 direction)
     vec3 normal = v3_unit(v3_sub(hit->point, v3(ball[0], ball[1], ball[2])));
     vec3 color = sk_stage_speed_color(t->color, t->ball_speed[hit->primitive], t->speed_scale);
     vec3 albedo = v3(sk_from_srgb(color.x), sk_from_srgb(color.y), sk_from_srgb(color.z));
-    /* Two rays a few balls long say how deep the ball sits among the others. */
+    /* Two rays a few balls long estimate the depth of the ball among the others. */
     vec3 across = v3_unit(v3_cross(normal, fabsf(normal.x) < 0.7f ? v3(1, 0, 0) : v3(0, 1, 0)));
     vec3 other = v3_cross(normal, across), from = v3_along(hit->point, 0.05f * ball[3], normal);
     float open = 1.0f;
@@ -283,7 +282,7 @@ static vec3 light_at_water(const sk_tracer *t, const sk_hit *water, vec3 directi
     vec3 normal = v3_dot(water->normal, direction) < 0.0f ? water->normal : v3_scale(water->normal, -1.0f), bent;
     float mirrored = sk_fresnel(direction, normal, 1.0f / water_index);
     vec3 back = v3_reflect(direction, normal), seen;
-    /* A mirrored ray that points into the liquid, because normals are smoothed, is lifted along the face. */
+    /* Smoothed normals can reflect a ray into the liquid; it is lifted along the face. */
     vec3 face = v3_dot(water->face, direction) < 0.0f ? water->face : v3_scale(water->face, -1.0f);
     float below = v3_dot(back, face);
     if (below < 0.02f)

@@ -1,4 +1,4 @@
-/* Three floats and what pictures do with them: points, directions, colours. */
+/* Vectors of three floats for pictures: points, directions, colours. */
 #ifndef SK_RENDER_VECTOR_H
 #define SK_RENDER_VECTOR_H
 

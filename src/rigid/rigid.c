@@ -8,7 +8,7 @@
 #include "geom/mass.h"
 #include "selkie_config.h"
 
-/* Contacts want short steps, whatever the liquid takes. */
+/* Contacts need short steps, independent of the liquid's. */
 static const double longest_substep = 1.0 / 120.0; /* s */
 
 int sk_rigid_available(void)
@@ -76,6 +76,8 @@ static selkie_code init_body(sk_rigid *rigid, int b, selkie_error *error)
                                       .what = what,
                                       .memory = rigid->memory};
     SK_TRY(sk_shape_create(&body->def->shape, &options, &body->shape, error));
+
+    /* Mass and inertia. */
     sk_mass_properties mass;
     SK_TRY(sk_shape_mass(body->shape, what, &mass, error));
     double density = body->def->mass > 0.0 ? body->def->mass / mass.volume : body->def->density;
@@ -84,6 +86,8 @@ static selkie_code init_body(sk_rigid *rigid, int b, selkie_error *error)
     memcpy(body->center, mass.center, sizeof body->center);
     for (int i = 0; i < 9; i++)
         body->inertia[i] = density * mass.inertia[i];
+
+    /* State at the start. */
     memcpy(state->position, mass.center, sizeof state->position);
     state->quaternion[0] = 1.0;
     for (int i = 0; i < 3; i++) {

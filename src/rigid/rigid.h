@@ -1,12 +1,12 @@
-/* Rigid bodies that move freely: what they weigh, where they are, what pushes them.
+/* Rigid bodies that move freely: masses, states, impulses.
  *
- * Contacts with walls, obstacles and each other, friction and the motion itself are the business of ODE (the Open
- * Dynamics Engine), which stays behind this header. A method gives what its liquid does as impulses and asks for poses
- * and velocities; it need not know that an engine exists.
+ * ODE (the Open Dynamics Engine) computes contacts with walls, obstacles and other bodies, friction and
+ * motion. Only rigid_ode.c includes it. A method adds the liquid's impulses and reads poses and
+ * velocities.
  *
- * Velocities live half a step behind positions, as those of the particles do (sk_step_kick): free fall is exact at any
- * step size. All that changes is in sk_rigid_state; each step starts from it anew, so that a run goes on from a
- * checkpoint bit for bit. One thread does it all: bodies are few.
+ * Velocities are half a step behind positions, like those of the particles (sk_step_kick): free fall is
+ * exact at any step size. sk_rigid_state is the whole state, and each step starts from it, so a run
+ * resumes from a checkpoint bit for bit. One thread does the work: bodies are few.
  */
 #ifndef SK_RIGID_RIGID_H
 #define SK_RIGID_RIGID_H
@@ -18,7 +18,7 @@
 
 typedef struct sk_rigid_state {
     double position[3];         /* m    of the centre of mass */
-    double quaternion[4];       /*      w x y z: from how it was drawn to how it lies now */
+    double quaternion[4];       /*      w x y z: rotation from the drawn to the current orientation */
     double velocity[3];         /* m/s  of the centre of mass */
     double angular_velocity[3]; /* rad/s, world frame */
     double force[3];            /* N    of the liquid, mean over the last step (2D: for a metre of depth) */
@@ -56,22 +56,22 @@ selkie_code sk_rigid_init(sk_rigid *rigid, const selkie_scene *scene, const sk_s
                           selkie_error *error);
 void sk_rigid_free(sk_rigid *rigid);
 
-/* What the liquid does to a body, N s, at a point of the world (m). */
+/* Adds an impulse of the liquid (N s) to a body, at a point of the world (m). */
 void sk_rigid_add_impulse(sk_rigid *rigid, int body, const double impulse[3], const double at[3]);
-/* Moves all bodies by `dt` (s) from `time` on: gravity, what the liquid gave, contacts. The impulses start anew. */
+/* Moves all bodies by `dt` (s) from `time` on: gravity, the liquid's impulses, contacts. Then clears the impulses. */
 selkie_code sk_rigid_step(sk_rigid *rigid, double time, double dt, selkie_error *error);
 
-/* What an impulse of 1 N s changes: inverse masses along the axes (1/kg), 0 where a body is held, and the inverse
- * inertia (1/(kg m2)) in the world frame, row-major, for the axes that it may turn about. */
+/* Response to an impulse of 1 N s: inverse masses along the axes (1/kg), 0 along held axes, and the inverse inertia
+ * (1/(kg m2)) in the world frame, row-major, for the free axes of rotation. */
 void sk_rigid_response(const sk_rigid *rigid, int body, double inverse_mass[3], double inverse_inertia[9]);
-/* Velocity and angular velocity that gravity alone gives it in the step that begins, of length dt. */
+/* Velocity and angular velocity after this step of length dt under gravity alone. */
 void sk_rigid_predict(const sk_rigid *rigid, int body, double dt, double velocity[3], double angular_velocity[3]);
 
-/* The fastest point of it, m/s, or a little more. */
+/* An upper bound of the speed of its points, m/s. */
 double sk_rigid_speed(const sk_rigid *rigid, int body);
-/* States from a checkpoint; they are left as they were if the new ones make no sense. */
+/* States from a checkpoint; invalid ones are refused and change nothing. */
 selkie_code sk_rigid_restore(sk_rigid *rigid, const sk_rigid_state *states, const char *file, selkie_error *error);
-/* After the states were set from outside: poses follow. Fails on what is not finite. */
+/* Updates the poses after the states were set. Fails if a state is not finite. */
 selkie_code sk_rigid_place(sk_rigid *rigid, const char *what, selkie_error *error);
 
 /* --- The engine (rigid_ode.c) --- */
@@ -79,7 +79,7 @@ selkie_code sk_rigid_place(sk_rigid *rigid, const char *what, selkie_error *erro
 selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error);
 void sk_rigid_engine_destroy(sk_rigid *rigid);
 /* One step of the engine: velocities grow by gravity over `kick` (s), positions by the velocity over `dt`; `share` of
- * the impulses is used. */
+ * the impulses is applied. */
 selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, double dt, double share,
                                  selkie_error *error);
 

@@ -1,12 +1,12 @@
 /* The engine behind rigid.h: ODE, the Open Dynamics Engine.
  *
- * Each step of it starts from our own states, looks for contacts pair by pair in a fixed order and solves them with
- * dWorldStep(), a direct method without random numbers (dWorldQuickStep() shuffles with a generator that the whole
- * process shares). So the result depends on nothing but the states. ODE's own lists of geometries ("spaces") are not
- * used: their order follows what moved when, and would differ after a checkpoint.
+ * Each step starts from sk_rigid_state, finds contacts pair by pair in a fixed order and solves them with dWorldStep(),
+ * a direct method without random numbers. (dWorldQuickStep() uses a generator shared by the process.) So the result
+ * depends on the states only. ODE's lists of geometries ("spaces") are not used: their order depends on the past and
+ * would differ after a checkpoint.
  *
- * ODE must be told once that it is in use. It counts who does, but not safely when two threads begin at once: a mutex,
- * the only thing here that worlds share, stands before that. */
+ * ODE must be initialised once. Its own counter of users is not thread-safe, so a mutex guards it: the only state that
+ * worlds share. */
 #include "rigid/rigid.h"
 
 #include "selkie_config.h"
@@ -56,7 +56,7 @@ typedef struct geometry {
     float *corners; /* of a mesh; ODE keeps pointers to them */
     dTriIndex *indices;
     dTriMeshDataID data;
-    const sk_shape *plane; /* the half space that it is: ODE does not put those onto bodies */
+    const sk_shape *plane; /* a half space: ODE does not attach these to bodies */
 } geometry;
 
 struct sk_rigid_engine {
@@ -73,7 +73,7 @@ struct sk_rigid_engine {
 
 static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER;
 
-/* A library does not write to the terminal. What ODE has to say is about degenerate contacts, which it survives. */
+/* A library does not write to the terminal. ODE's messages are about degenerate contacts, which it handles. */
 static void say_nothing(int number, const char *message, va_list arguments)
 {
     (void)number, (void)message, (void)arguments;
@@ -109,7 +109,7 @@ static selkie_code add_geometry(struct sk_rigid_engine *engine, const geometry *
     return code;
 }
 
-/* Triangles around `origin` (m). In 2D the outline becomes a wall of some height across the plane. */
+/* Triangles around `origin` (m). In 2D the outline is extruded across the plane. */
 static selkie_code make_mesh(sk_rigid *rigid, const sk_shape *shape, const double origin[3], double thickness,
                              geometry *g, selkie_error *error)
 {
@@ -117,6 +117,8 @@ static selkie_code make_mesh(sk_rigid *rigid, const sk_shape *shape, const doubl
     double low[3], high[3], diagonal = 0.0;
     size_t pieces;
     float *points;
+
+    /* Triangles of the shape, clipped to a box larger than the domain. */
     for (int d = 0; d < 3; d++)
         diagonal += (solids->high[d] - solids->low[d]) * (solids->high[d] - solids->low[d]);
     for (int d = 0; d < 3; d++) {
@@ -124,6 +126,8 @@ static selkie_code make_mesh(sk_rigid *rigid, const sk_shape *shape, const doubl
         high[d] = solids->high[d] + sqrt(diagonal);
     }
     SK_TRY(sk_shape_triangles(shape, low, high, &pieces, &points, error));
+
+    /* Arrays of ODE. */
     int flat = rigid->dimension == 2;
     size_t triangles = flat ? 2 * pieces : pieces;
     g->corners = sk_allocate(rigid->memory, (9 * triangles + 1) * sizeof *g->corners);
@@ -139,6 +143,7 @@ static selkie_code make_mesh(sk_rigid *rigid, const sk_shape *shape, const doubl
         free(points);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for a shape of %zu triangles", triangles);
     }
+
     /* Corners of the two triangles over a segment: which end, and above or below. The segment has the inside on its
      * left, and triangles go counter-clockwise seen from outside. */
     static const int end_of[6] = {0, 1, 1, 0, 1, 0}, above_of[6] = {0, 0, 1, 0, 1, 1};
@@ -151,6 +156,7 @@ static selkie_code make_mesh(sk_rigid *rigid, const sk_shape *shape, const doubl
         g->indices[c] = (dTriIndex)c;
     }
     free(points);
+
     g->data = dGeomTriMeshDataCreate();
     dGeomTriMeshDataBuildSingle(g->data, g->corners, 3 * sizeof(float), (int)(3 * triangles), g->indices,
                                 (int)(3 * triangles), 3 * sizeof(dTriIndex));
@@ -168,7 +174,8 @@ static void release_geometry(sk_memory *memory, geometry *g)
     sk_release(memory, g->indices);
 }
 
-/* Puts a shape onto a body whose frame begins in `origin` (m, as drawn), or, without a body, where it was drawn. */
+/* Attaches a shape to a body whose frame has its origin in `origin` (m, as drawn); without a body, places it as
+ * drawn. */
 static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const double origin[3], dBodyID body,
                              geometry *owner, selkie_error *error)
 {
@@ -181,6 +188,8 @@ static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const doubl
             SK_TRY(add_shape(rigid, shape->children[i], origin, body, owner, error));
         return SELKIE_OK;
     }
+
+    /* The geometry, in its own frame. */
     for (int d = 0; d < 2; d++)
         thickness = fmax(thickness, rigid->solids->high[d] - rigid->solids->low[d]);
     double place[3] = {shape->center[0] - origin[0], shape->center[1] - origin[1],
@@ -217,6 +226,7 @@ static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const doubl
             return code;
         }
     }
+
     selkie_code code = add_geometry(engine, &g, error);
     if (code != SELKIE_OK) {
         release_geometry(rigid->memory, &g);
@@ -224,6 +234,8 @@ static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const doubl
     }
     if (shape->kind == SELKIE_SHAPE_HALF_SPACE)
         return SELKIE_OK;
+
+    /* Its place on the body or in the world. */
     if (body) {
         dGeomSetBody(g.geom, body);
         if (placed) {
@@ -239,7 +251,7 @@ static selkie_code add_shape(sk_rigid *rigid, const sk_shape *shape, const doubl
 
 /* --- Making --- */
 
-/* Holds the axes that a body may not use; in 2D all that leaves the plane. */
+/* Locks the held axes of a body; in 2D all that leave the plane. */
 static void hold(sk_rigid *rigid, dBodyID id, const selkie_body_def *def)
 {
     dWorldID world = rigid->engine->world;
@@ -250,8 +262,11 @@ static void hold(sk_rigid *rigid, dBodyID id, const selkie_body_def *def)
         if (def->turn[d] == 0.0 || (rigid->dimension == 2 && d != 2))
             turns[turn_count++] = d;
     }
+
     static const int speed[3] = {dParamVel1, dParamVel2, dParamVel3},
                      force[3] = {dParamFMax1, dParamFMax2, dParamFMax3};
+
+    /* Translation. */
     if (line_count) {
         dJointID motor = dJointCreateLMotor(world, 0);
         dJointAttach(motor, id, 0);
@@ -262,6 +277,8 @@ static void hold(sk_rigid *rigid, dBodyID id, const selkie_body_def *def)
             dJointSetLMotorParam(motor, force[a], dInfinity);
         }
     }
+
+    /* Rotation. */
     if (turn_count) {
         dJointID motor = dJointCreateAMotor(world, 0);
         dJointAttach(motor, id, 0);
@@ -345,11 +362,11 @@ selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %d of them", rigid->body_count);
     const double *g = rigid->scene->gravity;
     double gravity = sqrt(sk_dot(g, g));
-    dWorldSetGravity(engine->world, 0, 0, 0); /* ours: see sk_rigid_engine_step() */
+    dWorldSetGravity(engine->world, 0, 0, 0); /* added in sk_rigid_engine_step() */
     dWorldSetERP(engine->world, 0.2);
     dWorldSetCFM(engine->world, 1e-9);
     dWorldSetContactSurfaceLayer(engine->world, 1e-3 * rigid->solids->cell_size);
-    /* What overlaps is pushed apart no faster than it would fall over a cell. */
+    /* Overlapping bodies separate no faster than a fall over one cell. */
     dWorldSetContactMaxCorrectingVel(engine->world, fmax(sqrt(2 * gravity * rigid->solids->cell_size), 1e-3));
     engine->resting_speed = 0.3 * sqrt(2 * gravity * rigid->solids->cell_size);
     SK_TRY(make_bodies(rigid, error));
@@ -409,7 +426,7 @@ static void get_body(sk_rigid *rigid, int b)
     for (int i = 0; i < 3; i++) {
         int moves = def->move[i] != 0.0 && (rigid->dimension == 3 || i < 2);
         int turns = def->turn[i] != 0.0 && (rigid->dimension == 3 || i == 2);
-        /* What is held does not drift. */
+        /* Held axes must not drift. */
         state->position[i] = moves ? x[i] : state->position[i];
         state->velocity[i] = moves ? v[i] : 0.0;
         state->angular_velocity[i] = turns ? w[i] : 0.0;
@@ -465,7 +482,7 @@ static void move_obstacles(sk_rigid *rigid, double time)
     }
 }
 
-/* Velocity of a body at a point, with what gravity adds in this step; 0 without a body. */
+/* Velocity of a body at a point after this step's gravity; 0 without a body. */
 static void velocity_at(const sk_rigid *rigid, const geometry *g, const dReal at[3], double kick, double velocity[3])
 {
     dBodyID id = g->body >= 0       ? rigid->engine->bodies[g->body]
@@ -480,7 +497,7 @@ static void velocity_at(const sk_rigid *rigid, const geometry *g, const dReal at
         velocity[i] = v[i] + (g->body >= 0 ? kick * rigid->scene->gravity[i] : 0.0);
 }
 
-/* Friction acts in a square of two directions: with the first along the motion it is Coulomb's. */
+/* ODE bounds friction in each of two directions. With the first one along the motion this is Coulomb's law. */
 static void add_contact(sk_rigid *rigid, const geometry *a, const geometry *b, const dContactGeom *where, double kick)
 {
     const selkie_body_def *first = rigid->bodies[a->body].def,
@@ -491,12 +508,15 @@ static void add_contact(sk_rigid *rigid, const geometry *a, const geometry *b, c
     contact.geom = *where;
     contact.surface.mode = dContactApprox1;
     contact.surface.mu = sqrt(first->friction * second->friction);
+
     double bounce = fmax(first->restitution, second->restitution);
     if (bounce > 0.0) {
         contact.surface.mode |= dContactBounce;
         contact.surface.bounce = bounce;
         contact.surface.bounce_vel = engine->resting_speed;
     }
+
+    /* Direction of sliding. */
     double one[3], other[3], slide[3], along = 0.0, squared = 0.0;
     velocity_at(rigid, a, where->pos, kick, one);
     velocity_at(rigid, b, where->pos, kick, other);
@@ -511,6 +531,7 @@ static void add_contact(sk_rigid *rigid, const geometry *a, const geometry *b, c
         for (int i = 0; i < 3; i++)
             contact.fdir1[i] = slide[i] / sqrt(squared);
     }
+
     dJointID joint = dJointCreateContact(engine->world, engine->contacts, &contact);
     dJointAttach(joint, dGeomGetBody(a->geom),
                  b->plane && b->obstacle >= 0 ? engine->obstacles[b->obstacle] : dGeomGetBody(b->geom));

@@ -14,7 +14,7 @@
 
 #include "defs/text.h"
 
-/* Values that a text may have; bounds memory, since json-c spends some 70 bytes on each. */
+/* Largest number of values in a text; bounds the memory of json-c, some 70 bytes a value. */
 enum { max_values = 4000000 };
 
 /* --- The bytes --- */
@@ -41,7 +41,7 @@ static selkie_code check_bytes(const char *text, size_t length, size_t *offset, 
 /* --- The scanner --- */
 
 typedef struct scanner {
-    const char *text; /* ends with '\0', so that looking one byte ahead is safe */
+    const char *text; /* ends with '\0', so that reading one byte ahead is safe */
     size_t length;
     size_t at;
     selkie_error *error;
@@ -209,7 +209,7 @@ static selkie_code check_string_token(scanner *s)
     return SELKIE_OK;
 }
 
-/* The key of the string token start..end as json-c understands it; NULL if it cannot be had. */
+/* The key of the string token start..end, decoded by json-c; NULL on failure. */
 static json_object *decode_key(const scanner *s, size_t start, size_t end)
 {
     if (!memchr(s->text + start, '\\', end - start))
@@ -221,7 +221,7 @@ static json_object *decode_key(const scanner *s, size_t start, size_t end)
     return key;
 }
 
-/* `seen` maps the keys of this object to where they stand. */
+/* `seen` maps the keys of this object to their offsets. */
 static selkie_code check_key(scanner *s, json_object *seen)
 {
     size_t start = s->at;
@@ -336,6 +336,8 @@ selkie_code sk_json_parse(const char *text, size_t length, struct json_object **
     if (length >= INT_MAX)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%zu bytes are too many", length);
     SK_TRY(check_bytes(text, length, offset, error));
+
+    /* Start, without a byte order mark. */
     size_t mark =
         length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* some editors begin with a byte order mark */
     scanner s = {text, length, mark, error};
@@ -343,14 +345,18 @@ selkie_code sk_json_parse(const char *text, size_t length, struct json_object **
     *offset = s.at;
     if (s.at == length)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "there is nothing in it");
+
+    /* json-c reads the tree. */
     json_tokener *tokener = json_tokener_new_ex(SK_JSON_MAX_DEPTH);
     if (!tokener)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "not enough memory to read the file");
-    /* With the '\0', which tells the tokener that a number at the end is complete. */
+    /* With the '\0', which ends a number at the end for the tokener. */
     json_object *root = json_tokener_parse_ex(tokener, text + mark, (int)(length - mark) + 1);
     enum json_tokener_error reason = json_tokener_get_error(tokener);
     size_t end = mark + json_tokener_get_parse_end(tokener);
     json_tokener_free(tokener);
+
+    /* The scanner refuses what json-c accepts beyond JSON. */
     selkie_code code = SELKIE_OK;
     if (reason != json_tokener_success) {
         *offset = end > length ? length : end;

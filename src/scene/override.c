@@ -1,7 +1,7 @@
 /* --set path.to.key=VALUE: changes the tree before it is read, so that an override passes the same checks as the file.
  *
- * The path is followed through the field table and the tree at once: the table knows which keys there are and which of
- * them is an array, the tree gets what is missing on the way. */
+ * The path is followed through the field table and the tree at once: the table has the keys and their types, and
+ * missing members are added to the tree. */
 #include "scene/reader.h"
 
 #include "selkie_config.h"
@@ -27,7 +27,7 @@ static int find_elsewhere(const sk_struct *type, const char *key, sk_path *path)
         size_t before = sk_path_key(path, field->key);
         if (strcmp(field->key, key) == 0)
             return 1;
-        /* Not into the shapes of a union, which have no end. */
+        /* Not into the shapes of a union, which nest without limit. */
         if (field->of && !(type == &sk_shape_struct && field->of == type)) {
             if (field->type == SK_FIELD_ARRAY)
                 sk_path_index(path, 0);
@@ -66,7 +66,7 @@ char *sk_suggest_key(const sk_struct *type, int variant, const char *key, char *
 typedef struct walk {
     sk_reader *reader;
     sk_override *override;
-    const char *rest;  /* what of the path is still to be followed */
+    const char *rest;  /* remaining part of the path */
     const char *value; /* after the '=' */
     json_object *root;
 } walk;
@@ -116,7 +116,7 @@ static selkie_code next_step(walk *w, step *s)
     return SELKIE_OK;
 }
 
-/* The value as JSON. Strings need no quotes: whatever else it might be, for a string it is one. */
+/* The value as JSON. Strings need no quotes: the value of a string field is always a string. */
 static selkie_code parse_value(walk *w, const sk_field *field, int component, json_object **value)
 {
     size_t offset;
@@ -169,8 +169,8 @@ static int is_set_elsewhere(const walk *w, const char *sibling)
     return 0;
 }
 
-/* The array behind a vector's key. What the file does not give is filled in from the defaults; a single number that
- * stands for all is written out. */
+/* The array behind a vector's key. Missing components come from the defaults; a single number for all components is
+ * expanded. */
 static selkie_code enter_components(walk *w, json_object *object, const sk_field *field, json_object **array)
 {
     json_object *given;
@@ -215,7 +215,7 @@ static selkie_code set_component(walk *w, json_object *object, const sk_field *f
     return SELKIE_OK;
 }
 
-/* The object behind `key`, made if there is none. */
+/* The object of `key`, created if there is none. */
 static selkie_code enter_object(walk *w, json_object *object, const char *key, json_object **inner)
 {
     char shown[80];
@@ -230,7 +230,7 @@ static selkie_code enter_object(walk *w, json_object *object, const char *key, j
     return SELKIE_OK;
 }
 
-/* The element of an array that the path names; the one after the last is made. At the path's end it is set, and
+/* The element of an array that the path names; the one after the last is created. At the path's end it is set, and
  * *element becomes NULL. */
 static selkie_code enter_element(walk *w, json_object *object, const sk_field *field, json_object **element)
 {
@@ -244,6 +244,8 @@ static selkie_code enter_element(walk *w, json_object *object, const sk_field *f
     if (json_object_get_type(array) != json_type_array)
         return fail(w, "%s is %s in the file: must be an array", w->override->path.text,
                     sk_value_text(array, shown, sizeof shown));
+
+    /* The index. */
     step s;
     SK_TRY(next_step(w, &s));
     size_t count = json_object_array_length(array);
@@ -254,6 +256,8 @@ static selkie_code enter_element(walk *w, json_object *object, const sk_field *f
         return fail(w, "%s has %zu element%s: the index must be 0 to %zu, %zu adds one", w->override->path.text, count,
                     count == 1 ? "" : "s", count, count);
     sk_path_index(&w->override->path, s.index);
+
+    /* The element: set at the end of the path, created behind the last one. */
     json_object *value = NULL;
     *element = NULL;
     if (at_end(w))
@@ -266,6 +270,7 @@ static selkie_code enter_element(walk *w, json_object *object, const sk_field *f
     }
     if (at_end(w))
         return SELKIE_OK;
+
     *element = json_object_array_get_idx(array, (size_t)s.index);
     if (json_object_get_type(*element) != json_type_object)
         return fail(w, "%s is %s in the file: must be an object {...}", w->override->path.text,

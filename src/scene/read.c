@@ -1,8 +1,8 @@
 /* Reading a scene file: text -> json-c tree -> overrides -> structs, by the field table.
  *
- * This file knows about types: which JSON value fits which field. Ranges and what fields must be together are the
- * check's (src/defs), so that a scene made by a program is held to the same rules. A message begins with where the
- * value came from, which is worked out only when there is one: the path of the value is searched for in the text again.
+ * This file checks types: which JSON value fits which field. src/defs checks ranges and combinations of fields, so that
+ * the same rules hold for a scene made by a program. A message begins with the source of the value. It is found only
+ * when needed, by a search for the value's path in the text.
  */
 #include "scene/read.h"
 
@@ -365,7 +365,7 @@ static selkie_code read_struct(sk_reader *reader, const sk_struct *type, json_ob
         return sk_reader_fail(reader, NULL, "%s does not fit: must be an object {...}",
                               sk_value_text(object, shown, sizeof shown));
     sk_struct_defaults(type, base, 0);
-    /* The variant first: it says which keys there may be. */
+    /* The variant first: it decides which keys are allowed. */
     int variant = -1;
     json_object *value;
     if (type->variant) {
@@ -378,7 +378,7 @@ static selkie_code read_struct(sk_reader *reader, const sk_struct *type, json_ob
     {
         const sk_field *field = sk_struct_find(type, key);
         if (!field && type == &sk_scene_struct && strcmp(key, "$schema") == 0)
-            continue; /* tells editors which schema to use */
+            continue; /* names the schema for editors */
         if (!field || !sk_field_in_variant(field, variant))
             return unknown_key(reader, type, variant, key);
         SK_TRY(read_member(reader, field, member, base, depth));
@@ -535,6 +535,7 @@ static selkie_code read_bytes(int descriptor, const char *path, char **text, siz
             free(buffer);
             return file_failure(path, reason, error);
         }
+
         used += (size_t)got;
         if (got == 0) {
             buffer[used] = 0;

@@ -1,4 +1,4 @@
-/* What reading a scene knows while it reads: shared by read.c and override.c. */
+/* State of the scene reader, shared by read.c and override.c. */
 #ifndef SK_SCENE_READER_H
 #define SK_SCENE_READER_H
 
@@ -45,7 +45,7 @@ selkie_code sk_override_apply(sk_reader *reader, int index, struct json_object *
 /* "; did you mean \"velocity\"?" for a key that the struct (as variant `variant`, -1 = any) does not have, or "". */
 char *sk_suggest_key(const sk_struct *type, int variant, const char *key, char *buffer, size_t size);
 
-/* What a field takes, in words: "a number (m)". */
+/* Description of a field's value: "a number (m)". */
 char *sk_field_expected(const sk_field *field, int dimension, char *buffer, size_t size);
 
 /* A JSON value in a message: short ones in full, others by their kind. */

@@ -1,5 +1,5 @@
-/* Writing a scene with all defaults filled in. Needs no JSON library: the field table says what to write, and the order
- * and layout are ours (one line a value, vectors in one line), so that a saved scene is good to read and to compare. */
+/* Writing a scene with all defaults filled in. Needs no JSON library. The field table gives the order; one value or
+ * vector a line makes a saved scene easy to read and to compare. */
 #include <limits.h>
 #include <stdint.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@ typedef struct writer {
     int failed; /* memory ran out */
     int indent;
     int dimension;
-    const char *folder; /* absolute; put before relative file names; NULL = they stay as they are */
+    const char *folder; /* absolute; prefix of relative file names; NULL: they stay unchanged */
 } writer;
 
 static void put(writer *w, const char *text)
@@ -157,8 +157,7 @@ static void put_struct(writer *w, const sk_struct *type, const void *base)
     put(w, "}");
 }
 
-/* The absolute name of a folder; free() it. A folder that does not exist cannot be found from elsewhere, so its name
- * stays as it is. */
+/* The absolute name of a folder; free() it. The name of a missing folder stays unchanged. */
 static char *absolute(const char *folder)
 {
     char *path = realpath(folder, NULL);

@@ -15,7 +15,7 @@ expect "threads that are no number" 2 "whole number" run dam.json --threads two
 expect "no threads" 2 "whole number" run dam.json --threads 0
 expect "an end that is no number" 2 "not a number" run dam.json --end soon
 expect "an option twice" 2 "twice" run dam.json --end 1 --end 2
-expect "two operands" 2 "does not know what to do with 'b'" check dam.json b
+expect "two operands" 2 "takes no argument 'b'" check dam.json b
 expect "end and frames" 2 "give one" run dam.json --end 1 --frames 3
 expect "resume and force" 2 "give one" run dam.json --resume --force
 
@@ -117,7 +117,7 @@ expect "plot of a folder without a run" 2 "stats.csv" plot full
 expect "plot of a column that is not there" 2 "did you mean 'volume_ratio'" plot kept --columns volume_rato
 expect "plot where it cannot be written" 2 "/proc/x" plot kept --out /proc/x
 expect "info of nothing" 2 "no such file" info nowhere.ply
-expect "info of something unknown" 2 "of no kind" info afile
+expect "info of something unknown" 2 "of an unknown kind" info afile
 expect "info of a folder without a run" 2 "scene.json" info full
 echo "ply" >short.ply
 expect "info of a particle file that is cut" 2 "short.ply" info short.ply

@@ -421,7 +421,7 @@ static void test_bad_shapes(void **state)
     assert_int_equal(sk_grid_init(&s.grid, 3, cells, s.scene.domain.origin, cell, &s.memory, &error), SELKIE_OK);
     assert_int_equal(sk_solids_init(&s.solids, &s.scene, &s.grid, &s.memory, &error), SELKIE_OK);
     assert_int_equal(sk_rigid_init(&s.rigid, &s.scene, &s.solids, &s.memory, &error), SELKIE_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "bodies[0].shape: a shape without end"));
+    assert_non_null(strstr(error.message, "bodies[0].shape: an infinite shape"));
     end(&s);
 }
 

@@ -1,4 +1,4 @@
-/* `selkie check`: reads a scene as `run` would and says what it would run. */
+/* `selkie check`: reads a scene as `run` does and prints a summary. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static int report_mesh(const char *what, const selkie_shape *mesh, void *context
     return EXIT_GOOD;
 }
 
-/* The word that scene files have for the value of a choice at the top of a scene. */
+/* The word in scene files for the value of an enumeration at the top of a scene. */
 static const char *choice_name(const selkie_scene *scene, const char *key)
 {
     const sk_field *field = sk_struct_find(&sk_scene_struct, key);
@@ -142,7 +142,7 @@ static int run_check(const tool_arguments *arguments)
             printf("%s%s\n", n ? "              " : "notes         ", note);
         if (!code && report.code)
             code =
-                complain("%s; close it, or use --allow-open-meshes where its inside may be guessed", report.complaint);
+                complain("%s; close it, or use --allow-open-meshes to accept an approximate inside", report.complaint);
         if (!code)
             printf("good\n");
     }
@@ -157,10 +157,10 @@ const tool_command check_command = {
     .synopsis = "SCENE",
     .least_operands = 1,
     .most_operands = 1,
-    .summary = "validate a scene and say what it would run",
+    .summary = "validate a scene and print a summary",
     .description = "Reads SCENE as 'selkie run' would and prints what it would run: cells, particles, expected memory, "
                    "time step, frames, method, and whether meshes are closed. Nothing is simulated or written. The "
-                   "first thing that is wrong is told in one line, with exit code 2.",
+                   "first error is printed in one line, with exit code 2.",
     .options = check_options,
     .option_count = check_option_count,
     .examples = "  selkie check dam_break_3d --set domain.resolution=256\n",

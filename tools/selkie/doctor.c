@@ -1,4 +1,4 @@
-/* `selkie doctor`: what this build has, what it lacks, and how to get it. */
+/* `selkie doctor`: features of this build, missing ones, and how to get them. */
 #define _GNU_SOURCE
 #include <omp.h>
 #include <stdio.h>
@@ -145,7 +145,7 @@ static int run_doctor(const tool_arguments *arguments)
 const tool_command doctor_command = {
     .name = "doctor",
     .synopsis = "",
-    .summary = "say what this build has, what is missing and how to get it",
+    .summary = "list the features of this build, and how to get missing ones",
     .description = "Prints the version, the compiler, the instruction set, threads and memory, and for each optional "
                    "library and program whether it is there, what for, and how to get it on Debian.",
     .run = run_doctor,

@@ -1,4 +1,4 @@
-/* `selkie info`: what is in a file or in the folder of a run. */
+/* `selkie info`: contents of a file or of a run's folder. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -85,6 +85,8 @@ static int info_particles_vtp(const char *path)
     selkie_error error = {0};
     if (sk_file_read(path, &data, &size, &error))
         return complain_error(&error);
+
+    /* Header, then the length of the first array. */
     const char *points = memmem(data, size, "NumberOfPoints=\"", 16);
     const char *start = memmem(data, size, "<AppendedData encoding=\"raw\">", 29);
     const char *underscore = start ? memchr(start, '_', size - (size_t)(start - data)) : NULL;
@@ -95,6 +97,7 @@ static int info_particles_vtp(const char *path)
         memcpy(&bytes, underscore + 1, sizeof bytes);
         good = bytes == (uint64_t)count * 12 && (uint64_t)(data + size - underscore) - 9 >= bytes;
     }
+
     float *position = good ? malloc(bytes ? bytes : 1) : NULL;
     int code = EXIT_GOOD;
     if (!good) {
@@ -102,7 +105,7 @@ static int info_particles_vtp(const char *path)
                         "damaged",
                         path);
     } else if (!position) {
-        code = complain("%s: %llu bytes of memory are needed and cannot be had", path, (unsigned long long)bytes);
+        code = complain("%s: no memory, %llu bytes are needed", path, (unsigned long long)bytes);
     } else {
         memcpy(position, underscore + 9, bytes);
         printf("file          %s: particles, VTK XML\n", path);
@@ -227,6 +230,8 @@ static int print_stats(const run_folder *folder)
         free(path);
         return EXIT_GOOD;
     }
+
+    /* Columns; a missing one is NULL. */
     sk_table *stats = NULL;
     selkie_error error = {0};
     int code = sk_table_read(path, &stats, &error) ? complain_error(&error) : EXIT_GOOD;
@@ -238,6 +243,8 @@ static int print_stats(const run_folder *folder)
     const double *particles = code ? NULL : sk_table_column(stats, "particles");
     const double *iterations = code ? NULL : sk_table_column(stats, "pressure_iterations");
     const double *ms = code ? NULL : sk_table_column(stats, "step_ms");
+
+    /* Last row. */
     char text[32];
     if (last >= 0 && time && step)
         printf("reached       step %.0f, %g s\n", step[last], time[last]);
@@ -245,6 +252,8 @@ static int print_stats(const run_folder *folder)
         printf("particles     %s\n", format_count((int64_t)particles[last], text));
     if (last >= 0 && volume)
         printf("volume        %.5f of the start's\n", volume[last]);
+
+    /* Means over the steps. */
     double iteration_sum = 0, ms_sum = 0;
     for (int64_t i = 0; i <= last; i++) {
         iteration_sum += iterations ? iterations[i] : 0;
@@ -308,13 +317,15 @@ static int run_info(const tool_arguments *arguments)
     struct stat status;
     char *found = NULL;
     if (stat(path, &status)) {
-        /* The name of a scene that comes with the program is good too. */
+        /* Accepts the name of a known scene too. */
         if (strchr(path, '.') || !(found = find_scene(path)))
             return strchr(path, '.') ? complain("%s: no such file or folder", path) : EXIT_BAD_INPUT;
         path = found;
     } else if (S_ISDIR(status.st_mode)) {
         return info_run(path);
     }
+
+    /* By the ending of the name. */
     const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
     const char *ending = dot ? dot + 1 : "";
     int code;
@@ -330,7 +341,7 @@ static int run_info(const tool_arguments *arguments)
              !strcasecmp(ending, "gltf") || !strcasecmp(ending, "glb"))
         code = info_mesh(path);
     else
-        code = complain("%s: is of no kind that is known here; known are folders of runs, .json, .selkie, .ply, .vtp, "
+        code = complain("%s: is of an unknown kind; known are folders of runs, .json, .selkie, .ply, .vtp, "
                         ".obj, .stl, .gltf and .glb",
                         path);
     free(found);
@@ -342,7 +353,7 @@ const tool_command info_command = {
     .synopsis = "FILE|DIR",
     .least_operands = 1,
     .most_operands = 1,
-    .summary = "say what is in a file or in the folder of a run",
+    .summary = "describe a file or the folder of a run",
     .description = "Of the folder of a run: how far it is, volume, iterations and what was written. Of a particle file "
                    "(.ply, .vtp): count and bounds. Of a checkpoint (.selkie): whether it is undamaged, and its parts. "
                    "Of a scene (.json): title and sizes. Of a mesh (.ply, .obj, .stl, .gltf, .glb): triangles, "

@@ -22,7 +22,7 @@ int complain(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    /* File names and values from outside may hold anything; a message stays one line. */
+    /* File names and values may hold control characters; a message stays one line. */
     for (char *c = line; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 127)
             *c = ' ';
@@ -97,12 +97,12 @@ static void print_help(FILE *out)
         fprintf(out, "  %-10s%s\n", commands[i]->name, commands[i]->summary);
     fprintf(out, "\noptions:\n"
                  "  --version               print the version\n"
-                 "  -h, --help              print this; 'selkie COMMAND --help' tells more of one command\n"
+                 "  -h, --help              print this; 'selkie COMMAND --help' describes one command\n"
                  "\nexamples:\n"
                  "  selkie list\n"
                  "  selkie run double_dam_2d --out out/dam\n"
                  "  selkie render out/dam\n"
-                 "\nexit codes: 0 good, 1 our mistake, 2 bad input, 3 the simulation diverged, 130 interrupted\n");
+                 "\nexit codes: 0 good, 1 internal error, 2 bad input, 3 the simulation diverged, 130 interrupted\n");
 }
 
 static const tool_command *find_command(const char *name)
@@ -124,8 +124,7 @@ static int complain_unknown_command(const char *name)
     return complain("there is no command '%s'; 'selkie --help' lists all", name);
 }
 
-/* Text that could not be written (a full disk behind '>') must not look like success. A reader that has gone away
- * (`| head`) has what it wanted. */
+/* A failed write (a full disk behind '>') is an error. A closed pipe (`| head`) is not. */
 static int close_output(int code)
 {
     struct stat status;
@@ -137,9 +136,9 @@ static int close_output(int code)
     return code;
 }
 
-/* Threads that wait for each other spin, which is fastest on cores of one's own and a disaster on shared ones: the one
- * that is waited for cannot run. The runtime decides this before main() from its environment, so where the machine is
- * busy and the user has not said anything, the command starts itself once more with a short spin. */
+/* Waiting threads spin. That is fast on idle cores and very slow on shared ones: a spinning thread occupies the core
+ * that the others need. The runtime reads its environment before main(), so on a busy machine without such a setting
+ * the command starts itself once more with a short spin. */
 static void wait_politely(char **argv)
 {
     double load;
@@ -148,14 +147,15 @@ static void wait_politely(char **argv)
         load < 0.7 * (double)cores)
         return;
     if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0)
-        execv("/proc/self/exe", argv); /* where that fails, everything is as it was */
+        execv("/proc/self/exe", argv); /* on failure the command continues unchanged */
 }
 
 int main(int argc, char **argv)
 {
     wait_politely(argv);
-    /* A file over the size limit (ulimit -f) is then an error of the write like any other, not a death. */
+    /* A file over the size limit (ulimit -f) is then a failed write, not a signal. */
     signal(SIGXFSZ, SIG_IGN);
+
     if (argc < 2) {
         complain("a command is missing; 'selkie --help' lists them");
         return EXIT_BAD_INPUT;
@@ -169,6 +169,8 @@ int main(int argc, char **argv)
         print_help(stdout);
         return close_output(EXIT_GOOD);
     }
+
+    /* The command. */
     int help_word = !strcmp(first, "help");
     const tool_command *command = find_command(help_word ? argv[2] : first);
     if (!command) {
@@ -176,6 +178,8 @@ int main(int argc, char **argv)
             return complain("there is no option '%s' before a command; see 'selkie --help'", first);
         return complain_unknown_command(help_word ? argv[2] : first);
     }
+
+    /* Its options. */
     tool_arguments arguments = {0};
     int help = help_word;
     char message[512];

@@ -16,7 +16,7 @@ const char *nearest_word(const char *word, const char *const *candidates, int co
     int best_distance = length / 3 + 2; /* farther off than this is another word */
     for (int i = 0; i < count; i++) {
         int distance = sk_edit_distance(word, candidates[i]);
-        /* A beginning of the candidate is a fair guess however long the rest. */
+        /* A prefix of the candidate is a good guess, whatever its length. */
         if (length >= 2 && !strncmp(word, candidates[i], (size_t)length))
             distance = 1;
         if (distance < best_distance) {
@@ -118,6 +118,8 @@ static int parse_option(const tool_command *command, int argc, char **argv, int 
     const char *word = argv[*position];
     const char *attached = NULL; /* the value of --name=value or -nvalue */
     int index = -1;
+
+    /* --name or -n, with or without an attached value. */
     if (word[1] == '-') {
         const char *name = word + 2;
         size_t length = strcspn(name, "=");
@@ -138,6 +140,8 @@ static int parse_option(const tool_command *command, int argc, char **argv, int 
         }
         attached = word[2] ? word + 2 : NULL;
     }
+
+    /* Flags take no value. */
     const option_spec *spec = &command->options[index];
     option_value *value = &arguments->values[index];
     if (spec->kind == OPTION_FLAG) {
@@ -148,6 +152,8 @@ static int parse_option(const tool_command *command, int argc, char **argv, int 
         value->given++;
         return 0;
     }
+
+    /* Others take one, once unless they are lists. */
     if (value->given && spec->kind != OPTION_LIST) {
         snprintf(message, size, "--%s was given twice", spec->name);
         return -1;
@@ -172,6 +178,8 @@ int options_parse(const tool_command *command, int argc, char **argv, tool_argum
         snprintf(message, size, "out of memory");
         return -1;
     }
+
+    /* Options and operands in any order; after -- only operands. */
     int only_operands = 0;
     for (int i = 0; i < argc; i++) {
         const char *word = argv[i];
@@ -186,13 +194,15 @@ int options_parse(const tool_command *command, int argc, char **argv, tool_argum
             return -1;
         }
     }
+
+    /* Number of operands. */
     if (arguments->operand_count < command->least_operands) {
         snprintf(message, size, "'selkie %s' needs %s; see 'selkie %s --help'", command->name, command->synopsis,
                  command->name);
         return -1;
     }
     if (command->most_operands >= 0 && arguments->operand_count > command->most_operands) {
-        snprintf(message, size, "'selkie %s' does not know what to do with '%s'; see 'selkie %s --help'", command->name,
+        snprintf(message, size, "'selkie %s' takes no argument '%s'; see 'selkie %s --help'", command->name,
                  arguments->operands[command->most_operands], command->name);
         return -1;
     }
@@ -211,7 +221,7 @@ void options_free(tool_arguments *arguments)
 
 enum { help_column = 26, help_width = 78 };
 
-/* Prints `text` from the column it stands at, wrapped at words, continued at `indent`. */
+/* Prints `text` from the current column, wrapped at words, continued at `indent`. */
 static void print_wrapped(FILE *out, const char *text, int column, int indent)
 {
     int at_start = 1;

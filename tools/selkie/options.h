@@ -1,8 +1,8 @@
 /* Command-line options from tables.
  *
- * One table a command says which options there are; it is parsed from, and the
- * help text is printed from it, so the two cannot disagree. Values land in an
- * array beside the table: option i of the table has value i.
+ * Each command has one table of options. The parser and the help text use the same
+ * table, so they agree. Values are in an array beside the table: option i has value
+ * i.
  */
 #ifndef SELKIE_TOOL_OPTIONS_H
 #define SELKIE_TOOL_OPTIONS_H
@@ -12,7 +12,7 @@
 typedef enum option_kind {
     OPTION_FLAG,    /* --force */
     OPTION_TEXT,    /* --out DIR */
-    OPTION_LIST,    /* --set A --set B: may be given again and again */
+    OPTION_LIST,    /* --set A --set B: may be repeated */
     OPTION_INTEGER, /* --threads 4, within least..most */
     OPTION_NUMBER,  /* --end 0.5, within least..most */
     OPTION_CHOICE   /* --style surface, one of `choices` */
@@ -22,7 +22,7 @@ typedef struct option_spec {
     const char *name; /* without the dashes */
     char letter;      /* short form, 0 = none */
     option_kind kind;
-    const char *value; /* what the help calls its value; NULL for flags */
+    const char *value; /* name of its value in the help; NULL for flags */
     double least, most;
     const char *const *choices; /* ends with NULL */
     const char *help;
@@ -56,15 +56,15 @@ typedef struct tool_command {
     int (*run)(const tool_arguments *arguments);
 } tool_command;
 
-/* Returns 0, or a one-line complaint in `message` and -1. *help is set where --help was asked for. The strings of
- * `arguments` are those of argv; release the rest with options_free(). */
+/* Returns 0, or -1 with a one-line error in `message`. *help is set by --help. The strings of `arguments` are those of
+ * argv; release the rest with options_free(). */
 int options_parse(const tool_command *command, int argument_count, char **argument_values, tool_arguments *arguments,
                   int *help, char *message, size_t message_size);
 void options_free(tool_arguments *arguments);
 
 void options_print_help(const tool_command *command, FILE *out);
 
-/* The candidate that differs least from `word`, NULL if none is near enough to be what was meant. */
+/* The candidate that differs least from `word`, NULL if none is near enough. */
 const char *nearest_word(const char *word, const char *const *candidates, int count);
 
 #endif

@@ -1,7 +1,6 @@
 /* `selkie plot`: figures of stats.csv and probes.csv of one or more runs.
  *
- * One run: a colour a quantity. Several: a colour a run, a kind of line a
- * quantity, so that runs can be told apart in every panel.
+ * One run: a colour a quantity. Several: a colour a run, a line style a quantity, so that runs differ in every panel.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -48,7 +47,7 @@ typedef struct plot_job {
     int out_of_memory;
 } plot_job;
 
-/* Takes over a block (NULL: there was no memory for it) until the job ends; returns it, or NULL. */
+/* Owns a block (NULL: out of memory) until the job ends; returns it, or NULL. */
 static void *keep(plot_job *job, void *block)
 {
     void **grown = block ? realloc(job->kept, sizeof *grown * (job->kept_count + 1)) : NULL;
@@ -74,7 +73,7 @@ __attribute__((format(printf, 2, 3))) static const char *keep_word(plot_job *job
 
 static sk_plot_panel *add_panel(plot_job *job, const char *title, const char *y_label)
 {
-    static sk_plot_panel nowhere; /* takes what is written where there was no memory */
+    static sk_plot_panel nowhere; /* written to when out of memory */
     sk_plot_panel *grown = realloc(job->panels, sizeof *grown * (size_t)(job->panel_count + 1));
     if (!grown) {
         job->out_of_memory = 1;
@@ -90,7 +89,7 @@ static sk_plot_panel *add_panel(plot_job *job, const char *title, const char *y_
     return panel;
 }
 
-/* A column of a table; "kinetic_energy+potential_energy" is their sum. NULL where there is none. */
+/* A column of a table; "kinetic_energy+potential_energy" is their sum. NULL if there is none. */
 static const double *find_column(plot_job *job, const sk_table *table, const char *column)
 {
     const char *plus = strchr(column, '+');
@@ -141,7 +140,7 @@ static void add_quantity(plot_job *job, sk_plot_panel *panel, int from_probes, c
     }
 }
 
-/* A panel without a curve is not worth its place. */
+/* Removes the last panel if it has no curve. */
 static void drop_empty_panel(plot_job *job)
 {
     if (job->panel_count && !job->panels[job->panel_count - 1].series_count)
@@ -212,7 +211,7 @@ static void add_usual_panels(plot_job *job)
 
 /* --- Probes --- */
 
-/* Which probe of the scene a column belongs to: its name, or its name and _x, _y, _z. */
+/* The probe of a column, whose name is the probe's, or that with _x, _y, _z. */
 static const selkie_probe_def *find_probe(const plotted_run *run, const char *column, const char **component)
 {
     static const char *const axes[] = {"x", "y", "z"};
@@ -254,7 +253,7 @@ static const char *probe_unit(const selkie_probe_def *probe)
     return "";
 }
 
-/* A panel a probe; the components of a velocity share one. The first run that has probes says which there are. */
+/* A panel a probe; the components of a velocity share one. The first run with probes decides which panels there are. */
 static void add_probe_panels(plot_job *job)
 {
     const plotted_run *leader = NULL;
@@ -283,7 +282,7 @@ static void add_probe_panels(plot_job *job)
     drop_empty_panel(job);
 }
 
-/* --- Panels that were asked for --- */
+/* --- Panels of --columns --- */
 
 static int add_asked_panels(plot_job *job, const char *columns)
 {
@@ -322,6 +321,8 @@ static int read_run(plotted_run *run, const char *folder)
     char *stats = NULL, *probes = NULL, *scene = NULL;
     selkie_error error = {0};
     int code = EXIT_GOOD;
+
+    /* Paths and label: the last part of the folder's name. */
     if (asprintf(&stats, "%s/stats.csv", folder) < 0)
         stats = NULL;
     if (asprintf(&probes, "%s/probes.csv", folder) < 0)
@@ -335,6 +336,8 @@ static int read_run(plotted_run *run, const char *folder)
     char *slash = run->label ? strrchr(run->label, '/') : NULL;
     if (slash && slash[1])
         memmove(run->label, slash + 1, strlen(slash + 1) + 1);
+
+    /* Tables and scene. */
     if (!stats || !probes || !scene || !run->label)
         code = complain("out of memory");
     else if (!sk_folder_exists(folder))
@@ -348,7 +351,7 @@ static int read_run(plotted_run *run, const char *folder)
     else if (sk_file_exists(probes) && sk_table_read(probes, &run->probes, &error))
         code = complain_error(&error);
     if (!code && selkie_scene_load(scene, 0, NULL, &run->scene, NULL))
-        run->scene = NULL; /* titles and units are nice to have */
+        run->scene = NULL; /* titles and units are optional */
     free(stats);
     free(probes);
     free(scene);

@@ -39,7 +39,7 @@ static int terminal_width(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < 20 ? 80 : size.ws_col;
 }
 
-/* Time left if the rest goes like what this process has done so far. */
+/* Time left at the mean speed of this process so far. */
 static char *format_time_left(const progress_line *progress, double done, double all, char text[32])
 {
     if (done <= 0)
@@ -57,7 +57,7 @@ static char *format_bar(double share, char text[bar_width * 3 + 1])
     return text;
 }
 
-/* Joins the parts that fit into the terminal's width; those in front are wanted most. */
+/* Joins the parts that fit into the terminal's width, first ones first. */
 static void rewrite_line(progress_line *progress, const char *const *parts, const int *widths, int count)
 {
     int room = terminal_width() - 1, used = 0;
@@ -89,6 +89,8 @@ void progress_step(progress_line *progress, const selkie_statistics *s, int64_t 
         return;
     double span = progress->end_time - progress->start_time, done = s->time - progress->start_time;
     char left[32], particles[32];
+
+    /* One line for each frame, or the line on the terminal. */
     if (!progress->terminal) {
         if (!at_frame)
             return;
@@ -102,6 +104,8 @@ void progress_step(progress_line *progress, const selkie_statistics *s, int64_t 
     }
     if (!due(progress, s->time >= progress->end_time))
         return;
+
+    /* Parts of the line, first the most important ones. */
     enum { part_count = 8 };
     char text[part_count][96];
     const char *parts[part_count];
@@ -129,7 +133,7 @@ void progress_count(progress_line *progress, const char *what, int64_t done)
     char left[32];
     format_time_left(progress, (double)done, (double)progress->total_frames, left);
     if (!progress->terminal) {
-        /* A line a frame would drown the rest of a log; each tenth of the work is enough. */
+        /* In a log one line for each 10 % of the work is enough. */
         int64_t tenth = progress->total_frames >= 10 ? progress->total_frames / 10 : 1;
         if (done % tenth == 0 || done == progress->total_frames) {
             printf("%s %lld/%lld  left %s\n", what, (long long)done, (long long)progress->total_frames, left);

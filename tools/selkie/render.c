@@ -1,4 +1,4 @@
-/* `selkie render`: pictures and a film of what a run has left in its folder. */
+/* `selkie render`: pictures and a film of a run's folder. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -35,13 +35,13 @@ static const option_spec render_options[] = {
                       .value = "N",
                       .least = 16,
                       .most = 16384,
-                      .help = "width of the pictures in pixels; default as the scene says"},
+                      .help = "width of the pictures in pixels; default as in the scene"},
     [render_height] = {.name = "height",
                        .kind = OPTION_INTEGER,
                        .value = "N",
                        .least = 16,
                        .most = 16384,
-                       .help = "height in pixels; default as the scene says or the domain's shape asks for"},
+                       .help = "height in pixels; default as in the scene, or from the domain's proportions"},
     [render_style] = {.name = "style",
                       .kind = OPTION_CHOICE,
                       .value = "STYLE",
@@ -156,6 +156,8 @@ static int run_render(const tool_arguments *arguments)
     options.threads = (int)values[render_threads].integer;
     options.force = values[render_force].given;
     options.film = !values[render_no_film].given;
+
+    /* The folder, and whether a film can be made. */
     run_folder folder = {.lock = -1};
     int code = run_folder_name(&folder, arguments->operands[0]);
     if (code)
@@ -166,9 +168,11 @@ static int run_render(const tool_arguments *arguments)
         return code;
     }
     if (options.film && !sk_film_possible()) {
-        fprintf(stderr, "selkie: note: no film, because the program ffmpeg is not there (apt-get install ffmpeg)\n");
+        fprintf(stderr, "selkie: note: no film, because the program ffmpeg is missing (apt-get install ffmpeg)\n");
         options.film = 0;
     }
+
+    /* Pictures, until a signal stops them. */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -193,8 +197,8 @@ const tool_command render_command = {
     .summary = "make pictures and a film of a run",
     .description =
         "Draws the frames that the run in DIR has written so far into DIR/pictures (PNG) and makes DIR/film.mp4 of "
-        "them; the run may still be going on. No display is needed. Pictures that are up to date are kept. Size, "
-        "style, colours and camera are those of the scene's render keys where no option says otherwise.",
+        "them; the run may still be active. No display is needed. Pictures that are up to date are kept. Size, "
+        "style, colours and camera come from the scene's render keys unless an option sets them.",
     .options = render_options,
     .option_count = render_option_count,
     .examples = "  selkie render out/dam\n"

@@ -1,4 +1,4 @@
-/* `selkie reproduce`: simulates what the figures of a paper show, and writes the report. */
+/* `selkie reproduce`: simulates the figures of a paper and writes a report. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,14 +30,13 @@ static const option_spec reproduce_options[] = {
                                  .help = "only this figure; may be given many times"},
     [reproduce_quick] = {.name = "quick",
                          .kind = OPTION_FLAG,
-                         .help = "small grids and short times: minutes instead of hours, and numbers to match"},
-    [reproduce_out] =
-        {.name = "out",
-         .letter = 'o',
-         .kind = OPTION_TEXT,
-         .value = "DIR",
-         .help = "folder for the report and its runs; default out/reproduce_NAME, with _quick behind it where "
-                 "that is given"},
+                         .help = "small grids and short times: minutes instead of hours, with less exact numbers"},
+    [reproduce_out] = {.name = "out",
+                       .letter = 'o',
+                       .kind = OPTION_TEXT,
+                       .value = "DIR",
+                       .help = "folder for the report and its runs; default out/reproduce_NAME, with _quick added if "
+                               "that is given"},
     [reproduce_threads] = {.name = "threads",
                            .letter = 'j',
                            .kind = OPTION_INTEGER,
@@ -47,7 +46,7 @@ static const option_spec reproduce_options[] = {
                            .help = "threads to use; default all cores"},
     [reproduce_report_only] = {.name = "report-only",
                                .kind = OPTION_FLAG,
-                               .help = "simulate nothing: write the report of the runs that are there"},
+                               .help = "simulate nothing: write the report of the existing runs"},
     [reproduce_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
 
@@ -95,7 +94,7 @@ static int choose_figures(reproduction *work, const option_value *figures)
         for (int r = 0; work->wanted_figures[f] && r < REPRODUCE_MAX_RUNS && paper->figures[f].runs[r]; r++) {
             int run = find_run(paper, paper->figures[f].runs[r]);
             if (run < 0) {
-                complain("figure %d of '%s' names a run '%s' that there is not", paper->figures[f].number, paper->name,
+                complain("figure %d of '%s' names an unknown run '%s'", paper->figures[f].number, paper->name,
                          paper->figures[f].runs[r]);
                 return EXIT_INTERNAL;
             }
@@ -131,7 +130,7 @@ static int has_file(const run_results *results, const char *name)
     return there;
 }
 
-/* A run that blew up is a result, too: it is marked, and not tried again. */
+/* A run that blew up is a result: it is marked and not repeated. */
 static int mark_diverged(const run_results *results)
 {
     char *path = result_path(results, "diverged");
@@ -196,7 +195,7 @@ static int simulate_all(reproduction *work)
 
 /* --- The report --- */
 
-/* What a run has left; where something is missing the report says so, so that it can be written at any time. */
+/* Reads the results of a run. The report marks missing ones, so that it can be written at any time. */
 static void read_results(run_results *results)
 {
     char *scene = result_path(results, "scene.json"), *stats = result_path(results, "stats.csv");
@@ -266,7 +265,7 @@ static void write_figure(const reproduction *work, reproduce_report *report, con
     for (int r = 0; r < REPRODUCE_MAX_RUNS && figure->runs[r]; r++) {
         results[r] = &work->results[find_run(work->paper, figure->runs[r])];
         if (results[r]->diverged)
-            report_text(report, "The run \"%s\" diverged; what is shown of it ends there.", results[r]->run->label);
+            report_text(report, "The run \"%s\" diverged; its results end there.", results[r]->run->label);
         else if (!has_file(results[r], "finished"))
             report_text(report, "The run \"%s\" is not finished.", results[r]->run->label);
     }
@@ -351,6 +350,8 @@ static int run_reproduce(const tool_arguments *arguments)
     work.paper = find_paper(arguments->operands[0]);
     if (!work.paper)
         return EXIT_BAD_INPUT;
+
+    /* Memory and folder. */
     work.results = calloc((size_t)work.paper->run_count, sizeof *work.results);
     work.wanted_runs = calloc((size_t)work.paper->run_count, 1);
     work.wanted_figures = calloc((size_t)work.paper->figure_count, 1);
@@ -361,6 +362,8 @@ static int run_reproduce(const tool_arguments *arguments)
         work.folder = NULL;
     if (!work.results || !work.wanted_runs || !work.wanted_figures || !work.folder)
         code = complain("out of memory");
+
+    /* Runs, then the report. */
     if (!code)
         code = choose_figures(&work, &values[reproduce_figure_option]);
     for (int i = 0; i < work.paper->run_count && !code; i++)
@@ -383,12 +386,12 @@ const tool_command reproduce_command = {
     .most_operands = 1,
     .summary = "simulate a paper's experiments and write a report",
     .description =
-        "Simulates what the figures of a paper show and writes DIR/report.html and DIR/report.md with plots, "
+        "Simulates the figures of a paper and writes DIR/report.html and DIR/report.md with plots, "
         "pictures and tables: the paper's numbers beside those of these runs. NAME is: idp (Kugelstadt et al. 2019, "
         "implicit density projection), uic (Gerszewski's dissertation, chapter 3, unilateral incompressibility) or "
         "liquid_boundary (Cornelis et al. 2015, liquid boundaries for SPH).\n"
-        "\nThe runs stay in DIR/runs. What is finished is not simulated again and what was interrupted goes on, so "
-        "that the command can be stopped and called again.",
+        "\nThe runs stay in DIR/runs. Finished runs are not repeated and interrupted ones are "
+        "resumed, so that the command can be stopped and called again.",
     .options = reproduce_options,
     .option_count = reproduce_option_count,
     .examples = "  selkie reproduce idp --quick\n"

@@ -1,9 +1,9 @@
-/* Reports that hold a paper's experiments against ours: `selkie reproduce NAME`.
+/* Reports that compare Selkie with a paper's experiments: `selkie reproduce NAME`.
  *
- * A paper is two tables. Runs say what is simulated: a scene with some keys set, once at full size and once reduced
- * (--quick). Figures say which runs they need and have a function that writes their part of the report, from what the
- * runs left in their folders. Runs are shared between figures and kept between calls: what is finished is not simulated
- * again, what was interrupted goes on. A further paper is a further file reproduce_NAME.c and a line in reproduce.c.
+ * A paper is two tables. Runs are scenes with some keys set, at full size or reduced (--quick). Figures list the runs
+ * that they need and have a function that writes their part of the report from the runs' folders. Figures share runs,
+ * and runs are kept between calls: finished ones are not repeated, interrupted ones are resumed. A further paper is a
+ * further file reproduce_NAME.c and a line in reproduce.c.
  *
  * The report is written as Markdown and as HTML at once; pictures and plots lie beside it and are linked by relative
  * paths.
@@ -26,7 +26,7 @@ typedef struct reproduce_run {
     double cost, quick_cost;               /* relative wall time, for the time left */
 } reproduce_run;
 
-/* What a run has left. */
+/* Results of a run. */
 typedef struct run_results {
     const reproduce_run *run;
     char *folder;   /* as opened */
@@ -82,7 +82,7 @@ void report_image(reproduce_report *report, const char *relative_path, const cha
 
 /* "better", "as good" or "worse": a size (of an error) against that of the paper. "-" where one is NaN. */
 const char *verdict(double ours, double paper);
-/* "+1.23 %" of a ratio's distance from 1, "-" for NaN; a few texts can be held at once. */
+/* "+1.23 %" of a ratio's distance from 1, "-" for NaN; the last few texts stay valid. */
 const char *percent(double ratio);
 /* "%.4g", "-" for NaN. */
 const char *number(double value);
@@ -91,10 +91,10 @@ const char *number(double value);
 
 /* NULL where there is no such column. */
 const double *stats_column(const run_results *results, const char *name);
-/* Mean of a column over the last `seconds`; NaN where it is missing. */
+/* Mean of a column over the last `seconds`; NaN if it is missing. */
 double stats_late_mean(const run_results *results, const char *column, double seconds);
 double stats_largest(const run_results *results, const char *column);
-/* When a column first reaches a value at or after a time (s); NaN if never. */
+/* First time (s), at or after a given one, at which a column reaches a value; NaN if never. */
 double stats_first_time(const run_results *results, const char *column, double least, double from);
 /* Mean of the probe level, or of those called level_*, over the last `seconds`, over the depth that the particles must
  * have at rest in the domain with `solid` (m2 or m3) of obstacles under water: 1 is right. */
@@ -102,14 +102,14 @@ double level_ratio(const run_results *results, double seconds, double solid);
 /* Standard deviation of density / rest density in cells that have liquid on all sides, in the last frame (dense grid).
  */
 double density_spread(const run_results *results);
-/* Particles inside obstacles, deeper than `depth` (m), in the frame next to a time; -1 where there is none. */
+/* Particles inside obstacles, deeper than `depth` (m), in the frame nearest to a time; -1 if there is none. */
 long particles_in_solids(const run_results *results, double time, double depth);
-/* Fluid particles (not candidates, not boundary) and the shape of an object where it is then, in the frames between two
- * times (s). */
+/* Fluid particles (not candidates, not boundary) and the shape of an object in its current pose, in the frames between
+ * two times (s). */
 typedef struct object_leaks {
-    long frames;  /* that were there to look at */
-    long inside;  /* deeper than `depth` in it: the most in any frame */
-    long through; /* were outside in one frame and are so in the next, with the object between: ways below its rim by
+    long frames;  /* that were read */
+    long inside;  /* deeper than `depth` in it: maximum over the frames */
+    long through; /* outside in two successive frames, with the object between: paths below its rim by
                      `margin` */
 } object_leaks;
 /* Kinetic and potential energy (J) of all particles, and the work of the scene's forces other than gravity, from the
@@ -117,11 +117,11 @@ typedef struct object_leaks {
 typedef struct energy_budget {
     long frames;
     double start, end, work;
-    double excess; /* the most that the energy was above start + work in a frame */
+    double excess; /* maximum over the frames of energy - start - work */
 } energy_budget;
 energy_budget energy_of_run(const run_results *results, double from, double to);
-/* What gravity and the scene's first force, a vortex, can make of a particle of its first source (m/s); NaN where it
- * has none. */
+/* Upper bound of the speed (m/s) that gravity and the scene's first force, a vortex, can give a particle of its first
+ * source; NaN without one. */
 double fastest_of_gravity_and_vortex(const selkie_scene *scene);
 object_leaks leaks_of_object(const run_results *results, int object, double from, double to, double depth,
                              double margin);
@@ -137,12 +137,11 @@ typedef struct splash {
     double share;      /*    of all particles */
     double height;     /* m  mean over them, along y, from the box's lower side */
     double deviation;  /* m  standard deviation of it */
-    double high_tenth; /* m  a tenth of them are higher */
-    double
-        sideways; /* m  root mean square distance from the nearest axis, or from their mean place where there is none */
-    double expansion; /*    cells that hold any of them over the cells that they would fill at rest */
+    double high_tenth; /* m  90 % quantile */
+    double sideways;   /* m  root mean square distance from the nearest axis, or from their mean position without one */
+    double expansion;  /*    cells that hold any of them over the cells that they fill at rest */
 } splash;
-/* Where and when; axes are upright, at x and z. */
+/* Space and time; axes are vertical, at x and z. */
 typedef struct splash_box {
     double from, to; /* s */
     double low[3], high[3];
@@ -153,7 +152,7 @@ splash measure_splash(const run_results *results, const splash_box *box);
 
 /* --- Pictures --- */
 
-/* The frame next to a time (s; below 0: the last). */
+/* The frame nearest to a time (s; below 0: the last). */
 void report_frame(reproduce_report *report, const run_results *results, double time, const char *caption);
 /* A plot of one column of several runs over time. */
 typedef struct report_curves {

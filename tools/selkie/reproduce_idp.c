@@ -124,7 +124,7 @@ static const char volume_heads[] =
     "run|the paper: volume|kernel volume|surface volume|occupied cells|Eq. 19|rest level|std of "
     "density|against the paper";
 
-/* What is judged is the worse of kernel volume and rest level: neither counts the noise of particle numbers. */
+/* Judges the worse of kernel volume and rest level: neither contains the noise of particle numbers. */
 static void volume_row(reproduce_report *report, const run_results *run, const char *paper, double paper_size)
 {
     double late = 2, level = level_ratio(run, late, 0), kernel = stats_late_mean(run, "volume_ratio", late);
@@ -207,6 +207,7 @@ static void write_methods(reproduce_report *report, run_results *const *results)
         report,
         "An explosion shows in the largest kinetic energy, popping and oscillation in what of it is left at the end, "
         "when the water should be at rest.");
+
     report_plot(report, results,
                 &(report_curves){.name = "figure_5",
                                  .title = "Kernel volume over that of the start, by method",
@@ -274,6 +275,7 @@ static void write_stability(reproduce_report *report, run_results *const *result
                    number(most), projected ? verdict(isnan(took) ? INFINITY : took, 1) : "-");
     }
     report_table_end(report);
+
     static const char *const groups[] = {"collapse", "one cell"};
     report_plot(report, results,
                 &(report_curves){.name = "figure_7",
@@ -283,6 +285,7 @@ static void write_stability(reproduce_report *report, run_results *const *result
                                  .group_titles = groups,
                                  .column = "volume_ratio",
                                  .y_label = "volume ratio"});
+
     static const double times[] = {0, 0.1, 0.3, 2};
     for (int i = 0; i < 4; i++) {
         char caption[64];
@@ -368,6 +371,8 @@ static void write_speed(reproduce_report *report, run_results *const *results)
                    number(stats_late_mean(results[i], "volume_eq19", 1)), number(ms[i] * 1e-3 * steps / end[i]));
     }
     report_table_end(report);
+
+    /* The cost of the projection, against the paper. */
     double added = mean_step_ms(results[0], is_projection), rest = ms[0] - added;
     double added_large = mean_step_ms(results[2], is_projection);
     report_table(report, "what|the paper|here|against the paper");
@@ -387,6 +392,7 @@ static void write_speed(reproduce_report *report, run_results *const *results)
     report_table_end(report);
     report_text(report, "The paper's times are of a 4-core i7-6700K; ours are means over a run, so that nothing else "
                         "should run beside it. For FLIP the change is that of the rest level.");
+
     report_plot(report, results,
                 &(report_curves){.name = "figure_10",
                                  .title = "Kernel volume over that of the start",

@@ -90,6 +90,7 @@ static void write_alpha(reproduce_report *report, run_results *const *results)
     report_table(report,
                  "run|iterations, the paper|iterations here|at most|density, the paper (kg/m3)|density here|at most|"
                  "candidates left at the end|boundary particles|ms a step");
+
     for (int i = 0; i < 5; i++) {
         const run_results *run = results[i];
         double begin = run->scene ? run->scene->objects[0].timeline[0].assemble : NAN;
@@ -117,6 +118,7 @@ static void write_alpha(reproduce_report *report, run_results *const *results)
         "fluid and candidates), measured at the start of the steps, which is what the step before really left; "
         "at most: in any step. The first three runs use the relaxed Jacobi solver of the paper, the others "
         "the accelerated one.");
+
     report_plot(report, results,
                 &(report_curves){.name = "alpha",
                                  .title = "iterations of the pressure solve",

@@ -1,4 +1,4 @@
-/* What reports measure in the folders of runs, and the pictures and plots that they show. */
+/* Measurements of reports in the folders of runs, and their pictures and plots. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdlib.h>
@@ -61,8 +61,7 @@ static int per_cell(const selkie_scene *scene)
     return selkie_scene_particles_per_cell(scene);
 }
 
-/* m  The probe "level" over the last seconds or, in runs that have none, the mean of those called level_...; NaN
- * without any. */
+/* m  The probe "level" over the last seconds or, without it, the mean of those called level_...; NaN without any. */
 static double late_level(const sk_table *probes, double seconds)
 {
     if (sk_table_column(probes, "level"))
@@ -111,7 +110,7 @@ double mean_step_ms(const run_results *results, int (*accept)(const char *phase)
 
 /* --- Frames --- */
 
-/* The number of the frame that was written next to a time; -1 where there is none. */
+/* The number of the frame nearest to a time; -1 if there is none. */
 static int64_t frame_near(const run_results *results, double time, char *path, size_t size)
 {
     sk_file_list list = {0};
@@ -204,6 +203,8 @@ double density_spread(const run_results *results)
     float *density = calloc(all, sizeof *density);
     unsigned char *held = calloc(all, 1);
     double sum = 0, squares = 0, count = 0;
+
+    /* Density of all cells, then its mean and variance in the interior ones. */
     if (density && held) {
         for (int64_t p = 0; p < data->count; p++) {
             double place[3] = {0, 0, 0};
@@ -223,6 +224,7 @@ double density_spread(const run_results *results)
                     count++;
                 }
     }
+
     free(density);
     free(held);
     sk_particles_data_free(data);
@@ -264,7 +266,7 @@ double wall_for_a_second(const run_results *results, int (*accept)(const char *p
     if (!time || results->stats->row_count < 1 || !(time[results->stats->row_count - 1] > 0))
         return NAN;
     double rows = (double)results->stats->row_count, first = time[0], last = time[results->stats->row_count - 1];
-    /* The first step is left out, as it pays for the memory: its share of the time goes with it. */
+    /* Leaves out the first step, which allocates memory, and its simulated time. */
     return mean_step_ms(results, accept) * 1e-3 * (rows - 1) / (last - first);
 }
 
@@ -274,7 +276,7 @@ static int compare_floats(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Squared distance from the nearest of the box's axes; from the scene's axis x = z = 0 where it has none. */
+/* Squared distance from the nearest of the box's axes; from the scene's axis x = z = 0 without one. */
 static double sideways2(const splash_box *box, const float x[3])
 {
     double nearest = INFINITY;
@@ -292,6 +294,8 @@ static void splash_of_frame(const sk_particles_data *data, const selkie_scene *s
     int cells[3];
     double h = selkie_scene_cells(scene, cells), mean[3] = {0, 0, 0}, squares = 0, sideways = 0;
     size_t all = (size_t)cells[0] * (size_t)cells[1] * (size_t)cells[2], count = 0, occupied = 0;
+
+    /* Particles in the box. */
     for (int64_t p = 0; p < data->count; p++) {
         const float *x = data->position + 3 * p;
         size_t cell = 0, stride = 1;
@@ -315,6 +319,8 @@ static void splash_of_frame(const sk_particles_data *data, const selkie_scene *s
     memset(held, 0, all);
     if (!count)
         return;
+
+    /* Moments of their positions. */
     qsort(heights, count, sizeof *heights, compare_floats);
     double n = (double)count;
     for (int d = 0; d < 3; d++)
@@ -335,6 +341,8 @@ splash measure_splash(const run_results *results, const splash_box *box)
     int cells[3], frames = 0;
     if (!results->scene || results->scene->domain.dimension != 3)
         return none;
+
+    /* Frames of the run. */
     selkie_scene_cells(results->scene, cells);
     unsigned char *held = calloc((size_t)cells[0] * (size_t)cells[1] * (size_t)cells[2], 1);
     char *folder = NULL;
@@ -355,6 +363,7 @@ splash measure_splash(const run_results *results, const splash_box *box)
         frames++;
         sk_particles_data_free(data);
     }
+
     sk_file_list_free(&list);
     free(folder);
     free(held);

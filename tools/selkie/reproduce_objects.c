@@ -1,5 +1,5 @@
-/* What reports ask of runs with objects: fluid in their walls, fluid that went through, and whether energy came from
- * nothing when they were released. */
+/* Measurements of runs with objects: fluid in their walls, fluid that passed through, and energy gained at their
+ * release. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "methods/force_fields.h"
 #include "reproduce.h"
 
-/* Where a particle was in the frame before, in the object's own frame. */
+/* Position of a particle in the previous frame, in the object's own frame. */
 typedef struct last_place {
     float x[3];
     int known; /* it has been outside and fluid in some frame */
@@ -21,15 +21,15 @@ typedef struct last_place {
 typedef struct leak_search {
     sk_shape *shape;
     selkie_obstacle_def motion;
-    double depth;           /* m  what is less deep in the wall only touches it */
+    double depth;           /* m  particles less deep in the wall only touch it */
     double low[3], high[3]; /* m  of the shape */
-    double up[3], rim;      /* m  what is above this on the way up may have gone over it */
+    double up[3], rim;      /* m  particles above this height may have passed over it */
     last_place *places;     /*    [place_count] by id */
     size_t place_count;
     object_leaks leaks;
 } leak_search;
 
-/* Whether the straight way between two points outside passes the wall. */
+/* Whether the segment between two points outside crosses the wall. */
 static int way_is_through(const leak_search *search, const float from[3], const double to[3])
 {
     double length2 = 0.0, high_from = 0.0, high_to = 0.0;
@@ -89,7 +89,7 @@ static void search_frame(void *context, const sk_particles_data *data, double ti
         inside += is_inside;
         last_place *place = data->id ? &search->places[data->id[p]] : NULL;
         if (!place || is_inside)
-            continue; /* the way of one that is inside goes on in the frames to come */
+            continue; /* the path of a particle inside continues in later frames */
         if (place->known)
             leaks->through += way_is_through(search, place->x, local);
         for (int d = 0; d < 3; d++)
@@ -176,9 +176,10 @@ static void add_frame(void *context, const sk_particles_data *data, double time)
         free(fields);
         return;
     }
-    /* What the forces change in a short time, per time. */
+    /* Rate of change by the forces, over a short time. */
     const double moment = 1e-6;
     const int count = sk_force_fields_in(scene, (sk_force_window){time, time + moment}, fields);
+
     double energy = 0.0, power = 0.0;
     for (int64_t p = 0; p < data->count; p++) {
         const float *x = data->position + 3 * p, *v = data->velocity + 3 * p;
@@ -191,6 +192,8 @@ static void add_frame(void *context, const sk_particles_data *data, double time)
         }
     }
     free(fields);
+
+    /* Work by the trapezoidal rule, then the excess of energy. */
     energy_budget *budget = &search->budget;
     if (!budget->frames++) {
         budget->start = energy;
@@ -217,10 +220,9 @@ energy_budget energy_of_run(const run_results *results, double from, double to)
     return search.budget;
 }
 
-/* Its energy E = v^2/2 + g y, y from the floor, is changed by the
- * vortex alone: dE/dt = a.v <= |a| sqrt(2 E), so that sqrt(2 E) grows by |a| at most, and v <= sqrt(2 E). It starts
- * with what the liquid that comes from highest has, the tap's. Pressure moves energy from one particle to another and
- * makes none. */
+/* Its energy E = v^2/2 + g y, y from the floor, is changed by the vortex alone: dE/dt = a.v <= |a| sqrt(2 E), so that
+ * sqrt(2 E) grows by |a| at most, and v <= sqrt(2 E). It starts with the energy of the highest liquid, the tap's.
+ * Pressure moves energy between particles and adds none. */
 double fastest_of_gravity_and_vortex(const selkie_scene *scene)
 {
     if (!scene || !scene->source_count || !scene->force_count || scene->sources[0].shape.kind != SELKIE_SHAPE_CYLINDER)

@@ -121,7 +121,7 @@ const char *verdict(double ours, double paper)
     return ours <= 0.95 * paper ? "better" : ours <= 1.05 * paper ? "as good" : "worse";
 }
 
-/* Rows are put together from several numbers at once; the command has one thread. */
+/* A row uses several numbers at once; the command has one thread. */
 static char *next_text(void)
 {
     enum { text_count = 16 };

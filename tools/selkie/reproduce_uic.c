@@ -12,7 +12,7 @@
 
 #define UNILATERAL "incompressibility=unilateral"
 #define BILATERAL "incompressibility=bilateral"
-/* The source's incompressible solver calls each cell with a particle liquid; ours can do better. */
+/* In the source's incompressible solver each cell with a particle is liquid; Selkie's default is more exact. */
 #define VOXEL "pressure.surface=voxel"
 #define GHOST "pressure.surface=ghost_fluid"
 #define COARSE "particles.per_cell=8"
@@ -70,7 +70,7 @@ static const char splash_words[] = "Means over the frames from %g to %g s, of th
                                    "any of the particles over the volume "
                                    "that they fill at rest.";
 
-/* The twins in a table, and how far the first is above each of the others. */
+/* The twins in a table, and the excess of the first over each of the others. */
 static void splash_rows(reproduce_report *report, run_results *const *results, int count, const splash_box *box,
                         const char *where, const char *middle)
 {
@@ -114,10 +114,9 @@ static void write_fountains(reproduce_report *report, run_results *const *result
     side_by_side(report, results, 3, times, 3);
 }
 
-/* The splash is what the source says it is, liquid thrown up as it passes over the obstacle. A window that ends before
- * the wave comes back from the far wall shows it alone; the whole run after the impact shows what becomes of it. Then
- * liquid that touches the far wall or the ceiling must be left out, because suction holds bilateral liquid there for as
- * long as the run lasts. */
+/* The splash is liquid thrown up as it passes over the obstacle, as in the source. A window that ends before the wave
+ * returns from the far wall shows it alone; the whole run after the impact shows its later course. Liquid that touches
+ * the far wall or the ceiling is then left out: suction holds bilateral liquid there until the end. */
 static void write_obstacle(reproduce_report *report, run_results *const *results)
 {
     static const splash_box passing = {.from = 0.5, .to = 1.2, .low = {4.25, 0.75, -100}, .high = {7.6, 100, 100}};
@@ -208,6 +207,7 @@ static void write_times(reproduce_report *report, run_results *const *results)
                  "scene|cells|particles, the source|particles here, at most|the source: s a frame|of it "
                  "solving|here: s a frame|of it solving|times faster|solving, times faster|steps a frame|memory "
                  "(GiB)");
+
     for (int i = 0; i < 8; i++) {
         const run_results *run = results[i];
         int cells[3] = {0, 0, 0};

@@ -9,7 +9,7 @@
 
 #include "defs/structs.h"
 
-/* Compares what decides the simulation's course. Shallow copies will do: only plain members are evened out. */
+/* Compares all keys that affect the simulation. Shallow copies are enough: only plain members are made equal. */
 static int same_simulation(const selkie_scene *a, const selkie_scene *b, sk_path *where)
 {
     selkie_scene left = *a;
@@ -21,7 +21,7 @@ static int same_simulation(const selkie_scene *a, const selkie_scene *b, sk_path
     return sk_scene_equal(&left, b, where);
 }
 
-/* SCENE as it would have been recorded: names of meshes are absolute in scene.json, so it is written and read again. */
+/* SCENE as a run records it: names of meshes are absolute in scene.json, so it is written and read again. */
 static int load_as_recorded(const run_folder *folder, const char *scene_path, const option_value *set,
                             const option_value *end, const option_value *frames, selkie_scene **scene)
 {
@@ -57,10 +57,10 @@ static int compare_with_argument(const run_folder *folder, const char *scene_pat
     sk_path where;
     if (!same_simulation(named, recorded, &where))
         code = complain("%s: %s differs from %s/scene.json, which the run was started with; leave SCENE out (selkie "
-                        "run --resume --out %s) to go on with it, or start anew with --force",
+                        "run --resume --out %s) to continue it, or start again with --force",
                         scene_path, where.text, folder->path, folder->path);
     else if (named->time.end != recorded->time.end && !quiet)
-        printf("note: %s ends at %g s, the run in %s at %g s, and it goes on to that; --end changes it\n", scene_path,
+        printf("note: %s ends at %g s, the run in %s at %g s, which is used; --end changes it\n", scene_path,
                named->time.end, folder->path, recorded->time.end);
     selkie_scene_free(named);
     return code;
@@ -98,7 +98,7 @@ int load_resumed_scene(const run_folder *folder, const char *scene_path, const o
     return code;
 }
 
-/* Out of the way of later checkpoints, but kept: nothing is thrown away unasked. */
+/* Renamed, not removed: later checkpoints take its name. */
 static void set_aside(const char *path)
 {
     char *aside = NULL;
@@ -118,7 +118,7 @@ int resume_from_checkpoint(const run_folder *folder, const selkie_scene *scene, 
     for (size_t i = list.count; i-- > 0 && !code && !*world;) {
         selkie_error error = {0};
         const char *path = list.files[i].path;
-        /* A world for each try: what a half-read checkpoint leaves in one is nobody's business. */
+        /* A new world for each try: a checkpoint that was read in part leaves an invalid state. */
         if (selkie_world_create(scene, options, world, &error)) {
             *world = NULL;
             code = complain_error(&error);

@@ -1,4 +1,4 @@
-/* Going on with a run: which scene it is, and which checkpoint is good. */
+/* Resuming a run: its scene and its newest valid checkpoint. */
 #ifndef SELKIE_TOOL_RESUME_H
 #define SELKIE_TOOL_RESUME_H
 
@@ -7,13 +7,13 @@
 #include "tool.h"
 
 /* The scene of DIR/scene.json with the options applied. Only time.end, output and render may differ from what is
- * recorded; SCENE (path, may be NULL) must be the recorded one but for these. *scene stays NULL where there is no
+ * recorded; SCENE (path, may be NULL) must be the recorded one but for these. *scene stays NULL if there is no
  * scene.json. Returns an exit code. */
 int load_resumed_scene(const run_folder *folder, const char *scene_path, const option_value *set,
                        const option_value *end, const option_value *frames, int quiet, selkie_scene **scene);
 
 /* The world at the newest checkpoint that can be read, and its step. A damaged one is named on stderr and set aside as
- * *.damaged. *world stays NULL where there is none. Returns an exit code. */
+ * *.damaged. *world stays NULL if there is none. Returns an exit code. */
 int resume_from_checkpoint(const run_folder *folder, const selkie_scene *scene, const selkie_world_options *options,
                            selkie_world **world, int64_t *step);
 

@@ -1,13 +1,10 @@
 /* `selkie run`: the loop around the world's step.
  *
- * After each step, in this order: the row of stats.csv, the row of probes.csv,
- * the frame's files where the step landed on one, then now and then a
- * checkpoint. A checkpoint thus never stands for more than the files beside it
- * show: --resume cuts the tables to the checkpoint's step, goes on from it, and
- * writes the later frames again, to the same bits.
+ * After each step, in this order: the row of stats.csv, the row of probes.csv, the files of a frame if the step ends on
+ * one, then a checkpoint if one is due. So a checkpoint is never ahead of the files: --resume cuts the tables to the
+ * checkpoint's step, continues from it, and writes the later frames again, to the same bits.
  *
- * A signal only raises a flag. The step in progress is finished and saved, so
- * that nothing computed is lost; a second signal ends the program at once.
+ * A signal only sets a flag. The step in progress is finished and saved; a second signal ends the program at once.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -76,14 +73,14 @@ static const option_spec run_options[] = {
                              "same as --set backend"},
     [run_resume] = {.name = "resume",
                     .kind = OPTION_FLAG,
-                    .help = "go on from the newest good checkpoint in DIR, to the same bits as a run that was never "
-                            "stopped; SCENE may be left out"},
+                    .help = "continue from the newest valid checkpoint in DIR, to the same bits as an uninterrupted "
+                            "run; SCENE may be left out"},
     [run_force] = {.name = "force",
                    .kind = OPTION_FLAG,
-                   .help = "start anew in a folder that holds a run, and remove that run's files"},
+                   .help = "start again in a folder that holds a run, and remove that run's files"},
     [run_open_meshes] = {.name = "allow-open-meshes",
                          .kind = OPTION_FLAG,
-                         .help = "simulate although a mesh has holes, so that its inside is a guess"},
+                         .help = "accept meshes with holes, whose inside is approximate"},
     [run_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
 
@@ -103,11 +100,11 @@ static void catch_signals(void)
     action.sa_flags = (int)SA_RESETHAND | SA_RESTART; /* the second one ends the program */
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    /* Under nohup a closed terminal is not a reason to stop. */
+    /* Under nohup a closed terminal does not stop the run. */
     struct sigaction before;
     if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
-    /* `selkie run ... | head` should go on simulating. */
+    /* `selkie run ... | head` continues to simulate. */
     signal(SIGPIPE, SIG_IGN);
 }
 
@@ -129,7 +126,7 @@ typedef struct run_state {
 
 enum { most_columns = 128, phase_name_length = 64 };
 
-/* Opens one table: anew, or cut to the step that the world is at. */
+/* Opens one table: a new one, or an old one cut to the world's step. */
 static int open_table(run_state *run, const char *name, int column_count, const char *const *columns, int continued,
                       sk_table_writer **table)
 {
@@ -283,7 +280,7 @@ static int save_checkpoint(run_state *run)
     return EXIT_GOOD;
 }
 
-/* Says how to go on after an end that was none: what is saved, and the command. */
+/* After an interruption: prints the saved state and the command that resumes. */
 static void say_how_to_resume(const run_state *run, FILE *out)
 {
     if (run->saved_step < 0)
@@ -361,12 +358,12 @@ static int refuse_open_mesh(const char *what, const selkie_shape *mesh, void *co
     if (!warning[0])
         return EXIT_GOOD;
     if (!run->arguments->values[run_open_meshes].given)
-        return complain("%s; close it, or use --allow-open-meshes where its inside may be guessed", warning);
+        return complain("%s; close it, or use --allow-open-meshes to accept an approximate inside", warning);
     fprintf(stderr, "selkie: note: %s\n", warning);
     return EXIT_GOOD;
 }
 
-/* Says what is about to be run; refuses what cannot be. */
+/* Prints a summary of the run; refuses what cannot run. */
 static int look_before(run_state *run, const char *scene_path, selkie_plan *plan)
 {
     int threads = (int)run->arguments->values[run_threads].integer;
@@ -401,8 +398,8 @@ static int make_world(run_state *run, int resume)
             return code;
         double reached = run->world ? selkie_world_time(run->world) : 0, end = run->scene->time.end;
         if (reached > end * (1 + 1e-9))
-            return complain("%s: the run is at %g s already, and the end that was asked for, %g s, lies behind it",
-                            run->folder.path, reached, end);
+            return complain("%s: the run is already at %g s, beyond the requested end, %g s", run->folder.path, reached,
+                            end);
         if (!run->quiet && run->world)
             printf("  going on from step %lld, %g s\n", (long long)selkie_world_step_count(run->world),
                    selkie_world_time(run->world));
@@ -418,12 +415,14 @@ static int make_world(run_state *run, int resume)
     return EXIT_GOOD;
 }
 
-/* Everything is known to be good: only now is the folder made, or an earlier run in it removed. */
+/* After all checks: makes the folder, or removes an earlier run from it. */
 static int prepare_folder(run_state *run, run_start start)
 {
     int code = run_folder_open(&run->folder, start);
     if (code)
         return code;
+
+    /* scene.json, and the mark of a run in progress. */
     char *scene_path = run_folder_path(&run->folder, "scene.json");
     selkie_error error = {0};
     if (!scene_path)
@@ -433,12 +432,16 @@ static int prepare_folder(run_state *run, run_start start)
     free(scene_path);
     if (!code && sk_run_mark_unfinished(run->folder.path, &error))
         code = complain_error(&error);
+
+    /* Folders. */
     if (!code && (run->scene->output.ply || run->scene->output.vtp))
         code = run_folder_make(&run->folder, "frames");
     if (!code && run->scene->output.surface != SELKIE_SURFACE_FORMAT_NONE)
         code = run_folder_make(&run->folder, "surfaces");
     if (!code)
         code = run_folder_make(&run->folder, "checkpoints");
+
+    /* Tables, continued or new. */
     int continued = run->saved_step >= 0;
     if (!code)
         code = open_stats(run, continued);
@@ -448,7 +451,8 @@ static int prepare_folder(run_state *run, run_start start)
         code = open_table(run, "bodies.csv", body_column_count, body_columns, continued, &run->bodies);
     if (!code && !continued)
         code = write_bodies(run);
-    /* A resumed run has its frame already, unless the machine went down before it reached the disk. */
+
+    /* A resumed run has its frame already, unless a power cut lost it. */
     if (!code && (selkie_world_step_count(run->world) == 0 || selkie_world_at_frame(run->world)))
         code = write_frame(run, continued);
     return code;
@@ -467,7 +471,7 @@ static int close_tables(run_state *run)
     return code;
 }
 
-/* After the loop: what is saved, what is said, and with which code we leave. */
+/* After the loop: final files, messages and the exit code. */
 static int finish(run_state *run, int code)
 {
     selkie_error error = {0};
@@ -536,7 +540,7 @@ static int set_with_backend(const option_value *values, option_value *set, char 
     return EXIT_GOOD;
 }
 
-/* The scene: DIR/scene.json where a run is resumed, else the one that was named. */
+/* The scene: DIR/scene.json of a resumed run, else the given one. */
 static int choose_scene_with(run_state *run, const char *scene_path, run_start start, const option_value *set)
 {
     const option_value *values = run->arguments->values;
@@ -588,7 +592,7 @@ static int run_run(const tool_arguments *arguments)
     const option_value *values = arguments->values;
     int resume = values[run_resume].given, force = values[run_force].given;
     if (resume && force)
-        return complain("--resume goes on with a run and --force removes it; give one of them");
+        return complain("--resume continues a run and --force removes it; give one of them");
     if (!arguments->operand_count && !(resume && values[run_out].given))
         return complain("'selkie run' needs a SCENE; 'selkie list' shows those that come with the program");
     run_state run = {
@@ -636,9 +640,9 @@ const tool_command run_command = {
     .description =
         "Simulates SCENE, a JSON file or the name of a scene that comes with the program (selkie list), and writes "
         "into DIR: scene.json (the scene with all defaults), stats.csv (a row a step), probes.csv, frames/ (particles "
-        "a frame), surfaces/ where output.surface asks for them, and checkpoints/.\n"
-        "\nCtrl-C ends the run after the step in progress and saves it; --resume goes on to the same bits as if it had "
-        "never been stopped. A resumed run keeps the scene in DIR/scene.json; only its end and its output may be "
+        "a frame), surfaces/ with output.surface, and checkpoints/.\n"
+        "\nCtrl-C ends the run after the step in progress and saves it; --resume continues to the same bits as an "
+        "uninterrupted run. A resumed run keeps the scene in DIR/scene.json; only its end and its output may be "
         "changed.",
     .options = run_options,
     .option_count = run_option_count,

@@ -15,7 +15,7 @@
 
 /* --- Opening --- */
 
-/* scene.json is the last to go, so that an interrupted removal can be taken up again. */
+/* scene.json is removed last, so that an interrupted removal can be repeated. */
 static const char *const written_files[] = {"finished",   "stats.csv", "probes.csv",
                                             "bodies.csv", "film.mp4",  "scene.json"};
 static const char *const written_folders[] = {"frames", "checkpoints", "surfaces", "pictures"};
@@ -45,7 +45,7 @@ static int make_folder(const char *path)
     return sk_folder_make(path, &error) ? complain_error(&error) : EXIT_GOOD;
 }
 
-/* Removes the files of one of our folders, which are flat, and the folder if nothing else is in it. Links are
+/* Removes the files of a folder of a run, which is flat, and the folder if nothing else is in it. Links are
  * removed, not followed. */
 static int remove_written_folder(const char *path)
 {
@@ -65,7 +65,7 @@ static int remove_written_folder(const char *path)
     return code;
 }
 
-/* --force: removes only what a run writes, and only where there was a run. */
+/* --force: removes only files of a run, and only from a folder with a run. */
 static int remove_earlier_run(const run_folder *folder)
 {
     char *scene = run_folder_path(folder, "scene.json");
@@ -92,7 +92,7 @@ static int remove_earlier_run(const run_folder *folder)
     return code;
 }
 
-/* What a killed run was in the middle of writing. */
+/* Partial files of a killed run. */
 static void remove_unfinished_files(const run_folder *folder)
 {
     for (int i = 0; i < written_folder_count; i++) {
@@ -129,8 +129,8 @@ int run_folder_refuse(const run_folder *folder)
     if (!S_ISDIR(status.st_mode))
         return complain("%s: is a file, --out needs a folder", folder->path);
     if (!sk_folder_is_empty(folder->path))
-        return complain("%s: exists and is not empty; --resume goes on with the run in it, --force starts anew over "
-                        "it, --out DIR goes elsewhere",
+        return complain("%s: exists and is not empty; --resume continues the run in it, --force replaces "
+                        "it, --out DIR names another folder",
                         folder->path);
     return EXIT_GOOD;
 }
@@ -145,7 +145,7 @@ int run_folder_open(run_folder *folder, run_start start)
     folder->lock = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder->lock < 0)
         return complain("%s: the folder cannot be opened: %s", folder->path, strerror(errno));
-    /* Where the file system has no locks we go without. */
+    /* File systems without locks: no lock. */
     if (flock(folder->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
         return complain("%s: another run is writing into this folder; wait for it or choose another --out",
                         folder->path);

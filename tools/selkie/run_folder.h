@@ -1,13 +1,13 @@
-/* The folder a run writes into: who may use it, what may be removed from it, its checkpoints.
+/* The folder of a run: lock, removal of an earlier run, checkpoints.
  *
  *     scene.json  stats.csv  probes.csv  frames/  surfaces/  checkpoints/  finished     by `selkie run`
  *     pictures/  film.mp4                                                               by `selkie render`
  *
- * A run holds a lock on its folder, so that a second one started by mistake
- * does not write into the same files.
+ * A run locks its folder, so that a second run cannot write into the same
+ * files.
  *
- * Functions that return int return an exit code (tool.h); the complaint has
- * been made where it is not 0.
+ * Functions that return int return an exit code (tool.h); if it is not 0, the
+ * error has been printed.
  */
 #ifndef SELKIE_TOOL_RUN_FOLDER_H
 #define SELKIE_TOOL_RUN_FOLDER_H
@@ -28,10 +28,10 @@ typedef enum run_start {
 
 /* Names the folder; touches nothing. */
 int run_folder_name(run_folder *folder, const char *path);
-/* Whether a fresh run would be refused; asked before the work of setting one up. */
+/* Whether a new run would be refused; checked before the world is made. */
 int run_folder_refuse(const run_folder *folder);
-/* Makes the folder where it is missing, locks it, and with RUN_FORCE empties it of an earlier run. Once it is open,
- * opening it again does nothing. */
+/* Makes the folder if it is missing, locks it, and with RUN_FORCE removes an earlier run. A second call does
+ * nothing. */
 int run_folder_open(run_folder *folder, run_start start);
 /* Makes a folder in it. */
 int run_folder_make(const run_folder *folder, const char *name);

@@ -165,7 +165,7 @@ int load_scene(const char *path, const option_value *set, const option_value *en
 {
     selkie_error error = {0};
     if (end && end->given && frames && frames->given)
-        return complain("--end and --frames both say when to stop; give one of them");
+        return complain("--end and --frames both set the end; give one of them");
     if (selkie_scene_load(path, set ? set->given : 0, set ? set->list : NULL, scene, &error))
         return complain_error(&error);
     if (end && end->given)

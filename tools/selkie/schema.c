@@ -43,7 +43,7 @@ const tool_command schema_command = {
     .summary = "print the JSON Schema of scene files, or the columns of stats.csv",
     .description =
         "Prints the JSON Schema of scene files, made from the same table that scenes are read with. An editor "
-        "that is told of it completes keys and marks mistakes. With --statistics it prints the columns of stats.csv.",
+        "that uses it completes keys and marks mistakes. With --statistics it prints the columns of stats.csv.",
     .examples = "  selkie schema > selkie.schema.json\n",
     .run = run_schema,
 };

@@ -1,4 +1,4 @@
-/* What the commands of the tool share: exit codes, messages, and finding scenes. */
+/* Shared by the commands: exit codes, messages, and finding scenes. */
 #ifndef SELKIE_TOOL_TOOL_H
 #define SELKIE_TOOL_TOOL_H
 
@@ -11,8 +11,8 @@
 /* Documented in docs/manual/command.md and selkie.1. */
 enum exit_code {
     EXIT_GOOD = 0,
-    EXIT_INTERNAL = 1,     /* our own mistake */
-    EXIT_BAD_INPUT = 2,    /* usage, scene, file, memory, a missing library: the user can mend it */
+    EXIT_INTERNAL = 1,     /* an error of the program */
+    EXIT_BAD_INPUT = 2,    /* usage, scene, file, memory, a missing library: the user can fix it */
     EXIT_DIVERGED = 3,     /* a NaN, a blow-up, a solve that did not converge */
     EXIT_INTERRUPTED = 130 /* stopped by SIGINT, SIGTERM or SIGHUP, state saved */
 };
@@ -20,7 +20,7 @@ enum exit_code {
 extern const tool_command run_command, check_command, render_command, plot_command, info_command, list_command,
     reproduce_command, doctor_command, schema_command;
 
-/* What `selkie run SCENE --resume --out OUT --set ...` does: begins, or goes on where it was interrupted. */
+/* `selkie run SCENE --resume --out OUT --set ...`: starts a run, or resumes an interrupted one. */
 int simulate(const char *scene, int set_count, const char *const *sets, const char *out, int threads, int quiet);
 
 /* One line "selkie: ..." on stderr; returns EXIT_BAD_INPUT. */
@@ -53,7 +53,7 @@ typedef struct known_scenes {
 void find_known_scenes(known_scenes *scenes);
 void free_known_scenes(known_scenes *scenes);
 
-/* The path of SCENE, a file or the name of a known scene; free() it. On failure NULL, and the complaint is made. */
+/* The path of SCENE, a file or the name of a known scene; free() it. On failure prints the error and returns NULL. */
 char *find_scene(const char *scene);
 /* "dam" of "scenes/examples/dam.json"; free() it. */
 char *scene_name(const char *path);
@@ -63,16 +63,16 @@ char *scene_name(const char *path);
 int load_scene(const char *path, const option_value *set, const option_value *end, const option_value *frames,
                selkie_scene **scene);
 
-/* Calls `visit` for each mesh of the scene's shapes with where it stands ("obstacles[1].shape"), until it returns
- * non-zero; returns that. */
+/* Calls `visit` for each mesh of the scene's shapes, with its path ("obstacles[1].shape"), until it returns non-zero;
+ * returns that. */
 int visit_meshes(const selkie_scene *scene, int (*visit)(const char *what, const selkie_shape *mesh, void *context),
                  void *context);
 /* Whether a mesh of the scene can be read and is closed: SELKIE_OK, and *warning "" or a line that says it is not. */
 selkie_code inspect_mesh(const selkie_scene *scene, const char *what, const selkie_shape *mesh, char warning[256],
                          selkie_error *error);
 
-/* The plan of a scene; the library refuses one that the machine has not the memory for. *available: bytes the machine
- * has left, 0 if unknown. Returns an exit code. */
+/* The plan of a scene; the library refuses one that needs more memory than the machine has. *available: bytes the
+ * machine has left, 0 if unknown. Returns an exit code. */
 int plan_scene(const selkie_scene *scene, int threads, selkie_plan *plan, size_t *available);
 
 #endif
