@@ -1,4 +1,4 @@
-/* The staggered velocity field at a place: what one particle reads. Compiled by the C compiler and by nvcc. */
+/* Samples the staggered velocity field at one position. Compiled by the C compiler and by nvcc. */
 #ifndef SK_GRID_SAMPLER_KERNELS_H
 #define SK_GRID_SAMPLER_KERNELS_H
 
@@ -13,7 +13,7 @@ typedef struct sk_velocity_piece {
     int dimension;
 } sk_velocity_piece;
 
-/* The node below a position for component d, the steps to the next one along each axis, and how far it is. */
+/* The node below a position for component d, the steps to the next node along each axis, and the fractions. */
 SK_KERNEL int sk_locate(const sk_velocity_piece *piece, int d, const float position[3], const int dimension,
                         int steps[3], float weight[3])
 {
@@ -48,7 +48,7 @@ SK_KERNEL float sk_sample_component(const sk_velocity_piece *piece, int d, const
     return near + weight[2] * (far - near);
 }
 
-/* Likewise, from the known nodes alone, their weights made to sum to one; `fallback` if there are none. */
+/* The same from known nodes alone, with weights that sum to one; `fallback` if no node is known. */
 SK_KERNEL float sk_sample_component_known(const sk_velocity_piece *piece, int d, const float position[3],
                                           const int dimension, float fallback)
 {
@@ -81,16 +81,16 @@ SK_KERNEL void sk_sample_velocity(const sk_velocity_piece *piece, const float po
     }
 }
 
-/* The velocity field in its blocks. */
+/* The velocity field as sparse blocks. */
 typedef struct sk_velocity_blocks {
-    const float *component[3]; /* m/s  [slots][cells of a block], NaN where unknown */
+    const float *component[3]; /* m/s  [slots][cells of a block], NaN if unknown */
     const int *table;          /*      [places] slot, 0 = absent */
     int blocks[3];             /*      places along each axis */
 } sk_velocity_blocks;
 
-enum { SK_PIECE_NODES = SELKIE_DIM == 3 ? 27 : 9 }; /* of a piece of three nodes along each axis */
+enum { SK_PIECE_NODES = SELKIE_DIM == 3 ? 27 : 9 }; /* in a piece of three nodes along each axis */
 
-/* The piece of three nodes along each axis that begins at cell `first` of the grid, fetched one by one. */
+/* Loads the piece of three nodes along each axis that begins at cell `first` of the grid, node by node. */
 SK_KERNEL void sk_load_small_piece(const sk_velocity_blocks *field, const int first[3],
                                    float values[SELKIE_DIM][SK_PIECE_NODES], sk_velocity_piece *piece)
 {
@@ -115,14 +115,14 @@ SK_KERNEL void sk_load_small_piece(const sk_velocity_blocks *field, const int fi
     piece->dimension = SELKIE_DIM;
 }
 
-/* Velocity (m/s) at a place in cells from the grid's corner; `fallback` where nothing is known. */
+/* Velocity (m/s) at a position in cells from the grid's corner; `fallback` if all nodes are unknown. */
 SK_KERNEL void sk_velocity_at(const sk_velocity_blocks *field, const float coordinate[3], const float fallback[3],
                               float velocity[3])
 {
     int first[3] = {0, 0, 0}, near = 1;
     for (int d = 0; d < SELKIE_DIM; d++)
         near &= coordinate[d] > -2.0f && coordinate[d] < (float)(field->blocks[d] * SK_BLOCK_N + 2);
-    if (!near) { /* off the grid, maybe farther than whole numbers go */
+    if (!near) { /* off the grid, possibly beyond the range of int */
         for (int d = 0; d < SELKIE_DIM; d++)
             velocity[d] = fallback[d];
         return;
