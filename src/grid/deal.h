@@ -1,7 +1,6 @@
-/* Blocks dealt out to threads. Each thread begins with a stretch of its own, about the same one in every phase of a
- * step: what another core has written is slow to come by. Who has done his takes what the others have not begun, so
- * that a core that is busy with other things holds nobody up. On two cores a step takes a fourteenth less than with
- * blocks for whoever comes. */
+/* Work stealing over blocks. Each thread starts with a range of its own, about the same range in every phase of a
+ * step. Data that another core has written is slow to read. A thread that finishes its range steals unstarted blocks
+ * from the others, so that a busy core does not delay the step. */
 #ifndef SK_GRID_DEAL_H
 #define SK_GRID_DEAL_H
 
@@ -9,13 +8,13 @@
 #include "grid/grid.h"
 
 enum {
-    SK_DEAL_OWNERS = 64, /* threads with a stretch of their own; more help the others */
-    SK_DEAL_PARTS = 2,   /* stretches of each: of blocks with particles, and of those around them */
-    SK_DEAL_TAKEN = 2    /* blocks that are taken at a time */
+    SK_DEAL_OWNERS = 64, /* threads with a range of their own; further threads only steal */
+    SK_DEAL_PARTS = 2,   /* ranges of each thread: blocks with particles, and blocks around them */
+    SK_DEAL_TAKEN = 2    /* blocks taken at a time */
 };
 
 typedef struct sk_stretch {
-    _Alignas(64) int next; /* not taken yet; counts on beyond the end */
+    _Alignas(64) int next; /* first number that is not taken; may run past the end */
     int end;
 } sk_stretch;
 
@@ -30,8 +29,8 @@ static inline __attribute__((unused)) void sk_deal_begin(sk_deal *deal, int thre
     deal->parts = 0;
 }
 
-/* One more stretch for each: [first, end) in parts of the same work. Before number n there are start[(n - first) *
- * stride] particles, and a block counts as much as some of them; start = NULL: all numbers are the same. */
+/* Adds one range a thread: cuts [first, end) into ranges of equal work. The numbers before n hold start[(n - first) *
+ * stride] particles. A block counts as block_work particles. start = NULL: all numbers cost the same. */
 static inline __attribute__((unused)) void sk_deal_add(sk_deal *deal, int first, int end, const uint32_t *start,
                                                        size_t stride)
 {
@@ -78,9 +77,9 @@ static inline __attribute__((unused)) void sk_deal_numbers(sk_deal *deal, int co
     sk_deal_add(deal, 0, count, NULL, 0);
 }
 
-/* What a thread has at hand. */
+/* The numbers that a thread works on. */
 typedef struct sk_hand {
-    int turn; /* whose stretch: its own first */
+    int turn; /* which range is next; the thread's own range comes first */
     int first, last;
 } sk_hand;
 
@@ -97,7 +96,7 @@ static inline __attribute__((unused)) int sk_deal_take(sk_deal *deal, sk_hand *h
     return 0;
 }
 
-/* In a parallel region, for all of its threads together; they do not wait for each other at the end. */
+/* Loops in a parallel region. All threads of the region share the numbers. There is no barrier at the end. */
 #define SK_EACH_DEALT(number, deal)                                                                                    \
     for (sk_hand hand_##number = {0, 0, 0}; sk_deal_take(deal, &hand_##number);)                                       \
         for (int number = hand_##number.first; number < hand_##number.last; number++)

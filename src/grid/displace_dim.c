@@ -1,4 +1,4 @@
-/* Moves particles by a displacement that lives on the faces of the grid: see transfer.h. */
+/* Moves particles by a displacement on the faces of the grid: see transfer.h. */
 #include "grid/transfer.h"
 
 #include "base/dimension.h"
@@ -8,12 +8,12 @@
 #include "grid/runs.h"
 #include "grid/tile.h"
 
-/* Component d of a displacement at the particles: constant along its own axis, the value of the face that is nearest,
- * linear across it. `rows` points at the first row of nodes. */
+/* Component d of a displacement at the particles. Along axis d it is that of the nearest face, across d it is linear.
+ * `rows` points at the first row of nodes. */
 static inline __attribute__((always_inline)) fw sample_nearest(const int d, const float *rows, const lane_weights *w)
 {
     const int ny = d == 1 ? 1 : 3, nz = SELKIE_DIM == 2 || d == 2 ? 1 : 3, next = d == 1 ? SK_ROW_PITCH : SK_ROW_PLANE;
-    /* Across x the nearest is a column of the row, along it one of two rows. */
+    /* For faces across x the nearest node is a column of the row. For other faces it lies in one of two rows. */
     const iw upper = d == 0 ? iw_splat(0) : w->face[d][1] >= 0.5f;
     const iw nearest_column = w->face_column - (w->face_way >= 0.5f); /* minus all ones */
     fw total = fw_splat(0.0f);
@@ -57,17 +57,17 @@ displace_row(sk_grid *grid, int block, sk_particle *all, uint32_t begin, uint32_
 #if SELKIE_DIM == 3
         moved[2] = r[2] + cell_size * sample_nearest(2, tiles[2] + first_row(2, SK_ROW_PLANE, j, k), &w);
 #endif
-        /* Closed walls; in this order a position that is not a number stays so, and the sort finds it. */
+        /* Closed walls. In this order NaN stays NaN, and the sort finds it. */
         for (int d = 0; d < SELKIE_DIM; d++)
             r[d] = fw_min(fw_splat(high[d]), fw_max(fw_splat(low[d]), moved[d]));
         fw_store_columns(sk_particle_floats(all + p), lanes, r);
-        if (leavers) /* the last sort has left no dead ones */
+        if (leavers) /* the last sort dropped dead particles */
             sk_leavers_add(grid, block, first_of_block, p, lanes, r,
                            w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG), iw_splat(0), leavers);
     }
 }
 
-/* Nobody leaves eight cells whose particles stand still. */
+/* Writes the cell keys of eight cells whose particles do not move. */
 static void all_stay(sk_grid *grid, const uint32_t *start, int first)
 {
     for (int c = first; c < first + 8; c++)

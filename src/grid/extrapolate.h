@@ -1,6 +1,6 @@
-/* Values around those that are known: unknown ones (NaN) take the mean of their known face neighbours, a layer at a
- * time, in the given blocks, and of these in the runs that somebody wants (NULL: in all). Several fields at once;
- * `scratch` are as many of the same size. */
+/* Extrapolation into unknown values. An unknown value (NaN) becomes the mean of its known face neighbours, one layer
+ * at a time. Only the given blocks are filled, and in them only the `wanted` runs (NULL: all runs). Several fields are
+ * filled at once. `scratch` holds as many fields of the same size. */
 #ifndef SK_GRID_EXTRAPOLATE_H
 #define SK_GRID_EXTRAPOLATE_H
 

@@ -4,10 +4,10 @@
 #include "base/simd.h"
 #include "grid/runs.h"
 
-/* Runs of a block by what is known in them of any of several fields. */
+/* Runs of a block by the known values in them, over several fields. */
 typedef struct known_runs {
-    uint64_t any, first, last; /* some values; those of the first or of the last cell */
-    uint64_t full;             /* all values of all fields */
+    uint64_t any, first, last; /* runs with some known value; with a known first or last cell */
+    uint64_t full;             /* runs in which all values of all fields are known */
 } known_runs;
 
 static known_runs find_known(float *const *fields, int field_count, int block)
@@ -29,7 +29,8 @@ static known_runs find_known(float *const *fields, int field_count, int block)
     return known;
 }
 
-/* Eight values, one further along axis d (y or z) on one side (-1 or 1), in the block or the one beside it. */
+/* Eight values, shifted by one cell along axis d (y or z) to one side (-1 or 1). They lie in the block or in its
+ * neighbour. */
 static inline f8 values_beside(const sk_grid *grid, const float *field, int block, int c, const int d, const int side)
 {
     const int step = 1 << d * SK_BLOCK_LOG, index = c >> d * SK_BLOCK_LOG & SK_BLOCK_MASK;
@@ -39,7 +40,7 @@ static inline f8 values_beside(const sk_grid *grid, const float *field, int bloc
     return f8_load(field + (size_t)other * SK_BLOCK_CELLS + (size_t)(c - side * SK_BLOCK_MASK * step));
 }
 
-/* One value beside a run along x. */
+/* The value beside a run along x. */
 static inline float value_beside(const sk_grid *grid, const float *field, int block, int c, const int side)
 {
     const int index = c & SK_BLOCK_MASK;
@@ -56,7 +57,7 @@ static inline void add_known(f8 value, f8 *sum, f8 *count)
     *count += f8_select(known, f8_splat(1.0f), f8_splat(0.0f));
 }
 
-/* Means of the known neighbours of the unknown values in some runs of a block; NaN where there are none. */
+/* Means of the known neighbours of the unknown values in some runs of a block; NaN if there are none. */
 static void mean_block(const sk_grid *grid, const float *field, int block, uint64_t runs, float *result)
 {
     SK_EACH_RUN(c, runs)
@@ -71,15 +72,14 @@ static void mean_block(const sk_grid *grid, const float *field, int block, uint6
             add_known(values_beside(grid, field, block, c, d, -1), &sum, &count);
             add_known(values_beside(grid, field, block, c, d, 1), &sum, &count);
         }
-        f8_store(result + c, f8_select(own == own, own, sum / count)); /* 0 / 0 is the NaN we want */
+        f8_store(result + c, f8_select(own == own, own, sum / count)); /* 0 / 0 gives the NaN of an unknown value */
     }
 }
 
 void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *const *scratch, int field_count,
                             const int32_t *blocks, int count, const uint64_t *wanted, int layers, int threads)
 {
-    /* Of all fields together: runs in which any knows something, in which all know everything, and which a layer fills.
-     */
+    /* Runs over all fields together: with any known value, with all values known, and runs that a layer fills. */
     uint64_t *known = grid->runs[SK_RUNS_SCRATCH], *full = grid->runs[SK_RUNS_SCRATCH_2],
              *taken = grid->runs[SK_RUNS_SCRATCH_3];
     uint64_t *first = grid->runs[SK_RUNS_SCRATCH_4], *last = grid->runs[SK_RUNS_SCRATCH_5];
@@ -113,7 +113,7 @@ void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *co
                     SK_EACH_RUN(c, taken[b])
                     memcpy(field + c, filled + c, 8 * sizeof(float));
                 }
-                known[b] |= taken[b]; /* some of them, at least */
+                known[b] |= taken[b]; /* at least some of them */
                 first[b] |= taken[b] & SK_LOWER_RUNS;
                 last[b] |= taken[b] & SK_UPPER_RUNS;
             }

@@ -1,4 +1,4 @@
-/* Values around those that are known, and velocities behind solid surfaces, one face at a time. Compiled by the C
+/* Extrapolation into unknown values, and velocities behind solid surfaces, one face at a time. Compiled by the C
  * compiler and by nvcc. */
 #ifndef SK_GRID_EXTRAPOLATE_KERNELS_H
 #define SK_GRID_EXTRAPOLATE_KERNELS_H
@@ -18,9 +18,9 @@ SK_KERNEL float sk_mean_of_known(const float *values, int count)
     return known > 0.0f ? sum / known : __builtin_nanf("");
 }
 
-/* Outward normal of the nearest solid at the lower face across axis d of a cell, from the distances (cells) of the
- * cell's own centre and of the centre below it along d: `own` and `below` hold the centre's distance and, along each
- * axis, those of the centres before and after it. Zero where the distances say nothing. */
+/* Outward normal of the nearest solid at the lower face of a cell across axis d. It comes from the distances (cells)
+ * at the cell's own centre and at the centre below it along d. `own` and `below` hold the distance at the centre and
+ * at the centres before and after it along each axis. The normal is zero if the distances have no gradient. */
 SK_KERNEL void sk_normal_at_face(int d, const float own[1 + 2 * SELKIE_DIM], const float below[1 + 2 * SELKIE_DIM],
                                  float normal[3])
 {
@@ -36,7 +36,7 @@ SK_KERNEL void sk_normal_at_face(int d, const float own[1 + 2 * SELKIE_DIM], con
         normal[e] *= scale;
 }
 
-/* Component d of a velocity without the part that goes through a surface, `relative` to which the velocity is given. */
+/* Component d of a velocity without its part along the surface normal. The velocity is `relative` to the surface. */
 SK_KERNEL float sk_slip_velocity(int d, float velocity, const float relative[3], const float normal[3])
 {
     float through = 0.0f;

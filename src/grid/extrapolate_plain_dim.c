@@ -9,14 +9,14 @@ static int is_wanted(const uint64_t *wanted, sk_plain_cell cell)
     return !wanted || (wanted[cell.slot] >> (cell.local / 8) & 1);
 }
 
-/* What an unknown value becomes: the mean of the known ones before and after it along each axis. */
+/* The new value of an unknown face: the mean of the known values before and after it along each axis. */
 static float filled_value(const sk_grid *grid, const float *field, sk_plain_cell cell)
 {
     const float own = field[sk_plain_index(cell)];
     float around[2 * SELKIE_DIM];
     for (int n = 0; n < 2 * SELKIE_DIM; n++) {
         const sk_plain_cell other = sk_plain_next(grid, cell, n / 2, n % 2 ? 1 : -1);
-        around[n] = other.slot ? field[sk_plain_index(other)] : __builtin_nanf(""); /* without a block: unknown */
+        around[n] = other.slot ? field[sk_plain_index(other)] : __builtin_nanf(""); /* no block: unknown */
     }
     return own == own ? own : sk_mean_of_known(around, 2 * SELKIE_DIM);
 }
@@ -26,7 +26,7 @@ void SK_DIM(sk_extrapolate_plain)(const sk_grid *grid, float *const *fields, flo
 {
     for (int layer = 0; layer < layers; layer++)
         for (int f = 0; f < field_count; f++) {
-            /* From the field as it is into the scratch, then back: a layer must not see itself. */
+            /* Writes into the scratch, then copies back: a layer must not read its own values. */
 #pragma omp parallel for num_threads(threads) schedule(static)
             for (int w = 0; w < count; w++)
                 SK_PLAIN_EACH_CELL(cell, blocks[w])

@@ -1,7 +1,5 @@
-/* The transfer from the grid to the particles, a row of cells at a time: the lanes are particles (lanes.h). See
- * transfer.h for the scheme; the plain forms are in transfer_plain_dim.c, over transfer_kernels.h, and the
- * tests compare.
- */
+/* Grid-to-particle transfer, one row of cells at a time. The lanes are particles (lanes.h). transfer.h describes the
+ * scheme. transfer_plain_dim.c has the plain forms, and tests compare both. */
 #include "grid/gather.h"
 
 #include <math.h>
@@ -12,7 +10,7 @@
 #include "grid/gather_lanes.h"
 #include "grid/runs.h"
 
-/* The particles of one row of cells; `flying` is of those cells, or NULL. */
+/* The particles of one row of cells. `flying` holds values of those cells, or is NULL. */
 static inline __attribute__((always_inline)) void gather_row(const sk_transfer_kind kind, sk_gather *g,
                                                              sk_particle *records, float *affine,
                                                              const sk_carried *carried, uint32_t begin, uint32_t end,
@@ -32,7 +30,7 @@ static inline __attribute__((always_inline)) void gather_row(const sk_transfer_k
         fw_store_columns(sk_particle_floats(records + first) + 4, lanes, r + 4);
         for (int d = 0; d < SELKIE_DIM; d++) {
             float *to = carried->values + (size_t)d * carried->stride + first;
-            /* Idle lanes write where the next particles follow with theirs. */
+            /* Idle lanes write into the next particles, which are written afterwards. */
             if (first + SK_WIDE <= carried->end)
                 fw_store(to, sampled[d]);
             else
@@ -67,11 +65,12 @@ void SK_DIM(sk_gather_begin)(sk_gather *g, const sk_transfer_options *options, c
         for (int i = 0; i < SK_ROW_PITCH; i += 8) {
             const int at = SK_ROW_PITCH * j + SK_ROW_PLANE * k + i;
             const i8 place = (i8){0, 1, 2, 3, 4, 5, 6, 7} + i;
-            /* A node of weight zero may be unknown, and zero times NaN is NaN. */
+            /* A node with weight zero may be unknown, and zero times NaN is NaN. */
             f8 value = f8_load(plain[d] + SK_ROW_PITCH * j + plain_plane * k + i), changed = f8_load(change + at);
             unknown |= (value != value) & (place >= SK_ROW_LEAD - 1) & (place <= SK_ROW_LEAD + SK_BLOCK_N);
             value = f8_select(value == value, value, f8_splat(0.0f));
-            /* ratio (v + change) + (1 - ratio) velocity is linear in the fields: mixed here, they are sampled once. */
+            /* ratio (v + change) + (1 - ratio) velocity is linear in the fields. Mixing them here leaves one field to
+             * sample. */
             changed = f8_select(changed == changed, ratio * changed, f8_splat(0.0f));
             f8_store(mixed + at, g->kind == SK_TRANSFER_FLIP ? changed + (1.0f - ratio) * value : value);
         }
@@ -111,7 +110,7 @@ selkie_code SK_DIM(sk_transfer_to_particles)(sk_grid *grid, sk_particles *partic
 {
     const sk_attribute *affine =
         options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
-    /* Partial sums by block, added up in order: the same bits on any number of threads. */
+    /* Partial sums of blocks are added in block order: the same bits on any number of threads. */
     sk_particle_sums *partial = NULL;
     size_t room = 0;
     SK_TRY(sk_reserve(grid->memory, (void **)&partial, &room, (size_t)grid->particle_blocks + 1, sizeof *partial,

@@ -1,13 +1,13 @@
-/* The transfer from the grid to a batch of particles of a row of cells: the lanes are particles (lanes.h). For files
- * compiled per dimension: the plain transfer, and the phase that moves the particles on at once. */
+/* Grid-to-particle transfer for a batch of particles in a row of cells. The lanes are particles (lanes.h). Used by the
+ * transfer alone and by the phase that transfers and then moves the particles. For files compiled per dimension. */
 #ifndef SK_GRID_GATHER_LANES_H
 #define SK_GRID_GATHER_LANES_H
 
 #include "grid/gather.h"
 #include "grid/lanes.h"
 
-/* One component for the particles of a batch; called with a constant d, so that the nodes are counted at compile time.
- * Returns the grid's velocity, NaN where it is unknown. */
+/* One component for the particles of a batch. d is a constant at each call, so that the compiler knows the number of
+ * nodes. Returns the grid's velocity, NaN if unknown. */
 static inline __attribute__((always_inline)) fw gather_component(const int d, const sk_transfer_kind kind,
                                                                  const sk_gather *g, const int plain_plane, fw r[8],
                                                                  const lane_weights *w, int j, int k, int lanes,
@@ -22,15 +22,15 @@ static inline __attribute__((always_inline)) fw gather_component(const int d, co
         for (int l = 0; l < lanes; l++)
             affine[9 * (size_t)l + (size_t)(3 * d + e)] = slope[l];
     }
-    /* Of FLIP the compiler is to know that it is never the same. */
+    /* The compiler must not fold these for FLIP: the two fields differ. */
     if (kind != SK_TRANSFER_FLIP && !g->plain[d])
         return sampled;
     return sample_component(d, g->plain[d] + first_row(d, plain_plane, j, k), plain_plane, w, NULL);
 }
 
-/* What a batch is given: velocities and flags in `r`, the record's columns, and the grid's velocities. Returns whether
- * all is well with them. Planes of g->plain are `plain_plane` apart; `flying` is of the row's cells, or NULL; `affine`
- * of the first particle. */
+/* Sets velocities and flags of a batch in `r`, the columns of the records, and samples the grid's velocities. Returns
+ * whether all values are finite. Planes of g->plain are `plain_plane` apart. `flying` holds values of the row's cells,
+ * or is NULL. `affine` points at the first particle's matrix. */
 static inline __attribute__((always_inline)) int gather_batch(const sk_transfer_kind kind, sk_gather *g,
                                                               const int plain_plane, fw r[8], const lane_weights *w,
                                                               float *affine, int lanes, int j, int k,
@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) int gather_batch(const sk_transfer_
         flags |= (fw_look_up(cells, SK_BLOCK_N, w->cell) > 0.0f) & (int32_t)SK_PARTICLE_FLYING;
     }
     r[7] = (fw)flags;
-    /* Idle lanes repeat the last particle: harmless for the largest, left out of the sum. */
+    /* Idle lanes repeat the last particle. The maximum stays right, and the sum leaves them out. */
     g->speed_max = fw_max(speed2, g->speed_max);
     speed2 = fw_select(iw_first(lanes), speed2, fw_splat(0.0f));
     g->kinetic += d8_from_fw(speed2);

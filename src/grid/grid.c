@@ -17,7 +17,7 @@ double sk_grid_table_bytes(int dimension, const int cells[3])
 {
     int padding[3], extent[3], blocks[3];
     grid_shape(dimension, cells, padding, extent, blocks);
-    /* slot, mark, and the solids' slot of each place */
+    /* Slot, mark, and the solids' slot of each place. */
     return (double)blocks[0] * blocks[1] * blocks[2] * (sizeof(int32_t) * 2 + 1);
 }
 
@@ -38,7 +38,7 @@ selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const
         grid->corner[d] = low[d] - grid->padding[d] * cell_size;
     }
     double places = (double)grid->blocks[0] * grid->blocks[1] * grid->blocks[2];
-    /* Places are kept as 32-bit numbers with a sign. */
+    /* Places are stored as signed 32-bit numbers. */
     if (places > INT32_MAX || !(grid->table = sk_allocate_zeroed(memory, (size_t)places * sizeof *grid->table)) ||
         !(grid->marks = sk_allocate_zeroed(memory, (size_t)places)))
         return sk_fail(error, SELKIE_ERROR_MEMORY,
@@ -89,7 +89,7 @@ void sk_grid_free(sk_grid *grid)
     memset(grid, 0, sizeof *grid);
 }
 
-/* A third component does not exist in 2D. */
+/* 2D has no third component. */
 static int field_exists(const sk_grid *grid, int field)
 {
     if (!(grid->declared >> field & 1))
@@ -128,7 +128,7 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
         return SELKIE_OK;
     size_t capacity = count + count / 4;
     sk_memory *memory = grid->memory;
-    /* The old arrays go first: the content is made anew in each step. */
+    /* The old arrays are freed first: each step writes their content anew. */
     free_blocks(grid);
     size_t cells = (size_t)grid->block_cells;
     grid->coordinates = sk_allocate(memory, capacity * sizeof *grid->coordinates);

@@ -1,13 +1,13 @@
 /* The sparse staggered grid.
  *
- * The domain, with a few cells of padding around it for walls, is cut into blocks of 8x8x8 cells (16x16 in 2D). A table
- * over all block places says which exist: those that hold particles and those that the kernels around these particles
- * reach. Everything else is stored by slot: slot 0 is the shared empty block that every absent neighbour points to,
- * slots 1 .. particle_blocks hold particles, the rest up to block_count are their surroundings. Slots are given anew in
- * each step, in the order of the table, so that they depend on where the particles are and on nothing else.
+ * The domain has a few cells of padding around it for walls. It is cut into blocks of 8x8x8 cells (16x16 in 2D).
+ * Blocks exist if they hold particles or if the kernels of particles reach them. A table over all block places holds
+ * the slot of each. All other arrays are indexed by slot. Slot 0 is the shared empty block and stands for every absent
+ * neighbour. Slots 1 .. particle_blocks hold particles. The rest up to block_count are the blocks around them. Each
+ * step assigns slots anew, in the order of the table, so that they depend on the particles' positions alone.
  *
- * A field is an array [block_count][cells of a block], x fastest. Velocities sit on the lower faces of the cells. A
- * velocity that no particle and no extrapolation reaches is NaN, in slot 0 as well: it says "unknown" without a mask.
+ * A field is an array [block_count][cells of a block], x fastest. Velocities sit on the lower faces of the cells. NaN
+ * marks an unknown velocity, one that no particle and no extrapolation reaches. Slot 0 is unknown too.
  */
 #ifndef SK_GRID_GRID_H
 #define SK_GRID_GRID_H
@@ -17,9 +17,9 @@
 #include "base/status.h"
 #include "particles/store.h"
 
-/* Fields that several methods share, and those of methods that the grid's own code fills. A grid has those that its
- * methods declare (sk_grid_declare); fields.c says what each holds, where and for how long. A method with a field of
- * its own adds it by sk_grid_add_field and needs no row here. */
+/* Fields that several methods share, and fields of methods that code in grid/ fills. A grid has the fields that its
+ * methods declare (sk_grid_declare). fields.c describes each field and its lifetime. A method adds a field of its own
+ * by sk_grid_add_field and needs no row here. */
 typedef enum sk_grid_field {
     SK_FIELD_VELOCITY_X,
     SK_FIELD_VELOCITY_Y,
@@ -48,11 +48,11 @@ typedef enum sk_grid_field {
     SK_FIELD_LIGHTNESS_Y,
     SK_FIELD_LIGHTNESS_Z,
     SK_FIELD_COUNT,
-    SK_FIELD_LIMIT = 48, /* with those that methods add */
+    SK_FIELD_LIMIT = 48, /* with added fields */
 
-    /* Second names of memory whose first owner has no use for it at the time. */
-    SK_FIELD_DISPLACEMENT_X = SK_FIELD_VELOCITY_X, /* cells  of positions, on lower faces; before to_grid */
-    SK_FIELD_EXPANSION = SK_FIELD_POTENTIAL        /* m/s    flux that shall leave a cell; until the pressure solve */
+    /* Aliases of memory whose first owner does not use it at the time. */
+    SK_FIELD_DISPLACEMENT_X = SK_FIELD_VELOCITY_X, /* cells  displacement on lower faces; before to_grid */
+    SK_FIELD_EXPANSION = SK_FIELD_POTENTIAL        /* m/s    target flux out of a cell; until the pressure solve */
 } sk_grid_field;
 
 #define SK_FIELD_BIT(field) (UINT64_C(1) << (field))
@@ -60,17 +60,16 @@ typedef enum sk_grid_field {
 #define SK_FIELDS_LIQUID SK_FIELD_BITS(SK_FIELD_VELOCITY_X, SK_FIELD_POTENTIAL + 1)
 
 typedef enum sk_field_lifetime {
-    SK_LIFETIME_STEP, /* holds from the phase that fills it to the end of the step, and for whoever looks between steps
-                       */
-    SK_LIFETIME_PHASE /* undefined as soon as the phase that fills it returns */
+    SK_LIFETIME_STEP, /* valid from the phase that fills it to the end of the step, and between steps */
+    SK_LIFETIME_PHASE /* undefined after the phase that fills it */
 } sk_field_lifetime;
 
 typedef struct sk_field_def {
     const char *name;
     const char *unit;
-    int axis; /* of the faces it lives on; -1 = cell centres */
+    int axis; /* axis of its faces; -1 = cell centres */
     sk_field_lifetime lifetime;
-    float empty; /* where there is no block; NaN = unknown */
+    float empty; /* value without a block; NaN = unknown */
     const char *meaning;
 } sk_field_def;
 
@@ -79,15 +78,15 @@ const sk_field_def *sk_field_info(int field);
 typedef enum sk_cell_kind { SK_CELL_AIR, SK_CELL_LIQUID, SK_CELL_SOLID } sk_cell_kind;
 enum { SK_CELL_KIND_MASK = 3, SK_CELL_OCCUPIED = 4 };
 
-/* Which runs of a block have what. */
+/* Masks of runs in a block. */
 typedef enum sk_grid_runs {
-    SK_RUNS_REACHED, /* a particle's kernel may reach them; elsewhere the density is zero and velocities are unknown */
+    SK_RUNS_REACHED, /* a particle's kernel may reach them; elsewhere density is zero and velocity unknown */
     SK_RUNS_LIQUID,  /* a liquid cell */
-    SK_RUNS_NEAR,    /* a liquid cell in them or next to them */
-    /* While positions are corrected once more in a step, where that is needed alone: */
-    SK_RUNS_CHOSEN,  /* their cells are unknowns: those that are too dense and those around them */
-    SK_RUNS_MOVED,   /* their particles move: chosen ones and those around them */
-    SK_RUNS_SCRATCH, /* of one phase at a time */
+    SK_RUNS_NEAR,    /* runs with a liquid cell in them or next to them */
+    /* Masks of a repeated position correction, which treats a part of the grid: */
+    SK_RUNS_CHOSEN,  /* runs with unknowns: cells that are too dense and cells around them */
+    SK_RUNS_MOVED,   /* runs whose particles move: chosen runs and runs around them */
+    SK_RUNS_SCRATCH, /* scratch of one phase at a time */
     SK_RUNS_SCRATCH_2,
     SK_RUNS_SCRATCH_3,
     SK_RUNS_SCRATCH_4,
@@ -100,11 +99,11 @@ enum { SK_GRID_PADDING = 4, SK_MAX_NEIGHBOURS = 27 };
 typedef struct sk_grid {
     sk_memory *memory;
     int dimension;
-    uint64_t declared;                                   /*      fields that exist, by SK_FIELD_BIT */
-    sk_field_def added[SK_FIELD_LIMIT - SK_FIELD_COUNT]; /* those that methods added */
+    uint64_t declared;                                   /* fields that exist, by SK_FIELD_BIT */
+    sk_field_def added[SK_FIELD_LIMIT - SK_FIELD_COUNT]; /* fields that methods added */
     int added_count;
     int block_log; /*      3 in 3D, 4 in 2D */
-    int extent[3]; /*      cells of a block along each axis */
+    int extent[3]; /* cells of a block along each axis */
     int block_cells;
     int cells[3];           /*      of the domain */
     int padding[3];         /*      cells before the domain's lower corner */
@@ -124,11 +123,11 @@ typedef struct sk_grid {
     float *fields[SK_FIELD_LIMIT];            /* [block_count][block_cells] */
     uint8_t *kinds;                           /* [block_count][block_cells] sk_cell_kind | SK_CELL_OCCUPIED */
     uint8_t *block_flags;                     /* [block_count] sk_block_flag */
-    uint8_t *changes;                         /* [block_count] sk_block_change, what the last sort has found */
+    uint8_t *changes;                         /* [block_count] sk_block_change, set by the last sort */
     uint64_t *runs[SK_RUNS_COUNT];            /* [block_count] a bit for each eight cells along x: see runs.h */
     uint64_t *occupied;                       /*      [particle_blocks + 1] runs that hold particles */
-    uint64_t *occupied_first,
-        *occupied_last; /* those whose first or last cell does, at the block's lower and upper side along x */
+    uint64_t *occupied_first, *occupied_last; /* runs whose first (last) cell lies at the block's lower (upper) side
+                                                 along x and holds particles */
     size_t occupied_capacity;
 
     uint32_t *cell_start; /* [particle_blocks * block_cells + 1] first particle of each cell; slot 1 first */
@@ -142,24 +141,24 @@ typedef struct sk_grid {
     size_t key_capacity, cell_key_capacity, order_capacity, order_cell_capacity;
     uint32_t *histogram;
     size_t histogram_capacity;
-    uint32_t *arrivals;   /* particles that change blocks in a sort after small moves */
-    uint32_t *next_start; /* what cell_start becomes then */
+    uint32_t *arrivals;   /* migrating particles of a sort after small moves */
+    uint32_t *next_start; /* the new cell_start of such a sort */
     size_t arrival_capacity, next_start_capacity;
-    int32_t *leavers; /* [particle_blocks + 1] particles that left each block since the last sort: see leavers.h */
+    int32_t *leavers; /* [particle_blocks + 1] migrating particles of each block since the last sort: see leavers.h */
     size_t leaver_capacity;
-    uint64_t leavers_at;   /*      particles->moves when the list was made; it holds while that is the same */
-    const uint64_t *moved; /*      and in which runs of each block some moved at all; NULL = anywhere */
+    uint64_t leavers_at;   /* particles->moves when the list was made; the list is valid while the two are equal */
+    const uint64_t *moved; /* runs of each block with moved particles; NULL = any run */
     float *tiles;          /* [particle_blocks] accumulation tiles of the transfer */
     size_t tile_capacity;
 } sk_grid;
 
-/* Does the list of migrating particles hold for the particles as they are now? */
+/* Is the list of migrating particles valid for the current positions? */
 static inline int sk_grid_leavers_known(const sk_grid *grid, const sk_particles *particles)
 {
     return grid->leavers_at && grid->leavers_at == particles->moves;
 }
 
-/* Place of a grid cell's block in the table, and the cell's index in the block; -1 outside of the table. */
+/* Place of a grid cell's block in the table, and the cell's index in the block; -1 outside the table. */
 static inline int64_t sk_grid_place(const sk_grid *grid, const int cell[3], size_t *local)
 {
     int64_t place = 0, stride = 1;
@@ -183,10 +182,10 @@ static inline size_t sk_grid_find_cell(const sk_grid *grid, const int cell[3], i
     return place < 0 ? 0 : local;
 }
 
-/* Since the sort before. What depends on particles alone need not be done again for a block without any. */
+/* Changes since the sort before. Results that depend on particles alone stay valid in blocks without changes. */
 enum sk_block_change {
-    SK_BLOCK_TOUCHED = 1, /* some of its particles moved, left or came */
-    SK_BLOCK_NEAR = 2     /* that is so of it or one of its neighbours, or the block was not there */
+    SK_BLOCK_TOUCHED = 1, /* some of its particles moved, left or arrived */
+    SK_BLOCK_NEAR = 2     /* the block or a neighbour is touched, or the block is new */
 };
 
 enum sk_block_flag {
@@ -198,24 +197,24 @@ enum sk_block_flag {
 selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const double low[3], double cell_size,
                          sk_memory *memory, selkie_error *error);
 void sk_grid_free(sk_grid *grid);
-/* Which fields the grid, which must be empty, has from now on: SK_FIELDS_LIQUID until then. */
+/* Declares the fields of an empty grid. The default is SK_FIELDS_LIQUID. */
 selkie_code sk_grid_declare(sk_grid *grid, uint64_t fields, selkie_error *error);
-/* Adds a field to an empty grid and returns its index in `fields`; -1 if there is no room. */
+/* Adds a field to an empty grid. Returns its index in `fields`, or -1 if there is no room. */
 int sk_grid_add_field(sk_grid *grid, const sk_field_def *def, selkie_error *error);
-/* Bytes of the tables that exist whatever the liquid does; to be asked before sk_grid_init. */
+/* Bytes of the tables, which do not depend on the liquid. May be called before sk_grid_init. */
 double sk_grid_table_bytes(int dimension, const int cells[3]);
-/* Room to tell who left. */
+/* Reserves the lists of migrating particles. */
 selkie_code sk_grid_reserve_leavers(sk_grid *grid, selkie_error *error);
-/* Room for the block fields. Content is not kept. */
+/* Reserves the block fields. Content is lost. */
 selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *error);
 
-/* Sorts the particles by block and cell (stable: ties keep their order, so the result does not depend on threads),
- * drops the dead ones, and gives the blocks their slots. Particles outside of the table's reach are an error. */
+/* Sorts the particles by block and cell, drops dead particles and assigns slots to blocks. The sort is stable, so that
+ * the result does not depend on threads. Particles outside the table are an error. */
 selkie_code sk_grid_sort_2d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 selkie_code sk_grid_sort_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 
-/* The same, to the same bits, for particles most of which are still in the block where the last sort found them: each
- * block sorts its own, and only those that left are dealt out. Falls back on the full sort where that will not do. */
+/* The same sort with the same bits, fast if most particles are still in their block of the last sort. Each block sorts
+ * its own particles, and only migrating particles are moved between blocks. Falls back on the full sort otherwise. */
 selkie_code sk_grid_sort_again_2d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 selkie_code sk_grid_sort_again_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 

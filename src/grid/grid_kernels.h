@@ -5,8 +5,8 @@
 
 #include "base/kernel.h"
 
-/* Position in cells from the grid's corner. Subtract first, then scale: the same bits wherever it is inlined, since no
- * fused operation can be made of it. */
+/* Position in cells from the grid's corner. It subtracts before it scales, so that no compiler can fuse the two. All
+ * callers get the same bits. */
 SK_KERNEL float sk_cell_coordinate(float position, float corner, float inverse_cell_size)
 {
     return (position - corner) * inverse_cell_size;
@@ -30,8 +30,9 @@ SK_KERNEL void sk_hat_weights_face(float fraction, float weights[3])
     weights[2] = 0.0f;
 }
 
-/* Distance from a cell centre to the liquid's surface in cells, positive inside, from the fill of the cell: exact for a
- * flat surface across the axis, whose fill by the linear hat is 1 - (1 - d)^2 / 2 below and (1 + d)^2 / 2 above. */
+/* Distance from a cell centre to the liquid surface in cells, positive inside, from the fill of the cell. It is exact
+ * for a flat surface across an axis. The fill by the linear hat is then 1 - (1 - d)^2 / 2 below the surface and (1 +
+ * d)^2 / 2 above. */
 SK_KERNEL float sk_surface_depth(float fill)
 {
     float below = 1.0f - __builtin_sqrtf(2.0f * (fill < 1.0f ? 1.0f - fill : 0.0f));
@@ -39,9 +40,9 @@ SK_KERNEL float sk_surface_depth(float fill)
     return fill >= 0.5f ? below : above;
 }
 
-/* Share of the way from a liquid cell's centre to its air neighbour's at which the surface lies (ghost fluid method,
- * Enright et al. 2003), bounded away from 0, where the system would become singular. Where the depths say nothing (a
- * hole in the liquid counted as liquid) it lies in the neighbour's centre. */
+/* Position of the surface between the centres of a liquid cell and its air neighbour, 0 to 1 (ghost fluid method,
+ * Enright et al. 2003). A lower limit keeps the system regular. The result is 1 if the depths show no surface, as in a
+ * hole that counts as liquid. */
 SK_KERNEL float sk_surface_theta_of_depths(float inside, float outside)
 {
     float theta = inside / (inside - outside);
@@ -49,8 +50,8 @@ SK_KERNEL float sk_surface_theta_of_depths(float inside, float outside)
     return inside > 0.0f && outside < 0.0f && theta < 1.0f ? theta : 1.0f;
 }
 
-/* Part of a segment that lies where the distance, linear between its ends, is positive (outside the solid). A face that
- * lies wholly in the solid's surface, all zero, is closed. */
+/* Open part of a segment, where the distance is positive (outside the solid) and linear between the ends. A segment
+ * with zero distance at both ends is closed. */
 SK_KERNEL float sk_open_segment(float a, float b)
 {
     if (a <= 0.0f && b <= 0.0f)
@@ -60,7 +61,7 @@ SK_KERNEL float sk_open_segment(float a, float b)
     return a > 0.0f ? a / (a - b) : b / (b - a);
 }
 
-/* Part of a triangle outside, the distance being linear on it. */
+/* Open part of a triangle with a linear distance. */
 SK_KERNEL float sk_open_triangle(float a, float b, float c)
 {
     int inside = (a < 0.0f) + (b < 0.0f) + (c < 0.0f);
@@ -68,7 +69,7 @@ SK_KERNEL float sk_open_triangle(float a, float b, float c)
         return 0.0f;
     if (inside == 0)
         return 1.0f;
-    if (inside == 1) { /* turn the inner one into a */
+    if (inside == 1) { /* rotate the corner inside into a */
         float t = a;
         if (b < 0.0f) {
             a = b;
@@ -81,7 +82,7 @@ SK_KERNEL float sk_open_triangle(float a, float b, float c)
         }
         return 1.0f - (a / (a - b)) * (a / (a - c));
     }
-    float t = a; /* turn the outer one into a */
+    float t = a; /* rotate the corner outside into a */
     if (b >= 0.0f) {
         a = b;
         b = c;
@@ -94,8 +95,8 @@ SK_KERNEL float sk_open_triangle(float a, float b, float c)
     return (a / (a - b)) * (a / (a - c));
 }
 
-/* Part of a square outside, from its corner values in order around it: four triangles around the mean in the middle, so
- * that no diagonal is preferred. */
+/* Open part of a square, from its corner values in order around it. Four triangles around the mean in the middle
+ * prefer no diagonal. */
 SK_KERNEL float sk_open_square(float a, float b, float c, float d)
 {
     float middle = 0.25f * ((a + c) + (b + d));

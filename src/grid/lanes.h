@@ -1,6 +1,6 @@
-/* Fields at the particles of a row of cells along x, a batch at a time: the lanes are particles. The rows of nodes
- * around the row of cells are the same for all of them; within a row of nodes each lane looks up the two beside it.
- * Batches are full whatever the cells hold. For files compiled per dimension. */
+/* Samples fields at the particles of a row of cells along x, a batch at a time. The lanes are particles. All of them
+ * use the same rows of nodes around the row of cells. In a row of nodes each lane looks up the two nodes beside it.
+ * Batches are full even if cells hold few particles. For files compiled per dimension. */
 #ifndef SK_GRID_LANES_H
 #define SK_GRID_LANES_H
 
@@ -8,12 +8,12 @@
 #include "base/simd.h"
 #include "grid/tile.h"
 
-/* Nodes are to be read where they are used, not spread over registers before the loop over batches, nor their
- * addresses, which the compiler would spill again. */
+/* Keeps node values and their addresses out of registers before the loop over batches. The compiler would spill them.
+ */
 #define KEEP_IN_MEMORY(node) __asm__ __volatile__("" : "+r"(node) : : "memory")
 
-/* Asks for the records some batches after the one at hand. They follow each other, but blocks of memory end too soon
- * for the machine to run ahead of them far enough. */
+/* Prefetches the records some batches ahead. The records are contiguous, but the hardware prefetcher stops at page
+ * ends. */
 static inline __attribute__((always_inline, unused)) void ask_ahead(const sk_particle *batch)
 {
     enum { AHEAD_OF = 112 };
@@ -22,23 +22,23 @@ static inline __attribute__((always_inline, unused)) void ask_ahead(const sk_par
         __builtin_prefetch(batch + AHEAD_OF + i, 1);
 }
 
-/* Where the particles of a batch are in the row, and the weights of the nodes around it. */
+/* Positions of a batch of particles in the row, and the weights of the nodes around them. */
 typedef struct lane_weights {
-    iw cell; /* of the block along x */
+    iw cell; /* cell in the block along x */
     iw face_column,
-        centre_column;           /* of the node before each of them in a tile's row, on faces across x and on centres */
-    fw face_way, centre_way;     /* how far it is from there to the next */
+        centre_column; /* column of the node before the particle in a tile's row, for faces across x and for centres */
+    fw face_way, centre_way;     /* distance from that node to the particle, cells */
     fw face[3][2], centre[3][3]; /* weights along y and z */
     fw slope[3][3];              /* derivative of the centred weights, 1/cell */
 } lane_weights;
 
-/* The row of cells at hand. */
+/* The current row of cells. */
 typedef struct cell_row {
-    int32_t first;   /* cell of the grid at the block's corner, along x */
-    float across[3]; /* cells of the grid along y and z */
+    int32_t first;   /* grid coordinate along x of the block's first cell */
+    float across[3]; /* grid coordinates along y and z */
 } cell_row;
 
-/* The row that cell c of a block is in. */
+/* The row of cells that holds cell c of a block. */
 static inline cell_row row_of_cell(const sk_grid *grid, int block, int c)
 {
     const int local[3] = {0, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
@@ -77,16 +77,15 @@ static inline __attribute__((always_inline)) void lanes_of(const fw *position, c
     }
 }
 
-/* The first row of nodes of component d around the row of cells (j, k) of the block, in a tile with planes `plane`
+/* Offset of the first row of nodes of component d around the row of cells (j, k). Planes of the tile are `plane`
  * apart. */
 static inline int first_row(const int d, const int plane, int j, int k)
 {
     return SK_ROW_PITCH * (j + (d == 1)) + (SELKIE_DIM == 3 ? plane * (k + (d == 2)) : 0);
 }
 
-/* Component d of a field at the particles; `rows` points at the first row of nodes, planes of them are `plane_step`
- * apart. If `gradient` is not NULL it gets the derivatives, per cell (APIC's C, Jiang et al. 2015: sum of u_i grad
- * w_i). */
+/* Component d of a field at the particles. `rows` points at the first row of nodes. Planes are `plane_step` apart.
+ * `gradient`, if not NULL, gets the derivatives per cell (APIC's C, Jiang et al. 2015: sum of u_i grad w_i). */
 static inline __attribute__((always_inline)) fw sample_component(const int d, const float *rows, const int plane_step,
                                                                  const lane_weights *w, fw *gradient)
 {

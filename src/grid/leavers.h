@@ -1,5 +1,5 @@
-/* Which particles left their block, told as they move: what a sort after small moves begins with. For files compiled
- * per dimension. */
+/* Lists of migrating particles (leavers), written while particles move. A sort after small moves starts from them. For
+ * files compiled per dimension. */
 #ifndef SK_GRID_LEAVERS_H
 #define SK_GRID_LEAVERS_H
 
@@ -8,12 +8,13 @@
 #include "base/simd.h"
 #include "grid/grid.h"
 
-/* Of a cell key: the cell lies in another block; it may be another than before. The rest is the cell. */
+/* Flags of a cell key: the new cell lies in another block; the new cell may differ from the old one. The other bits
+ * are the cell. */
 enum { SK_LEAVES = 0x8000, SK_STRAYS = 0x4000, SK_KEY_CELL = 0x3fff };
 
 typedef struct sk_leavers {
     int64_t count; /* so far */
-    iw wrong;      /* one is nowhere or dead: a full sort sees to that */
+    iw wrong;      /* some particle is dead or outside the grid: a full sort handles it */
 } sk_leavers;
 
 static inline __attribute__((always_inline, unused)) void sk_store_cell_keys(uint16_t *keys, iw cell, int lanes)
@@ -26,10 +27,9 @@ static inline __attribute__((always_inline, unused)) void sk_store_cell_keys(uin
         memcpy(keys, &short_keys, (size_t)lanes * sizeof *keys);
 }
 
-/* Takes down the cells of particles p and following of block `slot`, which are at `position` (m) and were in cells
- * `home` when they were last sorted (-1: who knows); what is still at home is not looked at again, so that all of a
- * block or none may be -1. Those that left go to the list in grid->order, and where they go to the one in grid->keys,
- * at the block's own place, which begins at particle `first`. In the order of the particles. */
+/* Stores the cell keys of `lanes` particles of a block, and lists those that left it. Particles are listed in order.
+ * grid->order gets their numbers, grid->keys the places of their new blocks. Both lists begin at the block's first
+ * particle. */
 static inline __attribute__((always_inline, unused)) void sk_leavers_add(sk_grid *grid, int slot, uint32_t first,
                                                                          uint32_t p, int lanes, const fw *position,
                                                                          iw home, iw flags, sk_leavers *leavers)
@@ -38,8 +38,8 @@ static inline __attribute__((always_inline, unused)) void sk_leavers_add(sk_grid
     const iw sign = iw_splat(INT32_MIN);
     fw g[3];
     iw cell = iw_splat(0), elsewhere = iw_splat(0);
-    /* Most stay, and then that is all there is to know: none of the numbers in the block is beyond it, and none below
-     * 0. */
+    /* Fast path: most particles stay in their block. Then every index is within the block, and no coordinate is
+     * negative. */
     for (int d = 0; d < SELKIE_DIM; d++) {
         g[d] = (position[d] - (float)grid->corner[d]) * inverse;
         iw i = iw_minus(iw_from_fw(g[d]), grid->coordinates[slot][d] * SK_BLOCK_N);

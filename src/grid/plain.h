@@ -1,7 +1,7 @@
-/* Finding cells, for the plain forms of the phases: which block a cell is in, and which cells are around it.
+/* Cell lookup for the plain forms of the phases: the block of a cell, and the cells around it.
  *
- * The tuned forms copy a block and its surroundings into a dense tile; the plain forms look up one cell at a time. For
- * files compiled per dimension. Loops over blocks begin at slot 1: slot 0 is the shared empty block.
+ * The tuned forms copy a block and its halo into a dense tile. The plain forms look up one cell at a time. For files
+ * compiled per dimension. Loops over blocks begin at slot 1: slot 0 is the shared empty block.
  */
 #ifndef SK_GRID_PLAIN_H
 #define SK_GRID_PLAIN_H
@@ -11,7 +11,7 @@
 #include "grid/grid.h"
 #include "grid/solids.h"
 
-/* A cell: the slot of its block and its index there. Slot 0 stands for all cells without a block. */
+/* A cell: the slot of its block and its index there. Slot 0 stands for every cell without a block. */
 typedef struct sk_plain_cell {
     int slot, local;
 } sk_plain_cell;
@@ -51,7 +51,7 @@ static inline __attribute__((unused)) sk_plain_cell sk_plain_beside(const sk_gri
     int neighbour = 0, stride = 1;
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int at = sk_plain_along(cell.local, d) + offset[d];
-        const int side = at < 0 ? 0 : at < SK_BLOCK_N ? 1 : 2; /* the block below, the own, the one above */
+        const int side = at < 0 ? 0 : at < SK_BLOCK_N ? 1 : 2; /* the block below, the own block, the block above */
         neighbour += side * stride;
         stride *= 3;
         other.local |= (at & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
@@ -69,7 +69,7 @@ static inline __attribute__((unused)) sk_plain_cell sk_plain_next(const sk_grid 
     return sk_plain_beside(grid, cell, offset);
 }
 
-/* The cell with given coordinates in the grid; in slot 0 where it has no block. */
+/* The cell with given coordinates in the grid; slot 0 if it has no block. */
 static inline __attribute__((unused)) sk_plain_cell sk_plain_find(const sk_grid *grid, const int coordinates[3])
 {
     sk_plain_cell cell;
@@ -77,7 +77,7 @@ static inline __attribute__((unused)) sk_plain_cell sk_plain_find(const sk_grid 
     return cell;
 }
 
-/* The particles of a cell: from the first up to, without, the last. Empty in blocks without particles. */
+/* The particles [first, last) of a cell. Blocks without particles give an empty range. */
 static inline __attribute__((unused)) void sk_plain_particles(const sk_grid *grid, sk_plain_cell cell, uint32_t *first,
                                                               uint32_t *last)
 {

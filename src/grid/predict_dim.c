@@ -1,5 +1,5 @@
-/* See predict.h. As in the transfers, a block adds up its particles in a tile of its own, here with a rim as wide as
- * they may move, and each block then collects what its neighbours' rims hold for it, in a fixed order. */
+/* See predict.h. As in the transfers, each block sums its particles in a tile. The halo of the tile is as wide as
+ * particles may move. Each block then adds its neighbours' halos in a fixed order. */
 #include "grid/predict.h"
 
 #include <math.h>
@@ -11,8 +11,7 @@
 #include "grid/tile.h"
 
 enum {
-    REACH =
-        4, /* cells of the rim; a whole number of vectors, so that rows of the tile are aligned with those of blocks */
+    REACH = 4, /* cells of the halo; a whole number of vectors, so that rows of tiles and blocks align alike */
     WIDTH = SK_TILE_N(REACH),
     TILE = SK_TILE_VALUES(REACH),
     CORNERS = 1 << SELKIE_DIM
@@ -22,7 +21,7 @@ typedef struct frame {
     const sk_grid *grid;
     const sk_predict_options *options;
     float corner[3], inverse, cell_size;
-    float low[3], high[3]; /* m  where closed walls let particles be */
+    float low[3], high[3]; /* m  range of positions within closed walls */
     int32_t *needed;       /* [block_count] see find_needed */
 } frame;
 
@@ -41,9 +40,9 @@ static void frame_of(const sk_grid *grid, const sk_predict_options *options, fra
     }
 }
 
-/* How far particles of a block go, in metres, as three numbers a face and axis: `at`, the motion in the middle of the
- * lower face, and what is added to it on the way to the upper one, in proportion (the velocity is linear) and at once
- * from the middle of the cell on (a shift is constant around its face, as in sk_transfer_displace()). */
+/* Motion of a block's particles in metres, as three numbers a face and axis. `at` is the motion at the centre of the
+ * lower face. `slope` is added in proportion towards the upper face: velocity is linear. `jump` is added from the
+ * middle of the cell on: a shift is constant around its face, as in sk_transfer_displace(). */
 typedef struct motion {
     float at[SELKIE_DIM][SK_TILE_VALUES(1)], slope[SELKIE_DIM][SK_TILE_VALUES(1)], jump[SELKIE_DIM][SK_TILE_VALUES(1)];
 } motion;
@@ -81,7 +80,7 @@ static void load_motion(const frame *f, int block, motion *m)
 
 /* Weights of the nodes around a cell for a batch of its particles. */
 typedef struct cell_weights {
-    fw along[3]; /* way from the lower face, cells */
+    fw along[3]; /* distance from the lower face, cells */
     fw centre[3][3];
 } cell_weights;
 
@@ -147,14 +146,14 @@ static inline __attribute__((always_inline)) void confine_lanes(const frame *f, 
     }
 }
 
-/* Weights of a batch, made ready to be added up particle by particle. */
+/* Weights of a batch, stored so that they are added particle by particle. */
 typedef struct staged {
     float along_x[SK_WIDE][8]; /* [particle][node], the last of four is 0; four more are not used */
     float across[9][SK_WIDE];  /* [row j + 3 k][particle] */
 } staged;
 
-/* Particles of a cell stay together, mostly: on three nodes along each axis, counted from `first`. Their sums never
- * leave the registers. */
+/* Fast case: all particles of a cell stay on three nodes along each axis, counted from `first`. The sums stay in
+ * registers. */
 static inline __attribute__((always_inline)) void weigh_together(const fw place[3], const float first[3], int lanes,
                                                                  staged *s, float *tile)
 {
@@ -173,7 +172,7 @@ static inline __attribute__((always_inline)) void weigh_together(const fw place[
 #pragma GCC unroll 9
     for (int row = 0; row < ROWS; row++)
         fw_store(s->across[row], SELKIE_DIM == 3 ? part[1][row % 3] * part[SELKIE_DIM - 1][row / 3] : part[1][row]);
-    /* Broadcasts from memory are cheaper than the shuffles that the compiler would make of them. */
+    /* Broadcasts from memory are cheaper than the shuffles that the compiler would generate. */
     __asm__ __volatile__("" : "+m"(*s));
     f4 rows[ROWS];
     for (int row = 0; row < ROWS; row++)
@@ -190,7 +189,7 @@ static inline __attribute__((always_inline)) void weigh_together(const fw place[
         *(f4_unaligned *)(tile + node + WIDTH * (row % 3) + WIDTH * WIDTH * (row / 3)) += rows[row];
 }
 
-/* Where they do not: each by itself, a row of four nodes at a time, of which the last two get nothing. */
+/* General case: particle by particle, a row of four nodes at a time. The last two nodes get zero. */
 static __attribute__((noinline)) void weigh_apart(const fw place[3], int lanes, float *tile)
 {
     enum { ROWS = CORNERS / 2 };
@@ -230,8 +229,8 @@ static inline __attribute__((always_inline)) void weigh_lanes(const frame *f, co
         weigh_together(place, first, lanes, s, tile);
 }
 
-/* May a particle of the block meet an obstacle? The blocks around it cover three cells and more; what would go where
- * there is no block counts nowhere. */
+/* Can a particle of the block meet an obstacle? The blocks around it cover at least three cells. Particles that move
+ * farther count nowhere. */
 static int obstacle_near(const frame *f, int block)
 {
     const sk_solids *solids = f->options->solids;
@@ -241,8 +240,8 @@ static int obstacle_near(const frame *f, int block)
     return near;
 }
 
-/* Which of a block's cells hold particles that may count in wanted blocks or one cell around them, which is two cells
- * away at most. A bit for each combination of {in the lower two, within, in the upper two} layers along the axes. */
+/* Cells of a block whose particles may count in wanted blocks or one cell around them, at most two cells away. One bit
+ * for each combination of {lower two, inner, upper two} layers along the axes. */
 static int find_needed(const frame *f, int block)
 {
     const sk_predict_options *options = f->options;
@@ -279,7 +278,7 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
     for (int d = 0; d < 3; d++)
         origin[d] = (float)(grid->coordinates[block][d] * grid->extent[d] - REACH) + 0.5f; /* of the first centre */
     const int clip = obstacle_near(f, block);
-    float tile[TILE + WIDTH * WIDTH * 2 + WIDTH * 2 + 4]; /* rows may reach beyond it, with nothing in them there */
+    float tile[TILE + WIDTH * WIDTH * 2 + WIDTH * 2 + 4]; /* rows may extend beyond it, with zeros there */
     memset(tile, 0, sizeof tile);
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
@@ -347,8 +346,7 @@ static void collect_block(const frame *f, const float *tiles, float scale, int b
 selkie_code SK_DIM(sk_predict_density)(sk_grid *grid, const sk_particles *particles, const sk_predict_options *options,
                                        selkie_error *error)
 {
-    /* The transfers' tiles are not in use now and have room enough; only a world that never transferred asks for more.
-     */
+    /* The tiles of the transfers are free now and large enough. Only a world without transfers allocates more. */
     const size_t tile_values = (size_t)grid->particle_blocks * TILE;
     SK_TRY(sk_reserve(grid->memory, (void **)&grid->tiles, &grid->tile_capacity,
                       tile_values + (size_t)grid->block_count, sizeof(float), "prediction", error));

@@ -1,16 +1,16 @@
-/* The plain form of the prediction: see predict.h. Particles are moved one by one, and listed in the cells that they
- * come to; a cell then gathers from the lists of the cells around it, in a fixed order. */
+/* The plain form of the prediction: see predict.h. Particles move one by one into lists of their new cells. Each cell
+ * then gathers from the lists of the cells around it, in a fixed order. */
 #include <string.h>
 
 #include "base/dimension.h"
 #include "grid/plain_forms.h"
 #include "grid/transfer_plain.h"
 
-enum { REACH = 4 }; /* cells that a particle counts away from its block at most, as in predict_dim.c */
+enum { REACH = 4 }; /* cells outside its block at which a particle still counts, as in predict_dim.c */
 
 typedef struct moved_particle {
     float coordinate[3]; /* cells from the grid's corner */
-    int next;            /* in the list of its cell, -1 = none */
+    int next;            /* next in the list of its cell, -1 = none */
 } moved_particle;
 
 typedef struct cell_lists {
@@ -18,7 +18,7 @@ typedef struct cell_lists {
     int *first;                /* [blocks][cells of a block] -1 = none */
 } cell_lists;
 
-/* How far the velocity takes a particle of a cell, and how far the shift, m. */
+/* Motion of a particle by the velocity, and by the shift, m. */
 typedef struct motion {
     float velocity[SELKIE_DIM][SK_AROUND], shift[SELKIE_DIM][SK_AROUND];
 } motion;
@@ -34,7 +34,7 @@ static void load_motion(const sk_grid *grid, const sk_predict_options *options, 
     }
 }
 
-/* Where a particle would be at the end of the step, m. */
+/* Position of a particle at the end of the step, m. */
 static void predict_position(const sk_plain_frame *frame, const sk_predict_options *options, const motion *m,
                              const int at[3], const float low[3], const float high[3], float x[3])
 {
@@ -70,7 +70,7 @@ static void predict_block(const sk_plain_frame *frame, const sk_predict_options 
             memcpy(x, particles->records[p].position, SELKIE_DIM * sizeof *x);
             predict_position(frame, options, &m, at, low, high, x);
             for (int d = 0; d < SELKIE_DIM; d++) {
-                /* Between the outermost centres of what the block reaches. */
+                /* Limits the position to the outermost centres within the block's reach. */
                 const float first = (float)(grid->coordinates[block][d] * SK_BLOCK_N - REACH) + 0.5f;
                 moved[p].coordinate[d] = sk_clamp(sk_cell_coordinate(x[d], frame->corner[d], frame->inverse), first,
                                                   first + (float)(SK_BLOCK_N + 2 * REACH) - 1.001f);
@@ -79,7 +79,7 @@ static void predict_block(const sk_plain_frame *frame, const sk_predict_options 
     }
 }
 
-/* The cell that a moved particle is in. */
+/* The cell that holds a moved particle. */
 static sk_plain_cell cell_of(const sk_grid *grid, const moved_particle *moved, int at[3])
 {
     at[2] = 0;
@@ -88,7 +88,7 @@ static sk_plain_cell cell_of(const sk_grid *grid, const moved_particle *moved, i
     return sk_plain_find(grid, at);
 }
 
-/* Lists in the order of the particles: the last is put in front first. */
+/* Pushes to the front from the last particle on, so that lists keep the order of the particles. */
 static void list_particles(const sk_grid *grid, int64_t count, const cell_lists *lists)
 {
     memset(lists->first, -1, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof *lists->first);
@@ -99,7 +99,7 @@ static void list_particles(const sk_grid *grid, int64_t count, const cell_lists 
         lists->particles[p].next = *first;
         *first = (int)p;
     }
-    /* Without a block there is no cell to be in. */
+    /* A cell without a block has no list. */
     memset(lists->first, -1, SK_BLOCK_CELLS * sizeof *lists->first);
 }
 

@@ -1,7 +1,7 @@
-/* Runs of eight cells along x, a bit each in a mask of a block: which of them a phase has to look at.
+/* Runs of eight cells along x, one bit each in a mask of a block. A mask selects the runs that a phase works on.
  *
- * Blocks are rarely full. At the surface, at walls and above all in a splash most of a block's cells are air, and what
- * is done row by row need not be done there. For files compiled per dimension.
+ * Blocks are rarely full. At the surface, at walls and in splashes most cells of a block are air, and phases skip
+ * them. For files compiled per dimension.
  */
 #ifndef SK_GRID_RUNS_H
 #define SK_GRID_RUNS_H
@@ -15,16 +15,16 @@
 
 #define SK_ALL_RUNS (SELKIE_DIM == 3 ? ~UINT64_C(0) : UINT64_C(0xffffffff))
 
-/* The first cell of each run of a mask in turn. */
+/* Loops over the first cells of the runs in a mask. */
 #define SK_EACH_RUN(c, runs)                                                                                           \
     for (uint64_t left_##c = (runs), go_##c = 1; left_##c; left_##c &= left_##c - 1, go_##c = 1)                       \
         for (int c = 8 * __builtin_ctzll(left_##c); go_##c; go_##c = 0)
 
-/* Masks of blocks: their runs, and those whose first or last cell along x lies at the block's side and counts as well.
- * Who does not know says the same for all three. */
+/* Masks of blocks: all runs, and the runs whose first (last) cell along x lies at the block's side and counts. A
+ * caller without this detail passes the same array three times. */
 typedef struct sk_run_masks {
     const uint64_t *any, *first, *last;
-    int end; /* blocks from here on have none */
+    int end; /* blocks from here on have no runs */
 } sk_run_masks;
 
 /* Runs at the lower and at the upper side of a block along x. */
@@ -36,7 +36,7 @@ static inline __attribute__((unused)) sk_run_masks sk_whole_runs(const uint64_t 
     return (sk_run_masks){runs, runs, runs, end};
 }
 
-/* The masks of a block and of what touches it along x, in one. */
+/* The masks of a block and of its neighbours along x, merged. */
 static inline uint64_t sk_runs_beside(const sk_run_masks *masks, const int32_t around[3])
 {
     uint64_t sum = around[0] < masks->end ? masks->last[around[0]] : 0;
@@ -48,7 +48,7 @@ static inline uint64_t sk_runs_beside(const sk_run_masks *masks, const int32_t a
     return sum;
 }
 
-/* Runs of a block that have a run of the masks among their neighbours, themselves included; never too few. */
+/* Runs of a block next to a run of the masks, including the run itself; possibly more, never fewer. */
 static inline __attribute__((unused)) uint64_t sk_runs_around(const sk_grid *grid, const sk_run_masks masks, int block)
 {
     const int32_t *around = grid->neighbours[block];
@@ -68,7 +68,7 @@ static inline __attribute__((unused)) uint64_t sk_runs_around(const sk_grid *gri
 #endif
 }
 
-/* Likewise across x alone: runs that have a run of the masks beside them along y, z or both. */
+/* The same without x: runs with a run of the masks beside them along y, z or both. */
 static inline __attribute__((unused)) uint64_t sk_runs_across(const sk_grid *grid, const uint64_t *runs, int block)
 {
     const int32_t *around = grid->neighbours[block];
@@ -87,8 +87,8 @@ static inline __attribute__((unused)) uint64_t sk_runs_across(const sk_grid *gri
 #endif
 }
 
-/* Rows of a tile with one cell around the block that the runs of a mask and their neighbours lie in: a bit for each
- * along y, a word for each along z. */
+/* Rows of a tile with a halo of one cell that the runs of a mask and their neighbours touch. One bit a row along y,
+ * one word a plane along z. */
 typedef struct sk_tile_rows {
     uint32_t needed[SK_TILE_NZ(1)];
 } sk_tile_rows;
@@ -110,8 +110,8 @@ static inline __attribute__((unused)) sk_tile_rows sk_tile_rows_around(uint64_t 
     return rows;
 }
 
-/* Loads those rows of a tile alone, which are `pitch` apart; the others are left as they are. Below, within and above
- * the block along y in turn: all rows of a part run through the same three blocks. */
+/* Loads only those rows of a tile, `pitch` apart. Other rows keep their content. The rows below, inside and above the
+ * block along y each run through the same three blocks. */
 #define SK_TILE_SOME_ROWS(type, slot_of, pitch, copy)                                                                  \
     for (int k = 0; k < SK_TILE_NZ(1); k++) {                                                                          \
         const int nz = SELKIE_DIM == 2 || k == 0 ? 0 : k <= SK_BLOCK_N ? 1 : 2;                                        \
@@ -136,7 +136,7 @@ static inline __attribute__((unused)) sk_tile_rows sk_tile_rows_around(uint64_t 
 #define SK_ROW_AS_IT_IS(to, before, middle, after)                                                                     \
     ((to)[0] = (before), memcpy((to) + 1, (middle), SK_BLOCK_N * sizeof *(to)), (to)[1 + SK_BLOCK_N] = (after))
 
-/* With zeros for what is unknown (NaN). */
+/* Unknown values (NaN) become zero. */
 static inline __attribute__((unused)) void sk_copy_known(float *to, float before, const float *middle, float after)
 {
     to[0] = before == before ? before : 0.0f;
@@ -153,7 +153,7 @@ static inline __attribute__((unused)) void sk_tile_load_rows(const sk_grid *grid
     SK_TILE_SOME_ROWS(float, SK_TILE_OWN, SK_TILE_N(1), SK_ROW_AS_IT_IS)
 }
 
-/* Into a tile whose rows are looked up; around their ten values they are left as they are. */
+/* Loads a row tile. Values outside the ten cells of a row keep their content. */
 static inline __attribute__((unused)) void sk_row_tile_load(const sk_grid *grid, const float *field, int block,
                                                             const sk_tile_rows *rows, float *row_tile)
 {

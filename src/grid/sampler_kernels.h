@@ -13,7 +13,7 @@ typedef struct sk_velocity_piece {
     int dimension;
 } sk_velocity_piece;
 
-/* The node below a position for component d, the steps to the next one along each axis, and how far it is. */
+/* The node below a position for component d, the steps to the next node along each axis, and the fractions. */
 SK_KERNEL int sk_locate(const sk_velocity_piece *piece, int d, const float position[3], const int dimension,
                         int steps[3], float weight[3])
 {
@@ -48,7 +48,7 @@ SK_KERNEL float sk_sample_component(const sk_velocity_piece *piece, int d, const
     return near + weight[2] * (far - near);
 }
 
-/* Likewise, from the known nodes alone, their weights made to sum to one; `fallback` if there are none. */
+/* The same from known nodes alone, with weights that sum to one; `fallback` if no node is known. */
 SK_KERNEL float sk_sample_component_known(const sk_velocity_piece *piece, int d, const float position[3],
                                           const int dimension, float fallback)
 {

@@ -78,7 +78,7 @@ void sk_solids_move(sk_solids *solids, double time)
             obstacle->low[d] = obstacle->placed ? INFINITY : obstacle->local_low[d];
             obstacle->high[d] = obstacle->placed ? -INFINITY : obstacle->local_high[d];
         }
-        /* The corners of the local bounds span the bounds now; an infinite corner makes everything infinite. */
+        /* The corners of the local bounds span the current bounds. An infinite corner makes all bounds infinite. */
         for (int corner = 0; obstacle->placed && corner < 8; corner++) {
             double local[3], world[3];
             int finite = 1;

@@ -1,11 +1,11 @@
-/* Solids as the grid sees them: closed domain walls and obstacles, static or moving.
+/* Solids on the grid: closed domain walls and obstacles, static or moving.
  *
- * For each block near a solid it holds, cell by cell: the open fraction of the lower faces (variational pressure, Batty
- * et al. 2007), the share of the trilinear kernel around the centre that lies in solids ("blurred" fraction: Gerszewski
- * Eq. 3.13, and the solids' own mass of Kugelstadt et al. 2019, sec. 3.2), that around the lower faces where it is
- * asked for, and the distance of the centre. All come from distances sampled every half cell. Static ones are computed
- * once, when liquid first comes near, and kept by place; blocks near a moving obstacle are computed anew in each step.
- * Slot 0 is the shared open block.
+ * For each cell of a block near a solid it holds: the open fraction of the lower faces (variational pressure, Batty et
+ * al. 2007); the share of the trilinear kernel around the centre that lies in solids ("blurred" fraction: Gerszewski
+ * Eq. 3.13, and the mass of solids of Kugelstadt et al. 2019, sec. 3.2); optionally the same around the lower faces;
+ * and the distance of the centre. All are computed from distances sampled every half cell. Values of static solids are
+ * computed once, when liquid first comes near, and stored by place. Values near a moving obstacle are computed in each
+ * step. Slot 0 is the shared open block.
  */
 #ifndef SK_GRID_SOLIDS_H
 #define SK_GRID_SOLIDS_H
@@ -21,7 +21,7 @@ typedef struct sk_obstacle {
     sk_shape *shape;
     int moves;
     sk_pose pose;           /* now */
-    const sk_pose *placed;  /* the pose, or NULL where the shape stands as it was drawn */
+    const sk_pose *placed;  /* the pose, or NULL if the shape stays as defined */
     double low[3], high[3]; /* m  bounds now */
     double local_low[3], local_high[3];
 } sk_obstacle;
@@ -35,22 +35,22 @@ typedef struct sk_solids {
     int obstacle_count;
     sk_obstacle *obstacles;
     int moving_count;
-    int blur_faces; /* whether blurred_face is wanted; set before the first update */
+    int blur_faces; /* fill blurred_face; set before the first update */
 
-    int32_t *table; /* [places] 0 not known yet, -1 open, else static slot */
+    int32_t *table; /* [places] 0 not computed yet, -1 open, else static slot */
     size_t places;
-    size_t static_count; /* slots 1 .. static_count - 1 are static, then come moving ones */
+    size_t static_count; /* slots 1 .. static_count - 1 are static, the rest are moving */
     size_t slot_count;
     size_t capacity;
     int block_cells;
     float *fraction[3];     /* [slots][block_cells] open part of the lower face */
     float *blurred;         /* [slots][block_cells] solid share of the kernel */
-    float *blurred_face[3]; /* [slots][block_cells] likewise of the kernel around the lower face (1 - V_f) */
+    float *blurred_face[3]; /* [slots][block_cells] solid share of the kernel around the lower face (1 - V_f) */
     float *distance;        /* [slots][block_cells] cells, of the centre; negative inside */
-    float *velocity[3];     /* [slots][block_cells] m/s of the solid at the lower face; only moving slots hold it */
+    float *velocity[3];     /* [slots][block_cells] m/s of the solid at the lower face; in moving slots alone */
     uint8_t *no_slip;       /* [slots][block_cells] the nearest solid is no-slip */
     uint8_t *closed;        /* [slots][block_cells] no face of the cell is open */
-    uint8_t *plain;         /* [slots] nothing but free-slip walls of the domain is near */
+    uint8_t *plain;         /* [slots] only free-slip walls of the domain are near */
     int32_t *block_slot;    /* [grid blocks] */
     size_t block_capacity;
     int32_t *work; /* scratch: blocks to compute */
@@ -60,28 +60,28 @@ typedef struct sk_solids {
 selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const sk_grid *grid, sk_memory *memory,
                            selkie_error *error);
 void sk_solids_free(sk_solids *solids);
-/* Moves the obstacles to where they are at `time`. */
+/* Moves the obstacles to their poses at `time`. */
 void sk_solids_move(sk_solids *solids, double time);
-/* Makes block_slot and the slots right for the grid's blocks. */
+/* Updates block_slot and the slots for the grid's blocks. */
 selkie_code sk_solids_update_2d(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error);
 selkie_code sk_solids_update_3d(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error);
 
-/* Signed distance (m) to the nearest solid, obstacles and closed walls alike, and which obstacle (-1 a wall). */
+/* Signed distance (m) to the nearest obstacle or closed wall, and its obstacle (-1 = a wall). */
 double sk_solids_distance(const sk_solids *solids, const double x[3], double normal[3], int *obstacle);
-/* Velocity of the solids' surface nearest to a point, m/s. */
+/* Velocity of the solid surface nearest to a point, m/s. */
 void sk_solids_velocity(const sk_solids *solids, int obstacle, const double x[3], double velocity[3]);
-/* May an obstacle be within a cell of a particle (m)? Quick, from the sampled distances; the slots must be up to date.
- */
+/* Can an obstacle be within one cell of a particle (m)? Fast, from the sampled distances. The slots must be up to
+ * date. */
 int sk_solids_near(const sk_solids *solids, const sk_grid *grid, const float x[3]);
-/* Moves a particle (m) out of the obstacles, along the normal of the nearest one; a few times, for corners between two.
- * It stays between low and high. Returns whether it was inside. */
+/* Moves a particle (m) out of the obstacles along the normal of the nearest one. Repeats for corners between two. The
+ * particle stays between low and high. Returns whether it was inside. */
 int sk_solids_push_out(const sk_solids *solids, const float low[3], const float high[3], float x[3]);
-/* Likewise, but a particle deeper than `deepest` (m) stays where it is. */
+/* The same, but a particle deeper than `deepest` (m) does not move. */
 int sk_solids_push_out_shallow(const sk_solids *solids, const float low[3], const float high[3], double deepest,
                                float x[3]);
 
-/* Where closed walls let particles be: a hair off them, so that none sits in the cell behind; open sides are infinite.
- */
+/* Range of positions within closed walls, with a small gap, so that no particle lies in the cell behind the wall. Open
+ * sides are infinite. */
 void sk_solids_bounds(const sk_solids *solids, const sk_grid *grid, float low[3], float high[3]);
 
 #endif

@@ -1,4 +1,4 @@
-/* Solids, block by block: sampled distances to fractions. See solids.h. */
+/* Solids on one block: from sampled distances to fractions. See solids.h. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void block_corner(const sk_grid *grid, const int32_t coordinates[4], doub
         corner[d] = grid->corner[d] + (double)coordinates[d] * grid->extent[d] * grid->cell_size;
 }
 
-/* Does an obstacle come within two cells of the block? Boxes first, then the distance of the block's centre. */
+/* Is an obstacle within two cells of the block? Tests the boxes first, then the distance of the block's centre. */
 static int obstacle_near(const sk_obstacle *obstacle, const sk_grid *grid, const double corner[3])
 {
     double h = grid->cell_size, middle[3] = {0, 0, 0};
@@ -54,8 +54,8 @@ static int wall_near(const sk_solids *solids, const sk_grid *grid, const double 
     return 0;
 }
 
-/* The distance to the walls' union: exact outside the solids, negative depth inside. Which wall it is, if that is
- * asked. */
+/* Distance to the union of the walls: exact outside the solids, negative depth inside. `which`: also the nearest wall.
+ */
 static void sample_walls(const sk_solids *solids, const sk_grid *grid, const double corner[3], int which, samples *s)
 {
     double h = grid->cell_size;
@@ -109,7 +109,7 @@ static void sample_obstacle(const sk_obstacle *obstacle, int index, const sk_gri
     }
 }
 
-/* Open fraction of the square (segment in 2D) of one face, whose lower corner has node n; a and b step along it. */
+/* Open fraction of one face, a square (a segment in 2D). Its lower corner is node n; a and b are the steps along it. */
 static float face_fraction(const float *distance, int n, int a, int b)
 {
     float fraction, least = distance[n];
@@ -130,14 +130,14 @@ static float face_fraction(const float *distance, int n, int a, int b)
                 fraction += 0.25f * sk_open_square(q[0], q[a], q[a + b], q[b]);
             }
     }
-    /* Slivers would make the system stiff, and the velocity in one, whatever balances the fluxes, is not one that
-     * particles should follow across half a cell. */
+    /* Slivers would make the system stiff. Their velocity only balances fluxes; particles must not follow it across
+     * half a cell. */
     return fraction < 0.1f ? 0.0f : fraction > 0.99f ? 1.0f : fraction;
 }
 
-/* Part of a cube in which a linear function is positive, from its mean and its rise along each axis: the volume under a
- * plane (Scardovelli and Zaleski 2000, Eq. 1). Exact for planes, those across an axis too, whose two flat slopes are
- * kept off zero by too little to show. */
+/* Part of a cube in which a linear function is positive, from its mean and its slope along each axis: the volume under
+ * a plane (Scardovelli and Zaleski 2000, Eq. 1). The lower limit of the slopes avoids a division by zero; its error is
+ * negligible. */
 static float open_cube(float mean, const float slope[3])
 {
     double m[3], sum = 0.0;
@@ -148,7 +148,7 @@ static float open_cube(float mean, const float slope[3])
     for (int axis = 0; axis < 3; axis++)
         m[axis] = fmax(fabs((double)slope[axis]) / sum, 1e-4);
     double total = m[0] + m[1] + m[2], level = 0.5 * total + (double)mean / sum, volume = 0.0;
-    /* Over the corners of the cube, with alternating signs. */
+    /* Sum over the corners of the cube, with alternating signs. */
     for (int corner = 0; corner < 8; corner++) {
         double above = level;
         int odd = 0;
@@ -164,7 +164,7 @@ static float open_cube(float mean, const float slope[3])
     return volume < 0.0 ? 0.0f : volume > 1.0 ? 1.0f : (float)volume;
 }
 
-/* Open part of a half cell that a surface goes through; its lower corner is q. The distance is taken as linear. */
+/* Open part of a half cell that a surface cuts. Its lower corner is q. The distance is taken as linear. */
 static float open_half_cell(const float *q)
 {
     static const int steps[3] = {1, NODES, SELKIE_DIM == 3 ? SLICE : 0};
@@ -204,8 +204,8 @@ static void find_extremes(const float *q, float least[HALVES], float most[HALVES
     }
 }
 
-/* Between two walls the distance has an edge, and a mean over the corners would take the nook for half solid; corners
- * that are all open say that it is not. */
+/* Between two walls the distance has an edge. A mean over the corners would count the corner region as half solid. A
+ * half cell whose corners are all open is therefore open. */
 static void measure_halves(const float *distance, solid_halves *solid)
 {
     for (int k = 0; k < HALVES_Z; k++)
@@ -224,9 +224,10 @@ static void measure_halves(const float *distance, solid_halves *solid)
         }
 }
 
-/* Share of a trilinear kernel that lies in the solid, for each cell: around its centre, or around its lower face across
- * axis `face` (-1: the centre). The solid parts are filtered along each axis with the exact integrals of the hat over
- * half cells; a kernel that is centred in the cell begins a half cell later than one that is centred on the face. */
+/* Share of a trilinear kernel that lies in the solid, for each cell. The kernel is centred on the cell's lower face
+ * across axis `face`, or on the cell if face = -1. The solid parts are filtered along each axis with the exact
+ * integrals of the hat over half cells. A kernel centred on the cell begins half a cell later than one centred on the
+ * face. */
 static void blur(const solid_halves *solid, int face, float *blurred)
 {
     static const float taps[4] = {0.125f, 0.375f, 0.375f, 0.125f};
@@ -266,7 +267,7 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     int plain = 1, walls_alone = 1;
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         plain &= solids->walls[side] != SELKIE_WALL_NO_SLIP;
-    const int which = !plain || solids->obstacle_count > 0; /* else all there is slips */
+    const int which = !plain || solids->obstacle_count > 0; /* otherwise every surface is free-slip */
     sample_walls(solids, grid, corner, which, &s);
     for (int o = 0; o < solids->obstacle_count; o++)
         if ((moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, corner)) {
@@ -294,8 +295,8 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
                                                 ? solids->obstacles[nearest].def->surface == SELKIE_WALL_NO_SLIP
                                                 : solids->walls[-1 - nearest] == SELKIE_WALL_NO_SLIP;
         float open = 0.0f;
-        /* Walls lie across the axes, so that no corner of the cell is nearer to them, or farther from them, by more
-         * than half a cell: most cells are open or closed as a whole. (Walls do not move.) */
+        /* Fast path: most cells are wholly open or closed. Walls are axis-aligned, so that the distance changes by at
+         * most half a cell from the centre to any corner. Walls do not move. */
         const int whole = walls_alone && !moving && fabsf(s.distance[centre]) > 0.501f;
         for (int d = 0; whole && d < SELKIE_DIM; d++)
             solids->fraction[d][base + (size_t)c] = open = s.distance[centre] > 0.0f ? 1.0f : 0.0f;
@@ -318,7 +319,7 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     }
 }
 
-/* Room for `count` slots, keeping those that exist. */
+/* Reserves `count` slots and keeps existing ones. */
 static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *error)
 {
     if (count <= solids->capacity)
@@ -373,7 +374,7 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
     solids->block_slot[0] = 0;
     solids->slot_count = solids->static_count;
 
-    /* Places that liquid comes near for the first time. */
+    /* Static slots for places that liquid reaches for the first time. */
     int32_t fresh = 0;
     for (int b = 1; b < grid->block_count; b++) {
         int32_t *known = &solids->table[grid->coordinates[b][3]];
@@ -391,7 +392,7 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
     }
     selkie_code code = reserve_slots(solids, solids->slot_count, error);
     if (code != SELKIE_OK) {
-        /* Promised slots that do not exist must not be found by a later try. */
+        /* Resets slots that could not be allocated, so that a later call does not use them. */
         for (int32_t w = 0; w < fresh; w++)
             solids->table[grid->coordinates[solids->work[w]][3]] = 0;
         return code;
@@ -405,7 +406,7 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
                 memset(solids->velocity[d] + slot * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
     solids->static_count = solids->slot_count;
 
-    /* Blocks near a moving obstacle, anew in each step. */
+    /* Blocks near a moving obstacle are computed in each step. */
     int32_t touched = 0;
     for (int b = 1; solids->moving_count && b < grid->block_count; b++) {
         double corner[3];

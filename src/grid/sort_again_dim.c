@@ -1,5 +1,5 @@
-/* The cell sort after small moves: only those that left their blocks are dealt out anew, and each block sorts its own.
- * The result has the bits of the full sort. */
+/* The cell sort after small moves. Only migrating particles are moved between blocks, and each block sorts its own
+ * particles. The result has the bits of the full sort. */
 #include <string.h>
 
 #include "base/dimension.h"
@@ -10,8 +10,8 @@
 #include "grid/leavers.h"
 #include "grid/sort_parts.h"
 
-/* The cell of each particle of a block, and the list of those that left it. Returns their number, or -1: see leavers.h.
- */
+/* Cell keys of a block's particles and the list of its migrating particles. Returns their number, or -1: see
+ * leavers.h. */
 static int32_t find_leavers(sk_grid *grid, const sk_particles *particles, int slot)
 {
     const uint32_t *start = grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS;
@@ -26,13 +26,13 @@ static int32_t find_leavers(sk_grid *grid, const sk_particles *particles, int sl
     return sk_leavers_found(&leavers);
 }
 
-/* What becomes of the blocks in a sort after small moves. */
+/* The blocks before and after a sort after small moves. */
 typedef struct regrouping {
     int old_count;      /* blocks before */
-    int regrouped;      /* are they others now? */
+    int regrouped;      /* has the set of blocks changed? */
     int32_t *old_place; /* [old blocks + 1] in the table */
-    int32_t *old_slot;  /* [new blocks + 2] which block it was, 0 if none */
-    uint32_t *arrived;  /* [new blocks + 2] where the list of block b ends in the arrivals; b begins where b - 1 ends */
+    int32_t *old_slot;  /* [new blocks + 2] old slot of the block, 0 = new block */
+    uint32_t *arrived;  /* [new blocks + 2] end of block b's list of arrivals; it begins where that of b - 1 ends */
     uint32_t *start;    /* [new blocks + 2] first particle of each block */
     uint32_t *reach;    /* [new blocks + 1] */
 } regrouping;
@@ -50,14 +50,14 @@ static selkie_code reserve_regrouping(sk_grid *grid, regrouping *to, size_t bloc
     return SELKIE_OK;
 }
 
-/* Particles of a block that stay in it. */
+/* Particles that stay in their block. */
 static inline uint32_t staying(const sk_grid *grid, int b)
 {
     const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
     return start[SK_BLOCK_CELLS] - start[0] - (uint32_t)grid->leavers[b];
 }
 
-/* arrived[b + 1] = who comes to block b. Places that have no particles yet are marked; returns their number. */
+/* arrived[b + 1] = number of arrivals of block b. Marks places without a block and returns their number. */
 static size_t count_arrivals(sk_grid *grid, const regrouping *to)
 {
     size_t fresh = 0;
@@ -77,7 +77,7 @@ static size_t count_arrivals(sk_grid *grid, const regrouping *to)
     return fresh;
 }
 
-/* Which blocks there will be, and how many arrive in each. */
+/* Finds the new set of blocks and the number of arrivals of each. */
 static selkie_code regroup_blocks(sk_grid *grid, regrouping *to, selkie_error *error)
 {
     SK_TRY(reserve_regrouping(grid, to, (size_t)to->old_count, error));
@@ -88,7 +88,7 @@ static selkie_code regroup_blocks(sk_grid *grid, regrouping *to, selkie_error *e
         emptied |= staying(grid, b) + to->arrived[b + 1] == 0;
     }
     if (!fresh && !emptied) {
-        /* The blocks around follow; those with particles stay as they are. */
+        /* Surrounding blocks follow. Blocks with particles keep their slots. */
         for (int b = to->old_count + 1; b < grid->block_count; b++)
             grid->table[grid->coordinates[b][3]] = 0;
         grid->block_count = to->old_count + 1;
@@ -103,13 +103,13 @@ static selkie_code regroup_blocks(sk_grid *grid, regrouping *to, selkie_error *e
     SK_TRY(SK_DIM(sk_sort_assign_blocks)(grid, error));
     memset(to->old_slot, 0, ((size_t)grid->particle_blocks + 2) * sizeof *to->old_slot);
     for (int b = 1; b <= to->old_count; b++)
-        to->old_slot[grid->table[to->old_place[b]]] = b; /* those that are empty now: all of them into 0 */
+        to->old_slot[grid->table[to->old_place[b]]] = b; /* blocks that became empty all go to 0 */
     to->old_slot[0] = 0;
     count_arrivals(grid, to);
     return SELKIE_OK;
 }
 
-/* Who comes to which block, in the order of the blocks they come from. */
+/* Lists the arrivals of each block, in the order of the blocks they come from. */
 static void deal_leavers(const sk_grid *grid, const regrouping *to, uint32_t *arrivals)
 {
     const int blocks = grid->particle_blocks;
@@ -129,11 +129,11 @@ static void deal_leavers(const sk_grid *grid, const regrouping *to, uint32_t *ar
     }
 }
 
-/* Those that come into a block from elsewhere, in the order of their numbers. */
+/* The arrivals of a block, in the order of their numbers. */
 typedef struct arriving {
     const uint32_t *numbers;
     uint32_t count;
-    uint32_t early; /* so many come from blocks before this one */
+    uint32_t early; /* arrivals from blocks before this one */
 } arriving;
 
 static void count_arriving(const sk_grid *grid, const arriving *in, cell_counters *counters)
@@ -149,8 +149,7 @@ static void place_arriving(const sk_grid *grid, sk_particles *particles, const a
         move_record(particles, in->numbers[i], next[grid->cell_keys[in->numbers[i]] & SK_KEY_CELL]++);
 }
 
-/* Those that are not in their old cell any more, MOST_STRAYS of a block at most: where there are more, they are not
- * worth a list. */
+/* Particles of a block that changed cells, at most MOST_STRAYS. Beyond that a list does not pay. */
 enum { MOST_STRAYS = 512 };
 
 typedef struct strays {
@@ -166,7 +165,7 @@ static int find_strays(const sk_grid *grid, uint32_t begin, uint32_t end, strays
     typedef uint16_t key_lanes __attribute__((vector_size(2 * SK_WIDE)));
     found->count = 0;
     for (uint32_t p = begin; p < end; p += SK_WIDE) {
-        key_lanes keys; /* there is room for a whole batch behind the last */
+        key_lanes keys; /* there is room for a whole batch beyond the last */
         memcpy(&keys, grid->cell_keys + p, sizeof keys);
         unsigned gone = iw_bits((__builtin_convertvector(keys, iw) & SK_STRAYS) != 0);
         if (end - p < SK_WIDE)
@@ -180,9 +179,9 @@ static int find_strays(const sk_grid *grid, uint32_t begin, uint32_t end, strays
     return 1;
 }
 
-/* Where few change cells, the others keep their order, and go to their new places as they stand, in pieces between
- * those that leave their cells or come in. Who comes in from a cell before goes before those that stay, from a cell
- * after behind them. */
+/* Fast path for few changes. Particles that keep their cell keep their order, so they move in contiguous pieces.
+ * Pieces end where a particle leaves a cell or enters it. Particles from an earlier cell go before those that stay,
+ * particles from a later cell go behind them. */
 static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *old, uint32_t begin, const arriving *in,
                         const strays *gone, cell_counters *counters, uint32_t *start)
 {
@@ -194,7 +193,7 @@ static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *
     }
     count_arriving(grid, in, counters);
     uint32_t piece = old[0],
-             shift = begin - old[0]; /* first of the piece at hand, and how much farther it goes, modulo 2^32 */
+             shift = begin - old[0]; /* first particle of the current piece, and its displacement modulo 2^32 */
     int next = 0;
     for (int run = 0; run < SK_BLOCK_CELLS; run += 8) {
         if (is_empty_run(counters, run) && (next == gone->count || gone->numbers[next] >= old[run + 8])) {
@@ -238,8 +237,8 @@ static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *
     place_arriving(grid, particles, in, in->early, in->count, counters->next[1]);
 }
 
-/* Those that come from blocks before this one, those that stay, and those that come from blocks after it: the order
- * that the full sort gives them. `old` are the starts of the block's cells before, NULL if it is new. */
+/* Arrivals from earlier blocks, particles that stay, arrivals from later blocks: the order of the full sort. `old`
+ * holds the previous starts of the block's cells, NULL if the block is new. */
 static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint32_t *old, uint32_t begin,
                              const arriving *in, uint32_t *start)
 {
@@ -250,14 +249,14 @@ static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint3
         sort_strays(grid, particles, old, begin, in, &gone, &counters, start);
         return;
     }
-    /* The first half of those that stay goes with the first stream, see cell_counters. */
+    /* The first half of the staying particles belongs to the first stream: see cell_counters. */
     const uint32_t old_begin = old ? old[0] : 0, old_end = old ? old[SK_BLOCK_CELLS] : 0;
     const uint32_t count = old_end - old_begin, half = count / 2;
     const uint16_t *keys = grid->cell_keys + old_begin;
     count_arriving(grid, in, &counters);
     for (uint32_t i = 0; i < half; i++) {
         uint16_t first = keys[i], second = keys[half + i];
-        /* While they are counted, records and the places for them come nearer. */
+        /* Prefetches the records and their targets while it counts. */
         __builtin_prefetch(particles->spare + begin + 2 * i, 1, 2);
         __builtin_prefetch(i & 1 ? particles->records + old_begin + i : particles->records + old_begin + half + i, 0,
                            2);
@@ -282,7 +281,7 @@ static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint3
     place_arriving(grid, particles, in, in->early, in->count, counters.next[1]);
 }
 
-/* Blocks around those with particles get their slots anew, so they always count as changed. */
+/* Surrounding blocks get new slots, so they always count as changed. */
 static void note_changes(sk_grid *grid, const uint32_t *touched, int threads)
 {
     for (int b = 1; b < grid->block_count; b++)
@@ -298,7 +297,7 @@ static void note_changes(sk_grid *grid, const uint32_t *touched, int threads)
     }
 }
 
-/* How many left their blocks, told by whoever moved them or found out here; -1 if some are dead or nowhere. */
+/* Number of migrating particles, from the list of the last move or counted here; -1 if some are dead or outside. */
 static int64_t count_leavers(sk_grid *grid, const sk_particles *particles, int threads)
 {
     int64_t left = 0;
@@ -318,7 +317,7 @@ static int64_t count_leavers(sk_grid *grid, const sk_particles *particles, int t
 }
 
 #ifdef SK_CHECKED
-/* Builds with sanitizers look again at what the lists of migrating particles say. */
+/* Builds with sanitizers check the lists of migrating particles. */
 static int lists_hold(sk_grid *grid, const sk_particles *particles)
 {
     int hold = 1;
@@ -330,7 +329,7 @@ static int lists_hold(sk_grid *grid, const sk_particles *particles)
 }
 #endif
 
-/* The short way, for `left` that left their blocks. */
+/* The fast path, for `left` migrating particles. */
 static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t left, int threads, selkie_error *error)
 {
     regrouping to = {.old_count = grid->particle_blocks};
@@ -343,7 +342,7 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     const size_t starts = (size_t)blocks * SK_BLOCK_CELLS + 1;
     uint32_t *arrivals = grid->arrivals;
     deal_leavers(grid, &to, arrivals);
-    /* Starts of the old order are still being read by other blocks' threads, so the new ones go beside them. */
+    /* Other threads still read the old starts, so the new ones go to a second array. */
     SK_TRY(sk_reserve(grid->memory, (void **)&grid->next_start, &grid->next_start_capacity, starts,
                       sizeof *grid->next_start, "cell sort", error));
     SK_TRY(reserve_occupied(grid, (size_t)blocks, error));
@@ -371,7 +370,7 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     grid->next_start_capacity = capacity;
     sk_particles_swap(particles);
     particles->in_order = 1;
-    /* Whether a block was touched, in the words of the old blocks; the new ones remember it in `arrived`. */
+    /* Touched flags are indexed by old blocks. `arrived` carries them to the new blocks. */
     for (int b = blocks; b > 0; b--) {
         const uint32_t came = to.arrived[b] - (b > 1 ? to.arrived[b - 1] : 0);
         to.arrived[b] = came || to.regrouped || grid->leavers[b] || !grid->moved || grid->moved[b];
@@ -379,7 +378,7 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     SK_TRY(SK_DIM(sk_sort_assign_surroundings)(grid, to.reach, threads, error));
     if (grid->block_capacity == room)
         note_changes(grid, to.arrived, threads);
-    else /* more room has been made, and nothing is left of what the blocks held */
+    else /* the arrays were reallocated, and the content of the blocks is lost */
         sk_sort_all_changed(grid);
     return SELKIE_OK;
 }
@@ -396,7 +395,7 @@ selkie_code SK_DIM(sk_grid_sort_again)(sk_grid *grid, sk_particles *particles, i
     if (left >= 0 && sk_grid_leavers_known(grid, particles) && !lists_hold(grid, particles))
         return sk_fail(error, SELKIE_ERROR_INTERNAL, "a phase changed positions and did not call sk_particles_moved()");
 #endif
-    /* Dealing out is for one thread; where many leave, the full sort is faster. */
+    /* One thread distributes the arrivals. The full sort is faster if many particles migrate. */
     if (left < 0 || left > particles->count / 3)
         return SK_DIM(sk_grid_sort)(grid, particles, threads, error);
     return SK_DIM(sk_sort_settle)(grid, particles, sort_leavers(grid, particles, left, threads, error));

@@ -1,9 +1,9 @@
-/* The cell sort: which blocks exist, and the particles in the order of their cells.
+/* The cell sort: finds the blocks and puts the particles into the order of their cells.
  *
- * Four passes. (1) Each particle computes the place of its block and its cell there. (2) The marked places get slots;
- * particles are counted by chunk and block. (3) Their indices are dealt out to the blocks. (4) Each block sorts its few
- * thousand indices by cell, which fits into the first cache, and moves the records once. Every pass keeps the order of
- * equal particles, so neither chunks nor threads show in the result.
+ * Four passes. (1) Each particle computes the place of its block and its cell there. (2) Marked places get slots, and
+ * particles are counted by chunk and block. (3) Particle indices are distributed to the blocks. (4) Each block sorts
+ * its few thousand indices by cell, within the L1 cache, and moves the records once. Every pass is stable, so that the
+ * result depends neither on chunks nor on threads.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static chunk_range chunk_of(int64_t count, int chunks, int chunk)
     return range;
 }
 
-/* Pass 1. Returns the number of particles that are nowhere (NaN or far outside). */
+/* Pass 1. Returns the number of particles outside the grid (NaN or far away). */
 static int64_t compute_keys(sk_grid *grid, const sk_particles *particles, int chunks, int threads)
 {
     const float inverse = (float)(1.0 / grid->cell_size);
@@ -64,13 +64,13 @@ static int64_t compute_keys(sk_grid *grid, const sk_particles *particles, int ch
                 memcpy(grid->keys + p, &key, sizeof key);
             else
                 memcpy(grid->keys + p, &key, (size_t)lanes * sizeof *grid->keys);
-            /* Most batches lie in the block of the one before, which is marked. */
+            /* Most batches lie in the block of the previous one, which is marked already. */
             if (!iw_any(key != last) && last != DEAD_KEY)
                 continue;
             for (int l = 0; l < lanes; l++) {
                 lost += !inside[l] && !dead[l];
                 last = key[l];
-                /* Many threads may write the same 1: that is all they agree on, and enough. */
+                /* Several threads may write the same 1. Every order gives the same result. */
                 if (last != DEAD_KEY && !__atomic_load_n(&grid->marks[(uint32_t)last], __ATOMIC_RELAXED))
                     __atomic_store_n(&grid->marks[(uint32_t)last], 1, __ATOMIC_RELAXED);
             }
@@ -92,7 +92,7 @@ static void set_coordinates(sk_grid *grid, int slot, uint32_t place)
 selkie_code SK_DIM(sk_sort_assign_blocks)(sk_grid *grid, selkie_error *error)
 {
     size_t places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
-    /* The places of the last step are cleared one by one: the table may be far larger than the liquid. */
+    /* Clears the places of the last step one by one: the table may be far larger than the liquid. */
     for (int b = 1; b < grid->block_count; b++)
         grid->table[grid->coordinates[b][3]] = 0;
     size_t found = 0;
@@ -124,7 +124,7 @@ selkie_code SK_DIM(sk_sort_assign_blocks)(sk_grid *grid, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* Are the keys of SK_WIDE particles the same, and is that a block's? Most batches lie in one block. */
+/* Have SK_WIDE particles the same key, and is it a block's? Most batches lie in one block. */
 static inline int all_in_one(const uint32_t *keys)
 {
     iw batch;
@@ -132,7 +132,7 @@ static inline int all_in_one(const uint32_t *keys)
     return !iw_any(batch != (int32_t)keys[0]) && keys[0] != (uint32_t)DEAD_KEY;
 }
 
-/* Pass 2: histogram[chunk][slot], then turned into the first destination of each (slot, chunk). */
+/* Pass 2: histogram[chunk][slot], then prefix sums to the first target of each (slot, chunk). */
 static int64_t count_blocks(sk_grid *grid, int64_t particle_count, int chunks, int threads, uint32_t *block_start)
 {
     size_t width = (size_t)grid->particle_blocks + 1;
@@ -223,7 +223,7 @@ static uint32_t sort_block(sk_grid *grid, sk_particles *particles, int slot, uin
     return reach;
 }
 
-/* Slots for the places that the kernels reach, and who is whose neighbour. */
+/* Slots for the places that kernels reach, and the table of neighbours. */
 selkie_code SK_DIM(sk_sort_assign_surroundings)(sk_grid *grid, const uint32_t *reach, int threads, selkie_error *error)
 {
     size_t needed = (size_t)grid->block_count;
@@ -253,7 +253,7 @@ selkie_code SK_DIM(sk_sort_assign_surroundings)(sk_grid *grid, const uint32_t *r
             }
         }
         if (pass == 0 && needed > grid->block_capacity) {
-            /* Reserving clears the coordinates, so they are made again from the table. */
+            /* Reserving clears the coordinates, so they are rebuilt from the table. */
             int count = grid->particle_blocks;
             size_t places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
             SK_TRY(sk_grid_reserve_blocks(grid, needed, error));
@@ -331,7 +331,7 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
     return SELKIE_OK;
 }
 
-/* Half a list of blocks is worse than none: whoever looks or sorts again after a failure finds an empty grid. */
+/* A failed sort leaves an empty grid, never a partial list of blocks. */
 selkie_code SK_DIM(sk_sort_settle)(sk_grid *grid, sk_particles *particles, selkie_code code)
 {
     grid->leavers_at = 0;

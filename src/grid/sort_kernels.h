@@ -1,4 +1,4 @@
-/* Where a particle belongs in the cell sort. Compiled by the C compiler and by nvcc. */
+/* Block and cell of a particle for the cell sort. Compiled by the C compiler and by nvcc. */
 #ifndef SK_GRID_SORT_KERNELS_H
 #define SK_GRID_SORT_KERNELS_H
 
@@ -6,8 +6,8 @@
 #include "base/kernel.h"
 #include "grid/grid_kernels.h"
 
-/* The place of a position's block in the table, and its cell in that block. Returns 0 where there is no place: outside
- * of the grid, or not a number. */
+/* The place of a position's block in the table, and its cell in that block. Returns 0 if the position is outside the
+ * grid or NaN. */
 SK_KERNEL int sk_place_of_position(const float position[3], const float corner[3], float inverse_cell_size,
                                    const int blocks[3], unsigned *place, unsigned *cell)
 {
@@ -25,8 +25,8 @@ SK_KERNEL int sk_place_of_position(const float position[3], const float corner[3
     return 1;
 }
 
-/* Does the kernel of a particle in a cell of a block, or the band of extrapolated velocities around it, reach neighbour
- * n of the 3^dim, x fastest? Both are one cell wide. */
+/* Does a particle in this cell reach neighbour n of the 3^dim, x fastest? Its kernel and the band of extrapolated
+ * velocities around it are each one cell wide. */
 SK_KERNEL int sk_cell_reaches(int cell, int n)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {

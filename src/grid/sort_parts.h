@@ -1,4 +1,4 @@
-/* What the full cell sort (sort_dim.c) and the one after small moves (sort_again_dim.c) have in common. For files
+/* Parts shared by the full cell sort (sort_dim.c) and the sort after small moves (sort_again_dim.c). For files
  * compiled per dimension. */
 #ifndef SK_GRID_SORT_PARTS_H
 #define SK_GRID_SORT_PARTS_H
@@ -9,14 +9,14 @@
 #include "base/simd.h"
 #include "grid/grid.h"
 
-/* Where the records of a block go. Two streams, the first and the second half of its particles, each with counters of
- * its own: neighbours in memory fall into the same cell, and one counter after the other would make each wait for the
- * last. */
+/* Counters for the targets of a block's records. The first and the second half of the particles are two streams with
+ * counters of their own. Consecutive particles often share a cell, and a single counter would be a chain of dependent
+ * updates. */
 typedef struct cell_counters {
     uint32_t next[2][SK_BLOCK_CELLS];
 } cell_counters;
 
-/* Are there no particles in eight cells from c on? Most runs of the blocks at the surface are like that. */
+/* Are the eight cells from c on empty? Most runs of surface blocks are. */
 static inline __attribute__((unused)) int is_empty_run(const cell_counters *counters, int c)
 {
     i8 first, second;
@@ -25,7 +25,7 @@ static inline __attribute__((unused)) int is_empty_run(const cell_counters *coun
     return !i8_any((first | second) != 0);
 }
 
-/* Counts become first places, from `total` on; start[] gets those of the cells. */
+/* Prefix sums: counts become first targets, from `total` on. start[] gets those of the cells. */
 static inline __attribute__((unused)) void place_cells(cell_counters *counters, uint32_t total, uint32_t *start)
 {
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
@@ -42,13 +42,13 @@ static inline __attribute__((unused)) void place_cells(cell_counters *counters, 
     }
 }
 
-/* Which neighbours the kernels of a block's particles reach, a bit for each of the 3^dim, from the starts of its cells,
- * the last of which ends at `end`; the grid's `occupied` gets the runs that hold any. */
+/* Neighbours that the kernels of a block's particles reach, one bit for each of the 3^dim, from the starts of its
+ * cells. The last cell ends at `end`. Sets the runs with particles in the grid's `occupied`. */
 static inline __attribute__((unused)) uint32_t reach_of(sk_grid *grid, int block, const uint32_t *start, uint32_t end)
 {
-    /* Bits of the neighbours along an axis, a cell's place along it deciding; the product of three such numbers, spread
-     * by 1, 3 and 9 bits, has the bits of all combinations. Two cells: one for the kernel, one for the band of
-     * extrapolated velocities around it. */
+    /* Bits of the neighbours along an axis, by the cell's position along it. The product of three such numbers, spread
+     * by 1, 3 and 9 bits, has the bits of all combinations. The reach is two cells: one for the kernel, one for the
+     * band of extrapolated velocities. */
     uint32_t bits[3][SK_BLOCK_N];
     for (int i = 0; i < SK_BLOCK_N; i++) {
         const int lower = i < 2, upper = i >= SK_BLOCK_N - 2;
@@ -98,7 +98,7 @@ static inline __attribute__((unused)) void move_records(sk_particles *particles,
                                                         uint32_t target)
 {
     enum { ahead = 128 }; /* particles */
-    /* What is far ahead is asked for: pieces are too short for the machine to foresee them. */
+    /* Prefetches far ahead: the pieces are too short for the hardware prefetcher. */
     const sk_particle *from = particles->records + source, *end = from + count;
     for (sk_particle *to = particles->spare + target; from < end; from++, to++) {
         __builtin_prefetch(from + ahead, 0);
@@ -112,7 +112,7 @@ static inline __attribute__((unused)) void move_records(sk_particles *particles,
     }
 }
 
-/* Room for what reach_of tells of `blocks`. */
+/* Reserves the masks that reach_of fills. */
 static inline __attribute__((unused)) selkie_code reserve_occupied(sk_grid *grid, size_t blocks, selkie_error *error)
 {
     SK_TRY(sk_reserve(grid->memory, (void **)&grid->occupied, &grid->occupied_capacity, 3 * (blocks + 1),
@@ -123,7 +123,7 @@ static inline __attribute__((unused)) selkie_code reserve_occupied(sk_grid *grid
     return SELKIE_OK;
 }
 
-/* Whoever depends on particles alone has to look at every block again. */
+/* Marks every block as changed. Results that depend on particles alone are then recomputed. */
 static inline __attribute__((unused)) void sk_sort_all_changed(sk_grid *grid)
 {
     memset(grid->changes + 1, SK_BLOCK_TOUCHED | SK_BLOCK_NEAR, (size_t)grid->block_count - 1);
@@ -133,9 +133,9 @@ static inline __attribute__((unused)) void sk_sort_all_changed(sk_grid *grid)
 
 /* Slots 1.. for the marked places, in the order of the table. */
 selkie_code SK_DIM(sk_sort_assign_blocks)(sk_grid *grid, selkie_error *error);
-/* Slots for the places that the kernels reach, and who is whose neighbour. */
+/* Slots for the places that kernels reach, and the table of neighbours. */
 selkie_code SK_DIM(sk_sort_assign_surroundings)(sk_grid *grid, const uint32_t *reach, int threads, selkie_error *error);
-/* Ends a sort: half a list of blocks is worse than none. */
+/* Ends a sort. On failure the grid becomes empty. */
 selkie_code SK_DIM(sk_sort_settle)(sk_grid *grid, sk_particles *particles, selkie_code code);
 
 #endif

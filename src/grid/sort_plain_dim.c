@@ -1,8 +1,8 @@
 /* The cell sort as a counting sort, one particle at a time: the plain form of sort_dim.c and sort_again_dim.c.
  *
- * (1) Each particle computes its block's place and its cell. (2) Places with particles get slots. (3) Particles are
- * counted by cell, and the counts added up to the first particle of each cell. (4) In their old order, particles take
- * the next place of their cell. Equal particles keep their order, so the result has the bits of the tuned sorts.
+ * (1) Each particle computes the place of its block and its cell. (2) Places with particles get slots. (3) Particles
+ * are counted by cell, and prefix sums give the first particle of each cell. (4) In their old order, particles take
+ * the next place of their cell. The sort is stable, so that the result has the bits of the tuned sorts.
  */
 #include "base/dimension.h"
 #include "grid/plain_forms.h"
@@ -12,9 +12,9 @@
 enum {
     BEYOND = SK_PARTICLES_BEYOND /* the tuned sort after small moves reads and writes whole batches of cell keys */
 };
-static const uint32_t no_place = UINT32_MAX; /* of the dead and of those outside of the grid */
+static const uint32_t no_place = UINT32_MAX; /* of dead particles and particles outside the grid */
 
-/* Pass 1. Returns the number of living particles outside of the grid. */
+/* Pass 1. Returns the number of live particles outside the grid. */
 static int64_t find_places(sk_grid *grid, const sk_particles *particles, int threads)
 {
     const float inverse = (float)(1.0 / grid->cell_size);
@@ -33,13 +33,13 @@ static int64_t find_places(sk_grid *grid, const sk_particles *particles, int thr
     return lost;
 }
 
-/* Number of the cell that a particle belongs to, counted over the blocks with particles. */
+/* Number of a particle's cell, counted over the blocks with particles. */
 static size_t cell_of(const sk_grid *grid, int64_t p)
 {
     return (size_t)(grid->table[grid->keys[p]] - 1) * SK_BLOCK_CELLS + grid->cell_keys[p];
 }
 
-/* Passes 3 and 4: cell_start, and in `order` which particle goes to which place. Returns the number of the living. */
+/* Passes 3 and 4: cell_start, and in `order` the source of each place. Returns the number of live particles. */
 static uint32_t order_particles(sk_grid *grid, int64_t count)
 {
     const size_t cells = (size_t)grid->particle_blocks * SK_BLOCK_CELLS;
@@ -70,7 +70,7 @@ static void move_particles(const sk_grid *grid, sk_particles *particles, uint32_
     particles->in_order = 1;
 }
 
-/* Which runs of a block hold particles, and which neighbours these reach, a bit each. */
+/* Runs of a block with particles, and the neighbours that these reach, one bit each. */
 static uint32_t find_reach(sk_grid *grid, int block)
 {
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
@@ -100,7 +100,7 @@ static selkie_code reserve(sk_grid *grid, size_t count, selkie_error *error)
     return sk_reserve(memory, (void **)&grid->order, &grid->order_capacity, count, sizeof *grid->order, what, error);
 }
 
-/* Pass 2, and room for the passes after it. */
+/* Pass 2, and memory for the next passes. */
 static selkie_code find_blocks(sk_grid *grid, int64_t count, selkie_error *error)
 {
     const char *what = "cell sort";
@@ -133,7 +133,7 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
 
     move_particles(grid, particles, order_particles(grid, count), threads);
 
-    /* Blocks around those with particles, and who is whose neighbour. */
+    /* Blocks around those with particles, and the table of neighbours. */
     uint32_t *reach = grid->histogram; /* [particle_blocks + 1] */
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int b = 1; b <= grid->particle_blocks; b++)

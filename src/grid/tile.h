@@ -1,5 +1,5 @@
-/* A block's field with a few cells of its neighbours around it, copied into one small dense array, so that a kernel
- * works without asking which block a cell is in. For files compiled per dimension. */
+/* Tiles: a block's field and a halo of its neighbours' cells, copied into one dense array. Kernels on a tile need no
+ * block lookup. For files compiled per dimension. */
 #ifndef SK_GRID_TILE_H
 #define SK_GRID_TILE_H
 
@@ -8,19 +8,18 @@
 #include "base/dimension.h"
 #include "grid/grid.h"
 
-/* Cells along an axis and values in all, of a tile with `halo` cells around the block. */
+/* Cells along an axis, and all values, of a tile with a halo of `halo` cells. */
 #define SK_TILE_N(halo) (SK_BLOCK_N + 2 * (halo))
 #define SK_TILE_NZ(halo) (SELKIE_DIM == 3 ? SK_BLOCK_N + 2 * (halo) : 1)
 #define SK_TILE_VALUES(halo) (SK_TILE_N(halo) * SK_TILE_N(halo) * SK_TILE_NZ(halo))
-/* And of one with a cell around the block whose rows are looked up by fw_look_up, with the block's own cells in their
- * middle: a row is a cache line (3D). Planes of rows are SK_ROW_PLANE apart; 32 values may be read from where a row
- * begins. */
+/* A row tile has a halo of one cell and rows for fw_look_up, with the block's own cells in the middle. A row is a
+ * cache line (3D). Planes are SK_ROW_PLANE apart. 32 values may be read from the start of a row. */
 #define SK_ROW_LEAD 4
 #define SK_ROW_PITCH SK_TILE_N(SK_ROW_LEAD)
 #define SK_ROW_PLANE (SK_ROW_PITCH * SK_TILE_N(1))
 #define SK_ROW_TILE_VALUES (SK_ROW_PLANE * SK_TILE_NZ(1) + SK_ROW_BEYOND)
 #define SK_ROW_BEYOND 16
-/* Index of the block's cell (0,0,0) in such a tile. */
+/* Index of the block's cell (0,0,0) in a tile. */
 #define SK_TILE_ORIGIN(halo) ((halo) * (1 + SK_TILE_N(halo) * (1 + (SELKIE_DIM == 3 ? SK_TILE_N(halo) : 0))))
 
 /* One axis: cells [from, from + count) of the neighbour on `side` (-1, 0, 1) go to tile cells [to, ...). */
@@ -38,8 +37,8 @@ static inline sk_tile_span sk_tile_axis(int side, int halo)
     return span;
 }
 
-/* Row by row from the three blocks it runs through. `halo` is a constant where this is inlined, so that the copies
- * become a few moves of fixed size: tiles are loaded for every block in most phases, and this is what they cost. */
+/* Copies row by row from the three blocks that a row crosses. `halo` is a constant once inlined, so that the copies
+ * become a few moves of fixed size. Most phases load tiles for every block. */
 #define SK_TILE_ROWS(type, slot_of)                                                                                    \
     const int width = SK_TILE_N(halo);                                                                                 \
     for (int nz = SELKIE_DIM == 3 ? 0 : 1; nz < (SELKIE_DIM == 3 ? 3 : 2); nz++) {                                     \
@@ -74,7 +73,7 @@ static inline sk_tile_span sk_tile_axis(int side, int halo)
 SK_TILE_LOADER(sk_tile_load, float)
 SK_TILE_LOADER(sk_tile_load_bytes, uint8_t)
 
-/* Likewise through an indirection: a field of the solids, whose slots differ from the grid's. */
+/* The same through an indirection: fields of the solids have slots of their own. */
 #define SK_TILE_MAPPED_LOADER(name, type)                                                                              \
     static inline __attribute__((unused, always_inline)) void name(                                                    \
         const sk_grid *grid, const int32_t *slot_of_block, const type *field, int block, const int halo, type *tile)   \

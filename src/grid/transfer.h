@@ -1,12 +1,12 @@
 /* Transfers between particles and the staggered grid, trilinear weights (PIC, FLIP: Zhu and Bridson 2005; APIC: Jiang
  * et al. 2015).
  *
- * To the grid without scattering: the particles of a block are added up, those of a cell in their sorted order, in a
- * tile that belongs to the block and reaches one cell beyond it; then each block collects its own tile and the rims of
- * its neighbours' in a fixed order. No atomics, and no trace of the number of threads.
+ * Particle-to-grid without scattering: each block sums its particles, those of a cell in their sorted order, in a tile
+ * with a halo of one cell. Each block then adds its own tile and the halos of its neighbours' tiles in a fixed order.
+ * This needs no atomics, and the result does not depend on the number of threads.
  *
- * Particles have one volume. Where materials differ in density, faces gather momentum by mass (sum of m w v over sum of
- * m w), and the density field, which counts volume, stays as it is. A mask leaves out the particles of some materials:
+ * All particles have the same volume. If materials differ in density, faces gather momentum by mass (sum of m w v over
+ * sum of m w). The density field counts volume and does not change. A mask leaves out the particles of some materials:
  * the density is then the volume fraction of the others.
  */
 #ifndef SK_GRID_TRANSFER_H
@@ -23,17 +23,17 @@ typedef struct sk_transfer_options {
     float flip_ratio;
     float density_per_particle; /* 1 / particles per cell at rest */
     int threads;
-    /* To the particles alone: cells with a value above 0 have particles that fly (SK_PARTICLE_FLYING), others none;
-     * NULL = the particles' flags stay. */
+    /* To the particles alone: sets SK_PARTICLE_FLYING in cells with a value above 0 and clears it in others; NULL =
+     * flags stay. */
     const float *flying;
-    /* For the density alone: cells (of a slot by block) whose particles do not count; NULL = all count. */
+    /* For the density alone: cells whose particles do not count, with the slot of each block; NULL = all count. */
     const uint8_t *left_out;
     const int32_t *left_out_slot;
-    /* Of materials, by the attribute "material"; to the grid alone. */
+    /* Tables by the attribute "material"; to the grid alone. */
     const float *relative_density; /* [SK_TRANSFER_MATERIALS] density over the reference density; NULL = one density */
     const uint8_t *material_mask;  /* [SK_TRANSFER_MATERIALS] not 0 = its particles count; NULL = all count */
-    int only_changes; /* nothing but particles' positions has changed since the last time, and only as the grid's
-                         `changes` say */
+    int only_changes; /* only positions have changed since the last transfer, and only in blocks that the grid's
+                         `changes` mark */
 } sk_transfer_options;
 
 typedef struct sk_particle_sums {
@@ -42,8 +42,8 @@ typedef struct sk_particle_sums {
     int64_t bad;      /* particles whose velocity is not finite */
 } sk_particle_sums;
 
-/* Fills VELOCITY_* (weighted mean of the particles, NaN where there are none), CHANGE_* (a copy of it) and DENSITY, and
- * FACE_DENSITY_* and LIGHTNESS_* where the grid has them. */
+/* Fills VELOCITY_* (weighted mean of the particles, NaN if there are none), CHANGE_* (a copy) and DENSITY. Fills
+ * FACE_DENSITY_* and LIGHTNESS_* if the grid has them. */
 selkie_code sk_transfer_to_grid_2d(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
                                    selkie_error *error);
 selkie_code sk_transfer_to_grid_3d(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
@@ -55,18 +55,18 @@ selkie_code sk_transfer_density_2d(sk_grid *grid, const sk_particles *particles,
 selkie_code sk_transfer_density_3d(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
                                    selkie_error *error);
 
-/* Moves the particles by the three fields from `first` on, displacements in cells on the faces. Interpolated as
- * constant along the normal of the nearest face and linear across it: the derivative of the trilinear density, so that
- * a displacement changes the density as its divergence says. None leaves the box from low to high (m). Where the next
- * thing to happen is a sort after small moves, tell_leavers spares it to look for who left; room must have been
- * reserved. If `runs` is not NULL, only the particles in those of each block move. */
+/* Moves the particles by the three fields from `first` on, displacements in cells on the faces. The interpolation is
+ * constant along the normal of the nearest face and linear across it. It is the derivative of the trilinear density: a
+ * displacement changes the density by its divergence. Particles stay in the box from low to high (m). tell_leavers
+ * writes the list of migrating particles for a sort that follows at once; the list must have been reserved. If `runs`
+ * is not NULL, only particles in these runs of each block move. */
 void sk_transfer_displace_2d(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
                              const float high[3], const uint64_t *runs, int tell_leavers, int threads);
 void sk_transfer_displace_3d(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
                              const float high[3], const uint64_t *runs, int tell_leavers, int threads);
 
-/* Particle velocities (and the attribute "affine") from VELOCITY_* and CHANGE_* (new minus old); sums over particles.
- */
+/* Grid-to-particle: velocities (and the attribute "affine") from VELOCITY_* and CHANGE_* (new minus old); sums over
+ * particles. */
 selkie_code sk_transfer_to_particles_2d(sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,
                                         sk_particle_sums *sums, selkie_error *error);
 selkie_code sk_transfer_to_particles_3d(sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,

@@ -1,10 +1,10 @@
-/* The tuned transfers. See transfer.h for the scheme; the plain forms are in transfer_plain_dim.c, over
- * transfer_kernels.h, and tests/unit/test_backend_grid.c compares.
+/* The tuned particle-to-grid transfer. transfer.h describes the scheme. transfer_plain_dim.c has the plain forms, and
+ * tests/unit/test_backend_grid.c compares both.
  *
- * To the grid, the lanes of a vector are cells side by side, and their particles go by one after the other: the first
- * of each cell, the second of each, and so on. A cell's particles touch 2x3x3 nodes of a face component, the same ones
- * relative to the cell, so that a lane has a sum for each of them, and lanes never meet before the sums are added to
- * the tile. The way back is in gather_dim.c.
+ * The lanes of a vector are neighbouring cells. Step n adds the n-th particle of each cell. A cell's particles touch
+ * 2x3x3 nodes of a face component, at the same offsets from the cell. So each lane has one sum for each of these
+ * nodes. Sums of different lanes meet only when they are added to the tile. gather_dim.c has the transfer to the
+ * particles.
  */
 #include <math.h>
 #include <string.h>
@@ -23,19 +23,19 @@ enum {
     RIM_Z = SELKIE_DIM == 3 ? RIM : 1,
     TILE = PITCH * RIM * RIM_Z,
     TILE_FIELDS = 2 * SELKIE_DIM + 1, /* momentum and weight of each component, density */
-    MASS_FIELD = TILE_FIELDS,         /* of the first component, where particles differ in mass */
+    MASS_FIELD = TILE_FIELDS,         /* mass of the first component, if particles differ in mass */
     MASS_TILE_FIELDS = TILE_FIELDS + SELKIE_DIM
 };
 
 enum {
-    DEPTH = SK_PARTICLES_BEYOND,         /* particles of each cell that are made ready at a time */
-    AHEAD = 64,                          /* particles between what is being fetched and the next cells' first one */
+    DEPTH = SK_PARTICLES_BEYOND,         /* particles of each cell that are staged at a time */
+    AHEAD = 64,                          /* prefetch distance, particles before the first one of the next cells */
     NZ_CENTRE = SELKIE_DIM == 3 ? 3 : 1, /* rows across z of a centred quantity */
     NZ_FACE = SELKIE_DIM == 3 ? 2 : 1,
-    ROWS_X = 3 * NZ_CENTRE, /* rows of nodes around a cell of the faces along x, and of the centres */
+    ROWS_X = 3 * NZ_CENTRE, /* rows of nodes around a cell, for faces along x and for centres */
     ROWS_Y = 2 * NZ_CENTRE,
     ROWS_Z = SELKIE_DIM == 3 ? 3 * NZ_FACE : 0,
-/* Rows whose sums are kept in registers while the particles go by: three sums each at most. */
+/* Rows whose sums stay in registers in the loop over particles: at most three sums each. */
 #if SK_WIDE == 16
     ROWS_AT_ONCE = 9
 #else
@@ -43,34 +43,34 @@ enum {
 #endif
 };
 
-/* One particle of each of SK_WIDE cells, made ready: weights of the nodes along x, of the rows across it, and what is
- * carried. Lanes of cells that have no more particles carry zeros across. */
+/* One particle of each of SK_WIDE cells, staged: weights of the nodes along x, weights of the rows, and carried
+ * values. Lanes of cells without further particles have row weights of zero. */
 typedef struct staged {
     fw face[2], centre[3]; /* along x */
     fw across_x[ROWS_X], across_y[ROWS_Y],
-        across_z[ROWS_Z + 1]; /* [row j + ny k] of the components; those of x are the centres' */
-    fw velocity[3];           /* m/s; of APIC at the cell's lower corner; times the mass where masses differ */
-    fw slope[3][3];           /* m/s a cell; of APIC alone; likewise */
-    fw mass;                  /* over that of a particle of the reference density; where masses differ */
+        across_z[ROWS_Z + 1]; /* [row j + ny k] of the components; across_x also serves the centres */
+    fw velocity[3];           /* m/s; APIC: at the cell's lower corner; times the mass if masses differ */
+    fw slope[3][3];           /* m/s a cell; APIC alone; times the mass if masses differ */
+    fw mass;                  /* relative to a particle of the reference density; if masses differ */
 } staged;
 
-/* What the materials of the particles mean to a transfer. */
+/* Properties of the materials that a transfer uses. */
 typedef struct material_table {
     const uint32_t *of_particle;           /* [particles] */
-    float mass[SK_TRANSFER_MATERIALS];     /* over that of a particle of the reference density */
+    float mass[SK_TRANSFER_MATERIALS];     /* relative to a particle of the reference density */
     int32_t counts[SK_TRANSFER_MATERIALS]; /* -1 = its particles count, 0 = they do not */
 } material_table;
 
-/* The cells at hand. */
+/* The current cells. */
 typedef struct cell_batch {
     iw begin, count; /* their particles */
-    int most;        /* particles in the fullest of them */
-    uint32_t next;   /* about where those of the cells after them are */
-    uint32_t some;   /* a particle that there is */
+    int most;        /* particles in the fullest cell */
+    uint32_t next;   /* about the first particle of the next cells */
+    uint32_t some;   /* a valid particle number */
     fw first[3];     /* cell of the grid */
 } cell_batch;
 
-/* Weights of the nodes around a particle along one axis, from where it is in its cell. */
+/* Weights of the nodes around a particle along one axis, from its position in the cell. */
 static inline __attribute__((always_inline)) void weights_along(fw fraction, fw face[2], fw centre[3])
 {
     const fw offset = fraction - 0.5f;
@@ -81,13 +81,13 @@ static inline __attribute__((always_inline)) void weights_along(fw fraction, fw 
     centre[1] = 1.0f - (centre[0] + centre[2]);
 }
 
-/* The particle n after first[] of each cell; the (begin + n)-th there is, if there is one. */
+/* Stages particle first[] + n of each cell, the (begin + n)-th of the cell if there is one. */
 static inline __attribute__((always_inline)) void
 stage(const int velocity_on, const int affine_on, const material_table *materials, const sk_particle *records,
       const float *affine, const cell_batch *cells, const uint32_t first[SK_WIDE], int begin, int n,
       const float corner[3], float inverse, float cell_size, staged *s)
 {
-    /* Sixteen places that the records are read from at once are too many for the machine to foresee. */
+    /* Sixteen read streams are too many for the hardware prefetcher. */
     for (int l = 0; l < SK_WIDE; l += 2)
         __builtin_prefetch(records + cells->next + (begin + n) * SK_WIDE + l);
     iw present = begin + n < cells->count;
@@ -108,11 +108,11 @@ stage(const int velocity_on, const int affine_on, const material_table *material
         fw_load_rows(sk_particle_floats(records + n) + 4, first, back);
 #pragma GCC unroll 3
     for (int d = 0; d < SELKIE_DIM; d++) {
-        /* Lanes without one read what comes after the last of their cell, which could be anything. */
+        /* Lanes without a particle read beyond their cell: the value is masked. */
         fraction[d] = (fw)((iw)((front[d] - corner[d]) * inverse - cells->first[d]) & present);
         weights_along(fraction[d], face[d], centre[d]);
     }
-    /* The last axis says that a particle is there at all. */
+    /* The weights along the last axis mask lanes without a particle. */
 #pragma GCC unroll 3
     for (int i = 0; i < 3; i++) {
         centre[SELKIE_DIM - 1][i] = (fw)((iw)centre[SELKIE_DIM - 1][i] & present);
@@ -161,7 +161,7 @@ stage(const int velocity_on, const int affine_on, const material_table *material
     }
 }
 
-/* Where the nodes of a component begin in a tile, around each run of the cells. */
+/* First nodes of a component in a tile, around each run of the cells. */
 typedef struct runs_at {
     int node[SK_WIDE / 8];
 } runs_at;
@@ -179,8 +179,8 @@ static inline runs_at first_nodes(const int d, int c)
 
 enum what { WEIGHT, MASS, MOMENTUM, AFFINE_MOMENTUM };
 
-/* The sums of run r of the cells for the nodes n further along x, at the place of those nodes: together they make a
- * row, and what is stored for a row is not read again at another offset, for which the machine would have to wait. */
+/* The sums of run r for the nodes n further along x, shifted to those nodes. Rows are combined in registers: a load at
+ * another offset than the last store would stall. */
 static inline __attribute__((always_inline)) f16 moved(fw a, const int r, const int n)
 {
     const fw zero = fw_splat(0.0f);
@@ -198,7 +198,7 @@ static inline __attribute__((always_inline)) f16 moved(fw a, const int r, const 
              : __builtin_shufflevector(a, zero, Z, Z, 0, 1, 2, 3, 4, 5, 6, 7, Z, Z, Z, Z, Z, Z);
 }
 
-/* Adds up one quantity of component d (3: of the centres) of the cells' particles, and adds the sums to its tile. */
+/* Sums one quantity of component d (3: the centres) over the cells' particles, and adds the sums to the tile. */
 static inline __attribute__((always_inline)) void add_sums(const int d, const enum what what, const staged *s,
                                                            int depth, float scale, const runs_at *at, float *tile)
 {
@@ -251,7 +251,7 @@ static inline __attribute__((always_inline)) void add_sums(const int d, const en
     float *base[SK_WIDE / 8];
     for (int r = 0; r < SK_WIDE / 8; r++) {
         base[r] = tile + at->node[r];
-        __asm__("" : "+r"(base[r])); /* or the compiler keeps dozens of addresses, all spilled */
+        __asm__("" : "+r"(base[r])); /* otherwise the compiler keeps and spills dozens of addresses */
     }
 #pragma GCC unroll 9
     for (int row = 0; row < rows; row++)
@@ -278,9 +278,8 @@ static inline __attribute__((always_inline)) void add_cells(const int velocity_o
     staged s[DEPTH];
     for (int begin = 0; begin < cells->most; begin += DEPTH) {
         const int depth = cells->most - begin < DEPTH ? cells->most - begin : DEPTH;
-        /* Where the records are goes through memory once for all of them: sixteen numbers taken out of a register, or
-         * read back just after they were stored, are what a transfer would wait for. Cells that have none from here on
-         * read others'. */
+        /* Stages the offsets of the records in memory once per batch. Extracting them from a register, or reading them
+         * just after the store, would stall. Cells without particles read some valid particle. */
         const iw number = cells->begin + begin, here = begin < cells->count;
         const iw chosen = (here & number) | (~here & (int32_t)cells->some);
         uint32_t first[SK_WIDE];
@@ -318,7 +317,7 @@ static inline __attribute__((always_inline)) void add_cells(const int velocity_o
     }
 }
 
-/* `materials` is NULL, and known to be so where this is inlined, where all particles weigh the same and count. */
+/* `materials` is NULL, a constant once inlined, if all particles have one mass and count. */
 static inline __attribute__((always_inline)) void add_block(const int velocity_on, const int affine_on,
                                                             const material_table *materials, const sk_grid *grid,
                                                             const sk_particles *particles, const float *affine,
@@ -354,13 +353,13 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
     }
 }
 
-/* Tiles of the three blocks along x whose rows run through a block's rows, on one side of it along y and z. */
+/* Tiles of the three blocks along x that touch a block's rows, on one side of it along y and z. */
 typedef struct tile_row {
     const float *left, *middle, *right;
-    int any; /* is there one of them at all? */
+    int any; /* does one of them exist? */
 } tile_row;
 
-static const float no_tile[TILE]; /* zeros, where there is no block */
+static const float no_tile[TILE]; /* zeros, if there is no block */
 
 static const float *tile_of(const sk_grid *grid, int block, int n, int field, int fields)
 {
@@ -370,8 +369,7 @@ static const float *tile_of(const sk_grid *grid, int block, int n, int field, in
     return grid->tiles + ((size_t)(other - 1) * (size_t)fields + (size_t)field) * TILE;
 }
 
-/* One row of a block from tiles along x: all of the middle one, the last node of the left and the first of the right.
- */
+/* One row of a block from tiles along x: all of the middle tile, the last node of the left, the first of the right. */
 static inline __attribute__((always_inline)) void add_tile_row(const tile_row *tiles, int at, f8 sums[SK_BLOCK_N / 8])
 {
     const i8 first = {-1, 0, 0, 0, 0, 0, 0, 0}, last = {0, 0, 0, 0, 0, 0, 0, -1};
@@ -381,8 +379,8 @@ static inline __attribute__((always_inline)) void add_tile_row(const tile_row *t
     sums[SK_BLOCK_N / 8 - 1] += (f8)((i8)f8_splat(tiles->right[at]) & last);
 }
 
-/* Sums one field of a block: its own tile and the rims of its neighbours', row by row, in an order that depends on
- * nothing else. Zero but in the rows that particles reach. A block has `fields` tiles. */
+/* Sums one field of a block: its own tile and the halos of its neighbours', row by row in a fixed order. Rows that no
+ * particle reaches are zero. A block has `fields` tiles. */
 static void collect(const sk_grid *grid, int block, int field, int fields, uint64_t reached, float *sums)
 {
     enum { SIDES_Z = SELKIE_DIM == 3 ? 3 : 1, ROW_RUNS = SK_BLOCK_N / 8 };
@@ -406,7 +404,7 @@ static void collect(const sk_grid *grid, int block, int field, int fields, uint6
         for (int v = 0; v < ROW_RUNS; v++)
             total[v] = f8_splat(0.0f);
         for (int z = 0; z < SIDES_Z; z++) {
-            /* A side counts where the row lies at the block's edge; 1 is the middle in 3D, and all there is in 2D. */
+            /* A side counts if the row lies at the block's edge. 1 is the middle in 3D, and the only plane in 2D. */
             if (SELKIE_DIM == 3 && ((z == 0 && k > 0) || (z == 2 && k < SK_BLOCK_N - 1)))
                 continue;
             int plane = SELKIE_DIM == 2 ? 0 : z == 0 ? SK_BLOCK_N + 1 : z == 2 ? 0 : k + 1;
@@ -442,7 +440,7 @@ static selkie_code reserve_tiles(sk_grid *grid, int fields, selkie_error *error)
                       "particles to grid", error);
 }
 
-/* The table of the materials if the options have one and particles know their material. */
+/* The table of materials, if the options have one and particles have a material. */
 static const material_table *look_up_materials(const sk_particles *particles, const sk_transfer_options *options,
                                                material_table *table)
 {
@@ -486,7 +484,7 @@ selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *parti
     return SELKIE_OK;
 }
 
-/* Velocities of a block's faces: the mean of the particles by weight. */
+/* Velocities of a block's faces: the mean over the particles by weight. */
 static void faces_by_weight(const sk_grid *grid, int b, uint64_t reached, float density_per_particle)
 {
     size_t base = (size_t)b * SK_BLOCK_CELLS;
@@ -505,7 +503,7 @@ static void faces_by_weight(const sk_grid *grid, int b, uint64_t reached, float 
     }
 }
 
-/* The same by mass, and what a face's liquid weighs: volume over mass is one over its density. */
+/* The mean by mass, and the lightness of the face's liquid: volume over mass, that is 1 / density. */
 static void faces_by_mass(const sk_grid *grid, int b, uint64_t reached)
 {
     size_t base = (size_t)b * SK_BLOCK_CELLS;

@@ -1,8 +1,8 @@
 /* Transfers between one particle and the nodes around it, trilinear weights. Compiled by the C compiler and by nvcc.
  *
- * A particle in a cell weighs on three nodes along each axis at most. Nodes of component d (faces) begin at the cell
- * itself along axis d and one cell below it along the others; centres begin one cell below it along all axes. So
- * index n of a row of three is node n - 1 of a centred axis, and node n of the faces' own one.
+ * A particle has weights on at most three nodes along each axis. Nodes of component d (faces) begin at the cell itself
+ * along axis d and one cell below it along the others. Centres begin one cell below it along all axes. So index n of a
+ * row of three is node n - 1 of a centred axis, and node n of the faces' own axis.
  */
 #ifndef SK_GRID_TRANSFER_KERNELS_H
 #define SK_GRID_TRANSFER_KERNELS_H
@@ -13,13 +13,13 @@
 
 enum { SK_AROUND = SELKIE_DIM == 3 ? 27 : 9 }; /* nodes, or cells, around a cell: three along each axis */
 
-/* Where a particle is in a cell of the grid, 0 to 1 along an axis. */
+/* Position of a particle in a cell of the grid, 0 to 1 along an axis. */
 SK_KERNEL float sk_cell_fraction(float position, float corner, float inverse_cell_size, int cell)
 {
     return (position - corner) * inverse_cell_size - (float)cell;
 }
 
-/* A value kept between two bounds; what is not a number stays so. */
+/* Clamps a value between two bounds; NaN stays NaN. */
 SK_KERNEL float sk_clamp(float value, float low, float high)
 {
     return value < low ? low : value > high ? high : value;
@@ -35,7 +35,7 @@ SK_KERNEL void sk_face_weights(int d, const float fraction[3], float weights[3][
             sk_hat_weights_centred(fraction[e], weights[e]);
 }
 
-/* Their product for node n of SK_AROUND, x fastest. */
+/* Weight of node n of SK_AROUND, x fastest: the product along the axes. */
 SK_KERNEL float sk_node_weight(const float weights[3][3], int n)
 {
     float weight = weights[0][n % 3] * weights[1][n / 3 % 3];
@@ -50,8 +50,8 @@ typedef struct sk_gathered {
     float centre;
 } sk_gathered;
 
-/* Weight of a particle on the centre of a cell; `offset` leads from that cell to the particle's own, -1 to 1 along each
- * axis. */
+/* Weight of a particle on the centre of a cell. `offset` leads from that cell to the particle's own, -1 to 1 along
+ * each axis. */
 SK_KERNEL float sk_centre_weight(const float fraction[3], const int offset[3])
 {
     float weight = 1.0f;
@@ -63,8 +63,8 @@ SK_KERNEL float sk_centre_weight(const float fraction[3], const int offset[3])
     return weight;
 }
 
-/* Velocity of a particle at a face of component d (APIC: Jiang et al. 2015); `affine` is the particle's 3x3 matrix in
- * 1/s, NULL for a particle without. */
+/* Velocity of a particle at a face of component d (APIC: Jiang et al. 2015). `affine` is the particle's 3x3 matrix in
+ * 1/s, or NULL. */
 SK_KERNEL float sk_velocity_at_face(int d, const float fraction[3], const int offset[3], const float velocity[3],
                                     const float *affine, float cell_size)
 {
@@ -72,7 +72,7 @@ SK_KERNEL float sk_velocity_at_face(int d, const float fraction[3], const int of
     if (!affine)
         return value;
     for (int e = 0; e < SELKIE_DIM; e++) {
-        const float node = (e == d ? 0.0f : 0.5f) - (float)offset[e]; /* cells from the corner of the particle's */
+        const float node = (e == d ? 0.0f : 0.5f) - (float)offset[e]; /* cells from the corner of the particle's cell */
         value += affine[3 * d + e] * cell_size * (node - fraction[e]);
     }
     return value;
@@ -117,8 +117,7 @@ SK_KERNEL float sk_known_or_zero(float value)
     return value == value ? value : 0.0f;
 }
 
-/* What FLIP adds to its share of a particle's old velocity, at one node: linear in both fields, so that they are mixed
- * before they are sampled. */
+/* The grid's share of a FLIP velocity at one node. It is linear in both fields, so they are mixed before sampling. */
 SK_KERNEL float sk_flip_mix(float velocity, float change, float ratio)
 {
     return ratio * sk_known_or_zero(change) + (1.0f - ratio) * sk_known_or_zero(velocity);
@@ -134,13 +133,13 @@ SK_KERNEL float sk_interpolate(int d, const float nodes[SK_AROUND], const float 
     return sum;
 }
 
-/* Its derivatives, per cell (APIC's C: the sum of u_i grad w_i). */
+/* Derivatives of a component at a particle, per cell (APIC's C: the sum of u_i grad w_i). */
 SK_KERNEL void sk_interpolate_gradient(int d, const float nodes[SK_AROUND], const float fraction[3], float gradient[3])
 {
     float weights[3][3], slopes[3][3];
     sk_face_weights(d, fraction, weights);
     for (int e = 0; e < SELKIE_DIM; e++) {
-        /* The particle is between two nodes: the first two of the row, or the last two. */
+        /* The particle lies between the first two nodes of the row, or between the last two. */
         const int last = e != d && fraction[e] - 0.5f >= 0.0f;
         for (int i = 0; i < 3; i++)
             slopes[e][i] = i == last ? -1.0f : i == last + 1 ? 1.0f : 0.0f;
@@ -156,7 +155,7 @@ SK_KERNEL void sk_interpolate_gradient(int d, const float nodes[SK_AROUND], cons
     }
 }
 
-/* Component d of a displacement at a particle: that of the nearest face along axis d, linear across it. */
+/* Component d of a displacement at a particle: nearest face along axis d, linear across it. */
 SK_KERNEL float sk_interpolate_nearest(int d, const float nodes[SK_AROUND], const float fraction[3])
 {
     float weights[3][3], sum = 0.0f;

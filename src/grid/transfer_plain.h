@@ -1,5 +1,5 @@
-/* What the plain forms of the transfers share: where particles are in their cells, and the nodes around a cell. For
- * files compiled per dimension. */
+/* Parts shared by the plain transfers: positions of particles in their cells, and the nodes around a cell. For files
+ * compiled per dimension. */
 #ifndef SK_GRID_TRANSFER_PLAIN_H
 #define SK_GRID_TRANSFER_PLAIN_H
 
@@ -22,7 +22,7 @@ static inline __attribute__((unused)) sk_plain_frame sk_plain_frame_of(const sk_
     return frame;
 }
 
-/* Where a position (m) is in the cell with the coordinates `at`. */
+/* Fractions of a position (m) in the cell with the coordinates `at`. */
 static inline __attribute__((unused)) void sk_plain_fractions(const sk_plain_frame *frame, const float position[3],
                                                               const int at[3], float fraction[3])
 {
@@ -30,7 +30,7 @@ static inline __attribute__((unused)) void sk_plain_fractions(const sk_plain_fra
         fraction[d] = sk_cell_fraction(position[d], frame->corner[d], frame->inverse, at[d]);
 }
 
-/* The nodes of component d that the particles of a cell weigh on: transfer_kernels.h has their order. */
+/* The nodes of component d around a cell, in the order of transfer_kernels.h. */
 static inline __attribute__((unused)) void sk_plain_load_nodes(const sk_grid *grid, const float *field,
                                                                sk_plain_cell cell, int d, float nodes[SK_AROUND])
 {
@@ -40,7 +40,7 @@ static inline __attribute__((unused)) void sk_plain_load_nodes(const sk_grid *gr
     }
 }
 
-/* Likewise, with 0 for what is unknown. */
+/* The same, with 0 for unknown values. */
 static inline __attribute__((unused)) void sk_plain_load_known(const sk_grid *grid, const float *field,
                                                                sk_plain_cell cell, int d, float nodes[SK_AROUND])
 {

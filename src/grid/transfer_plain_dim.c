@@ -1,5 +1,6 @@
-/* The plain transfers: see transfer.h for the scheme. A cell and its lower faces gather from the particles of the cells
- * around; a particle gathers from the nodes around its cell. Cells, and particles in a cell, go in a fixed order. */
+/* The plain transfers: transfer.h describes the scheme. A cell and its lower faces gather from the particles of the
+ * cells around. A particle gathers from the nodes around its cell. Cells, and particles in a cell, go in a fixed
+ * order. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 
 /* --- to the grid --- */
 
-/* Is there a particle in the row of cells (j, k) of a block, or in one of the cells around the row? */
+/* Is there a particle in a row of cells of a block, or in a cell next to the row? */
 static int row_is_reached(const sk_grid *grid, int block, int first)
 {
     for (int n = 0; n < (SELKIE_DIM == 3 ? 9 : 3); n++)
@@ -35,7 +36,7 @@ static void find_reached(sk_grid *grid, int block)
     grid->runs[SK_RUNS_REACHED][block] = reached;
 }
 
-/* Cell n of those around a cell, x fastest: how it lies to it. */
+/* Offset of cell n of the SK_AROUND cells around a cell, x fastest. */
 static void offset_of(int n, int offset[3])
 {
     offset[0] = n % 3 - 1;
@@ -91,7 +92,7 @@ selkie_code SK_DIM(sk_transfer_to_grid_plain)(sk_grid *grid, const sk_particles 
     return SELKIE_OK;
 }
 
-/* Sum of the weights on the centre of a cell, but of the particles in cells that are left out. */
+/* Sum of the weights on the centre of a cell, without particles in cells that are left out. */
 static float weigh_cell(const sk_plain_frame *frame, const sk_particles *particles, const sk_transfer_options *options,
                         sk_plain_cell cell)
 {
@@ -132,7 +133,7 @@ selkie_code SK_DIM(sk_transfer_density_plain)(sk_grid *grid, const sk_particles 
 
 /* --- to the particles --- */
 
-/* What the velocities of a cell's particles are made of, at the nodes around it; 0 where it is unknown. */
+/* The field to sample for new velocities, at the nodes around a cell; 0 if unknown. */
 static void load_mixed(const sk_grid *grid, const sk_transfer_options *options, sk_plain_cell cell,
                        float nodes[SELKIE_DIM][SK_AROUND])
 {
@@ -147,7 +148,7 @@ static void load_mixed(const sk_grid *grid, const sk_transfer_options *options, 
     }
 }
 
-/* A particle's velocity, and its matrix for APIC. Returns the speed's square, (m/s)^2. */
+/* Sets a particle's velocity, and its matrix for APIC. Returns the squared speed, (m/s)^2. */
 static float give_velocity(const sk_plain_frame *frame, const sk_transfer_options *options,
                            const float nodes[SELKIE_DIM][SK_AROUND], const int at[3], sk_particle *particle,
                            float *affine)
@@ -211,7 +212,7 @@ selkie_code SK_DIM(sk_transfer_to_particles_plain)(sk_grid *grid, sk_particles *
     size_t room = 0;
     SK_TRY(sk_reserve(grid->memory, (void **)&partial, &room, (size_t)grid->particle_blocks + 1, sizeof *partial,
                       "grid to particles", error));
-    particles->carried = NULL; /* the advection samples by itself */
+    particles->carried = NULL; /* the advection samples again */
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
     for (int b = 1; b <= grid->particle_blocks; b++)
         partial[b] = give_block(&frame, options, attribute ? (float *)attribute->data : NULL, particles->records, b);
