@@ -1,5 +1,5 @@
-/* What one cell is: how full it is, how deep below the surface it lies, and whether it is liquid. The twin for rows of
- * cells is in classify_dim.c. */
+/* The state of one cell: its fill, its depth below the surface, and whether it is liquid. classify_dim.c has the form
+ * for rows of cells. */
 #ifndef SK_METHODS_CELL_KERNELS_H
 #define SK_METHODS_CELL_KERNELS_H
 
@@ -7,21 +7,22 @@
 #include "base/kernel.h"
 #include "grid/grid_kernels.h"
 
-/* Density over what the open part of the kernel around the centre can hold; `blurred` is the solids' share of it. */
+/* Density over the capacity of the open part of the kernel around the centre. `blurred` is the share of the kernel
+ * inside solids. */
 SK_KERNEL float sk_cell_fill(float density, float blurred)
 {
     const float room = 1.0f - blurred;
     return density / (room > 0.05f ? room : 0.05f);
 }
 
-/* Part of a cell below the surface, as the depth of its centre (cells) says. */
+/* Part of a cell below the surface, from the depth of its centre (cells). */
 SK_KERNEL float sk_cell_part_below(float depth)
 {
     const float part = 0.5f + depth;
     return part > 0.0f ? (part < 1.0f ? part : 1.0f) : 0.0f;
 }
 
-/* Liquid of an open cell that counts as volume: no more than fits. */
+/* Liquid of an open cell that counts as volume: at most its open part. */
 SK_KERNEL float sk_cell_volume(float density, float room)
 {
     return density < room ? density : room;
@@ -34,15 +35,15 @@ SK_KERNEL float sk_cell_counted(int particles, float inverse_at_rest)
     return part < 1.0f ? part : 1.0f;
 }
 
-/* Is an open cell liquid by itself? Voxels: where it holds a particle. Ghost fluid: where its centre lies below the
- * surface. */
+/* Is an open cell liquid by itself? Voxels: if it holds a particle. Ghost fluid: if its centre lies below the surface.
+ */
 SK_KERNEL int sk_cell_is_liquid(int voxel, int occupied, float fill)
 {
     return voxel ? occupied : fill >= 0.5f;
 }
 
-/* Is an open cell a hole in the liquid: thin, but without an empty neighbour that it is open to? Neighbours and faces
- * are those at -x +x -y +y -z +z. */
+/* Is an open cell a hole in the liquid? A hole is less than half full but has no empty neighbour across an open face.
+ * Neighbours and faces are numbered -x +x -y +y -z +z. */
 SK_KERNEL int sk_cell_is_hole(float fill, const int occupied[2 * SELKIE_DIM], const float open[2 * SELKIE_DIM])
 {
     int hole = fill > 0.0f;
@@ -51,7 +52,7 @@ SK_KERNEL int sk_cell_is_hole(float fill, const int occupied[2 * SELKIE_DIM], co
     return hole;
 }
 
-/* Is a cell liquid and without an open face to anything else? */
+/* Is a cell liquid, with liquid behind each of its open faces? */
 SK_KERNEL int sk_cell_is_inner(int liquid, const int liquid_beside[2 * SELKIE_DIM], const float open[2 * SELKIE_DIM])
 {
     int inner = liquid;

@@ -1,5 +1,5 @@
-/* Where a block's cells stand in a tile with one cell around it, and which faces lie on the domain's walls. For files
- * compiled per dimension. */
+/* Index of a block's cells in a tile with a halo of one cell, and the faces on the domain's walls. For files compiled
+ * per dimension. */
 #ifndef SK_METHODS_CELLS_H
 #define SK_METHODS_CELLS_H
 
@@ -27,8 +27,8 @@ static inline __attribute__((unused)) int on_wall(const sk_step *step, int block
            (cell == grid->cells[d] && step->scene->domain.walls[2 * d + 1] != SELKIE_WALL_OPEN);
 }
 
-/* The local index along axis d at which the lower faces of a block's cells lie on a closed wall of the domain, lower
- * (side 0) or upper, even if that is outside of the block; INT_MIN if the side is open. */
+/* The local index along axis d at which the lower faces of a block's cells lie on a closed wall of the domain. Side 0
+ * is the lower wall. The index may lie outside the block; INT_MIN if the side is open. */
 static inline __attribute__((unused)) int wall_place(const sk_step *step, int block, int d, int side)
 {
     const sk_grid *grid = &step->grid;
@@ -44,7 +44,7 @@ static inline __attribute__((unused)) int wall_index(const sk_step *step, int bl
     return at >= 0 && at < SK_BLOCK_N ? at : -1;
 }
 
-/* Cell number n of those with a local index along axis d; there are SK_BLOCK_CELLS / SK_BLOCK_N. */
+/* Cell number n of the cells with a given local index along axis d; there are SK_BLOCK_CELLS / SK_BLOCK_N. */
 static inline __attribute__((unused)) int cell_of_plane(int d, int index, int n)
 {
     const int low = n & ((1 << d * SK_BLOCK_LOG) - 1);

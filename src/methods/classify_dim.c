@@ -15,7 +15,8 @@ typedef struct block_volumes {
     int64_t occupied, liquid;
 } block_volumes;
 
-/* The kernel volume where walls are mirrors, as unilateral incompressibility has them: what is behind counts before. */
+/* The kernel volume for mirror walls (unilateral incompressibility): density behind a wall counts in the cell before
+ * it. */
 static double mirrored_volume(const sk_step *step, int block)
 {
     float mass[SK_TILE_VALUES(1)], room[SK_TILE_VALUES(1)];
@@ -34,7 +35,7 @@ static double mirrored_volume(const sk_step *step, int block)
     return sum;
 }
 
-/* Fill, occupation and what is solid, cell by cell. Which cells are liquid needs the neighbours and comes after. */
+/* Fill, occupation and solid flags of each cell. Liquid flags need the neighbours and follow in classify_block. */
 static void measure_block(const sk_step *step, int block, const int with_volumes, block_volumes *volumes)
 {
     const sk_grid *grid = &step->grid;
@@ -48,7 +49,7 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
     const float full = 1.0f / (float)step->particles_per_cell;
     d8 kernel_sum = {0}, surface_sum = {0}, counted_sum = {0}, occupied_sum = {0};
     uint8_t *kinds = grid->kinds + base;
-    /* Where no particle reaches there is air or solid, and nothing to measure. */
+    /* Runs that no particle reaches are air or solid and need no measurement. */
     const uint64_t reached = grid->runs[SK_RUNS_REACHED][block];
     for (int c = 0; reached != SK_ALL_RUNS && c < SK_BLOCK_CELLS; c++) {
         fill[c] = closed[c] ? -1.0f : 0.0f;
@@ -65,7 +66,7 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
         f8_store(depth + c, f8_select(open, below, f8_splat(-1.0f)));
         if (with_volumes) {
             kernel_sum += d8_from_f8(f8_min(mass, room));
-            /* The part of the cell below the surface, as the depth of its centre says. */
+            /* The part of the cell below the surface, from the depth of its centre. */
             f8 part = f8_min(f8_max(0.5f + below, f8_splat(0.0f)), f8_splat(1.0f));
             surface_sum += d8_from_f8(f8_select(open, part, f8_splat(0.0f)));
         }
@@ -89,9 +90,9 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
     volumes->occupied = (int64_t)d8_sum(occupied_sum);
 }
 
-/* With the ghost-fluid surface a cell is liquid if its centre lies below the surface (half full by the kernel), or if
- * it is a hole in the liquid: thinner, but without an empty neighbour that it is open to. Voxels: every open cell that
- * holds a particle. */
+/* Ghost-fluid surface: a cell is liquid if its centre lies below the surface (half full by the kernel) or if it is a
+ * hole. A hole is less than half full but has no empty neighbour across an open face. Voxels: every open cell that
+ * holds a particle is liquid. */
 static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out)
 {
     const sk_grid *grid = &step->grid;
@@ -128,7 +129,7 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
         i8 kind = i8_from_bytes(kinds_out + c);
         i8 hole = (f8_load(fill + c) > 0.0f) & ((kind & SK_CELL_KIND_MASK) == SK_CELL_AIR);
         int node = node_of(c);
-        /* Along y first, where most that are none show it. */
+        /* Test y first: most cells that are no holes fail there. */
         for (int e = 1; e <= SELKIE_DIM && i8_any(hole); e++)
             for (int side = -1; side <= 1; side += 2) {
                 const int d = e % SELKIE_DIM;
@@ -155,7 +156,7 @@ static selkie_code classify(sk_step *step, const int with_volumes, selkie_error 
     SK_TRY(sk_step_scratch(step, blocks * (sizeof(block_volumes) + SK_BLOCK_CELLS), "classify", &scratch, error));
     block_volumes *volumes = scratch;
     uint8_t *kinds = (uint8_t *)(volumes + blocks);
-    /* Once more in a step: most blocks are as they were. */
+    /* In a repeated correction most blocks have not changed. */
     const int only_changes = !with_volumes && step->density_passes > 0 && !step->solids.obstacle_count;
     sk_deal deal;
     sk_deal_blocks(&deal, grid, step->threads);
@@ -173,7 +174,7 @@ static selkie_code classify(sk_step *step, const int with_volumes, selkie_error 
         grid->block_flags[b] = volumes[b].liquid ? SK_BLOCK_LIQUID : 0;
     }
     const sk_run_masks liquid = sk_whole_runs(grid->runs[SK_RUNS_LIQUID], grid->block_count);
-    /* Both arrays stay: only the content is exchanged, and block 0 is air. */
+    /* Copy the content: both arrays must keep their addresses. Block 0 is air. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int b = 1; b < grid->block_count; b++) {
         if (!only_changes || grid->changes[b] & SK_BLOCK_NEAR)
@@ -200,7 +201,7 @@ selkie_code SK_DIM(sk_classify)(sk_step *step, selkie_error *error)
     return classify(step, 1, error);
 }
 
-/* What is liquid before positions are corrected; how much there is, is measured after. */
+/* Finds the liquid before positions are corrected. The volumes are measured after the correction. */
 selkie_code SK_DIM(sk_classify_cells)(sk_step *step, selkie_error *error)
 {
     return classify(step, 0, error);

@@ -11,7 +11,7 @@ typedef struct block_volumes {
     int64_t occupied, liquid;
 } block_volumes;
 
-/* The kernel volume of a cell where walls are mirrors: what is behind them counts before them. */
+/* The kernel volume of a cell for mirror walls: density behind a wall counts in the cell before it. */
 static float mirrored_volume(const sk_step *step, const sk_flat_walls *walls, sk_plain_cell cell)
 {
     const sk_grid *grid = &step->grid;
@@ -30,7 +30,7 @@ static float mirrored_volume(const sk_step *step, const sk_flat_walls *walls, sk
                           sk_wall_fold(room, found));
 }
 
-/* Fill, depth, occupation and what is solid. Which cells are liquid needs the neighbours and comes after. */
+/* Fill, depth, occupation and solid flags. Liquid flags need the neighbours and follow in classify_block. */
 static void measure_block(const sk_step *step, const sk_flat_walls *walls, int block, block_volumes *volumes)
 {
     const sk_grid *grid = &step->grid;
@@ -72,7 +72,8 @@ static int is_hole(const sk_step *step, sk_plain_cell cell)
     return sk_cell_is_hole(grid->fields[SK_FIELD_FILL][sk_plain_index(cell)], occupied, open);
 }
 
-/* The kinds of a block's cells, into an array of their own: neighbours are still read. Returns how many are liquid. */
+/* Writes the kinds of a block's cells into a separate array, because neighbours are still read. Returns the number of
+ * liquid cells. */
 static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds)
 {
     const sk_grid *grid = &step->grid;

@@ -1,4 +1,4 @@
-/* Errors of density over rest density, over inner cells: liquid, and without an open face to anything else. */
+/* Errors of density over rest density in inner cells. An inner cell is liquid and has liquid behind each open face. */
 #ifndef SK_METHODS_DENSITY_ERRORS_H
 #define SK_METHODS_DENSITY_ERRORS_H
 
@@ -11,7 +11,7 @@ typedef struct density_errors {
     int64_t count;
 } density_errors;
 
-/* Adds up those of the blocks, [block_count], in their order. */
+/* Adds up the sums of the blocks, [block_count], in block order. */
 static inline __attribute__((unused)) void report_density_errors(sk_step *step, const density_errors *errors)
 {
     density_errors total = {0, 0, 0, 0, 0};

@@ -15,7 +15,7 @@ static int explodes_in(const selkie_force_def *force, sk_force_window window)
     return force->kind == SELKIE_FORCE_EXPLOSION && force->time >= window.from && force->time < window.to;
 }
 
-/* s  that the field lasts within the window; for the kinds that last */
+/* Time (s) for which the field acts within the window; for the kinds with a duration. */
 static double time_within(const selkie_force_def *force, sk_force_window window)
 {
     double from = fmax(force->start, window.from), to = force->end < 0.0 ? window.to : fmin(force->end, window.to);
@@ -27,10 +27,10 @@ static double length_of(const double v[3], int dimension)
     return sqrt(v[0] * v[0] + v[1] * v[1] + (dimension == 3 ? v[2] * v[2] : 0.0));
 }
 
-/* Where the axis begins, which way it points and how long it is. */
+/* Origin, direction and length of the axis. */
 static void set_axis(sk_force_field *field, const selkie_force_def *force, int dimension)
 {
-    if (force->kind == SELKIE_FORCE_VORTEX && dimension == 2) { /* in the plane everything turns about z */
+    if (force->kind == SELKIE_FORCE_VORTEX && dimension == 2) { /* in 2D every vortex turns about z */
         field->axis[2] = 1.0f;
         for (int d = 0; d < 2; d++)
             field->point[d] = (float)force->point[d];
@@ -47,7 +47,7 @@ static void set_axis(sk_force_field *field, const selkie_force_def *force, int d
     field->length = (float)length;
 }
 
-/* The box that the field stays in; a vortex reaches along its axis without an end. */
+/* The bounding box of the field. A vortex has no end along its axis. */
 static void set_bounds(sk_force_field *field)
 {
     for (int d = 0; d < 3; d++) {
@@ -109,7 +109,7 @@ int sk_force_fields_in(const selkie_scene *scene, sk_force_window window, sk_for
 double sk_force_fields_speed(const selkie_scene *scene, sk_force_window window)
 {
     const int countable =
-        256; /* explosions at once; of more, pairs take too long, and the sum of all is a safe bound */
+        256; /* explosions at once; above this the sum of all replaces the test of pairs and is a safe bound */
     double largest = 0.0, total = 0.0;
     int count = 0;
     for (int f = 0; f < scene->force_count; f++)
@@ -137,7 +137,7 @@ double sk_force_fields_speed(const selkie_scene *scene, sk_force_window window)
     return largest;
 }
 
-/* The most of q w(q), what a vortex' speed around its axis and towards it goes with. */
+/* The maximum of q w(q). The tangential and the inward speed of a vortex are proportional to q w(q). */
 static double largest_slope(selkie_falloff falloff)
 {
     return falloff == SELKIE_FALLOFF_CONSTANT ? 1.0 : falloff == SELKIE_FALLOFF_LINEAR ? 0.25 : 16.0 / 25.0 / sqrt(5.0);

@@ -1,11 +1,11 @@
-/* The force fields of a scene (its key "forces") in a window of time, for every method that moves liquid: grids add
- * them to faces, particle methods to particles, both with force_kernels.h.
+/* The force fields of a scene (its key "forces") in a window of time, for every method that moves liquid. Grid methods
+ * add them to faces and particle methods to particles, both with force_kernels.h.
  *
- * A window is [from, to): windows that follow each other without a gap give every explosion exactly once and the
- * accelerations exactly as long as they last, whatever the steps are. The windows of a step are those of gravity, from
- * the middle of the step before to the middle of this one, and their ends are the same bits on both sides: both are
- * computed from the time of the step's end and its length, which a checkpoint keeps. So a resumed run explodes like an
- * unbroken one.
+ * A window is [from, to). Windows that follow each other without a gap contain every explosion exactly once and every
+ * acceleration for exactly its duration, whatever the steps are. The window of a step is that of gravity: from the
+ * middle of the step before to the middle of this one. Adjacent windows share their end to the bit, because both
+ * compute it from the end time and the length of a step. A checkpoint keeps these two, so a resumed run applies the
+ * same explosions as an unbroken one.
  */
 #ifndef SK_METHODS_FORCE_FIELDS_H
 #define SK_METHODS_FORCE_FIELDS_H
@@ -24,13 +24,13 @@ static inline sk_force_window sk_step_force_window(const sk_step *step)
     return window;
 }
 
-/* The fields that do something in the window, at most `scene->force_count`, multiplied by their time in it. Returns how
- * many. `fields` must have room for scene->force_count. */
+/* The fields that act in the window, multiplied by their time in it. Returns their number. `fields` must have room for
+ * scene->force_count. */
 int sk_force_fields_in(const selkie_scene *scene, sk_force_window window, sk_force_field *fields);
 
-/* The largest speed that the explosions of the window add anywhere (m/s): those whose balls overlap add up. */
+/* The largest speed that the explosions of the window add anywhere (m/s). Explosions with overlapping balls add up. */
 double sk_force_fields_speed(const selkie_scene *scene, sk_force_window window);
-/* The largest acceleration of the other fields that are there at some time of the window (m/s2), added up. */
+/* The sum of the accelerations of the other fields that act at some time of the window (m/s2). */
 double sk_force_fields_acceleration(const selkie_scene *scene, sk_force_window window);
 
 #endif

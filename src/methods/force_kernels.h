@@ -1,8 +1,8 @@
-/* What the force fields of a scene do to the velocity at one point.
+/* The effect of a scene's force fields on the velocity at one point.
  *
- * A field as a kernel sees it is already multiplied by time: force_fields.h makes it for a window of time, and what it
- * adds is a change of velocity (m/s). So a kernel knows nothing of steps, and an explosion is a field like any other
- * that happens to be there in one window only.
+ * force_fields.h makes the fields for a window of time and multiplies them by their time in it. A field therefore adds
+ * a change of velocity (m/s), and the kernels are independent of the step. An explosion is a field that exists in one
+ * window only.
  *
  * With r the distance from a centre (explosion) or from an axis (vortex, jet), R the radius and w(r/R) the falloff:
  *   explosion   radial w            away from the centre
@@ -33,7 +33,7 @@ typedef struct sk_force_field {
     float low[3], high[3]; /* m    nothing happens outside */
 } sk_force_field;
 
-/* Share of the full strength at `q` radii from the middle: 0 from the radius on. */
+/* Fraction of the full strength at `q` radii from the middle: 0 from the radius on. */
 SK_KERNEL float sk_force_falloff(int falloff, float q)
 {
     if (q >= 1.0f)
@@ -45,7 +45,7 @@ SK_KERNEL float sk_force_falloff(int falloff, float q)
     return (1.0f - q * q) * (1.0f - q * q);
 }
 
-/* Adds what the field does at x to `change` (m/s); all three components, in 2D as well (there the third stays 0). */
+/* Adds the change of velocity at x (m/s) to `change`. All three components are written; in 2D the third stays 0. */
 SK_KERNEL void sk_force_field_add(const sk_force_field *field, const float x[3], float change[3])
 {
     if (field->kind == SK_FORCE_UNIFORM) {
@@ -56,7 +56,7 @@ SK_KERNEL void sk_force_field_add(const sk_force_field *field, const float x[3],
     float offset[3], along = 0.0f, r2 = 0.0f;
     for (int d = 0; d < 3; d++)
         offset[d] = x[d] - field->point[d];
-    if (field->kind != SK_FORCE_EXPLOSION) { /* what is left of the offset points away from the axis */
+    if (field->kind != SK_FORCE_EXPLOSION) { /* the rest of the offset points away from the axis */
         along = offset[0] * field->axis[0] + offset[1] * field->axis[1] + offset[2] * field->axis[2];
         if (field->kind == SK_FORCE_JET && (along < 0.0f || along > field->length))
             return;
@@ -68,7 +68,7 @@ SK_KERNEL void sk_force_field_add(const sk_force_field *field, const float x[3],
     if (weight == 0.0f)
         return;
     if (field->kind == SK_FORCE_EXPLOSION) {
-        float scale = r > 0.0f ? field->radial * weight / r : 0.0f; /* the centre itself has no direction to go */
+        float scale = r > 0.0f ? field->radial * weight / r : 0.0f; /* the centre itself has no direction */
         for (int d = 0; d < 3; d++)
             change[d] += scale * offset[d];
         return;

@@ -1,7 +1,7 @@
-/* The Poisson operator of the liquid for one cell and one face: liquid_system.h says what it is and has the twin for
- * rows of cells.
+/* The Poisson operator of the liquid for one cell and one face. liquid_system.h defines it and has the form for rows of
+ * cells.
  *
- * Sides of a cell are numbered -x +x -y +y -z +z. A view holds what a cell sees of itself and of its neighbours.
+ * Sides of a cell are numbered -x +x -y +y -z +z. A view holds the values of a cell and of its neighbours.
  */
 #ifndef SK_METHODS_LIQUID_KERNELS_H
 #define SK_METHODS_LIQUID_KERNELS_H
@@ -19,10 +19,10 @@ typedef struct sk_liquid_view {
     sk_liquid_cell own, beside[2 * SELKIE_DIM];
     float open[2 * SELKIE_DIM];      /* fraction of the faces */
     float lightness[2 * SELKIE_DIM]; /* reference density over that of the liquid around them; 1 for one density */
-    int voxel;                       /* the surface runs along faces: depths count for nothing */
+    int voxel;                       /* the surface runs along faces: depths are ignored */
 } sk_liquid_view;
 
-/* One over the distance from a cell to its neighbour's unknown, in cells: more than one from liquid towards air, where
+/* One over the distance from a cell to its neighbour's unknown, in cells. It exceeds 1 from liquid towards air, where
  * the surface is nearer than the neighbour's centre. */
 SK_KERNEL float sk_liquid_slope(const sk_liquid_cell *cell, const sk_liquid_cell *other, int voxel)
 {
@@ -47,7 +47,7 @@ SK_KERNEL float sk_liquid_row(const sk_liquid_view *view, float face[SELKIE_DIM]
     return diagonal;
 }
 
-/* Volume that flows through a face (m/s): the liquid's through the open part, the solid's through the rest. An unknown
+/* Flux through a face (m/s): the liquid's velocity in the open part, the solid's in the closed part. An unknown
  * velocity (NaN) counts as rest. */
 SK_KERNEL float sk_liquid_flux(float velocity, float open, float solid_velocity)
 {
@@ -64,8 +64,8 @@ SK_KERNEL float sk_liquid_inflow(const float flux[2 * SELKIE_DIM])
     return sum;
 }
 
-/* Minus the gradient of the solution across the face between two cells, per cell: 0 where neither is liquid. The
- * solution is 0 outside the liquid, so the difference is right but for the surface's distance. */
+/* Minus the gradient of the solution across the face between two cells, per cell; 0 if neither is liquid. The solution
+ * is 0 outside the liquid, so the difference only needs the scale of the surface's distance. */
 SK_KERNEL float sk_liquid_descent(const sk_liquid_cell *below, const sk_liquid_cell *above, float solution_below,
                                   float solution_above, int voxel)
 {
@@ -73,8 +73,8 @@ SK_KERNEL float sk_liquid_descent(const sk_liquid_cell *below, const sk_liquid_c
            sk_liquid_slope(below, above, voxel);
 }
 
-/* Velocity of a face after the solve. Unknown (NaN) are those without particles, unless liquid is beside them, and
- * those behind solids. `had_velocity`: particles are near the face. Nothing goes through a wall of the domain. */
+/* Velocity of a face after the solve. It is unknown (NaN) behind solids, and far from particles unless liquid is beside
+ * the face. `had_velocity`: particles are near the face. The velocity on a closed wall of the domain is 0. */
 SK_KERNEL float sk_liquid_projected(float velocity, float descent, int beside_liquid, float open, int on_wall,
                                     int had_velocity)
 {

@@ -1,5 +1,5 @@
-/* What one cell or face sees of the liquid around it, gathered from the grid and the solids: for the plain forms of
- * solves over the liquid. For files compiled per dimension. */
+/* Gathers the values around one cell or face from the grid and the solids, for the plain solves over the liquid. For
+ * files compiled per dimension. */
 #ifndef SK_METHODS_LIQUID_PLAIN_H
 #define SK_METHODS_LIQUID_PLAIN_H
 
@@ -25,20 +25,20 @@ static inline __attribute__((unused)) float solid_velocity_at(const sk_step *ste
     return step->solids.moving_count ? step->solids.velocity[d][sk_plain_solid_index(&step->solids, cell)] : 0.0f;
 }
 
-/* The cell with the face on a side of this one: faces are stored with the cell above them. */
+/* The cell that stores the face on a side of this one. A face belongs to the cell above it. */
 static inline __attribute__((unused)) sk_plain_cell cell_of_side(const sk_grid *grid, sk_plain_cell cell, int side)
 {
     return side % 2 ? sk_plain_next(grid, cell, side / 2, 1) : cell;
 }
 
-/* Reference density over that of the liquid around a face; 1 where all liquids weigh the same. */
+/* Reference density over the density of the liquid around a face; 1 for a single density. */
 static inline __attribute__((unused)) float lightness_at(const sk_step *step, sk_plain_cell cell, int d)
 {
     return step->relative_density ? step->grid.fields[SK_FIELD_LIGHTNESS_X + d][sk_plain_index(cell)] : 1.0f;
 }
 
-/* The view of a cell. `weighted` by the densities of the liquids around faces, as the pressure is: what moves volume is
- * not. */
+/* The view of a cell. `weighted` scales faces by lightness, as the pressure solve needs it. Volume corrections do not.
+ */
 static inline __attribute__((unused)) void gather_liquid_view(const sk_step *step, sk_plain_cell cell, int weighted,
                                                               sk_liquid_view *view)
 {

@@ -1,11 +1,14 @@
-/* The Poisson operator of the liquid, shared by every solve over it: pressure, density correction.
+/* The Poisson operator of the liquid, shared by the pressure solve and the density correction.
  *
- * Variational at solids (Batty et al. 2007), ghost fluid at the surface (Enright et al. 2003). Row of a liquid cell,
- * with w the open fraction of a face: sum over faces of  w (q_i - q_j)        liquid neighbour w q_i / theta air: the
- * surface lies theta of the way to its centre 0                    closed part, whose flux belongs to the right side
- * Where liquids differ in density the pressure's w is that times lightness, the reference density over the face's: a
- * lighter face takes up more velocity from the same difference of pressure. The density correction moves volume, not
- * mass, and has no use for it. For files compiled per dimension.
+ * Variational at solids (Batty et al. 2007), ghost fluid at the surface (Enright et al. 2003). The row of a liquid cell
+ * is a sum over its faces, with w the open fraction of a face:
+ *   w (q_i - q_j)     liquid neighbour
+ *   w q_i / theta     air: the surface lies the fraction theta of the way to its centre
+ *   0                 closed part: its flux belongs to the right side
+ *
+ * Where liquids differ in density, the pressure solve multiplies w by the lightness: the reference density over the
+ * density of the face. A lighter face gains more velocity from the same pressure difference. The density correction
+ * moves volume, not mass, and ignores lightness. For files compiled per dimension.
  */
 #ifndef SK_METHODS_LIQUID_SYSTEM_H
 #define SK_METHODS_LIQUID_SYSTEM_H
@@ -20,19 +23,18 @@
 #include "methods/density_errors.h"
 #include "methods/step.h"
 
-/* A block and one cell around it, as numbers that a row of cells can be computed with. */
+/* A block with a halo of one cell, as floats for the vectorised rows. */
 typedef struct liquid_view {
     _Alignas(64) float liquid[SK_TILE_VALUES(1)]; /* 1 = unknown of the system, 0 = not */
-    float depth[SK_TILE_VALUES(1)];               /* not of voxels */
+    float depth[SK_TILE_VALUES(1)];               /* unused for voxels */
     const float *fraction[SELKIE_DIM];
-    float beside_solids[SELKIE_DIM][SK_TILE_VALUES(1)]; /* those fractions, where not all of them are 1 */
+    float beside_solids[SELKIE_DIM][SK_TILE_VALUES(1)]; /* storage of the fractions that are not all 1 */
     int has_moving, voxel;
 } liquid_view;
 
 static const float all_open[SK_TILE_VALUES(1)] = {[0 ... SK_TILE_VALUES(1) - 1] = 1.0f};
 
-/* Liquid cells and depths in some rows around a block; elsewhere the view holds nothing of use. For who needs no open
- * fractions, which are left as they are. */
+/* Liquid cells and depths in some rows around a block. Other rows stay undefined. Does not load the open fractions. */
 static inline void load_liquid_cells(const sk_step *step, int block, const sk_tile_rows *rows, liquid_view *view)
 {
     const sk_grid *grid = &step->grid;
@@ -45,8 +47,8 @@ static inline void load_liquid_cells(const sk_step *step, int block, const sk_ti
         sk_tile_load_rows(grid, grid->fields[SK_FIELD_DEPTH], block, rows, view->depth);
 }
 
-/* Open fractions across axis d where nothing but walls of the domain is near: they lie on faces, and what is behind
- * them is of no interest, since no liquid is there. */
+/* Open fractions across axis d where only walls of the domain are near. Walls lie on faces. Fractions behind a wall do
+ * not matter, since no liquid is there. */
 static inline const float *fractions_beside_walls(const sk_step *step, int block, int d, float *tile)
 {
     int found = 0;
@@ -64,8 +66,8 @@ static inline const float *fractions_beside_walls(const sk_step *step, int block
     return found ? tile : all_open;
 }
 
-/* Open fractions of the faces in some rows around a block; `tiles` is room for them. Says whether a solid that moves is
- * near. */
+/* Open fractions of the faces in some rows around a block; `tiles` is storage for them. Returns whether a moving solid
+ * is near. */
 static inline int load_fractions(const sk_step *step, int block, const sk_tile_rows *rows,
                                  float tiles[SELKIE_DIM][SK_TILE_VALUES(1)], const float *fraction[SELKIE_DIM])
 {
@@ -85,7 +87,7 @@ static inline int load_fractions(const sk_step *step, int block, const sk_tile_r
     return moving;
 }
 
-/* All that the runs of a mask see. */
+/* Loads everything that the runs of a mask need. */
 static inline void load_liquid_view(const sk_step *step, int block, uint64_t runs, liquid_view *view)
 {
     const sk_tile_rows rows = sk_tile_rows_around(runs);
@@ -93,7 +95,7 @@ static inline void load_liquid_view(const sk_step *step, int block, uint64_t run
     view->has_moving = load_fractions(step, block, &rows, view->beside_solids, view->fraction);
 }
 
-/* The twin of sk_surface_depth for eight cells. */
+/* sk_surface_depth for eight cells. */
 SK_VECTOR f8 liquid_depths(f8 fill)
 {
     const i8 inside = fill >= 0.5f;
@@ -101,8 +103,8 @@ SK_VECTOR f8 liquid_depths(f8 fill)
     return f8_select(inside, 1.0f - root, root - 1.0f);
 }
 
-/* One over the distance from liquid cells to their neighbours' unknowns, in cells: more than one towards air, where the
- * surface is nearer than the neighbour's centre. `other` is the step to the neighbour. */
+/* One over the distance from liquid cells to their neighbours' unknowns, in cells. It exceeds 1 towards air, where the
+ * surface is nearer than the neighbour's centre. `other` is the offset to the neighbour. */
 SK_VECTOR f8 liquid_slopes(const liquid_view *view, int node, int other, f8 liquid, f8 other_liquid)
 {
     i8 surface = (liquid > 0.0f) & (other_liquid == 0.0f);
@@ -114,16 +116,16 @@ SK_VECTOR f8 liquid_slopes(const liquid_view *view, int node, int other, f8 liqu
     return f8_select(surface & (inside > 0.0f) & (outside < 0.0f) & (theta < 1.0f), 1.0f / theta, f8_splat(1.0f));
 }
 
-/* Minus the gradient of the solution across eight lower faces, solution per cell: zero where neither side is liquid. */
+/* Minus the gradient of the solution across eight lower faces, per cell; 0 if neither side is liquid. */
 SK_VECTOR f8 liquid_descent(const liquid_view *view, const float *solution, int node, int up)
 {
     f8 above = f8_load(view->liquid + node), below = f8_load(view->liquid + node - up);
-    /* The solution is zero outside the liquid, so the plain difference is right but for the surface's distance. */
+    /* The solution is 0 outside the liquid, so the difference only needs the scale of the surface's distance. */
     f8 difference = f8_load(solution + node - up) - f8_load(solution + node);
     return difference * liquid_slopes(view, node, -up, above, below) * liquid_slopes(view, node - up, up, below, above);
 }
 
-/* Lightness of the faces in a block and one cell around it. */
+/* Lightness of the faces in a block with a halo of one cell. */
 typedef struct face_lightness {
     float tile[SELKIE_DIM][SK_TILE_VALUES(1)];
 } face_lightness;
@@ -135,9 +137,9 @@ static inline __attribute__((unused)) void load_lightness(const sk_step *step, i
         sk_tile_load_rows(&step->grid, step->grid.fields[SK_FIELD_LIGHTNESS_X + d], block, rows, lightness->tile[d]);
 }
 
-/* Faces and diagonal of a block's rows; `lightness` is NULL, and known to be so where this is inlined, for liquids of
- * one density. The diagonal is zero but in the given runs, and a liquid cell whose faces are all closed gets none
- * either; what else stands beside a diagonal of zero is of no interest. */
+/* Faces and diagonal of a block's rows. `lightness` is a compile-time NULL for liquids of one density. The diagonal is
+ * 0 outside the given runs and for liquid cells whose faces are all closed. Face coefficients beside a zero diagonal
+ * are ignored. */
 static inline __attribute__((always_inline)) void build_weighted_rows(const sk_step *step, int block, uint64_t runs,
                                                                       const liquid_view *view,
                                                                       const face_lightness *lightness)
@@ -149,7 +151,7 @@ static inline __attribute__((always_inline)) void build_weighted_rows(const sk_s
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *face = grid->fields[SK_FIELD_FACE_X + d] + base;
         const int up = node_step[d];
-        if (SELKIE_DIM == 2 && runs != SK_ALL_RUNS) /* a row has two runs, and the solver looks whole rows over */
+        if (SELKIE_DIM == 2 && runs != SK_ALL_RUNS) /* a row has two runs, and the solver reads whole rows */
             memset(face, 0, SK_BLOCK_CELLS * sizeof(float));
         SK_EACH_RUN(c, runs)
         {

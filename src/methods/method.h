@@ -1,10 +1,10 @@
-/* A method: all that the world must know to run it, in one const struct.
+/* A method: everything that the world needs to run it, in one const struct.
  *
- * The world holds a list of descriptors (src/world/methods.c). It asks each whether it takes part in a scene, creates
- * those that do, sorts their phases by slot, and runs them. It knows no method by name beyond that list.
+ * The world holds a list of descriptors (src/world/methods.c). It calls takes_part of each, creates the methods that
+ * take part, sorts their phases by slot, and runs them. It names no method outside that list.
  *
  * Order of a step: by slot; within a slot by the order of the list of methods; within a method by the order of its
- * table. A phase marked `replaces` takes the place of what earlier methods put into its slot.
+ * table. A phase marked `replaces` takes the place of the phases of earlier methods in its slot.
  */
 #ifndef SK_METHODS_METHOD_H
 #define SK_METHODS_METHOD_H
@@ -20,21 +20,21 @@ typedef enum sk_slot {
     SK_SLOT_POSITIONS,    /* corrections of positions */
     SK_SLOT_TO_GRID,      /* particles to faces; neighbour lists */
     SK_SLOT_CLASSIFY,     /* liquid, air and solid cells */
-    SK_SLOT_CONSTRAIN,    /* what depends on the classification and comes before forces */
+    SK_SLOT_CONSTRAIN,    /* after the classification and before the forces */
     SK_SLOT_FORCES,       /* gravity and force fields */
     SK_SLOT_VISCOSITY,    /* */
-    SK_SLOT_TARGET,       /* what the pressure solve shall reach: divergence, predicted density, prescribed motion */
+    SK_SLOT_TARGET,       /* target of the pressure solve: divergence, predicted density, prescribed motion */
     SK_SLOT_PRESSURE,     /* */
-    SK_SLOT_BODIES,       /* rigid bodies take up what the liquid did */
+    SK_SLOT_BODIES,       /* rigid bodies move under the forces of the liquid */
     SK_SLOT_EXTRAPOLATE,  /* velocities into the air and solids beside the liquid */
     SK_SLOT_TO_PARTICLES, /* velocities from faces to particles */
     SK_SLOT_SHIFT,        /* displacements before the move */
     SK_SLOT_MOVE,         /* positions follow velocities */
-    SK_SLOT_AFTER,        /* what must hold at the end of a step */
+    SK_SLOT_AFTER,        /* corrections and sums at the end of a step */
     SK_SLOT_COUNT
 } sk_slot;
 
-/* What a method works on. A world has the union of what its methods need, and nothing else. */
+/* The resources of a method. A world has the union of its methods' needs, and nothing else. */
 enum sk_needs {
     SK_NEEDS_PARTICLES = 1,
     SK_NEEDS_GRID = 2,
@@ -43,8 +43,8 @@ enum sk_needs {
 
 /* When the world runs phases outside of a step. */
 enum sk_phase_flag {
-    SK_PHASE_CORRECTS = 1, /* changes positions: left out where the world only measures, run where it settles a start */
-    SK_PHASE_REPLACES = 2  /* stands for the phases of earlier methods in its slot */
+    SK_PHASE_CORRECTS = 1, /* changes positions: skipped when the world only measures, run when it settles a start */
+    SK_PHASE_REPLACES = 2  /* replaces the phases of earlier methods in its slot */
 };
 
 enum { SK_METHOD_MAX_PHASES = 16 };
@@ -54,8 +54,8 @@ typedef struct sk_phase_def {
     sk_slot slot;
     int flags;                                  /* sk_phase_flag */
     sk_phase_function run[SK_BACKEND_COUNT][2]; /* [backend][dimension - 2] */
-    int (*when)(const sk_step *step);           /* NULL = always; asked once, when the world is made */
-    int (*again)(const sk_step *step);          /* NULL = never; after the phase: go back to `again_from`? */
+    int (*when)(const sk_step *step);           /* NULL = always; evaluated once, when the world is made */
+    int (*again)(const sk_step *step);          /* NULL = never; evaluated after the phase: go back to `again_from`? */
     const char *again_from;                     /* a phase of the same method */
 } sk_phase_def;
 
@@ -66,7 +66,7 @@ typedef struct sk_chunk_view {
     uint64_t bytes;
 } sk_chunk_view;
 
-/* What the CFL number is applied to: dt = cfl x length / (speed + extra). A method raises what it must. */
+/* Limits of the time step: dt = cfl x length / (speed + extra). A method raises or lowers its entries. */
 typedef struct sk_step_limits {
     double length; /* m    the cell size, or a method's own */
     double speed;  /* m/s  the fastest thing that moves */
@@ -80,31 +80,32 @@ typedef struct sk_method {
     int (*takes_part)(const selkie_scene *scene); /* NULL = wherever there are particles */
     int (*also_needs)(const selkie_scene *scene); /* sk_needs that depend on the scene; NULL = none */
 
-    /* Life. create runs before the liquids are sampled, populate after; destroy undoes both, also after a failure.
-     * Each may be NULL. check refuses what create and populate would, with grid and solids but without particles. */
+    /* Life cycle. create runs before the liquids are sampled, populate after; destroy undoes both, also after a
+     * failure. Each may be NULL. check reports the input errors of create and populate, with grid and solids but
+     * without particles. */
     selkie_code (*check)(const sk_step *step, selkie_error *error);
     selkie_code (*create)(sk_step *step, selkie_error *error);
     selkie_code (*populate)(sk_step *step, selkie_error *error);
     void (*destroy)(sk_step *step);
 
-    /* The step. begin runs before the first phase, and before each round in which the start settles. */
+    /* The step. begin runs before the first phase, and before each round of settling the start. */
     void (*begin)(sk_step *step);
     sk_phase_def phases[SK_METHOD_MAX_PHASES];       /* up to the first without a name */
     int (*settle_rounds)(const selkie_scene *scene); /* of the phases up to POSITIONS before the first step */
     int keeps_rest_volume; /* volume_ratio compares with the volume at rest, not at the start */
     void (*limit_step)(const sk_step *step, sk_step_limits *limits);
-    /* After a step of a fixed length (time.step): was it too long? If so, a reason for the warning. */
+    /* After a step of a fixed length (time.step): was it too long? If so, writes a reason for the warning. */
     int (*step_too_long)(sk_step *step, const selkie_statistics *statistics, char *reason, size_t size);
 
     selkie_code (*measure)(sk_step *step, selkie_error *error); /* sums over particles, outside of a step */
 
-    /* What others see. */
+    /* State and values for checkpoints, statistics and probes. */
     sk_chunk_view (*state)(const sk_step *step); /* beyond particles, for checkpoints */
     selkie_code (*restore)(sk_step *step, const sk_chunk_view *chunk, const char *file, selkie_error *error);
     void (*statistics)(const sk_step *step, selkie_statistics *statistics); /* fills its columns */
-    /* Pressure (component -1, Pa) or velocity (m/s) at a point (m), where not read from the grid. */
+    /* Pressure (component -1, Pa) or velocity (m/s) at a point (m), for methods that do not keep them on the grid. */
     double (*value_at)(const sk_step *step, const double at[3], int component);
-    /* Force of the liquid (N) on "walls", an obstacle or a body; 0 = there is no such. */
+    /* Force of the liquid (N) on "walls", an obstacle or a body; returns 0 for an unknown name. */
     int (*force_on)(const sk_step *step, const char *name, double force[3]);
 
     /* The plan. */
@@ -118,7 +119,7 @@ typedef struct sk_method_list {
     const sk_method *const *methods;
 } sk_method_list;
 
-/* A table entry's `run`: with both forms, with the tuned form only, with one form that is plain C and serves both. */
+/* Values of an entry's `run`: both forms; the tuned form only; one form in plain C that serves both. */
 #define SK_FORMS(tuned, plain)                                                                                         \
     {                                                                                                                  \
         [SK_BACKEND_TUNED] = {tuned##_2d, tuned##_3d}, [SK_BACKEND_PLAIN] = { plain##_2d, plain##_3d }                 \

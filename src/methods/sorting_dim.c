@@ -1,7 +1,7 @@
 #include "base/dimension.h"
 #include "methods/sorting.h"
 
-/* Both sorts give the same bits; the second is faster where few particles change their block. */
+/* Both sorts give the same bits; the second is faster if few particles change their block. */
 selkie_code SK_DIM(sk_sort_particles)(sk_step *step, selkie_error *error)
 {
     if (sk_grid_leavers_known(&step->grid, &step->particles) || sk_step_is_calm(step, step->last_dt))
@@ -15,7 +15,7 @@ selkie_code SK_DIM(sk_sort_particles_again)(sk_step *step, selkie_error *error)
     return SK_DIM(sk_grid_sort_again)(&step->grid, &step->particles, step->threads, error);
 }
 
-/* Solids stand where they will be at the end of the step: that is where the liquid must not go. */
+/* Solids take their pose at the end of the step, because the liquid must not enter that volume. */
 selkie_code SK_DIM(sk_move_solids)(sk_step *step, selkie_error *error)
 {
     sk_solids_move(&step->solids, step->time + step->dt);

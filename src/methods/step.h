@@ -1,7 +1,7 @@
-/* What a phase of the step sees: the state it works on, the constants it works with, and where it says what it did.
+/* The data of a phase: the state, the constants, and the results that it reports.
  *
- * A method is a list of phases. The world strings the lists of the methods that take part together and times each
- * phase; a phase never calls another one.
+ * A method is a list of phases. The world joins the lists of the methods that take part and times each phase. A phase
+ * never calls another one.
  */
 #ifndef SK_METHODS_STEP_H
 #define SK_METHODS_STEP_H
@@ -18,7 +18,7 @@
 #include "particles/store.h"
 
 enum { SK_STEP_MAX_METHODS = 24 };
-/* Sums over particles of different masses, each with its own. */
+/* Sums over particles of different masses. */
 typedef struct sk_mass_sums {
     double kinetic;          /* J */
     double mass;             /* kg */
@@ -36,8 +36,8 @@ typedef struct sk_step {
     int dimension;
     int particles_per_cell;
     double density;       /* kg/m3 at rest, of the first material: the reference density */
-    double particle_mass; /* kg (2D: for a depth of one metre), of the same */
-    /* [SK_TRANSFER_MATERIALS] density of each material over the reference density; NULL = all weigh the same. */
+    double particle_mass; /* kg (2D: for a depth of one metre), of the first material */
+    /* [SK_TRANSFER_MATERIALS] density of each material over the reference density; NULL = one density. */
     const float *relative_density;
 
     /* state */
@@ -53,20 +53,19 @@ typedef struct sk_step {
     struct sk_method_state {
         const struct sk_method *owner;
         void *state;
-    } states[SK_STEP_MAX_METHODS]; /* of methods that nothing else looks into: sk_step_state */
+    } states[SK_STEP_MAX_METHODS]; /* private states of methods: sk_step_state */
     double time;                   /* s  at the start of the step */
     double dt;                     /* s  of this step */
-    double end_time;               /* s  at its end: time + dt but for rounding, since steps end on frames to the bit */
+    double end_time;               /* s  at its end: time + dt but for rounding, since steps end exactly on frames */
     double last_dt;                /* s  of the step before, 0 at the start */
     int64_t step_count;
     int64_t emitted, drained; /* particles since the start */
     int64_t exchanged;        /* emitted - drained when the volume was measured */
-    int has_expansion; /* SK_FIELD_POTENTIAL holds the flux (m/s) that shall leave each cell; the pressure solve takes
-                          it */
+    int has_expansion; /* SK_FIELD_POTENTIAL holds the flux (m/s) that must leave each cell, for the pressure solve */
 
     sk_arena arena; /* scratch; the world empties it after each phase */
 
-    /* what the last step found */
+    /* results of the last step */
     double kernel_volume;  /* cells: sum of min(density, 1 - solid share) */
     double counted_volume; /* cells: Eq. 19 of Kugelstadt et al. 2019 */
     int64_t occupied_cells;
@@ -79,7 +78,7 @@ typedef struct sk_step {
     sk_poisson_report viscosity;
     double surface_volume; /* cells: inside the surface that the fill describes */
 
-    /* what the correction of volume found and did */
+    /* results of the volume correction */
     sk_poisson_report density_report;
     double density_error_mean, density_error_max, density_error_std; /* of density over rest density, inner cells */
     int64_t redistributed, pushed_out;                               /* particles in the last step */
@@ -88,11 +87,10 @@ typedef struct sk_step {
     /* unilateral incompressibility */
     sk_bounded_report unilateral, correction; /* of the pressure, and of the correction of density */
     int shifted;                              /* SHIFT_* holds a correction of this step */
-    double overfull; /* largest density above what fits, over rest density, before the correction */
+    double overfull; /* largest density above the capacity, over rest density, before the correction */
 } sk_step;
 
-/* The state that a method keeps: NULL until it has set one. A method sets it once, in create, and releases it in
- * destroy. */
+/* The state of a method; NULL until it has set one. A method sets it once, in create, and releases it in destroy. */
 static inline void *sk_step_state(const sk_step *step, const struct sk_method *owner)
 {
     for (int m = 0; m < SK_STEP_MAX_METHODS; m++)
@@ -110,7 +108,7 @@ static inline void sk_step_set_state(sk_step *step, const struct sk_method *owne
     step->states[m].state = state;
 }
 
-/* kg: mass of particle number p. */
+/* Mass (kg) of particle number p. */
 static inline double sk_step_mass(const sk_step *step, const sk_attribute *material, int64_t p)
 {
     return step->relative_density && material
@@ -118,22 +116,22 @@ static inline double sk_step_mass(const sk_step *step, const sk_attribute *mater
                : step->particle_mass;
 }
 
-/* Gravity acts from the middle of one step to the middle of the next, so that velocities and positions leap over each
- * other and free fall is exact at any step size: v lives half a step behind x. */
+/* Gravity acts from the middle of one step to the middle of the next (leapfrog: v is half a step behind x). Free fall
+ * is then exact at any step size. */
 static inline double sk_step_kick(const sk_step *step)
 {
     return 0.5 * (step->last_dt + step->dt);
 }
 
-/* At least `bytes` of memory that belongs to the phase until it returns. Not cleared. */
+/* At least `bytes` of memory for the phase until it returns. Not cleared. */
 static inline selkie_code sk_step_scratch(sk_step *step, size_t bytes, const char *phase, void **memory,
                                           selkie_error *error)
 {
     return sk_arena_take(&step->arena, bytes, phase, memory, error);
 }
 
-/* Do particles go less than a cell or so in a time dt (s), by their speeds at the last look? The share that leaves its
- * block is then below a third, and a sort that deals out only those is the shorter one. */
+/* Do particles move less than about a cell in a time dt (s), by their last measured speeds? Fewer than 33 % of them
+ * then leave their block, and a sort that moves only migrating particles is faster. */
 static inline int sk_step_is_calm(const sk_step *step, double dt)
 {
     const double speed2 = 2.0 * step->sums.kinetic / (double)(step->particles.count ? step->particles.count : 1);
@@ -141,7 +139,7 @@ static inline int sk_step_is_calm(const sk_step *step, double dt)
     return speed2 * dt * dt < reach * reach * step->dimension;
 }
 
-/* Pressure and the correction of volume may be asked to begin later (pressure.start). */
+/* The scene may delay pressure and volume correction (pressure.start). */
 static inline int sk_step_has_pressure(const sk_step *step)
 {
     return step->time >= step->scene->pressure.start - 1e-9;
@@ -152,12 +150,12 @@ typedef selkie_code (*sk_phase_function)(sk_step *step, selkie_error *error);
 typedef struct sk_phase {
     const char *name; /* a column of stats.csv */
     sk_phase_function run;
-    int again_from;                    /* the phase to go back to if `again` says so; -1 = none */
-    int (*again)(const sk_step *step); /* asked after the phase */
+    int again_from;                    /* the phase to go back to if `again` returns nonzero; -1 = none */
+    int (*again)(const sk_step *step); /* evaluated after the phase */
     int slot, flags;                   /* sk_slot, sk_phase_flag (method.h) */
 } sk_phase;
 
-/* Runs a phase; its scratch memory goes back. */
+/* Runs a phase and releases its scratch memory. */
 static inline selkie_code sk_phase_run(const sk_phase *phase, sk_step *step, selkie_error *error)
 {
     selkie_code code = phase->run(step, error);

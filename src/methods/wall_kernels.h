@@ -1,16 +1,16 @@
-/* The domain's flat walls as mirrors: what one cell beside them sees. The twin for tiles is in wall_mirror.h. */
+/* The domain's flat walls as mirrors, for one cell beside them. wall_mirror.h has the form for tiles. */
 #ifndef SK_METHODS_WALL_KERNELS_H
 #define SK_METHODS_WALL_KERNELS_H
 
 #include "base/dimension.h"
 #include "base/kernel.h"
 
-/* Closed walls lie on the lower faces of these cells of the grid; far away where a side is open. */
+/* Closed walls lie on the lower faces of these grid cells. An open side has an index far away. */
 typedef struct sk_flat_walls {
     int low[3], high[3];
 } sk_flat_walls;
 
-/* The step along an axis from a cell beside a wall to its mirror image; 0 where there is none. */
+/* The offset along an axis from a cell beside a wall to its mirror image; 0 if there is none. */
 SK_KERNEL int sk_wall_image(const sk_flat_walls *walls, int d, int at)
 {
     if (at == walls->low[d] || at == walls->high[d])
@@ -18,7 +18,7 @@ SK_KERNEL int sk_wall_image(const sk_flat_walls *walls, int d, int at)
     return at == walls->low[d] - 1 || at == walls->high[d] - 1 ? 1 : 0;
 }
 
-/* The step from the first cell behind a wall to the cell before it; 0 for all other cells. */
+/* The offset from the first cell behind a wall to the cell before it; 0 for all other cells. */
 SK_KERNEL int sk_wall_way_back(const sk_flat_walls *walls, int d, int at)
 {
     return at == walls->low[d] - 1 ? 1 : at == walls->high[d] ? -1 : 0;
@@ -41,8 +41,8 @@ SK_KERNEL int sk_wall_is_beyond_image(const sk_flat_walls *walls, const int at[3
     return beyond;
 }
 
-/* Sum of the values of a cell and its images. Bit d of an index is set for images across axis d; bit d of `images` says
- * whether there are any. */
+/* Sum of the values of a cell and its images. Bit d of an index is set for images across axis d; bit d of `images` is
+ * set if there are any. */
 SK_KERNEL float sk_wall_fold(float values[1 << SELKIE_DIM], int images)
 {
     for (int d = 0; d < SELKIE_DIM; d++)

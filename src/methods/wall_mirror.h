@@ -1,11 +1,12 @@
-/* The domain's flat walls as mirrors, for tiles of a block and one cell around it. For files compiled per dimension. */
+/* The domain's flat walls as mirrors, for tiles of a block with a halo of one cell. For files compiled per dimension.
+ */
 #ifndef SK_METHODS_WALL_MIRROR_H
 #define SK_METHODS_WALL_MIRROR_H
 
 #include "methods/cells.h"
 
-/* Local index of the plane of faces on each closed wall of the domain, where it is within reach of a block and one cell
- * around it; -1000 elsewhere. */
+/* Local index of the plane of faces on each closed wall of the domain; -1000 if the wall does not reach the block or
+ * its halo. */
 typedef struct mirror_walls {
     int plane[SELKIE_DIM][2];
     int any;
@@ -24,8 +25,7 @@ static inline __attribute__((unused)) void find_mirror_walls(const sk_step *step
         }
 }
 
-/* Node k of the layer of a tile (one cell around the block) that has the coordinate `at` along an axis; the block
- * begins at 0. */
+/* Node k of the layer of a tile (halo of one cell) with the coordinate `at` along an axis; the block begins at 0. */
 enum { LAYER_NODES = SK_TILE_VALUES(1) / N1 };
 
 static inline __attribute__((unused)) int layer_node(int d, int at, int k)
@@ -33,8 +33,8 @@ static inline __attribute__((unused)) int layer_node(int d, int at, int k)
     return d == 0 ? at + 1 + N1 * k : d == 1 ? k % N1 + N1 * (at + 1 + N1 * (k / N1)) : k + N1 * N1 * (at + 1);
 }
 
-/* The layer of cells before a wall, as a coordinate in the tile, and the step to the layer behind it; 0 if the tile
- * does not have both. */
+/* The layer of cells before a wall, as a coordinate in the tile, and the offset to the layer behind it; 0 if the tile
+ * does not contain both. */
 static inline __attribute__((unused)) int layers_at_wall(const mirror_walls *walls, int d, int side, int *before)
 {
     *before = walls->plane[d][side] - side;
@@ -44,9 +44,9 @@ static inline __attribute__((unused)) int layers_at_wall(const mirror_walls *wal
     return side ? node_step[d] : -node_step[d];
 }
 
-/* The domain's flat walls are mirrors: what the kernels of particles beside them put into the cells behind counts in
- * the cells before them, and no face lies between the two. Adds the layer behind each wall to the one before it, and
- * gives both the sum. For values on faces across axis `across`, along the others; -1 for cells. */
+/* The domain's flat walls are mirrors: kernel contributions in the cells behind a wall count in the cells before it.
+ * Adds the layer behind each wall to the layer before it and gives both the sum. For values on faces across axis
+ * `across`, applies to the other axes only; -1 for cells. */
 static inline __attribute__((unused)) void fold_at_walls(const mirror_walls *walls, int across, float *tile)
 {
     for (int d = 0; walls->any && d < SELKIE_DIM; d++)
@@ -59,7 +59,7 @@ static inline __attribute__((unused)) void fold_at_walls(const mirror_walls *wal
         }
 }
 
-/* Gives the layer behind each wall what the one before it has. */
+/* Copies the layer before each wall into the layer behind it. */
 static inline __attribute__((unused)) void mirror_at_walls(const mirror_walls *walls, float *tile)
 {
     for (int d = 0; walls->any && d < SELKIE_DIM; d++)

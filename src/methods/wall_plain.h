@@ -1,5 +1,5 @@
-/* Mirror images of cells beside the domain's walls, looked up one cell at a time: for the plain forms, where walls are
- * mirrors. For files compiled per dimension. */
+/* Mirror images of single cells beside the domain's walls, for the plain forms with mirror walls. For files compiled
+ * per dimension. */
 #ifndef SK_METHODS_WALL_PLAIN_H
 #define SK_METHODS_WALL_PLAIN_H
 
@@ -21,7 +21,7 @@ static inline __attribute__((unused)) sk_flat_walls flat_walls_of(const sk_step 
     return walls;
 }
 
-/* Coordinates in the grid of what lies `offset` from a cell, whether it has a block or not. */
+/* Grid coordinates of the cell at `offset` from a cell; the block need not exist. */
 static inline __attribute__((unused)) void coordinates_beside(const sk_grid *grid, sk_plain_cell cell,
                                                               const int offset[3], int at[3])
 {
@@ -30,8 +30,8 @@ static inline __attribute__((unused)) void coordinates_beside(const sk_grid *gri
         at[d] += offset[d];
 }
 
-/* The cell `offset` from a cell and its images at the walls, as sk_wall_fold has them; those at faces across axis
- * `across` have none along it (-1: cells). Returns the axes with images as bits. */
+/* The cell at `offset` from a cell and its images at the walls, in the order of sk_wall_fold. Faces across axis
+ * `across` have no image along it (-1: cells). Returns the axes with images as bits. */
 static inline __attribute__((unused)) int find_wall_images(const sk_grid *grid, const sk_flat_walls *walls,
                                                            sk_plain_cell cell, const int offset[3], int across,
                                                            sk_plain_cell images[1 << SELKIE_DIM])
@@ -53,7 +53,7 @@ static inline __attribute__((unused)) int find_wall_images(const sk_grid *grid, 
     return found;
 }
 
-/* A field of the grid there, with what lies behind walls added to what lies before them. */
+/* A field of the grid at that cell, with the values behind walls added to those before them. */
 static inline __attribute__((unused)) float folded_value(const sk_grid *grid, const sk_flat_walls *walls,
                                                          const float *field, sk_plain_cell cell, const int offset[3],
                                                          int across)

@@ -7,8 +7,8 @@
 #include "base/simd.h"
 #include "defs/structs.h"
 
-/* What of the kernel around a cell's centre obstacles leave open, over what walls do: the share of solids has both in
- * it. */
+/* The open share of the kernel around a cell's centre beside obstacles, over that beside walls alone. The share of
+ * solids includes both. */
 static float open_beside_obstacles(const sk_step *step, const int cell[3])
 {
     const sk_grid *grid = &step->grid;
@@ -26,7 +26,7 @@ static float open_beside_obstacles(const sk_step *step, const int cell[3])
 
 /* --- One column --- */
 
-/* One particle's part in the column of a height probe. */
+/* Adds one particle to the column of a height probe. */
 static void add_to_column(const sk_step *step, const sk_particle *particle, const selkie_probe_def *def, int up,
                           float *column)
 {
@@ -50,7 +50,7 @@ static void add_to_column(const sk_step *step, const sk_particle *particle, cons
     column[i + 1] += weight * (g - (float)i);
 }
 
-/* In one go over the particles: nearly all of them are far from every probe, and that is found out many at a time. */
+/* One pass over the particles. Nearly all are far from every probe, so batches are rejected at once. */
 void sk_columns_fill(const sk_step *step, float *columns)
 {
     const selkie_scene *scene = step->scene;
@@ -87,7 +87,7 @@ void sk_columns_fill(const sk_step *step, float *columns)
     }
 }
 
-/* What of the kernel across a column lies inside the domain: walls cut it. */
+/* The share of the kernel across a column that lies inside the domain: walls cut it. */
 static float open_across(const sk_grid *grid, int up, const double at[3])
 {
     float share = 1.0f;
@@ -105,7 +105,7 @@ static float open_across(const sk_grid *grid, int up, const double at[3])
     return share > 0.05f ? share : 0.05f;
 }
 
-/* The height (m) above `at`; `end` becomes the cell that holds the surface, counted from below. */
+/* The height (m) above `at`; `end` receives the cell of the surface, counted from below. */
 static double follow_column(const sk_step *step, const double at[3], float *column, int *end)
 {
     const sk_grid *grid = &step->grid;
@@ -129,19 +129,19 @@ static double follow_column(const sk_step *step, const double at[3], float *colu
         if (step->solids.obstacle_count)
             fill /= open_beside_obstacles(step, cell);
         if (n == 0)
-            fill += 0.125f; /* the floor takes an eighth of the hat, and counts as full */
-        /* One thin cell under a full one is a hole in the liquid and not its surface. */
+            fill += 0.125f; /* the floor cuts 1/8 of the hat, and counts as full */
+        /* A thin cell under a full one is a hole in the liquid, not its surface. */
         int next = sign > 0 ? i + 1 : i - 1;
         if (fill < 0.5f && n > first && n + 1 < cells && column[next + 1] >= 0.5f)
             fill = 0.5f;
         *end = n;
-        if (fill < 0.5f && n == 0) /* Not even half a cell: a film, as deep as its mass over the floor. */
+        if (fill < 0.5f && n == 0) /* less than half a cell: a film with the depth of its mass over the floor */
             return fmax(column[i] + column[i + 1] + column[i + 2] - start, 0.0) * grid->cell_size;
         if (fill < 0.5f && n == first)
             return (column[i + 1] + column[next + 1]) * 0.5 * grid->cell_size;
         if (fill < 0.5f) {
-            /* A level surface t of the way from the centre below to this one fills them by 1 - (1 - t)^2 / 2 and t^2 /
-             * 2: one half and t together, and linear, so that noise of the fill leaves the mean as it is. */
+            /* A level surface at the fraction t of the way from the centre below to this one gives fills of 1 - (1 -
+             * t)^2 / 2 and t^2 / 2. Their sum is 0.5 + t. It is linear, so noise of the fill does not bias the mean. */
             double crossing = n - 0.5 + fmin(fmax((double)before + (double)fill - 0.5, 0.0), 1.0);
             return (crossing - start) * grid->cell_size;
         }
@@ -161,7 +161,7 @@ double sk_column_height(const sk_step *step, const double at[3], float *column)
 
 selkie_code sk_levels_init(sk_levels *levels, const sk_step *step, selkie_error *error)
 {
-    /* More than this a thread, and it takes the columns in several goes over the particles. */
+    /* Limit per thread; above it a thread processes the columns in several passes over the particles. */
     const size_t most_bytes = (size_t)32 << 20;
     const sk_grid *grid = &step->grid;
     memset(levels, 0, sizeof *levels);
@@ -198,15 +198,15 @@ void sk_levels_free(sk_levels *levels)
     memset(levels, 0, sizeof *levels);
 }
 
-/* A slab of columns: those from[a] up to to[a] along each axis across, and one more on each side, where particles may
- * put what nobody reads. In memory the up direction comes first, then axis[1], then axis[0]. */
+/* A slab of columns: from[a] up to to[a] along each axis across, with a halo of one column for contributions that are
+ * not read. In memory the up direction comes first, then axis[1], then axis[0]. */
 typedef struct sk_slab {
     int from[2], to[2];
     size_t strides[2];
     float *nodes;
 } sk_slab;
 
-/* All particles, in their order, whoever computes this slab. */
+/* Adds all particles in their order, so the sums do not depend on the thread. */
 static void fill_slab(const sk_levels *levels, const sk_step *step, int up, const sk_slab *slab)
 {
     const sk_grid *grid = &step->grid;
@@ -221,13 +221,13 @@ static void fill_slab(const sk_levels *levels, const sk_step *step, int up, cons
         fw_load_columns(records->position, lanes, x);
         fw g = (x[up] - (float)grid->low[up]) * inverse + 0.5f;
         iw near = iw_first(lanes) & (g >= 0.0f) & (g < last_up);
-        g = (fw)((iw)g & near); /* lanes that are not near have nothing in them that could overflow */
+        g = (fw)((iw)g & near); /* clear far lanes, so that they cannot overflow */
         iw node = iw_from_fw(g);
         fw upper = g - fw_from_iw(node);
         for (int a = 0; a < across; a++) {
             const int d = levels->axis[a];
             g = (x[d] - (float)grid->low[d]) * inverse +
-                0.5f; /* not from the slab's begin: rounding must not know of it */
+                0.5f; /* relative to the domain, not to the slab, so that rounding does not depend on the slab */
             near &= (g >= (float)slab->from[a]) & (g < (float)(slab->to[a] + 1));
             g = (fw)((iw)g & near);
             iw column = iw_from_fw(g);
@@ -270,7 +270,7 @@ static int is_solid(const sk_step *step, int up, int sign, int n, const double a
     return near && sk_solids_distance(&step->solids, x, normal, &obstacle) < 0.0 && obstacle >= 0;
 }
 
-/* What of the area's side the column's cell covers, 0 to 1. */
+/* The share of a column's cell that the side of the area covers, 0 to 1. */
 static double covered(const double side[2], int column)
 {
     return fmax(fmin(side[1], column + 1) - fmax(side[0], column), 0.0);
@@ -294,7 +294,7 @@ static void measure_slab(const sk_levels *levels, const sk_step *step, double si
             int end;
             double height = follow_column(step, at, column, &end);
             if (step->solids.obstacle_count && (is_solid(step, up, sign, 0, at) || is_solid(step, up, sign, end, at)))
-                continue; /* begins or ends at an obstacle, and not at the surface */
+                continue; /* it begins or ends at an obstacle, not at the surface */
             double share = covered(sides[0], i) * covered(sides[1], j);
             sums[0] += share * height;
             sums[1] += share;

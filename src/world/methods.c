@@ -1,4 +1,4 @@
-/* The list of methods, and how their phases become a step. */
+/* The list of methods, and the composition of their phases into a step. */
 #include <string.h>
 
 #include "methods/bodies/bodies.h"

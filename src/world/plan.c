@@ -1,4 +1,4 @@
-/* What a scene would need, before anything is allocated for it. */
+/* Memory and steps of a scene, estimated before anything is allocated. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "methods/force_fields.h"
 #include "world/world_internal.h"
 
-/* Bytes, measured with `make bench` and rounded up; methods add their own. */
+/* Bytes per particle and cell, rounded up; methods add their own. */
 enum {
     PARTICLE_BYTES = 2 * (int)sizeof(sk_particle) + 12, /* two copies and the sort's keys */
     CELL_BYTES = 15 * 4 + 2 + 70 + 90                   /* fields, kinds, transfer tiles, solver */
@@ -33,7 +33,7 @@ static double bytes_per_particle(const selkie_scene *scene)
     return bytes;
 }
 
-/* The length that the CFL number is applied to, m. */
+/* The length in the CFL condition, m. */
 static double step_length(const selkie_scene *scene, double cell_size)
 {
     const sk_method *chosen[SK_STEP_MAX_METHODS];
@@ -44,9 +44,8 @@ static double step_length(const selkie_scene *scene, double cell_size)
     return length;
 }
 
-/* A scene that is far too large is refused after a coarse look at it: to count billions of particles would take minutes
- * and more memory than there is. What the coarse look cannot tell (liquids thinner than its cells) is left to the
- * count. */
+/* Refuses a scene that is far too large after a coarse estimate. Counting billions of particles would take minutes and
+ * too much memory. Liquids thinner than the coarse cells are left to the count. */
 static selkie_code refuse_hopeless(const selkie_scene *scene, const selkie_world_options *options,
                                    const selkie_plan *plan, size_t limit, selkie_error *error)
 {
@@ -72,7 +71,7 @@ static selkie_code refuse_hopeless(const selkie_scene *scene, const selkie_world
         particles, plan->cells[0], plan->cells[1], plan->cells[2], bytes / 1073741824.0, (double)limit / 1073741824.0);
 }
 
-/* What the methods would refuse when a world is made. */
+/* Runs the checks of the methods, which a world would run at creation. */
 static selkie_code check_methods(const selkie_scene *scene, const sk_grid *grid, const sk_solids *solids, int threads,
                                  sk_memory *memory, selkie_error *error)
 {
@@ -94,7 +93,7 @@ static selkie_code check_methods(const selkie_scene *scene, const sk_grid *grid,
     return SELKIE_OK;
 }
 
-/* The first step by the CFL number, as the speeds of the scene say, s. */
+/* The first step by the CFL number, from the speeds of the scene, s. */
 static double first_step(const selkie_scene *scene, double cell_size)
 {
     double speed = 0.0;
@@ -149,7 +148,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
         code = check_methods(scene, &grid, &solids, threads, &memory, error);
     if (code == SELKIE_OK) {
         double per_particle = bytes_per_particle(scene);
-        /* Blocks reach beyond the liquid, and a splash takes more of them than the start. */
+        /* Blocks extend beyond the liquid, and a splash needs more of them than the start. */
         double active =
             2.0 * (double)plan->liquid_cells + 64.0 * pow((double)plan->liquid_cells, (dimension - 1.0) / dimension);
         plan->memory_bytes =

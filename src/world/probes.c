@@ -6,7 +6,7 @@
 
 #include "defs/structs.h"
 
-enum { FRONT_BINS = 64 }; /* of a cell */
+enum { FRONT_BINS = 64 }; /* per cell */
 
 selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_list methods, selkie_error *error)
 {
@@ -46,7 +46,7 @@ void sk_probes_free(sk_probes *probes)
     memset(probes, 0, sizeof *probes);
 }
 
-/* Where less than the liquid of one cell lies ahead. */
+/* The position ahead of which lies less than the liquid of one cell. */
 static double measure_front(const sk_probes *probes, const sk_step *step, const selkie_probe_def *def)
 {
     const sk_grid *grid = &step->grid;
@@ -76,7 +76,7 @@ static double measure_front(const sk_probes *probes, const sk_step *step, const 
     return NAN;
 }
 
-/* kg/m3: density of the liquid around the lower face of a cell across axis d. */
+/* Density (kg/m3) of the liquid around the lower face of a cell across axis d. */
 static double face_density(const sk_step *step, const int cell[3], int d)
 {
     if (!step->relative_density)
@@ -87,7 +87,7 @@ static double face_density(const sk_step *step, const int cell[3], int d)
            step->grid.fields[SK_FIELD_LIGHTNESS_X + d][(size_t)slot * (size_t)step->grid.block_cells + local];
 }
 
-/* Pressure at a cell's centre, continued hydrostatically into solids from the liquid beside them; 0 in air. */
+/* Pressure at a cell's centre, extended hydrostatically into solids from the liquid beside them; 0 in air. */
 static double cell_pressure(const sk_step *step, const int cell[3], double unit)
 {
     const sk_grid *grid = &step->grid;
@@ -165,7 +165,7 @@ static double measure_velocity(const sk_step *step, const double at[3], int d)
     return weights > 1e-6 ? total / weights : NAN;
 }
 
-/* The method that knows pressure and velocity at a point; NULL = they are read from the grid. */
+/* The method that provides pressure and velocity at a point; NULL = read them from the grid. */
 static const sk_method *find_sampler(const sk_probes *probes)
 {
     for (int m = 0; m < probes->methods.count; m++)

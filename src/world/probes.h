@@ -1,4 +1,4 @@
-/* Probes: what is measured after each step, for probes.csv. */
+/* Probes: values measured after each step, for probes.csv. */
 #ifndef SK_WORLD_PROBES_H
 #define SK_WORLD_PROBES_H
 
@@ -18,7 +18,7 @@ typedef struct sk_probes {
 
 selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_list methods, selkie_error *error);
 void sk_probes_free(sk_probes *probes);
-/* Reads particles where they are now; pressure and velocity are those of the last solve. */
+/* Uses the current particles; pressure and velocity are those of the last solve. */
 void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick);
 
 #endif

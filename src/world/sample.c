@@ -1,11 +1,11 @@
-/* Liquids to particles.
+/* Samples liquids with particles.
  *
- * A liquid is filled cell by cell, one particle a sub-cell, in two passes: count, then write. One with a `count` gets
- * exactly so many at random places of its shape instead, whatever the cells hold (a million in one cell is a start that
- * the density projection must survive). Those come after the others, in the order of the liquids, and neither give way
- * to other liquids nor take their places.
+ * A liquid is filled cell by cell, one particle per sub-cell, in two passes: count, then write. A liquid with a `count`
+ * gets exactly that many particles at random places in its shape instead, whatever the cells hold. (A million in one
+ * cell is a start that the density projection must survive.) These liquids come last, in scene order, and ignore
+ * overlap with other liquids.
  *
- * All random numbers are functions of a place or of an attempt's number, so that threads do not matter.
+ * All random numbers are functions of a place or of an attempt's number, so the result does not depend on threads.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "defs/materials.h"
 #include "world/world_internal.h"
 
-enum { SPAN = 8 }; /* cells of the blocks that are asked as a whole first */
+enum { SPAN = 8 }; /* cells per axis of a span, which is tested as a whole first */
 
 int sk_scene_particles_per_cell(const selkie_scene *scene)
 {
@@ -28,13 +28,13 @@ typedef struct sampler {
     const sk_solids *solids;
     sk_shape **shapes;
     sk_particle *records; /* of all particles, where they are written */
-    uint32_t *materials;  /* beside them; NULL where a scene has but one */
+    uint32_t *materials;  /* parallel to the records; NULL for a scene with one material */
     int per_cell, per_axis, sub_cells;
     int blocks[3];
 } liquid_sampler;
 
-/* Place of the s-th particle of a cell, in cells. Where there are more sub-cells than particles, the ones left out are
- * drawn by lot. Returns 0 for those. */
+/* Place of the s-th particle of a cell, in cells. If there are more sub-cells than particles, random ones are left out.
+ * Returns 0 for those. */
 static int place(const liquid_sampler *sampler, uint64_t cell_index, int s, double offset[3])
 {
     int n = sampler->per_axis, sub[3] = {s % n, s / n % n, s / n / n};
@@ -63,7 +63,7 @@ static int place(const liquid_sampler *sampler, uint64_t cell_index, int s, doub
 
 static int in_solid(const liquid_sampler *sampler, const double x[3])
 {
-    /* Whether it is inside costs less than how far; only just outside the distance decides. */
+    /* The inside test is cheaper than the distance, which is needed only just outside. */
     for (int o = 0; o < sampler->solids->obstacle_count; o++) {
         double local[3] = {x[0], x[1], x[2]};
         if (sampler->solids->obstacles[o].placed)
@@ -76,11 +76,11 @@ static int in_solid(const liquid_sampler *sampler, const double x[3])
     return sk_solids_distance(sampler->solids, x, normal, &obstacle) < 1e-3 * sampler->grid->cell_size;
 }
 
-/* Which liquid a point belongs to: the first that has it; -1 none, or inside a solid that the liquid leaves free. */
+/* The first liquid that contains a point; -1: none, or inside a solid that the liquid does not fill. */
 static int liquid_at(const liquid_sampler *sampler, const double x[3], const int *candidates, int candidate_count,
                      int ask_solids)
 {
-    int solid = -1; /* not known yet */
+    int solid = -1; /* not tested yet */
     for (int c = 0; c < candidate_count; c++) {
         if (!sk_shape_inside(sampler->shapes[candidates[c]], x))
             continue;
@@ -94,7 +94,7 @@ static int liquid_at(const liquid_sampler *sampler, const double x[3], const int
     return -1;
 }
 
-/* The particle of a liquid at a place, with the velocity that the liquid has there. */
+/* The particle of a liquid at a place, with the liquid's velocity there. */
 static void fill_record(const liquid_sampler *sampler, int liquid, const double x[3], uint32_t id,
                         sk_particle *particle)
 {
@@ -115,7 +115,7 @@ static void fill_record(const liquid_sampler *sampler, int liquid, const double 
             (uint32_t)sk_scene_find_material(sampler->scene, def->material);
 }
 
-/* Where the particles are written, after room for them was reserved. */
+/* Finds the arrays to write to, after room was reserved. */
 static void find_records(liquid_sampler *sampler, const sk_particles *particles)
 {
     const sk_attribute *material = sk_particles_find_attribute(particles, "material");
@@ -153,13 +153,13 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
         ask_solids |= distance < radius + h;
         buried = distance < -(radius + h);
     }
-    /* A river's liquid may be all that lies below its surface, and most of that is rock. */
+    /* A river's liquid may be everything below its surface, and most of that is rock. */
     for (int c = 0; c < candidate_count && buried; c++)
         buried = !sampler->scene->liquids[candidates[c]].fill_obstacles;
     if (buried)
         return 0;
-    /* Deep inside the first liquid, far from solids: counting needs no particle. Counts then cost what surfaces cost.
-     */
+    /* Deep inside the first liquid and far from solids the count needs no test of single particles. Counting then costs
+     * time in proportion to the surfaces. */
     int whole = !ask_solids || sampler->scene->liquids[candidates[0]].fill_obstacles;
     if (!records && whole && sk_shape_distance(sampler->shapes[candidates[0]], middle) < -(radius + h)) {
         int64_t cells = (int64_t)(end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]);
@@ -194,7 +194,7 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
     return count;
 }
 
-/* A liquid without a single particle is a mistake in the scene; say which one. */
+/* A liquid without a single particle is an error in the scene; names the liquid. */
 static selkie_code check_liquids(const liquid_sampler *sampler, const int64_t *per_liquid, selkie_error *error)
 {
     const sk_grid *grid = sampler->grid;
@@ -295,8 +295,8 @@ static void attempt(const liquid_sampler *sampler, int liquid, uint64_t n, const
     }
 }
 
-/* The first `wanted` places inside one liquid, in the order of the attempts; records NULL: only whether there is one.
- */
+/* Finds the first `wanted` places inside one liquid, in the order of the attempts. With records NULL, only tests
+ * whether there is one. */
 static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int threads, int64_t wanted,
                                   sk_particle *records, uint32_t first_id, selkie_error *error)
 {
@@ -346,7 +346,7 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
     return SELKIE_OK;
 }
 
-/* Adds the liquids that say how many particles they have. */
+/* Adds the liquids with a prescribed count. */
 static selkie_code sample_all_counted(liquid_sampler *sampler, int threads, sk_particles *particles, int64_t *total,
                                       int64_t *liquid_cells, selkie_error *error)
 {
@@ -368,7 +368,7 @@ static selkie_code sample_all_counted(liquid_sampler *sampler, int threads, sk_p
             SK_TRY(sample_counted(sampler, l, threads, 1, NULL, 0, error));
         }
         *total += wanted;
-        /* The room that they want, which is what memory is needed for, not the room that they have. */
+        /* The cells at rest density, which the memory depends on, not the volume of the shape. */
         *liquid_cells += (wanted + sampler->per_cell - 1) / sampler->per_cell;
     }
     return SELKIE_OK;

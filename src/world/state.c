@@ -1,4 +1,5 @@
-/* The state of a world as named chunks, for checkpoints: all that changes, and nothing that follows from the scene. */
+/* The state of a world as named chunks, for checkpoints: everything that changes, and nothing that follows from the
+ * scene. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +78,7 @@ static void take_particles(sk_particles *particles, const sk_state_header *heade
         memcpy(particles->attributes[a].data, attributes[a]->data, attributes[a]->bytes);
 }
 
-/* The state of the methods. A method checks its chunk before it takes anything over. */
+/* The state of the methods. A method checks its chunk before it changes anything. */
 static selkie_code restore_methods(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
                                    selkie_error *error)
 {
@@ -123,7 +124,7 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
         header.step_count > INT64_MAX / 2 || header.frame < 0 || header.frame > INT64_MAX / 2)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the header makes no sense (%lld particles at %g s)", file,
                        (long long)header.particle_count, header.time);
-    /* The next step goes to the next frame: one that lies behind would turn time around. */
+    /* The next step ends on the next frame: a frame in the past would reverse time. */
     double frames = header.time * world->scene->time.fps;
     if (frames < (double)header.frame - 1e-6 * (frames + 1.0) ||
         frames > (double)(header.frame + 1) + 1e-6 * (frames + 1.0))
@@ -146,8 +147,7 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
                            "%s: the attribute \"%s\" is missing; was it written with another method?", file,
                            particles->attributes[a].name);
     }
-    /* What may fail for want of memory comes before anything is taken over: a load that fails leaves the world as it
-     * was. */
+    /* Allocations that may fail come before any change: a failed load leaves the world unchanged. */
     SK_TRY(sk_particles_reserve(particles, header.particle_count, error));
     SK_TRY(restore_methods(world, count, chunks, file, error));
     take_particles(particles, &header, records, attributes);
@@ -164,17 +164,17 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     world->start_surface_volume = header.start_surface_volume;
     world->start_occupied_cells = header.start_occupied_cells;
     world->start_particles = header.start_particles;
-    /* What a look at the world shows is measured anew; what decides the next step is taken as it was, to the bit. */
+    /* Values for display are measured again. Values that determine the next step are restored to the bit. */
     step->dt = 0.0;
     world->failed = 1;
     SK_TRY(sk_world_measure(world, error));
     world->failed = 0;
     world->warning[0] = 0;
-    take_particles(particles, &header, records, attributes); /* measuring sorted them */
+    take_particles(particles, &header, records, attributes); /* measuring has sorted them */
     step->sums.max_speed = header.max_speed;
     memcpy(step->positions, header.positions, sizeof header.positions);
     memcpy(step->positions_before, header.positions, sizeof header.positions);
-    SK_TRY(sk_methods_measure(world, error)); /* in the order that they have now */
+    SK_TRY(sk_methods_measure(world, error)); /* in the restored order */
     sk_solids_move(&step->solids, step->time);
     sk_world_collect_statistics(world, 0.0);
     sk_probes_measure(&world->probes, step, 0.0);

@@ -1,4 +1,4 @@
-/* How long a step is, and whether one of a fixed length was too long. */
+/* The length of a step, and the test whether a fixed length was too long. */
 #include <math.h>
 #include <stdio.h>
 
@@ -30,8 +30,8 @@ static double obstacle_speed(const sk_step *step)
     return speed;
 }
 
-/* The step that the CFL number asks for. It counts the speed that an explosion adds before it does: any that could
- * still fall into this step, at its longest, counts. */
+/* The step from the CFL number. It includes the speed of explosions in advance: every explosion that may fall into the
+ * longest possible step counts. */
 static double step_by_cfl(const selkie_world *world, double longest)
 {
     const sk_step *step = &world->step;
@@ -47,7 +47,7 @@ static double step_by_cfl(const selkie_world *world, double longest)
     double speed = limits.speed + sk_force_fields_speed(world->scene, window) +
                    sqrt(acceleration * step->grid.cell_size) + limits.extra;
     double dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * limits.length / speed : longest;
-    /* Waves of the length of a cell must not travel farther than it in a step, or water at rest begins to shake. */
+    /* A wave of one cell's length must not travel farther than a cell in a step, or water at rest becomes unstable. */
     if (acceleration > 0.0 && step->grid.cell_size > 0.0)
         dt = fmin(dt, 1.1 * sqrt(step->grid.cell_size / acceleration));
     return fmin(fmax(dt, world->scene->time.min_step), longest);
@@ -76,7 +76,7 @@ double sk_world_choose_step(const selkie_world *world, double *end_time, int *on
     return dt;
 }
 
-/* Warns once of a fixed step that a method finds too long. */
+/* Warns once about a fixed step that a method finds too long. */
 void sk_world_judge_step(selkie_world *world)
 {
     const selkie_time_def *time = &world->scene->time;

@@ -1,4 +1,4 @@
-/* What a caller may see of a world. */
+/* Read access to a world for callers. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -170,7 +170,7 @@ selkie_code selkie_world_field(const selkie_world *world, const char *name, selk
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (strcmp(known[k].name, name) == 0 && grid->fields[known[k].field]) {
             view->name = known[k].name;
-            /* Slot 0 is the shared empty block and nobody else's business. */
+            /* Skip slot 0, the shared empty block. */
             view->block_count = grid->block_count - 1;
             memcpy(view->extent, grid->extent, sizeof view->extent);
             memcpy(view->padding, grid->padding, sizeof view->padding);

@@ -1,4 +1,4 @@
-/* Making a world, and its step. */
+/* Creation of a world, and its step. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ void selkie_world_options_defaults(selkie_world_options *options)
 
 /* --- Measuring --- */
 
-/* Runs the phases of some slots outside of a step, corrections of positions only where they are wanted. */
+/* Runs the phases of some slots outside of a step; corrections of positions only if wanted. */
 static selkie_code run_slots(selkie_world *world, sk_slot end, int with_corrections, selkie_error *error)
 {
     for (int p = 0; p < world->phase_count; p++) {
@@ -77,7 +77,7 @@ static selkie_code settle(selkie_world *world, const sk_method *method, selkie_e
     return SELKIE_OK;
 }
 
-/* The volumes that later ones are compared with, after the corrections that come before the first step. */
+/* The reference volumes of the statistics, after the corrections before the first step. */
 static selkie_code measure_start(selkie_world *world, selkie_error *error)
 {
     sk_step *step = &world->step;
@@ -94,14 +94,14 @@ static selkie_code measure_start(selkie_world *world, selkie_error *error)
     world->start_surface_volume = step->surface_volume;
     world->start_particles = step->particles.count;
 
-    /* A start that is squeezed or inside solids is measured against the volume of its particles at rest. */
+    /* The reference for a squeezed start, or one inside solids, is the volume of its particles at rest. */
     double rest = (double)step->particles.count / step->particles_per_cell;
     if (step->kernel_volume < 0.9 * rest) {
         world->start_kernel_volume = world->start_counted_volume = world->start_surface_volume = rest;
         world->start_occupied_cells = (int64_t)rest;
     }
-    /* The kernel volume cuts off the excess of a cell, so a jittered start measures up to 1 % less than it is. A
-     * projection of density evens that out in the first step; it has to keep the volume at rest. */
+    /* The kernel volume cuts off the excess of a cell, so a jittered start measures up to 1 % too little. A density
+     * projection removes the jitter in the first step; its reference is the volume at rest. */
     if (keeps_rest_volume)
         world->start_kernel_volume = rest;
     return SELKIE_OK;
@@ -117,7 +117,7 @@ static double ratio(double volume, double start)
 static void collect_volumes(const selkie_world *world, selkie_statistics *s)
 {
     const sk_step *step = &world->step;
-    /* Cells of liquid that sources added and drains took before the volume was measured. */
+    /* Cells of liquid that sources added and drains removed before the volume was measured. */
     double moved = (double)step->exchanged / step->particles_per_cell;
     s->volume_ratio = ratio(step->kernel_volume, world->start_kernel_volume + moved);
     s->volume_eq19 = ratio(step->counted_volume, world->start_counted_volume + moved);
@@ -133,7 +133,7 @@ static void collect_energy(const selkie_world *world, selkie_statistics *s)
     s->kinetic_energy = step->particle_mass * step->sums.kinetic;
     s->potential_energy = 0.0;
     for (int d = 0; d < step->dimension; d++) {
-        /* Velocities live in the middle of the step; so does this mean of the heights before and after it. */
+        /* Velocities are those at the middle of the step, and so is this mean of the heights before and after it. */
         double sum = 0.5 * (step->positions_before[d] + step->positions[d]);
         s->potential_energy -=
             step->particle_mass * step->scene->gravity[d] * (sum - (double)step->particles.count * step->grid.low[d]);
@@ -160,7 +160,7 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms)
             world->methods.methods[m]->statistics(step, s);
 }
 
-/* --- Life --- */
+/* --- Creation --- */
 
 static void set_constants(selkie_world *world, const selkie_world_options *options, double cell_size)
 {
@@ -175,7 +175,7 @@ static void set_constants(selkie_world *world, const selkie_world_options *optio
     step->particle_mass = step->density * pow(cell_size, step->dimension) / step->particles_per_cell;
 }
 
-/* Grid and solids, methods, particles, and what methods make of these. */
+/* Grid and solids, methods, particles, and the methods' state from the particles. */
 static selkie_code build(selkie_world *world, const int cells[3], double cell_size, selkie_error *error)
 {
     sk_step *step = &world->step;
@@ -305,7 +305,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     SK_TRY(run_phases(world, begin, error));
     world->failed = 0;
 
-    /* Particles that left through an open side are gone, in views and files as in the next step. */
+    /* Remove particles that left through an open side, so that views and files agree with the next step. */
     if (step->drained > drained)
         sk_particles_drop_dead(&step->particles);
     double kick = sk_step_kick(step);

@@ -1,4 +1,4 @@
-/* The world's own struct: composition of the state, the phases, and what was measured. */
+/* The struct of a world: its state, its phases and its measurements. */
 #ifndef SK_WORLD_WORLD_INTERNAL_H
 #define SK_WORLD_WORLD_INTERNAL_H
 
@@ -19,24 +19,24 @@ struct selkie_world {
     int64_t frame; /* last one reached */
     int at_frame;
     int failed;
-    int *positions_shown; /* a caller may have written positions since the last step. Its own memory: looking at a const
-                           * world sets it */
+    int *positions_shown; /* a caller may have written positions since the last step. Separate memory: reading a const
+                             world sets it */
     char warning[512];    /* "" = none */
-    double pressure_unit; /* Pa / (m/s): what makes a pressure of the last solve's potential */
+    double pressure_unit; /* Pa / (m/s): pressure over the potential of the last solve */
 
     /* measures of the start, cells */
     double start_kernel_volume, start_counted_volume, start_surface_volume;
     int64_t start_occupied_cells, start_particles;
 };
 
-/* The methods of this build; those of a list that a scene wants; what they need together (sk_needs). */
+/* All methods of this build; the methods of a list that take part in a scene; their combined needs (sk_needs). */
 sk_method_list sk_all_methods(void);
 sk_method_list sk_choose_methods(sk_method_list from, const selkie_scene *scene, const sk_method **chosen);
 int sk_methods_need(sk_method_list list, const selkie_scene *scene);
 uint64_t sk_methods_fields(sk_method_list list);
 /* The phases of the world's methods, in the order of a step. */
 selkie_code sk_world_compose(selkie_world *world, selkie_error *error);
-/* A world with methods from a list of the caller's, as selkie_world_create makes it from all of them. */
+/* Creates a world with the given methods; selkie_world_create passes all of them. */
 selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
                                selkie_world **out, selkie_error *error);
 
@@ -53,12 +53,12 @@ selkie_code sk_world_measure(selkie_world *world, selkie_error *error);
 /* Fills world->statistics from what the phases found. */
 void sk_world_collect_statistics(selkie_world *world, double step_ms);
 
-/* What methods sum over particles outside of a step. */
+/* Runs the methods' sums over particles outside of a step. */
 selkie_code sk_methods_measure(selkie_world *world, selkie_error *error);
 
-/* The step's length, and where it ends: steps land exactly on frames and on the end. */
+/* The step's length and end time: steps end exactly on frames and on the end of the run. */
 double sk_world_choose_step(const selkie_world *world, double *end_time, int *on_frame);
-/* After a step: sets world->warning if its fixed length makes nonsense of the density. */
+/* After a step: sets world->warning if its fixed length gives wrong densities. */
 void sk_world_judge_step(selkie_world *world);
 
 /* The state as named chunks, in place, for checkpoints (src/io/checkpoint.c). */

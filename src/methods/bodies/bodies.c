@@ -39,7 +39,7 @@ static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char
     return sk_rigid_restore(step->rigid, chunk->data, file, error);
 }
 
-/* Within a domain's size of the domain: a body there may reach into it. */
+/* Is a point within one domain size of the domain? A body there may reach into the domain. */
 static int is_near(const sk_step *step, const double x[3])
 {
     int near = 1;

@@ -1,5 +1,5 @@
-/* Rigid bodies as a method: their state, their checkpoint and their say in the length of a step. What the liquid does
- * to them is a phase of the method that moves the liquid. */
+/* Rigid bodies as a method: their state, their checkpoint and their limit of the time step. The method that moves the
+ * liquid has the phase that moves them. */
 #ifndef SK_METHODS_BODIES_BODIES_H
 #define SK_METHODS_BODIES_BODIES_H
 

@@ -1,12 +1,12 @@
-/* Advection: every particle goes along the grid's velocity with Runge-Kutta steps of its own.
+/* Advection: each particle follows the grid's velocity by Runge-Kutta steps.
  *
- * No stage may cross more than a cell: at a large step the midpoint of a falling drop would otherwise lie in the still
- * pool below it and the drop would hover. So a fast particle takes as many sub-steps as it needs, each with the solids
- * asked again. Where no velocity is known (out in the air, beyond the band) a particle keeps its own and flies.
+ * No stage may cross more than a cell. Otherwise, at a large step, the midpoint of a falling drop could lie in the
+ * still pool below it, and the drop would hover. A fast particle therefore takes sub-steps, with a collision test after
+ * each. Beyond the extrapolation band the grid's velocity is unknown, and a particle keeps its own velocity.
  *
- * The velocities of a block and four cells around it are copied into one dense piece, and the particles go as many at a
- * time as there are lanes, each with its own sub-steps. A lane that leaves the piece, or meets an unknown node, is
- * answered by the plain kernel; which way a particle takes depends on the particle alone.
+ * The velocities of a block with a halo of four cells are copied into one dense tile. A batch of particles fills the
+ * SIMD lanes, each lane with its own sub-steps. A lane that leaves the tile or meets an unknown node uses the plain
+ * kernel. The choice depends on the particle alone, not on its batch.
  */
 #include <math.h>
 
@@ -22,11 +22,11 @@
 #include "methods/flip/flip.h"
 #include "methods/flip/transfer_options.h"
 
-enum { HALO = SK_ROW_LEAD, WIDTH = SK_TILE_N(HALO) }; /* rows as those of a row tile */
+enum { HALO = SK_ROW_LEAD, WIDTH = SK_TILE_N(HALO) }; /* row stride as in a row tile */
 
 typedef struct local_piece {
     sk_velocity_piece piece;
-    float origin[3]; /* cells of the grid at the piece's corner */
+    float origin[3]; /* grid cells at the tile's corner */
     _Alignas(64) float values[SELKIE_DIM][SK_TILE_VALUES(HALO) + SK_ROW_BEYOND];
 } local_piece;
 
@@ -42,7 +42,7 @@ static void load_piece(const sk_grid *grid, int block, local_piece *local)
         local->origin[d] = d < SELKIE_DIM ? (float)(grid->coordinates[block][d] * SK_BLOCK_N - HALO) : 0.0f;
 }
 
-/* Around a place that the block's own piece does not cover, nodes are fetched one by one. */
+/* Outside the block's tile, nodes are fetched one by one. */
 static __attribute__((noinline)) void velocity_far(const advect_frame *frame, const float coordinate[3],
                                                    const float own[3], float velocity[3])
 {
@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) void velocity_at(const advect_frame
     velocity_far(frame, coordinate, own, velocity);
 }
 
-/* Component d at places of the piece; NaN where a node is unknown. The twin of sk_sample_component. */
+/* Component d at places in the tile; NaN beside an unknown node. The vectorised form of sk_sample_component. */
 SK_VECTOR fw sample_lanes(const local_piece *local, const int d, const fw place[3])
 {
     fw weight[3];
@@ -92,7 +92,8 @@ SK_VECTOR fw sample_lanes(const local_piece *local, const int d, const fw place[
     return SELKIE_DIM == 3 ? plane[0] + weight[2] * (plane[SELKIE_DIM - 2] - plane[0]) : plane[0];
 }
 
-/* Velocities of particles at x (m), in m/s; `own` is what each falls back on, and what those that fly keep. */
+/* Velocities of particles at x (m), in m/s. `own` replaces unknown velocities and the velocities of flying particles.
+ */
 SK_VECTOR void velocities_at(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3],
                              iw flying, fw velocity[3])
 {
@@ -131,8 +132,8 @@ SK_VECTOR iw are_known(const fw velocity[3])
     return sum == sum;
 }
 
-/* Velocities at x that are unknown (NaN) are sampled node by node; those that fly keep their own. Lane by lane, so that
- * no particle's way depends on its neighbours in the batch. */
+/* Replaces unknown velocities (NaN) at x by samples of single nodes; flying particles keep their own velocity. Works
+ * lane by lane, so a particle's path does not depend on its batch. */
 SK_VECTOR void fill_unknown(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3],
                             iw flying, fw velocity[3])
 {
@@ -145,13 +146,13 @@ SK_VECTOR void fill_unknown(const advect_frame *frame, const local_piece *local,
         velocity[d] = fw_select(settled, velocity[d], sampled[d]);
 }
 
-/* The row of cells along x that a batch comes from. */
+/* The row of cells along x that contains a batch. */
 typedef struct home_row {
-    int first;       /* of the piece's nodes: the beginning of the row of them one cell lower along y and z */
-    float across[3]; /* cells of the piece along y and z */
+    int first;       /* node of the tile where the row one cell lower along y and z begins */
+    float across[3]; /* coordinates in the tile along y and z, cells */
 } home_row;
 
-/* Weights of the nodes along y and z for places at most half a cell beyond a row of cells. */
+/* Interpolation weights along y and z for places at most half a cell outside a row of cells. */
 typedef struct row_weights {
     fw face[3][4], centre[3][3];
 } row_weights;
@@ -171,8 +172,8 @@ static inline __attribute__((always_inline)) void weights_near_row(const fw plac
     }
 }
 
-/* Component d there: as sample_lanes, but the rows of nodes are the same for all lanes, which look up their two in
- * each. NaN where any node of these rows beside a lane is unknown, be its weight zero. */
+/* Component d near a row of cells. Unlike sample_lanes, all lanes share the rows of nodes, and each lane looks up two
+ * nodes in each row. NaN if any of these nodes is unknown, even at weight 0. */
 static inline __attribute__((always_inline)) fw
 sample_near_row(const local_piece *local, const int d, const home_row *home, const fw place[3], const row_weights *w)
 {
@@ -197,7 +198,7 @@ sample_near_row(const local_piece *local, const int d, const home_row *home, con
     return total;
 }
 
-/* As velocities_at, for places at most half a cell beyond a row of cells. */
+/* velocities_at for places at most half a cell outside a row of cells. */
 SK_VECTOR void velocities_near_row(const advect_frame *frame, const local_piece *local, const home_row *home,
                                    const fw x[3], const fw own[3], iw flying, fw velocity[3])
 {
@@ -220,9 +221,9 @@ SK_VECTOR fw largest(const fw velocity[3])
     return SELKIE_DIM == 3 ? fw_max(most, fw_abs(velocity[SELKIE_DIM - 1])) : most;
 }
 
-/* One Runge-Kutta step of length h (s) at most for a batch, shorter where the second stage is so much faster than
- * the first that it would cross more than a cell. Returns its length. `home` is the row of cells they are in, if that
- * is known. */
+/* One Runge-Kutta step of at most h (s) for a batch. The step is shortened if the second stage is so much faster than
+ * the first that it would cross more than a cell. Returns the length taken. `home` is the row of cells of the batch,
+ * NULL if unknown. */
 SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, const home_row *home, fw x[3],
                          const fw own[3], iw flying, const fw k1[3], fw h)
 {
@@ -253,8 +254,8 @@ SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, co
     return h;
 }
 
-/* Keeps positions within closed walls and out of obstacles; lanes that left through an open side come back in `gone`,
- * those that touched an obstacle in `touched`; those in `left` may stay inside one. */
+/* Keeps positions within closed walls and out of obstacles. `gone` marks lanes that left through an open side,
+ * `touched` those that touched an obstacle. Lanes in `left` may stay inside an obstacle. */
 SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw from[3], fw x[3], iw *gone, iw *touched)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -262,7 +263,7 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw f
             *gone |= x[d] < (float)frame->step->grid.low[d];
         if (frame->open[2 * d + 1])
             *gone |= x[d] > (float)frame->step->grid.high[d];
-        /* In this order a position that is not a number stays so, and the sort finds it. */
+        /* This order keeps a NaN position NaN, so the sort detects it. */
         x[d] = fw_min(fw_splat(frame->high[d]), fw_max(fw_splat(frame->low[d]), x[d]));
     }
     if (!frame->step->solids.obstacle_count)
@@ -280,20 +281,20 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw f
     }
 }
 
-/* What a block's particles did on their way. */
+/* Sums over a block's particles after the move. */
 typedef struct block_ends {
     int block;
-    d8 positions[3];    /* m  sum of where they end, those that left the domain excepted */
-    sk_leavers leavers; /*    those that left the block, if the next sort is to be told */
+    d8 positions[3];    /* m  sum of the final positions of particles still in the domain */
+    sk_leavers leavers; /* migrating particles of the block, for the next sort */
 } block_ends;
 
-/* What a batch is like at the end of its way. */
+/* Lanes of a batch after the move. */
 typedef struct batch_ends {
     iw gone, touched; /* left through an open side; touched an obstacle */
 } batch_ends;
 
-/* Moves a batch from the block's cells `cells` (-1: who knows), the record's columns `r`, which begins with the grid's
- * velocities k1 (NaN where unknown). */
+/* Moves a batch from the block's cells `cells` (-1: unknown). `r` are the columns of the records, and k1 the grid's
+ * velocities (NaN where unknown). */
 SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *local, const home_row *home, iw cells,
                                   uint32_t first, int lanes, fw r[8], fw k1[3], block_ends *ends)
 {
@@ -302,17 +303,16 @@ SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *
         x[d] = r[d];
     fw remaining = fw_splat(frame->dt);
     batch_ends end = {iw_splat(0), iw_splat(0)};
-    const iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* to the density projection */
+    const iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* left to the density projection */
     const iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
     fill_unknown(frame, local, x, r + 3, flying, k1);
-    /* A particle that would need more sub-steps than this is far beyond any sensible step; the rest of its way is left.
-     */
+    /* More sub-steps mean a step far beyond any sensible length; the rest of the path is dropped. */
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
         if (sub_step > 0)
             velocities_at(frame, local, x, r + 3, flying, k1);
         fw far = largest(k1) * frame->inverse * remaining, h = remaining; /* cells */
         if (iw_any(far > 1.0f)) {
-            /* rounded up */
+            /* round up */
             fw whole = fw_from_iw(iw_from_fw(fw_min(far, fw_splat(1e6f))));
             whole = fw_select(whole < far, whole + 1.0f, whole);
             h = fw_select(far <= 1.0f, remaining, remaining / fw_max(whole, fw_splat(1.0f)));
@@ -322,7 +322,7 @@ SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *
             from[d] = x[d];
         h = runge_kutta(frame, local, sub_step ? NULL : home, x, r + 3, flying, k1, h);
         confine(frame, lanes, left, from, x, &end.gone, &end.touched);
-        /* What is left by rounding alone is nothing. */
+        /* A remainder from rounding counts as 0. */
         remaining -= h;
         remaining = fw_select(end.gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
         if (!iw_any((remaining > 0.0f) & iw_first(lanes)))
@@ -333,8 +333,7 @@ SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *
         r[d] = x[d];
         ends->positions[d] += d8_from_fw(fw_select(counted, x[d], fw_splat(0.0f)));
     }
-    /* Idle lanes repeat the last particle and went its way, but solids were not asked about them; see fw_store_columns.
-     */
+    /* Idle lanes repeat the last particle (see fw_store_columns), but confine skipped them: copy its position. */
     for (int l = lanes; frame->step->solids.obstacle_count && l < SK_WIDE; l++)
         for (int d = 0; d < SELKIE_DIM; d++)
             r[d][l] = r[d][lanes - 1];
@@ -365,7 +364,7 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, co
     sk_particle *records = all + first;
     fw_load_columns(sk_particle_floats(records), lanes, r);
     fw_load_columns(sk_particle_floats(records) + 4, lanes, r + 4);
-    /* Idle lanes go with the last particle, see fw_store_columns: what follows in `carried` could be anything. */
+    /* Idle lanes repeat the last particle (see fw_store_columns): values behind it in `carried` are undefined. */
     for (int d = 0; d < SELKIE_DIM; d++) {
         k1[d] = carried->values ? fw_load(carried->values + (size_t)d * carried->stride + first)
                                 : fw_splat(__builtin_nanf(""));
@@ -377,7 +376,7 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, co
     end_batch(frame, &end, records, lanes);
 }
 
-/* What a block's particles did. */
+/* Sums over a block's particles. */
 typedef struct block_sums {
     sk_particle_sums velocity;
     double position[3];
@@ -391,7 +390,7 @@ typedef struct block_mover {
     local_piece local;
 } block_mover;
 
-/* The particles of row (j, k) of a block's cells take their velocities and go on. */
+/* Gathers the velocities of the particles in row (j, k) of a block's cells and moves them. */
 static inline __attribute__((always_inline)) void move_row(const sk_transfer_kind kind, const advect_frame *frame,
                                                            block_mover *mover, sk_particle *all, float *affine,
                                                            uint32_t begin, uint32_t end, const cell_row *row, int j,
@@ -429,7 +428,7 @@ static void move_block(const advect_frame *frame, const sk_transfer_options *opt
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     sk_gather *g = &mover->gather;
     load_piece(grid, block, &mover->local);
-    /* The piece has rows as the gather wants them, three cells farther on every side. */
+    /* The tile has the row layout of the gather, with a halo three cells wider. */
     const float *plain[3] = {NULL, NULL, NULL};
     for (int d = 0; d < SELKIE_DIM; d++)
         plain[d] = mover->local.values[d] + WIDTH * (HALO - 1) * (SELKIE_DIM == 3 ? WIDTH + 1 : 1);
@@ -471,7 +470,7 @@ static void finish_block(const advect_frame *frame, const block_ends *ends, bloc
         grid->leavers[ends->block] = sk_leavers_found(&ends->leavers);
 }
 
-/* Over the blocks in their order: the same bits on any number of threads. */
+/* Adds the blocks in their order, so the bits do not depend on the number of threads. */
 static void add_up(sk_step *step, const block_sums *sums, int told)
 {
     sk_particles_moved(&step->particles);
@@ -523,7 +522,7 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
     SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "advect", (void **)&sums, error));
     SK_TRY(sk_grid_reserve_leavers(&step->grid, error));
     const advect_frame frame = frame_of(step);
-    const int few = step->particles.count < SK_WIDE; /* the scratch of so few has no room for idle lanes */
+    const int few = step->particles.count < SK_WIDE; /* scratch for so few particles has no room for idle lanes */
     const sk_carried carried = {few ? NULL : step->particles.carried, (size_t)step->particles.count, 0};
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, step->threads);

@@ -1,5 +1,5 @@
-/* What both forms of the advection share: its constants, and what obstacles do to a particle. For files compiled per
- * dimension. */
+/* Constants of the advection and its collisions with obstacles, shared by both forms. For files compiled per dimension.
+ */
 #ifndef SK_METHODS_FLIP_ADVECT_FRAME_H
 #define SK_METHODS_FLIP_ADVECT_FRAME_H
 
@@ -14,13 +14,13 @@ typedef struct advect_frame {
     sk_velocity_blocks velocity;
     float inverse;         /* 1/m */
     float corner[3];       /* m   of the grid */
-    float low[3], high[3]; /* m   where closed walls let particles be; open sides are infinite */
+    float low[3], high[3]; /* m   bounds inside closed walls; open sides are infinite */
     int open[6], any_open;
     float dt; /* s   */
     int order;
     int trapezoidal;  /*     rule of order 2 */
-    int bisect;       /*     what cannot be set onto an obstacle goes back on its path */
-    int tell_leavers; /*     the next sort is told who left its block */
+    int bisect;       /*     a particle that cannot be projected onto an obstacle goes back along its path */
+    int tell_leavers; /*     list the migrating particles of each block for the next sort */
 } advect_frame;
 
 static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
@@ -37,7 +37,7 @@ static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
         frame.order == 2 && (rule == SELKIE_RULE_TRAPEZOIDAL || (rule == SELKIE_RULE_AUTO && unilateral));
     frame.bisect = unilateral && step->scene->unilateral.clip_bisection;
     frame.tell_leavers = sk_step_is_calm(step, step->dt);
-    /* A hair off the walls, so that no particle sits in the cell behind. */
+    /* A small gap to the walls, so that no particle lies in the cell behind. */
     for (int d = 0; d < 3; d++) {
         frame.velocity.component[d] = grid->fields[SK_FIELD_VELOCITY_X + d];
         frame.velocity.blocks[d] = grid->blocks[d];
@@ -52,7 +52,7 @@ static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
     return frame;
 }
 
-/* The part of a particle's velocity that goes into the solid it touches is lost. */
+/* Removes the velocity component into the touched solid. */
 static __attribute__((unused)) void stop_at_solid(const advect_frame *frame, sk_particle *particle)
 {
     const sk_solids *solids = &frame->step->solids;
@@ -75,9 +75,9 @@ static __attribute__((unused)) int is_inside(const advect_frame *frame, const fl
     return sk_solids_distance(&frame->step->solids, point, normal, &obstacle) < 0.0 && obstacle >= 0;
 }
 
-/* Sets a particle that went from one place into an obstacle onto its surface, along the gradient of the distance. Where
- * that does not lead out (a nook, or a wall behind), it goes back on its path to just before the obstacle (Gerszewski,
- * sec. 3.2.4). Returns whether it touched one. */
+/* Projects a particle that moved into an obstacle onto its surface, along the gradient of the distance. If that fails
+ * (in a nook, or with a wall behind), moves it back along its path to just before the obstacle (Gerszewski, sec.
+ * 3.2.4). Returns whether it touched one. */
 static __attribute__((unused)) int clip(const advect_frame *frame, const float from[3], float to[3])
 {
     float end[3] = {to[0], to[1], to[2]};

@@ -1,4 +1,4 @@
-/* Moving one particle through a staggered velocity field; compiled by the C compiler and by nvcc. */
+/* Moves one particle through a staggered velocity field; compiled by the C compiler and by nvcc. */
 #ifndef SK_METHODS_FLIP_ADVECT_KERNELS_H
 #define SK_METHODS_FLIP_ADVECT_KERNELS_H
 
@@ -13,18 +13,18 @@ typedef struct sk_advection {
     float corner[3], inverse;               /* m, 1/m  of the grid */
     float dt;                               /* s */
     int order, trapezoidal;                 /*     of the Runge-Kutta step; the rule of order 2 */
-    float low[3], high[3];                  /* m   where closed walls let particles be; open sides are infinite */
+    float low[3], high[3];                  /* m   bounds inside closed walls; open sides are infinite */
     float leaves_below[3], leaves_above[3]; /* m   open sides of the domain; closed ones are infinite */
 } sk_advection;
 
-/* A particle on its way. */
+/* A particle during its move. */
 typedef struct sk_traveller {
     float x[3];   /* m */
-    float own[3]; /* m/s  its velocity, where the grid knows none */
-    int flies;    /*      keeps its own everywhere */
+    float own[3]; /* m/s  its velocity, used where the grid's is unknown */
+    int flies;    /*      keeps its own velocity everywhere */
 } sk_traveller;
 
-/* Velocity (m/s) that takes a particle along at a position (m). */
+/* Velocity (m/s) that moves a particle at a position (m). */
 SK_KERNEL void sk_travel_velocity(const sk_advection *a, const sk_traveller *particle, const float x[3],
                                   float velocity[3])
 {
@@ -37,7 +37,7 @@ SK_KERNEL void sk_travel_velocity(const sk_advection *a, const sk_traveller *par
         sk_velocity_at(&a->velocity, coordinate, particle->own, velocity);
 }
 
-/* Cells that the fastest component crosses in a time h (s). */
+/* Number of cells that the fastest component crosses in a time h (s). */
 SK_KERNEL float sk_cells_crossed(const sk_advection *a, const float velocity[3], float h)
 {
     float most = 0.0f;
@@ -46,19 +46,19 @@ SK_KERNEL float sk_cells_crossed(const sk_advection *a, const float velocity[3],
     return most * a->inverse * h;
 }
 
-/* Length (s) of the next sub-step: equal parts of what remains, none of which crosses more than a cell. */
+/* Length (s) of the next sub-step: equal parts of the remaining time, each crossing at most one cell. */
 SK_KERNEL float sk_sub_step(const sk_advection *a, const float k1[3], float remaining)
 {
     const float far = sk_cells_crossed(a, k1, remaining);
     if (!(far > 1.0f))
         return remaining;
     float whole = (float)(int)(far < 1e6f ? far : 1e6f);
-    whole += whole < far ? 1.0f : 0.0f; /* rounded up */
+    whole += whole < far ? 1.0f : 0.0f; /* round up */
     return remaining / whole;
 }
 
-/* One Runge-Kutta step of length h (s) at most, shorter where the second stage is so much faster than the first that it
- * would cross more than a cell. Returns its length. */
+/* One Runge-Kutta step of at most h (s). The step is shortened if the second stage is so much faster than the first
+ * that it would cross more than a cell. Returns the length taken. */
 SK_KERNEL float sk_runge_kutta(const sk_advection *a, sk_traveller *particle, const float k1[3], float h)
 {
     float stage[3] = {0.0f, 0.0f, 0.0f}, k2[3] = {0.0f, 0.0f, 0.0f}, k3[3] = {0.0f, 0.0f, 0.0f};

@@ -35,13 +35,13 @@ static int advect_particle(const advect_frame *frame, const sk_advection *a, sk_
     memcpy(traveller.own, particle->velocity, SELKIE_DIM * sizeof(float));
     float remaining = a->dt;
     int gone = 0, touched = 0;
-    /* A particle that would need more sub-steps than this is far beyond any sensible step. */
+    /* More sub-steps mean a step far beyond any sensible length. */
     for (int sub_step = 0; sub_step < 1000 && remaining > 0.0f && !gone; sub_step++) {
         float k1[3] = {0.0f, 0.0f, 0.0f}, from[3];
         memcpy(from, traveller.x, sizeof from);
         sk_travel_velocity(a, &traveller, traveller.x, k1);
         remaining -= sk_runge_kutta(a, &traveller, k1, sk_sub_step(a, k1, remaining));
-        remaining = remaining < 1e-6f * a->dt ? 0.0f : remaining; /* what is left by rounding alone */
+        remaining = remaining < 1e-6f * a->dt ? 0.0f : remaining; /* a remainder from rounding counts as 0 */
         gone = sk_confine_to_walls(a, traveller.x);
         if (!gone && !stays_inside && sk_solids_near(solids, &frame->step->grid, traveller.x))
             touched |= clip(frame, from, traveller.x);
@@ -54,9 +54,9 @@ static int advect_particle(const advect_frame *frame, const sk_advection *a, sk_
     return gone;
 }
 
-/* What a block's particles did. */
+/* Sums over a block's particles. */
 typedef struct block_sums {
-    double position[3]; /* m  sum of where they end, those that left the domain excepted */
+    double position[3]; /* m  sum of the final positions of particles still in the domain */
     int64_t gone;
 } block_sums;
 
@@ -86,10 +86,10 @@ selkie_code SK_DIM(sk_flip_advect_plain)(sk_step *step, selkie_error *error)
     for (int b = 1; b <= blocks; b++)
         sums[b] = advect_block(&frame, &a, b);
 
-    sk_particles_moved(&step->particles); /* the next sort finds by itself who left */
+    sk_particles_moved(&step->particles); /* no lists of migrating particles: the next sort finds them */
     memcpy(step->positions_before, step->positions, sizeof step->positions);
     memset(step->positions, 0, sizeof step->positions);
-    /* In the order of the blocks: the same bits on any number of threads. */
+    /* In block order, so the bits do not depend on the number of threads. */
     for (int b = 1; b <= blocks; b++) {
         step->drained += sums[b].gone;
         for (int d = 0; d < SELKIE_DIM; d++)

@@ -1,9 +1,9 @@
 /* Velocities around the liquid and behind solid surfaces.
  *
- * Unknown faces (NaN) take the mean of their known neighbours, a layer at a time, in the blocks that exist and in these
- * alone: a band of a few cells, not the whole grid. Faces behind solids then lose the part of the velocity that goes
- * through the surface (free slip), or take the solid's velocity (no slip). FLIP's change is carried along under the
- * same mask, or the difference of two means would push particles along walls.
+ * Unknown faces (NaN) take the mean of their known neighbours, layer by layer, in existing blocks only: a band of a few
+ * cells. Faces behind solids then lose the velocity component through the surface (free slip) or take the solid's
+ * velocity (no slip). FLIP's change is extrapolated with the same mask. Otherwise the difference of two means would
+ * push particles along walls.
  */
 #include <math.h>
 
@@ -15,7 +15,7 @@
 
 enum { LAYERS = 2 };
 
-/* Does the block have something to fill, and something near to fill it from? */
+/* Does the block have unknown faces, and known ones near them? */
 static int needs_work(const sk_grid *grid, int block)
 {
     if (!(grid->block_flags[block] & SK_BLOCK_UNKNOWN))
@@ -31,7 +31,7 @@ typedef struct solid_view {
     float velocity[SELKIE_DIM][SK_TILE_VALUES(1)];
 } solid_view;
 
-/* Mean of component e at the place of face (d, node): itself, or of the four (two) faces around. */
+/* Component e at face (d, node): the value itself, or the mean of the four (2D: two) faces around. */
 static float velocity_at_face(const solid_view *view, int d, int e, int node)
 {
     if (d == e)
@@ -46,7 +46,7 @@ static float velocity_at_face(const solid_view *view, int d, int e, int node)
     return count > 0.0f ? sum / count : 0.0f;
 }
 
-/* Outward normal of the nearest solid at a face, from the distances of the cell centres around it. */
+/* Outward normal of the nearest solid at a face, from the distances at the cell centres around it. */
 static void normal_at_face(const solid_view *view, int d, int node, float normal[3])
 {
     float length2 = 0.0f;
@@ -65,7 +65,7 @@ static void normal_at_face(const solid_view *view, int d, int node, float normal
         normal[e] *= scale;
 }
 
-/* Closed faces of one block: the velocity that the solid lets them have, into `result`. */
+/* Constrains the velocity of a block's closed faces to the solid, into `result`. */
 static void constrain_block(const sk_step *step, int block, float *const result[3])
 {
     const sk_grid *grid = &step->grid;
@@ -119,7 +119,7 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     if (step->scene->transfer == SELKIE_TRANSFER_FLIP)
         SK_DIM(sk_extrapolate)
     (grid, grid->fields + SK_FIELD_CHANGE_X, result, SELKIE_DIM, solid_blocks, solid_count, NULL, 1, step->threads);
-    /* Behind plain walls the means are right already: what runs along the wall slips, what runs into it is zero. */
+    /* Behind plain walls the means are right already: the tangential velocity slips, and the normal one is 0. */
     int constrained = 0;
     for (int w = 0; w < solid_count; w++)
         if (!step->solids.plain[step->solids.block_slot[solid_blocks[w]]])

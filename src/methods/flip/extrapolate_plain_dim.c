@@ -10,7 +10,7 @@
 
 enum { LAYERS = 2 };
 
-/* Does the block have something to fill, and something near to fill it from? */
+/* Does the block have unknown faces, and known ones near them? */
 static int needs_work(const sk_grid *grid, int block)
 {
     int near = 0;
@@ -19,7 +19,7 @@ static int needs_work(const sk_grid *grid, int block)
     return near && grid->block_flags[block] & SK_BLOCK_UNKNOWN;
 }
 
-/* Component e at the place of the lower face of a cell across axis d: itself, or the mean of the faces around. */
+/* Component e at the lower face of a cell across axis d: the value itself, or the mean of the faces around. */
 static float velocity_at_face(const sk_grid *grid, sk_plain_cell cell, int d, int e)
 {
     const float *field = grid->fields[SK_FIELD_VELOCITY_X + e];
@@ -35,8 +35,8 @@ static float velocity_at_face(const sk_grid *grid, sk_plain_cell cell, int d, in
     return sk_known_or_zero(sk_mean_of_known(around, 4));
 }
 
-/* Distances of the solids at a cell's centre (one below the cell along axis d if `below`), and before and after that
- * along each axis. */
+/* Distances of the solids at a cell's centre and at both neighbours along each axis. `below` selects the cell below
+ * along axis d. */
 static void distances_around(const sk_step *step, sk_plain_cell cell, int d, int below,
                              float distances[1 + 2 * SELKIE_DIM])
 {
@@ -50,7 +50,7 @@ static void distances_around(const sk_step *step, sk_plain_cell cell, int d, int
     }
 }
 
-/* The velocity that the solid lets the lower face of a cell across axis d have. */
+/* The velocity of the lower face of a cell across axis d, constrained by the solid. */
 static float constrained_velocity(const sk_step *step, sk_plain_cell cell, int d)
 {
     const sk_solids *solids = &step->solids;
@@ -70,7 +70,7 @@ static float constrained_velocity(const sk_step *step, sk_plain_cell cell, int d
     return sk_slip_velocity(d, own, relative, normal);
 }
 
-/* Faces behind solids in some blocks; `result` is scratch. */
+/* Constrains the faces behind solids in some blocks; `result` is scratch. */
 static void constrain(sk_step *step, const int32_t *blocks, int count, float *const result[3])
 {
     const sk_grid *grid = &step->grid;

@@ -1,4 +1,4 @@
-/* FLIP, PIC and APIC as a method: the spine of every grid scene. */
+/* FLIP, PIC and APIC as a method: the base of every grid scene. */
 #include "defs/materials.h"
 #include "methods/classify.h"
 #include "methods/flip/flip.h"

@@ -1,4 +1,4 @@
-/* FLIP, PIC and APIC: the phases of the spine, in the order of a step. */
+/* FLIP, PIC and APIC: the phases, in the order of a step. */
 #ifndef SK_METHODS_FLIP_FLIP_H
 #define SK_METHODS_FLIP_FLIP_H
 
@@ -16,7 +16,7 @@ extern const sk_method sk_method_flip;
     selkie_code sk_flip_extrapolate_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_flip_to_particles_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_flip_advect_##dim(sk_step *step, selkie_error *error);                                              \
-    /* The two before in one: each block's particles take their velocities and go, while they are near. */             \
+    /* Both of these in one pass: a block's particles move while they are still in the cache. */                       \
     selkie_code sk_flip_move_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_flip_to_grid_plain_##dim(sk_step *step, selkie_error *error);                                       \
     selkie_code sk_flip_extrapolate_plain_##dim(sk_step *step, selkie_error *error);                                   \

@@ -1,4 +1,4 @@
-/* What both forms of the pressure projection share. Private to flip/. */
+/* Declarations shared by both forms of the pressure projection. Private to flip/. */
 #ifndef SK_METHODS_FLIP_PRESSURE_H
 #define SK_METHODS_FLIP_PRESSURE_H
 

@@ -1,7 +1,7 @@
 /* The pressure projection.
  *
- * The unknown is q = p dt / (density h), in m/s, so that a face's velocity changes by the plain difference of q; the
- * operator is liquid_system.h's, and the right side is minus the sum of the outward fluxes w u + (1 - w) u_solid.
+ * The unknown is q = p dt / (density h), in m/s, so that a face's velocity changes by the plain difference of q. The
+ * operator is in liquid_system.h. The right side is minus the sum of the outward fluxes w u + (1 - w) u_solid.
  *
  * Where liquids differ in density, q has the reference density (step->density, that of the first material), and a
  * face's velocity changes by the difference of q times its lightness.
@@ -23,8 +23,7 @@ static void face_fluxes(const sk_step *step, int block, const liquid_view *view,
     const sk_solids *solids = &step->solids;
     sk_tile_load_rows(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, rows, flux);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
-        flux[n] =
-            view->fraction[d][n] * (flux[n] == flux[n] ? flux[n] : 0.0f); /* no particle near this face: at rest */
+        flux[n] = view->fraction[d][n] * (flux[n] == flux[n] ? flux[n] : 0.0f); /* unknown velocity counts as rest */
     if (view->has_moving) {
         float solid[SK_TILE_VALUES(1)];
         sk_tile_load_rows_mapped(grid, solids->block_slot, solids->velocity[d], block, rows, solid);
@@ -66,7 +65,7 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
             f8_store(right + c, before + f8_load(flux + n) - f8_load(flux + n + up));
         }
     }
-    /* A method may want the liquid to expand (step->has_expansion): its flux waits where the solution will be. */
+    /* A method may prescribe an expansion (step->has_expansion). Its flux is stored in the field of the solution. */
     const float *expansion = grid->fields[SK_FIELD_EXPANSION] + base;
     for (int c = 0; step->has_expansion && c < SK_BLOCK_CELLS; c++)
         right[c] += expansion[c];
@@ -99,13 +98,13 @@ static void pass_block(const sk_step *step, int block)
     set_flags(grid, block, (known ? SK_BLOCK_KNOWN : 0) | (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
 }
 
-/* Velocities after the solve, the change for FLIP, and which faces remain unknown: those without particles or behind
- * solids, which the extrapolation fills. */
+/* Velocities after the solve, the change for FLIP, and the unknown faces: those without particles or behind solids. The
+ * extrapolation fills them. */
 static void project_block(const sk_step *step, int block, liquid_view *view, float *potential)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
-    /* Others write their flags meanwhile, but never this bit of them. */
+    /* Other threads write block flags at the same time, but never this bit. */
     int liquid_near = grid->block_flags[block] & SK_BLOCK_LIQUID;
     for (int d = 0; d < SELKIE_DIM; d++)
         liquid_near |=
@@ -144,7 +143,7 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
             for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++) {
                 const int c = cell_of_plane(d, wall, n);
                 if (velocity[c] != velocity[c] && change[c] == change[c])
-                    velocity[c] = 0.0f; /* particles are near, and the wall lets nothing through */
+                    velocity[c] = 0.0f; /* particles are near, and the wall is closed */
             }
         }
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
@@ -159,7 +158,7 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
                   (unknown ? SK_BLOCK_UNKNOWN : 0));
 }
 
-/* Of the lightest material. */
+/* The coefficient of the lightest material. */
 static double largest_face(const sk_step *step)
 {
     double largest = 1.0;
@@ -171,7 +170,7 @@ static double largest_face(const sk_step *step)
 selkie_code SK_DIM(sk_flip_solve_pressure)(sk_step *step, selkie_error *error)
 {
     const selkie_pressure_def *def = &step->scene->pressure;
-    /* The largest norm is asked as a volume change in a step; the right side is a flux in m/s. */
+    /* The maximum norm is given as a volume change per step; the right side is a flux in m/s. */
     double unit = def->norm == SELKIE_NORM_MAX ? step->grid.cell_size / step->dt : 1.0;
     SK_TRY(solve_liquid_system(step, def->tolerance * unit, def->norm, largest_face(step), &step->pressure, error));
     step->pressure.residual /= unit;
@@ -185,7 +184,7 @@ selkie_code SK_DIM(sk_flip_solve_pressure)(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* The matrix, the right side, and beside them what error of density the step starts with. */
+/* The matrix, the right side, and the density errors at the start of the step. */
 static selkie_code build(sk_step *step, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;

@@ -1,4 +1,4 @@
-/* The plain form of the pressure projection: pressure_dim.c says what it is. */
+/* The plain form of the pressure projection in pressure_dim.c. */
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void add_error(density_errors *errors, float error)
     errors->count++;
 }
 
-/* The rows of a block's cells, and their errors of density. */
+/* The rows of a block's cells, and their density errors. */
 static void build_block(const sk_step *step, int block, density_errors *errors)
 {
     const sk_grid *grid = &step->grid;
@@ -45,7 +45,7 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
         for (int d = 0; d < SELKIE_DIM; d++)
             grid->fields[SK_FIELD_FACE_X + d][here] = face[d];
 
-        /* A method may want the liquid to expand: its flux waits where the solution will be. */
+        /* A method may prescribe an expansion. Its flux is stored in the field of the solution. */
         float right = inflow_of(step, cell, &view);
         right += step->has_expansion ? grid->fields[SK_FIELD_EXPANSION][here] : 0.0f;
         grid->fields[SK_FIELD_RIGHT_SIDE][here] = diagonal > 0.0f ? right : 0.0f;
@@ -59,7 +59,7 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
     }
 }
 
-/* Velocities after the solve, the change for FLIP, and which faces remain unknown. */
+/* Velocities after the solve, the change for FLIP, and the unknown faces. */
 static void project_block(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;

@@ -18,7 +18,7 @@ selkie_code SK_DIM(sk_flip_to_particles)(sk_step *step, selkie_error *error)
     return flip_check_velocities(step, error);
 }
 
-/* Does the block, with the faces on its lower sides, touch the box of the field? */
+/* Does the block, with the faces on its lower sides, intersect the box of the field? */
 static int block_meets(const sk_grid *grid, int block, const sk_force_field *field)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -80,7 +80,7 @@ selkie_code SK_DIM(sk_flip_forces)(sk_step *step, selkie_error *error)
         int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
         for (int64_t c = SK_BLOCK_CELLS; c < end; c++)
-            velocity[c] += gain; /* unknown stays unknown */
+            velocity[c] += gain; /* NaN (unknown) stays NaN */
     }
     return add_force_fields(step, error);
 }

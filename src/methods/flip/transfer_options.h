@@ -1,4 +1,4 @@
-/* How a step's transfers are done, and what to say when they went wrong. */
+/* Options of a step's transfers, and the error for velocities that are not numbers. */
 #ifndef SK_METHODS_FLIP_TRANSFER_OPTIONS_H
 #define SK_METHODS_FLIP_TRANSFER_OPTIONS_H
 

@@ -1,4 +1,4 @@
-/* What both forms of the viscosity share. Private to flip/. */
+/* Declarations shared by both forms of the viscosity. Private to flip/. */
 #ifndef SK_METHODS_FLIP_VISCOSITY_H
 #define SK_METHODS_FLIP_VISCOSITY_H
 

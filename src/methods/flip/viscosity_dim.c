@@ -1,11 +1,13 @@
 /* Implicit viscosity, a component at a time: (1 - nu dt laplacian) u_new = u.
  *
- * The faces of one component form a grid of their own, and the pressure's solver serves as it is with the mass term
- * h^2 / (nu dt) in the diagonal. Neighbours without liquid take no part (a surface without stress); a no-slip wall half
- * a cell away is a Dirichlet neighbour of weight two, a free-slip wall none; the wall that the component itself runs
- * into is one of weight one. The coupling between components that the full stress has at a free surface is left out, so
- * threads of honey bend but do not coil. Where liquids differ in density r (over the reference density) it is
- * (r - dt div(nu r grad)) u_new = r u, with the mean r of two faces between them, so that momentum is kept.
+ * The faces of one component form a grid of their own. The pressure solver applies, with the mass term h^2 / (nu dt) in
+ * the diagonal. Neighbours without liquid are left out (a surface without stress). A no-slip wall half a cell away is a
+ * Dirichlet neighbour of weight 2, a free-slip wall has weight 0. The wall normal to the component has weight 1. The
+ * coupling between components in the full stress at a free surface is left out, so threads of honey bend but do not
+ * coil.
+ *
+ * Where liquids differ in density r (over the reference density), the equation is (r - dt div(nu r grad)) u_new = r u.
+ * Between two faces r is their mean, so momentum is conserved.
  */
 #include <math.h>
 
@@ -66,7 +68,7 @@ static void build_component(const sk_step *step, int block, int d, float mass)
     }
 }
 
-/* Of the heaviest material. */
+/* The coefficient of the heaviest material. */
 static double largest_face(const sk_step *step)
 {
     double largest = 1.0;

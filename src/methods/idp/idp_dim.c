@@ -12,7 +12,7 @@ selkie_code SK_DIM(sk_idp_density)(sk_step *step, selkie_error *error)
 {
     sk_transfer_options options = {.density_per_particle = 1.0f / (float)step->particles_per_cell,
                                    .threads = step->threads};
-    /* The solids count as if they were liquid, so particles inside them would count twice; the push-out moves them. */
+    /* Solids count as liquid, so particles inside them would count twice; the push-out moves them. */
     options.left_out = step->solids.closed;
     options.left_out_slot = step->solids.block_slot;
     options.only_changes = step->density_passes > 0 && !step->solids.obstacle_count;
@@ -30,8 +30,8 @@ static int64_t spread_block(const sk_step *step, sk_particle *records, int block
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     /* Does a solid cut the cell? A wall along a face does not. */
     const double whole = step->solids.plain[step->solids.block_slot[block]] ? 0.45 : 0.5 * sqrt((double)SELKIE_DIM);
-    const f8 suspect =
-        f8_splat(0.999f * (float)step->scene->idp.density_max); /* below this none can be, whatever rounding does */
+    const f8 suspect = f8_splat(
+        0.999f * (float)step->scene->idp.density_max); /* below this no cell can be overfull, despite rounding */
     int64_t moved = 0;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if (c % 8 == 0 && !i8_any(f8_load(density + c) + f8_load(blurred + c) > suspect)) {
@@ -51,7 +51,7 @@ static int64_t spread_block(const sk_step *step, sk_particle *records, int block
     return moved;
 }
 
-/* What a closed face does: the displacement of the solid cell beside it that asks for more. */
+/* Push through a closed face: the larger displacement of the solid cells beside it. */
 static inline f8 pushed_faces(const float *push, int node, int up)
 {
     f8 above = f8_load(push + node), below = f8_load(push + node - up);
@@ -60,7 +60,7 @@ static inline f8 pushed_faces(const float *push, int node, int up)
 
 /* --- the solve --- */
 
-/* Density beyond the bound, in thousandths of a cell: whole numbers, so that threads may add them in any order. */
+/* Density beyond the bound, in 0.001 cells: integers, so that threads may add them in any order. */
 static inline int64_t beyond(f8 total, float most)
 {
     f8 over = f8_max(total - most, f8_splat(0.0f)) * 1e3f;
@@ -70,7 +70,7 @@ static inline int64_t beyond(f8 total, float most)
     return sum;
 }
 
-/* The number of particles in eight cells over that at rest. */
+/* The number of particles in eight cells over the number at rest. */
 static inline f8 filled_cells(const sk_step *step, int block, int c)
 {
     if (block > step->grid.particle_blocks)
@@ -82,7 +82,7 @@ static inline f8 filled_cells(const sk_step *step, int block, int c)
     return f8_from_i8(next - first) / (float)step->particles_per_cell;
 }
 
-/* Returns the density beyond the bound, which the solve will not see. */
+/* Returns the density beyond the bound, which is missing from the right side. */
 static int64_t build_block(const sk_step *step, int block, int local, int pushing)
 {
     const sk_grid *grid = &step->grid;
@@ -110,13 +110,12 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
             beside_air |= (f8_load(view.liquid + n - up) == 0.0f) & (f8_load(view.fraction[d] + n) > 0.0f);
             beside_air |= (f8_load(view.liquid + n + up) == 0.0f) & (f8_load(view.fraction[d] + n + up) > 0.0f);
         }
-        /* Solids count as if they were liquid; beside air the kernel lacks particles, so there only too much is an
-         * error. */
+        /* Solids count as liquid. Beside air the kernel lacks particles, so only a positive error counts there. */
         f8 total = f8_load(density + c) + f8_load(blurred + c);
         if (i8_any((total > most) & (f8_load(diagonal + c) > 0.0f)))
             unseen += beyond(f8_select(f8_load(diagonal + c) > 0.0f, total, f8_splat(0.0f)), most);
-        /* The kernel hardly sees whether two cells side by side hold seven and nine particles; where no solid is near,
-         * the numbers may have a say (idp.evenness). */
+        /* The kernel hardly resolves an alternation of 7 and 9 particles between neighbouring cells. Away from solids
+         * the particle counts may therefore contribute (idp.evenness). */
         if (evenness > 0.0f)
             total += f8_select(f8_load(blurred + c) == 0.0f,
                                evenness * (filled_cells(step, block, c) - f8_load(density + c)), f8_splat(0.0f));
@@ -130,7 +129,7 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
         SK_EACH_RUN(c, runs)
         {
             int n = node_of(c);
-            /* Known flux through the closed parts (Eq. 18), as of a wall that moves. */
+            /* Known flux through the closed parts (Eq. 18), as of a moving wall. */
             f8 in = (1.0f - f8_load(view.fraction[d] + n)) * pushed_faces(push, n, up);
             f8 out = (1.0f - f8_load(view.fraction[d] + n + up)) * pushed_faces(push, n + up, up);
             f8_store(right + c, f8_load(right + c) + in - out);
@@ -141,17 +140,18 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
     return unseen;
 }
 
-/* Minus the gradient of the potential across eight lower faces, made good for what the particles will smooth away.
+/* Minus the gradient of the potential across eight lower faces, sharpened to compensate the interpolation to particles.
  *
- * A particle moves by the displacements of the faces around it, linear across (constant along the normal). So what
- * arrives of a displacement field on evenly spread particles is its mean over neighbouring faces across the normal with
- * weights 1/6, 2/3, 1/6: a factor of 1 - 2/3 s along each axis across, s = sin^2 of half the wave number. Fields that
- * differ from cell to cell arrive with a third of their strength in 2D and a ninth in 3D, and the error of density that
- * asked for them stays. Taking a quarter of SK_IDP_SHARPNESS times the second differences away first makes it (1 + 2/3
- * s) (1
- * - 2/3 s) in 2D, between 0.56 and 1, and (1 + 1.5 (s + t)) (1 - 2/3 s) (1 - 2/3 t) in 3D, between 0.44 and 1.19. (1.5
- * in 2D halves the error once more, but particles then lie less evenly within their cells.) Only differences within the
- * liquid count: a wall or the surface mirrors. */
+ * A particle moves by the displacements of the faces around it, interpolated linearly across the normal and constant
+ * along it. Evenly spread particles receive the mean over neighbouring faces across the normal with weights 1/6, 2/3,
+ * 1/6. Along each axis across, that is a factor of 1 - 2/3 s with s = sin^2 of half the wave number. Fields that
+ * alternate from cell to cell keep 33 % of their strength in 2D and 11 % in 3D, and their density error remains.
+ *
+ * Subtracting SK_IDP_SHARPNESS / 4 times the second differences first gives (1 + 2/3 s) (1 - 2/3 s) in 2D, between 0.56
+ * and 1, and (1 + 1.5 (s + t)) (1 - 2/3 s) (1 - 2/3 t) in 3D, between 0.44 and 1.19. In 2D a value of 1.5 halves the
+ * error once more, but particles then lie less evenly within their cells. Only differences within the liquid count:
+ * walls and the surface mirror.
+ */
 static inline f8 sharpened_descent(const liquid_view *view, const float *potential, int d, int n)
 {
     const int up = node_step[d];
@@ -168,13 +168,13 @@ static inline f8 sharpened_descent(const liquid_view *view, const float *potenti
     return liquid_descent(view, potential, n, up) - 0.25f * SK_IDP_SHARPNESS * across;
 }
 
-/* Displacements on the faces, cells, into VELOCITY_*; unknown where no liquid is near and behind solids. */
+/* Displacements on the faces, cells, into VELOCITY_*; unknown away from liquid and behind solids. */
 static void displacements_of_block(const sk_step *step, int block, int local, int pushing)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     const uint64_t moved_runs = local ? grid->runs[SK_RUNS_MOVED][block] : SK_ALL_RUNS;
-    /* Solids that push do so wherever they are. */
+    /* Solids that push act everywhere. */
     const uint64_t runs = pushing ? SK_ALL_RUNS : grid->runs[SK_RUNS_NEAR][block] & moved_runs;
     for (int d = 0; d < SELKIE_DIM && runs != SK_ALL_RUNS; d++) {
         float *displacement = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
@@ -191,8 +191,8 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
     const sk_tile_rows rows = sk_tile_rows_around(runs);
     load_liquid_view(step, block, runs, &view);
     sk_tile_load_rows(grid, grid->fields[SK_FIELD_POTENTIAL], block, &rows, potential);
-    /* None goes farther than a cell; beside obstacles half of it, since the flux through a part of a face would throw
-     * particles far, and a clump in a nook would jump to and fro as a whole. */
+    /* The largest displacement is 1 cell, and 0.5 cells beside obstacles. There the flux through a partly open face
+     * would throw particles far, and a clump in a nook would oscillate. */
     const float farthest = step->solids.plain[step->solids.block_slot[block]] ? 1.0f : 0.5f;
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *displacement = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
@@ -207,7 +207,7 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
                 f8_max(f8_min(sharpened_descent(&view, potential, d, n), f8_splat(farthest)), f8_splat(-farthest));
             f8 moved = f8_select(near > 0.0f, descent, unknown);
             i8 closed = f8_load(view.fraction[d] + n) == 0.0f;
-            /* Nothing goes through a closed face of the liquid, unless the solid behind it pushes. */
+            /* Closed faces of the liquid have displacement 0, unless the solid behind them pushes. */
             f8 behind = f8_select(near > 0.0f, f8_splat(0.0f), unknown);
             if (pushing) {
                 f8 asked = pushed_faces(push, n, up);
@@ -223,7 +223,7 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
     }
 }
 
-/* Runs of a block with cells that a second correction in a step is for. */
+/* Runs of a block with cells that need a second correction in a step. */
 static uint64_t needy_runs(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;

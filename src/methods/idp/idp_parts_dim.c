@@ -8,14 +8,14 @@
 
 /* --- overfull cells (sec. 3.2, degenerate configurations) --- */
 
-enum { MOST_ASKED = 4096 }; /* sub-cells that are asked one by one whether a solid is there */
+enum { MOST_ASKED = 4096 }; /* sub-cells that are tested for solids one by one */
 
 static int64_t sub_cells(int64_t per_axis)
 {
     return SELKIE_DIM == 2 ? per_axis * per_axis : per_axis * per_axis * per_axis;
 }
 
-/* Which of a cell's sub-cells have their centre outside the solids. Returns how many. */
+/* Finds the sub-cells with centres outside the solids. Returns their number. */
 static int64_t find_open(const sk_step *step, const double corner[3], int64_t per_axis, uint16_t open[MOST_ASKED])
 {
     int64_t found = 0;
@@ -31,7 +31,7 @@ static int64_t find_open(const sk_step *step, const double corner[3], int64_t pe
     return found;
 }
 
-/* The velocity that keeps the momentum of the particles: their mean, by mass where masses differ. */
+/* The velocity that conserves the momentum of the particles: their mean, weighted by mass if masses differ. */
 static void mean_velocity(const sk_step *step, const sk_particle *records, int64_t count, double mean[3])
 {
     mean[0] = mean[1] = mean[2] = 0.0;
@@ -53,12 +53,11 @@ static void mean_velocity(const sk_step *step, const sk_particle *records, int64
         mean[d] /= total;
 }
 
-/* Particles that lie nearly in one point get the same displacement for ever, so those of a cell that holds far too many
- * are laid out anew: one near the centre of each of as many sub-cells. In a cell that a solid cuts only the open
- * sub-cells count, finer ones until there are enough, or several particles in each where there are too many to ask.
- * They take the mean velocity of the cell, which keeps its momentum; the paper samples the grid, which has none yet at
- * this point of the step.
- */
+/* Particles at nearly the same place receive the same displacement and never separate. So the particles of a far
+ * overfull cell are redistributed, one near the centre of each of as many sub-cells. In a cut cell only open sub-cells
+ * count. They are refined until there are enough; beyond a limit several particles share one. All take the mean
+ * velocity of the cell, which conserves its momentum. The paper samples the grid, which has no velocity yet at this
+ * point of the step. */
 int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, int64_t count, const double corner[3],
                                    int cut)
 {
@@ -71,7 +70,7 @@ int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, in
         while ((room = find_open(step, corner, per_axis, open)) < count && sub_cells(per_axis + 1) <= MOST_ASKED)
             per_axis++;
         if (room == 0)
-            return 0; /* a sliver: the push along the surface is all that can be done */
+            return 0; /* a sliver: only the push along the surface can help */
     }
     double mean[3];
     mean_velocity(step, records, count, mean);
@@ -93,9 +92,9 @@ int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, in
 
 /* --- particles inside solids (sec. 3.3) --- */
 
-/* The displacement that each closed cell asks for: that of its deepest particle to the surface, half a cell at most
- * (Eq. 13), in cells, into CHANGE_*. Particles in there rest relative to the solid. Returns how many there are: no
- * unknown of the grid sees them, so without this they would gather there for ever. */
+/* The displacement of each closed cell, in cells, into CHANGE_*: that of its deepest particle to the surface, at most
+ * 0.5 (Eq. 13). Particles inside rest relative to the solid. Returns their number. No unknown of the grid covers them,
+ * so without this push they would accumulate. */
 static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
 {
     const sk_grid *grid = &step->grid;
@@ -120,7 +119,7 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
                 particle->velocity[d] = (float)velocity[d];
             if (distance < deepest) {
                 deepest = distance;
-                /* Outside the solid, but in a nook that no face of the grid leads to: it must come out as well. */
+                /* Outside the solid, but in a nook without an open face: push it out as well. */
                 double depth = distance < 0.0 ? fmin(-distance / grid->cell_size, 0.5) : 0.5;
                 for (int d = 0; d < SELKIE_DIM; d++)
                     push[d] = depth * normal[d];
@@ -132,8 +131,8 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
     return found;
 }
 
-/* Particles stay out of solids; those that were inside before are on their way, half a cell at a time, and are only set
- * onto the surface when they are nearly there. */
+/* Keeps particles out of solids. Particles that were inside before move out half a cell at a time, and are projected
+ * onto the surface only when they are close to it. */
 static void confine_block(const sk_step *step, sk_particle *all, int block, const float low[3], const float high[3])
 {
     const sk_grid *grid = &step->grid;
@@ -151,16 +150,15 @@ static void confine_block(const sk_step *step, sk_particle *all, int block, cons
     }
 }
 
-/* --- once more, where it is needed --- */
+/* --- repeated corrections --- */
 
-/* How many cells around those a second correction takes. Odd: layers go to and fro between two masks. */
+/* Width of the region around the cells of a second correction. Odd, since layers alternate between two masks. */
 enum { region_width = SELKIE_DIM == 2 ? 7 : 3 };
 
-/* Which cells a further correction of this step has to do with: what the first one has left is near the places where
- * the liquid was squeezed, so it takes those and some cells around them (across x as many as region_width, along x
- * whole rows of the block and of the two beside it). Beyond them the potential is zero: some of the excess leaves the
- * region by its border, a little of it everywhere, and the next step's first correction sees to that. Returns whether
- * there is any. */
+/* Chooses the cells of a further correction in this step. The first correction leaves errors near squeezed liquid, so
+ * the region is those cells and their surroundings: region_width cells across x, and along x whole rows of the block
+ * and its two neighbours. Beyond the region the potential is 0. A little of the excess leaves through its border, and
+ * the first correction of the next step removes it. Returns whether there is any. */
 static int choose_region(const sk_step *step, const sk_idp_form *form)
 {
     const sk_grid *grid = &step->grid;
@@ -193,12 +191,12 @@ static int choose_region(const sk_step *step, const sk_idp_form *form)
 
 /* --- the correction --- */
 
-/* The part of the liquid that the bound may hide before the correction is repeated. Measured in the double dams at 20
- * ms: with 1e-3 the volume falls by 1.3 % (2D) for a moment when the fronts meet, with 3e-4 by 0.3 %, in 3D with 3e-4
- * by 1.0 %, with 2e-4 by 0.9 %, and no less with 1e-4. */
+/* The share of the liquid that the bound may hide before the correction is repeated. Larger values lose volume for a
+ * moment in the double dams when the fronts meet; smaller ones gain nothing. */
 static const double hidden_share = SELKIE_DIM == 2 ? 3e-4 : 2e-4;
 
-/* Behind walls and just above the surface particles go with their neighbours; where there is none, nobody asks. */
+/* Extrapolates displacements behind walls and just above the surface, so that particles there move with their
+ * neighbours. Blocks without particles nearby are skipped. */
 static void extrapolate_displacements(sk_step *step, const sk_idp_form *form, int local)
 {
     sk_grid *grid = &step->grid;
@@ -255,15 +253,15 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
     SK_EACH_DEALT(b, &deal)
     unseen += form->build(step, b, local, pushing);
     const selkie_idp_def *def = &step->scene->idp;
-    /* The bound on the right side keeps a correction safe, but what it hides is volume that is lost until later steps,
-     * and pressure that pushes where there should be liquid already: when jets meet at large steps a thousandth of the
-     * liquid soon is a tenth. So another correction follows at once (passes). */
+    /* The bound on the right side keeps a correction stable. The density that it hides is lost volume until later
+     * steps, and misplaced pressure. When jets meet at large steps, a hidden 0.1 % of the liquid soon grows to 10 %. So
+     * another correction follows at once. */
     step->density_passes++;
     step->correct_again =
         step->density_passes < def->passes &&
         (double)unseen > hidden_share * 1e3 * (double)step->particles.count / step->particles_per_cell;
     double tolerance = def->tolerance > 0.0 ? def->tolerance : step->scene->pressure.tolerance;
-    /* The largest error of density left in any cell, as the paper stops its solves. */
+    /* The tolerance is the largest density error left in any cell, as in the paper. */
     SK_TRY(solve_liquid_system(step, tolerance, SELKIE_NORM_MAX, 1.0, &step->density_report, error));
     if (!step->density_report.converged)
         return sk_fail(
@@ -280,7 +278,7 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
     extrapolate_displacements(step, form, local);
     float low[3], high[3];
     sk_solids_bounds(&step->solids, grid, low, high);
-    /* The sort comes next, unless solids push once more. */
+    /* The sort follows, unless solids push once more. */
     SK_TRY(sk_grid_reserve_leavers(grid, error));
     form->displace(grid, SK_FIELD_VELOCITY_X, &step->particles, low, high, local ? grid->runs[SK_RUNS_MOVED] : NULL,
                    !step->solids.obstacle_count, step->threads);

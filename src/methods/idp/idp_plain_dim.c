@@ -1,4 +1,4 @@
-/* The plain form of the density projection: idp_dim.c and idp_parts_dim.c say what its parts do. */
+/* The plain form of the density projection. idp_dim.c and idp_parts_dim.c explain its parts. */
 #include <math.h>
 
 #include "grid/plain_forms.h"
@@ -9,7 +9,7 @@
 
 selkie_code SK_DIM(sk_idp_density_plain)(sk_step *step, selkie_error *error)
 {
-    /* The solids count as if they were liquid, so particles inside them would count twice; the push-out moves them. */
+    /* Solids count as liquid, so particles inside them would count twice; the push-out moves them. */
     const sk_transfer_options options = {.density_per_particle = 1.0f / (float)step->particles_per_cell,
                                          .threads = step->threads,
                                          .left_out = step->solids.closed,
@@ -55,7 +55,7 @@ static int run_has(const uint64_t *runs, sk_plain_cell cell)
     return (int)(runs[cell.slot] >> (cell.local / 8) & 1);
 }
 
-/* Further corrections take runs as a whole: all cells of those with liquid count. */
+/* Further corrections take whole runs: all cells of runs with liquid count. */
 static uint64_t needy_runs(const sk_step *step, int block)
 {
     const float most = fminf(SK_IDP_NEEDY_DENSITY, (float)step->scene->idp.density_max);
@@ -75,8 +75,7 @@ static float push_at(const sk_grid *grid, sk_plain_cell cell, int side)
     return sk_idp_pushed_face(push[sk_plain_index(below)], push[sk_plain_index(above)]);
 }
 
-/* The known flux through the closed parts of a cell's faces (Eq. 18), as of a wall that moves, added to a right side.
- */
+/* Adds the known flux through the closed parts of a cell's faces (Eq. 18), as of a moving wall, to a right side. */
 static float add_pushes(const sk_grid *grid, sk_plain_cell cell, const sk_liquid_view *view, float right)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -87,7 +86,7 @@ static float add_pushes(const sk_grid *grid, sk_plain_cell cell, const sk_liquid
     return right;
 }
 
-/* The right side of a cell's row; adds the density that it does not show to `unseen`. */
+/* The right side of a cell's row; adds the density beyond the bound to `unseen`. */
 static float right_side_of(const sk_step *step, sk_plain_cell cell, const sk_liquid_view *view, int pushing,
                            int64_t *unseen)
 {
@@ -129,8 +128,8 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
     return unseen;
 }
 
-/* Difference of the potential across the lower face of what lies `offset` from a cell, and whether liquid is on both
- * sides of that face and no solid in it. */
+/* Difference of the potential across the lower face of the cell at `offset` from a cell, and whether that face is open
+ * with liquid on both sides. */
 static float difference_at(const sk_step *step, sk_plain_cell cell, const int offset[3], int d, int *inside)
 {
     const sk_grid *grid = &step->grid;
@@ -163,9 +162,9 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
 {
     const sk_grid *grid = &step->grid;
     const uint64_t moved = local ? grid->runs[SK_RUNS_MOVED][block] : ~UINT64_C(0);
-    /* Solids that push do so wherever they are. */
+    /* Solids that push act everywhere. */
     const uint64_t reached = pushing ? ~UINT64_C(0) : grid->runs[SK_RUNS_NEAR][block] & moved;
-    /* Beside obstacles particles go half as far: flux through a part of a face would throw them. */
+    /* Beside obstacles the limit is halved: the flux through a partly open face would throw particles far. */
     const float farthest = step->solids.plain[step->solids.block_slot[block]] ? 1.0f : 0.5f;
     SK_PLAIN_EACH_CELL(cell, block)
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -184,7 +183,7 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
     }
 }
 
-/* The plain sort finds by itself who left. */
+/* The plain sort needs no list of migrating particles. */
 static void displace(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
                      const float high[3], const uint64_t *runs, int tell_leavers, int threads)
 {

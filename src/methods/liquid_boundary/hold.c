@@ -1,4 +1,4 @@
-/* The phase "hold": what a step that was too long has put into a solid cell goes back. */
+/* The phase "hold": moves particles back that a too long step has moved into a solid cell. */
 #include "methods/liquid_boundary/liquid_boundary.h"
 
 #include <math.h>
@@ -10,10 +10,9 @@ static int in_solid(const sk_liquid_boundary *boundary, const sk_object *object,
     return place >= 0 && boundary->solid[object->first + (uint32_t)place];
 }
 
-/* The pressure that keeps fluid out is found from where particles are, not from where they will be: what crosses a
- * spacing in a step may end between boundary particles, and is pushed on from there to either side. It goes back to
- * where it was, as the object moves, and has lost what took it there. What was inside before is left to the pressure.
- */
+/* The pressure against fluid depends on the current positions, not on the next ones. A particle that crosses a spacing
+ * in a step may end between boundary particles, which push it on to either side. It returns to its old place relative
+ * to the object and loses the velocity into the object. Particles that were inside before are left to the pressure. */
 static int hold_particle(const sk_liquid_boundary *boundary, const sk_object *object, const sk_step *step,
                          sk_particle *particle)
 {
@@ -36,8 +35,8 @@ static int hold_particle(const sk_liquid_boundary *boundary, const sk_object *ob
     return 1;
 }
 
-/* The sums that moving the particles left, anew: some of them are elsewhere now. In pieces of one size, added in order,
- * so that threads do not matter. */
+/* Recomputes the position sums, since some particles have moved back. Spans of one size are added in order, for the
+ * same bits on any number of threads. */
 static selkie_code sum_again(sk_step *step, selkie_error *error)
 {
     enum { PIECE = 4096 };

@@ -7,14 +7,14 @@
 #include "base/random.h"
 #include "particles/kd_tree.h"
 
-/* Vacant samples look for a particle again after so many steps: what was too far away or too little may have come. */
+/* Vacant samples search for a particle again after this many steps; fluid may have come near since. */
 enum { SEARCH_EVERY = 16 };
 
-static const double soon = 1e-9; /* s  a time that is so near has come */
+static const double soon = 1e-9; /* s  a time this close counts as reached */
 
 /* --- Making and freeing --- */
 
-/* A sweep runs from one end of the object to the other: where are they? */
+/* Finds both ends of the object along each sweep direction. */
 static selkie_code measure_sweeps(sk_liquid_boundary *boundary, sk_object *object, selkie_error *error)
 {
     const selkie_object_def *def = object->def;
@@ -86,10 +86,10 @@ static selkie_code make_object(sk_liquid_boundary *boundary, const sk_step *step
     return SELKIE_OK;
 }
 
-/* Liquid that would stand closer to a sample than this, in particle spacings, is not there. */
+/* Liquid closer to a sample than this, in particle spacings, is removed. */
 #define LEAST_GAP 0.8
 
-/* Whether a point of the object's own frame is too near to one of its samples. */
+/* Is a point in the object's frame too close to one of its samples? */
 static int is_occupied(const sk_object *object, double gap, const double local[3])
 {
     const sk_voxels *voxels = &object->voxels;
@@ -123,7 +123,7 @@ static void set_role(sk_particles *particles, int64_t p, uint32_t sample, int ro
                                                    : 0u;
 }
 
-/* An object that is there from the start. */
+/* Places the particles of an object that exists from the start. */
 static selkie_code place_object(sk_object *object, double spacing, sk_step *step, selkie_error *error)
 {
     sk_particles *particles = &step->particles;
@@ -152,7 +152,7 @@ static selkie_code place_object(sk_object *object, double spacing, sk_step *step
     return SELKIE_OK;
 }
 
-/* The samples of all objects, and whether these stay where they may be. */
+/* Makes the samples of all objects, and checks that the objects stay inside the domain. */
 static selkie_code make_objects(sk_liquid_boundary *boundary, const sk_step *step, selkie_error *error)
 {
     memset(boundary, 0, sizeof *boundary);
@@ -215,7 +215,7 @@ void sk_liquid_boundary_free(sk_liquid_boundary *boundary)
 
 /* --- Roles: release, arrival --- */
 
-/* Which entry of the timeline runs, and whether it takes candidates. */
+/* Finds the current entry of the timeline, and whether it takes candidates. */
 static void look_up_entry(sk_object *object, double time)
 {
     const selkie_object_def *def = object->def;
@@ -227,7 +227,7 @@ static void look_up_entry(sk_object *object, double time)
     }
 }
 
-/* Whether a sample gives its particle away at this time. */
+/* Does a sample release its particle at this time? */
 static int is_released(const sk_object *object, uint32_t n, double time)
 {
     const selkie_timeline_entry *entry = object->entry;
@@ -255,20 +255,20 @@ static sk_object *object_of(const sk_liquid_boundary *boundary, uint32_t sample)
     return &boundary->objects[o];
 }
 
-/* One particle that belongs to a sample. The sample's number is returned if it keeps it, else 0. */
+/* Updates a particle that belongs to a sample. Returns the sample's number if the particle keeps it, else 0. */
 static uint32_t update_role(const sk_liquid_boundary *boundary, sk_step *step, int64_t p, uint32_t *samples,
                             uint32_t *roles, int64_t *released, int64_t *arrived)
 {
     sk_particle *particle = &step->particles.records[p];
     uint32_t sample = samples[p];
-    if (sample > boundary->sample_count) /* a checkpoint that somebody wrote */
+    if (sample > boundary->sample_count) /* an invalid checkpoint */
         sample = 0;
     const sk_object *object = sample ? object_of(boundary, sample) : NULL;
     uint32_t n = sample ? sample - 1 - object->first : 0;
     double x[3] = {particle->position[0], particle->position[1], particle->position[2]};
     if (!sample || is_released(object, n, step->time)) {
         if (particle->flags & SK_PARTICLE_BOUNDARY && sample) {
-            /* It leaves with the velocity of the solid that it was. */
+            /* It leaves with the velocity of the solid. */
             double v[3];
             sk_pose_velocity(&object->now, x, v);
             for (int d = 0; d < step->dimension; d++)
@@ -307,7 +307,7 @@ static void update_roles(sk_liquid_boundary *boundary, sk_step *step)
         uint32_t sample = update_role(boundary, step, p, samples, roles, &released, &arrived);
         if (!sample)
             continue;
-        boundary->holder[sample - 1] = (uint32_t)p + 1; /* no two have the same */
+        boundary->holder[sample - 1] = (uint32_t)p + 1; /* each sample has one holder */
         boundary->solid[sample - 1] = roles[p] == SK_ROLE_BOUNDARY;
         candidates += roles[p] == SK_ROLE_CANDIDATE;
         boundaries += roles[p] == SK_ROLE_BOUNDARY;
@@ -338,8 +338,8 @@ static void local_sample(const sk_object *object, uint32_t n, double local[3])
         local[d] = object->voxels.centers[n][d];
 }
 
-/* A candidate looks one cell ahead: if the sample there belongs to a particle for which its own sample is the better
- * one, they exchange. */
+/* Looks one cell ahead of a candidate. If the particle of the sample there is closer to the candidate's own sample, the
+ * two exchange samples. */
 static void exchange_ahead(sk_liquid_boundary *boundary, sk_object *object, sk_step *step, int64_t p, uint32_t *samples)
 {
     double x[3], own[3], ahead[3], other[3], y[3];
@@ -348,7 +348,7 @@ static void exchange_ahead(sk_liquid_boundary *boundary, sk_object *object, sk_s
     local_sample(object, n, own);
     double way2 = distance2(x, own), cell = object->voxels.cell;
     if (way2 <= cell * cell)
-        return; /* it is as good as there */
+        return; /* it has nearly arrived */
     for (int d = 0; d < 3; d++)
         ahead[d] = x[d] + (own[d] - x[d]) * cell / sqrt(way2);
     int32_t m = sk_voxels_at(&object->voxels, ahead);
@@ -368,7 +368,7 @@ static void exchange_ahead(sk_liquid_boundary *boundary, sk_object *object, sk_s
     boundary->exchanged++;
 }
 
-/* In the order of the particles, one after another: the result does not depend on threads. */
+/* Serial, in the order of the particles, so the result does not depend on threads. */
 static void exchange_samples(sk_liquid_boundary *boundary, sk_step *step)
 {
     sk_particles *particles = &step->particles;
@@ -391,7 +391,7 @@ static int in_regions(const sk_object *object, const float position[3])
     return object->def->region_count == 0;
 }
 
-/* Fluid that may become a candidate, as points of a tree. The order is that of the particles, which does not matter. */
+/* Collects fluid that may become a candidate, as points of a tree. Their order does not matter. */
 static selkie_code collect_fluid(const sk_object *object, const sk_step *step, sk_kd_point **points, size_t *count,
                                  selkie_error *error)
 {
@@ -425,7 +425,7 @@ static selkie_code collect_fluid(const sk_object *object, const sk_step *step, s
     return SELKIE_OK;
 }
 
-/* Every vacant sample takes the nearest fluid particle that is left (Section 3.1). */
+/* Every vacant sample takes the nearest remaining fluid particle (Section 3.1). */
 static selkie_code assign(sk_liquid_boundary *boundary, sk_object *object, sk_step *step, selkie_error *error)
 {
     sk_kd_point *points;
@@ -497,9 +497,9 @@ void sk_candidate_velocity(const selkie_object_def *def, double spacing, double 
         velocity[d] = distance > 0.0 ? speed * offset[d] / distance : 0.0;
 }
 
-/* Eq. 5, where the part of the old velocity that would carry the candidate past its place in this step is left out. The
- * animation is relative to the object, or one that moves faster than the eased speed would leave its candidates behind.
- */
+/* Eq. 5, without the part of the old velocity that would carry the candidate past its target in this step. The
+ * animation is relative to the object; otherwise an object faster than the eased speed would leave its candidates
+ * behind. */
 static void lead_candidate(const sk_liquid_boundary *boundary, const sk_object *object, const sk_step *step,
                            const double offset[3], const double x[3], sk_particle *particle)
 {
@@ -526,8 +526,8 @@ static void lead_candidate(const sk_liquid_boundary *boundary, const sk_object *
     }
 }
 
-/* To where its sample is at the end of the step. What is left of the way after its arrival is made up for at the speed
- * of the animation, not at once. */
+/* Moves a boundary particle to the position of its sample at the end of the step. The distance left at its arrival is
+ * closed at the speed of the animation, not at once. */
 static void carry_boundary(const sk_liquid_boundary *boundary, const sk_object *object, const sk_step *step,
                            const double offset[3], const double x[3], sk_particle *particle)
 {
@@ -541,7 +541,7 @@ static void carry_boundary(const sk_liquid_boundary *boundary, const sk_object *
         length += rest[d] * rest[d];
     }
     length = sqrt(length);
-    /* The chord of a turn differs from its tangent, by less than this as long as the steps are short. */
+    /* The chord of a turn differs from its tangent by less than this if the steps are short. */
     double way[3] = {rest[0] * step->dt, rest[1] * step->dt, rest[2] * step->dt}, eased[3];
     sk_candidate_velocity(object->def, boundary->spacing, step->dt, way, eased);
     double most = sqrt(eased[0] * eased[0] + eased[1] * eased[1] + eased[2] * eased[2]);

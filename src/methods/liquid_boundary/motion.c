@@ -1,10 +1,10 @@
-/* Whether keyframes leave an object where it may be. */
+/* Checks that keyframes keep an object inside the domain. */
 #include <math.h>
 
 #include "methods/liquid_boundary/liquid_boundary.h"
 
-/* Does a point lie farther than `margin` (m) inside of every closed side of the domain? If not, `axis` is that of one
- * that it does not. */
+/* Is a point at least `margin` (m) inside every closed side of the domain? If not, `axis` receives the axis of a
+ * violated side. */
 static int is_inside(const sk_step *step, const double x[3], double margin, int *axis)
 {
     for (int d = 0; d < step->dimension; d++) {
@@ -23,7 +23,7 @@ static double side_beyond(const sk_step *step, const double x[3], int axis)
     return x[axis] > step->grid.high[axis] ? step->grid.high[axis] : step->grid.low[axis];
 }
 
-/* Keyframes must not take an object behind a closed side of the domain: its particles would be flattened there. */
+/* Keyframes must not move an object behind a closed side of the domain: its particles would be flattened there. */
 static selkie_code check_keys(const sk_step *step, const sk_object *object, int index, selkie_error *error)
 {
     for (int k = 0; k < object->def->keyframe_count; k++) {
@@ -46,10 +46,11 @@ static selkie_code check_keys(const sk_step *step, const sk_object *object, int 
 
 /* --- Between two keys ---
  *
- * A sample goes straight ahead and around an axis at once, evenly: x(s) = straight line + circle of radius r at most,
- * with s from 0 to 1 and an angle of a s. Its second derivative is r a^2 at most, so that it is never farther than r
- * a^2 / 8 from the chord. Halves of the way have a quarter of that: they are halved until they are surely inside, or
- * until what is uncertain does not matter. */
+ * A sample moves along a straight line and turns about an axis at once, uniformly: x(s) = straight line + circle of
+ * radius at most r, with s from 0 to 1 and the angle a s. Its second derivative is at most r a^2, so its distance from
+ * the chord is at most r a^2 / 8. Half of the path has 25 % of that. Paths are halved until they are certainly inside,
+ * or until the uncertainty is below the tolerance.
+ */
 
 typedef struct way_search {
     const sk_step *step;
@@ -57,12 +58,13 @@ typedef struct way_search {
     double angle;   /* rad  between the keys */
     int pieces;     /*      a power of two */
     sk_pose *poses; /*      [pieces + 1] */
-    int found;      /*      the pose that takes a sample outside, */
+    int found;      /*      the pose that moves a sample outside, */
     int axis;       /*      along this axis, */
     double x[3];    /* m    to here */
 } way_search;
 
-/* Does the sample leave between two poses, at both of which it is inside? `radius` (m) from the object's center. */
+/* Does the sample leave between two poses at which it is inside? `radius`: its distance (m) from the object's center.
+ */
 static int leaves_between(way_search *search, uint32_t sample, double radius, int from, int to, const double x[3],
                           const double y[3])
 {
@@ -83,7 +85,7 @@ static int leaves_between(way_search *search, uint32_t sample, double radius, in
            leaves_between(search, sample, radius, middle, to, z, y);
 }
 
-/* m  of a sample from the point that the object turns about */
+/* Distance (m) of a sample from the point that the object turns about. */
 static double radius_of(const sk_object *object, uint32_t n)
 {
     double square = 0.0;
@@ -94,11 +96,11 @@ static double radius_of(const sk_object *object, uint32_t n)
     return sqrt(square);
 }
 
-/* The way to a keyframe from the one before. A straight one is inside where its ends are. */
+/* Checks the path to a keyframe from the one before. A straight path is inside if its ends are. */
 static selkie_code check_way(const sk_step *step, const sk_object *object, int index, int key, selkie_error *error)
 {
     enum { MOST_PIECES = 1 << 14 };
-    const double tolerance = 0.01 * object->voxels.cell; /* m  what an object may reach behind a wall unseen */
+    const double tolerance = 0.01 * object->voxels.cell; /* m  penetration of a wall that is accepted */
     const double start = object->def->keyframes[key - 1].time, span = object->def->keyframes[key].time - start;
     sk_pose first;
     sk_pose_at(&object->motion, start, &first);
@@ -138,7 +140,7 @@ static selkie_code check_way(const sk_step *step, const sk_object *object, int i
                    side_beyond(step, search.x, search.axis));
 }
 
-/* An object that is there from the start must be in the domain then. */
+/* An object that exists from the start must begin inside the domain. */
 static selkie_code check_start(const sk_step *step, const sk_object *object, int index, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;

@@ -53,7 +53,9 @@ static void destroy(sk_step *step)
     step->relative_density = NULL;
 }
 
-enum { SPAN = 16384 }; /* particles of a partial sum: spans are added in order, whatever the threads */
+enum {
+    SPAN = 16384
+}; /* particles of a partial sum: spans are added in order, for the same bits on any number of threads */
 
 static void sum_span(const sk_step *step, const sk_attribute *material, int64_t begin, int64_t end, sk_mass_sums *sums)
 {
@@ -93,7 +95,7 @@ selkie_code sk_densities_weigh(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* Without a step there is no moment before. */
+/* Outside of a step the moment before equals the moment now. */
 static selkie_code measure(sk_step *step, selkie_error *error)
 {
     SK_TRY(sk_densities_weigh(step, error));
@@ -101,7 +103,7 @@ static selkie_code measure(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* Energies by each particle's own mass. */
+/* Energies from each particle's own mass. */
 static void statistics(const sk_step *step, selkie_statistics *s)
 {
     const sk_mass_sums *sums = &step->mass_sums;
@@ -119,7 +121,7 @@ static double bytes_per_cell(const selkie_scene *scene)
     return 3 * 4 + 30;
 }
 
-/* The plain forms of the transfers and of the pressure know one density: a plain world of several is refused. */
+/* The plain transfers and the plain pressure support one density only. A plain world with several is refused. */
 const sk_method sk_method_densities = {
     .name = "densities",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,

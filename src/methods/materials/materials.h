@@ -1,5 +1,5 @@
-/* Materials as methods: the attribute `material` where a scene has more than one, and masses where they differ in
- * density. */
+/* Materials as methods: the attribute `material` for scenes with more than one material, and masses for different
+ * densities. */
 #ifndef SK_METHODS_MATERIALS_MATERIALS_H
 #define SK_METHODS_MATERIALS_MATERIALS_H
 
@@ -7,7 +7,7 @@
 
 /* A material id on each particle. */
 extern const sk_method sk_method_materials;
-/* Liquids of different densities: face densities on the grid, energies by each particle's own mass. */
+/* Liquids of different densities: face densities on the grid, energies from each particle's own mass. */
 extern const sk_method sk_method_densities;
 
 /* Sums of mass, moment and energy over the particles: a phase. */

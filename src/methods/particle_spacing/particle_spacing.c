@@ -1,4 +1,4 @@
-/* The two corrections by particle spacing as methods. */
+/* The two corrections by particle spacing, as methods. */
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/sorting.h"
 
@@ -12,8 +12,8 @@ static int is_sato(const selkie_scene *scene)
     return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->volume == SELKIE_VOLUME_SATO;
 }
 
-/* Positions change, so cells, blocks and the solids in them follow. The world measures a start after one correction:
- * none of these phases is marked as SK_PHASE_CORRECTS. */
+/* Positions change, so cells, blocks and solids are updated. Measuring the start includes one correction: no phase here
+ * is marked SK_PHASE_CORRECTS. */
 const sk_method sk_method_ando = {
     .name = "ando",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,

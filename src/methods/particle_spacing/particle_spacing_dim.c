@@ -1,16 +1,16 @@
-/* Spacing, eight candidates at a time: the particles of a cell share one list of candidates, copied from the cells
+/* Spacing, eight candidates at a time. The particles of a cell share one list of candidates, copied from the cells
  * around it. */
 #include <omp.h>
 
 #include "base/simd.h"
 #include "methods/particle_spacing/spacing_parts.h"
 
-/* The particles around a cell. */
+/* The candidates around a cell. */
 typedef struct crowd {
     int count;
-    int own;            /* where the cell's own begin */
+    int own;            /* index of the cell's first own particle */
     float *position[3]; /* m */
-    float *pairs;       /* of each, from LAW_COUNT */
+    float *pairs;       /* number of pairs of each, from LAW_COUNT */
     uint32_t *id;
     sk_cell_range *cells;
 } crowd;
@@ -26,7 +26,7 @@ static size_t crowd_capacity(const spacing_frame *frame)
     return (cell_capacity(frame) * frame->group + 8 + 15) / 16 * 16;
 }
 
-/* Floats of a thread's buffer. */
+/* Number of floats in a thread's buffer. */
 static size_t crowd_room(const spacing_frame *frame)
 {
     return 5 * crowd_capacity(frame) + (2 * cell_capacity(frame) + 15) / 16 * 16;
@@ -42,13 +42,13 @@ static void crowd_place(const spacing_frame *frame, float *buffer, crowd *around
     around->cells = (sk_cell_range *)(void *)(buffer + 5 * capacity);
 }
 
-/* Particles begin to end, which are group `group` of cell c of a block. */
+/* Particles begin to end: group `group` of cell c of a block. */
 typedef struct cell_group {
     int block, cell;
     uint32_t group, begin, end;
 } cell_group;
 
-/* The box around a group, and as much more as can be near: the radius and what can be lost in rounding. */
+/* The bounding box of a group, extended by the radius and by a margin for rounding. */
 static void bounds_of(const spacing_frame *frame, const cell_group *of, float low[3], float high[3])
 {
     const sk_particle *records = frame->step->particles.records;
@@ -65,7 +65,7 @@ static void bounds_of(const spacing_frame *frame, const cell_group *of, float lo
     }
 }
 
-/* The particles that may be near to any of a group: most of those in the cells around are not. */
+/* Gathers the particles that may be near any of a group; most of those in the cells around are not. */
 static void gather(const spacing_frame *frame, int with_pairs, const cell_group *of, crowd *around)
 {
     const sk_grid *grid = &frame->step->grid;
@@ -96,7 +96,7 @@ static void gather(const spacing_frame *frame, int with_pairs, const cell_group 
         }
     }
     around->count = count;
-    /* Whole vectors: the rest is too far away to push. */
+    /* Fill whole vectors with particles that are too far away to push. */
     for (int n = count; n < count + 8; n++) {
         around->pairs[n] = 1.0f;
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -104,7 +104,7 @@ static void gather(const spacing_frame *frame, int with_pairs, const cell_group 
     }
 }
 
-/* Displacement, m, of a particle by neighbours at distance r < R; `pairs`: of the busier one. */
+/* Displacement (m) of a particle by neighbours at distance r < R; `pairs` is the larger number of pairs of the two. */
 SK_VECTOR f8 push_of(const spacing_frame *frame, const law rule, f8 r, f8 pairs)
 {
     const float radius = frame->radius;
@@ -119,8 +119,7 @@ SK_VECTOR float sum_of(f8 a)
     return (half[0] + half[2]) + (half[1] + half[3]);
 }
 
-/* Rare, and kept out of the way of the others: particles of the crowd from n on that are in the same place as `self`.
- */
+/* Particles of the crowd from n on at the same place as `self`. Rare, so kept out of the hot loop. */
 static __attribute__((noinline)) void push_coincident(const spacing_frame *frame, law rule, const crowd *around,
                                                       int self, int n, i8 same, pushed *sum)
 {
@@ -132,7 +131,7 @@ static __attribute__((noinline)) void push_coincident(const spacing_frame *frame
         }
 }
 
-/* What its neighbours and the solids do to particle `self` of the crowd. */
+/* Displacement of particle `self` of the crowd by its neighbours and the solids. */
 static inline __attribute__((always_inline)) pushed push(const spacing_frame *frame, const law rule,
                                                          const crowd *around, int self)
 {
@@ -151,7 +150,7 @@ static inline __attribute__((always_inline)) pushed push(const spacing_frame *fr
         if (!i8_any(near))
             continue;
         i8 apart = near & (squared > together), same = near & ~apart;
-        counted += apart; /* all ones is minus one */
+        counted += apart; /* a true lane is -1 */
         if (rule != LAW_COUNT) {
             f8 r = f8_sqrt(f8_max(squared, f8_splat(together)));
             f8 share = push_of(frame, rule, r, f8_max(f8_load(around->pairs + n), f8_splat(own_pairs))) / r;

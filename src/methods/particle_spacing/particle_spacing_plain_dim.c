@@ -2,7 +2,7 @@
 #include "methods/particle_spacing/spacing_parts.h"
 #include "particles/neighbour_kernels.h"
 
-/* What its neighbours and the solids do to particle p. */
+/* Displacement of particle p by its neighbours and the solids. */
 static pushed push_particle(const spacing_frame *frame, law rule, const sk_neighbour_lists *lists, uint32_t p)
 {
     const sk_particle *records = frame->step->particles.records, *spare = frame->step->particles.spare;
@@ -27,7 +27,7 @@ static pushed push_particle(const spacing_frame *frame, law rule, const sk_neigh
     return sum;
 }
 
-/* The lists of a sweep serve its two laws: particles move after them. */
+/* Both laws of a sweep use the same lists, because particles move only after both. */
 static selkie_code push_plain(const spacing_frame *frame, law rule, void *scratch, selkie_error *error)
 {
     const sk_step *step = frame->step;

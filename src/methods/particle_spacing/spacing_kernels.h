@@ -1,4 +1,4 @@
-/* Particles that push each other apart, for one pair. */
+/* The push between two particles that are too close. */
 #ifndef SK_METHODS_PARTICLE_SPACING_SPACING_KERNELS_H
 #define SK_METHODS_PARTICLE_SPACING_SPACING_KERNELS_H
 
@@ -9,20 +9,20 @@
 #include "base/kernel.h"
 #include "base/random.h"
 
-/* m: displacement of a particle by a neighbour at distance r < radius. A spring of strength (m) at no length (Ando and
- * Tsuruno 2011). */
+/* Displacement (m) of a particle by a neighbour at distance r < radius: a spring with displacement `strength` (m) at r
+ * = 0 (Ando and Tsuruno 2011). */
 SK_KERNEL float sk_spacing_spring(float strength, float radius, float r)
 {
     return strength * (1.0f - r * r * (1.0f / (radius * radius)));
 }
 
-/* Half of what the two lack, shared among the pairs of the busier one (Sato et al. 2018). */
+/* Half of the missing distance, divided by the larger number of pairs of the two (Sato et al. 2018). */
 SK_KERNEL float sk_spacing_constraint(float pairs, float radius, float r)
 {
     return 0.5f * (radius - r) / fmaxf(pairs, 1.0f);
 }
 
-/* Two particles in one place part in a direction of their own, opposite for the two. */
+/* Direction for two particles at the same place; opposite for the two. */
 SK_KERNEL void SK_DIM(sk_spacing_direction)(uint32_t own, uint32_t other, float direction[3])
 {
     uint64_t pair = own < other ? (uint64_t)own << 32 | other : (uint64_t)other << 32 | own;

@@ -1,22 +1,22 @@
-/* What both forms of the spacing phases have in common. For files compiled per dimension.
+/* Parts shared by both forms of the spacing phases. For files compiled per dimension.
  *
- * Particles that are too close push each other apart.
+ * Particles that are too close push each other apart. Two laws use the same search.
  *
- * Two laws over the same search. Springs (Ando and Tsuruno 2011): a neighbour at distance r < R moves a particle by
- * stiffness dt R (1 - r^2/R^2), explicitly, so that a large step overshoots. Constraints (Sato et al. 2018): each sweep
- * moves both particles of a pair by half of what they lack, R - r, divided by the number of pairs that the busier of
- * the two is in. Dividing by the same number on both sides keeps the pair's centre of mass where it is, and no particle
- * moves farther than its worst pair asks.
+ * Springs (Ando and Tsuruno 2011): a neighbour at distance r < R moves a particle by stiffness dt R (1 - r^2/R^2). They
+ * are explicit, so a large step overshoots.
  *
- * Every particle sums over its neighbours (Jacobi): displacements go into the particles' spare copy, which is free
- * between two sorts, and are applied when all are known, so threads leave no trace.
+ * Constraints (Sato et al. 2018): each sweep moves both particles of a pair by half of the missing distance R - r,
+ * divided by the larger number of pairs of the two. Both sides divide by the same number, so the pair keeps its centre
+ * of mass. No particle moves farther than its worst pair requires.
  *
- * Lists of candidates are those of the sort before: a pair that comes into reach from more than `reach` cells apart
- * between two sweeps is left to the next step. Where far too many particles crowd a cell, only those of the same group
- * of ranks in their cells see each other, which is symmetric and keeps a collapsed liquid from costing the square of
- * its particles.
+ * Every particle sums over its neighbours (Jacobi). Displacements go into the particles' spare copy, which is free
+ * between two sorts. They are applied when all are complete, so the result does not depend on the threads.
  *
- * A solid acts as a mirror: a particle is pushed by its own image, so that liquid at rest along a wall is not pressed
+ * Candidates come from the last sort. A pair that approaches from more than `reach` cells apart between two sweeps is
+ * left to the next step. In an overcrowded cell only particles of the same group of ranks interact. That is symmetric
+ * and avoids quadratic cost in a collapsed liquid.
+ *
+ * A solid acts as a mirror: a particle's own image pushes it, so that liquid at rest along a wall is not pressed
  * against it.
  */
 #ifndef SK_METHODS_PARTICLE_SPACING_SPACING_PARTS_H
@@ -31,7 +31,7 @@
 #include "particles/neighbours.h"
 
 typedef enum law {
-    LAW_COUNT, /* how many pairs is a particle in? */
+    LAW_COUNT, /* counts the pairs of each particle */
     LAW_CONSTRAIN,
     LAW_SPRING
 } law;
@@ -39,11 +39,11 @@ typedef enum law {
 typedef struct spacing_frame {
     sk_step *step;
     sk_cell_index index;
-    float radius;          /* m  under which particles push */
-    float strength;        /* m  displacement by a spring of no length */
-    float low[3], high[3]; /* m  where particles may be */
+    float radius;          /* m  distance below which particles push */
+    float strength;        /* m  displacement by a spring at distance 0 */
+    float low[3], high[3]; /* m  bounds of the particles */
     int reach;             /*    cells around a particle's own that are searched */
-    uint32_t group;        /*    particles of a cell that see each other */
+    uint32_t group;        /*    particles of a cell that interact */
 } spacing_frame;
 
 typedef struct pushed {
@@ -81,14 +81,14 @@ static void push_by_solids(const spacing_frame *frame, const law rule, const flo
     double point[3] = {x[0], x[1], SELKIE_DIM == 3 ? x[2] : 0.0}, normal[3];
     int obstacle;
     double depth = sk_solids_distance(&step->solids, point, normal, &obstacle);
-    /* Walls had their turn. */
+    /* The walls are handled above. */
     if (obstacle >= 0 && 2.0 * depth < frame->radius) {
         const float direction[3] = {(float)normal[0], (float)normal[1], (float)normal[2]};
         push_along(frame, rule, fmaxf((float)(2.0 * depth), 0.0f), pairs, direction, sum);
     }
 }
 
-/* What all neighbours and solids do to particle p, for those that move and for the next law. */
+/* Stores the displacement of particle p by all neighbours and solids, for the move and for the next law. */
 static inline void store_push(const spacing_frame *frame, const law rule, uint32_t p, const pushed *sum)
 {
     sk_particle *spare = &frame->step->particles.spare[p];
@@ -98,7 +98,7 @@ static inline void store_push(const spacing_frame *frame, const law rule, uint32
         memcpy(spare->position, sum->displacement, sizeof spare->position);
 }
 
-/* A cell at most, so that a stiff spring throws nothing through a wall. */
+/* Moves at most one cell, so that a stiff spring pushes no particle through a wall. */
 static void move_particle(const spacing_frame *frame, const float displacement[3], sk_particle *particle)
 {
     const sk_step *step = frame->step;
@@ -119,7 +119,7 @@ static void move_particle(const spacing_frame *frame, const float displacement[3
         particle->position[d] = x[d];
 }
 
-/* Applies the displacements; `sums` gets what the block's positions changed by, m. */
+/* Applies the displacements; `sums` receives the change of the block's sum of positions, m. */
 static void move_block(const spacing_frame *frame, int block, double sums[3])
 {
     const sk_step *step = frame->step;
@@ -148,7 +148,7 @@ static void move_particles(const spacing_frame *frame, double (*sums)[3])
 
 static int spacing_acts(const sk_step *step)
 {
-    /* Before the first step no time has passed in which particles could have come too close. */
+    /* Before the first step dt is 0, and there is nothing to correct. */
     return step->dt > 0.0 && sk_step_has_pressure(step) && step->grid.particle_blocks > 0;
 }
 
@@ -164,17 +164,17 @@ static spacing_frame make_spacing_frame(sk_step *step, double radius, double str
                            .reach = (int)ceil(radius * spacing - 1e-6),
                            .group = (uint32_t)(step->particles_per_cell < 8 ? 64 : 8 * step->particles_per_cell)};
     for (int d = 0; d < 3; d++) {
-        double gap = 1e-3 * grid->cell_size; /* as advection leaves to walls */
+        double gap = 1e-3 * grid->cell_size; /* the same gap to walls as in the advection */
         frame.low[d] = (float)(grid->low[d] + gap);
         frame.high[d] = (float)(grid->high[d] - gap);
     }
     return frame;
 }
 
-/* What a law does to every particle, stored by store_push. */
+/* Computes the displacement of every particle by one law; store_push stores it. */
 typedef selkie_code (*push_function)(const spacing_frame *frame, law rule, void *scratch, selkie_error *error);
 
-/* `sweeps` of constraints, or springs once where that is 0. */
+/* Runs `sweeps` of constraints, or the springs once if that is 0. */
 static selkie_code run_laws(const spacing_frame *frame, int sweeps, push_function push, void *scratch,
                             selkie_error *error)
 {

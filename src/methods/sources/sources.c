@@ -44,7 +44,7 @@ static selkie_code prepare(sk_source *source, const selkie_shape *def, const dou
         source->first[d] = (int)floor((source->low[d] - grid->low[d]) / grid->cell_size);
         int last = (int)ceil((source->high[d] - grid->low[d]) / grid->cell_size);
         last = last > grid->cells[d] ? grid->cells[d] : last;
-        /* Sub-cells that move along start up to a cell before the shape. */
+        /* Moving sub-cells start up to a cell before the shape. */
         source->first[d] -= velocity[d] != 0.0;
         source->size[d] = last - source->first[d];
     }
@@ -53,8 +53,8 @@ static selkie_code prepare(sk_source *source, const selkie_shape *def, const dou
 
 enum { SITE_OUTSIDE, SITE_NEAR, SITE_INSIDE };
 
-/* Sorts the sub-cells into those that lie in the shape wherever they move within a cell, those that never do, and those
- * in between, which are asked when they want to be filled. */
+/* Classifies the sub-cells: always inside the shape while they move within a cell, never inside, or sometimes inside.
+ * The last kind is tested before each filling. */
 static selkie_code find_sites(sk_sources *sources, sk_source *source, const char *what, const sk_step *step,
                               selkie_error *error)
 {
@@ -143,7 +143,7 @@ static int in_bounds(const sk_source *source, const float x[3], int dimension)
     return inside;
 }
 
-/* A particle comes (sign 1) or goes (-1): what is known of all of them follows. */
+/* Updates the mass sums for a particle that is added (sign 1) or removed (-1). */
 static void count_mass(sk_step *step, const sk_attribute *material, int64_t p, double sign)
 {
     if (!step->relative_density)
@@ -175,7 +175,7 @@ static void drain(const sk_source *source, sk_step *step)
     step->drained += gone;
 }
 
-/* How far the source's sub-cells have moved within a cell by now, in cells. */
+/* Current displacement of the source's sub-cells within a cell, in cells. */
 static void moved_by(const selkie_source_def *def, const sk_step *step, double shift[3])
 {
     for (int d = 0; d < 3; d++) {
@@ -184,7 +184,7 @@ static void moved_by(const selkie_source_def *def, const sk_step *step, double s
     }
 }
 
-/* Which sub-cells of the source are taken, and how many particles each of its cells holds, moving and standing. */
+/* Finds the occupied sub-cells of the source, and the number of particles in each of its cells, moving and fixed. */
 static void survey(const sk_sources *sources, sk_source *source, const double velocity[3], const double shift[3],
                    sk_step *step)
 {
@@ -215,7 +215,7 @@ static void survey(const sk_sources *sources, sk_source *source, const double ve
             sub += (s < 0 ? 0 : s < n ? s : n - 1) * sub_stride;
             sub_stride *= n;
         }
-        /* Sums of integers and equal bytes: the order of the threads does not show. */
+        /* Integer sums and equal bytes: the order of the threads does not matter. */
         if (stands)
             __atomic_fetch_add(&source->standing[fixed], 1, __ATOMIC_RELAXED);
         if (inside) {
@@ -231,7 +231,7 @@ static void survey(const sk_sources *sources, sk_source *source, const double ve
     }
 }
 
-/* May a particle be put at x, whose sub-cell's centre is `middle`? If so, its standing cell comes back in `fixed`. */
+/* May a particle be put at x, whose sub-cell has the centre `middle`? If so, `fixed` receives its fixed cell. */
 static int may_fill(const sk_source *source, const sk_step *step, int site, const double middle[3], const double x[3],
                     size_t *fixed)
 {

@@ -1,10 +1,11 @@
-/* Where liquid enters and leaves.
+/* Sources and drains of liquid.
  *
- * A source keeps the sub-cells inside its shape filled: each that holds no particle gets one, unless its cell already
- * has its rest count, so a source fills to rest density and never beyond. Particles inside a running source move with
- * its velocity, and so do its sub-cells: a particle that goes along stays in its own, and only the sub-cells that come
- * in at the back are empty. (Sub-cells that stood still found some gap between passing particles in each step; their
- * streams had up to 1.7 times the rest density.) A drain removes what is inside it. */
+ * A source keeps the sub-cells inside its shape filled. An empty sub-cell gets a particle, unless its cell already has
+ * its rest count: a source fills to rest density and never beyond. Particles inside a running source move with its
+ * velocity, and so do its sub-cells. A particle therefore stays in its sub-cell, and only the sub-cells that enter at
+ * the back are empty. Fixed sub-cells would find gaps between passing particles in each step and overfill the stream. A
+ * drain removes the particles inside it.
+ */
 #ifndef SK_METHODS_SOURCES_SOURCES_H
 #define SK_METHODS_SOURCES_SOURCES_H
 
@@ -17,10 +18,10 @@ typedef struct sk_source {
     sk_shape *shape;
     double low[3], high[3]; /* m  bounds within the domain */
     int first[3], size[3];  /*    cells of the domain that the bounds touch */
-    uint8_t *sites;         /*    [cells][sub-cells] inside the shape always, at times or never */
+    uint8_t *sites;         /*    [cells][sub-cells] always, sometimes or never inside the shape */
     uint8_t *taken;         /*    [cells][sub-cells] 1 = holds a particle */
     uint32_t *counts;       /*    [cells] particles in the moving cells */
-    uint32_t *standing;     /*    [cells] particles in the grid's own cells: what is full stays as it is */
+    uint32_t *standing;     /*    [cells] particles in the grid's own cells: full cells are not filled */
 } sk_source;
 
 typedef struct sk_sources {

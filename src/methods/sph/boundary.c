@@ -136,7 +136,8 @@ static selkie_code add_points(sk_step *step, sk_sph_walls *walls, const sk_surfa
     return SELKIE_OK;
 }
 
-/* The sides of the domain along which liquid slides, or those to which it sticks: sheets without particles. */
+/* Adds the closed sides of the domain as sheets without particles: the free-slip sides, or the no-slip ones if `rough`.
+ */
 static selkie_code add_domain(sk_step *step, sk_sph_walls *walls, int rough, sk_surface_points *points,
                               selkie_error *error)
 {
@@ -157,7 +158,8 @@ static selkie_code add_domain(sk_step *step, sk_sph_walls *walls, int rough, sk_
     return add_points(step, walls, points, (wall_part){.obstacle = -1, .body = -1, .no_slip = rough}, error);
 }
 
-/* What can be near liquid: static ones just around the domain, others as far as they may come from. */
+/* The box of surface points that may be near liquid: for static shapes just around the domain, for others as far as
+ * they may come from. */
 static void set_box(const sk_step *step, const sk_shape *shape, int placed, sk_surface_points_def *def)
 {
     double low[3], high[3], diagonal2 = 0.0, margin = 2.0 * step->sph->support;
@@ -209,7 +211,7 @@ static selkie_code sample_parts(sk_step *step, sk_sph_walls *walls, sk_surface_p
     return add_domain(step, walls, 1, points, error);
 }
 
-/* What stands still is one solid, whatever it is made of; what moves is one of its own. */
+/* Computes volumes. All static parts together form one solid, and each moving part is a solid of its own. */
 static selkie_code weigh_parts(sk_step *step, sk_sph_walls *walls, selkie_error *error)
 {
     float(*still)[3] = sk_allocate(step->memory, (walls->count + 1) * sizeof *still);
@@ -309,8 +311,8 @@ static void place_parts(const sk_step *step, sk_sph_walls *walls)
 
 /* --- Sorting by cell --- */
 
-/* Place of the block and cell in it; UINT32_MAX outside the grid, and behind closed sides of the domain: what is there
- * is theirs already. */
+/* Index of the block in the table, and cell in it. UINT32_MAX outside the grid and behind closed sides of the domain,
+ * whose sheets already count there. */
 static uint32_t find_place(const sk_grid *grid, const sk_sph_boundary *boundary, const float x[3], double depth,
                            uint16_t *cell)
 {
@@ -351,8 +353,8 @@ static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error
                       sizeof *walls->cell_start, "boundary particles", error));
     uint32_t *start = walls->cell_start;
     memset(start, 0, (cells + 2) * sizeof *start);
-    /* Counts stand two further on, the sums of those before one further on: filling moves these to where they belong.
-     */
+    /* Counts are stored with an offset of two, prefix sums with an offset of one. Filling moves the sums to their final
+     * place. */
     for (size_t i = 0; i < walls->count; i++)
         if (walls->places[i] != UINT32_MAX)
             start[(size_t)(walls->table[walls->places[i]] - 1) * (size_t)grid->block_cells + walls->cells[i] + 2]++;
@@ -443,7 +445,7 @@ static selkie_code allocate(sk_step *step, sk_sph_walls *walls, selkie_error *er
               : sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for %zu boundary particles", walls->count);
 }
 
-/* The part that a force probe asks about; -1 where there is none of that name. */
+/* The part that a force probe names; -1 if there is none of that name. */
 static int find_part(const sk_step *step, const char *name)
 {
     const selkie_scene *scene = step->scene;

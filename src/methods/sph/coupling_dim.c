@@ -1,12 +1,12 @@
-/* Contacts of particles with bodies, and the bodies' share in the pressure system (boundary.h). Contacts are few: what
- * is done with them in an iteration runs on one thread, in the order of the particles. */
+/* Contacts of particles with bodies, and the bodies' share in the pressure system (boundary.h). Contacts are few, so
+ * the work of an iteration is serial, in the order of the particles. */
 #include <math.h>
 #include <string.h>
 
 #include "methods/sph/near_walls.h"
 #include "methods/sph/sph_kernels.h"
 
-enum { MOST_PARTS = 16 }; /* that one particle touches */
+enum { MOST_PARTS = 16 }; /* parts in contact with one particle */
 
 typedef struct finder {
     const sk_step *step;
@@ -20,7 +20,7 @@ typedef struct contact_list { /* of one particle */
     sk_sph_contact found[MOST_PARTS];
 } contact_list;
 
-/* A part's gradient g at a point of its surface. */
+/* Adds a part's gradient g at a point of its surface. */
 static void add_contact(finder *f, contact_list *list, uint32_t part, const float g[3], const float point[3])
 {
     const sk_sph_body *body = &f->boundary->bodies[part];
@@ -48,7 +48,7 @@ static void add_contact(finder *f, contact_list *list, uint32_t part, const floa
     contact->gradient[5] += arm[0] * g[1] - arm[1] * g[0];
 }
 
-/* The parts that want forces within reach of a particle, with what they weigh. */
+/* Finds the parts with forces within reach of a particle, and their gradients. */
 static void find_contacts_of(finder *f, const near_walls *walls, const float x[3], contact_list *list)
 {
     const sk_sph *sph = f->step->sph;
@@ -85,7 +85,7 @@ static void find_contacts_of(finder *f, const near_walls *walls, const float x[3
     }
 }
 
-/* Sides near a block, if any of them wants forces. */
+/* Sides near a block, if any of them has forces. */
 static int wanted_sides(const finder *f, int block, const sk_sph_side *sides[6])
 {
     int near = sk_sph_sides_near(f->step->sph, &f->step->grid, block, f->step->sph->sheet.reach, sides), wanted = 0;
@@ -94,7 +94,7 @@ static int wanted_sides(const finder *f, int block, const sk_sph_side *sides[6])
     return wanted ? near : 0; /* all of them, since they share edges */
 }
 
-/* Counts a block's contacts, or writes them. */
+/* Counts a block's contacts, or writes them if `to` is not NULL. */
 static uint32_t contacts_of_block(finder *f, int block, sk_sph_contact *to)
 {
     const sk_grid *grid = &f->step->grid;
@@ -119,7 +119,7 @@ static uint32_t contacts_of_block(finder *f, int block, sk_sph_contact *to)
     return total;
 }
 
-/* Does the block or one around it hold boundary particles at all, or does it lie at a side? */
+/* Is the block at a side, or are boundary particles in it or in a neighbour? */
 static int near_boundary(const finder *f, int block)
 {
     const sk_sph_side *sides[6];
@@ -169,9 +169,9 @@ static void respond(const sk_sph_body *body, const double b[6], double moved[6])
     }
 }
 
-/* The diagonal of the bodies' share; and where that share as a whole would be much larger than the rest of the system
- * (a light body with many particles around it), a larger diagonal than that, so that Jacobi's steps stay small enough:
- * the largest eigenvalue of the scaled share is at most its trace. */
+/* Adds the diagonal of the bodies' share. A light body with many particles around it can dominate the system. The
+ * diagonal is then enlarged further, so that Jacobi steps stay stable: the largest eigenvalue of the scaled share is at
+ * most its trace. */
 static void add_diagonal(sk_step *step)
 {
     sk_sph *sph = step->sph;
@@ -221,7 +221,7 @@ selkie_code SK_DIM(sk_sph_coupling_begin)(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-#if SELKIE_DIM == 3 /* the rest knows no dimension */
+#if SELKIE_DIM == 3 /* the rest is the same in 2D and 3D */
 
 static void sum_contacts(const sk_sph *sph, const float *q)
 {
@@ -257,7 +257,7 @@ void sk_sph_coupling_apply(sk_step *step, const float *q)
 void sk_sph_coupling_end(sk_step *step, const float *q)
 {
     sk_sph *sph = step->sph;
-    /* A particle moves by -q G in the step: a momentum of m q G / dt for the body, a force of that over dt. */
+    /* A particle moves by -q G in the step. The body gains the momentum m q G / dt; the force is that over dt. */
     const double unit = step->particle_mass / (step->dt * step->dt);
     sum_contacts(sph, q);
     for (int b = 0; b < sph->boundary.body_count; b++)

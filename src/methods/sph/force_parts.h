@@ -1,17 +1,18 @@
-/* What both forms of the phase `forces` have in common. For files compiled per dimension.
+/* Parts shared by both forms of the phase `forces`. For files compiled per dimension.
  *
- * Forces other than pressure: they change the velocities that the pressure then corrects. All forces between particles
- * are equal and opposite in each pair, so that they keep momentum.
+ * Forces other than pressure change the velocities, and the pressure solve follows. Forces between particles are equal
+ * and opposite in each pair and conserve momentum.
  *
  *   gravity and the scene's force fields
  *   viscosity        a_i = 2 (d + 2) nu sum_j V_j (v_ij . x_ij) / (r^2 + 0.01 H^2) grad W_ij  (Monaghan 2005); implicit
- *                    (Weiler et al. 2018) where an explicit step would be too long for it: viscosity_dim.c
+ *                    (Weiler et al. 2018) if an explicit step would be unstable: viscosity_dim.c
  *   xsph             v_i += xi sum_j V_j (v_j - v_i) W_ij  (Monaghan 1989)
  *   becker           a_i = -kappa sum_j (w W_ij) x_ij  (Becker and Teschner 2007)
  *   akinci           a_i = -gamma sum_j K_ij (m_j C_ij x_ij / r + (n_i - n_j)), n_i = H sum_j V_j grad W_ij,
  *                    K_ij = 2 / (D_i + D_j)  (Akinci et al. 2013)
  *
- * V_j is the particle volume over the mean density ratio of the two. */
+ * V_j is the particle volume over the mean density ratio of the two.
+ */
 #ifndef SK_METHODS_SPH_FORCE_PARTS_H
 #define SK_METHODS_SPH_FORCE_PARTS_H
 
@@ -55,7 +56,7 @@ static sk_sph_force_constants make_force_constants(const sk_step *step)
     return constants;
 }
 
-/* All particles take up the changes of velocity in sph->variable at once. */
+/* Adds the velocity changes in sph->variable to all particles at once. */
 static void take_up_changes(sk_step *step)
 {
     const sk_sph *sph = step->sph;

@@ -1,4 +1,4 @@
-/* Forces between particles, eight neighbours at a time. Which forces: force_parts.h. */
+/* Forces between particles, eight neighbours at a time. force_parts.h lists the forces. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -11,7 +11,7 @@ enum {
     VELOCITY = 4,
     NORMAL = 8,
     FORCE_ARRAYS = 12
-}; /* vectors of four lanes; a position's fourth is the density */
+}; /* vectors of four lanes; the fourth lane of a position is the density */
 
 typedef struct pair_frame {
     sk_step *step;
@@ -19,7 +19,7 @@ typedef struct pair_frame {
     sk_sph_force_constants constants;
 } pair_frame;
 
-/* Normals that grow towards the surface and vanish inside: H sum_j V_j grad W_ij, into sph->shift. */
+/* Normals: H sum_j V_j grad W_ij, into sph->shift. They are large near the surface and vanish inside. */
 static void normals_of_block(const pair_frame *frame, tile_worker *w, int block)
 {
     sk_step *step = frame->step;
@@ -58,7 +58,7 @@ SK_VECTOR f8 cohesion_of(f8 q)
     return f8_select(q > 0.5f, cube, 2.0f * cube - 0.015625f);
 }
 
-/* The change of velocity of one particle by its neighbours. */
+/* The velocity change of one particle by its neighbours. */
 SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, uint32_t i, const int wide,
                                  f8 change[3])
 {
@@ -126,8 +126,7 @@ static void pairs_of_block(const pair_frame *frame, tile_worker *w, int block)
     }
 }
 
-/* Forces between particles: their changes of velocity into sph->variable, then taken up by all at once. */
-/* Their changes of velocity into sph->variable, then taken up by all at once. */
+/* Computes all velocity changes into sph->variable, then adds them at once. */
 static selkie_code add_pair_forces(sk_step *step, selkie_error *error)
 {
     sk_sph *sph = step->sph;

@@ -1,10 +1,10 @@
-/* Forces between particles, one pair at a time. Which forces: force_parts.h. */
+/* Forces between particles, one pair at a time. force_parts.h lists the forces. */
 #include <omp.h>
 
 #include "methods/sph/force_parts.h"
 #include "methods/sph/plain_lists.h"
 
-/* Normals that grow towards the surface and vanish inside: H sum_j V_j grad W_ij. */
+/* The normal: H sum_j V_j grad W_ij. It is large near the surface and vanishes inside. */
 static void normal_of_particle(sk_sph *sph, const sk_sph_force_constants *constants, const plain_block *block,
                                uint32_t i)
 {

@@ -1,11 +1,12 @@
 /* Viscosity at no-slip walls, obstacles and bodies.
  *
- * A boundary particle stands as far behind the surface as a particle of liquid before it; the velocity that makes the
- * surface's own in the middle between them is 2 v_wall - v (Takeda et al. 1994), so that the difference to it is twice
- * that to the wall. With Morris et al. (1997) the particle's velocity changes by dv = 2 nu t sum_b V_b x.gradW / (r^2 +
- * 0.01 H^2) 2 (v - v_b) =: -c (v - u), scaled such that a flat wall drags as it does in finite differences, and taken
- * at the end of the step, v' = (v + c u) / (1 + c): stable however viscous the liquid is. What the liquid loses the
- * part that wants to know gains. */
+ * A boundary particle lies as far behind the surface as a liquid particle before it. Its velocity is mirrored to 2
+ * v_wall - v (Takeda et al. 1994), so that the mean of the two is the velocity of the surface. The difference in
+ * velocity is then 2 (v - v_wall). With Morris et al. (1997) the particle's velocity changes by dv = 2 nu t sum_b V_b
+ * x.gradW / (r^2 + 0.01 H^2) 2 (v - v_b) =: -c (v - u). c is scaled such that a flat wall drags as in finite
+ * differences. The change is implicit, v' = (v + c u) / (1 + c), and therefore stable at any viscosity. Parts with
+ * forces gain the momentum that the liquid loses.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -20,12 +21,12 @@ typedef struct friction {
     float at_spacing; /* c of a sheet over its kernel's value */
 } friction;
 
-/* What a block's particles do to a part; in units of particle mass / step. */
+/* Momentum and torque of a block's particles on a part, in units of particle mass / step. */
 typedef struct part_sums {
     double force[3], torque[3];
 } part_sums;
 
-/* What one boundary particle counts for a particle: its part of c; 0 out of reach. */
+/* The contribution of one boundary particle to c; 0 out of reach. */
 static float weight_of(const friction *f, const sk_boundary_particle *wall, const float x[3])
 {
     if (!f->boundary->bodies[wall->body].no_slip)
@@ -33,7 +34,7 @@ static float weight_of(const friction *f, const sk_boundary_particle *wall, cons
     return SK_DIM(sk_sph_friction_weight)(&f->constants, x, wall->position, wall->volume);
 }
 
-/* What the sum makes of a flat wall one spacing away from a particle, over the 1 / spacing^2 of finite differences. */
+/* The sum at a particle one spacing away from a flat wall, over the 1 / spacing^2 of finite differences. */
 static double flat_wall(const friction *f, const sk_sph *sph)
 {
     const double fine = sph->point_spacing;
@@ -50,14 +51,14 @@ static double flat_wall(const friction *f, const sk_sph *sph)
     return 2.0 * sum * sph->volume * pow(fine / sph->spacing, SELKIE_DIM - 1) * sph->spacing * sph->spacing;
 }
 
-/* The same c of a sheet: in 3D a plane of boundary particles sums up to the kernel at its distance. */
+/* The contribution of a sheet to c: in 3D a plane of boundary particles sums up to the kernel at its distance. */
 static float side_weight(const friction *f, const sk_sph_side *side, const float x[3])
 {
     float q = sk_sph_side_distance(side, x, f->constants.inverse_support);
     return f->at_spacing * sk_sph_kernel(f->constants.wendland, q);
 }
 
-/* What a particle gave: w_b (v' - v_b) to each boundary particle, which adds up to what it lost. */
+/* Reactions to a particle's change: w_b (v' - v_b) on each boundary particle. Their sum is the particle's loss. */
 static void add_reactions(const friction *f, const near_walls *near, const sk_particle *particle, part_sums *sums)
 {
     for (int r = 0; r < near->range_count; r++)
@@ -84,7 +85,7 @@ static void add_reactions(const friction *f, const near_walls *near, const sk_pa
     }
 }
 
-/* Slows a particle down, or drags it along. */
+/* Applies the friction to a particle. */
 static void rub(const friction *f, const near_walls *near, sk_particle *particle, part_sums *sums)
 {
     float total = 0.0f, velocity[3] = {0, 0, 0};
@@ -145,7 +146,7 @@ static friction make_friction(sk_step *step)
     return f;
 }
 
-/* Plain C: one form for both backends. */
+/* Plain C: one form serves both backends. */
 selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
 {
     sk_sph *sph = step->sph;

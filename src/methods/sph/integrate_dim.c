@@ -1,5 +1,5 @@
-/* Particles move. Walls keep them in by pressure; what gets through all the same (a step too long, a
- * scene without such walls) is set back to the wall and loses the speed that took it there. */
+/* Moves the particles. Pressure keeps them inside the walls. A particle that crosses a wall all the same (a too long
+ * step, a scene without boundary particles) is set back to the wall and loses its normal velocity. */
 #include <math.h>
 #include <string.h>
 
@@ -9,11 +9,11 @@
 typedef struct integrate_frame {
     sk_step *step;
     float dt;
-    float low[3], high[3]; /* m  where closed walls let particles be */
+    float low[3], high[3]; /* m  bounds inside closed walls */
     int open[6];
 } integrate_frame;
 
-/* The part of a particle's velocity that goes into the obstacle it touches is lost. */
+/* Removes the velocity component into the touched obstacle. */
 static void leave_obstacle(const integrate_frame *frame, sk_particle *particle)
 {
     const sk_solids *solids = &frame->step->solids;

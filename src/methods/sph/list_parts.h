@@ -1,5 +1,5 @@
-/* What both forms of the phase `neighbours` have in common: constants, walls, and what is kept of a particle and of a
- * block. For files compiled per dimension. */
+/* Parts shared by both forms of the phase `neighbours`: constants, walls, and the sums of a particle and of a block.
+ * For files compiled per dimension. */
 #ifndef SK_METHODS_SPH_LIST_PARTS_H
 #define SK_METHODS_SPH_LIST_PARTS_H
 
@@ -10,7 +10,7 @@
 #include "methods/sph/sph_list_kernels.h"
 #include "methods/sph/sph_pair_kernels.h"
 
-enum { MOST_IN_CELL = 2048 }; /* a cell with more holds hundreds of times what it should */
+enum { MOST_IN_CELL = 2048 }; /* hundreds of times the number at rest */
 
 typedef struct list_frame {
     sk_step *step;
@@ -39,8 +39,7 @@ static list_frame make_list_frame(sk_step *step)
                                    .inverse_spacing = (float)(1.0 / sph->spacing)}};
 }
 
-/* How many particles a block's tile may hold, at most over all blocks; 0 if a cell is hopelessly full. Counts the cells
- * that hold any on the way. */
+/* The largest number of particles in a block's tile; 0 if a cell is hopelessly full. Also counts the occupied cells. */
 static uint32_t largest_tile(const sk_grid *grid, int64_t *occupied)
 {
     uint32_t largest = 0;
@@ -65,7 +64,7 @@ static uint32_t largest_tile(const sk_grid *grid, int64_t *occupied)
     return largest + 16;
 }
 
-/* Room in the arrays, and what the step reports of a world without particles. */
+/* Reserves the arrays, and reports the values of a world without particles. */
 static selkie_code begin_lists(sk_step *step, selkie_error *error)
 {
     sk_sph *sph = step->sph;
@@ -86,8 +85,8 @@ static selkie_code begin_lists(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* The walls' share is added to what the neighbours gave particle i (`squares`: of their gradients), and the particle's
- * values are stored. */
+/* Adds the walls' share to the neighbour sums of particle i and stores its values. `squares`: sum of the squared
+ * gradients. */
 static inline void finish_particle(const list_frame *frame, const near_walls *walls, uint32_t i, sk_sph_sums *sums,
                                    float squares, sk_sph_list_sums *block)
 {
@@ -114,7 +113,7 @@ static inline void finish_particle(const list_frame *frame, const near_walls *wa
     sph->density[i] = density;
     sph->diagonal[i] = diagonal;
     sph->wall_flux[i] = sums->wall_flux;
-    /* A boundary particle of a liquid boundary has no density of its own to keep. */
+    /* A boundary particle of a liquid boundary has no density equation. */
     if (own->flags & SK_PARTICLE_BOUNDARY) {
         block->boundaries += 1.0;
     } else {

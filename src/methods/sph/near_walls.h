@@ -1,4 +1,4 @@
-/* The walls near the particles of a block: sheets of the domain's sides, and boundary particles cell by cell. For files
+/* The walls near the particles of a block: sheets of the domain's sides, and boundary particles by cell. For files
  * compiled per dimension. */
 #ifndef SK_METHODS_SPH_NEAR_WALLS_H
 #define SK_METHODS_SPH_NEAR_WALLS_H
@@ -11,11 +11,11 @@
 typedef struct near_walls {
     int side_count;
     const sk_sph_side *sides[6];
-    int range_count; /* of boundary particles around the cell at hand */
+    int range_count; /* of boundary particles around the current cell */
     sk_cell_range ranges[SK_NEIGHBOURS];
 } near_walls;
 
-/* Are there boundary particles in the block or one around it? */
+/* Are there boundary particles in the block or in a neighbour? */
 static inline __attribute__((unused)) int points_near_block(const sk_step *step, int block)
 {
     const sk_sph_boundary *boundary = &step->sph->boundary;
@@ -29,7 +29,7 @@ static inline __attribute__((unused)) int points_near_block(const sk_step *step,
     return 0;
 }
 
-/* Boundary particles of the cells around cell c of a block. */
+/* Finds the boundary particles of the cells around cell c of a block. */
 static inline __attribute__((unused)) void find_points_near_cell(const sk_step *step, int block, int c,
                                                                  near_walls *walls)
 {

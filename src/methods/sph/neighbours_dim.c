@@ -1,9 +1,8 @@
-/* Lists of neighbours with kernel gradients, and all that one pass over them gives: density ratio, sum of gradients,
+/* Neighbour lists with kernel gradients, and the results of one pass over them: density ratio, sum of gradients,
  * diagonal of the pressure system.
  *
- * The search is that of particles/neighbour_tile.h. Kernel and gradient are evaluated eight at a time. Lists are
- * written to chunks of one long array; where a particle's list lies depends on the threads, what is in it and in which
- * order does not.
+ * particles/neighbour_tile.h does the search. Kernel and gradient are evaluated eight at a time. Lists are written to
+ * chunks of one long array. The position of a particle's list depends on the threads; its content and order do not.
  */
 #include <omp.h>
 
@@ -11,18 +10,18 @@
 #include "methods/sph/sph_tile.h"
 
 enum {
-    CHUNK = 1 << 15, /* lines that a thread takes at once */
+    CHUNK = 1 << 15, /* lines that a thread reserves at once */
     BEYOND = SK_SPH_ENTRIES * (int)sizeof(sk_sph_wide_entry) / SK_SPH_LINE_BYTES,
     WORKER_ARRAYS = 11
 };
 
-typedef struct worker { /* what one thread works with */
+typedef struct worker { /* data of one thread */
     sk_lane_search search;
     near_walls walls;
     uint32_t next_line, end_line;
 } worker;
 
-typedef struct builder { /* what all threads share */
+typedef struct builder { /* data shared by all threads */
     list_frame frame;
     int64_t line_limit;
     int64_t next_chunk; /* atomic */
@@ -55,7 +54,7 @@ typedef struct lane_sums {
     f8 density, gradient[3], squares;
 } lane_sums;
 
-/* Eight entries of the lean form from their components. */
+/* Writes eight entries of the lean form from their components. */
 SK_VECTOR void write_lean(sk_sph_lean_entry *entry, const uint16_t component[4][8])
 {
     typedef uint16_t shorts8 __attribute__((vector_size(16)));
@@ -70,15 +69,15 @@ SK_VECTOR void write_lean(sk_sph_lean_entry *entry, const uint16_t component[4][
     memcpy(entry + 4, &high, sizeof high);
 }
 
-/* Gradients of the accepted ones. The list has room for a multiple of eight: what is beyond its end is written over
- * next. */
+/* Writes the gradients of the accepted neighbours. The list has room for a multiple of eight; the next list overwrites
+ * entries beyond its end. */
 SK_VECTOR void write_list(const sk_sph_list_constants *constants, const sk_cloud *a, uint32_t n, void *list,
                           const int wide, lane_sums *total)
 {
     typedef uint16_t shorts8 __attribute__((vector_size(16)));
     const f8 scale2 = f8_splat(constants->inverse_support * constants->inverse_support), zero = f8_splat(0.0f);
     for (uint32_t k = 0; k < n; k += 8) {
-        i8 lanes = i8_first((int)(n - k)); /* beyond the last one lies what was there before */
+        i8 lanes = i8_first((int)(n - k)); /* lanes beyond the last neighbour are undefined */
         f8 d[3] = {f8_select(lanes, f8_load(a->x + k), zero), f8_select(lanes, f8_load(a->y + k), zero), zero};
         f8 r2 = d[0] * d[0] + d[1] * d[1];
         if (SELKIE_DIM == 3) {
@@ -86,7 +85,7 @@ SK_VECTOR void write_list(const sk_sph_list_constants *constants, const sk_cloud
             r2 += d[2] * d[2];
         }
         f8 value, slope;
-        /* Two particles at one place have no direction, and their gradient is 0 then: d is. */
+        /* Two particles at one place have no direction; d is 0, and so is their gradient. */
         evaluate(constants->wendland, f8_max(r2 * scale2, f8_splat(1e-12f)), &value, &slope);
         total->density += f8_select(lanes, value, zero);
         slope *= constants->slope;
@@ -106,7 +105,7 @@ SK_VECTOR void write_list(const sk_sph_list_constants *constants, const sk_cloud
             uint16_t component[4][8] = {{0}};
             for (int e = 0; e < SELKIE_DIM; e++) {
                 f8_to_halves(component[e], slope * d[e]);
-                f8 g = f8_from_halves(component[e]); /* what the loops will see */
+                f8 g = f8_from_halves(component[e]); /* the rounded value that readers see */
                 total->gradient[e] += g;
                 total->squares += g * g;
             }
@@ -119,7 +118,7 @@ SK_VECTOR void write_list(const sk_sph_list_constants *constants, const sk_cloud
 
 /* --- The pass --- */
 
-/* Room for so many lines, and some that may be written beyond them; NULL if there is none left. */
+/* Reserves room for some lines, and a margin for writes beyond them; NULL if there is none left. */
 static void *room(builder *b, worker *w, uint32_t lines)
 {
     if ((uint64_t)w->next_line + lines + BEYOND > w->end_line) {
@@ -147,7 +146,7 @@ static void do_particle(builder *b, worker *w, uint32_t candidates, uint32_t sel
     block->pairs += n;
     block->lines += lines;
     if (!list) {
-        /* The pass goes on to count, and is done again with room enough. */
+        /* The pass continues to count, and is repeated with enough room. */
         __atomic_store_n(&b->overflow, 1, __ATOMIC_RELAXED);
         return;
     }
@@ -236,7 +235,7 @@ selkie_code SK_DIM(sk_sph_neighbours)(sk_step *step, selkie_error *error)
         do_blocks(&b, scratch);
         const sk_sph_list_sums total = add_list_sums(sph, step->grid.particle_blocks);
         sph->last_lines = (int64_t)total.lines;
-        /* Chunks are left with a rest that was too short for the next particle. */
+        /* A chunk may end with a gap that was too short for the next particle. */
         lines = sph->last_lines + sph->last_lines / 64;
         if (b.overflow)
             continue;

@@ -1,10 +1,10 @@
-/* Lists of neighbours with kernel gradients, and what one pass over them gives, one pair at a time. */
+/* Neighbour lists with kernel gradients, and the results of one pass over them, one pair at a time. */
 #include <omp.h>
 
 #include "methods/sph/list_parts.h"
 #include "methods/sph/sph_tile.h"
 
-/* The cells around one: their particles in the store, and where they lie in the tile of its block. */
+/* The cells around a cell: their particles in the store, and their positions in the tile of the block. */
 static void find_pieces(const sk_cell_index *index, const sk_particle_tile *tile, int block, int c,
                         sk_particle_run pieces[SK_NEIGHBOURS])
 {
@@ -26,7 +26,7 @@ typedef struct plain_builder {
     const sk_neighbour_lists *neighbours;
 } plain_builder;
 
-/* Writes the list of particle i, and sums over it. The neighbours stand in the order of the pieces. */
+/* Writes the list of particle i, and sums over it. The neighbours follow the order of the pieces. */
 static void write_particle(const plain_builder *b, const sk_particle_run pieces[SK_NEIGHBOURS], const near_walls *walls,
                            uint32_t i, int wide, sk_sph_list_sums *block)
 {
@@ -82,7 +82,7 @@ static void write_block(const plain_builder *b, sk_particle_tile *tile, int bloc
     sph->block_sums[block].lists = sums;
 }
 
-/* Form and place of each list, one after the other. Returns the lines of all. */
+/* Chooses form and position of each list, one after the other. Returns the total number of lines. */
 static int64_t place_lists(const plain_builder *b, sk_particle_tile *tile)
 {
     const sk_grid *grid = &b->frame.step->grid;
@@ -106,7 +106,7 @@ static selkie_code write_lists(sk_step *step, const plain_builder *b, selkie_err
     sk_particle_tile *tiles;
     SK_TRY(sk_step_scratch(step, (size_t)step->threads * sizeof *tiles, "sph lists", (void **)&tiles, error));
     sph->last_lines = place_lists(b, tiles);
-    /* Readers take eight entries at a time. */
+    /* Readers load eight entries at a time. */
     SK_TRY(
         sk_sph_reserve_lists(sph, sph->last_lines + 8 * (int64_t)sizeof(sk_sph_wide_entry) / SK_SPH_LINE_BYTES, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)

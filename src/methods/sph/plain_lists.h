@@ -1,7 +1,8 @@
-/* The lists of neighbours, one entry at a time, for the plain phases. For files compiled per dimension.
+/* The neighbour lists, one entry at a time, for the plain phases. For files compiled per dimension.
  *
  * Entries point into the tile of their block; a table gives the particle's number in the store. Plain phases read the
- * lists that either form of the phase `neighbours` wrote. */
+ * lists of either form of the phase `neighbours`.
+ */
 #ifndef SK_METHODS_SPH_PLAIN_LISTS_H
 #define SK_METHODS_SPH_PLAIN_LISTS_H
 

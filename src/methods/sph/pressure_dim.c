@@ -1,5 +1,5 @@
-/* The pressure of SPH, many neighbours and particles at a time: right side, operator, steps of the solvers. What is
- * solved and how: solve.c. */
+/* The pressure of SPH, vectorised over neighbours and particles: right side, operator, steps of the solvers. solve.c
+ * has the equations and the solvers. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 
 enum {
     SOLVER_ARRAYS = 5, /* four for vectors, one for values */
-    AHEAD = 1024       /* bytes of the lists that are prefetched */
+    AHEAD = 1024       /* bytes of the lists to prefetch */
 };
 
-/* shift_i = S_i u_i + sum_j u_j G_ij; zero for one that pressure does not move. `u` is the variable in the tile. */
+/* shift_i = S_i u_i + sum_j u_j G_ij; 0 for a particle without pressure. `u` is the variable in the tile. */
 SK_VECTOR void shifts_of_block(sk_sph *sph, const float *restrict own, const float *restrict u, uint32_t from,
                                uint32_t to, const int wide)
 {
@@ -28,7 +28,7 @@ SK_VECTOR void shifts_of_block(sk_sph *sph, const float *restrict own, const flo
             sum += gradient * f16_splat4(u + index[0], u + index[1], u + index[2], u + index[3]);
         }
         f4 shift = f4_load(sph->sum_gradient[i]) * own[i] + f16_sum4(sum);
-        shift[3] = 0.0f; /* indices have been added up there */
+        shift[3] = 0.0f; /* clear the fourth lane, which has summed up indices */
         f4_store(sph->shift[i], sph->diagonal[i] > 0.0f ? shift : (f4){0});
     }
 }
@@ -50,8 +50,8 @@ SK_VECTOR float divergence(const sk_sph *sph, const float own[4], const float (*
 
 /* --- The system --- */
 
-/* The diagonal without the neighbours that pressure does not move (`moves` is 0 for those, in the tile): only needed
- * where there are liquid boundaries. */
+/* The diagonal without neighbours that have no pressure (`moves` is 0 for those, in the tile). Needed only with liquid
+ * boundaries. */
 static float diagonal_with_roles(const sk_sph *sph, const float *moves, uint32_t i, int wide)
 {
     const void *list = list_of(sph, i);
@@ -98,13 +98,13 @@ static void prepare_block(sk_step *step, const sk_sph_system *system, tile_worke
 
 /* --- The solvers --- */
 
-/* What a residual counts in the stopping test. */
+/* The residual in the stopping test. */
 SK_VECTOR f8 counted(f8 residual, f8 q)
 {
     return f8_select(q > 0.0f, f8_abs(residual), f8_max(residual, f8_splat(0.0f)));
 }
 
-/* Residuals of up to eight particles from i on; 0 where the inverse diagonal is. */
+/* Residuals of up to eight particles from i on; 0 if the inverse diagonal is 0. */
 SK_VECTOR f8 residuals_at(const sk_sph *sph, const float (*shift)[4], uint32_t i, uint32_t count, const int wide,
                           f8 *inverse)
 {
@@ -157,7 +157,7 @@ SK_VECTOR void accelerated_block(sk_sph *sph, const solver_block *block, const i
         const f8 diagonal = f8_select(moves, 1.0f / inverse, zero);
         const f8 value = f8_select(moves, f8_max(here + block->omega * residual * inverse, zero), zero);
         error += d8_from_f8(counted(residual, here));
-        /* f8_select: beyond the last particle lies anything */
+        /* f8_select, because values beyond the last particle are undefined */
         uphill += d8_from_f8(f8_select(moves, (here - value) * (value - f8_load(x + i)) * diagonal, zero));
         if (!block->first) {
             const f8 d = here - f8_load(before + i);

@@ -1,5 +1,5 @@
-/* The pressure of SPH, one pair at a time: right side, operator, steps of the solvers. What is solved and how:
- * solve.c. */
+/* The pressure of SPH, one pair at a time: right side, operator, steps of the solvers. solve.c has the equations and
+ * the solvers. */
 #include <math.h>
 #include <omp.h>
 
@@ -8,7 +8,7 @@
 #include "methods/sph/solve.h"
 #include "methods/sph/sph_pair_kernels.h"
 
-/* shift_i = S_i u_i + sum_j u_j G_ij; zero for a particle that pressure does not move. */
+/* shift_i = S_i u_i + sum_j u_j G_ij; 0 for a particle without pressure. */
 static void shift_particle(sk_sph *sph, const plain_block *block, const float *u, uint32_t i)
 {
     float sum[3] = {0, 0, 0};
@@ -22,7 +22,7 @@ static void shift_particle(sk_sph *sph, const plain_block *block, const float *u
         sph->shift[i][d] = d < SELKIE_DIM && sph->diagonal[i] > 0.0f ? sum[d] : 0.0f;
 }
 
-/* S_i . v_i - sum_j G_ij . v_j of velocities (m/s). */
+/* S_i . v_i - sum_j G_ij . v_j for velocities (m/s). */
 static float velocity_divergence(const sk_step *step, const plain_block *block, uint32_t i)
 {
     const sk_particle *records = step->particles.records;
@@ -35,7 +35,7 @@ static float velocity_divergence(const sk_step *step, const plain_block *block, 
     return result;
 }
 
-/* The same of the shifts: A u. */
+/* The same for the shifts: A u. */
 static float shift_divergence(const sk_sph *sph, const plain_block *block, uint32_t i)
 {
     float result = SK_DIM(sk_sph_dot)(sph->sum_gradient[i], sph->shift[i]);
@@ -47,7 +47,7 @@ static float shift_divergence(const sk_sph *sph, const plain_block *block, uint3
     return result;
 }
 
-/* The diagonal without the neighbours that pressure does not move. */
+/* The diagonal without neighbours that have no pressure. */
 static float diagonal_with_roles(const sk_step *step, const plain_block *block, uint32_t i)
 {
     const sk_sph *sph = step->sph;
@@ -76,7 +76,7 @@ static void prepare_particle(sk_step *step, const sk_sph_system *system, const p
         sk_sph_start(system, sph->diagonal[i], sph->pressure[i], sph->density[i]);
 }
 
-/* The step of the solver at particle i, of which A y is known. */
+/* The solver's step at particle i; `applied` is A y. */
 static void iterate_particle(sk_sph *sph, const sk_sph_iteration *iteration, float applied, uint32_t i,
                              sk_sph_solve_sums *sums)
 {

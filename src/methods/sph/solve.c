@@ -1,26 +1,26 @@
-/* The pressure of SPH: q >= 0 with  A q >= b  and equality where q > 0; b is the density ratio above 1 that the
- * particles would have at the end of the step without pressure. Derivation and names: sph.h.
+/* The pressure of SPH: q >= 0 with  A q >= b  and equality where q > 0. b is the density ratio above 1 at the end of
+ * the step without pressure. sph.h has the derivation and the names.
  *
- * Two solvers stand on the same two loops (q to shifts, shifts to A q).
+ * Two solvers use the same two loops (q to shifts, shifts to A q).
  *
- * iisph: relaxed Jacobi with clamping, from half of the last pressure (Ihmsen et al. 2014). b takes back the whole
- * error of density, and the solve ends at sph.density_error.
+ * iisph: relaxed Jacobi with clamping, from half of the last pressure (Ihmsen et al. 2014). b contains the whole
+ * density error, and the solve ends at sph.density_error.
  *
- * accelerated: projected gradients with Jacobi scaling and Nesterov's momentum (Beck and Teboulle 2009), restarted
- * where the momentum points uphill (O'Donoghue and Candes 2015), from all of the last pressure. The step follows an
- * estimate of the largest eigenvalue that is read off successive iterates.
+ * accelerated: projected gradients with Jacobi scaling and Nesterov's momentum (Beck and Teboulle 2009), from the full
+ * last pressure. It restarts if the momentum points uphill (O'Donoghue and Candes 2015). The step length follows an
+ * estimate of the largest eigenvalue from successive iterates.
  *
- * A full warm start needs care. Let the iterations of a step resolve a mode to the share c, and b hold the share beta
- * of the error of density e. Then  e''' + c e'' + c e' + c beta e = 0  (' = a step), which grows unless beta < c: a
- * solve that is stopped early pumps energy into long waves. So the accelerated solver
- *   - ends by the rate of change of density that it leaves (sph.divergence_error), not only by the error: in a column
- *     of a metre, 0.1 % in a step of 2 ms is half a metre a second at the top;
- *   - takes an error back over a time, not over a step, or the correction of a long step's error in a short one adds
- *     speed;
- *   - counts a particle as full although noise has put it a little below rest density (sk_sph_allowed).
+ * A full warm start needs care. Let the iterations of a step resolve the share c of a mode, and b contain the share
+ * beta of the density error e. Then  e''' + c e'' + c e' + c beta e = 0  (' = per step), which grows unless beta < c: a
+ * solve that stops early pumps energy into long waves. So the accelerated solver
+ *   - also stops by the rate of change of density that it leaves (sph.divergence_error), not only by the error: in a
+ *     column of 1 m, 0.1 % in a step of 2 ms is 0.5 m/s at the top;
+ *   - corrects an error over a time, not over a step: correcting a long step's error in a short one would add speed;
+ *   - treats a particle as full although noise has put it slightly below rest density (sk_sph_allowed).
  *
- * A solve stops when the mean over all particles but solid ones of |b - A q| where q > 0, and of its positive part
- * elsewhere, is below what is asked for. Counting only what is too dense would let a start that is too strong pass.
+ * The residual of a particle is |b - A q| where q > 0, and the positive part of b - A q elsewhere. A solve stops when
+ * its mean over all particles but solid ones is below the tolerance. A test of positive residuals alone would accept a
+ * start with too much pressure.
  */
 #include "methods/sph/solve.h"
 
@@ -29,8 +29,8 @@
 
 #include "methods/sph/boundary.h"
 
-#define LEAST_DIAGONAL 0.1   /* of the lattice's */
-#define CORRECTION_STEPS 6.0 /* natural steps over which an error of density is taken back */
+#define LEAST_DIAGONAL 0.1   /* over the lattice's */
+#define CORRECTION_STEPS 6.0 /* natural steps over which a density error is corrected */
 
 static int is_accelerated(const sk_step *step)
 {
@@ -75,7 +75,7 @@ sk_sph_solve_sums sk_sph_add_solve_sums(const sk_step *step)
     return total;
 }
 
-/* y goes from the new point on along the last change. */
+/* Moves y from the new point along the last change. */
 static void extrapolate(sk_step *step, float momentum)
 {
     sk_sph *sph = step->sph;
@@ -91,7 +91,7 @@ static void extrapolate(sk_step *step, float momentum)
     }
 }
 
-/* Mean error of density that a solve may leave. */
+/* Mean density error that a solve may leave. */
 static double error_to_stop_at(const sk_step *step)
 {
     const selkie_sph_def *def = &step->scene->sph;
@@ -106,7 +106,7 @@ selkie_code sk_sph_solve(sk_step *step, sk_sph_iterate iterate, void *scratch, s
     const selkie_sph_def *def = &step->scene->sph;
     const int accelerated = is_accelerated(step);
     const double enough = error_to_stop_at(step);
-    /* Solid particles have no equation: they must not dilute the mean. */
+    /* Solid particles have no equation and must not dilute the mean. */
     const double count = fmax((double)(step->particles.count - sph->report.boundaries), 1.0);
     double theta = 1.0, largest = 2.5;
     sk_sph_report *report = &sph->report;
@@ -123,7 +123,7 @@ selkie_code sk_sph_solve(sk_step *step, sk_sph_iterate iterate, void *scratch, s
                 (long long)step->step_count + 1, step->time, report->iterations);
         if ((report->iterations >= def->min_iterations && report->predicted_error <= enough) ||
             report->iterations >= def->max_iterations)
-            return SELKIE_OK; /* what it left is in the statistics */
+            return SELKIE_OK; /* the statistics report the remaining error */
         report->iterations++;
         if (!accelerated) {
             float *swap = sph->variable[SK_SPH_Y];

@@ -1,4 +1,4 @@
-/* The state of SPH: made, grown, freed. */
+/* The state of SPH: create, grow, free. */
 #include "methods/sph/boundary.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 #include "methods/sph/sph_kernels.h"
 #include "methods/sph/sph_list_kernels.h"
 
-/* What the kernel's sum over a lattice of the particle spacing gives (the density ratio is defined to be 1 there), and
- * the diagonal of the pressure system there, 1/m2. */
+/* The kernel's sum over a lattice with the particle spacing (the density ratio there is 1 by definition), and the
+ * diagonal of the pressure system there, 1/m2. */
 static void measure_lattice(const sk_step *step, sk_sph *sph)
 {
     int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
@@ -29,17 +29,19 @@ static void measure_lattice(const sk_step *step, sk_sph *sph)
 }
 
 /* --- Walls ---
- * After Akinci et al. 2012 a particle of liquid feels a wall through the kernel, and only its own pressure acts against
- * it, not the wall's: the term p_b of the pair is missing, so that the particles beside a wall must carry twice the
- * pressure to hold it off. Up a side wall that is a column of twice the weight of water: its pressure pushes the
- * particles beside the wall up, the wall's bumps hold them down (14 % of the weight of water between walls ten
- * particles apart, measured), and the pressure in the middle is wrong by 10 %. A wall that mirrors the liquid, pressure
- * and motion, pushes twice as hard at the same density: when a particle comes closer, so does its image. So what walls
- * add to the density is a function of its own, which has the value of the layers of a lattice that went on behind the
- * wall at the place where the first layer of liquid rests, and twice their slope. Force and density stay derivatives of
- * each other, and the system symmetric. */
+ *
+ * In Akinci et al. 2012 a liquid particle sees a wall through the kernel, and only its own pressure acts against the
+ * wall. The wall's term p_b of the pair is missing, so particles beside a wall need twice the pressure to stay off it.
+ * Along a side wall this is a column of water with twice the weight. Its pressure pushes the particles beside the wall
+ * up, the roughness of the wall holds them down, and the pressure in the middle is wrong.
+ *
+ * A wall that mirrors the liquid, pressure and motion, pushes twice as hard at the same density: a particle that
+ * approaches also moves its image. So walls add to the density by a function of their own. At the rest position of the
+ * first layer it has the value of the lattice layers behind the wall, and twice their slope. Force and density remain
+ * derivatives of each other, and the system remains symmetric.
+ */
 
-/* What layers of a lattice beyond a wall give a particle of the first layer before it: density ratio, and minus its
+/* The contribution of the lattice layers beyond a wall to a particle of the first layer: density ratio, and minus its
  * slope times the spacing. */
 static void measure_layers(const sk_step *step, const sk_sph *sph, double *value, double *slope)
 {
@@ -58,7 +60,7 @@ static void measure_layers(const sk_step *step, const sk_sph *sph, double *value
             }
 }
 
-/* The same of a wall of unit weight: of a sheet, or of a plane of points. */
+/* The same for a wall of unit weight: a sheet, or a plane of points. */
 static double wall_value(const sk_step *step, const sk_sph *sph, int points, double reach, int slope)
 {
     const double height = sph->spacing, fine = sph->point_spacing;
@@ -76,7 +78,7 @@ static double wall_value(const sk_step *step, const sk_sph *sph, int points, dou
     return sum * pow(fine / sph->spacing, step->dimension - 1);
 }
 
-/* The reach at which slope over value is twice that of the layers, and the weight that makes the value right. */
+/* Finds the reach at which slope over value is twice that of the layers, and the weight that gives the right value. */
 static sk_sph_wall_kernel make_wall_kernel(const sk_step *step, const sk_sph *sph, int points)
 {
     double value, slope, low = 1.05 * sph->spacing, high = 4.0 * sph->spacing;
@@ -91,7 +93,8 @@ static sk_sph_wall_kernel make_wall_kernel(const sk_step *step, const sk_sph *sp
     return (sk_sph_wall_kernel){low, value / wall_value(step, sph, points, low, 0)};
 }
 
-/* Two walls of a lattice share a line of its points, three a point. Measured at the first particle of the corner. */
+/* Two walls of a lattice share a line of its points, three share a point. Measured at the first particle of the corner.
+ */
 static void measure_corners(const sk_step *step, sk_sph *sph)
 {
     int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
@@ -111,8 +114,7 @@ static void measure_corners(const sk_step *step, sk_sph *sph)
     sph->corner = three / (one * one * one);
 }
 
-/* The speed that the scene can make by itself, m/s: what falls from the ceiling, and what liquids and sources begin
- * with. */
+/* The natural speed of the scene, m/s: free fall from the ceiling, and the initial speed of liquids and sources. */
 static double natural_speed(const sk_step *step)
 {
     const selkie_scene *scene = step->scene;
@@ -153,7 +155,7 @@ selkie_code sk_sph_create(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* The arrays of a value a particle. */
+/* Number of arrays with one value per particle. */
 enum { ARRAYS = 2 + 4 + SK_SPH_VARIABLES };
 
 static void list_arrays(sk_sph *sph, void **arrays[ARRAYS])
@@ -202,7 +204,8 @@ static selkie_code reserve_particles(sk_sph *sph, size_t count, selkie_error *er
 {
     if (count <= sph->particle_capacity)
         return SELKIE_OK;
-    /* The content is made anew in each step; a source's stream of particles must not ask for memory in each of them. */
+    /* The content is recomputed in each step. Reserve more than needed, so that a source does not reallocate in each
+     * step. */
     size_t capacity = sph->particle_capacity ? count + count / 4 : count;
     free_particles(sph);
     void **arrays[ARRAYS];

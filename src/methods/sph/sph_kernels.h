@@ -36,7 +36,7 @@ SK_KERNEL double sk_sph_cubic_factor(int dimension, double support)
                           : 8.0 / (SK_SPH_PI * support * support * support);
 }
 
-/* Wendland's C2 function (Wendland 1995; Dehnen and Aly 2012): (1-q)^4 (4q+1). Never pairs particles up. */
+/* Wendland's C2 function (Wendland 1995; Dehnen and Aly 2012): (1-q)^4 (4q+1). It has no pairing instability. */
 SK_KERNEL float sk_sph_wendland(float q)
 {
     float a = sk_sph_positive(1.0f - q), b = a * a;
@@ -71,9 +71,9 @@ SK_KERNEL double sk_sph_kernel_factor(int wendland, int dimension, double suppor
     return wendland ? sk_sph_wendland_factor(dimension, support) : sk_sph_cubic_factor(dimension, support);
 }
 
-/* What a wall adds to the density, of the distance over its reach. It is no kernel of the liquid: sph.c says which
- * slope it must have. A point of a surface counts (1-q)^3; in 3D a plane of such points sums up to the sheet, 5 a^4 - 4
- * a^5 with a = 1-q, whose slope pushes most strongly at a quarter of the reach and not at all on the sheet itself. */
+/* The density of a wall as a function of the distance over its reach. It is not the kernel of the liquid: sph.c derives
+ * its slope. A point of a surface counts (1-q)^3. In 3D a plane of such points sums up to the sheet, 5 a^4 - 4 a^5 with
+ * a = 1-q. Its slope is largest at q = 1/4 and 0 on the sheet itself. */
 SK_KERNEL float sk_sph_point(float q)
 {
     float a = sk_sph_positive(1.0f - q);
@@ -98,8 +98,8 @@ SK_KERNEL float sk_sph_sheet_slope(float q)
     return -20.0f * a * a * a * (1.0f - a);
 }
 
-/* Cohesion of Akinci et al. 2013, Eq. 2: pulls beyond half the support and pushes below. Its factor in 3D is
- * 32 / (pi H^3) with lengths over H. */
+/* Cohesion of Akinci et al. 2013, Eq. 2: attracts beyond half the support and repels below. Its factor in 3D is 32 /
+ * (pi H^3) with lengths over H. */
 SK_KERNEL float sk_sph_cohesion(float q)
 {
     float a = sk_sph_positive(1.0f - q), product = a * q, cube = product * product * product;
@@ -108,7 +108,7 @@ SK_KERNEL float sk_sph_cohesion(float q)
 
 SK_KERNEL double sk_sph_cohesion_factor(int dimension, double support)
 {
-    /* In 2D chosen so that half a disc pulls as half a ball does: pi/2 times the ratio of the kernel's second and first
+    /* In 2D half a disc must attract as half a ball does: pi/2 times the ratio of the kernel's second and first
      * moments, 1.83687e-3 and 2.91574e-3. */
     return dimension == 2 ? 0.989577 * 32.0 / (SK_SPH_PI * support * support)
                           : 32.0 / (SK_SPH_PI * support * support * support);
@@ -116,12 +116,12 @@ SK_KERNEL double sk_sph_cohesion_factor(int dimension, double support)
 
 /* --- The pressure system, one particle (derivation: sph.h) --- */
 
-#define SK_SPH_FULL 0.95f  /* density ratio: below there is air in a particle's reach */
-#define SK_SPH_CLOSED 0.1f /* share of a gap that is closed in a step */
+#define SK_SPH_FULL 0.95f  /* density ratio: below it air is within a particle's reach */
+#define SK_SPH_CLOSED 0.1f /* share of a gap that closes in a step */
 
-/* How much denser (ratio) the velocities of a step may make a particle of density ratio D. Below SK_SPH_FULL it may
- * fill up. Above, it counts as full although it is not: noise puts half of all particles below 1, and if these let go
- * of what lies on them, the liquid would begin to fall. A small share of the rest to 1 may be closed in each step. */
+/* The increase of the density ratio D that a step may give to a particle. Below SK_SPH_FULL it may fill up. Above, it
+ * counts as full although it is not: noise puts half of all particles below 1, and without this rule they would carry
+ * no load, and the liquid would begin to fall. A small share of the gap to 1 may close in each step. */
 SK_KERNEL float sk_sph_allowed(float density)
 {
     return density >= 1.0f          ? 0.0f
@@ -131,17 +131,18 @@ SK_KERNEL float sk_sph_allowed(float density)
 
 typedef struct sk_sph_system {
     float dt;      /* s */
-    float correct; /*      share of the error of density that the velocities take back in this step */
+    float correct; /*      share of the density error that is corrected in this step */
     int lenient;   /*      particles below rest density may fill up in one step */
-    float warm;    /*      share of the last pressure that the solve starts from */
-    float least;   /*      diagonal: particles that lie on top of each other have next to no gradient; a floor under
-                    *      the diagonal makes them take small steps and not endless ones */
+    float warm;    /*      share of the last pressure at the start of the solve */
+    float least;   /*      least diagonal: particles at nearly one place have almost no gradient, and without a floor
+                      under the diagonal their steps would be unbounded */
     float unit;    /* m/Pa variable of a pressure at rest density */
     float spacing; /* m */
     int roles;     /*      there are liquid boundaries */
 } sk_sph_system;
 
-/* Right side, m: the density ratio's excess at the end of the step times the spacing. `flux`: m/s, S.v - sum G.v. */
+/* Right side, m: the excess of the density ratio at the end of the step times the spacing. `flux`: m/s, S.v - sum G.v.
+ */
 SK_KERNEL float sk_sph_source(const sk_sph_system *system, float density, float flux)
 {
     float excess = density - 1.0f;
@@ -152,25 +153,25 @@ SK_KERNEL float sk_sph_source(const sk_sph_system *system, float density, float 
     return excess * system->spacing + system->dt * flux;
 }
 
-/* 0 for a particle that pressure does not move. */
+/* 0 for a particle without pressure. */
 SK_KERNEL float sk_sph_inverse_diagonal(const sk_sph_system *system, float diagonal)
 {
     return diagonal > 0.0f ? 1.0f / fmaxf(diagonal, system->least) : 0.0f;
 }
 
-/* The variable that a solve starts from, of the last pressure. */
+/* The start of a solve, from the last pressure. */
 SK_KERNEL float sk_sph_start(const sk_sph_system *system, float inverse_diagonal, float pressure, float density)
 {
     return inverse_diagonal > 0.0f ? system->warm * pressure * system->unit / (density * density) : 0.0f;
 }
 
-/* What a residual counts in the stopping test. */
+/* The residual in the stopping test. */
 SK_KERNEL float sk_sph_counted(float residual, float q)
 {
     return q > 0.0f ? (residual < 0.0f ? -residual : residual) : sk_sph_positive(residual);
 }
 
-/* A step of Jacobi's iteration with clamping at zero. */
+/* A Jacobi step with clamping at 0. */
 SK_KERNEL float sk_sph_relaxed(float q, float residual, float inverse_diagonal, float omega)
 {
     return inverse_diagonal > 0.0f ? sk_sph_positive(q + omega * residual * inverse_diagonal) : 0.0f;

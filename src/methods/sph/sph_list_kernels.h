@@ -1,5 +1,5 @@
-/* Entries of the lists of neighbours, one at a time: how they are stored and read. sph_tile.h says why they look like
- * this and walks them many at a time. */
+/* Entries of the neighbour lists, one at a time: storage and access. sph_tile.h explains the format and reads many
+ * entries at a time. */
 #ifndef SK_METHODS_SPH_SPH_LIST_KERNELS_H
 #define SK_METHODS_SPH_SPH_LIST_KERNELS_H
 
@@ -10,8 +10,8 @@
 
 enum {
     SK_SPH_LINE_BYTES = 16,     /* the unit of sk_sph.first */
-    SK_SPH_LEAN_LIMIT = 0x7c00, /* particles in a tile: from here on an index's bits would be an infinity */
-    SK_SPH_ENTRIES = 4          /* a list is a multiple of these, filled up with gradients of zero */
+    SK_SPH_LEAN_LIMIT = 0x7c00, /* particles in a tile: from here on the bits of an index would be an infinity */
+    SK_SPH_ENTRIES = 4          /* the length of a list is a multiple of these, padded with zero gradients */
 };
 
 /* Gradient w grad W times the particle spacing, in half precision; index of the neighbour in the tile. */
@@ -61,7 +61,7 @@ SK_KERNEL uint32_t sk_sph_list_lines(uint32_t count, int wide)
     return entries * (uint32_t)(wide ? sizeof(sk_sph_wide_entry) : sizeof(sk_sph_lean_entry)) / SK_SPH_LINE_BYTES;
 }
 
-/* Entry k of a list. The gradient becomes what a reader will see. */
+/* Writes entry k of a list, and rounds the gradient to the stored value. */
 SK_KERNEL void sk_sph_write_entry(void *list, int wide, uint32_t k, float gradient[3], uint32_t index)
 {
     if (wide) {

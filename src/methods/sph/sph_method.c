@@ -16,7 +16,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
     return sk_sph_boundary_init(step, error);
 }
 
-/* Particles that the sampling put into bodies go. */
+/* Remove particles that the sampling put into bodies. */
 static selkie_code populate(sk_step *step, selkie_error *error)
 {
     (void)error;
@@ -49,9 +49,9 @@ static void limit_step(const sk_step *step, sk_step_limits *limits)
     limits->extra += sk_sph_pressure_speed(step);
 }
 
-/* A solve predicts the density at the end of the step along straight paths. Where a step is too long for the pressure,
- * particles end elsewhere, and the solve reports no error; the density at the next step tells. Steps that time.cfl
- * chooses leave 0.05 to 0.2 % in breaking dams, whatever is asked for. */
+/* A solve predicts the density at the end of the step along straight paths. If the step is too long for the pressure,
+ * particles end elsewhere although the solve reports no error. The density at the next step shows it. The limit is
+ * several times the error of steps that time.cfl chooses. */
 static int step_too_long(sk_step *step, const selkie_statistics *s, char *reason, size_t size)
 {
     enum { STEPS = 5 };

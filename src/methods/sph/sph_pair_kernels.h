@@ -19,8 +19,8 @@ typedef struct sk_sph_list_constants {
     int wendland;
 } sk_sph_list_constants;
 
-/* Returns w(q); `gradient` gets w grad W times the spacing. Two particles at one place have no direction, and a
- * gradient of zero: their difference is. */
+/* Returns w(q); `gradient` receives w grad W times the spacing. Two particles at one place have no direction; their
+ * gradient is 0. */
 SK_KERNEL float SK_DIM(sk_sph_pair_gradient)(const sk_sph_list_constants *constants, const float difference[3],
                                              float r2, float gradient[3])
 {
@@ -33,7 +33,7 @@ SK_KERNEL float SK_DIM(sk_sph_pair_gradient)(const sk_sph_list_constants *consta
     return sk_sph_kernel(constants->wendland, q);
 }
 
-/* What a particle sums over its neighbours and walls. */
+/* Sums of a particle over its neighbours and walls. */
 typedef struct sk_sph_sums {
     float density;     /*      ratio */
     float gradient[3]; /*      times the spacing */
@@ -47,7 +47,7 @@ typedef struct sk_sph_point_constants {
     float inverse_spacing;       /* 1/m */
 } sk_sph_point_constants;
 
-/* Adds a boundary particle at `point` that stands for `volume` (m3). */
+/* Adds a boundary particle at `point` with the given volume (m3). */
 SK_KERNEL void SK_DIM(sk_sph_add_point)(const sk_sph_point_constants *constants, const float x[3], const float point[3],
                                         const float velocity[3], float volume, sk_sph_sums *sums)
 {
@@ -66,7 +66,7 @@ SK_KERNEL void SK_DIM(sk_sph_add_point)(const sk_sph_point_constants *constants,
 
 /* --- Forces --- */
 
-/* Coefficients of the forces between particles (forces_dim.c), times the time that they act for; 0: no such force. */
+/* Coefficients of the forces between particles (forces_dim.c), times their duration; 0: no such force. */
 typedef struct sk_sph_force_constants {
     float spacing;         /* m */
     float inverse_support; /* 1/m */
@@ -83,7 +83,7 @@ typedef struct sk_sph_force_constants {
 /* A particle minus its neighbour. */
 typedef struct sk_sph_pair {
     float position[3], velocity[3]; /* m, m/s */
-    float normal[3];                /* where curvature acts */
+    float normal[3];                /* if curvature is not 0 */
     float gradient[3];              /* w grad W times the spacing */
     float density;                  /* ratio, sum of the two */
 } sk_sph_pair;
@@ -94,7 +94,7 @@ SK_KERNEL float sk_sph_viscous_share(float coefficient, float softening, float d
     return coefficient * (2.0f / density) * approach / (r2 + softening);
 }
 
-/* Adds to the change of velocity (m/s) of a particle by one neighbour. */
+/* Adds the velocity change (m/s) of a particle by one neighbour. */
 SK_KERNEL void SK_DIM(sk_sph_add_forces)(const sk_sph_force_constants *constants, const sk_sph_pair *pair,
                                          float change[3])
 {
@@ -147,7 +147,7 @@ typedef struct sk_sph_friction_constants {
     int wendland;
 } sk_sph_friction_constants;
 
-/* What a boundary particle counts for a particle's friction (c in friction_dim.c); 0 out of reach. */
+/* The contribution of a boundary particle to a particle's friction (c in friction_dim.c); 0 out of reach. */
 SK_KERNEL float SK_DIM(sk_sph_friction_weight)(const sk_sph_friction_constants *constants, const float x[3],
                                                const float point[3], float volume)
 {

@@ -1,15 +1,15 @@
-/* Lists of neighbours that point into a tile (particles/neighbour_tile.h), and how loops walk them. For files compiled
- * per dimension.
+/* Neighbour lists that point into a tile (particles/neighbour_tile.h), and loops over them. For files compiled per
+ * dimension.
  *
- * A loop over the particles of a block first copies what it needs of their neighbours into tile arrays and then walks
- * the lists. So an index takes 16 bits, and a list entry 8 bytes: the gradient in half precision times the particle
- * spacing, and the index. Rounding is symmetric (G_ji = -G_ij to the bit), sums are made of the rounded gradients, and
- * so the operator stays symmetric and momentum is kept; the loss is 1/2000 of a gradient's length. Where a tile holds
- * more than SK_SPH_LEAN_LIMIT particles, entries take floats and 32-bit indices instead.
+ * A loop over the particles of a block first copies the values of their neighbours into tile arrays and then reads the
+ * lists. So an index takes 16 bits, and a list entry 8 bytes: the gradient in half precision times the particle
+ * spacing, and the index. Rounding is symmetric (G_ji = -G_ij to the bit), and sums use the rounded gradients. The
+ * operator therefore stays symmetric, and momentum is conserved. The rounding error is 0.05 % of a gradient's length.
+ * If a tile holds more than SK_SPH_LEAN_LIMIT particles, entries have floats and 32-bit indices instead.
  *
- * The loops of the pressure solve take four entries at a time as sixteen lanes, x y z index and so on: a neighbour's
- * vector is one load of four lanes, where gathering it component by component would be three. The fourth lane is
- * multiplied by zero; an index below the limit is a finite number of half precision.
+ * The loops of the pressure solve read four entries at a time as sixteen lanes, x y z index and so on. A neighbour's
+ * vector is then one load of four lanes instead of three gathered components. The fourth lane is multiplied by 0; an
+ * index below the limit is a finite number in half precision.
  */
 #ifndef SK_METHODS_SPH_SPH_TILE_H
 #define SK_METHODS_SPH_SPH_TILE_H
@@ -53,14 +53,14 @@ SK_VECTOR f16 entries_at(const void *list, const int wide, uint32_t k, uint32_t 
     return f16_from_halves(entry->gradient);
 }
 
-/* How many times four entries. */
+/* Number of groups of four entries. */
 SK_VECTOR uint32_t four_count(const sk_sph *sph, uint32_t i)
 {
     return (sph->number[i] + SK_SPH_ENTRIES - 1) / SK_SPH_ENTRIES;
 }
 
-/* Eight entries from 8 g on, as indices and components; those beyond the last one are the zeroth particle with a
- * gradient of zero. */
+/* Eight entries from 8 g on, as indices and components. Entries beyond the last one are particle 0 with a zero
+ * gradient. */
 SK_VECTOR i8 group_at(const void *list, const int wide, uint32_t g, uint32_t count, f8 gradient[3])
 {
     const i8 lanes = i8_first((int)(count - 8 * g));
@@ -109,7 +109,7 @@ SK_VECTOR uint32_t group_count(const sk_sph *sph, uint32_t i)
     return (sph->number[i] + 7) / 8;
 }
 
-/* First and last + 1 particle of a block. */
+/* First particle of a block, and one past its last. */
 SK_VECTOR uint32_t block_begin(const sk_grid *grid, int block)
 {
     return grid->cell_start[(size_t)(block - 1) * SK_BLOCK_CELLS];
@@ -120,7 +120,7 @@ SK_VECTOR uint32_t block_end(const sk_grid *grid, int block)
     return grid->cell_start[(size_t)block * SK_BLOCK_CELLS];
 }
 
-/* Scratch of a thread: a tile and `arrays` arrays over it, one behind the other. */
+/* Scratch of a thread: a tile and `arrays` arrays over it, one after the other. */
 typedef struct tile_worker {
     sk_particle_tile tile;
     float *array[12];

@@ -1,8 +1,9 @@
-/* The viscosity solve of SPH, whoever applies its operator. For files compiled per dimension.
+/* The viscosity solve of SPH, for both forms of its operator. For files compiled per dimension.
  *
  * Strong viscosity: (1 - dt nu L) v = v*, with the Laplacian of forces_dim.c, by conjugate gradients (Weiler et al.
- * 2018). All particles weigh the same, so the system is symmetric; it is positive definite, and each pair's forces are
- * equal and opposite, so that the solution keeps momentum to the tolerance of the solve. */
+ * 2018). All particles have the same mass, so the system is symmetric and positive definite. The forces of each pair
+ * are equal and opposite, so momentum is conserved to the tolerance of the solve.
+ */
 #ifndef SK_METHODS_SPH_VISCOSITY_PARTS_H
 #define SK_METHODS_SPH_VISCOSITY_PARTS_H
 
@@ -19,8 +20,8 @@ typedef struct viscous_system {
     float coefficient; /* 2 (d + 2) nu dt / spacing, m */
     float softening;   /* m2 */
     float *residual[3], *direction[3], *product[3];
-    /* product = A direction, with direction . product of each block into block_sums. Rows of particles with given
-     * velocities are left out: their product is zero. */
+    /* product = A direction, with direction . product of each block in block_sums. Particles with prescribed velocities
+     * have no row: their product is 0. */
     void (*apply)(const struct viscous_system *system);
 } viscous_system;
 
@@ -33,7 +34,7 @@ static double apply(const viscous_system *s)
     return total;
 }
 
-/* Sum of squares of the residual, in the order of the blocks; moves solution and residual along the direction first. */
+/* Moves solution and residual along the direction. Returns the sum of squares of the residual, in block order. */
 static double advance(const viscous_system *s, double length)
 {
     sk_step *step = s->step;
@@ -98,7 +99,7 @@ static selkie_code solve_viscous_system(const viscous_system *s, selkie_error *e
 {
     sk_step *step = s->step;
     sk_sph *sph = step->sph;
-    /* The first residual is v* - A v*, and v* itself the first guess. */
+    /* The first guess is v*, the first residual v* - A v*. */
     double scale = 0.0;
     for (int64_t i = 0; i < step->particles.count; i++)
         for (int d = 0; d < SELKIE_DIM; d++) {

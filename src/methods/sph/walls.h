@@ -1,4 +1,4 @@
-/* What stands behind sk_sph_boundary; for what is in this folder. */
+/* Private data behind sk_sph_boundary; for files of this folder. */
 #ifndef SK_METHODS_SPH_WALLS_H
 #define SK_METHODS_SPH_WALLS_H
 
@@ -9,7 +9,7 @@ typedef struct wall_part {
     size_t first, count;
     int obstacle, body; /* -1: none; both: the domain's walls */
     int moves, no_slip;
-    int wants_force; /* a probe asks */
+    int wants_force; /* a probe measures it */
 } wall_part;
 
 typedef struct sk_sph_walls {
@@ -17,7 +17,7 @@ typedef struct sk_sph_walls {
     wall_part *parts;
     sk_sph_body *bodies;          /* [part_count] */
     size_t count, local_capacity; /* boundary particles, part after part */
-    float (*local)[3];            /* m  as drawn */
+    float (*local)[3];            /* m  in the part's own frame */
     float *volume;
     sk_boundary_particle *unsorted, *sorted;
     uint32_t *places; /* of the block in the grid's table; UINT32_MAX outside */
@@ -51,17 +51,17 @@ static inline int sk_sph_sides_near(const sk_sph *sph, const sk_grid *grid, int 
     return count;
 }
 
-/* A particle's distance to a sheet over the reach; never below a quarter, where the sheet pushes most strongly: what
- * has gone through a wall all the same must be pushed back. */
+/* A particle's distance to a sheet over the reach, at least 0.25, where the sheet pushes most strongly: a particle
+ * behind a wall must be pushed back. */
 static inline float sk_sph_side_distance(const sk_sph_side *side, const float x[3], float inverse_reach)
 {
     float q = side->inward * (x[side->axis] - side->sheet) * inverse_reach;
     return q > 0.25f ? q : 0.25f;
 }
 
-/* What the sheets of some sides give a particle: returns the density ratio; gradient[s] along the axis of each side, in
- * units of 1 / spacing. Where two meet in an edge they share the liquid beyond it, where three meet in a corner too: D
- * = sum f - edge sum f f + corner f f f. */
+/* The contribution of the sheets of some sides to a particle. Returns the density ratio; gradient[s] is along the axis
+ * of each side, in units of 1 / spacing. Sheets overlap in edges and corners: D = sum f - edge sum f f + corner f f f.
+ */
 static inline float sk_sph_add_sides(const sk_sph *sph, int count, const sk_sph_side *const sides[6], const float x[3],
                                      float gradient[6])
 {

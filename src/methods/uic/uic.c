@@ -1,4 +1,4 @@
-/* Unilateral incompressibility as a method: pressure and extrapolation in place of FLIP's. */
+/* Unilateral incompressibility as a method: replaces FLIP's pressure and extrapolation. */
 #include "methods/sorting.h"
 #include "methods/uic/uic.h"
 
@@ -8,7 +8,7 @@ static int takes_part(const selkie_scene *scene)
            scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
 }
 
-/* Shifts come between velocities and motion. */
+/* Position shifts need a split move: they come between the velocity update and the advection. */
 static int also_needs(const selkie_scene *scene)
 {
     return scene->unilateral.density_correction ? SK_NEEDS_SPLIT_MOVE : 0;
@@ -42,7 +42,7 @@ static int corrects(const sk_step *step)
     return step->scene->unilateral.density_correction;
 }
 
-/* The correction judges density by where solids are at the start of the step, pressure by where they are at its end. */
+/* The correction measures density with the solids at the start of the step, the pressure with those at its end. */
 static int needs_both_poses(const sk_step *step)
 {
     return corrects(step) && step->solids.moving_count;

@@ -1,4 +1,4 @@
-/* The correction of density: a complementarity problem on positions (Narain et al. 2010; Gerszewski, sec. 3.1). */
+/* The density correction: a complementarity problem on positions (Narain et al. 2010; Gerszewski, sec. 3.1). */
 #include <math.h>
 
 #include "base/dimension.h"
@@ -13,7 +13,7 @@ selkie_code SK_DIM(sk_uic_solids_now)(sk_step *step, selkie_error *error)
     return SK_DIM(sk_solids_update)(&step->solids, &step->grid, step->threads, error);
 }
 
-/* The twin of sk_uic_sharpened_flux for eight faces. */
+/* sk_uic_sharpened_flux for eight faces. */
 SK_VECTOR f8 sharpened_flux(const uic_rooms *rooms, const float *potential, int d, int n, f8 flux)
 {
     const int up = node_step[d];
@@ -28,8 +28,7 @@ SK_VECTOR f8 sharpened_flux(const uic_rooms *rooms, const float *potential, int 
     return flux - 0.25f * UIC_SHARPNESS * across;
 }
 
-/* Shifts on the faces, added to those of passes before, and the density that they lead to, in PREDICTED: what the flux
- * form of the prediction starts from. */
+/* Adds shifts to the faces. Writes the resulting density into PREDICTED, for the flux form of the prediction. */
 static void shift_block(const sk_step *step, int block, int again, int corrected)
 {
     const sk_grid *grid = &step->grid;
@@ -62,7 +61,7 @@ static void shift_block(const sk_step *step, int block, int again, int corrected
     }
 }
 
-/* Faces take the mean of what the cells beside them gained (sec. 3.1). */
+/* Faces gain the mean density change of the two cells beside them (sec. 3.1). */
 static void update_faces(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;
@@ -83,18 +82,18 @@ static void update_faces(const sk_step *step, int block)
     }
 }
 
-/* --- again, where it is needed --- */
+/* --- repeated corrections --- */
 
-/* The problem is linear and particles are not: of an excess up to a third is left, in single cells. Where that is too
- * much, once more, and then roughly, since it is not the solve that leaves it. */
+/* The problem is linear, but the motion of particles is not: one solve leaves up to 33 % of the excess in single cells.
+ * Above these limits the correction is repeated, with a loose tolerance, since the solve does not cause the rest. */
 static const float too_much = 0.06f, still_too_much = 0.03f;
 static const double good_enough = 0.01, roughly = 1e-2;
 
-/* What is left is pushed into the cells around: so many of them in each direction at least, and air beyond, where a
- * full cell would get 1 / (4 pi 3^2) of it in 3D and 1 / (2 pi 3) in 2D. */
+/* The remaining excess is pushed into at least this many cells in each direction, with air beyond. A full cell at that
+ * border would receive only 1 / (4 pi 3^2) of it in 3D and 1 / (2 pi 3) in 2D. */
 enum { AROUND = 2 };
 
-/* Marks blocks that have a cell close to one that is denser than it may be. */
+/* Marks the blocks near cells that are denser than the limit. */
 static int want_around(const sk_step *step, int block, float limit, uic_block *blocks)
 {
     const sk_grid *grid = &step->grid;
@@ -119,7 +118,7 @@ static int want_around(const sk_step *step, int block, float limit, uic_block *b
     return count;
 }
 
-/* Which blocks the next pass is about. Where they are many, all: returns 0 then. */
+/* Marks the blocks of the next pass. Returns 0 if there are so many that all blocks take part. */
 static int find_wanted(const sk_step *step, float limit, uic_block *blocks)
 {
     const int end = step->grid.block_count;
@@ -140,7 +139,7 @@ static int is_near_wanted(const sk_grid *grid, const uic_block *blocks, int bloc
     return near;
 }
 
-/* Where particles are with the shifts so far, in PREDICTED. */
+/* Density of the particles at their shifted positions, into PREDICTED. */
 static selkie_code look_at_shifted(sk_step *step, const uic_correct_form *form, const uic_block *blocks,
                                    selkie_error *error)
 {
@@ -153,8 +152,7 @@ static selkie_code look_at_shifted(sk_step *step, const uic_correct_form *form, 
     return form->predict(&step->grid, &step->particles, &options, error);
 }
 
-/* One more solve for what the shifts so far leave, in the blocks that are wanted. Returns in `excess` what there was.
- */
+/* One more solve for the remaining excess, in the marked blocks. `excess` receives the excess before this solve. */
 static selkie_code correct_again(sk_step *step, const uic_correct_form *form, uic_block *blocks, int partly,
                                  double *excess, selkie_error *error)
 {
@@ -238,7 +236,7 @@ selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
     return SK_DIM(sk_uic_correct_with)(step, &tuned, error);
 }
 
-/* Positions that were shifted stay out of obstacles. */
+/* Keeps shifted positions out of obstacles. */
 static void confine_block(const sk_step *step, int block, const float low[3], const float high[3])
 {
     const sk_grid *grid = &step->grid;

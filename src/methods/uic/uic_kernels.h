@@ -1,4 +1,4 @@
-/* Unilateral incompressibility for one cell and one face: uic.h says what is solved. The twins for rows of cells are in
+/* Unilateral incompressibility for one cell and one face; uic.h has the equations. The forms for rows of cells are in
  * uic_system_dim.c, uic_correct_dim.c and uic_pressure_dim.c.
  *
  * Sides of a cell are numbered -x +x -y +y -z +z.
@@ -10,33 +10,32 @@
 #include "base/kernel.h"
 #include "methods/wall_kernels.h"
 
-/* More than this above the room is too dense; less is the rounding of sums over particles, and of their places. */
+/* An excess above the room counts from this value on. Less is rounding of particle sums and positions. */
 #define UIC_SLACK 1e-4f
 
-/* A cell with less room than this is part of a solid: whether it takes part is asked of its neighbours
- * (mark_in_obstacles). */
+/* A cell with less room belongs to a solid. It takes part only beside liquid (mark_in_obstacles). */
 #define UIC_LEAST_ROOM 0.1f
 
-/* Faces whose kernel has less room than this are closed. */
+/* A face with less room is closed. */
 #define UIC_LEAST_FACE 1e-3f
 
-/* No particle is shifted farther than this in a step, cells. */
+/* The largest shift of a particle in a step, cells. */
 #define UIC_FARTHEST_SHIFT 0.5f
 
-/* A face's flux of mass moves what mass it has; where it has next to none, this much. */
+/* The shift of a face is its mass flux over its density. This is the least density in that division. */
 #define UIC_LEAST_SHIFTED_DENSITY 0.25f
 
-/* The pressure on a face moves what mass it has; where it has less than this part of its room, that much. */
+/* The pressure accelerates the mass of a face. This is the least mass in that division, over the room of the face. */
 #define UIC_LEAST_PUSHED_DENSITY 0.1f
 
-/* Particles move by the shifts of the faces around them, linear across, which smooths a shift that differs from cell to
- * cell to a third of its strength in 2D and a ninth in 3D. So it is lifted over its neighbours across by as much first,
- * as the implicit density projection does it (methods/idp/idp_dim.c has the factors). Only faces in the open count. */
+/* Particles interpolate the shifts of the faces around them, linearly across the normal. This reduces a shift that
+ * alternates from cell to cell to 33 % in 2D and 11 % in 3D. So shifts are sharpened across the normal first, as in the
+ * implicit density projection (methods/idp/idp_dim.c has the factors). Only open faces count. */
 #define UIC_SHARPNESS 1.5f
 
 /* --- rooms --- */
 
-/* Room of a cell whose kernel lies in solids by the share `blurred`. */
+/* Room of a cell; `blurred` is the share of its kernel inside solids. */
 SK_KERNEL float sk_uic_cell_room(float blurred)
 {
     return 1.0f - blurred > 0.0f ? 1.0f - blurred : 0.0f;
@@ -47,7 +46,7 @@ SK_KERNEL float sk_uic_face_room(float blurred)
     return 1.0f - blurred >= UIC_LEAST_FACE ? 1.0f - blurred : 0.0f;
 }
 
-/* Where there is nothing but flat walls every cell is open with its mirror image. */
+/* Beside flat walls only, every cell is open together with its mirror image. */
 SK_KERNEL float sk_uic_open_cell_room(const sk_flat_walls *walls, const int at[3])
 {
     return sk_wall_is_beyond_image(walls, at) ? 0.0f : 1.0f;
@@ -75,7 +74,7 @@ SK_KERNEL float sk_uic_diagonal(const float face[2 * SELKIE_DIM])
     return open;
 }
 
-/* How much denser than its room a cell is. */
+/* Density of a cell above its room. */
 SK_KERNEL float sk_uic_excess(float target, float room)
 {
     return target - room - UIC_SLACK;
@@ -83,7 +82,7 @@ SK_KERNEL float sk_uic_excess(float target, float room)
 
 /* --- shifts --- */
 
-/* A flux of mass through a face, lifted over those beside it that are in the open. */
+/* The mass flux through a face, sharpened against the open faces beside it. */
 SK_KERNEL float sk_uic_sharpened_flux(float flux, const float *beside, int count)
 {
     float across = 0.0f;
@@ -92,7 +91,7 @@ SK_KERNEL float sk_uic_sharpened_flux(float flux, const float *beside, int count
     return flux - 0.25f * UIC_SHARPNESS * across;
 }
 
-/* What particles around a face are shifted by, cells, on top of `before`. */
+/* Shift of the particles around a face, cells, added to `before`. */
 SK_KERNEL float sk_uic_shift_of_face(float flux, float density, float before)
 {
     const float moved = flux / (density > UIC_LEAST_SHIFTED_DENSITY ? density : UIC_LEAST_SHIFTED_DENSITY) + before;
@@ -100,7 +99,7 @@ SK_KERNEL float sk_uic_shift_of_face(float flux, float density, float before)
     return least > -UIC_FARTHEST_SHIFT ? least : -UIC_FARTHEST_SHIFT;
 }
 
-/* Faces take the mean of what the cells beside them gained. */
+/* A face gains the mean density change of the two cells beside it. */
 SK_KERNEL float sk_uic_face_density(float density, float gained_above, float gained_below)
 {
     if (!(density > 0.0f))
@@ -111,15 +110,14 @@ SK_KERNEL float sk_uic_face_density(float density, float gained_above, float gai
 
 /* --- pressure --- */
 
-/* Liquid leaves the domain's walls but does not enter them; where pressure holds it against one it does neither. An
- * unknown velocity (NaN) stays so. */
+/* Liquid may leave the domain's walls but not enter them. Under pressure it does neither. NaN (unknown) stays NaN. */
 SK_KERNEL float sk_uic_stopped_at_wall(float velocity, int upper, float pressure_before)
 {
     const int enters = upper ? velocity > 0.0f : velocity < 0.0f;
     return velocity == velocity && (enters || pressure_before > 0.0f) ? 0.0f : velocity;
 }
 
-/* Velocity of a face after pressure has pushed the mass around it: potentials in m/s. */
+/* Velocity of a face after the pressure has accelerated its mass; potentials in m/s. */
 SK_KERNEL float sk_uic_pushed(float velocity, float room, float density, float below, float above)
 {
     float mass = UIC_LEAST_PUSHED_DENSITY * room;
@@ -128,13 +126,13 @@ SK_KERNEL float sk_uic_pushed(float velocity, float room, float density, float b
     return velocity + room * (below - above) / mass;
 }
 
-/* Mass that flows through a face, density over rest density times m/s; unknown velocities (NaN) move nothing. */
+/* Mass flux through a face: density over rest density times m/s; an unknown velocity (NaN) gives 0. */
 SK_KERNEL float sk_uic_mass_flux(float density, float velocity)
 {
     return density * (velocity == velocity ? velocity : 0.0f);
 }
 
-/* The surface: open cells less than half full. */
+/* Surface cells: open cells less than half full. */
 SK_KERNEL int sk_uic_is_surface(float fill)
 {
     return fill >= 0.0f && fill < 0.5f;

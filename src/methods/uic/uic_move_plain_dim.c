@@ -1,4 +1,4 @@
-/* The plain forms of the extrapolation and of the shift: see uic_pressure_dim.c and uic_correct_dim.c. */
+/* The plain forms of the extrapolation and of the shift in uic_pressure_dim.c and uic_correct_dim.c. */
 #include "base/dimension.h"
 #include "grid/plain_forms.h"
 #include "methods/uic/uic.h"
@@ -33,7 +33,7 @@ selkie_code SK_DIM(sk_uic_shift_plain)(sk_step *step, selkie_error *error)
     sk_solids_bounds(&step->solids, &step->grid, low, high);
     SK_DIM(sk_transfer_displace_plain)
     (&step->grid, SK_FIELD_SHIFT_X, &step->particles, low, high, NULL, step->threads);
-    /* Positions that were shifted stay out of obstacles. */
+    /* Keep shifted positions out of obstacles. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t p = 0; p < step->particles.count; p++) {
         float *x = step->particles.records[p].position;

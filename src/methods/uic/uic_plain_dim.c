@@ -1,5 +1,5 @@
-/* The plain forms of unilateral incompressibility: uic_system_dim.c, uic_correct_dim.c and uic_pressure_dim.c say what
- * the parts do. */
+/* The plain forms of unilateral incompressibility. uic_system_dim.c, uic_correct_dim.c and uic_pressure_dim.c explain
+ * the parts. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 static const int here[3] = {0, 0, 0};
 
-/* What the cells of a block see of walls and obstacles. */
+/* Walls and obstacles around a block. */
 typedef struct surroundings {
     const sk_step *step;
     sk_flat_walls walls;
@@ -31,7 +31,7 @@ static surroundings surroundings_of(const sk_step *step, int block)
 
 /* --- rooms --- */
 
-/* Room of what lies `offset` from a cell, with that of its images at the walls. */
+/* Room of the cell at `offset` from a cell, including its images at the walls. */
 static float cell_room(const surroundings *around, sk_plain_cell cell, const int offset[3])
 {
     const sk_step *step = around->step;
@@ -49,11 +49,12 @@ static float cell_room(const surroundings *around, sk_plain_cell cell, const int
     return sk_wall_fold(rooms, found);
 }
 
-/* Likewise of the lower face across axis d of what lies there. Walls are closed.
+/* Room of the lower face across axis d of the cell at `offset` from a cell. Walls are closed.
  *
- * The tuned form has a tile that ends one cell beyond the block. Where an upper wall lies one cell farther, it cannot
- * fold the last layer of the tile, and near obstacles it takes faces there for half closed: shifts in the last layer of
- * such a block are sharpened less than here. */
+ * The tuned form has a tile with a halo of one cell. If an upper wall lies one cell farther, the tuned form cannot fold
+ * the last layer of the tile. Near obstacles it then treats the faces there as half closed, so it sharpens shifts in
+ * the last layer of such a block less than this form.
+ */
 static float face_room(const surroundings *around, sk_plain_cell cell, const int offset[3], int d)
 {
     const sk_step *step = around->step;
@@ -84,7 +85,7 @@ static void face_rooms(const surroundings *around, sk_plain_cell cell, float roo
 
 /* --- rows --- */
 
-/* Mass of what lies `offset` from a cell, that makes it take part. */
+/* Mass of the cell at `offset` from a cell; decides whether the cell takes part. */
 static float mass_at(const surroundings *around, const uic_problem *problem, sk_plain_cell cell, const int offset[3])
 {
     sk_plain_cell images[1 << SELKIE_DIM];
@@ -102,7 +103,7 @@ static float mass_at(const surroundings *around, const uic_problem *problem, sk_
     return sk_wall_fold(masses, found);
 }
 
-/* Is liquid beside a cell that an obstacle leaves next to no room? */
+/* Is liquid beside a cell that an obstacle leaves almost no room? */
 static int near_liquid(const surroundings *around, const uic_problem *problem, sk_plain_cell cell, float threshold)
 {
     int near = 0;
@@ -120,7 +121,7 @@ static int takes_part(const surroundings *around, const uic_problem *problem, sk
     const float threshold = fmaxf((float)around->step->scene->unilateral.air_threshold, 1e-6f);
     int at[3];
     sk_plain_coordinates(&around->step->grid, cell, at);
-    if (sk_wall_is_behind(&around->walls, at)) /* what is in there counts before the wall */
+    if (sk_wall_is_behind(&around->walls, at)) /* its density counts in the cell before the wall */
         return 0;
     if (around->has_obstacle && room < UIC_LEAST_ROOM)
         return open > 0.0f && near_liquid(around, problem, cell, threshold);
@@ -152,7 +153,7 @@ void SK_DIM(sk_uic_build_plain)(const sk_step *step, int block, const uic_proble
 
 /* --- shifts --- */
 
-/* The potential of what lies `offset` from a cell; behind walls that of the mirror image. */
+/* The potential of the cell at `offset` from a cell; behind walls that of the mirror image. */
 static float potential_at(const surroundings *around, sk_plain_cell cell, const int offset[3])
 {
     const sk_grid *grid = &around->step->grid;
@@ -163,7 +164,7 @@ static float potential_at(const surroundings *around, sk_plain_cell cell, const 
     return grid->fields[SK_FIELD_POTENTIAL][sk_plain_index(sk_plain_beside(grid, cell, other))];
 }
 
-/* Difference of the potential across the lower face of what lies `offset` from a cell. */
+/* Difference of the potential across the lower face of the cell at `offset` from a cell. */
 static float difference_at(const surroundings *around, sk_plain_cell cell, const int offset[3], int d)
 {
     int lower[3] = {offset[0], offset[1], offset[2]};
@@ -233,7 +234,7 @@ selkie_code SK_DIM(sk_uic_correct_plain)(sk_step *step, selkie_error *error)
 
 /* --- prediction --- */
 
-/* A face's velocity where it lies on a wall of the domain; `scale` times POTENTIAL before the wall holds it. */
+/* The velocity of a face on a wall of the domain. `scale` times POTENTIAL before the wall is the pressure there. */
 static float stopped(const surroundings *around, sk_plain_cell cell, int d, float velocity, float scale)
 {
     int at[3], below[3] = {0, 0, 0};
@@ -295,7 +296,7 @@ static void grow_surface(const sk_step *step, int block, const float *from, floa
     }
 }
 
-/* The velocity of a lower face after the solve. Faces inside a no-slip solid move with it. */
+/* The velocity of a lower face after the solve. Faces inside a no-slip solid take its velocity. */
 static float pushed_velocity(const surroundings *around, sk_plain_cell cell, int d, float scale)
 {
     const sk_step *step = around->step;
@@ -312,7 +313,7 @@ static float pushed_velocity(const surroundings *around, sk_plain_cell cell, int
     return sticks && velocity == velocity ? solid_velocity_at(step, cell, d) : velocity;
 }
 
-/* Is there pressure in one of the cells around a cell? */
+/* Has one of the cells around a cell any pressure? */
 static int is_pushed(const surroundings *around, sk_plain_cell cell)
 {
     int pushed = 0;
@@ -339,7 +340,7 @@ static void finish_block(const sk_step *step, int block, float scale)
             *change = *velocity - *change;
             known += *velocity == *velocity;
         }
-        /* Particles that no pressure is near fly. */
+        /* Particles away from any pressure fly. */
         if (marks_flight)
             grid->fields[SK_FIELD_PREDICTED][index] = is_pushed(&around, cell) ? 0.0f : 1.0f;
     }

@@ -1,5 +1,4 @@
-/* The pressure of the unilateral kind: where liquid would be, what pushes it apart, and what that does to velocities.
- */
+/* The unilateral pressure: predicted density, pressure, and the new velocities. */
 #include <math.h>
 
 #include "base/dimension.h"
@@ -21,8 +20,8 @@ static int wall_plane(const sk_step *step, int block, int d, int side)
     return local >= 0 && local < SK_BLOCK_N ? local : -1;
 }
 
-/* Liquid leaves the domain's walls but does not enter them; where pressure holds it against one it does neither.
- * `potential` is that of the block and one cell around it, NULL where there is none (yet). */
+/* Liquid may leave the domain's walls but not enter them. Under pressure it does neither. `potential` covers the block
+ * with a halo of one cell; NULL before the solve. */
 static void stop_at_walls(const sk_step *step, int block, const float *potential)
 {
     const sk_grid *grid = &step->grid;
@@ -49,7 +48,7 @@ static void stop_before_pressure(const sk_step *step, int block)
     stop_at_walls(step, block, NULL);
 }
 
-/* The density minus what the fluxes of mass take out of each cell in the step, as in the source. */
+/* The density minus the outward mass fluxes of the step, as in the source. */
 static void predict_by_flux(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;
@@ -101,7 +100,7 @@ selkie_code SK_DIM(sk_uic_predict_with)(sk_step *step, const uic_pressure_form *
 
 /* --- suction --- */
 
-/* The surface: open cells less than half full. One layer of cells next to marked ones a call, from `from` into `to`. */
+/* Marks surface cells: open cells less than half full. */
 static void mark_surface(const sk_step *step, int block, float *marks)
 {
     const float *fill = step->grid.fields[SK_FIELD_FILL] + (size_t)block * SK_BLOCK_CELLS;
@@ -109,6 +108,7 @@ static void mark_surface(const sk_step *step, int block, float *marks)
         marks[(size_t)block * SK_BLOCK_CELLS + (size_t)c] = fill[c] >= 0.0f && fill[c] < 0.5f ? 1.0f : 0.0f;
 }
 
+/* Adds one layer of cells next to marked ones, from `from` into `to`. */
 static void grow_surface(const sk_step *step, int block, const float *from, float *to)
 {
     float tile[SK_TILE_VALUES(1)];
@@ -122,7 +122,7 @@ static void grow_surface(const sk_step *step, int block, const float *from, floa
     }
 }
 
-/* Bounds of the pressure: 0 within a few cells of the surface, below it elsewhere (sec. 3.1). */
+/* Bounds of the pressure: 0 within a few cells of the surface, negative elsewhere (sec. 3.1). */
 static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
 {
     sk_grid *grid = &step->grid;
@@ -131,7 +131,7 @@ static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
         return NULL;
     float *marks = grid->fields[SK_FIELD_LOWER], *next = grid->fields[SK_FIELD_POTENTIAL];
     int layers = (int)ceil(def->suction_depth);
-    /* Outside of all blocks there is air. */
+    /* Cells outside all blocks are air. */
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         marks[c] = next[c] = 1.0f;
     sk_deal deal;
@@ -162,7 +162,7 @@ static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
 
 /* --- velocities --- */
 
-/* Which faces of a no-slip solid's inside move with it. */
+/* Gives the faces inside a no-slip solid its velocity. */
 static void stick_to_solids(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;
@@ -178,7 +178,7 @@ static void stick_to_solids(const sk_step *step, int block)
     }
 }
 
-/* Velocities after the solve, the change for FLIP, and which faces no particle is near. `potential` in units of m/s. */
+/* Velocities after the solve, the change for FLIP, and the faces without particles. `potential` in m/s. */
 static void push_block(const sk_step *step, int block, const uic_rooms *rooms, const float *potential)
 {
     const sk_grid *grid = &step->grid;
@@ -212,8 +212,8 @@ static void push_block(const sk_step *step, int block, const uic_rooms *rooms, c
         (uint8_t)(liquid | (known ? SK_BLOCK_KNOWN : 0) | (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
 }
 
-/* Particles that no pressure is near fly: nothing acts on them but gravity, which their velocity has already. The
- * prediction has done its work, and its field tells the transfer to the particles where that is. */
+/* Particles away from any pressure fly: only gravity acts on them, and their velocity includes it. The prediction is no
+ * longer needed; its field passes the flight flags to the transfer to particles. */
 static void mark_flying(const sk_step *step, int block, const float *potential)
 {
     const sk_grid *grid = &step->grid;
@@ -265,7 +265,7 @@ selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form 
                                .presence = grid->fields[SK_FIELD_DENSITY],
                                .lower = find_bounds(step, form),
                                .tolerance = def->tolerance,
-                               /* no correction, or nothing to correct */
+                               /* there was no correction, or nothing to correct */
                                .is_first = !step->shifted,
                                .build = form->build};
         SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "pressure",
@@ -279,7 +279,7 @@ selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form 
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
     form->finish(step, b, unit);
-    /* What others read is in the unit of the bilateral kind. */
+    /* Other phases read the potential in the unit of the bilateral pressure. */
     float *potential = grid->fields[SK_FIELD_POTENTIAL];
     int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
@@ -308,8 +308,9 @@ selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
     return SK_DIM(sk_uic_pressure_with)(step, &tuned, error);
 }
 
-/* Velocities around the particles' faces, for the second stage of the advection: unknown ones take the mean of their
- * known neighbours, a layer at a time. That is the source's sweep (sec. 3.2.2), but in the order of distance. */
+/* Extrapolates the velocity beyond the particles' faces, for the second stage of the advection. Unknown faces take the
+ * mean of their known neighbours, layer by layer. This is the source's sweep (sec. 3.2.2), but in the order of
+ * distance. */
 selkie_code SK_DIM(sk_uic_extrapolate)(sk_step *step, selkie_error *error)
 {
     enum { LAYERS = 2 };

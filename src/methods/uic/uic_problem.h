@@ -1,5 +1,5 @@
-/* The complementarity problem over the cells that hold mass, shared by the pressure and by the correction of density,
- * and the parts of both phases that each form has of its own. For files compiled per dimension. */
+/* The complementarity problem over the cells with mass, shared by the pressure and the density correction, and the
+ * parts that differ between the tuned and the plain form. For files compiled per dimension. */
 #ifndef SK_METHODS_UIC_UIC_PROBLEM_H
 #define SK_METHODS_UIC_UIC_PROBLEM_H
 
@@ -7,45 +7,45 @@
 #include "grid/predict.h"
 #include "methods/step.h"
 
-/* What is known of a block in a problem. */
+/* Data of a block in a problem. */
 typedef struct uic_block {
     float excess;   /* the largest density above the room */
     uint8_t wanted; /* see uic_problem.partly */
 } uic_block;
 
-/* What a problem is about. */
+/* Definition of a problem. */
 typedef struct uic_problem {
     const char *name;      /* for messages */
-    const float *target;   /* density that must fit */
-    const float *presence; /* density that makes a cell take part as well; NULL = none */
+    const float *target;   /* density that must not exceed the room */
+    const float *presence; /* a second density that makes a cell take part; NULL = none */
     const float *lower;    /* bounds of the unknown; NULL = 0 */
     double tolerance;
-    double least_excess; /* where nothing is denser than this there is nothing to solve */
+    double least_excess; /* no solve if the largest excess is below this */
     uic_block *blocks;   /* [block_count] */
-    int is_first;        /* of the step's problems: what it does must not depend on the step before */
-    int partly;          /* only blocks that are wanted take part; around them is air */
-    /* A block's rows and its excess: sk_uic_build, sk_uic_build_plain. */
+    int is_first;        /* first problem of the step: its start must not depend on the step before */
+    int partly;          /* only marked blocks take part; cells around them are air */
+    /* Builds a block's rows and finds its excess: sk_uic_build, sk_uic_build_plain. */
     void (*build)(const sk_step *step, int block, const struct uic_problem *problem);
 } uic_problem;
 
 void SK_DIM(sk_uic_build)(const sk_step *step, int block, const uic_problem *problem);
 void SK_DIM(sk_uic_build_plain)(const sk_step *step, int block, const uic_problem *problem);
 
-/* Builds and solves; the solution is in SK_FIELD_POTENTIAL, 0 outside, and the right side stays in SK_FIELD_RIGHT_SIDE.
- * `excess` gets the largest density above the room. */
+/* Builds and solves. The solution is in SK_FIELD_POTENTIAL, 0 outside; the right side stays in SK_FIELD_RIGHT_SIDE.
+ * `excess` receives the largest density above the room. */
 selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_bounded_report *report, double *excess,
                                  selkie_error *error);
 
 typedef selkie_code (*uic_predict_function)(sk_grid *grid, const sk_particles *particles,
                                             const sk_predict_options *options, selkie_error *error);
 
-/* The correction of density. */
+/* The density correction. */
 typedef struct uic_correct_form {
     void (*build)(const sk_step *step, int block, const uic_problem *problem);
-    /* Shifts on the faces, added to those of passes before if `again`; if `corrected`, the density that they lead to in
-     * PREDICTED: what the flux form of the prediction starts from. */
+    /* Shifts on the faces, added to those of earlier passes if `again`. If `corrected`, also writes the resulting
+     * density into PREDICTED, for the flux form of the prediction. */
     void (*shift)(const sk_step *step, int block, int again, int corrected);
-    /* FACE_DENSITY_* after that. */
+    /* Updates FACE_DENSITY_* afterwards. */
     void (*update_faces)(const sk_step *step, int block);
     uic_predict_function predict;
 } uic_correct_form;
@@ -55,14 +55,14 @@ selkie_code SK_DIM(sk_uic_correct_with)(sk_step *step, const uic_correct_form *f
 /* Prediction and pressure. */
 typedef struct uic_pressure_form {
     void (*build)(const sk_step *step, int block, const uic_problem *problem);
-    /* What flows into the domain's walls before there is pressure. */
+    /* Stops flow into the domain's walls before there is pressure. */
     void (*stop_at_walls)(const sk_step *step, int block);
     void (*predict_by_flux)(const sk_step *step, int block);
     uic_predict_function predict;
-    /* Cells of the surface, and one layer of cells next to marked ones, from `from` into `to`. */
+    /* Marks surface cells; adds one layer of cells next to marked ones, from `from` into `to`. */
     void (*mark_surface)(const sk_step *step, int block, float *marks);
     void (*grow_surface)(const sk_step *step, int block, const float *from, float *to);
-    /* Velocities, changes, flags and flight after the solve; `scale` makes m/s of POTENTIAL. */
+    /* Velocities, changes, flags and flight after the solve; `scale` converts POTENTIAL to m/s. */
     void (*finish)(const sk_step *step, int block, float scale);
 } uic_pressure_form;
 

@@ -11,7 +11,7 @@
 #include "methods/uic/uic_problem.h"
 #include "methods/wall_mirror.h"
 
-/* Room of a block's cells and of their faces (V_f), with one cell around, folded at the walls, which are closed. */
+/* Room of a block's cells and faces (V_f), with a halo of one cell, folded at the closed walls. */
 typedef struct uic_rooms {
     _Alignas(64) float cell[SK_TILE_VALUES(1)];
     float face[SELKIE_DIM][SK_TILE_VALUES(1)];
@@ -19,7 +19,7 @@ typedef struct uic_rooms {
     int has_solid, has_obstacle;
 } uic_rooms;
 
-/* Rooms where there is nothing but flat walls: with its mirror image every cell is open. */
+/* Rooms beside flat walls only: every cell is open together with its mirror image. */
 static inline __attribute__((unused)) void uic_open_rooms(uic_rooms *rooms)
 {
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
@@ -29,7 +29,7 @@ static inline __attribute__((unused)) void uic_open_rooms(uic_rooms *rooms)
     for (int d = 0; rooms->walls.any && d < SELKIE_DIM; d++)
         for (int at = -1; at <= SK_BLOCK_N; at++) {
             const int low = rooms->walls.plane[d][0], high = rooms->walls.plane[d][1];
-            /* Up to its mirror image, the first layer behind a wall. */
+            /* Up to the mirror image: the first layer behind a wall. */
             const int is_closed = at <= low || (high >= -1 && at >= high),
                       is_beyond = at < low - 1 || (high >= -1 && at > high);
             for (int k = 0; is_closed && k < LAYER_NODES; k++) {

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* Cells that an obstacle leaves next to no room, but faces with some: they take part where liquid is beside them. As
- * air they would swallow whatever pressure sends through those faces; as unknowns they take what fits. */
+/* Cells with almost no room in an obstacle but with some room at their faces. They take part if liquid is beside them.
+ * As air they would absorb any pressure through those faces; as unknowns they take only the mass that fits. */
 static void mark_in_obstacles(const uic_rooms *rooms, const float *mass, float threshold, float *diagonal)
 {
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
@@ -36,7 +36,7 @@ static int has_any(const float *values)
     return i8_any(most > 0.0f);
 }
 
-/* A block's rows. Faces are those of the rooms: the solver leaves out what lies between an unknown and what is none. */
+/* A block's rows. Faces are those of the rooms: the solver ignores faces between an unknown and other cells. */
 void SK_DIM(sk_uic_build)(const sk_step *step, int block, const uic_problem *problem)
 {
     const sk_grid *grid = &step->grid;
@@ -75,7 +75,7 @@ void SK_DIM(sk_uic_build)(const sk_step *step, int block, const uic_problem *pro
     }
     if (rooms.has_obstacle)
         mark_in_obstacles(&rooms, mass, threshold, diagonal);
-    /* What is in cells behind the domain's walls counts in those before. */
+    /* Cells behind the domain's walls count in the cells before them. */
     for (int c = 0; rooms.walls.any && c < SK_BLOCK_CELLS; c++)
         diagonal[c] = behind_walls(&rooms.walls, c) ? 0.0f : diagonal[c];
     f8 largest = f8_splat(0.0f);
@@ -148,7 +148,7 @@ selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_b
     *excess = largest;
     memset(report, 0, sizeof *report);
     report->converged = 1;
-    /* A bound below 0 may be used even where nothing is too dense. */
+    /* A negative bound may be active even without any excess. */
     if (!((double)largest > problem->least_excess) && !problem->lower) {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
         return SELKIE_OK;

@@ -1,4 +1,4 @@
-/* The two corrections inside the pressure solve as methods. */
+/* The two corrections inside the pressure solve, as methods. */
 #include "methods/volume_terms/volume_terms.h"
 
 static int is_eq8(const selkie_scene *scene)

@@ -1,14 +1,14 @@
-/* The error of density as an extra divergence in the pressure solve.
+/* The density error as an extra divergence in the pressure solve.
  *
  * Conservation of mass over a time T, ending at rest density, reads (Kugelstadt et al. 2019, Eqs. 6 to 8)
  *     div u = (density / rest density - 1) / T
- * with T the step (Eq. 8), or a longer averaging time (Losasso et al. 2008), which corrects T / dt times less in a
- * step. An overfull cell lets liquid out. The divergence becomes part of the particles' velocity and must be taken out
- * again by the next solve; with large steps that is what overshoots. It is not bounded here, on purpose: these are the
- * methods as they were published, to compare with.
+ * T is the step (Eq. 8), or a longer averaging time (Losasso et al. 2008), which corrects T / dt times less per step.
+ * Liquid leaves an overfull cell. The divergence becomes part of the particles' velocity, and the next solve must
+ * remove it; with large steps it overshoots. It is deliberately not bounded: these are the methods as published, for
+ * comparison.
  *
- * Density is the liquid's and the solids' by the same kernel. A cell beside air is never too thin: there the kernel
- * reaches into the air, and what it misses is no lack of liquid (ibid., sec. 3.2).
+ * Liquid and solids contribute to the density with the same kernel. A cell beside air never counts as too thin: there
+ * the kernel reaches into the air, and its deficit is no lack of liquid (ibid., sec. 3.2).
  */
 #include <math.h>
 
@@ -27,7 +27,7 @@ static int beside_air(const uint8_t *kinds, int node)
     return 0;
 }
 
-/* The flux out of each liquid cell, m/s, that corrects it at the speed `rate` (m/s). */
+/* The flux out of each liquid cell (m/s) that corrects it at the speed `rate` (m/s). */
 static void ask_for_expansion(const sk_step *step, int block, float rate)
 {
     const sk_grid *grid = &step->grid;
@@ -50,7 +50,7 @@ static void ask_for_expansion(const sk_step *step, int block, float rate)
     }
 }
 
-/* `duration`: s, in which the whole error is corrected. */
+/* `duration`: time (s) in which the whole error is corrected. */
 static selkie_code correct_within(sk_step *step, double duration)
 {
     sk_grid *grid = &step->grid;
@@ -75,6 +75,6 @@ selkie_code SK_DIM(sk_volume_eq8)(sk_step *step, selkie_error *error)
 selkie_code SK_DIM(sk_volume_losasso)(sk_step *step, selkie_error *error)
 {
     (void)error;
-    /* Nobody wants more than the whole error corrected in a step. */
+    /* At most the whole error is corrected in a step. */
     return correct_within(step, fmax(step->scene->losasso.averaging_time, step->dt));
 }

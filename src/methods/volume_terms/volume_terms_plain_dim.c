@@ -11,7 +11,7 @@ static int kind_of(const sk_grid *grid, sk_plain_cell cell)
     return grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK;
 }
 
-/* Is one of the cells around, diagonal ones included, air? */
+/* Is a neighbour, diagonal ones included, air? */
 static int beside_air(const sk_grid *grid, sk_plain_cell cell)
 {
     for (int n = 0; n < SK_NEIGHBOURS; n++) {
@@ -22,7 +22,7 @@ static int beside_air(const sk_grid *grid, sk_plain_cell cell)
     return 0;
 }
 
-/* `duration`: s, in which the whole error is corrected. */
+/* `duration`: time (s) in which the whole error is corrected. */
 static selkie_code correct_within(sk_step *step, double duration)
 {
     sk_grid *grid = &step->grid;
