@@ -16,14 +16,14 @@ CMAKE_QUIET := > $(BUILD)/configure.log || { cat $(BUILD)/configure.log; exit 1;
 endif
 
 .DEFAULT_GOAL := all
-.PHONY: all setup build build-all build-sanitize demo test sanitize fuzz bench install uninstall format clean help
+.PHONY: all setup build build-all build-sanitize demo test test-long sanitize fuzz bench install uninstall format clean help
 
 all: ## build the library and the command into build/ (sets up what the build needs)
 	@tools/setup.sh build
 	@$(MAKE) --no-print-directory build
 	@echo "built $(BUILD)/selkie"
 
-setup: ## install everything that building, testing and the demo need (Debian packages)
+setup: ## install everything that building, testing and the demo need
 	@tools/setup.sh all
 
 $(BUILD)/build.ninja:
@@ -50,6 +50,13 @@ test: ## run all tests, then the fast ones and short fuzzing under the sanitizer
 	@$(MAKE) --no-print-directory build-all build-sanitize
 	@tests/run.sh $(BUILD) $(SANITIZE) $(JOBS)
 
+test-long: ## run every case of the list of checks for every method (`make test` runs its quick half)
+	@tools/setup.sh build test
+	@mkdir -p $(BUILD)
+	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) $(CMAKE_QUIET)
+	@cmake --build $(BUILD) -j $(JOBS) --target selkie_checks -- $(NINJA_FLAGS)
+	@OMP_WAIT_POLICY=passive $(BUILD)/tests/selkie_checks --long --jobs $(JOBS)
+
 build-sanitize:
 	@tests/configure_sanitize.sh $(SANITIZE)
 	@cmake --build $(SANITIZE) -j $(JOBS) -- $(NINJA_FLAGS)
@@ -67,7 +74,7 @@ fuzz: ## fuzz every reader for a long time: make fuzz FUZZ_SECONDS=600
 bench: ## measure speed and memory (build/bench_*)
 	@tools/setup.sh build bench
 	@$(MAKE) --no-print-directory build-all
-	@for program in step poisson bounded unilateral sph small_dense; do \
+	@for program in step backends poisson bounded unilateral sph small_dense; do \
 	    if [ -x $(BUILD)/bench_$$program ]; then $(BUILD)/bench_$$program || exit 1; fi; \
 	done
 

@@ -46,7 +46,7 @@ static int run(const bench_case *bench, const bench_options *asked)
 {
     selkie_scene scene;
     selkie_scene_defaults(&scene);
-    scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&scene, SELKIE_METHOD_SPH);
     scene.domain.cell_size = 1.0 / bench->column[1]; /* one metre of water, whatever its resolution */
 
     /* Scene: a column of water in a room. */

@@ -37,8 +37,8 @@ foreach(pair JSON:json-c ASSIMP:assimp PNG:libpng CAIRO:cairo ODE:ode)
   endif()
 endforeach()
 if(SELKIE_HAVE_EMBREE) # Debian's embree has no .pc file
-  list(APPEND SELKIE_PC_LIBS -lembree3)
-  list(APPEND SELKIE_STATIC_LINK -lembree3)
+  list(APPEND SELKIE_PC_LIBS -lembree${SELKIE_EMBREE_MAJOR})
+  list(APPEND SELKIE_STATIC_LINK -lembree${SELKIE_EMBREE_MAJOR})
 endif()
 foreach(library ${OpenMP_C_LIB_NAMES})
   list(APPEND SELKIE_PC_LIBS -l${library})
@@ -49,8 +49,14 @@ list(JOIN SELKIE_PC_LIBS " " SELKIE_PC_LIBS)
 set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH SELKIE_PC_PREFIX /${pkgconfig_folder} /)
 string(REGEX REPLACE "/$" "" SELKIE_PC_PREFIX ${SELKIE_PC_PREFIX})
-configure_file(cmake/selkie.pc.in ${CMAKE_BINARY_DIR}/generated/selkie.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/generated/selkie.pc DESTINATION ${pkgconfig_folder})
+# Two forms, chosen when the prefix is final: below /usr and /usr/local the loader finds the library by itself; elsewhere
+# programs get an rpath.
+set(SELKIE_PC_RPATH "")
+configure_file(cmake/selkie.pc.in ${CMAKE_BINARY_DIR}/generated/system/selkie.pc @ONLY)
+set(SELKIE_PC_RPATH " -Wl,-rpath,\${libdir}")
+configure_file(cmake/selkie.pc.in ${CMAKE_BINARY_DIR}/generated/elsewhere/selkie.pc @ONLY)
+configure_file(cmake/install_where.cmake.in ${CMAKE_BINARY_DIR}/generated/install_where.cmake @ONLY)
+install(SCRIPT ${CMAKE_BINARY_DIR}/generated/install_where.cmake)
 
 # --- CMake package. Written by hand: an exported one would drag the names of our own build targets into the user's -------
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/selkie)

@@ -7,7 +7,7 @@ build=$1/core-only
 rm -rf "$build"
 mkdir -p "$build"
 cmake -S "$source" -B "$build" -G Ninja -DSELKIE_CORE_ONLY=ON -DSELKIE_TESTS=OFF -DCMAKE_BUILD_TYPE=None \
-    -DSELKIE_NATIVE=OFF -DSELKIE_WERROR=ON -DCMAKE_C_FLAGS=-O0 >"$build/configure.log" 2>&1 || { cat "$build/configure.log"; exit 1; }
+    -DSELKIE_SIMD=none -DSELKIE_WERROR=ON -DCMAKE_C_FLAGS=-O0 >"$build/configure.log" 2>&1 || { cat "$build/configure.log"; exit 1; }
 cmake --build "$build" -- --quiet
 
 needed=$(ldd "$build/libselkie.so" | awk '/json-c|assimp|embree|libpng|libcairo|libode/ { print $1 }')

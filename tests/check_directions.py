@@ -52,7 +52,10 @@ def method_of(relative):
 def check_file(source, path, complaints):
     relative = path.relative_to(source)
     room = room_of(relative)
-    public_only = relative.parts[0] in ("python", "blender", "web") or relative.parts[:2] == ("docs", "examples")
+    # The example of a method is built like one under src/methods; the others are users' programs.
+    is_example_method = relative.parts[:3] == ("docs", "examples", "method")
+    public_only = relative.parts[0] in ("python", "blender", "web") or (
+        relative.parts[:2] == ("docs", "examples") and not is_example_method)
     is_kernel = path.name.endswith("_kernels.h")
     in_comment = False
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):

@@ -13,7 +13,7 @@ else
     echo "clang is missing: sanitizing with the default compiler, no fuzzing"
 fi
 # No build type, so that assertions stay in. $compiler is a list of words.
-cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=None "-DCMAKE_C_FLAGS=-O1 -g" -DSELKIE_NATIVE=OFF \
+cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=None "-DCMAKE_C_FLAGS=-O1 -g" -DSELKIE_SIMD=none \
     -DSELKIE_SANITIZE=ON $compiler \
     >"$folder/configure.log" 2>&1 || {
     cat "$folder/configure.log"

@@ -31,7 +31,7 @@ static void describe(selkie_scene *scene, selkie_liquid_def *water, selkie_obsta
     scene->gravity[2] = 0.0;
     scene->time.end = 0.5;
     scene->time.fps = 20.0;
-    scene->method = SELKIE_METHOD_APIC;
+    scene->transfer = SELKIE_TRANSFER_APIC;
 
     selkie_liquid_defaults(water);
     water->name = "column";

@@ -83,11 +83,33 @@ typedef struct selkie_particles_def {
     double jitter; /* jittered ones: part of a sub-cell that a particle may be in, around its centre */
 } selkie_particles_def;
 
+typedef enum selkie_material_kind {
+    SELKIE_MATERIAL_LIQUID,
+    SELKIE_MATERIAL_RIGID, /* this and the following are refused so far */
+    SELKIE_MATERIAL_SOFT,
+    SELKIE_MATERIAL_ELASTOPLASTIC,
+    SELKIE_MATERIAL_GRANULAR
+} selkie_material_kind;
+
+/* A row of the scene's table of materials. A particle carries the row's index as its attribute "material", where the
+ * table has more than one row. 0 = not given, but for the density. */
+typedef struct selkie_material_def {
+    const char *name; /*          unique; liquids and sources name their material by it */
+    selkie_material_kind kind;
+    double density;         /* kg/m3 */
+    double viscosity;       /* m2/s     kinematic; the same for all materials of a scene so far */
+    double surface_tension; /* N/m      no effect yet */
+    double heat_capacity;   /* J/(kg K) no effect yet */
+    double conductivity;    /* W/(m K)  no effect yet */
+    double melting_point;   /* K        no effect yet */
+} selkie_material_def;
+
 typedef struct selkie_liquid_def {
     const char *name;
     selkie_shape shape;
-    double density;     /* kg/m3 one value for all liquids of a scene */
-    double velocity[3]; /* m/s   u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center) */
+    const char *material; /*    of the scene's materials; "" = the only one */
+    double density;       /* kg/m3 where the scene has no table of materials; one value for all liquids of a scene */
+    double velocity[3];   /* m/s   u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center) */
     double angular_velocity[3];  /* rad/s in 2D the third component turns */
     double velocity_gradient[9]; /* 1/s   row-major du_i/dx_j */
     double center[3];            /* m     of angular_velocity and velocity_gradient */
@@ -98,8 +120,9 @@ typedef struct selkie_liquid_def {
 typedef struct selkie_source_def {
     const char *name;
     selkie_shape shape;
-    double velocity[3]; /* m/s */
-    double start, end;  /* s   end < 0: never ends */
+    const char *material; /*    of the scene's materials; "" = the only one */
+    double velocity[3];   /* m/s */
+    double start, end;    /* s   end < 0: never ends */
 } selkie_source_def;
 
 typedef struct selkie_drain_def {
@@ -171,7 +194,7 @@ typedef struct selkie_force_def {
     double start, end;      /* s     vortex, jet, uniform; end < 0: never ends */
 } selkie_force_def;
 
-/* Liquid that becomes a solid, moves and becomes liquid again: method sph, Cornelis et al. 2015. */
+/* Liquid that becomes a solid, moves and becomes liquid again: discretization sph, Cornelis et al. 2015. */
 typedef enum selkie_object_fill {
     SELKIE_FILL_VOLUME, /* particles everywhere inside */
     SELKIE_FILL_SURFACE /* a shell below the surface */
@@ -218,11 +241,23 @@ typedef struct selkie_object_def {
     const selkie_timeline_entry *timeline;
 } selkie_object_def;
 
+typedef enum selkie_discretization {
+    SELKIE_DISCRETIZATION_GRID, /* particles carry the liquid, a staggered grid its pressure */
+    SELKIE_DISCRETIZATION_SPH   /* smoothed particle hydrodynamics: no grid, neighbours are particles */
+} selkie_discretization;
+
+typedef enum selkie_transfer { /* of velocity between particles and grid; discretization grid */
+                               SELKIE_TRANSFER_PIC,
+                               SELKIE_TRANSFER_FLIP,
+                               SELKIE_TRANSFER_APIC
+} selkie_transfer;
+
+/* Discretization and transfer in one word, as older programs and files have it: see selkie_scene_set_method(). */
 typedef enum selkie_method {
     SELKIE_METHOD_PIC,
     SELKIE_METHOD_FLIP,
     SELKIE_METHOD_APIC,
-    SELKIE_METHOD_SPH /* smoothed particle hydrodynamics: no grid, neighbours are particles */
+    SELKIE_METHOD_SPH
 } selkie_method;
 
 typedef enum selkie_volume {
@@ -367,8 +402,8 @@ typedef enum selkie_probe_kind {
     SELKIE_PROBE_PRESSURE, /* Pa   at a point */
     SELKIE_PROBE_VELOCITY, /* m/s  at a point; three columns */
     SELKIE_PROBE_FRONT,    /* m    farthest liquid along an axis */
-    SELKIE_PROBE_FORCE,    /* N    of the liquid on walls, an obstacle or a body; a column an axis; method sph */
-    SELKIE_PROBE_LEVEL     /* m    mean height of the liquid's surface over the floor of the domain, in an area */
+    SELKIE_PROBE_FORCE, /* N    of the liquid on walls, an obstacle or a body; a column an axis; discretization sph */
+    SELKIE_PROBE_LEVEL  /* m    mean height of the liquid's surface over the floor of the domain, in an area */
 } selkie_probe_kind;
 
 typedef enum selkie_axis { SELKIE_AXIS_X, SELKIE_AXIS_Y, SELKIE_AXIS_Z } selkie_axis;
@@ -420,7 +455,8 @@ typedef enum selkie_picture_color {
     SELKIE_COLOR_WATER,
     SELKIE_COLOR_SPEED,
     SELKIE_COLOR_DENSITY,
-    SELKIE_COLOR_ROLE
+    SELKIE_COLOR_ROLE,
+    SELKIE_COLOR_MATERIAL
 } selkie_picture_color;
 
 typedef struct selkie_render_def {
@@ -440,7 +476,8 @@ typedef struct selkie_scene {
     selkie_time_def time;
     uint64_t seed;
     selkie_particles_def particles;
-    selkie_method method;
+    selkie_discretization discretization;
+    selkie_transfer transfer;
     selkie_backend backend;
     double flip_ratio; /* share of FLIP against PIC; 0.97 is mostly FLIP */
     selkie_volume volume;
@@ -454,6 +491,8 @@ typedef struct selkie_scene {
     selkie_pressure_def pressure;
     selkie_advection_def advection;
     double viscosity; /* m2/s kinematic */
+    int material_count;
+    const selkie_material_def *materials; /* none = one material with the liquids' density */
     int liquid_count;
     const selkie_liquid_def *liquids;
     int source_count;
@@ -478,6 +517,7 @@ typedef struct selkie_scene {
 /* Defaults for every field; also for the elements of the arrays. */
 SELKIE_API void selkie_scene_defaults(selkie_scene *scene);
 SELKIE_API void selkie_shape_defaults(selkie_shape *shape, selkie_shape_kind kind);
+SELKIE_API void selkie_material_defaults(selkie_material_def *material);
 SELKIE_API void selkie_liquid_defaults(selkie_liquid_def *liquid);
 SELKIE_API void selkie_source_defaults(selkie_source_def *source);
 SELKIE_API void selkie_drain_defaults(selkie_drain_def *drain);
@@ -487,6 +527,9 @@ SELKIE_API void selkie_force_defaults(selkie_force_def *force, selkie_force_kind
 SELKIE_API void selkie_object_defaults(selkie_object_def *object);
 SELKIE_API void selkie_timeline_entry_defaults(selkie_timeline_entry *entry);
 SELKIE_API void selkie_probe_defaults(selkie_probe_def *probe);
+
+/* Sets discretization and transfer: a grid with the method's transfer, or SPH, which leaves the transfer as it is. */
+SELKIE_API void selkie_scene_set_method(selkie_scene *scene, selkie_method method);
 
 /* Names the first bad field, its value and what would be right. Looks at values only, not at files. */
 SELKIE_API selkie_code selkie_scene_check(const selkie_scene *scene, selkie_error *error);

@@ -77,7 +77,9 @@ SELKIE_API selkie_code selkie_world_attribute(const selkie_world *world, int ind
 /* "position" (m), "velocity" (m/s), "id", and for APIC "affine" (1/s, 9 components) */
 SELKIE_API selkie_code selkie_world_find_attribute(const selkie_world *world, const char *name,
                                                    selkie_attribute_view *view, selkie_error *error);
-SELKIE_API double selkie_world_particle_mass(const selkie_world *world); /* kg */
+SELKIE_API double selkie_world_particle_mass(const selkie_world *world);
+/* kg: the mass of a particle of a material, by its index in the scene's table; 0 if there is no such material. */
+SELKIE_API double selkie_world_material_mass(const selkie_world *world, int material); /* kg */
 
 /* Grid fields without copying, block by block. Cell (i,j,k) of the block b lies
  * at domain cell block_coordinates[b] * extent - padding + (i,j,k), and its
@@ -102,7 +104,7 @@ SELKIE_API selkie_code selkie_world_field(const selkie_world *world, const char 
 /* Statistics of the last step. */
 SELKIE_API const selkie_statistics *selkie_world_statistics(const selkie_world *world);
 /* NULL, or one line that names a key whose value makes the results wrong without an error, and a better value. It stays
- * until the end. Today: a time.step that is too long for method sph. */
+ * until the end. Today: a time.step that is too long for discretization sph. */
 SELKIE_API const char *selkie_world_warning(const selkie_world *world);
 SELKIE_API int selkie_world_phase_count(const selkie_world *world);
 SELKIE_API const char *selkie_world_phase_name(const selkie_world *world, int phase);

@@ -21,6 +21,47 @@ typedef float f8_unaligned __attribute__((vector_size(32), aligned(4)));
 
 #define SK_VECTOR static inline __attribute__((always_inline, unused))
 
+/* The operations that vectors of every width have, under the names that all widths share: PREFIX_splat, _load, _store,
+ * _select, _abs and conversions. `alignment` is that of memory, in bytes;
+ * `attributes` are further ones of the types. Masks are all ones or all zeros. */
+#define SK_VECTOR_FAMILY(f, i, lanes, alignment, attributes)                                                           \
+    typedef float f __attribute__((vector_size(4 * (lanes)))) attributes;                                              \
+    typedef int32_t i __attribute__((vector_size(4 * (lanes)))) attributes;                                            \
+    typedef float f##_memory __attribute__((vector_size(4 * (lanes)), aligned(alignment))) attributes;                 \
+    SK_VECTOR f f##_splat(float value)                                                                                 \
+    {                                                                                                                  \
+        return value - (f){0};                                                                                         \
+    }                                                                                                                  \
+    SK_VECTOR i i##_splat(int32_t value)                                                                               \
+    {                                                                                                                  \
+        return value - (i){0};                                                                                         \
+    }                                                                                                                  \
+    SK_VECTOR f f##_load(const float *from)                                                                            \
+    {                                                                                                                  \
+        return *(const f##_memory *)from;                                                                              \
+    }                                                                                                                  \
+    SK_VECTOR void f##_store(float *to, f value)                                                                       \
+    {                                                                                                                  \
+        *(f##_memory *)to = value;                                                                                     \
+    }                                                                                                                  \
+    SK_VECTOR f f##_select(i mask, f yes, f no)                                                                        \
+    {                                                                                                                  \
+        return (f)((mask & (i)yes) | (~mask & (i)no));                                                                 \
+    }                                                                                                                  \
+    SK_VECTOR f f##_abs(f a)                                                                                           \
+    {                                                                                                                  \
+        return (f)((i)a & i##_splat(0x7fffffff));                                                                      \
+    }                                                                                                                  \
+    /* Towards zero. */                                                                                                \
+    SK_VECTOR i i##_from_##f(f a)                                                                                      \
+    {                                                                                                                  \
+        return __builtin_convertvector(a, i);                                                                          \
+    }                                                                                                                  \
+    SK_VECTOR f f##_from_##i(i a)                                                                                      \
+    {                                                                                                                  \
+        return __builtin_convertvector(a, f);                                                                          \
+    }
+
 /* Numbers too small for the usual form count as zero in the thread that asks, until it restores what was: on x86 each
  * one would cost a hundred cycles. */
 SK_VECTOR unsigned long sk_flush_denormals(void)
@@ -381,34 +422,7 @@ SK_VECTOR void f8_transpose(f8 r[8])
 #define SK_WIDE 8
 #endif
 
-typedef float fw __attribute__((vector_size(4 * SK_WIDE)));
-typedef int32_t iw __attribute__((vector_size(4 * SK_WIDE)));
-typedef float fw_unaligned __attribute__((vector_size(4 * SK_WIDE), aligned(4)));
-
-SK_VECTOR fw fw_splat(float value)
-{
-    return value - (fw){0};
-}
-
-SK_VECTOR iw iw_splat(int32_t value)
-{
-    return value - (iw){0};
-}
-
-SK_VECTOR fw fw_load(const float *from)
-{
-    return *(const fw_unaligned *)from;
-}
-
-SK_VECTOR void fw_store(float *to, fw value)
-{
-    *(fw_unaligned *)to = value;
-}
-
-SK_VECTOR fw fw_select(iw mask, fw yes, fw no)
-{
-    return (fw)((mask & (iw)yes) | (~mask & (iw)no));
-}
+SK_VECTOR_FAMILY(fw, iw, SK_WIDE, 4, )
 
 #if SK_WIDE == 16
 SK_VECTOR fw fw_max(fw a, fw b)
@@ -473,27 +487,11 @@ SK_VECTOR fw fw_multiply_add(fw a, fw b, fw c)
 #endif
 }
 
-SK_VECTOR fw fw_abs(fw a)
-{
-    return (fw)((iw)a & iw_splat(0x7fffffff));
-}
-
-/* Towards zero. */
-SK_VECTOR iw iw_from_fw(fw a)
-{
-    return __builtin_convertvector(a, iw);
-}
-
 /* Wraps around: what is no number, or far too large, becomes the smallest integer, and there is nothing below that. */
 SK_VECTOR iw iw_minus(iw a, int32_t b)
 {
     typedef uint32_t uw __attribute__((vector_size(4 * SK_WIDE)));
     return (iw)((uw)a - (uint32_t)b);
-}
-
-SK_VECTOR fw fw_from_iw(iw a)
-{
-    return __builtin_convertvector(a, fw);
 }
 
 SK_VECTOR iw iw_first(int count)

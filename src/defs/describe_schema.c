@@ -228,6 +228,15 @@ static void object(schema *s, const sk_struct *type, int variant)
         key(s, "$schema");
         fputs("{\"type\": \"string\", \"description\": \"where this schema lies, for editors\"}", s->out);
     }
+    if (type == &sk_scene_struct) {
+        key(s, sk_method_field.key);
+        open_bracket(s, '{');
+        choices(s, &sk_method_field);
+        key(s, "deprecated");
+        fputs("true", s->out);
+        description(s, &sk_method_field);
+        close_bracket(s, '}');
+    }
     for (int i = 0; i < type->field_count; i++) {
         const sk_field *field = &type->fields[i];
         if (variant >= 0 && !sk_field_in_variant(field, variant))

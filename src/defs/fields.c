@@ -58,16 +58,29 @@ CHOICES(shape_kind);
 static const sk_enum_value arrangement_values[] = {
     {"jittered", SELKIE_ARRANGEMENT_JITTERED, "one in each sub-cell, at random"},
     {"lattice", SELKIE_ARRANGEMENT_LATTICE, "in the centres of the sub-cells"},
-    {"auto", SELKIE_ARRANGEMENT_AUTO, "lattice where method is sph, jittered elsewhere"},
+    {"auto", SELKIE_ARRANGEMENT_AUTO, "lattice where discretization is sph, jittered elsewhere"},
 };
 CHOICES(arrangement);
 
-static const sk_enum_value method_values[] = {
-    {"pic", SELKIE_METHOD_PIC, "particle-in-cell: calm, loses detail"},
-    {"flip", SELKIE_METHOD_FLIP, "fluid-implicit particle, blended with PIC by flip_ratio: lively"},
-    {"apic", SELKIE_METHOD_APIC, "affine particle-in-cell: keeps angular momentum, little noise"},
-    {"sph", SELKIE_METHOD_SPH,
+static const sk_enum_value discretization_values[] = {
+    {"grid", SELKIE_DISCRETIZATION_GRID, "particles carry the liquid, a staggered grid its pressure"},
+    {"sph", SELKIE_DISCRETIZATION_SPH,
      "smoothed particle hydrodynamics: no grid, particles push each other; a cell is a kernel's reach"},
+};
+CHOICES(discretization);
+
+static const sk_enum_value transfer_values[] = {
+    {"pic", SELKIE_TRANSFER_PIC, "particle-in-cell: calm, loses detail"},
+    {"flip", SELKIE_TRANSFER_FLIP, "fluid-implicit particle, blended with PIC by flip_ratio: lively"},
+    {"apic", SELKIE_TRANSFER_APIC, "affine particle-in-cell: keeps angular momentum, little noise"},
+};
+CHOICES(transfer);
+
+static const sk_enum_value method_values[] = {
+    {"pic", SELKIE_METHOD_PIC, "discretization grid, transfer pic"},
+    {"flip", SELKIE_METHOD_FLIP, "discretization grid, transfer flip"},
+    {"apic", SELKIE_METHOD_APIC, "discretization grid, transfer apic"},
+    {"sph", SELKIE_METHOD_SPH, "discretization sph"},
 };
 CHOICES(method);
 
@@ -182,7 +195,7 @@ static const sk_enum_value probe_kind_values[] = {
     {"velocity", SELKIE_PROBE_VELOCITY, "m/s; at a point, in the columns NAME_x, NAME_y and NAME_z"},
     {"front", SELKIE_PROBE_FRONT, "m; farthest liquid along an axis"},
     {"force", SELKIE_PROBE_FORCE,
-     "N; of the liquid on walls, an obstacle or a body, in the columns NAME_x, NAME_y and NAME_z (method sph)"},
+     "N; of the liquid on walls, an obstacle or a body, in the columns NAME_x, NAME_y and NAME_z (discretization sph)"},
     {"level", SELKIE_PROBE_LEVEL, "m; mean height of the liquid's surface over the floor of the domain, in an area"},
 };
 CHOICES(probe_kind);
@@ -226,6 +239,8 @@ static const sk_enum_value picture_color_values[] = {
     {"speed", SELKIE_COLOR_SPEED, "by speed"},
     {"density", SELKIE_COLOR_DENSITY, "by density"},
     {"role", SELKIE_COLOR_ROLE, "fluid blue, candidates yellow, boundaries green; style particles"},
+    {"material", SELKIE_COLOR_MATERIAL,
+     "by material, in the order of the table: blue, amber, green, red, ...; style particles"},
 };
 CHOICES(picture_color);
 
@@ -332,7 +347,7 @@ static const sk_struct time_struct = {.name = "time",
 
 static const sk_field particles_fields[] = {
     {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000),
-     .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where method is sph"},
+     .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where discretization is sph"},
     {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_AUTO), .doc = "layout at the start"},
     {NUMBER(selkie_particles_def, jitter, 0.5), BETWEEN(0, 1),
      .doc = "jittered particles: the part of a sub-cell, around its centre, that they may be in; 1 = all of it. More "
@@ -488,7 +503,7 @@ static const sk_field sph_fields[] = {
             "m3/(kg s2))"},
 };
 static const sk_struct sph_struct = {.name = "sph",
-                                     .doc = "Smoothed particle hydrodynamics, used where method is sph.",
+                                     .doc = "Smoothed particle hydrodynamics, used where discretization is sph.",
                                      .size = sizeof(selkie_sph_def),
                                      .field_count = COUNT(sph_fields),
                                      .fields = sph_fields};
@@ -505,10 +520,42 @@ static const sk_struct advection_struct = {.name = "advection",
 
 /* --- What is in the scene --- */
 
+static const sk_enum_value material_kind_values[] = {
+    {"liquid", SELKIE_MATERIAL_LIQUID, "flows"},
+    {"rigid", SELKIE_MATERIAL_RIGID, "not simulated yet"},
+    {"soft", SELKIE_MATERIAL_SOFT, "not simulated yet"},
+    {"elastoplastic", SELKIE_MATERIAL_ELASTOPLASTIC, "not simulated yet"},
+    {"granular", SELKIE_MATERIAL_GRANULAR, "not simulated yet"},
+};
+CHOICES(material_kind);
+
+static const sk_field material_fields[] = {
+    {STRING(selkie_material_def, name), .required = 1, .doc = "unique; liquids and sources refer to it"},
+    {ENUM(selkie_material_def, kind, material_kind, SELKIE_MATERIAL_LIQUID), .doc = "how it moves"},
+    {NUMBER(selkie_material_def, density, 1000), ABOVE(0), .unit = "kg/m3",
+     .doc = "mass per volume; several densities need discretization grid and incompressibility bilateral"},
+    {NUMBER(selkie_material_def, viscosity, 0), AT_LEAST(0), .unit = "m2/s",
+     .doc = "kinematic viscosity, in place of the scene's; the same for all materials so far"},
+    {NUMBER(selkie_material_def, surface_tension, 0), AT_LEAST(0), .unit = "N/m",
+     .doc = "no effect yet, with either discretization"},
+    {NUMBER(selkie_material_def, heat_capacity, 0), AT_LEAST(0), .unit = "J/(kg K)", .doc = "no effect yet"},
+    {NUMBER(selkie_material_def, conductivity, 0), AT_LEAST(0), .unit = "W/(m K)", .doc = "no effect yet"},
+    {NUMBER(selkie_material_def, melting_point, 0), AT_LEAST(0), .unit = "K", .doc = "no effect yet"},
+};
+const sk_struct sk_material_struct = {
+    .name = "material",
+    .doc =
+        "A row of the table of materials. Without a table a scene has one material, with the density of its liquids.",
+    .size = sizeof(selkie_material_def),
+    .field_count = COUNT(material_fields),
+    .fields = material_fields};
+
 static const sk_field liquid_fields[] = {
     {STRING(selkie_liquid_def, name), .doc = "a label"},
     {STRUCT(selkie_liquid_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start"},
-    {NUMBER(selkie_liquid_def, density, 1000), ABOVE(0), .unit = "kg/m3", .doc = "the same for all liquids of a scene"},
+    {STRING(selkie_liquid_def, material), .doc = "name of its material; optional if the scene has only one"},
+    {NUMBER(selkie_liquid_def, density, 1000), ABOVE(0), .unit = "kg/m3",
+     .doc = "for scenes without materials; the same for all liquids"},
     {VECTOR(selkie_liquid_def, velocity), .unit = "m/s", .in_plane = 1,
      .doc = "at the start u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center)"},
     {ROW(selkie_liquid_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
@@ -531,6 +578,7 @@ static const sk_field source_fields[] = {
     {STRING(selkie_source_def, name), .doc = "a label"},
     {STRUCT(selkie_source_def, shape, sk_shape_struct), .required = 1,
      .doc = "region that is kept filled to rest density"},
+    {STRING(selkie_source_def, material), .doc = "name of its material; optional if the scene has only one"},
     {VECTOR(selkie_source_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "of the liquid that it emits"},
     {NUMBER(selkie_source_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_source_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
@@ -699,7 +747,7 @@ static const sk_field object_fields[] = {
 };
 const sk_struct sk_object_struct = {
     .name = "object",
-    .doc = "Liquid that takes a shape, is solid for a while and becomes liquid again: method sph.",
+    .doc = "Liquid that takes a shape, is solid for a while and becomes liquid again: discretization sph.",
     .size = sizeof(selkie_object_def),
     .field_count = COUNT(object_fields),
     .fields = object_fields};
@@ -779,22 +827,26 @@ static const sk_field scene_fields[] = {
     {ROW(selkie_scene, seed, SK_FIELD_SEED), .initial = {1},
      .doc = "of all random numbers: the same seed gives the same run"},
     {STRUCT(selkie_scene, particles, particles_struct), .doc = "number and layout of particles"},
-    {ENUM(selkie_scene, method, method, SELKIE_METHOD_FLIP),
-     .doc = "how velocity goes from particles to the grid and back"},
+    {ENUM(selkie_scene, discretization, discretization, SELKIE_DISCRETIZATION_GRID),
+     .doc = "discretization of the equations"},
+    {ENUM(selkie_scene, transfer, transfer, SELKIE_TRANSFER_FLIP),
+     .doc = "discretization grid: how velocity goes from particles to the grid and back"},
     {ENUM(selkie_scene, backend, backend, SELKIE_BACKEND_TUNED), .doc = "form of the numerics"},
-    {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1), .doc = "method flip: share of FLIP, the rest is PIC"},
+    {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1), .doc = "transfer flip: share of FLIP, the rest is PIC"},
     {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_NONE), .doc = "how volume is kept over many steps"},
     {STRUCT(selkie_scene, idp, idp_struct), .doc = "parameters of volume idp"},
     {STRUCT(selkie_scene, losasso, losasso_struct), .doc = "parameters of volume losasso"},
     {STRUCT(selkie_scene, ando, ando_struct), .doc = "parameters of volume ando"},
     {STRUCT(selkie_scene, sato, sato_struct), .doc = "parameters of volume sato"},
-    {STRUCT(selkie_scene, sph, sph_struct), .doc = "parameters of method sph"},
+    {STRUCT(selkie_scene, sph, sph_struct), .doc = "parameters of discretization sph"},
     {ENUM(selkie_scene, incompressibility, incompressibility, SELKIE_INCOMPRESSIBILITY_BILATERAL),
      .doc = "what the pressure may do"},
     {STRUCT(selkie_scene, unilateral, unilateral_struct), .doc = "parameters of incompressibility unilateral"},
     {STRUCT(selkie_scene, pressure, pressure_struct), .doc = "the pressure solve"},
     {STRUCT(selkie_scene, advection, advection_struct), .doc = "how particles move"},
     {NUMBER(selkie_scene, viscosity, 0), AT_LEAST(0), .unit = "m2/s", .doc = "kinematic viscosity; water has 1e-6"},
+    {ARRAY(selkie_scene, "materials", materials, material_count, sk_material_struct),
+     .doc = "materials of the liquids; at most 255"},
     {ARRAY(selkie_scene, "liquids", liquids, liquid_count, sk_liquid_struct), .doc = "liquid at the start"},
     {ARRAY(selkie_scene, "sources", sources, source_count, sk_source_struct), .doc = "regions where liquid enters"},
     {ARRAY(selkie_scene, "drains", drains, drain_count, sk_drain_struct), .doc = "regions where liquid leaves"},
@@ -812,6 +864,9 @@ const sk_struct sk_scene_struct = {.name = "scene",
                                    .size = sizeof(selkie_scene),
                                    .field_count = COUNT(scene_fields),
                                    .fields = scene_fields};
+
+const sk_field sk_method_field = {
+    .key = "method", .type = SK_FIELD_ENUM, .choices = &method, .doc = "older word for discretization and transfer"};
 
 /* --- Access --- */
 

@@ -82,6 +82,7 @@ struct sk_struct {
 extern const sk_struct sk_scene_struct;
 extern const sk_struct sk_domain_struct;
 extern const sk_struct sk_shape_struct;
+extern const sk_struct sk_material_struct;
 extern const sk_struct sk_liquid_struct;
 extern const sk_struct sk_source_struct;
 extern const sk_struct sk_drain_struct;
@@ -92,6 +93,9 @@ extern const sk_struct sk_force_struct;
 extern const sk_struct sk_object_struct;
 extern const sk_struct sk_timeline_entry_struct;
 extern const sk_struct sk_probe_struct;
+
+/* The key "method" of older files: read as discretization and transfer, never written. No member of the scene. */
+extern const sk_field sk_method_field;
 
 enum {
     SK_MAX_UNION_DEPTH = 16,      /* unions within unions */

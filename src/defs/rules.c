@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "defs/materials.h"
 
 typedef struct sk_rules {
     const selkie_scene *scene;
@@ -67,13 +68,13 @@ static selkie_code check_time(sk_rules *rules)
 static selkie_code check_particles(sk_rules *rules)
 {
     const selkie_particles_def *particles = &rules->scene->particles;
-    int dimension = rules->scene->domain.dimension, sph = rules->scene->method == SELKIE_METHOD_SPH;
+    int dimension = rules->scene->domain.dimension, sph = rules->scene->discretization == SELKIE_DISCRETIZATION_SPH;
     if (particles->per_cell == 0 || (particles->arrangement != SELKIE_ARRANGEMENT_LATTICE && !sph))
         return SELKIE_OK;
     if (sph && particles->per_cell < (dimension == 3 ? 8 : 4)) {
         sk_path_key(rules->where, "particles");
         return fail_at(rules, "per_cell",
-                       "%d with method \"sph\": must be at least %d, or particles do not reach each other",
+                       "%d with discretization \"sph\": must be at least %d, or particles do not reach each other",
                        particles->per_cell, dimension == 3 ? 8 : 4);
     }
     int side = 1, full = 0, below = 1;
@@ -95,9 +96,9 @@ static selkie_code check_particles(sk_rules *rules)
 static selkie_code check_unilateral(sk_rules *rules)
 {
     const selkie_scene *scene = rules->scene;
-    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && scene->method == SELKIE_METHOD_SPH)
-        return fail_at(rules, "incompressibility",
-                       "\"unilateral\" needs a grid: method must be \"flip\", \"pic\" or \"apic\"");
+    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL &&
+        scene->discretization == SELKIE_DISCRETIZATION_SPH)
+        return fail_at(rules, "incompressibility", "\"unilateral\" needs a grid: discretization must be \"grid\"");
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && scene->volume != SELKIE_VOLUME_NONE)
         return fail_at(rules, "volume",
                        "is for incompressibility \"bilateral\": must be \"none\" beside \"unilateral\", which corrects "
@@ -108,10 +109,10 @@ static selkie_code check_unilateral(sk_rules *rules)
 /* SPH has no phases of the volume methods of the grid. */
 static selkie_code check_sph(sk_rules *rules)
 {
-    if (rules->scene->method == SELKIE_METHOD_SPH && rules->scene->volume != SELKIE_VOLUME_NONE)
+    if (rules->scene->discretization == SELKIE_DISCRETIZATION_SPH && rules->scene->volume != SELKIE_VOLUME_NONE)
         return fail_at(
             rules, "volume",
-            "is for the grid methods: must be \"none\" beside method \"sph\", which keeps density by itself");
+            "is for the grid methods: must be \"none\" beside discretization \"sph\", which keeps density by itself");
     return SELKIE_OK;
 }
 
@@ -353,8 +354,8 @@ static selkie_code check_body(sk_rules *rules, int i)
     selkie_body_def usual;
     selkie_body_defaults(&usual);
     SK_TRY(check_placed_shape(rules, &body->shape, 1));
-    if (scene->method != SELKIE_METHOD_SPH)
-        return fail_at(rules, "", "only method sph moves bodies so far: set \"method\": \"sph\"");
+    if (scene->discretization != SELKIE_DISCRETIZATION_SPH)
+        return fail_at(rules, "", "only discretization sph moves bodies so far: set \"discretization\": \"sph\"");
     if (is_endless(&body->shape))
         return fail_at(rules, "shape", "has no end: a body must be a box, sphere, cylinder, mesh, or a union of these");
     if (body->mass > 0 && body->density != usual.density)
@@ -374,8 +375,8 @@ static selkie_code check_body(sk_rules *rules, int i)
 static selkie_code check_object(sk_rules *rules, int i)
 {
     const selkie_object_def *object = &rules->scene->objects[i];
-    if (rules->scene->method != SELKIE_METHOD_SPH)
-        return fail_at(rules, "", "liquid solidifies with method sph only: set \"method\": \"sph\"");
+    if (rules->scene->discretization != SELKIE_DISCRETIZATION_SPH)
+        return fail_at(rules, "", "liquid solidifies with discretization sph only: set \"discretization\": \"sph\"");
     for (int k = 0; k < i; k++)
         if (same_name(object->name, rules->scene->objects[k].name))
             return fail_at(rules, "name", "\"%.64s\" is the name of objects[%d] already: choose another one",
@@ -515,8 +516,9 @@ static selkie_code check_probe(sk_rules *rules, int i)
                        "%s cannot head a column: must begin with a letter and have only letters, digits and _ (64 at "
                        "most)",
                        sk_quote(quoted, sizeof quoted, name));
-    if (probe->kind == SELKIE_PROBE_FORCE && rules->scene->method != SELKIE_METHOD_SPH)
-        return fail_at(rules, "type", "\"force\" is measured by method sph only: set \"method\": \"sph\"");
+    if (probe->kind == SELKIE_PROBE_FORCE && rules->scene->discretization != SELKIE_DISCRETIZATION_SPH)
+        return fail_at(rules, "type",
+                       "\"force\" is measured with discretization sph only: set \"discretization\": \"sph\"");
     if (probe->kind == SELKIE_PROBE_FORCE && !has_surface(rules->scene, probe->on))
         return fail_at(rules, "on", "no obstacle and no body is called %s: must be the name of one, or \"walls\"",
                        sk_quote(quoted, sizeof quoted, probe->on));
@@ -622,6 +624,7 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_sph(&rules));
     if (scene->liquid_count == 0 && scene->source_count == 0)
         return fail_at(&rules, "liquids", "nothing will ever be wet: must have at least one liquid or source");
+    SK_TRY(sk_materials_check(scene, where, error));
     SK_TRY(check_each(&rules, "liquids", scene->liquid_count, check_liquid));
     SK_TRY(check_each(&rules, "sources", scene->source_count, check_source));
     SK_TRY(check_each(&rules, "drains", scene->drain_count, check_drain));

@@ -148,6 +148,7 @@ void selkie_force_defaults(selkie_force_def *force, selkie_force_kind kind)
         memset(argument, 0, sizeof *argument);                                                                         \
         sk_struct_defaults(&sk_##name##_struct, argument, 0);                                                          \
     }
+DEFAULTS(material, selkie_material_def, material)
 DEFAULTS(liquid, selkie_liquid_def, liquid)
 DEFAULTS(source, selkie_source_def, source)
 DEFAULTS(drain, selkie_drain_def, drain)
@@ -156,6 +157,15 @@ DEFAULTS(body, selkie_body_def, body)
 DEFAULTS(object, selkie_object_def, object)
 DEFAULTS(timeline_entry, selkie_timeline_entry, entry)
 DEFAULTS(probe, selkie_probe_def, probe)
+
+void selkie_scene_set_method(selkie_scene *scene, selkie_method method)
+{
+    scene->discretization = method == SELKIE_METHOD_SPH ? SELKIE_DISCRETIZATION_SPH : SELKIE_DISCRETIZATION_GRID;
+    if (method != SELKIE_METHOD_SPH)
+        scene->transfer = method == SELKIE_METHOD_PIC    ? SELKIE_TRANSFER_PIC
+                          : method == SELKIE_METHOD_APIC ? SELKIE_TRANSFER_APIC
+                                                         : SELKIE_TRANSFER_FLIP;
+}
 
 /* --- Copies --- */
 
@@ -318,7 +328,7 @@ double selkie_scene_cfl(const selkie_scene *scene)
 {
     if (scene->time.cfl > 0.0)
         return scene->time.cfl;
-    if (scene->method == SELKIE_METHOD_SPH)
+    if (scene->discretization == SELKIE_DISCRETIZATION_SPH)
         return 0.4;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         return 1.0;
@@ -330,7 +340,7 @@ int selkie_scene_particles_per_cell(const selkie_scene *scene)
     if (scene->particles.per_cell > 0)
         return scene->particles.per_cell;
     /* In SPH a cell is as wide as two particles. */
-    return scene->domain.dimension == 3 ? 8 : scene->method == SELKIE_METHOD_SPH ? 4 : 9;
+    return scene->domain.dimension == 3 ? 8 : scene->discretization == SELKIE_DISCRETIZATION_SPH ? 4 : 9;
 }
 
 double selkie_scene_spacing(const selkie_scene *scene)

@@ -360,7 +360,7 @@ void sk_shape_destroy(sk_shape *shape)
 
 static double box_distance(const sk_shape *shape, const double x[3], double normal[3])
 {
-    double beyond[3] = {0.0, 0.0, 0.0}, sign[3], deepest = -INFINITY;
+    double beyond[3] = {0.0, 0.0, 0.0}, sign[3] = {1.0, 1.0, 1.0}, deepest = -INFINITY;
     int axis = 0;
     for (int i = 0; i < shape->dimension; i++) {
         double offset = x[i] - shape->center[i];

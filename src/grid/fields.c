@@ -44,6 +44,15 @@ static const sk_field_def fields[SK_FIELD_COUNT] = {
          "unilateral: density over rest density at the end of the step without pressure; then 1 where particles fly"},
     [SK_FIELD_LOWER] = {"lower", "", -1, SK_LIFETIME_PHASE, 0.0f,
                         "unilateral: least pressure, in the unit of the complementarity problem"},
+    [SK_FIELD_LIGHTNESS_X] =
+        {"lightness_x", "1", 0, SK_LIFETIME_STEP, 1.0f,
+         "reference density over the density of the liquid around the face; 1 where no particle is near"},
+    [SK_FIELD_LIGHTNESS_Y] =
+        {"lightness_y", "1", 1, SK_LIFETIME_STEP, 1.0f,
+         "reference density over the density of the liquid around the face; 1 where no particle is near"},
+    [SK_FIELD_LIGHTNESS_Z] =
+        {"lightness_z", "1", 2, SK_LIFETIME_STEP, 1.0f,
+         "reference density over the density of the liquid around the face; 1 where no particle is near"},
 };
 
 const sk_field_def *sk_field_info(int field)

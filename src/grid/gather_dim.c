@@ -1,5 +1,6 @@
 /* The transfer from the grid to the particles, a row of cells at a time: the lanes are particles (lanes.h). See
- * transfer.h for the scheme; the plain forms are in grid_kernels.h and the tests compare.
+ * transfer.h for the scheme; the plain forms are in transfer_plain_dim.c, over transfer_kernels.h, and the
+ * tests compare.
  */
 #include "grid/gather.h"
 

@@ -44,6 +44,9 @@ typedef enum sk_grid_field {
     SK_FIELD_SHIFT_Z,
     SK_FIELD_PREDICTED,
     SK_FIELD_LOWER,
+    SK_FIELD_LIGHTNESS_X,
+    SK_FIELD_LIGHTNESS_Y,
+    SK_FIELD_LIGHTNESS_Z,
     SK_FIELD_COUNT,
     SK_FIELD_LIMIT = 48, /* with those that methods add */
 

@@ -1,5 +1,5 @@
-/* What happens to one particle, face or cell: the plain form of the grid's numerics, compiled by the C compiler and by
- * nvcc. The tuned twins in transfer_dim.c are tested against these. */
+/* Weights, surfaces and open parts of cells: numerics that the grid's phases share, compiled by the C compiler and by
+ * nvcc. */
 #ifndef SK_GRID_GRID_KERNELS_H
 #define SK_GRID_GRID_KERNELS_H
 
@@ -47,11 +47,6 @@ SK_KERNEL float sk_surface_theta_of_depths(float inside, float outside)
     float theta = inside / (inside - outside);
     theta = theta < 0.05f ? 0.05f : theta;
     return inside > 0.0f && outside < 0.0f && theta < 1.0f ? theta : 1.0f;
-}
-
-SK_KERNEL float sk_surface_theta(float fill_liquid, float fill_air)
-{
-    return sk_surface_theta_of_depths(sk_surface_depth(fill_liquid), sk_surface_depth(fill_air));
 }
 
 /* Part of a segment that lies where the distance, linear between its ends, is positive (outside the solid). A face that

@@ -72,16 +72,8 @@ static inline __attribute__((unused)) sk_plain_cell sk_plain_next(const sk_grid 
 /* The cell with given coordinates in the grid; in slot 0 where it has no block. */
 static inline __attribute__((unused)) sk_plain_cell sk_plain_find(const sk_grid *grid, const int coordinates[3])
 {
-    sk_plain_cell cell = {0, 0};
-    size_t place = 0, stride = 1;
-    int inside = 1;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        inside &= coordinates[d] >= 0 && coordinates[d] < grid->blocks[d] * SK_BLOCK_N;
-        place += (size_t)(inside ? coordinates[d] >> SK_BLOCK_LOG : 0) * stride;
-        stride *= (size_t)grid->blocks[d];
-        cell.local |= (coordinates[d] & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
-    }
-    cell.slot = inside ? grid->table[place] : 0;
+    sk_plain_cell cell;
+    cell.local = (int)sk_grid_find_cell(grid, coordinates, &cell.slot);
     return cell;
 }
 

@@ -4,6 +4,10 @@
  * To the grid without scattering: the particles of a block are added up, those of a cell in their sorted order, in a
  * tile that belongs to the block and reaches one cell beyond it; then each block collects its own tile and the rims of
  * its neighbours' in a fixed order. No atomics, and no trace of the number of threads.
+ *
+ * Particles have one volume. Where materials differ in density, faces gather momentum by mass (sum of m w v over sum of
+ * m w), and the density field, which counts volume, stays as it is. A mask leaves out the particles of some materials:
+ * the density is then the volume fraction of the others.
  */
 #ifndef SK_GRID_TRANSFER_H
 #define SK_GRID_TRANSFER_H
@@ -11,6 +15,8 @@
 #include "grid/grid.h"
 
 typedef enum sk_transfer_kind { SK_TRANSFER_PIC, SK_TRANSFER_FLIP, SK_TRANSFER_APIC } sk_transfer_kind;
+
+enum { SK_TRANSFER_MATERIALS = 256 }; /* length of tables by material */
 
 typedef struct sk_transfer_options {
     sk_transfer_kind kind;
@@ -23,6 +29,9 @@ typedef struct sk_transfer_options {
     /* For the density alone: cells (of a slot by block) whose particles do not count; NULL = all count. */
     const uint8_t *left_out;
     const int32_t *left_out_slot;
+    /* Of materials, by the attribute "material"; to the grid alone. */
+    const float *relative_density; /* [SK_TRANSFER_MATERIALS] density over the reference density; NULL = one density */
+    const uint8_t *material_mask;  /* [SK_TRANSFER_MATERIALS] not 0 = its particles count; NULL = all count */
     int only_changes; /* nothing but particles' positions has changed since the last time, and only as the grid's
                          `changes` say */
 } sk_transfer_options;
@@ -34,7 +43,7 @@ typedef struct sk_particle_sums {
 } sk_particle_sums;
 
 /* Fills VELOCITY_* (weighted mean of the particles, NaN where there are none), CHANGE_* (a copy of it) and DENSITY, and
- * FACE_DENSITY_* where the grid has it. */
+ * FACE_DENSITY_* and LIGHTNESS_* where the grid has them. */
 selkie_code sk_transfer_to_grid_2d(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
                                    selkie_error *error);
 selkie_code sk_transfer_to_grid_3d(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,

@@ -1,4 +1,5 @@
-/* The tuned transfers. See transfer.h for the scheme; the plain forms are in grid_kernels.h and the tests compare.
+/* The tuned transfers. See transfer.h for the scheme; the plain forms are in transfer_plain_dim.c, over
+ * transfer_kernels.h, and tests/unit/test_backend_grid.c compares.
  *
  * To the grid, the lanes of a vector are cells side by side, and their particles go by one after the other: the first
  * of each cell, the second of each, and so on. A cell's particles touch 2x3x3 nodes of a face component, the same ones
@@ -21,7 +22,9 @@ enum {
     PITCH = (RIM + 2 + 3) / 4 * 4, /* and along x, so that twelve can be added from each run's first node on */
     RIM_Z = SELKIE_DIM == 3 ? RIM : 1,
     TILE = PITCH * RIM * RIM_Z,
-    TILE_FIELDS = 2 * SELKIE_DIM + 1 /* momentum and weight of each component, density */
+    TILE_FIELDS = 2 * SELKIE_DIM + 1, /* momentum and weight of each component, density */
+    MASS_FIELD = TILE_FIELDS,         /* of the first component, where particles differ in mass */
+    MASS_TILE_FIELDS = TILE_FIELDS + SELKIE_DIM
 };
 
 enum {
@@ -46,9 +49,17 @@ typedef struct staged {
     fw face[2], centre[3]; /* along x */
     fw across_x[ROWS_X], across_y[ROWS_Y],
         across_z[ROWS_Z + 1]; /* [row j + ny k] of the components; those of x are the centres' */
-    fw velocity[3];           /* m/s; of APIC at the cell's lower corner */
-    fw slope[3][3];           /* m/s a cell; of APIC alone */
+    fw velocity[3];           /* m/s; of APIC at the cell's lower corner; times the mass where masses differ */
+    fw slope[3][3];           /* m/s a cell; of APIC alone; likewise */
+    fw mass;                  /* over that of a particle of the reference density; where masses differ */
 } staged;
+
+/* What the materials of the particles mean to a transfer. */
+typedef struct material_table {
+    const uint32_t *of_particle;           /* [particles] */
+    float mass[SK_TRANSFER_MATERIALS];     /* over that of a particle of the reference density */
+    int32_t counts[SK_TRANSFER_MATERIALS]; /* -1 = its particles count, 0 = they do not */
+} material_table;
 
 /* The cells at hand. */
 typedef struct cell_batch {
@@ -71,16 +82,26 @@ static inline __attribute__((always_inline)) void weights_along(fw fraction, fw 
 }
 
 /* The particle n after first[] of each cell; the (begin + n)-th there is, if there is one. */
-static inline __attribute__((always_inline)) void stage(const int velocity_on, const int affine_on,
-                                                        const sk_particle *records, const float *affine,
-                                                        const cell_batch *cells, const uint32_t first[SK_WIDE],
-                                                        int begin, int n, const float corner[3], float inverse,
-                                                        float cell_size, staged *s)
+static inline __attribute__((always_inline)) void
+stage(const int velocity_on, const int affine_on, const material_table *materials, const sk_particle *records,
+      const float *affine, const cell_batch *cells, const uint32_t first[SK_WIDE], int begin, int n,
+      const float corner[3], float inverse, float cell_size, staged *s)
 {
     /* Sixteen places that the records are read from at once are too many for the machine to foresee. */
     for (int l = 0; l < SK_WIDE; l += 2)
         __builtin_prefetch(records + cells->next + (begin + n) * SK_WIDE + l);
-    const iw present = begin + n < cells->count;
+    iw present = begin + n < cells->count;
+    if (materials) {
+        fw mass;
+        iw counts;
+        for (int l = 0; l < SK_WIDE; l++) {
+            const uint32_t m = materials->of_particle[(size_t)first[l] + (size_t)n] % SK_TRANSFER_MATERIALS;
+            mass[l] = materials->mass[m];
+            counts[l] = materials->counts[m];
+        }
+        s->mass = mass;
+        present &= counts;
+    }
     fw front[4], back[4], fraction[3], face[3][2], centre[3][3];
     fw_load_rows(sk_particle_floats(records + n), first, front);
     if (velocity_on)
@@ -118,6 +139,9 @@ static inline __attribute__((always_inline)) void stage(const int velocity_on, c
     s->velocity[0] = (fw)((iw)front[3] & present);
     s->velocity[1] = (fw)((iw)back[0] & present);
     s->velocity[2] = (fw)((iw)back[1] & present);
+    if (materials && !affine_on)
+        for (int d = 0; d < SELKIE_DIM; d++)
+            s->velocity[d] *= s->mass;
     if (!affine_on)
         return;
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -128,6 +152,13 @@ static inline __attribute__((always_inline)) void stage(const int velocity_on, c
             s->slope[d][e] = (fw)((iw)(c * cell_size) & present);
             s->velocity[d] -= s->slope[d][e] * fraction[e];
         }
+    if (!materials)
+        return;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        s->velocity[d] *= s->mass;
+        for (int e = 0; e < SELKIE_DIM; e++)
+            s->slope[d][e] *= s->mass;
+    }
 }
 
 /* Where the nodes of a component begin in a tile, around each run of the cells. */
@@ -146,7 +177,7 @@ static inline runs_at first_nodes(const int d, int c)
     return at;
 }
 
-enum what { WEIGHT, MOMENTUM, AFFINE_MOMENTUM };
+enum what { WEIGHT, MASS, MOMENTUM, AFFINE_MOMENTUM };
 
 /* The sums of run r of the cells for the nodes n further along x, at the place of those nodes: together they make a
  * row, and what is stored for a row is not read again at another offset, for which the machine would have to wait. */
@@ -190,6 +221,8 @@ static inline __attribute__((always_inline)) void add_sums(const int d, const en
             for (int i = 0; i < along; i++) {
                 x[i] = d == 0 ? p->face[i] : p->centre[i];
                 carried[i] = x[i];
+                if (what == MASS)
+                    carried[i] = x[i] * p->mass;
                 if (what == MOMENTUM)
                     carried[i] = x[i] * p->velocity[d];
                 if (what == AFFINE_MOMENTUM)
@@ -236,10 +269,10 @@ static inline __attribute__((always_inline)) void add_sums(const int d, const en
 }
 
 static inline __attribute__((always_inline)) void add_cells(const int velocity_on, const int affine_on,
-                                                            const sk_particle *records, const float *affine,
-                                                            const cell_batch *cells, const float corner[3],
-                                                            float inverse, float cell_size, float density, int c,
-                                                            float *tiles)
+                                                            const material_table *materials, const sk_particle *records,
+                                                            const float *affine, const cell_batch *cells,
+                                                            const float corner[3], float inverse, float cell_size,
+                                                            float density, int c, float *tiles)
 {
     const enum what what = affine_on ? AFFINE_MOMENTUM : MOMENTUM;
     staged s[DEPTH];
@@ -254,7 +287,8 @@ static inline __attribute__((always_inline)) void add_cells(const int velocity_o
         memcpy(first, &chosen, sizeof first);
         __asm__ __volatile__("" : "+m"(first));
         for (int n = 0; n < depth; n++)
-            stage(velocity_on, affine_on, records, affine, cells, first, begin, n, corner, inverse, cell_size, s + n);
+            stage(velocity_on, affine_on, materials, records, affine, cells, first, begin, n, corner, inverse,
+                  cell_size, s + n);
         runs_at at;
         if (velocity_on) {
             at = first_nodes(0, c);
@@ -269,22 +303,34 @@ static inline __attribute__((always_inline)) void add_cells(const int velocity_o
             add_sums(2, WEIGHT, s, depth, 1.0f, &at, tiles + 5 * TILE);
 #endif
         }
+        if (velocity_on && materials) {
+            at = first_nodes(0, c);
+            add_sums(0, MASS, s, depth, 1.0f, &at, tiles + MASS_FIELD * TILE);
+            at = first_nodes(1, c);
+            add_sums(1, MASS, s, depth, 1.0f, &at, tiles + (MASS_FIELD + 1) * TILE);
+#if SELKIE_DIM == 3
+            at = first_nodes(2, c);
+            add_sums(2, MASS, s, depth, 1.0f, &at, tiles + (MASS_FIELD + 2) * TILE);
+#endif
+        }
         at = first_nodes(3, c);
         add_sums(3, WEIGHT, s, depth, density, &at, tiles + 2 * SELKIE_DIM * TILE);
     }
 }
 
+/* `materials` is NULL, and known to be so where this is inlined, where all particles weigh the same and count. */
 static inline __attribute__((always_inline)) void add_block(const int velocity_on, const int affine_on,
-                                                            const sk_grid *grid, const sk_particles *particles,
-                                                            const float *affine, int block, float density,
-                                                            const uint8_t *left_out)
+                                                            const material_table *materials, const sk_grid *grid,
+                                                            const sk_particles *particles, const float *affine,
+                                                            int block, float density, const uint8_t *left_out)
 {
     const float inverse = (float)(1.0 / grid->cell_size), cell_size = (float)grid->cell_size;
     const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    float *tiles = grid->tiles + (size_t)(block - 1) * TILE_FIELDS * TILE;
+    const size_t fields = velocity_on && materials ? MASS_TILE_FIELDS : TILE_FIELDS;
+    float *tiles = grid->tiles + (size_t)(block - 1) * fields * TILE;
     if (velocity_on)
-        memset(tiles, 0, TILE_FIELDS * TILE * sizeof *tiles);
+        memset(tiles, 0, fields * TILE * sizeof *tiles);
     else
         memset(tiles + 2 * SELKIE_DIM * TILE, 0, TILE * sizeof *tiles);
     for (int c = 0; c < SK_BLOCK_CELLS; c += SK_WIDE) {
@@ -303,8 +349,8 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
         for (int d = 0; d < SELKIE_DIM; d++)
             cells.first[d] = fw_from_iw(local[d] + grid->coordinates[block][d] * grid->extent[d]);
         cells.next = start[c + SK_WIDE] + AHEAD;
-        add_cells(velocity_on, affine_on, particles->records, affine, &cells, corner, inverse, cell_size, density, c,
-                  tiles);
+        add_cells(velocity_on, affine_on, materials, particles->records, affine, &cells, corner, inverse, cell_size,
+                  density, c, tiles);
     }
 }
 
@@ -316,12 +362,12 @@ typedef struct tile_row {
 
 static const float no_tile[TILE]; /* zeros, where there is no block */
 
-static const float *tile_of(const sk_grid *grid, int block, int n, int field)
+static const float *tile_of(const sk_grid *grid, int block, int n, int field, int fields)
 {
     int other = grid->neighbours[block][n];
     if (other == 0 || other > grid->particle_blocks)
         return no_tile;
-    return grid->tiles + ((size_t)(other - 1) * TILE_FIELDS + (size_t)field) * TILE;
+    return grid->tiles + ((size_t)(other - 1) * (size_t)fields + (size_t)field) * TILE;
 }
 
 /* One row of a block from tiles along x: all of the middle one, the last node of the left and the first of the right.
@@ -336,16 +382,16 @@ static inline __attribute__((always_inline)) void add_tile_row(const tile_row *t
 }
 
 /* Sums one field of a block: its own tile and the rims of its neighbours', row by row, in an order that depends on
- * nothing else. Zero but in the rows that particles reach. */
-static void collect(const sk_grid *grid, int block, int field, uint64_t reached, float *sums)
+ * nothing else. Zero but in the rows that particles reach. A block has `fields` tiles. */
+static void collect(const sk_grid *grid, int block, int field, int fields, uint64_t reached, float *sums)
 {
     enum { SIDES_Z = SELKIE_DIM == 3 ? 3 : 1, ROW_RUNS = SK_BLOCK_N / 8 };
     tile_row rows[SIDES_Z][3];
     for (int z = 0; z < SIDES_Z; z++)
         for (int y = 0; y < 3; y++) {
             int n = 3 * (y + 3 * z);
-            tile_row row = {tile_of(grid, block, n, field), tile_of(grid, block, n + 1, field),
-                            tile_of(grid, block, n + 2, field), 0};
+            tile_row row = {tile_of(grid, block, n, field, fields), tile_of(grid, block, n + 1, field, fields),
+                            tile_of(grid, block, n + 2, field, fields), 0};
             row.any = row.left != no_tile || row.middle != no_tile || row.right != no_tile;
             rows[z][y] = row;
         }
@@ -384,9 +430,9 @@ static uint64_t find_reached(const sk_grid *grid, int block)
     return grid->runs[SK_RUNS_REACHED][block] = sk_runs_around(grid, occupied, block);
 }
 
-static selkie_code reserve_tiles(sk_grid *grid, selkie_error *error)
+static selkie_code reserve_tiles(sk_grid *grid, int fields, selkie_error *error)
 {
-    size_t values = (size_t)grid->particle_blocks * TILE_FIELDS * TILE;
+    size_t values = (size_t)grid->particle_blocks * (size_t)fields * TILE;
     if (values <= grid->tile_capacity)
         return SELKIE_OK;
     sk_release(grid->memory, grid->tiles);
@@ -396,10 +442,27 @@ static selkie_code reserve_tiles(sk_grid *grid, selkie_error *error)
                       "particles to grid", error);
 }
 
+/* The table of the materials if the options have one and particles know their material. */
+static const material_table *look_up_materials(const sk_particles *particles, const sk_transfer_options *options,
+                                               material_table *table)
+{
+    const sk_attribute *attribute = sk_particles_find_attribute(particles, "material");
+    if (!attribute || (!options->relative_density && !options->material_mask))
+        return NULL;
+    table->of_particle = attribute->data;
+    for (int m = 0; m < SK_TRANSFER_MATERIALS; m++) {
+        table->mass[m] = options->relative_density ? options->relative_density[m] : 1.0f;
+        table->counts[m] = !options->material_mask || options->material_mask[m] ? -1 : 0;
+    }
+    return table;
+}
+
 selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *particles,
                                         const sk_transfer_options *options, selkie_error *error)
 {
-    SK_TRY(reserve_tiles(grid, error));
+    SK_TRY(reserve_tiles(grid, TILE_FIELDS, error));
+    material_table table;
+    const material_table *materials = options->material_mask ? look_up_materials(particles, options, &table) : NULL;
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
@@ -409,15 +472,56 @@ selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *parti
             continue;
         const uint8_t *left_out =
             options->left_out ? options->left_out + (size_t)options->left_out_slot[b] * SK_BLOCK_CELLS : NULL;
-        add_block(0, 0, grid, particles, NULL, b, options->density_per_particle, left_out);
+        if (materials)
+            add_block(0, 0, &table, grid, particles, NULL, b, options->density_per_particle, left_out);
+        else
+            add_block(0, 0, NULL, grid, particles, NULL, b, options->density_per_particle, left_out);
     }
     sk_deal_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
     SK_EACH_DEALT(b, &deal)
     if (!options->only_changes || grid->changes[b] & SK_BLOCK_NEAR)
-        collect(grid, b, 2 * SELKIE_DIM, find_reached(grid, b),
+        collect(grid, b, 2 * SELKIE_DIM, TILE_FIELDS, find_reached(grid, b),
                 grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
     return SELKIE_OK;
+}
+
+/* Velocities of a block's faces: the mean of the particles by weight. */
+static void faces_by_weight(const sk_grid *grid, int b, uint64_t reached, float density_per_particle)
+{
+    size_t base = (size_t)b * SK_BLOCK_CELLS;
+    float momentum[SK_BLOCK_CELLS], weight[SK_BLOCK_CELLS];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
+              *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+        collect(grid, b, 2 * d, TILE_FIELDS, reached, momentum);
+        collect(grid, b, 2 * d + 1, TILE_FIELDS, reached, weight);
+        for (int c = 0; c < SK_BLOCK_CELLS; c++)
+            velocity[c] = change[c] = weight[c] > 0.0f ? momentum[c] / weight[c] : __builtin_nanf("");
+        float *face_density =
+            grid->fields[SK_FIELD_FACE_DENSITY_X] ? grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base : NULL;
+        for (int c = 0; face_density && c < SK_BLOCK_CELLS; c++)
+            face_density[c] = weight[c] * density_per_particle;
+    }
+}
+
+/* The same by mass, and what a face's liquid weighs: volume over mass is one over its density. */
+static void faces_by_mass(const sk_grid *grid, int b, uint64_t reached)
+{
+    size_t base = (size_t)b * SK_BLOCK_CELLS;
+    float momentum[SK_BLOCK_CELLS], volume[SK_BLOCK_CELLS], mass[SK_BLOCK_CELLS];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
+              *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+        collect(grid, b, 2 * d, MASS_TILE_FIELDS, reached, momentum);
+        collect(grid, b, 2 * d + 1, MASS_TILE_FIELDS, reached, volume);
+        collect(grid, b, MASS_FIELD + d, MASS_TILE_FIELDS, reached, mass);
+        for (int c = 0; c < SK_BLOCK_CELLS; c++)
+            velocity[c] = change[c] = mass[c] > 0.0f ? momentum[c] / mass[c] : __builtin_nanf("");
+        float *lightness = grid->fields[SK_FIELD_LIGHTNESS_X] ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
+        for (int c = 0; lightness && c < SK_BLOCK_CELLS; c++)
+            lightness[c] = mass[c] > 0.0f ? volume[c] / mass[c] : 1.0f;
+    }
 }
 
 selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *particles,
@@ -425,37 +529,35 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
 {
     const sk_attribute *affine =
         options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
-    SK_TRY(reserve_tiles(grid, error));
+    const float *matrices = affine ? (const float *)affine->data : NULL, density = options->density_per_particle;
+    material_table table;
+    const material_table *materials = look_up_materials(particles, options, &table);
+    const int fields = materials ? MASS_TILE_FIELDS : TILE_FIELDS;
+    SK_TRY(reserve_tiles(grid, fields, error));
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
     SK_EACH_DEALT(b, &deal)
     {
-        if (affine)
-            add_block(1, 1, grid, particles, (const float *)affine->data, b, options->density_per_particle, NULL);
+        if (materials && affine)
+            add_block(1, 1, &table, grid, particles, matrices, b, density, NULL);
+        else if (materials)
+            add_block(1, 0, &table, grid, particles, NULL, b, density, NULL);
+        else if (affine)
+            add_block(1, 1, NULL, grid, particles, matrices, b, density, NULL);
         else
-            add_block(1, 0, grid, particles, NULL, b, options->density_per_particle, NULL);
+            add_block(1, 0, NULL, grid, particles, NULL, b, density, NULL);
     }
     sk_deal_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
     SK_EACH_DEALT(b, &deal)
     {
-        size_t base = (size_t)b * SK_BLOCK_CELLS;
-        float momentum[SK_BLOCK_CELLS], weight[SK_BLOCK_CELLS];
         const uint64_t reached = find_reached(grid, b);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
-                  *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
-            collect(grid, b, 2 * d, reached, momentum);
-            collect(grid, b, 2 * d + 1, reached, weight);
-            for (int c = 0; c < SK_BLOCK_CELLS; c++)
-                velocity[c] = change[c] = weight[c] > 0.0f ? momentum[c] / weight[c] : __builtin_nanf("");
-            float *face_density =
-                grid->fields[SK_FIELD_FACE_DENSITY_X] ? grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base : NULL;
-            for (int c = 0; face_density && c < SK_BLOCK_CELLS; c++)
-                face_density[c] = weight[c] * options->density_per_particle;
-        }
-        collect(grid, b, 2 * SELKIE_DIM, reached, grid->fields[SK_FIELD_DENSITY] + base);
+        if (materials)
+            faces_by_mass(grid, b, reached);
+        else
+            faces_by_weight(grid, b, reached, density);
+        collect(grid, b, 2 * SELKIE_DIM, fields, reached, grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);
     }
     return SELKIE_OK;
 }

@@ -49,10 +49,11 @@ typedef struct sk_particles_data {
     double particle_radius; /* m  0 where the file does not say */
     sk_up_turn turn;        /*    scene axes -> axes of position and velocity below */
     int64_t count;
-    float *position; /* m   [count][3] */
-    float *velocity; /* m/s [count][3], NULL = none */
-    uint32_t *id;    /*     [count], NULL = none */
-    uint32_t *role;  /*     [count] of liquid boundaries, NULL = none */
+    float *position;    /* m   [count][3] */
+    float *velocity;    /* m/s [count][3], NULL = none */
+    uint32_t *id;       /*     [count], NULL = none */
+    uint32_t *role;     /*     [count] of liquid boundaries, NULL = none */
+    uint32_t *material; /*  [count] index in the scene's table, NULL = none */
 } sk_particles_data;
 
 /* Points of a PLY file of any program: binary of either byte order or ASCII; x y z of any type, in any order among any

@@ -31,7 +31,7 @@ typedef enum ply_type {
 static const int type_bytes[] = {1, 1, 2, 2, 4, 4, 4, 8};
 
 /* Meaning of a property. */
-enum { role_position, role_velocity = 3, role_id = 6, role_role, role_count };
+enum { role_position, role_velocity = 3, role_id = 6, role_role, role_material, role_count };
 
 typedef struct ply_property {
     ply_type type;
@@ -108,6 +108,8 @@ static int role_named(const char *name)
         return role_id;
     if (strcmp(name, "role") == 0)
         return role_role;
+    if (strcmp(name, "material") == 0)
+        return role_material;
     static const char *const stems[] = {"velocity", "vel", "v"};
     for (size_t s = 0; s < sizeof stems / sizeof *stems; s++)
         for (int k = 0; k < 3; k++) {
@@ -331,10 +333,10 @@ static double load_value(const unsigned char *record, const ply_property *proper
 /* Stores one value; 0 if it is no valid coordinate or id. */
 static int store_value(sk_particles_data *data, int64_t particle, int role, double value)
 {
-    if (role == role_id || role == role_role) {
+    if (role >= role_id) {
         if (!(value >= 0 && value <= 4294967295.0))
             return 0;
-        (role == role_id ? data->id : data->role)[particle] = (uint32_t)value;
+        (role == role_id ? data->id : role == role_role ? data->role : data->material)[particle] = (uint32_t)value;
         return 1;
     }
     if (!(fabs(value) <= 3.4028234663852886e38)) /* the largest float; false for a NaN as well */
@@ -438,8 +440,10 @@ static selkie_code allocate(ply_header *header, sk_particles_data *data, selkie_
         data->id = sk_allocate(NULL, count * sizeof *data->id);
     if (header->has_role[role_role])
         data->role = sk_allocate(NULL, count * sizeof *data->role);
+    if (header->has_role[role_material])
+        data->material = sk_allocate(NULL, count * sizeof *data->material);
     if (!data->position || (velocity && !data->velocity) || (header->has_role[role_id] && !data->id) ||
-        (header->has_role[role_role] && !data->role))
+        (header->has_role[role_role] && !data->role) || (header->has_role[role_material] && !data->material))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory, %.1f MiB for its %lld points", header->name,
                        (double)count * 28 / 1048576.0, (long long)data->count);
     return SELKIE_OK;
@@ -542,5 +546,6 @@ void sk_particles_data_free(sk_particles_data *data)
     sk_release(NULL, data->velocity);
     sk_release(NULL, data->id);
     sk_release(NULL, data->role);
+    sk_release(NULL, data->material);
     free(data);
 }

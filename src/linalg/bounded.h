@@ -38,6 +38,7 @@ typedef struct sk_bounded_options {
     int warm_start; /* poisson.solution is the start; raised to the bounds where it is below them */
     int threads;
     int forget; /* MPRGP: estimate the largest eigenvalue anew, not from the last solve's vector */
+    sk_backend backend;
 } sk_bounded_options;
 
 typedef struct sk_bounded_report {

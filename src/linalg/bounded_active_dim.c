@@ -107,7 +107,7 @@ static double judge(const work *w, int depth, sk_team team, selkie_residual_norm
     const sk_share share = SK_DIM(sk_level_share)(level, team);
     SK_EACH_OWN_BLOCK(block, share)
     solver->partial[0][block] =
-        SK_DIM(sk_judge_block)(level, &solver->bound[depth], block, norm, exactly, &solver->partial[1][block]);
+        solver->operations->judge(level, &solver->bound[depth], block, norm, exactly, &solver->partial[1][block]);
     sk_team_wait(team);
     /* Errors of 2^-25 or so a cell, in a row with a diagonal of 2 x dimension and faces of 1. */
     *rounding = 4e-8 * sqrt((4.0 * SELKIE_DIM * SELKIE_DIM + 2.0 * SELKIE_DIM) * sum_blocks(level, solver->partial[1]));
@@ -126,9 +126,9 @@ static double length_of(const work *w, int depth, sk_team team, int every)
         w->solver->partial[1][block] = 0;
         if (root->part[block] == SK_PART_NONE || block % every)
             continue;
-        SK_DIM(sk_multiply_block)(root, root->x, block, product);
+        w->solver->part.operations->multiply(root, root->x, block, product);
         w->solver->partial[1][block] =
-            SK_DIM(sk_dot_block)(root->x + (size_t)block * SK_BLOCK_CELLS, product, root->active[block]);
+            w->solver->part.operations->dot(root->x + (size_t)block * SK_BLOCK_CELLS, product, root->active[block]);
     }
     sk_team_wait(team);
     double slope = 0, curvature = 0;
@@ -157,11 +157,11 @@ static void correct(const work *w, int depth, sk_team team, float length)
     const sk_bound_level *bound = &w->solver->bound[depth];
     const sk_share share = SK_DIM(sk_level_share)(level, team);
     SK_EACH_OWN_BLOCK(block, share)
-    SK_DIM(sk_clip_block)(level, bound, block, length);
+    w->solver->operations->clip(level, bound, block, length);
     sk_team_wait(team);
     for (int half = 0; half < 2 * step_visits; ++half) {
         for (int block = share.first[half & 1]; block < share.last[half & 1]; ++block)
-            SK_DIM(sk_correct_block)(level, bound, block, half >= 2 * (step_visits - 1));
+            w->solver->operations->correct(level, bound, block, half >= 2 * (step_visits - 1));
         sk_team_wait(team);
     }
 }
@@ -273,8 +273,8 @@ static input start_problem(work *w)
     int overfull = 0;
     const sk_share share = SK_DIM(sk_level_share)(level, w->team);
     SK_EACH_OWN_BLOCK(block, share)
-    solver->partial[0][block] = (double)SK_DIM(sk_read_right_side)(poisson, &w->system->poisson, block, 1.0f,
-                                                                   bound->f + (size_t)block * SK_BLOCK_CELLS);
+    solver->partial[0][block] = (double)solver->poisson->operations->read_right_side(
+        poisson, &w->system->poisson, block, 1.0f, bound->f + (size_t)block * SK_BLOCK_CELLS);
     sk_team_wait(w->team);
     int exponent = 0;
     double largest = largest_block(level, solver->partial[0]);
@@ -284,15 +284,14 @@ static input start_problem(work *w)
     exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
     w->scale = ldexpf(1.0f, -exponent);
     SK_EACH_OWN_BLOCK(block, share)
-    for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i += SK_LANES)
-        sk_store(bound->f + i, w->scale * sk_load(bound->f + i));
+    poisson->operations->scale(bound->f + (size_t)block * SK_BLOCK_CELLS, w->scale);
     sk_poisson_system other = w->system->poisson;
     other.right_side = w->system->lower;
     SK_EACH_OWN_BLOCK(block, share)
     {
         float *lower = bound->lower ? bound->lower + (size_t)block * SK_BLOCK_CELLS : NULL;
         if (lower)
-            SK_DIM(sk_read_right_side)(poisson, &other, block, w->scale, lower);
+            solver->poisson->operations->read_right_side(poisson, &other, block, w->scale, lower);
         solver->partial[1][block] = lower && is_bad_bound(lower);
     }
     sk_team_wait(w->team);
@@ -317,12 +316,8 @@ static void start_solution(work *w, int warm)
     {
         size_t at = (size_t)block * SK_BLOCK_CELLS;
         if (warm)
-            SK_DIM(sk_read_right_side)(solver->poisson, &guess, block, w->scale, bound->high + at);
-        for (size_t i = at; i < at + SK_BLOCK_CELLS; i += SK_LANES) {
-            sk_vec x = sk_load(bound->high + i), lower = bound->lower ? sk_load(bound->lower + i) : (sk_vec){0};
-            sk_int_vec usable = (x > lower) & (((sk_int_vec)x & 0x7f800000) != 0x7f800000);
-            sk_store(bound->high + i, sk_select(usable, x, sk_select(lower > (sk_vec){0}, lower, (sk_vec){0})));
-        }
+            solver->poisson->operations->read_right_side(solver->poisson, &guess, block, w->scale, bound->high + at);
+        solver->operations->start(bound, block);
     }
     sk_team_wait(w->team);
 }
@@ -339,17 +334,7 @@ static double norm_at_start(work *w)
     }
     const sk_share share = SK_DIM(sk_level_share)(level, w->team);
     SK_EACH_OWN_BLOCK(block, share)
-    {
-        const float *f = solver->bound[0].f + (size_t)block * SK_BLOCK_CELLS;
-        sk_vec squares = {0};
-        for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
-            sk_vec pushed = (sk_vec)((sk_int_vec)sk_load(f + i) & (sk_load(f + i) > (sk_vec){0}));
-            squares += pushed * pushed;
-        }
-        solver->partial[2][block] = 0;
-        for (int i = 0; i < SK_LANES; ++i)
-            solver->partial[2][block] += (double)squares[i];
-    }
+    solver->partial[2][block] = solver->operations->push(solver->bound[0].f + (size_t)block * SK_BLOCK_CELLS);
     sk_team_wait(w->team);
     return sqrt(sum_blocks(level, solver->partial[2]));
 }
@@ -362,12 +347,12 @@ static void interpolate(const work *w, int depth)
     sk_bound_level *to = &w->solver->bound[depth];
     const sk_share share = SK_DIM(sk_level_share)(fine, w->team);
     SK_EACH_OWN_BLOCK(block, share)
-    SK_DIM(sk_interpolate_block)(fine, fine + 1, to + 1, to, block);
+    w->solver->operations->interpolate(fine, fine + 1, to + 1, to, block);
     sk_team_wait(w->team);
     for (int half = 0; half < 2 * start_visits; ++half) {
         for (int block = share.first[half & 1]; block < share.last[half & 1]; ++block) {
             size_t at = (size_t)block * SK_BLOCK_CELLS;
-            SK_DIM(sk_project_block)(fine, to->high, to->f + at, to->lower ? to->lower + at : zeros, block);
+            w->solver->operations->project(fine, to->high, to->f + at, to->lower ? to->lower + at : zeros, block);
         }
         sk_team_wait(w->team);
     }
@@ -382,7 +367,7 @@ static void nested_start(work *w)
     for (int depth = 0; depth < bottom; ++depth) {
         const sk_share share = SK_DIM(sk_level_share)(&level[depth], w->team);
         SK_EACH_OWN_BLOCK(block, share)
-        SK_DIM(sk_restrict_problem)(&level[depth], &solver->bound[depth], &solver->bound[depth + 1], block);
+        solver->operations->restrict_problem(&level[depth], &solver->bound[depth], &solver->bound[depth + 1], block);
         sk_team_wait(w->team);
     }
     const goal rough = {nested_steps, SELKIE_NORM_RELATIVE, nested_tolerance, 0, 0};
@@ -402,30 +387,16 @@ static int write_solution(const work *w, int64_t *free_cells)
     sk_poisson_solver *poisson = solver->poisson;
     const sk_level *level = &poisson->multigrid.level[0];
     const sk_bound_level *bound = &solver->bound[0];
-    sk_int_row wild = {0};
-    float unscale = 1.0f / w->scale;
+    int finite = 1;
     const sk_share share = SK_DIM(sk_level_share)(level, w->team);
-    int64_t count = 0;
+    *free_cells = 0;
     SK_EACH_OWN_BLOCK(block, share)
     {
-        float sum[SK_BLOCK_CELLS] __attribute__((aligned(64)));
         size_t at = (size_t)block * SK_BLOCK_CELLS;
-        sk_int_vec above = {0};
-        for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
-            sk_vec lower = bound->lower ? sk_load(bound->lower + at + i) : (sk_vec){0};
-            sk_vec high = sk_load(bound->high + at + i), low = sk_load(bound->low + at + i);
-            above -= (high - lower) + low > (sk_vec){0};
-            sk_store(sum + i, (high + low) * unscale);
-        }
-        for (int i = 0; i < SK_LANES; ++i)
-            count += above[i];
-        float *target = w->system->poisson.solution + (size_t)poisson->outside[block] * SK_BLOCK_CELLS;
-        for (int k = 0; k < SK_PLANES; ++k)
-            for (int j = 0; j < SK_BLOCK_N; ++j) {
-                sk_row row = sk_joined_row(sum, j, k);
-                wild |= ((sk_int_row)row & 0x7f800000) == 0x7f800000;
-                *(sk_row *)(target + (j + SK_BLOCK_N * k) * SK_BLOCK_N) = row;
-            }
+        *free_cells += solver->operations->count_above(bound, block);
+        finite &=
+            poisson->operations->write(bound->high + at, bound->low + at, 1.0f / w->scale,
+                                       w->system->poisson.solution + (size_t)poisson->outside[block] * SK_BLOCK_CELLS);
     }
     int range[2];
     for (int end = 0; end < 2; ++end)
@@ -433,11 +404,7 @@ static int write_solution(const work *w, int64_t *free_cells)
     for (int block = range[0]; block < range[1]; ++block)
         if (!poisson->inside[block])
             memset(w->system->poisson.solution + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
-    int32_t found = 0;
-    for (int i = 0; i < SK_BLOCK_N; ++i)
-        found |= wild[i];
-    *free_cells = count;
-    return !found;
+    return finite;
 }
 
 static input solve_in_team(work *w, int *finite)

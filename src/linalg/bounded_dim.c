@@ -33,6 +33,10 @@ selkie_code SK_DIM(sk_bounded_solve)(sk_bounded_solver *solver, const sk_bounded
                                      const sk_bounded_options *options, sk_bounded_report *report, selkie_error *error)
 {
     memset(report, 0, sizeof(*report));
+    SK_DIM(sk_poisson_choose)(solver->poisson, options->backend);
+    solver->part.operations = solver->poisson->multigrid.operations;
+    solver->operations = options->backend == SK_BACKEND_PLAIN ? &SK_DIM(sk_bounded_operations_plain)
+                                                              : &SK_DIM(sk_bounded_operations_tuned);
     if (options->method == SK_BOUNDED_ACTIVE_SET)
         return SK_DIM(sk_bounded_solve_active)(solver, system, options, report, error);
     return SK_DIM(sk_bounded_solve_flat)(solver, system, options, report, error);

@@ -78,11 +78,6 @@ static void sort_blocks(flattening *f)
         f->order[n] = placed[n].block;
 }
 
-static int is_unknown(const sk_level *level, int block, int index)
-{
-    return level->slot[block] == SK_SLOT_UNIFORM || sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)[index] > 0;
-}
-
 /* Plane by plane, row by row, through all blocks of a row: f->order lists them so. */
 static void number_cells(flattening *f)
 {
@@ -104,7 +99,7 @@ static void number_cells(flattening *f)
                     for (int n = row; n < row_end; ++n)
                         for (int i = 0; i < SK_BLOCK_N; ++i) {
                             int block = f->order[n], index = sk_split_index(i, j, k);
-                            if (is_unknown(level, block, index))
+                            if (sk_is_unknown(level, block, index))
                                 f->number[(size_t)block * SK_BLOCK_CELLS + (size_t)index] = next++;
                         }
             }

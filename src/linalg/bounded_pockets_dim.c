@@ -31,7 +31,7 @@ SK_INLINE void share_of(const sk_pockets *pockets, sk_team team, size_t share[2]
 /* How far a cell is above its bound. */
 SK_INLINE float gap_of(const sk_bound_level *bound, size_t cell)
 {
-    return (bound->high[cell] - (bound->lower ? bound->lower[cell] : 0)) + bound->low[cell];
+    return sk_bound_gap(bound->high[cell], bound->low[cell], bound->lower ? bound->lower[cell] : 0);
 }
 
 void SK_DIM(sk_bounded_pockets_start)(sk_bounded_solver *solver, sk_team team, int *overfull)

@@ -26,8 +26,35 @@ typedef struct sk_bound_level {
 #define SK_BAD_RIGHT_SIDE "bounded solver: the right side is not finite in some cell"
 #define SK_BAD_BOUNDS "bounded solver: the bound of some cell is NaN or infinity; -infinity means none"
 
+/* The arithmetic of the active set method on one block. */
+typedef struct sk_bounded_operations {
+    /* x = max(lower, x), or max(lower, 0) where x is of no use. */
+    void (*start)(const sk_bound_level *bound, int block);
+    /* Sum of the squares of positive right sides: the natural residual of x = 0 without bounds but 0. */
+    double (*push)(const float *f);
+    /* Two red-black Gauss-Seidel sweeps of A field = rhs inside a block, never below `bound`; rhs and bound are of this
+     * block alone. */
+    void (*project)(const sk_level *level, float *field, const float *rhs, const float *bound, int block);
+    /* Residual, in double or quickly, norm of the natural residual, sum of the squares of x, and which cells are
+     * free. */
+    double (*judge)(const sk_level *level, const sk_bound_level *bound, int block, selkie_residual_norm norm,
+                    int exactly, double *size);
+    /* z = max(scale z, bound - x) */
+    void (*clip)(const sk_level *level, const sk_bound_level *bound, int block, float scale);
+    /* A projected sweep of the correction z; then, if wanted, x += z. */
+    void (*correct)(const sk_level *level, const sk_bound_level *bound, int block, int advance);
+    /* The block's part of its parent's right side and bounds. */
+    void (*restrict_problem)(const sk_level *fine, const sk_bound_level *from, const sk_bound_level *to, int block);
+    /* x from the level below by linear interpolation, raised to the bounds. */
+    void (*interpolate)(const sk_level *fine, const sk_level *coarse, const sk_bound_level *from,
+                        const sk_bound_level *to, int block);
+    /* Cells above their bounds. */
+    int (*count_above)(const sk_bound_level *bound, int block);
+} sk_bounded_operations;
+
 struct sk_bounded_solver {
     sk_memory *memory;
+    const sk_bounded_operations *operations;
     sk_poisson_solver *poisson; /* reads the input, finds closed components; its levels are those of all of A */
     /* The active set method. */
     sk_bound_level bound[SK_MAX_LEVELS];
@@ -60,19 +87,6 @@ selkie_code SK_DIM(sk_bounded_set_up)(sk_bounded_solver *solver, const sk_bounde
 /* Zeros where nothing may be written later. */
 void SK_DIM(sk_bounded_clear_level)(sk_bounded_solver *solver, int depth, sk_team team);
 
-/* --- bounded_kernels_dim.c: what is done to one block --- */
-
-/* Two red-black Gauss-Seidel sweeps of A field = rhs inside a block, never below `bound`; rhs and bound are of this
- * block alone. */
-void SK_DIM(sk_project_block)(const sk_level *level, float *field, const float *rhs, const float *bound, int block);
-/* Residual, in double or quickly, norm of the natural residual, sum of the squares of x, and which cells are free. */
-double SK_DIM(sk_judge_block)(const sk_level *level, const sk_bound_level *bound, int block, selkie_residual_norm norm,
-                              int exactly, double *size);
-/* z = max(scale z, bound - x) */
-void SK_DIM(sk_clip_block)(const sk_level *level, const sk_bound_level *bound, int block, float scale);
-/* A projected sweep of the correction z; then, if wanted, x += z. */
-void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound, int block, int advance);
-
 /* --- bounded_pockets_dim.c: components without a Dirichlet face --- */
 
 /* Takes the mean out of right sides that have no solution, and counts those components. */
@@ -82,10 +96,13 @@ void SK_DIM(sk_bounded_pockets_classify)(sk_bounded_solver *solver, sk_team team
 /* Lowers those until a cell meets its bound. */
 void SK_DIM(sk_bounded_pockets_lower)(sk_bounded_solver *solver, sk_team team);
 
-/* --- bounded_nested_dim.c: between the problems of two levels --- */
+/* --- bounded_tuned_dim.c, bounded_nested_tuned_dim.c: vectors of cells --- */
+extern const sk_bounded_operations SK_DIM(sk_bounded_operations_tuned);
 void SK_DIM(sk_restrict_problem)(const sk_level *fine, const sk_bound_level *from, const sk_bound_level *to, int block);
-/* Linear interpolation, raised to the bounds. */
 void SK_DIM(sk_interpolate_block)(const sk_level *fine, const sk_level *coarse, const sk_bound_level *from,
                                   const sk_bound_level *to, int block);
+
+/* --- bounded_plain_dim.c: one cell at a time --- */
+extern const sk_bounded_operations SK_DIM(sk_bounded_operations_plain);
 
 #endif

@@ -16,9 +16,11 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/backend.h"
 #include "base/dimension.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "linalg/linalg_kernels.h"
 #include "linalg/poisson.h"
 #include "linalg/split.h"
 
@@ -65,8 +67,36 @@ typedef struct sk_level {
     sk_scratch index_memory, coefficient_memory, vector_memory;
 } sk_level;
 
+/* Two red-black sweeps inside each block of one colour of blocks. The reverse order of both, backwards, is the
+ * transpose. */
+typedef enum sk_sweep { SK_SWEEP_FORWARD, SK_SWEEP_FORWARD_FROM_ZERO, SK_SWEEP_BACKWARD } sk_sweep;
+
+/* The arithmetic on one block of a level. Each backend has a table of its own; what calls it is the same for all. */
+typedef struct sk_level_operations {
+    /* x of the block for b. */
+    void (*smooth)(const sk_level *level, int block, sk_sweep sweep);
+    /* y = A x where there are unknowns; y is of one block. */
+    void (*multiply)(const sk_level *level, const float *x, int block, float *y);
+    /* Sum of a * b over a block. */
+    double (*dot)(const float *a, const float *b, sk_active active);
+    /* b - A (high + low) in double, rounded at the end; b and residual are of one block. low is what high cannot hold
+     * (see sk_fold). */
+    void (*residual)(const sk_level *level, const float *high, const float *low, const float *b, int block,
+                     float *residual);
+    /* The block's part of its parent's b: b - A x, restricted. */
+    void (*restrict_residual)(const sk_level *fine, const sk_level *coarse, int block);
+    /* x += x of the parent. */
+    void (*prolong)(const sk_level *fine, const sk_level *coarse, int block);
+    /* Faces and excess of the block's part of its parent. */
+    void (*coarsen)(const sk_level *fine, const sk_level *coarse, int block);
+    /* Inverse diagonals, once the faces of all blocks are known. Says whether the block is uniform; counts unknowns. */
+    int (*invert)(const sk_level *level, int block, int *unknowns);
+} sk_level_operations;
+
 typedef struct sk_multigrid {
     sk_memory *memory;
+    const sk_level_operations *operations;
+    float largest_face; /* bound of the coefficients of faces on level 0: the unit of its Dirichlet terms */
     int thorough; /* more work on the finest level, less below it: pays in 3D where a cycle is all that is done in an
                      iteration */
     int level_count;
@@ -130,6 +160,38 @@ SK_INLINE void sk_look_around_faces(const sk_level *level, int block, sk_around 
     }
 }
 
+SK_INLINE int sk_is_unknown(const sk_level *level, int block, int index)
+{
+    return level->slot[block] == SK_SLOT_UNIFORM || sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)[index] > 0;
+}
+
+SK_INLINE float sk_excess_at(const sk_level *level, int block, int index)
+{
+    return level->slot[block] == SK_SLOT_UNIFORM ? level->excess[block]
+                                                 : sk_slot_array(level, block, SK_COEFFICIENT_EXCESS)[index];
+}
+
+/* 1 / d of an unknown that takes part, else 0. */
+SK_INLINE float sk_inverse_at(const sk_level *level, int block, int index)
+{
+    if (level->part)
+        return level->part_inverse[(size_t)block * SK_BLOCK_CELLS + (size_t)index];
+    return level->slot[block] == SK_SLOT_UNIFORM ? level->inverse[block]
+                                                 : sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)[index];
+}
+
+SK_INLINE sk_part sk_part_of(const sk_level *level, int block)
+{
+    return level->part ? (sk_part)level->part[block] : SK_PART_ALL;
+}
+
+/* Where a fine block lies in its parent, in coarse cells. */
+SK_INLINE void sk_place_in_parent(const sk_level *fine, int block, int origin[3])
+{
+    for (int axis = 0; axis < 3; ++axis)
+        origin[axis] = (fine->coordinates[block][axis] & 1) * SK_CHILD;
+}
+
 /* --- multigrid_setup_dim.c --- */
 
 selkie_code SK_DIM(sk_scratch_reserve)(sk_memory *memory, sk_scratch *scratch, size_t bytes, selkie_error *error);
@@ -141,10 +203,6 @@ selkie_code SK_DIM(sk_multigrid_coarsen)(sk_multigrid *multigrid, int threads, s
  * number[i] becomes the number of curve[i]. */
 void SK_DIM(sk_level_number)(sk_level *level, const int32_t (*coordinates)[4], int32_t *number);
 void SK_DIM(sk_level_finish_work)(sk_level *level);
-/* Faces and excess of one block's part of its parent. */
-void SK_DIM(sk_coarsen_block)(const sk_level *fine, const sk_level *coarse, int block);
-/* Inverse diagonals, once the faces of all blocks are known. Says whether the block is uniform; counts unknowns. */
-int SK_DIM(sk_invert_block)(const sk_level *level, int block, int *unknowns);
 void SK_DIM(sk_multigrid_release)(sk_multigrid *multigrid);
 
 /* --- multigrid_bottom_dim.c --- */
@@ -155,8 +213,6 @@ void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid);
 
 /* Do all unknowns of the block and of those around it take part? */
 int SK_DIM(sk_level_is_whole)(const sk_level *level, int block);
-/* Faces and excess of a block as seen by the unknowns that take part. */
-void SK_DIM(sk_coefficients_of_part)(const sk_level *level, int block, float *const part[SELKIE_DIM + 1]);
 /* Coarsens again the levels below `root`, after some of its unknowns changed sides: changed[depth] (bytes, of each
  * block of a level) says where on the root level, and is filled below it. `mark` is scratch as long. */
 void SK_DIM(sk_multigrid_recoarsen)(sk_multigrid *multigrid, int root, sk_team team, uint8_t *const changed[],
@@ -164,21 +220,20 @@ void SK_DIM(sk_multigrid_recoarsen)(sk_multigrid *multigrid, int root, sk_team t
 
 /* --- multigrid_cycle_dim.c --- */
 
-/* Two red-black sweeps inside each block of one colour of blocks. The reverse order of both, backwards, is the
- * transpose. */
-typedef enum sk_sweep { SK_SWEEP_FORWARD, SK_SWEEP_FORWARD_FROM_ZERO, SK_SWEEP_BACKWARD } sk_sweep;
-void SK_DIM(sk_smooth_block)(const sk_level *level, int block, sk_sweep sweep);
-/* Sum of a * b over a block. */
-double SK_DIM(sk_dot_block)(const float *a, const float *b, sk_active active);
-/* y = A x on one block, its active vectors alone; returns the sum of x * y. */
-double SK_DIM(sk_apply_block)(const sk_level *level, const float *x, int block, float *y);
-/* b - A (high + low) on one block, in double, rounded at the end. low is what high cannot hold (see fold). */
-void SK_DIM(sk_residual_block)(const sk_level *level, const float *high, const float *low, const float *b, int block,
-                               float *residual);
-/* y = A x on the active vectors of one block; y is of one block. */
-void SK_DIM(sk_multiply_block)(const sk_level *level, const float *x, int block, float *y);
 /* x of the level at `root` = M b, with M symmetric. partial[block] receives the sum of b * x if not NULL. A careful
  * cycle takes a little longer and is positive definite whatever the faces are; others nearly always are. */
 void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, int root, sk_team team, int careful, double *partial);
+
+/* --- multigrid_tuned_dim.c, multigrid_coarsen_tuned_dim.c: vectors of cells --- */
+
+extern const sk_level_operations SK_DIM(sk_level_operations_tuned);
+void SK_DIM(sk_coarsen_block)(const sk_level *fine, const sk_level *coarse, int block);
+int SK_DIM(sk_invert_block)(const sk_level *level, int block, int *unknowns);
+void SK_DIM(sk_residual_block)(const sk_level *level, const float *high, const float *low, const float *b, int block,
+                               float *residual);
+
+/* --- multigrid_plain_dim.c: one cell at a time --- */
+
+extern const sk_level_operations SK_DIM(sk_level_operations_plain);
 
 #endif

@@ -82,14 +82,6 @@ static void stiffen_closed_regions(int count, bottom_matrix matrix, const double
     }
 }
 
-static float inverse_of(const sk_level *level, int block, int index)
-{
-    if (level->part)
-        return level->part_inverse[(size_t)block * SK_BLOCK_CELLS + (size_t)index];
-    return level->slot[block] == SK_SLOT_UNIFORM ? level->inverse[block]
-                                                 : sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)[index];
-}
-
 void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid)
 {
     const sk_level *level = &multigrid->level[multigrid->level_count - 1];
@@ -100,7 +92,7 @@ void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid)
             for (int j = 0; j < SK_BLOCK_N; ++j)
                 for (int i = 0; i < SK_BLOCK_N; ++i) {
                     int index = sk_split_index(i, j, k);
-                    if (inverse_of(level, block, index) <= 0 || count == SK_BOTTOM_UNKNOWNS)
+                    if (sk_inverse_at(level, block, index) <= 0 || count == SK_BOTTOM_UNKNOWNS)
                         continue;
                     memcpy(cells[count], (int32_t[4]){i, j, k, block}, sizeof(cells[0]));
                     multigrid->bottom_cell[count++] = block * SK_BLOCK_CELLS + index;
@@ -111,8 +103,7 @@ void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid)
     memset(matrix, 0, sizeof(matrix));
     for (int n = 0; n < count; ++n) {
         int block = cells[n][3], index = sk_split_index(cells[n][0], cells[n][1], cells[n][2]);
-        excess[n] = level->slot[block] == SK_SLOT_UNIFORM ? level->excess[block]
-                                                          : sk_slot_array(level, block, SK_COEFFICIENT_EXCESS)[index];
+        excess[n] = sk_excess_at(level, block, index);
         matrix[n][n] = excess[n];
         for (int side = 0; side < SK_SIDES; ++side) {
             float coefficient;

@@ -8,42 +8,6 @@
  */
 #include "linalg/multigrid.h"
 
-/* A face between a cell that takes part and one that is held becomes excess, on both sides. */
-SK_INLINE void part_vector(int k, int v, int parity, int colour, const sk_around *face, const sk_around *inverse,
-                           const float *excess, float uniform_excess, float *const part[SELKIE_DIM + 1])
-{
-    sk_place at = sk_place_at(colour, k, v, parity);
-    const sk_vec zero = {0};
-    sk_int_vec own = sk_load(inverse->own + at.here) > zero;
-    sk_vec e = excess ? sk_load(excess + at.here) : sk_splat(uniform_excess);
-#define SK_PART_OF_AXIS(axis, lower, upper)                                                                            \
-    do {                                                                                                               \
-        sk_vec down = sk_load(face[axis].own + at.here), up = upper(&face[axis], at);                                  \
-        sk_int_vec down_stays = lower(inverse, at) > zero, up_stays = upper(inverse, at) > zero;                       \
-        sk_store(part[axis] + at.here, (sk_vec)((sk_int_vec)down & own & down_stays));                                 \
-        e += (sk_vec)((sk_int_vec)down & ~down_stays) + (sk_vec)((sk_int_vec)up & ~up_stays);                          \
-    } while (0)
-    SK_PART_OF_AXIS(0, sk_left_of, sk_right_of);
-    SK_PART_OF_AXIS(1, sk_below, sk_above);
-#if SELKIE_DIM == 3
-    SK_PART_OF_AXIS(2, sk_back_of, sk_front_of);
-#endif
-#undef SK_PART_OF_AXIS
-    sk_store(part[SELKIE_DIM] + at.here, (sk_vec)((sk_int_vec)e & own));
-}
-
-/* Faces and excess of a block as seen by the unknowns that take part. */
-void SK_DIM(sk_coefficients_of_part)(const sk_level *level, int block, float *const part[SELKIE_DIM + 1])
-{
-    sk_around face[SELKIE_DIM], inverse;
-    sk_look_around_faces(level, block, face);
-    sk_look_around(level, level->part_inverse, block, &inverse);
-    const float *excess =
-        level->slot[block] == SK_SLOT_UNIFORM ? NULL : sk_slot_array(level, block, SK_COEFFICIENT_EXCESS);
-    SK_EACH_VECTOR(SK_ALL_ACTIVE, part_vector, 0, face, &inverse, excess, level->excess[block], part);
-    SK_EACH_VECTOR(SK_ALL_ACTIVE, part_vector, 1, face, &inverse, excess, level->excess[block], part);
-}
-
 /* Do all unknowns of the block and of those around it take part? */
 int SK_DIM(sk_level_is_whole)(const sk_level *level, int block)
 {
@@ -92,9 +56,10 @@ static int is_near_change(const sk_level *level, const uint8_t *changed, int blo
 }
 
 /* One level from the one above it, blocks with changed children alone. */
-static void recoarsen_level(const sk_level *fine, sk_level *coarse, sk_team team, const uint8_t *changed,
+static void recoarsen_level(const sk_multigrid *multigrid, int depth, sk_team team, const uint8_t *changed,
                             uint8_t *coarse_changed)
 {
+    const sk_level *fine = &multigrid->level[depth], *coarse = fine + 1;
     const sk_share children = SK_DIM(sk_level_share)(fine, team), share = SK_DIM(sk_level_share)(coarse, team);
     SK_EACH_OWN_BLOCK(block, share)
     coarse_changed[block] = 0;
@@ -108,12 +73,12 @@ static void recoarsen_level(const sk_level *fine, sk_level *coarse, sk_team team
     sk_team_wait(team);
     SK_EACH_OWN_BLOCK(block, children)
     if (changed[block])
-        SK_DIM(sk_coarsen_block)(fine, coarse, block);
+        multigrid->operations->coarsen(fine, coarse, block);
     sk_team_wait(team);
     SK_EACH_OWN_BLOCK(block, share)
     {
         int count; /* the second bit: is uniform */
-        if (is_near_change(coarse, coarse_changed, block) && SK_DIM(sk_invert_block)(coarse, block, &count))
+        if (is_near_change(coarse, coarse_changed, block) && multigrid->operations->invert(coarse, block, &count))
             __atomic_fetch_or(&coarse_changed[block], 2, __ATOMIC_RELAXED);
     }
     sk_team_wait(team);
@@ -136,12 +101,10 @@ void SK_DIM(sk_multigrid_recoarsen)(sk_multigrid *multigrid, int root, sk_team t
     else if (depth < bottom && team.thread == 0)
         spread_changes(&multigrid->level[depth], alone, changed[depth], mark);
     for (; depth < bottom && multigrid->level[depth].block_count >= SK_SMALL_LEVEL; ++depth)
-        recoarsen_level(&multigrid->level[depth], &multigrid->level[depth + 1], team, changed[depth],
-                        changed[depth + 1]);
+        recoarsen_level(multigrid, depth, team, changed[depth], changed[depth + 1]);
     if (team.thread == 0) {
         for (; depth < bottom; ++depth)
-            recoarsen_level(&multigrid->level[depth], &multigrid->level[depth + 1], alone, changed[depth],
-                            changed[depth + 1]);
+            recoarsen_level(multigrid, depth, alone, changed[depth], changed[depth + 1]);
         SK_DIM(sk_multigrid_prepare_bottom)(multigrid);
     }
     sk_team_wait(team);

@@ -12,9 +12,9 @@
  * s is the factor of the restriction in theory, so a mass term is carried over as a finer
  * grid would see it. The denominator softens the very stiff Dirichlet terms of
  * ghost-fluid faces close to a cell's centre (e up to 20): summed as they are
- * they would hold the whole coarse cell at zero. Where the excess is not that of
- * a surface but a mass (every cell of a uniform block has the same), it is left
- * as it is.
+ * they would hold the whole coarse cell at zero. (m is over the largest face, where faces are not 1 but up to that:
+ * a Dirichlet term that is softened below the faces beside it makes a cycle indefinite.) Where the excess is not that
+ * of a surface but a mass (every cell of a uniform block has the same), it is left as it is.
  *
  * Coarsening goes on until SK_BOTTOM_UNKNOWNS are left or less, of which the
  * inverse is kept.
@@ -23,7 +23,6 @@
 
 #include <math.h>
 
-static const float restriction_scale = SELKIE_DIM == 3 ? 0.5f : 1.0f;
 /* The m above. Of 0.1 to 0.4, 0.25 gives a thorough cycle the fewest iterations in splashes, but beside it calm pools
  * whose surface is one cell into a coarse block make a W cycle indefinite, and the solve goes on with careful ones. */
 static const float softness = 0.1f, softness_of_thorough = 0.15f;
@@ -135,7 +134,7 @@ static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *err
     coarse->x = coarse->vector_memory.data;
     coarse->b = coarse->x + cells;
     coarse->coefficients = coarse->coefficient_memory.data;
-    coarse->softness = multigrid->thorough ? softness_of_thorough : softness;
+    coarse->softness = (multigrid->thorough ? softness_of_thorough : softness) / multigrid->largest_face;
 
     /* First as positions on the curve, with room to spare in arrays that are filled only later. */
     int32_t(*curve)[4] = (void *)coarse->neighbour; /* 16 bytes of the 24 a block has there */
@@ -165,127 +164,6 @@ static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *err
 
 /* --- Coefficients of the next level --- */
 
-SK_INLINE sk_half_row half_row(const float *field, int colour, int j, int k)
-{
-    return *(const sk_half_row *)(field + colour * SK_HALF + (j + SK_BLOCK_N * k) * SK_ROW);
-}
-
-SK_INLINE sk_half_row softened(sk_half_row excess, float by)
-{
-    return restriction_scale * excess / (1.0f + by * excess);
-}
-
-/* Coarse row that stands for the fine rows (j, k), (j + 1, k) and in 3D the same at k + 1. */
-static void coarsen_rows(const float *const fine[SK_COEFFICIENT_ARRAYS], int j, int k, float by,
-                         sk_half_row row[SELKIE_DIM + 1])
-{
-    const float mean = SELKIE_DIM == 3 ? 0.25f : 0.5f;
-    for (int array = 0; array <= SELKIE_DIM; ++array)
-        row[array] = (sk_half_row){0};
-    for (int dk = 0; dk < (SELKIE_DIM == 3 ? 2 : 1); ++dk)
-        for (int dj = 0; dj < 2; ++dj) {
-            int even = (j + dj + k + dk) & 1;
-            row[0] += mean * half_row(fine[0], even, j + dj, k + dk);
-            for (int colour = 0; colour < 2; ++colour) {
-                if (dj == 0)
-                    row[1] += mean * half_row(fine[1], colour, j, k + dk);
-#if SELKIE_DIM == 3
-                if (dk == 0)
-                    row[2] += mean * half_row(fine[2], colour, j + dj, k);
-#endif
-                row[SELKIE_DIM] += softened(half_row(fine[SK_COEFFICIENT_EXCESS], colour, j + dj, k + dk), by);
-            }
-        }
-}
-
-void SK_DIM(sk_coarsen_block)(const sk_level *fine, const sk_level *coarse, int block)
-{
-    float part[SELKIE_DIM + 1][SK_BLOCK_CELLS] __attribute__((aligned(64)));
-    float *target =
-        coarse->coefficients + (size_t)coarse->slot[fine->parent[block]] * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
-    int origin[3];
-    for (int axis = 0; axis < 3; ++axis)
-        origin[axis] = (fine->coordinates[block][axis] & 1) * SK_CHILD;
-    int uniform = fine->slot[block] == SK_SLOT_UNIFORM;
-    const float *source[SK_COEFFICIENT_ARRAYS];
-    for (int array = 0; array < SK_COEFFICIENT_ARRAYS; ++array)
-        source[array] = sk_slot_array(fine, block, array);
-    if (!SK_DIM(sk_level_is_whole)(fine, block)) {
-        float *target_of[SELKIE_DIM + 1];
-        for (int array = 0; array <= SELKIE_DIM; ++array)
-            source[array] = target_of[array] = part[array];
-        SK_DIM(sk_coefficients_of_part)(fine, block, target_of);
-        uniform = 0;
-    }
-    float mass = fine->excess[block] * restriction_scale * SK_CORNERS;
-    for (int k = 0; k < SK_PLANES; k += 2)
-        for (int j = 0; j < SK_BLOCK_N; j += 2) {
-            sk_half_row row[SELKIE_DIM + 1];
-            if (uniform) {
-                for (int axis = 0; axis < SELKIE_DIM; ++axis)
-                    row[axis] = 1.0f - (sk_half_row){0};
-                row[SELKIE_DIM] = mass - (sk_half_row){0};
-            } else {
-                coarsen_rows(source, j, k, coarse->softness, row);
-            }
-            for (int array = 0; array <= SELKIE_DIM; ++array)
-                sk_split_half_row(target + array * SK_BLOCK_CELLS, origin[0] != 0, origin[1] + j / 2, origin[2] + k / 2,
-                                  row[array]);
-        }
-}
-
-SK_INLINE void invert_vector(int k, int v, int parity, int colour, const sk_around *face, const float *excess,
-                             float *inverse, sk_int_vec *unlike, sk_int_vec *unknowns)
-{
-    sk_place at = sk_place_at(colour, k, v, parity);
-    sk_vec e = sk_load(excess + at.here), sum = e;
-    sk_vec side[6] = {sk_load(face[0].own + at.here), sk_right_of(&face[0], at), sk_load(face[1].own + at.here),
-                      sk_above(&face[1], at)};
-#if SELKIE_DIM == 3
-    side[4] = sk_load(face[2].own + at.here);
-    side[5] = sk_front_of(&face[2], at);
-#endif
-    for (int s = 0; s < SK_SIDES; ++s) {
-        sum += side[s];
-        *unlike |= side[s] != sk_splat(1.0f);
-    }
-    *unlike |= e != sk_splat(excess[0]);
-    sk_int_vec positive = sum > sk_splat(0.0f);
-    *unknowns -= positive;
-    sk_vec safe = sk_select(positive, sum, sk_splat(1.0f));
-    sk_store(inverse + at.here, sk_select(positive, 1.0f / safe, sk_splat(0.0f)));
-}
-
-int SK_DIM(sk_invert_block)(const sk_level *level, int block, int *unknowns)
-{
-    sk_around face[SELKIE_DIM];
-    sk_look_around_faces(level, block, face);
-    float *own = level->coefficients + (size_t)level->slot[block] * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
-    const float *excess = own + SK_COEFFICIENT_EXCESS * SK_BLOCK_CELLS;
-    float *inverse = own + SK_COEFFICIENT_INVERSE * SK_BLOCK_CELLS;
-    sk_int_vec unlike = {0}, counts = {0};
-    SK_EACH_VECTOR(SK_ALL_ACTIVE, invert_vector, 0, face, excess, inverse, &unlike, &counts);
-    SK_EACH_VECTOR(SK_ALL_ACTIVE, invert_vector, 1, face, excess, inverse, &unlike, &counts);
-    level->active[block] = 0;
-    for (int bit = 0; bit < SK_ACTIVE_BITS; ++bit) {
-        int32_t found = 0;
-        sk_int_vec any =
-            (sk_int_vec)sk_load(inverse + bit * SK_LANES) | (sk_int_vec)sk_load(inverse + SK_HALF + bit * SK_LANES);
-        for (int lane = 0; lane < SK_LANES; ++lane)
-            found |= any[lane];
-        level->active[block] |= (sk_active)(found != 0) << bit;
-    }
-    int different = 0, count = 0;
-    for (int lane = 0; lane < SK_LANES; ++lane) {
-        different |= unlike[lane];
-        count += counts[lane];
-    }
-    *unknowns = count;
-    level->excess[block] = excess[0];
-    level->inverse[block] = inverse[0];
-    return !different;
-}
-
 static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads)
 {
     const sk_level *fine = &multigrid->level[depth];
@@ -306,7 +184,7 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
         coarse->coefficients[SK_SLOT_UNIFORM * slot_cells + i] = 1.0f;
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && fine->block_count > few_blocks)
     for (int i = 0; i < fine->block_count; ++i)
-        SK_DIM(sk_coarsen_block)(fine, coarse, fine->morton[i]);
+        multigrid->operations->coarsen(fine, coarse, fine->morton[i]);
     /* Whether a block is uniform must not show while others still look at its faces; until then the work array,
      * which is not in use yet, says so. */
     int64_t unknowns = 0;
@@ -314,7 +192,7 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
     if (threads > 1 && coarse->block_count > few_blocks)
     for (int i = 0; i < coarse->block_count; ++i) {
         int block = coarse->morton[i], count;
-        coarse->work[block] = SK_DIM(sk_invert_block)(coarse, block, &count);
+        coarse->work[block] = multigrid->operations->invert(coarse, block, &count);
         unknowns += count;
     }
     coarse->unknowns = unknowns;

@@ -264,16 +264,10 @@ selkie_code SK_DIM(sk_pockets_find)(sk_poisson_solver *solver, selkie_error *err
 static double piece_sum(const sk_pockets *pockets, const sk_pocket_piece *piece, const float *block)
 {
     double sum = 0;
-    if (piece->first < 0) {
-        sk_double_vec lanes = {0};
-        for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
-            lanes += __builtin_convertvector(sk_load(block + i), sk_double_vec);
-        for (int i = 0; i < SK_LANES; ++i)
-            sum += lanes[i];
-    } else {
-        for (int i = 0; i < piece->count; ++i)
-            sum += block[pockets->cell[piece->first + i]];
-    }
+    if (piece->first < 0)
+        return pockets->operations->sum(block);
+    for (int i = 0; i < piece->count; ++i)
+        sum += block[pockets->cell[piece->first + i]];
     return sum;
 }
 
@@ -304,8 +298,7 @@ void SK_DIM(sk_pockets_balance)(sk_pockets *pockets, sk_team team, float *field)
         float *block = field + (size_t)piece->block * SK_BLOCK_CELLS;
         float mean = (float)pockets->mean[piece->component];
         if (piece->first < 0)
-            for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
-                sk_store(block + i, sk_load(block + i) - mean);
+            pockets->operations->subtract(block, mean);
         else
             for (int i = 0; i < piece->count; ++i)
                 block[pockets->cell[piece->first + i]] -= mean;

@@ -7,7 +7,8 @@
  * neighbours (air across a ghost-fluid face) or a mass term (heat, viscosity).
  * A cell with diagonal 0 is no unknown: its x becomes 0, its faces count for
  * nothing, and where a whole row of a block has none, nobody looks at them.
- * Scaled so that a full face between two unknowns is 1.
+ * Scaled so that a full face between two unknowns is 1; where faces differ (densities), most of them should be, since
+ * blocks of such faces store no coefficients.
  *
  * Fields are arrays of block_count * SK_BLOCK_CELLS values, cell (i,j,k) of
  * block b at b * SK_BLOCK_CELLS + i + SK_BLOCK_N * (j + SK_BLOCK_N * k). The
@@ -20,6 +21,7 @@
 
 #include <stdint.h>
 #include <selkie/scene.h>
+#include "base/backend.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -39,6 +41,9 @@ typedef struct sk_poisson_options {
     int max_iterations;
     int warm_start;
     int threads;
+    sk_backend backend;
+    /* A bound of the face coefficients, where they differ by more than open fractions do; 0 = 1. */
+    double largest_face;
 } sk_poisson_options;
 
 #define SK_POISSON_MAX_HISTORY 256

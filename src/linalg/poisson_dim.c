@@ -35,6 +35,7 @@ sk_poisson_solver *SK_DIM(sk_poisson_create)(sk_memory *memory)
     if (solver) {
         solver->memory = solver->multigrid.memory = memory;
         solver->multigrid.thorough = SELKIE_DIM == 3; /* saves no iteration in 2D */
+        solver->multigrid.largest_face = 1.0f;
     }
     return solver;
 }
@@ -64,38 +65,6 @@ typedef struct work {
     float scale;    /* the caller's right side times this is ours */
     double norm_b;  /* of the scaled right side */
 } work;
-
-SK_INLINE double sum_lanes(sk_vec value)
-{
-    double sum = 0;
-    for (int i = 0; i < SK_LANES; ++i)
-        sum += (double)value[i];
-    return sum;
-}
-
-SK_INLINE double largest_lane(sk_vec value)
-{
-    float largest = 0;
-    for (int i = 0; i < SK_LANES; ++i)
-        largest = value[i] > largest || value[i] != value[i] ? value[i] : largest;
-    return largest;
-}
-
-/* Sum of squares, or the largest magnitude. */
-static double block_norm(const float *r, selkie_residual_norm norm)
-{
-    sk_vec all = {0};
-    if (norm == SELKIE_NORM_MAX) {
-        for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
-            sk_vec value = (sk_vec)((sk_int_vec)sk_load(r + i) & 0x7fffffff);
-            all = sk_select(~(value <= all), value, all); /* lets NaN through */
-        }
-        return largest_lane(all);
-    }
-    for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
-        all += sk_load(r + i) * sk_load(r + i);
-    return sum_lanes(all);
-}
 
 static double sum_blocks(const work *w, const double *partial)
 {
@@ -129,44 +98,38 @@ static double true_residual(const work *w)
     float b[SK_BLOCK_CELLS] __attribute__((aligned(64)));
     SK_EACH_OWN_BLOCK(block, w->share)
     {
-        SK_DIM(sk_read_right_side)(solver, w->system, block, w->scale, b);
-        SK_DIM(sk_residual_block)
-        (level, solver->high, solver->low, b, block, solver->r + (size_t)block * SK_BLOCK_CELLS);
+        solver->operations->read_right_side(solver, w->system, block, w->scale, b);
+        solver->multigrid.operations->residual(level, solver->high, solver->low, b, block,
+                                               solver->r + (size_t)block * SK_BLOCK_CELLS);
     }
     sk_team_wait(w->team);
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
     SK_EACH_OWN_BLOCK(block, w->share)
-    solver->partial[1][block] = block_norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
+    solver->partial[1][block] = solver->operations->norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
     sk_team_wait(w->team);
     return residual_of(w, solver->partial[1]);
 }
 
-/* high + low stays the same, and low becomes what high cannot hold (Knuth's two-sum). */
+/* high + low stays the same, and low becomes what high cannot hold. */
 static void fold(const work *w)
 {
-    float *high = w->solver->high, *low = w->solver->low;
+    sk_poisson_solver *solver = w->solver;
     SK_EACH_OWN_BLOCK(block, w->share)
-    for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i += SK_LANES) {
-        sk_vec a = sk_load(high + i), c = sk_load(low + i), sum = a + c, part = sum - a;
-        sk_store(low + i, (a - (sum - part)) + (c - part));
-        sk_store(high + i, sum);
+    {
+        size_t at = (size_t)block * SK_BLOCK_CELLS;
+        solver->operations->fold(solver->high + at, solver->low + at);
     }
     sk_team_wait(w->team);
-}
-
-SK_INLINE void turn_at(int offset, float *p, const float *z, float beta)
-{
-    sk_store(p + offset, sk_load(z + offset) + beta * sk_load(p + offset));
 }
 
 /* p = z + beta p */
 static void turn(const work *w, float beta)
 {
-    const sk_level *level = &w->solver->multigrid.level[0];
+    sk_poisson_solver *solver = w->solver;
     SK_EACH_OWN_BLOCK(block, w->share)
     {
         size_t at = (size_t)block * SK_BLOCK_CELLS;
-        SK_EACH_OFFSET(level->active[block], turn_at, w->solver->p + at, w->solver->z + at, beta);
+        solver->operations->turn(solver->p + at, solver->z + at, beta, solver->multigrid.level[0].active[block]);
     }
     sk_team_wait(w->team);
 }
@@ -177,43 +140,29 @@ static double apply(const work *w)
     sk_poisson_solver *solver = w->solver;
     const sk_level *level = &solver->multigrid.level[0];
     SK_EACH_OWN_BLOCK(block, w->share)
-    solver->partial[1][block] = SK_DIM(sk_apply_block)(level, solver->p, block, solver->z);
+    {
+        size_t at = (size_t)block * SK_BLOCK_CELLS;
+        solver->multigrid.operations->multiply(level, solver->p, block, solver->z + at);
+        solver->partial[1][block] =
+            solver->multigrid.operations->dot(solver->p + at, solver->z + at, level->active[block]);
+    }
     sk_team_wait(w->team);
     return sum_blocks(w, solver->partial[1]);
-}
-
-SK_INLINE void advance_at(int offset, const sk_poisson_solver *solver, size_t at, float alpha, sk_vec *squares,
-                          sk_vec *largest, sk_vec *low_squares)
-{
-    at += (size_t)offset;
-    sk_vec r = sk_load(solver->r + at) - alpha * sk_load(solver->z + at);
-    sk_vec low = sk_load(solver->low + at) + alpha * sk_load(solver->p + at);
-    sk_store(solver->low + at, low);
-    sk_store(solver->r + at, r);
-    *squares += r * r;
-    *low_squares += low * low;
-    sk_vec magnitude = (sk_vec)((sk_int_vec)r & 0x7fffffff);
-    *largest = sk_select(~(magnitude <= *largest), magnitude, *largest); /* lets NaN through */
 }
 
 /* low += alpha p, r -= alpha A p; returns the residual, and how far rounding low to floats may have carried it off. */
 static double advance(const work *w, float alpha, double *drift)
 {
     sk_poisson_solver *solver = w->solver;
-    const sk_level *level = &solver->multigrid.level[0];
     SK_EACH_OWN_BLOCK(block, w->share)
-    {
-        sk_vec squares = {0}, largest = {0}, low_squares = {0};
-        SK_EACH_OFFSET(level->active[block], advance_at, solver, (size_t)block * SK_BLOCK_CELLS, alpha, &squares,
-                       &largest, &low_squares);
-        solver->partial[0][block] = sum_lanes(low_squares);
-        solver->partial[2][block] = w->options->norm == SELKIE_NORM_MAX ? largest_lane(largest) : sum_lanes(squares);
-    }
+    solver->partial[2][block] =
+        solver->operations->advance(solver, block, alpha, w->options->norm, &solver->partial[0][block]);
     sk_team_wait(w->team);
-    /* Rounding errors of 2^-25 or so a cell, in a row of A with a diagonal of 2 x dimension and faces of 1. Large
-     * diagonals stand beside small values. */
+    /* Rounding errors of 2^-25 or so a cell, in a row of A with a diagonal of 2 x dimension and faces of 1 (times the
+     * largest). Large diagonals stand beside small values. */
     double low_norm = sqrt(sum_blocks(w, solver->partial[0]));
-    double unit = 4e-8 * sqrt(4.0 * SELKIE_DIM * SELKIE_DIM + 2.0 * SELKIE_DIM);
+    double unit =
+        4e-8 * sqrt(4.0 * SELKIE_DIM * SELKIE_DIM + 2.0 * SELKIE_DIM) * (double)solver->multigrid.largest_face;
     *drift = unit * low_norm / (w->options->norm == SELKIE_NORM_MAX ? (double)w->scale : w->norm_b);
     /* Round-off must not pile up where A has no answer to it. */
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
@@ -228,7 +177,7 @@ static int start_right_side(work *w)
     sk_poisson_solver *solver = w->solver;
     SK_EACH_OWN_BLOCK(block, w->share)
     solver->partial[0][block] =
-        SK_DIM(sk_read_right_side)(solver, w->system, block, 1.0f, solver->r + (size_t)block * SK_BLOCK_CELLS);
+        solver->operations->read_right_side(solver, w->system, block, 1.0f, solver->r + (size_t)block * SK_BLOCK_CELLS);
     sk_team_wait(w->team);
     double largest = largest_block(w, solver->partial[0]);
     if (!isfinite(largest))
@@ -238,12 +187,12 @@ static int start_right_side(work *w)
     exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
     w->scale = ldexpf(1.0f, -exponent);
     SK_EACH_OWN_BLOCK(block, w->share)
-    for (size_t i = (size_t)block * SK_BLOCK_CELLS; i < (size_t)(block + 1) * SK_BLOCK_CELLS; i += SK_LANES)
-        sk_store(solver->r + i, w->scale * sk_load(solver->r + i));
+    solver->operations->scale(solver->r + (size_t)block * SK_BLOCK_CELLS, w->scale);
     sk_team_wait(w->team);
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
     SK_EACH_OWN_BLOCK(block, w->share)
-    solver->partial[1][block] = block_norm(solver->r + (size_t)block * SK_BLOCK_CELLS, SELKIE_NORM_RELATIVE);
+    solver->partial[1][block] =
+        solver->operations->norm(solver->r + (size_t)block * SK_BLOCK_CELLS, SELKIE_NORM_RELATIVE);
     sk_team_wait(w->team);
     w->norm_b = sqrt(sum_blocks(w, solver->partial[1]));
     return 1;
@@ -266,12 +215,13 @@ static double start_solution(const work *w)
         sk_poisson_system guess = *w->system;
         guess.right_side = w->system->solution;
         SK_EACH_OWN_BLOCK(block, w->share)
-        SK_DIM(sk_read_right_side)(solver, &guess, block, w->scale, solver->high + (size_t)block * SK_BLOCK_CELLS);
+        solver->operations->read_right_side(solver, &guess, block, w->scale,
+                                            solver->high + (size_t)block * SK_BLOCK_CELLS);
         sk_team_wait(w->team);
         return true_residual(w);
     }
     SK_EACH_OWN_BLOCK(block, w->share)
-    solver->partial[2][block] = block_norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
+    solver->partial[2][block] = solver->operations->norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
     sk_team_wait(w->team);
     return w->norm_b > 0 ? residual_of(w, solver->partial[2]) : 0;
 }
@@ -281,21 +231,12 @@ static int write_solution(const work *w)
 {
     sk_poisson_solver *solver = w->solver;
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->high);
-    sk_int_row wild = {0};
-    float unscale = 1.0f / w->scale;
+    int finite = 1;
     SK_EACH_OWN_BLOCK(block, w->share)
     {
-        float sum[SK_BLOCK_CELLS] __attribute__((aligned(64)));
         size_t at = (size_t)block * SK_BLOCK_CELLS;
-        for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
-            sk_store(sum + i, (sk_load(solver->high + at + i) + sk_load(solver->low + at + i)) * unscale);
-        float *target = w->system->solution + (size_t)solver->outside[block] * SK_BLOCK_CELLS;
-        for (int k = 0; k < SK_PLANES; ++k)
-            for (int j = 0; j < SK_BLOCK_N; ++j) {
-                sk_row row = sk_joined_row(sum, j, k);
-                wild |= ((sk_int_row)row & 0x7f800000) == 0x7f800000;
-                *(sk_row *)(target + (j + SK_BLOCK_N * k) * SK_BLOCK_N) = row;
-            }
+        finite &= solver->operations->write(solver->high + at, solver->low + at, 1.0f / w->scale,
+                                            w->system->solution + (size_t)solver->outside[block] * SK_BLOCK_CELLS);
     }
     int share[2];
     for (int end = 0; end < 2; ++end)
@@ -303,10 +244,7 @@ static int write_solution(const work *w)
     for (int block = share[0]; block < share[1]; ++block)
         if (!solver->inside[block])
             memset(w->system->solution + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
-    int32_t found = 0;
-    for (int i = 0; i < SK_BLOCK_N; ++i)
-        found |= wild[i];
-    return !found;
+    return finite;
 }
 
 /* --- The solve --- */
@@ -378,6 +316,14 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
     }
 }
 
+void SK_DIM(sk_poisson_choose)(sk_poisson_solver *solver, sk_backend backend)
+{
+    int plain = backend == SK_BACKEND_PLAIN;
+    solver->multigrid.operations = plain ? &SK_DIM(sk_level_operations_plain) : &SK_DIM(sk_level_operations_tuned);
+    solver->operations = plain ? &SK_DIM(sk_poisson_operations_plain) : &SK_DIM(sk_poisson_operations_tuned);
+    solver->pockets.operations = solver->operations;
+}
+
 static selkie_code set_up(sk_poisson_solver *solver, const sk_poisson_system *system, int threads, selkie_error *error)
 {
     SK_TRY(SK_DIM(sk_poisson_read)(solver, system, threads, error));
@@ -404,6 +350,8 @@ selkie_code SK_DIM(sk_poisson_solve)(sk_poisson_solver *solver, const sk_poisson
     double start = sk_wall_ms();
     memset(report, 0, sizeof(*report));
     int threads = options->threads > 0 ? options->threads : omp_get_max_threads();
+    SK_DIM(sk_poisson_choose)(solver, options->backend);
+    solver->multigrid.largest_face = options->largest_face > 0.0 ? (float)options->largest_face : 1.0f;
     SK_TRY(set_up(solver, system, threads, error));
     report->unknowns = solver->multigrid.level[0].unknowns;
     report->closed_components = solver->pockets.component_count;

@@ -25,7 +25,10 @@ typedef struct sk_pocket_piece {
     int32_t count;
 } sk_pocket_piece;
 
+typedef struct sk_poisson_operations sk_poisson_operations;
+
 typedef struct sk_pockets {
+    const sk_poisson_operations *operations;
     int component_count;
     size_t piece_count, cell_count;
     sk_pocket_piece *piece; /* sorted by component, then block */
@@ -38,8 +41,41 @@ typedef struct sk_pockets {
     sk_scratch flood_memory;
 } sk_pockets;
 
+/* Where a block's coefficients are in the caller's fields. */
+typedef struct sk_source {
+    const float *diagonal, *diagonal_side[6]; /* own block, those around it */
+    const float *face[3], *face_upper[3];     /* own block, the one on the upper side along that axis */
+} sk_source;
+
+/* The arithmetic on one block of the finest level, beside that of every level (sk_level_operations): reading a system,
+ * and the vectors of the conjugate gradients. Fields are of the block unless a solver is given. */
+struct sk_poisson_operations {
+    /* Is a block of the caller's uniform? Sets its excess and inverse; flaws are found where it is. */
+    int (*is_uniform)(sk_poisson_solver *solver, const sk_poisson_system *system, int block, int *flaws);
+    /* Fills the slot of a general block; returns its flaws. */
+    int (*read_general)(sk_poisson_solver *solver, const sk_poisson_system *system, int block, int *unknowns);
+    /* The caller's right side in the split layout, scaled; returns its largest magnitude. */
+    float (*read_right_side)(const sk_poisson_solver *solver, const sk_poisson_system *system, int block, float scale,
+                             float *b);
+    void (*scale)(float *field, float by);
+    double (*sum)(const float *field);
+    void (*subtract)(float *field, float value);
+    /* Sum of squares, or the largest magnitude; NaN if there is one. */
+    double (*norm)(const float *r, selkie_residual_norm norm);
+    /* high + low stays the same, and low becomes what high cannot hold. */
+    void (*fold)(float *high, float *low);
+    /* p = z + beta p */
+    void (*turn)(float *p, const float *z, float beta, sk_active active);
+    /* low += alpha p, r -= alpha z; returns the norm of r. */
+    double (*advance)(const sk_poisson_solver *solver, int block, float alpha, selkie_residual_norm norm,
+                      double *low_squares);
+    /* (high + low) * unscale to the caller's layout; says whether all of it is finite. */
+    int (*write)(const float *high, const float *low, float unscale, float *target);
+};
+
 struct sk_poisson_solver {
     sk_memory *memory;
+    const sk_poisson_operations *operations;
     sk_multigrid multigrid;
     sk_pockets pockets;
     sk_scratch map_memory, link_memory, partial_memory, sort_memory;
@@ -55,14 +91,18 @@ struct sk_poisson_solver {
 /* --- poisson_input_dim.c: the caller's fields to level 0 --- */
 selkie_code SK_DIM(sk_poisson_read)(sk_poisson_solver *solver, const sk_poisson_system *system, int threads,
                                     selkie_error *error);
-/* The right side of one block in the split layout, scaled; returns its largest magnitude. */
-float SK_DIM(sk_read_right_side)(const sk_poisson_solver *solver, const sk_poisson_system *system, int block,
-                                 float scale, float *b);
+void SK_DIM(sk_look_up_source)(const sk_poisson_solver *solver, const sk_poisson_system *system, int block,
+                               sk_source *from);
 
 /* --- pockets_dim.c: components without any excess --- */
 selkie_code SK_DIM(sk_pockets_find)(sk_poisson_solver *solver, selkie_error *error);
 /* Takes the mean of each closed component out of a field. */
 void SK_DIM(sk_pockets_balance)(sk_pockets *pockets, sk_team team, float *field);
 void SK_DIM(sk_pockets_release)(sk_pockets *pockets, sk_memory *memory);
+
+/* --- poisson_tuned_dim.c, poisson_plain_dim.c: the arithmetic --- */
+extern const sk_poisson_operations SK_DIM(sk_poisson_operations_tuned), SK_DIM(sk_poisson_operations_plain);
+/* Takes those of a backend, and of its levels. */
+void SK_DIM(sk_poisson_choose)(sk_poisson_solver *solver, sk_backend backend);
 
 #endif

@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "base/dimension.h"
+#include "base/simd.h"
 
 #define SK_INLINE static inline __attribute__((always_inline, unused))
 
@@ -45,30 +46,9 @@ enum {
 #endif
 enum { SK_VECTOR_ROWS = SK_LANES / SK_ROW, SK_PLANE_VECTORS = SK_PLANE_FLOATS / SK_LANES };
 
-typedef float sk_vec __attribute__((vector_size(SK_LANES * 4), may_alias));
-typedef int32_t sk_int_vec __attribute__((vector_size(SK_LANES * 4), may_alias));
+/* Blocks are aligned to 64 bytes, and so are the vectors in them. */
+SK_VECTOR_FAMILY(fs, is, SK_LANES, 4 * SK_LANES, __attribute__((may_alias)))
 typedef double sk_double_vec __attribute__((vector_size(SK_LANES * 8)));
-
-SK_INLINE sk_vec sk_load(const float *from)
-{
-    return *(const sk_vec *)from;
-}
-
-SK_INLINE void sk_store(float *to, sk_vec value)
-{
-    *(sk_vec *)to = value;
-}
-
-SK_INLINE sk_vec sk_splat(float value)
-{
-    return value - (sk_vec){0};
-}
-
-/* C has no ?: on vectors. Masks are all ones or all zeros. */
-SK_INLINE sk_vec sk_select(sk_int_vec mask, sk_vec yes, sk_vec no)
-{
-    return (sk_vec)(((sk_int_vec)yes & mask) | ((sk_int_vec)no & ~mask));
-}
 
 #if SK_LANES == 16
 #define SK_EACH_LANE(f)                                                                                                \
@@ -100,24 +80,24 @@ SK_INLINE sk_vec sk_select(sk_int_vec mask, sk_vec yes, sk_vec no)
 
 /* `odd` says whether the first row of the vector holds odd cells of the colour that is asked for; always a constant
  * once inlined. */
-SK_INLINE sk_vec sk_left(sk_vec here, sk_vec left_block, int odd)
+SK_INLINE fs sk_left(fs here, fs left_block, int odd)
 {
     return odd ? __builtin_shufflevector(here, left_block, SK_EACH_LANE(SK_LEFT_1))
                : __builtin_shufflevector(here, left_block, SK_EACH_LANE(SK_LEFT_0));
 }
 
-SK_INLINE sk_vec sk_right(sk_vec here, sk_vec right_block, int odd)
+SK_INLINE fs sk_right(fs here, fs right_block, int odd)
 {
     return odd ? __builtin_shufflevector(here, right_block, SK_EACH_LANE(SK_RIGHT_1))
                : __builtin_shufflevector(here, right_block, SK_EACH_LANE(SK_RIGHT_0));
 }
 
-SK_INLINE sk_vec sk_down(sk_vec before, sk_vec here)
+SK_INLINE fs sk_down(fs before, fs here)
 {
     return __builtin_shufflevector(before, here, SK_EACH_LANE(SK_DOWN));
 }
 
-SK_INLINE sk_vec sk_up(sk_vec here, sk_vec after)
+SK_INLINE fs sk_up(fs here, fs after)
 {
     return __builtin_shufflevector(here, after, SK_EACH_LANE(SK_UP));
 }
@@ -144,42 +124,42 @@ SK_INLINE sk_place sk_place_at(int colour, int k, int v, int parity)
 }
 
 /* Upper neighbours of a field: x at i + 1, y at j + 1, z at k + 1. */
-SK_INLINE sk_vec sk_right_of(const sk_around *field, sk_place at)
+SK_INLINE fs sk_right_of(const sk_around *field, sk_place at)
 {
-    return sk_right(sk_load(field->own + at.there), sk_load(field->side[1] + at.there), at.odd);
+    return sk_right(fs_load(field->own + at.there), fs_load(field->side[1] + at.there), at.odd);
 }
 
-SK_INLINE sk_vec sk_above(const sk_around *field, sk_place at)
+SK_INLINE fs sk_above(const sk_around *field, sk_place at)
 {
     const float *after =
         at.v < SK_PLANE_VECTORS - 1 ? field->own + at.there + SK_LANES : field->side[3] + at.there - at.v * SK_LANES;
-    return sk_up(sk_load(field->own + at.there), sk_load(after));
+    return sk_up(fs_load(field->own + at.there), fs_load(after));
 }
 
-SK_INLINE sk_vec sk_front_of(const sk_around *field, sk_place at)
+SK_INLINE fs sk_front_of(const sk_around *field, sk_place at)
 {
     const float *from = at.k < SK_PLANES - 1 ? field->own + (at.there + SK_PLANE_FLOATS)
                                              : field->side[5] + (at.there - at.k * SK_PLANE_FLOATS);
-    return sk_load(from);
+    return fs_load(from);
 }
 
-SK_INLINE sk_vec sk_left_of(const sk_around *field, sk_place at)
+SK_INLINE fs sk_left_of(const sk_around *field, sk_place at)
 {
-    return sk_left(sk_load(field->own + at.there), sk_load(field->side[0] + at.there), at.odd);
+    return sk_left(fs_load(field->own + at.there), fs_load(field->side[0] + at.there), at.odd);
 }
 
-SK_INLINE sk_vec sk_below(const sk_around *field, sk_place at)
+SK_INLINE fs sk_below(const sk_around *field, sk_place at)
 {
     const float *before =
         at.v > 0 ? field->own + at.there - SK_LANES : field->side[2] + at.there + (SK_PLANE_VECTORS - 1) * SK_LANES;
-    return sk_down(sk_load(before), sk_load(field->own + at.there));
+    return sk_down(fs_load(before), fs_load(field->own + at.there));
 }
 
-SK_INLINE sk_vec sk_back_of(const sk_around *field, sk_place at)
+SK_INLINE fs sk_back_of(const sk_around *field, sk_place at)
 {
     const float *from = at.k > 0 ? field->own + (at.there - SK_PLANE_FLOATS)
                                  : field->side[4] + (at.there + (SK_PLANES - 1) * SK_PLANE_FLOATS);
-    return sk_load(from);
+    return fs_load(from);
 }
 
 /* Which vectors of a half hold unknowns: bit v + SK_PLANE_VECTORS * k, for both colours alike. In a splash most blocks

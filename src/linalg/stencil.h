@@ -7,30 +7,30 @@
 
 #include "linalg/multigrid.h"
 
-SK_INLINE sk_vec sk_sum_of_neighbours(const sk_around *x, sk_place at)
+SK_INLINE fs sk_sum_of_neighbours(const sk_around *x, sk_place at)
 {
-    sk_vec sum = (sk_left_of(x, at) + sk_right_of(x, at)) + (sk_below(x, at) + sk_above(x, at));
+    fs sum = (sk_left_of(x, at) + sk_right_of(x, at)) + (sk_below(x, at) + sk_above(x, at));
 #if SELKIE_DIM == 3
     sum += sk_back_of(x, at) + sk_front_of(x, at);
 #endif
     return sum;
 }
 
-SK_INLINE sk_vec sk_weighted_sum_of_neighbours(const sk_around *x, const sk_around *face, sk_place at)
+SK_INLINE fs sk_weighted_sum_of_neighbours(const sk_around *x, const sk_around *face, sk_place at)
 {
-    sk_vec sum_x = sk_load(face[0].own + at.here) * sk_left_of(x, at) + sk_right_of(&face[0], at) * sk_right_of(x, at);
-    sk_vec sum_y = sk_load(face[1].own + at.here) * sk_below(x, at) + sk_above(&face[1], at) * sk_above(x, at);
+    fs sum_x = fs_load(face[0].own + at.here) * sk_left_of(x, at) + sk_right_of(&face[0], at) * sk_right_of(x, at);
+    fs sum_y = fs_load(face[1].own + at.here) * sk_below(x, at) + sk_above(&face[1], at) * sk_above(x, at);
 #if SELKIE_DIM == 3
-    sum_x += sk_load(face[2].own + at.here) * sk_back_of(x, at);
+    sum_x += fs_load(face[2].own + at.here) * sk_back_of(x, at);
     sum_y += sk_front_of(&face[2], at) * sk_front_of(x, at);
 #endif
     return sum_x + sum_y;
 }
 
-SK_INLINE sk_vec sk_apply_uniform_at(const sk_around *x, float excess, sk_place at)
+SK_INLINE fs sk_apply_uniform_at(const sk_around *x, float excess, sk_place at)
 {
-    sk_vec here = sk_load(x->own + at.here);
-    sk_vec sum = (here - sk_left_of(x, at)) + (here - sk_right_of(x, at));
+    fs here = fs_load(x->own + at.here);
+    fs sum = (here - sk_left_of(x, at)) + (here - sk_right_of(x, at));
     sum += (here - sk_below(x, at)) + (here - sk_above(x, at));
 #if SELKIE_DIM == 3
     sum += (here - sk_back_of(x, at)) + (here - sk_front_of(x, at));
@@ -38,18 +38,18 @@ SK_INLINE sk_vec sk_apply_uniform_at(const sk_around *x, float excess, sk_place 
     return sum + excess * here;
 }
 
-SK_INLINE sk_vec sk_apply_general_at(const sk_around *x, const sk_around *face, const float *excess, sk_place at)
+SK_INLINE fs sk_apply_general_at(const sk_around *x, const sk_around *face, const float *excess, sk_place at)
 {
-    sk_vec here = sk_load(x->own + at.here);
-    sk_vec sum_x = sk_load(face[0].own + at.here) * (here - sk_left_of(x, at)) +
-                   sk_right_of(&face[0], at) * (here - sk_right_of(x, at));
-    sk_vec sum_y =
-        sk_load(face[1].own + at.here) * (here - sk_below(x, at)) + sk_above(&face[1], at) * (here - sk_above(x, at));
+    fs here = fs_load(x->own + at.here);
+    fs sum_x = fs_load(face[0].own + at.here) * (here - sk_left_of(x, at)) +
+               sk_right_of(&face[0], at) * (here - sk_right_of(x, at));
+    fs sum_y =
+        fs_load(face[1].own + at.here) * (here - sk_below(x, at)) + sk_above(&face[1], at) * (here - sk_above(x, at));
 #if SELKIE_DIM == 3
-    sum_x += sk_load(face[2].own + at.here) * (here - sk_back_of(x, at));
+    sum_x += fs_load(face[2].own + at.here) * (here - sk_back_of(x, at));
     sum_y += sk_front_of(&face[2], at) * (here - sk_front_of(x, at));
 #endif
-    return sum_x + sum_y + sk_load(excess + at.here) * here;
+    return sum_x + sum_y + fs_load(excess + at.here) * here;
 }
 
 #endif

@@ -3,7 +3,9 @@
  * Variational at solids (Batty et al. 2007), ghost fluid at the surface (Enright et al. 2003). Row of a liquid cell,
  * with w the open fraction of a face: sum over faces of  w (q_i - q_j)        liquid neighbour w q_i / theta air: the
  * surface lies theta of the way to its centre 0                    closed part, whose flux belongs to the right side
- * For files compiled per dimension.
+ * Where liquids differ in density the pressure's w is that times lightness, the reference density over the face's: a
+ * lighter face takes up more velocity from the same difference of pressure. The density correction moves volume, not
+ * mass, and has no use for it. For files compiled per dimension.
  */
 #ifndef SK_METHODS_LIQUID_SYSTEM_H
 #define SK_METHODS_LIQUID_SYSTEM_H
@@ -15,6 +17,7 @@
 #include "grid/grid_kernels.h"
 #include "grid/runs.h"
 #include "methods/cells.h"
+#include "methods/density_errors.h"
 #include "methods/step.h"
 
 /* A block and one cell around it, as numbers that a row of cells can be computed with. */
@@ -120,9 +123,24 @@ SK_VECTOR f8 liquid_descent(const liquid_view *view, const float *solution, int 
     return difference * liquid_slopes(view, node, -up, above, below) * liquid_slopes(view, node - up, up, below, above);
 }
 
-/* Faces and diagonal of a block's rows. The diagonal is zero but in the given runs, and a liquid cell whose faces are
- * all closed gets none either; what else stands beside a diagonal of zero is of no interest. */
-static inline void build_liquid_rows(const sk_step *step, int block, uint64_t runs, const liquid_view *view)
+/* Lightness of the faces in a block and one cell around it. */
+typedef struct face_lightness {
+    float tile[SELKIE_DIM][SK_TILE_VALUES(1)];
+} face_lightness;
+
+static inline __attribute__((unused)) void load_lightness(const sk_step *step, int block, const sk_tile_rows *rows,
+                                                          face_lightness *lightness)
+{
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sk_tile_load_rows(&step->grid, step->grid.fields[SK_FIELD_LIGHTNESS_X + d], block, rows, lightness->tile[d]);
+}
+
+/* Faces and diagonal of a block's rows; `lightness` is NULL, and known to be so where this is inlined, for liquids of
+ * one density. The diagonal is zero but in the given runs, and a liquid cell whose faces are all closed gets none
+ * either; what else stands beside a diagonal of zero is of no interest. */
+static inline __attribute__((always_inline)) void build_weighted_rows(const sk_step *step, int block, uint64_t runs,
+                                                                      const liquid_view *view,
+                                                                      const face_lightness *lightness)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
@@ -139,6 +157,10 @@ static inline void build_liquid_rows(const sk_step *step, int block, uint64_t ru
             f8 own = f8_load(view->liquid + n), lower = f8_load(view->liquid + n - up),
                upper = f8_load(view->liquid + n + up);
             f8 open_lower = f8_load(view->fraction[d] + n), open_upper = f8_load(view->fraction[d] + n + up);
+            if (lightness) {
+                open_lower *= f8_load(lightness->tile[d] + n);
+                open_upper *= f8_load(lightness->tile[d] + n + up);
+            }
             f8_store(face + c, own * lower * open_lower);
             f8 sum = open_lower * liquid_slopes(view, n, -up, own, lower) +
                      open_upper * liquid_slopes(view, n, up, own, upper);
@@ -147,11 +169,10 @@ static inline void build_liquid_rows(const sk_step *step, int block, uint64_t ru
     }
 }
 
-/* Errors of density over rest density, over inner cells: liquid, and without an open face to anything else. */
-typedef struct density_errors {
-    double absolute, squares, sum, largest;
-    int64_t count;
-} density_errors;
+static inline void build_liquid_rows(const sk_step *step, int block, uint64_t runs, const liquid_view *view)
+{
+    build_weighted_rows(step, block, runs, view, NULL);
+}
 
 static inline void measure_density_errors(const sk_step *step, int block, const liquid_view *view,
                                           density_errors *errors)
@@ -191,9 +212,9 @@ static inline void clear_liquid_rows(const sk_step *step, int block)
     memset(step->grid.fields[SK_FIELD_DIAGONAL] + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
 }
 
-/* Solves the system in the grid's fields into SK_FIELD_POTENTIAL. */
+/* Solves the system in the grid's fields into SK_FIELD_POTENTIAL. Faces have coefficients of at most `largest_face`. */
 static inline selkie_code solve_liquid_system(sk_step *step, double tolerance, selkie_residual_norm norm,
-                                              sk_poisson_report *report, selkie_error *error)
+                                              double largest_face, sk_poisson_report *report, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     sk_poisson_system system = {
@@ -205,7 +226,12 @@ static inline selkie_code solve_liquid_system(sk_step *step, double tolerance, s
         .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
         .solution = grid->fields[SK_FIELD_POTENTIAL],
     };
-    sk_poisson_options options = {tolerance, norm, step->scene->pressure.max_iterations, 0, step->threads};
+    sk_poisson_options options = {.tolerance = tolerance,
+                                  .norm = norm,
+                                  .max_iterations = step->scene->pressure.max_iterations,
+                                  .threads = step->threads,
+                                  .largest_face = largest_face,
+                                  .backend = step->backend};
     return SK_DIM(sk_poisson_solve)(step->solver, &system, &options, report, error);
 }
 

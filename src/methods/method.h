@@ -96,6 +96,8 @@ typedef struct sk_method {
     /* After a step of a fixed length (time.step): was it too long? If so, a reason for the warning. */
     int (*step_too_long)(sk_step *step, const selkie_statistics *statistics, char *reason, size_t size);
 
+    selkie_code (*measure)(sk_step *step, selkie_error *error); /* sums over particles, outside of a step */
+
     /* What others see. */
     sk_chunk_view (*state)(const sk_step *step); /* beyond particles, for checkpoints */
     selkie_code (*restore)(sk_step *step, const sk_chunk_view *chunk, const char *file, selkie_error *error);

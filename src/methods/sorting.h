@@ -13,6 +13,7 @@ extern const sk_method sk_method_sorting;
 #define SK_SORTING_PHASES(dim)                                                                                         \
     selkie_code sk_sort_particles_##dim(sk_step *step, selkie_error *error);                                           \
     selkie_code sk_sort_particles_again_##dim(sk_step *step, selkie_error *error);                                     \
+    selkie_code sk_sort_particles_plain_##dim(sk_step *step, selkie_error *error); /* of both */                       \
     selkie_code sk_move_solids_##dim(sk_step *step, selkie_error *error);
 
 SK_SORTING_PHASES(2d)

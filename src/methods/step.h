@@ -18,6 +18,13 @@
 #include "particles/store.h"
 
 enum { SK_STEP_MAX_METHODS = 24 };
+/* Sums over particles of different masses, each with its own. */
+typedef struct sk_mass_sums {
+    double kinetic;          /* J */
+    double mass;             /* kg */
+    double moment[3];        /* kg m  mass times position, now */
+    double moment_before[3]; /* kg m  and before the last step */
+} sk_mass_sums;
 
 typedef struct sk_step {
     /* constants */
@@ -28,8 +35,10 @@ typedef struct sk_step {
     int needs; /* sk_needs of all methods together (method.h) */
     int dimension;
     int particles_per_cell;
-    double density;       /* kg/m3 at rest */
-    double particle_mass; /* kg (2D: for a depth of one metre) */
+    double density;       /* kg/m3 at rest, of the first material: the reference density */
+    double particle_mass; /* kg (2D: for a depth of one metre), of the same */
+    /* [SK_TRANSFER_MATERIALS] density of each material over the reference density; NULL = all weigh the same. */
+    const float *relative_density;
 
     /* state */
     sk_particles particles;
@@ -63,6 +72,7 @@ typedef struct sk_step {
     int64_t occupied_cells;
     int64_t liquid_cells;
     sk_particle_sums sums;
+    sk_mass_sums mass_sums;     /* where relative_density is not NULL */
     double positions[3];        /* m  sum of the particles' positions now */
     double positions_before[3]; /* m  and before the last advection */
     sk_poisson_report pressure;
@@ -98,6 +108,14 @@ static inline void sk_step_set_state(sk_step *step, const struct sk_method *owne
         m++;
     step->states[m].owner = owner;
     step->states[m].state = state;
+}
+
+/* kg: mass of particle number p. */
+static inline double sk_step_mass(const sk_step *step, const sk_attribute *material, int64_t p)
+{
+    return step->relative_density && material
+               ? step->particle_mass * step->relative_density[material->data[p] % SK_TRANSFER_MATERIALS]
+               : step->particle_mass;
 }
 
 /* Gravity acts from the middle of one step to the middle of the next, so that velocities and positions leap over each

@@ -23,12 +23,19 @@ selkie_code selkie_write_picture(const selkie_world *world, const char *path, se
                                       velocity.data,
                                       velocity.stride,
                                       NULL,
+                                      0,
+                                      NULL,
                                       0};
     selkie_attribute_view role;
     if (selkie_world_find_attribute(world, "role", &role, NULL) == SELKIE_OK && role.type == SELKIE_UINT32 &&
         role.components == 1) {
         particles.role = role.data;
         particles.role_stride = role.stride;
+    }
+    selkie_attribute_view material;
+    if (selkie_world_find_attribute(world, "material", &material, NULL) == SELKIE_OK) {
+        particles.material = material.data;
+        particles.material_stride = material.stride;
     }
 
     /* Options and poses of bodies. */

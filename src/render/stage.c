@@ -300,6 +300,13 @@ vec3 sk_stage_speed_color(selkie_picture_color color, float speed, float scale)
         const float *role = roles[speed < 0.5f ? 0 : speed < 1.5f ? 1 : 2];
         return v3(role[0], role[1], role[2]);
     }
+    static const float materials[8][3] = {{0.13f, 0.38f, 0.78f}, {0.95f, 0.66f, 0.13f}, {0.20f, 0.66f, 0.30f},
+                                          {0.80f, 0.22f, 0.20f}, {0.55f, 0.34f, 0.72f}, {0.15f, 0.68f, 0.70f},
+                                          {0.55f, 0.40f, 0.28f}, {0.55f, 0.58f, 0.62f}};
+    if (color == SELKIE_COLOR_MATERIAL) {
+        const float *material = materials[(unsigned)(speed + 0.5f) % 8];
+        return v3(material[0], material[1], material[2]);
+    }
     return sk_color(color == SELKIE_COLOR_WATER ? SK_MAP_WATER : SK_MAP_SPEED, scale > 0 ? speed / scale : 0.0f);
 }
 

@@ -5,9 +5,8 @@
 #include "selkie_config.h"
 
 #if SELKIE_HAVE_EMBREE
-#include <embree3/rtcore.h>
-
 #include "geom/surface.h"
+#include "render/embree.h"
 #include "render/stage.h"
 
 typedef struct sk_tracer {

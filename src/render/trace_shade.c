@@ -18,8 +18,6 @@ static const float water_index = 1.333f;
 
 static struct RTCRayHit shoot(RTCScene scene, vec3 from, vec3 direction, float start, float end)
 {
-    struct RTCIntersectContext context;
-    rtcInitIntersectContext(&context);
     struct RTCRayHit ray = {0};
     ray.ray.org_x = from.x;
     ray.ray.org_y = from.y;
@@ -32,7 +30,7 @@ static struct RTCRayHit shoot(RTCScene scene, vec3 from, vec3 direction, float s
     ray.ray.mask = 0xffffffffu;
     ray.hit.geomID = RTC_INVALID_GEOMETRY_ID;
     ray.hit.instID[0] = RTC_INVALID_GEOMETRY_ID;
-    rtcIntersect1(scene, &context, &ray);
+    sk_embree_intersect(scene, &ray);
     return ray;
 }
 
@@ -111,8 +109,6 @@ static int occluded(RTCScene scene, vec3 from, vec3 direction, float start, floa
 {
     if (!scene)
         return 0;
-    struct RTCIntersectContext context;
-    rtcInitIntersectContext(&context);
     struct RTCRay ray = {0};
     ray.org_x = from.x;
     ray.org_y = from.y;
@@ -123,7 +119,7 @@ static int occluded(RTCScene scene, vec3 from, vec3 direction, float start, floa
     ray.tnear = start;
     ray.tfar = end;
     ray.mask = 0xffffffffu;
-    rtcOccluded1(scene, &context, &ray);
+    sk_embree_occluded(scene, &ray);
     return ray.tfar < 0.0f;
 }
 

@@ -285,6 +285,17 @@ static selkie_code unknown_key(walk *w, const sk_struct *type, const char *key)
                 w->override->path.text, sk_suggest_key(type, -1, key, hint, sizeof hint));
 }
 
+/* --set method=VALUE, the older word for two keys. */
+static selkie_code set_method(walk *w)
+{
+    json_object *value;
+    sk_path_key(&w->override->path, sk_method_field.key);
+    SK_TRY(parse_value(w, &sk_method_field, 0, &value));
+    selkie_code code = sk_reader_take_method(w->reader, w->root, value, 1);
+    json_object_put(value);
+    return code;
+}
+
 static selkie_code follow(walk *w)
 {
     const sk_struct *type = &sk_scene_struct;
@@ -293,6 +304,8 @@ static selkie_code follow(walk *w)
         step s;
         SK_TRY(next_step(w, &s));
         const sk_field *field = s.index < 0 ? sk_struct_find(type, s.key) : NULL;
+        if (!field && object == w->root && at_end(w) && strcmp(s.key, sk_method_field.key) == 0)
+            return set_method(w);
         if (!field)
             return unknown_key(w, type, s.key);
         sk_path_key(&w->override->path, field->key);

@@ -392,6 +392,52 @@ static selkie_code read_struct(sk_reader *reader, const sk_struct *type, json_ob
     return SELKIE_OK;
 }
 
+/* --- The older key "method" --- */
+
+static selkie_code put_choice(sk_reader *reader, json_object *root, const char *key, const char *choice,
+                              const char *method, int is_override)
+{
+    json_object *given;
+    if (!is_override && json_object_object_get_ex(root, key, &given) &&
+        json_object_get_type(given) == json_type_string && strcmp(json_object_get_string(given), choice) != 0) {
+        char shown[80];
+        return sk_reader_fail(reader, NULL,
+                              "\"%s\" means %s \"%s\", but the scene also says \"%s\": %s; leave method out", method,
+                              key, choice, key, sk_value_text(given, shown, sizeof shown));
+    }
+    json_object *string = json_object_new_string(choice);
+    if (!string || json_object_object_add(root, key, string) != 0) {
+        json_object_put(string);
+        return sk_reader_no_memory(reader);
+    }
+    return SELKIE_OK;
+}
+
+selkie_code sk_reader_take_method(sk_reader *reader, json_object *root, json_object *value, int is_override)
+{
+    int method;
+    size_t before = sk_path_key(&reader->path, sk_method_field.key);
+    SK_TRY(read_enum(reader, &sk_method_field, value, &method));
+    const char *name = sk_enum_name(sk_method_field.choices, method);
+    const int sph = method == SELKIE_METHOD_SPH;
+    SK_TRY(put_choice(reader, root, "discretization", sph ? "sph" : "grid", name, is_override));
+    if (!sph)
+        SK_TRY(put_choice(reader, root, "transfer", name, name, is_override));
+    sk_path_cut(&reader->path, before);
+    return SELKIE_OK;
+}
+
+/* Replaces the file's "method" by the keys that it stands for, before overrides change those. */
+static selkie_code replace_method(sk_reader *reader, json_object *root)
+{
+    json_object *value;
+    if (json_object_get_type(root) != json_type_object || !json_object_object_get_ex(root, sk_method_field.key, &value))
+        return SELKIE_OK;
+    SK_TRY(sk_reader_take_method(reader, root, value, 0));
+    json_object_object_del(root, sk_method_field.key);
+    return SELKIE_OK;
+}
+
 /* --- The scene --- */
 
 /* Vectors may be shorter in 2D, so the dimension is read first. A bad one is reported when its key is read. */
@@ -408,6 +454,7 @@ static int find_dimension(json_object *root)
 
 static selkie_code read_scene(sk_reader *reader, json_object *root, const char *folder, selkie_scene *scene)
 {
+    SK_TRY(replace_method(reader, root));
     for (int i = 0; i < reader->override_count; i++)
         SK_TRY(sk_override_apply(reader, i, root));
     reader->dimension = find_dimension(root);

@@ -34,6 +34,11 @@ selkie_code sk_reader_fail(sk_reader *reader, const char *key, const char *forma
     __attribute__((format(printf, 3, 4)));
 selkie_code sk_reader_no_memory(sk_reader *reader);
 
+/* Puts `value`, that of the older key "method", into the tree as discretization and transfer. A file that has one of
+ * the two with another value contradicts itself; an override replaces it. */
+selkie_code sk_reader_take_method(sk_reader *reader, struct json_object *root, struct json_object *value,
+                                  int is_override);
+
 /* Puts the value of overrides[index] into the tree; fills in its path. */
 selkie_code sk_override_apply(sk_reader *reader, int index, struct json_object *root);
 

@@ -76,6 +76,17 @@ static double measure_front(const sk_probes *probes, const sk_step *step, const 
     return NAN;
 }
 
+/* kg/m3: density of the liquid around the lower face of a cell across axis d. */
+static double face_density(const sk_step *step, const int cell[3], int d)
+{
+    if (!step->relative_density)
+        return step->density;
+    int slot;
+    size_t local = sk_grid_find_cell(&step->grid, cell, &slot);
+    return step->density /
+           step->grid.fields[SK_FIELD_LIGHTNESS_X + d][(size_t)slot * (size_t)step->grid.block_cells + local];
+}
+
 /* Pressure at a cell's centre, continued hydrostatically into solids from the liquid beside them; 0 in air. */
 static double cell_pressure(const sk_step *step, const int cell[3], double unit)
 {
@@ -98,7 +109,7 @@ static double cell_pressure(const sk_step *step, const int cell[3], double unit)
                 (grid->kinds[(size_t)slot * (size_t)grid->block_cells + where] & SK_CELL_KIND_MASK) != SK_CELL_LIQUID)
                 continue;
             sum += grid->fields[SK_FIELD_POTENTIAL][(size_t)slot * (size_t)grid->block_cells + where] * unit -
-                   side * step->density * step->scene->gravity[d] * grid->cell_size;
+                   side * face_density(step, side > 0 ? other : cell, d) * step->scene->gravity[d] * grid->cell_size;
             count++;
         }
     return count ? sum / count : 0.0;

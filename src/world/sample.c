@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "defs/materials.h"
 #include "world/world_internal.h"
 
 enum { SPAN = 8 }; /* cells of the blocks that are asked as a whole first */
@@ -26,6 +27,8 @@ typedef struct sampler {
     const sk_grid *grid;
     const sk_solids *solids;
     sk_shape **shapes;
+    sk_particle *records; /* of all particles, where they are written */
+    uint32_t *materials;  /* beside them; NULL where a scene has but one */
     int per_cell, per_axis, sub_cells;
     int blocks[3];
 } liquid_sampler;
@@ -50,7 +53,7 @@ static int place(const liquid_sampler *sampler, uint64_t cell_index, int s, doub
         double jitter = 0.0;
         if (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_JITTERED ||
             (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_AUTO &&
-             sampler->scene->method != SELKIE_METHOD_SPH))
+             sampler->scene->discretization != SELKIE_DISCRETIZATION_SPH))
             jitter = sampler->scene->particles.jitter *
                      (sk_random_float(seed, cell_index * 4096 + (uint64_t)s, (uint64_t)d) - 0.5);
         offset[d] = d < sampler->grid->dimension ? (sub[d] + 0.5 + jitter) / n : 0.0;
@@ -107,6 +110,17 @@ static void fill_record(const liquid_sampler *sampler, int liquid, const double 
         particle->velocity[d] = (float)(v[d] + g[3 * d] * r[0] + g[3 * d + 1] * r[1] + g[3 * d + 2] * r[2]);
     }
     particle->id = id;
+    if (sampler->materials)
+        sampler->materials[particle - sampler->records] =
+            (uint32_t)sk_scene_find_material(sampler->scene, def->material);
+}
+
+/* Where the particles are written, after room for them was reserved. */
+static void find_records(liquid_sampler *sampler, const sk_particles *particles)
+{
+    const sk_attribute *material = sk_particles_find_attribute(particles, "material");
+    sampler->records = particles->records;
+    sampler->materials = material ? material->data : NULL;
 }
 
 /* Counts (particles == NULL) or writes the particles of one span of cells. */
@@ -235,6 +249,7 @@ static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles
                 code = sk_particles_reserve(particles, sum, error);
             if (code != SELKIE_OK || !particles)
                 break;
+            find_records(sampler, particles);
         }
 #pragma omp parallel num_threads(threads) reduction(+ : filled)
         {
@@ -332,8 +347,8 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
 }
 
 /* Adds the liquids that say how many particles they have. */
-static selkie_code sample_all_counted(const liquid_sampler *sampler, int threads, sk_particles *particles,
-                                      int64_t *total, int64_t *liquid_cells, selkie_error *error)
+static selkie_code sample_all_counted(liquid_sampler *sampler, int threads, sk_particles *particles, int64_t *total,
+                                      int64_t *liquid_cells, selkie_error *error)
 {
     const selkie_scene *scene = sampler->scene;
     for (int l = 0; l < scene->liquid_count; l++) {
@@ -345,6 +360,7 @@ static selkie_code sample_all_counted(const liquid_sampler *sampler, int threads
                            (long long)(*total + wanted), UINT32_MAX);
         if (particles) {
             SK_TRY(sk_particles_reserve(particles, *total + wanted, error));
+            find_records(sampler, particles);
             SK_TRY(sample_counted(sampler, l, threads, wanted, particles->records + *total, (uint32_t)*total, error));
             particles->count = *total + wanted;
             particles->next_id = (uint32_t)(*total + wanted);

@@ -174,6 +174,7 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     step->sums.max_speed = header.max_speed;
     memcpy(step->positions, header.positions, sizeof header.positions);
     memcpy(step->positions_before, header.positions, sizeof header.positions);
+    SK_TRY(sk_methods_measure(world, error)); /* in the order that they have now */
     sk_solids_move(&step->solids, step->time);
     sk_world_collect_statistics(world, 0.0);
     sk_probes_measure(&world->probes, step, 0.0);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "defs/materials.h"
 #include "rigid/rigid.h"
 #include "world/world_internal.h"
 
@@ -38,6 +39,14 @@ double selkie_world_particle_mass(const selkie_world *world)
 {
     return world->step.particle_mass;
 }
+double selkie_world_material_mass(const selkie_world *world, int material)
+{
+    const int count = world->scene->material_count ? world->scene->material_count : 1;
+    if (material < 0 || material >= count)
+        return 0.0;
+    return world->step.particle_mass * (sk_scene_density(world->scene, material) / world->step.density);
+}
+
 const selkie_statistics *selkie_world_statistics(const selkie_world *world)
 {
     return &world->statistics;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/timer.h"
+#include "defs/materials.h"
 #include "defs/structs.h"
 #include "world/world_internal.h"
 
@@ -27,6 +28,15 @@ static selkie_code run_slots(selkie_world *world, sk_slot end, int with_correcti
     return SELKIE_OK;
 }
 
+selkie_code sk_methods_measure(selkie_world *world, selkie_error *error)
+{
+    for (int m = 0; m < world->methods.count; m++)
+        if (world->methods.methods[m]->measure)
+            SK_TRY(world->methods.methods[m]->measure(&world->step, error));
+    sk_arena_empty(&world->step.arena);
+    return SELKIE_OK;
+}
+
 selkie_code sk_world_measure(selkie_world *world, selkie_error *error)
 {
     sk_step *step = &world->step;
@@ -46,7 +56,7 @@ selkie_code sk_world_measure(selkie_world *world, selkie_error *error)
     step->sums.max_speed = sqrt(fastest);
     memcpy(step->positions, position, sizeof position);
     memcpy(step->positions_before, position, sizeof position);
-    return SELKIE_OK;
+    return sk_methods_measure(world, error);
 }
 
 static void begin_step(selkie_world *world)
@@ -161,7 +171,7 @@ static void set_constants(selkie_world *world, const selkie_world_options *optio
     step->backend = backend == SELKIE_BACKEND_PLAIN ? SK_BACKEND_PLAIN : SK_BACKEND_TUNED;
     step->dimension = scene->domain.dimension;
     step->particles_per_cell = sk_scene_particles_per_cell(scene);
-    step->density = scene->liquid_count ? scene->liquids[0].density : 1000.0;
+    step->density = sk_scene_density(scene, 0);
     step->particle_mass = step->density * pow(cell_size, step->dimension) / step->particles_per_cell;
 }
 

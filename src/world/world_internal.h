@@ -53,6 +53,9 @@ selkie_code sk_world_measure(selkie_world *world, selkie_error *error);
 /* Fills world->statistics from what the phases found. */
 void sk_world_collect_statistics(selkie_world *world, double step_ms);
 
+/* What methods sum over particles outside of a step. */
+selkie_code sk_methods_measure(selkie_world *world, selkie_error *error);
+
 /* The step's length, and where it ends: steps land exactly on frames and on the end. */
 double sk_world_choose_step(const selkie_world *world, double *end_time, int *on_frame);
 /* After a step: sets world->warning if its fixed length makes nonsense of the density. */

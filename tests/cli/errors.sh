@@ -39,7 +39,7 @@ sed 's/"end": 0.5/"end": "soon"/' dam.json >type.json
 expect "wrong type" 2 "type.json:5:[0-9]+: time.end" check type.json
 sed 's/"size": \[1, 0.75\]/"size": [-1, 0.75]/' dam.json >negative.json
 expect "negative size" 2 "negative.json:4:[0-9]+: domain.size" check negative.json
-expect "unknown key in --set" 2 'did you mean "method"' check dam.json --set metod=flip
+expect "unknown key in --set" 2 'did you mean "transfer"' check dam.json --set transfr=flip
 expect "bad value in --set" 2 'flip' check dam.json --set method=flap
 expect "--set without a value" 2 'time.end' check dam.json --set time.end
 expect "an end before the start" 2 'time.end|--end' check dam.json --end -1

@@ -82,7 +82,7 @@ check "and runs from anywhere" "$selkie" run elsewhere/scene.json --out elsewher
 check "to the same bits" same_run meshed elsewhere/run
 
 # --- What may not change
-expect "another method" 2 "method" run dam.json --out longer --resume --set method=apic
+expect "another transfer" 2 "transfer" run dam.json --out longer --resume --set transfer=apic
 sed 's/0.35/0.4/' dam.json >other.json
 expect "another scene" 2 "liquids\[0\].shape.max.*scene.json" run other.json --out longer --resume
 expect "an end that is past" 2 "already" run --resume --out longer --end 0.1

@@ -33,7 +33,7 @@ static void prepare(void)
     scene.domain.dimension = 2;
     scene.domain.size[0] = scene.domain.size[1] = 1.0;
     scene.domain.resolution = 8;
-    scene.method = SELKIE_METHOD_APIC;
+    selkie_scene_set_method(&scene, SELKIE_METHOD_APIC);
     selkie_liquid_defaults(&liquid);
     selkie_shape_defaults(&liquid.shape, SELKIE_SHAPE_BOX);
     liquid.shape.max[0] = liquid.shape.max[1] = 0.25;

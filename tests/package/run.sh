@@ -12,7 +12,12 @@ fail() {
     exit 1
 }
 
-cmake --install "$build" --prefix "$work/first" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
+cmake --install "$build" --prefix "$work/first" >"$work/install.log" 2>"$work/hints.txt" ||
+    { cat "$work/install.log" "$work/hints.txt"; exit 1; }
+# Under another prefix than /usr and /usr/local it says what a user has to set.
+for hint in "PKG_CONFIG_PATH=$work/first/" "CMAKE_PREFIX_PATH=$work/first" "LD_LIBRARY_PATH=$work/first/" "PATH=$work/first/bin:"; do
+    grep -q "$hint" "$work/hints.txt" || { cat "$work/hints.txt"; fail "the installation does not say $hint"; }
+done
 prefix=$work/prefix
 mv "$work/first" "$prefix"
 library=$(dirname "$(find "$prefix" -name libselkie.a)")
@@ -27,7 +32,9 @@ private=$(find "$prefix/include" -name '*.h' -exec grep -l '#include "' {} + || 
 [ -z "$private" ] || fail "installed headers include private ones: $private"
 
 cd "$work"
-export PKG_CONFIG_PATH="$library/pkgconfig" LD_LIBRARY_PATH="$library"
+# PKG_CONFIG_PATH must be enough: programs find the library through their rpath.
+unset LD_LIBRARY_PATH
+export PKG_CONFIG_PATH="$library/pkgconfig"
 run() { # run NAME PROGRAM: it must succeed and say that the resumed world is the same
     "$2" >"$work/$1.txt" 2>&1 || { cat "$work/$1.txt"; fail "the example built $1 failed"; }
     grep -q 'ends where the first one does' "$work/$1.txt" || { cat "$work/$1.txt"; fail "the example built $1 said something else"; }
@@ -56,3 +63,10 @@ if [ -x "$build/selkie" ]; then
     [ -f "$prefix/share/man/man1/selkie.1" ] || fail "the manual page is not installed"
     find "$prefix/share/selkie" -name '*.schema.json' | grep -q . || fail "the schema is not installed"
 fi
+
+# A package for the system: no rpath, no hints, all of it below DESTDIR.
+DESTDIR=$work/stage cmake --install "$build" --prefix /usr >"$work/install.log" 2>"$work/hints.txt"
+[ ! -s "$work/hints.txt" ] || { cat "$work/hints.txt"; fail "a staged installation prints hints"; }
+staged=$(find "$work/stage/usr" -name selkie.pc)
+[ -n "$staged" ] || fail "selkie.pc is not below DESTDIR"
+! grep rpath "$staged" || fail "selkie.pc for /usr has an rpath"

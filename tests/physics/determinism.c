@@ -35,7 +35,7 @@ static void same_bits(int dimension, selkie_method method)
     const double h = 1.0 / (dimension == 2 ? 64 : 32);
     test_scene t;
     tank(&t, dimension, 1, 1, 0.5, h);
-    t.scene.method = method;
+    selkie_scene_set_method(&t.scene, method);
     t.scene.viscosity = 1e-4;
     t.scene.time.cfl = 3.0;
     t.scene.time.fps = 60.0;

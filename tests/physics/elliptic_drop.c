@@ -32,7 +32,7 @@ static double stretch(int dimension, selkie_method method, double h, double cfl,
     tank(&t, dimension, 3, 5, 4 * h, h);
     set3(t.scene.domain.origin, -1.5, -2.5, 0);
     t.scene.gravity[1] = 0.0;
-    t.scene.method = method;
+    selkie_scene_set_method(&t.scene, method);
     t.scene.time.fps = 1.0 / time;
     t.scene.time.cfl = cfl;
     t.scene.time.min_step = 1e-7;

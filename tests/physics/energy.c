@@ -8,7 +8,7 @@ static void closed_tank(int dimension, selkie_method method, int drop)
     const double h = 1.0 / (dimension == 2 ? 48 : 24);
     test_scene t;
     tank(&t, dimension, 1, 1, dimension == 3 ? 0.25 : 0, h);
-    t.scene.method = method;
+    selkie_scene_set_method(&t.scene, method);
     t.scene.time.cfl = 2.0;
     if (drop) {
         add_liquid(&t, box_shape(0, 0, 0, 1, 0.3, 1));
@@ -50,7 +50,7 @@ static double projected(int dimension, selkie_method method, uint64_t seed)
     for (int n = 0; n < 2; n++) {
         test_scene t;
         tank(&t, dimension, 1, 1, dimension == 3 ? 0.25 : 0, h);
-        t.scene.method = method;
+        selkie_scene_set_method(&t.scene, method);
         t.scene.seed = seed;
         t.scene.volume = n ? SELKIE_VOLUME_IDP : SELKIE_VOLUME_NONE;
         t.scene.time.step = 0.005;

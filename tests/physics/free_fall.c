@@ -8,7 +8,7 @@ static void fall(int dimension, selkie_method method, double step, const char *n
     const double h = 1.0 / 16;
     test_scene t;
     tank(&t, dimension, 2, 4, 2, h);
-    t.scene.method = method;
+    selkie_scene_set_method(&t.scene, method);
     t.scene.time.step = step;
     t.scene.time.cfl = 3.0;
     selkie_liquid_def *block =

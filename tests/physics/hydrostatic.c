@@ -22,7 +22,7 @@ static void column(const column_case *c)
     else
         tank(&t, 3, 0.25, 1.0, 0.25, h);
     add_liquid(&t, box_shape(0, 0, 0, 1, depth, 1));
-    t.scene.method = c->method;
+    selkie_scene_set_method(&t.scene, c->method);
     t.scene.pressure.surface = c->surface;
     t.scene.particles.arrangement = c->arrangement;
     /* A lattice fills the kernels at walls and at the surface exactly if the sub-cells of a cell are even in number. */

@@ -24,7 +24,7 @@ static void sph_scene(object_scene *s, int dimension, double x, double y, double
 {
     memset(s, 0, sizeof *s);
     tank(&s->t, dimension, x, y, z, 2.0 * spacing);
-    s->t.scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&s->t.scene, SELKIE_METHOD_SPH);
     s->t.scene.time.cfl = 0.0;
     s->t.scene.objects = s->objects;
 }

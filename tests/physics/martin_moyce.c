@@ -9,7 +9,7 @@ static void dam_break(int dimension, selkie_method method, selkie_volume volume_
     test_scene t;
     tank(&t, dimension, 18 * a, 3 * a, 4 * h, h);
     t.scene.domain.walls[1] = SELKIE_WALL_OPEN;
-    t.scene.method = method;
+    selkie_scene_set_method(&t.scene, method);
     t.scene.volume = volume_kind;
     t.scene.time.max_step = 0.001;
     add_liquid(&t, box_shape(0, 0, 0, a, 2 * a, 4 * h));

@@ -41,7 +41,7 @@ static void piston(int dimension, selkie_method method)
     const double h = 1.0 / (dimension == 2 ? 32 : 24), depth = 0.375, start = 0.25, path = 0.5, length = 1.5;
     test_scene t;
     tank(&t, dimension, length, 1, 6 * h, h);
-    t.scene.method = method;
+    selkie_scene_set_method(&t.scene, method);
     t.scene.time.max_step = 0.01;
     add_liquid(&t, box_shape(0, 0, 0, length, depth, 1));
     selkie_obstacle_def *wall = add_obstacle(&t, box_shape(-2, -1, -1, start, 2, 2));
@@ -130,7 +130,7 @@ static void rough(int dimension, selkie_method method, double step, const char *
                  half[3] = {0.2, 0.04, 0.15};
     test_scene t;
     tank(&t, dimension, size[0], size[1], size[2], h);
-    t.scene.method = method;
+    selkie_scene_set_method(&t.scene, method);
     t.scene.time.cfl = 5.0;
     t.scene.time.step = step;
     t.scene.time.fps = 50.0;

@@ -69,7 +69,7 @@ UNUSED_IS_FINE void tank(test_scene *t, int dimension, double x, double y, doubl
     scene->time.end = 1000.0;
     scene->time.fps = 100.0;
     scene->time.cfl = 1.0;
-    scene->method = SELKIE_METHOD_FLIP;
+    selkie_scene_set_method(scene, SELKIE_METHOD_FLIP);
     scene->liquids = t->liquids;
     scene->obstacles = t->obstacles;
     scene->sources = t->sources;

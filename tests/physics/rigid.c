@@ -7,7 +7,7 @@ static selkie_body_def bodies[4];
 static selkie_world *box_in_water(test_scene *t, double density, double bottom, const char *name)
 {
     tank(t, 2, 0.96, 0.8, 1, 0.04);
-    t->scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&t->scene, SELKIE_METHOD_SPH);
     t->scene.time.cfl = 0.0;
     t->scene.sph.density_error = 5e-4;
     t->scene.sph.xsph = 0.02;
@@ -119,7 +119,7 @@ int main(void)
 {
     test_scene t;
     tank(&t, 2, 1, 1, 1, 0.1);
-    t.scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&t.scene, SELKIE_METHOD_SPH);
     add_liquid(&t, box_shape(0, 0, 0, 1, 0.5, 1));
     selkie_body_defaults(&bodies[0]);
     bodies[0].shape = box_shape(0.4, 0.6, 0, 0.6, 0.8, 1);

@@ -7,7 +7,7 @@ static void fills(int dimension, selkie_method method)
     const double h = 1.0 / (dimension == 2 ? 32 : 20), speed = 2.0, section = dimension == 2 ? 0.2 : 0.04;
     test_scene t;
     tank(&t, dimension, 1, 1, 0.5, h);
-    t.scene.method = method;
+    selkie_scene_set_method(&t.scene, method);
     t.scene.time.cfl = 2.0;
     t.scene.time.fps = 30.0;
     /* Gravity pulls at what is in the source as well: a part of g dt / speed more comes out than should. */
@@ -134,7 +134,7 @@ static void open_sides(void **state)
             tank(&t, dimension, 1, 1, 0.5, h);
             set_walls(&t, SELKIE_WALL_OPEN);
             t.scene.gravity[1] = 0.0;
-            t.scene.method = (selkie_method)method;
+            selkie_scene_set_method(&t.scene, (selkie_method)method);
             selkie_liquid_def *block = add_liquid(&t, box_shape(0.4, 0.3, 0.1, 0.8, 0.7, 0.4));
             block->velocity[0] = speed;
             selkie_world *world = make_world(&t);

@@ -15,7 +15,7 @@ static void free_fall(void **state)
     for (int dimension = 2; dimension <= 3; dimension++) {
         test_scene t;
         tank(&t, dimension, 1, 3, 1, 0.1);
-        t.scene.method = SELKIE_METHOD_SPH;
+        selkie_scene_set_method(&t.scene, SELKIE_METHOD_SPH);
         t.scene.time.cfl = 0.0;
         add_liquid(&t, box_shape(0.3, 2.3, 0.3, 0.7, 2.7, 0.7));
         selkie_world *world = make_world(&t);
@@ -35,7 +35,7 @@ static void momentum_is_kept(void **state)
     (void)state;
     test_scene t;
     tank(&t, 2, 2, 2, 0, 0.04);
-    t.scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&t.scene, SELKIE_METHOD_SPH);
     t.scene.time.cfl = 0.0;
     set3(t.scene.gravity, 0, 0, 0);
     set3(add_liquid(&t, sphere_shape(0.8, 1.0, 0, 0.16))->velocity, 1.0, 0.0, 0.0);
@@ -58,7 +58,7 @@ static void a_square_becomes_round(void **state)
     for (int which = SELKIE_TENSION_BECKER; which <= SELKIE_TENSION_AKINCI; which++) {
         test_scene t;
         tank(&t, 2, 1, 1, 0, 0.04);
-        t.scene.method = SELKIE_METHOD_SPH;
+        selkie_scene_set_method(&t.scene, SELKIE_METHOD_SPH);
         t.scene.time.cfl = 0.0;
         set3(t.scene.gravity, 0, 0, 0);
         t.scene.viscosity = 0.01;
@@ -99,7 +99,7 @@ static void a_square_becomes_round(void **state)
 static void splash(test_scene *t)
 {
     tank(t, 3, 0.6, 0.5, 0.3, 0.05);
-    t->scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&t->scene, SELKIE_METHOD_SPH);
     t->scene.time.cfl = 0.0;
     t->scene.viscosity = 1e-3;
     t->scene.sph.surface_tension = SELKIE_TENSION_AKINCI;

@@ -9,7 +9,7 @@ static selkie_body_def bodies[4];
 static void sph_tank(test_scene *t, int dimension, double x, double y, double z, double spacing)
 {
     tank(t, dimension, x, y, z, 2 * spacing);
-    t->scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&t->scene, SELKIE_METHOD_SPH);
     t->scene.time.cfl = 0.0;
     t->scene.sph.density_error = 5e-4;
     t->scene.bodies = bodies;

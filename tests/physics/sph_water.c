@@ -14,7 +14,7 @@ static void column(int dimension, double width, double depth, double h, double s
     static const char *const names[PROBES] = {"p1", "p2", "p3", "p4", "p5"};
     test_scene t;
     tank(&t, dimension, width, 1.25 * depth, width, h);
-    t.scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&t.scene, SELKIE_METHOD_SPH);
     t.scene.time.cfl = 0.0;
     t.scene.sph.xsph = 0.05; /* a column that is let go all at once swings for a while */
     t.scene.sph.density_error = 0.001;
@@ -78,7 +78,7 @@ static void plane_dam_break(void **state)
     test_scene t;
     tank(&t, 2, 16 * a, 3 * a, 0, h);
     t.scene.domain.walls[1] = SELKIE_WALL_OPEN;
-    t.scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&t.scene, SELKIE_METHOD_SPH);
     t.scene.time.cfl = 0.0;
     add_liquid(&t, box_shape(0, 0, 0, a, 2 * a, 0));
     selkie_probe_def *front = add_probe(&t, "front", SELKIE_PROBE_FRONT, 0, 0, 0);

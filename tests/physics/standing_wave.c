@@ -17,7 +17,7 @@ static swing run_wave(int dimension, selkie_method method, selkie_volume volume,
     const double omega = sqrt(GRAVITY * k * tanh(k * depth)), period = 2.0 * M_PI / omega;
     test_scene t;
     tank(&t, dimension, length, 0.75, 4 * h, h);
-    t.scene.method = method;
+    selkie_scene_set_method(&t.scene, method);
     t.scene.volume = volume;
     t.scene.time.fps = 50.0 / period;
     t.scene.time.max_step = period / 100.0;

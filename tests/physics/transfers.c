@@ -153,7 +153,7 @@ static double spin(int dimension, selkie_method method, double cfl)
     tank(&t, dimension, 1, 1, 1, h);
     set_walls(&t, SELKIE_WALL_OPEN);
     t.scene.gravity[1] = 0.0;
-    t.scene.method = method;
+    selkie_scene_set_method(&t.scene, method);
     t.scene.time.cfl = cfl;
     t.scene.time.fps = 8.0 / turn;
     t.scene.flip_ratio = 1.0;

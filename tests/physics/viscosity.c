@@ -10,7 +10,7 @@ static void channel(test_scene *t, int dimension, int cells, double viscosity, d
     tank(t, dimension, 4, 1 + room_above, 4 * h, h);
     t->scene.gravity[1] = 0.0;
     t->scene.viscosity = viscosity;
-    t->scene.method = SELKIE_METHOD_APIC;
+    selkie_scene_set_method(&t->scene, SELKIE_METHOD_APIC);
     t->scene.domain.walls[0] = t->scene.domain.walls[1] = SELKIE_WALL_OPEN;
     t->scene.domain.walls[2] = t->scene.domain.walls[3] = SELKIE_WALL_NO_SLIP;
     add_liquid(t, box_shape(0, 0, 0, 4, 1, 1));
@@ -44,7 +44,7 @@ static void shear_decays(int dimension, selkie_method method, int cells)
     const double nu = 1.0, speed = 0.05, time = 0.1, h = 1.0 / cells;
     test_scene t;
     channel(&t, dimension, cells, nu, 0.0);
-    t.scene.method = method;
+    selkie_scene_set_method(&t.scene, method);
     t.scene.time.step = 0.0005; /* the implicit step is of first order */
     selkie_world *world = make_world(&t);
     selkie_attribute_view position = attribute_of(world, "position"), velocity = attribute_of(world, "velocity");
@@ -115,7 +115,7 @@ static void cavity(void **state)
     tank(&t, 2, 1, 1 + 4 * h, 0, h);
     set_walls(&t, SELKIE_WALL_NO_SLIP);
     t.scene.gravity[1] = 0.0;
-    t.scene.method = SELKIE_METHOD_APIC;
+    selkie_scene_set_method(&t.scene, SELKIE_METHOD_APIC);
     t.scene.viscosity = 0.01;
     t.scene.time.cfl = 1.0;
     t.scene.time.fps = 1.0;

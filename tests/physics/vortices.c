@@ -14,7 +14,7 @@ static double vortices(int dimension, selkie_method method, int resolution, doub
     test_scene t;
     tank(&t, dimension, 1, 1, 4 * h, h);
     t.scene.gravity[1] = 0.0;
-    t.scene.method = method;
+    selkie_scene_set_method(&t.scene, method);
     t.scene.viscosity = viscosity;
     t.scene.time.step = 0.25 * h / speed; /* fixed: the world has not seen the speeds that are written below */
     t.scene.time.fps = 4.0;

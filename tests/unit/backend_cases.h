@@ -16,6 +16,8 @@
 #define SK_TESTS_BACKEND_CASES_H
 
 #include <math.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,23 +97,33 @@ static inline void backend_forms(const selkie_world *world, int p, sk_phase_func
         }
 }
 
-/* Begins a step as selkie_world_step() does, and runs the phases before the p-th, tuned. */
-static inline void backend_run_up_to(selkie_world *world, int p)
+/* Begins a step as selkie_world_step() does. */
+static inline void backend_begin_step(selkie_world *world)
 {
-    selkie_error error = {0};
-    sk_step *step = &world->step;
     int on_frame;
-    step->dt = sk_world_choose_step(world, &step->end_time, &on_frame);
+    world->step.dt = sk_world_choose_step(world, &world->step.end_time, &on_frame);
     for (int m = 0; m < world->methods.count; m++)
         if (world->methods.methods[m]->begin)
-            world->methods.methods[m]->begin(step);
-    for (int q = 0; q < p; q++) {
-        const sk_phase *phase = &world->phases[q];
-        if (phase->run(step, &error) != SELKIE_OK)
-            fail_msg("%s: %s", phase->name, error.message);
-        if (phase->again && phase->again_from >= 0 && phase->again(step))
-            q = phase->again_from - 1;
-    }
+            world->methods.methods[m]->begin(&world->step);
+}
+
+/* Runs the p-th phase in a form of it. Returns the phase that comes next. */
+static inline int backend_run_form(selkie_world *world, int p, sk_phase_function form)
+{
+    selkie_error error = {0};
+    sk_phase phase = world->phases[p];
+    phase.run = form;
+    if (sk_phase_run(&phase, &world->step, &error) != SELKIE_OK)
+        fail_msg("%s: %s", phase.name, error.message);
+    return phase.again && phase.again_from >= 0 && phase.again(&world->step) ? phase.again_from : p + 1;
+}
+
+/* Begins a step and runs the phases before the p-th, tuned. */
+static inline void backend_run_up_to(selkie_world *world, int p)
+{
+    backend_begin_step(world);
+    for (int q = 0; q < p;)
+        q = backend_run_form(world, q, world->phases[q].run);
 }
 
 /* --- comparing --- */
@@ -238,16 +250,15 @@ static inline void backend_compare_blocks(const char *phase, const sk_grid *a, c
 static inline void backend_compare_fields(const char *phase, const sk_grid *a, const sk_grid *b,
                                           const backend_bounds *bounds)
 {
-    static const char *const names[SK_FIELD_COUNT] = {
-        "VELOCITY_X",  "VELOCITY_Y",  "VELOCITY_Z", "CHANGE_X", "CHANGE_Y", "CHANGE_Z",   "FACE_X",    "FACE_Y",
-        "FACE_Z",      "DENSITY",     "FILL",       "DEPTH",    "DIAGONAL", "RIGHT_SIDE", "POTENTIAL", "FACE_DENS_X",
-        "FACE_DENS_Y", "FACE_DENS_Z", "SHIFT_X",    "SHIFT_Y",  "SHIFT_Z",  "PREDICTED",  "LOWER"};
     static const char *const masks[] = {"runs REACHED", "runs LIQUID", "runs NEAR", "runs CHOSEN", "runs MOVED"};
     const size_t blocks = (size_t)a->block_count, cells = (size_t)a->block_cells;
     for (int f = 0; f < SK_FIELD_COUNT; f++) {
-        const backend_array array = {
-            phase,           names[f], f, a->block_cells, f <= SK_FIELD_CHANGE_Z ? bounds->velocity : bounds->field[f],
-            bounds->relative};
+        const backend_array array = {phase,
+                                     sk_field_info(f)->name,
+                                     f,
+                                     a->block_cells,
+                                     f <= SK_FIELD_CHANGE_Z ? bounds->velocity : bounds->field[f],
+                                     bounds->relative};
         if (a->fields[f] && !(bounds->scratch >> f & 1))
             backend_compare_floats(array, a->fields[f], b->fields[f], blocks * cells);
     }
@@ -353,39 +364,56 @@ static inline void backend_compare(const backend_pair *pair, const char *phase, 
 
 /* --- the check --- */
 
-/* Memory that nobody has written yet may differ; what the phase leaves alone must not show as a difference. */
-static inline void backend_align_memory(backend_pair *pair)
+/* Gives the second world what a phase may have written in the first. Memory that nobody has written yet may differ as
+ * well; what a phase leaves alone must not show as a difference. */
+static inline void backend_align(backend_pair *pair)
 {
-    const sk_grid *from = &pair->worlds[0]->step.grid;
-    sk_grid *to = &pair->worlds[1]->step.grid;
-    assert_int_equal(from->block_capacity, to->block_capacity);
-    const size_t blocks = from->block_capacity, cells = blocks * (size_t)from->block_cells;
-    for (int f = 0; f < SK_FIELD_COUNT; f++)
-        if (from->fields[f])
-            memcpy(to->fields[f], from->fields[f], cells * sizeof(float));
+    const sk_step *from = &pair->worlds[0]->step;
+    sk_step *to = &pair->worlds[1]->step;
+    assert_int_equal(from->grid.block_capacity, to->grid.block_capacity);
+    assert_int_equal(from->particles.count, to->particles.count);
+    const size_t blocks = from->grid.block_capacity, cells = blocks * (size_t)from->grid.block_cells,
+                 count = (size_t)from->particles.count;
+    for (int f = 0; f < SK_FIELD_LIMIT; f++)
+        if (from->grid.fields[f])
+            memcpy(to->grid.fields[f], from->grid.fields[f], cells * sizeof(float));
     for (int r = 0; r < SK_RUNS_COUNT; r++)
-        memcpy(to->runs[r], from->runs[r], blocks * sizeof **to->runs);
-    memcpy(to->kinds, from->kinds, cells);
-    memcpy(to->block_flags, from->block_flags, blocks);
+        memcpy(to->grid.runs[r], from->grid.runs[r], blocks * sizeof **to->grid.runs);
+    memcpy(to->grid.kinds, from->grid.kinds, cells);
+    memcpy(to->grid.block_flags, from->grid.block_flags, blocks);
+    memcpy(to->grid.changes, from->grid.changes, blocks);
+    memcpy(to->particles.records, from->particles.records, count * sizeof *to->particles.records);
+    for (int a = 0; a < from->particles.attribute_count; a++)
+        memcpy(to->particles.attributes[a].data, from->particles.attributes[a].data,
+               count * (size_t)from->particles.attributes[a].components * sizeof(uint32_t));
+    to->drained = from->drained;
+    memcpy(&to->kernel_volume, &from->kernel_volume, sizeof *to - offsetof(sk_step, kernel_volume));
 }
 
-/* One more step, up to the p-th phase: it runs in both forms, and the results are compared. The worlds are only good
- * for backend_end() afterwards. */
-static inline void backend_check_phase(backend_pair *pair, int p, const backend_bounds *bounds)
+static inline void backend_run_forms(backend_pair *pair, int p)
 {
     sk_phase_function forms[SK_BACKEND_COUNT];
-    const char *name = pair->worlds[0]->phases[p].name;
-    selkie_error error = {0};
     backend_forms(pair->worlds[0], p, forms);
     if (!forms[SK_BACKEND_PLAIN])
-        fail_msg("the phase %s has no plain form", name);
+        fail_msg("the phase %s has no plain form", pair->worlds[0]->phases[p].name);
+    backend_align(pair);
+    backend_run_form(pair->worlds[0], p, forms[SK_BACKEND_TUNED]);
+    backend_run_form(pair->worlds[1], p, forms[SK_BACKEND_PLAIN]);
+}
+
+/* One more step, up to the p-th phase, which runs in both forms. The worlds are only good for backend_compare() and
+ * backend_end() afterwards. */
+static inline void backend_run_phase(backend_pair *pair, int p)
+{
     for (int w = 0; w < 2; w++)
         backend_run_up_to(pair->worlds[w], p);
-    backend_align_memory(pair);
-    for (int w = 0; w < 2; w++)
-        if (forms[w ? SK_BACKEND_PLAIN : SK_BACKEND_TUNED](&pair->worlds[w]->step, &error) != SELKIE_OK)
-            fail_msg("%s: %s", name, error.message);
-    backend_compare(pair, name, bounds);
+    backend_run_forms(pair, p);
+}
+
+static inline void backend_check_phase(backend_pair *pair, int p, const backend_bounds *bounds)
+{
+    backend_run_phase(pair, p);
+    backend_compare(pair, pair->worlds[0]->phases[p].name, bounds);
 }
 
 static inline void backend_check(backend_pair *pair, const char *phase, const backend_bounds *bounds)
@@ -394,6 +422,37 @@ static inline void backend_check(backend_pair *pair, const char *phase, const ba
     if (p < 0)
         fail_msg("there is no phase %s", phase);
     backend_check_phase(pair, p, bounds);
+}
+
+/* One more step, phase by phase: those that `check` returns bounds for, after they ran, run in both forms and are
+ * compared; then both worlds go on from what the tuned form made. For phases that leave solvers alone, whose memory
+ * from solve to solve is not carried over. */
+typedef struct backend_step_check {
+    int (*is_checked)(const char *phase);
+    backend_bounds (*bounds)(backend_pair *pair, const char *phase);
+    const char *label; /* of the scene, for messages */
+} backend_step_check;
+
+static inline void backend_check_step(backend_pair *pair, const backend_step_check *check)
+{
+    for (int w = 0; w < 2; w++)
+        backend_begin_step(pair->worlds[w]);
+    for (int p = 0, next; p < pair->worlds[0]->phase_count; p = next) {
+        const sk_phase *phase = &pair->worlds[0]->phases[p];
+        if (check->is_checked(phase->name)) {
+            char label[160];
+            snprintf(label, sizeof label, "%s, %s", check->label, phase->name);
+            backend_run_forms(pair, p);
+            const backend_bounds bounds = check->bounds(pair, phase->name);
+            backend_compare(pair, label, &bounds);
+            backend_align(pair);
+            next = phase->again && phase->again_from >= 0 && phase->again(&pair->worlds[0]->step) ? phase->again_from
+                                                                                                  : p + 1;
+        } else {
+            next = backend_run_form(pair->worlds[0], p, phase->run);
+            backend_run_form(pair->worlds[1], p, pair->worlds[1]->phases[p].run);
+        }
+    }
 }
 
 /* All of it: worlds, steps, the phase in both forms. */

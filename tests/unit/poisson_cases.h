@@ -273,6 +273,35 @@ static inline size_t case_across(const poisson_case *c, size_t own, int side, do
     return other ? there : 0;
 }
 
+/* Leaves so much of all faces of the box [low, high) of cells towards outside. */
+static inline void case_narrow(poisson_case *c, const int low[3], const int high[3], float share)
+{
+    for (int k = 0; k < c->cells[2]; ++k)
+        for (int j = 0; j < c->cells[1]; ++j)
+            for (int i = 0; i < c->cells[0]; ++i)
+                for (int axis = 0; axis < c->dimension; ++axis) {
+                    int p[3] = {i, j, k}, q[3] = {i, j, k}, inside[2] = {1, 1};
+                    if (--q[axis] < 0)
+                        continue;
+                    for (int a = 0; a < c->dimension; ++a) {
+                        inside[0] &= p[a] >= low[a] && p[a] < high[a];
+                        inside[1] &= q[a] >= low[a] && q[a] < high[a];
+                    }
+                    size_t upper = case_index(c, p[0], p[1], p[2]), lower = case_index(c, q[0], q[1], q[2]);
+                    if (inside[0] == inside[1] || c->diagonal[upper] <= 0 || c->diagonal[lower] <= 0)
+                        continue;
+                    c->diagonal[upper] -= (1 - share) * c->face[axis][upper];
+                    c->diagonal[lower] -= (1 - share) * c->face[axis][upper];
+                    c->face[axis][upper] *= share;
+                }
+}
+
+/* What is in the box becomes a pocket. */
+static inline void case_cut_out(poisson_case *c, const int low[3], const int high[3])
+{
+    case_narrow(c, low, high, 0);
+}
+
 /* Adds a mass to every unknown: heat and viscosity. */
 static inline void case_add_mass(poisson_case *c, float mass)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "methods/flip/advect_kernels.h"
+#include "grid/sampler_kernels.h"
 #include "step_cases.h"
 
 static void close_to(double value, double expected, double tolerance)
@@ -569,7 +569,7 @@ static void velocities_and_advection_in_one(void **state)
             step_case c[2];
             for (int one = 0; one < 2; one++) {
                 case_begin(&c[one], dimension, 16, 16, 16, 1.0 / 16);
-                c[one].scene.method = methods[m % 3];
+                selkie_scene_set_method(&c[one].scene, methods[m % 3]);
                 c[one].scene.liquid_count = 1;
                 case_box(&c[one], &c[one].liquids[0].shape, 0, 0, 0, 7, 12, 7);
                 case_create(&c[one], 2, steps[m / 3].dt);

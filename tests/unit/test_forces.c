@@ -289,7 +289,7 @@ static void jet_accelerates(void **state)
         for (int method = SELKIE_METHOD_PIC; method <= SELKIE_METHOD_APIC; method++) {
             step_case c;
             tank_without_pressure(&c, dimension);
-            c.scene.method = (selkie_method)method;
+            selkie_scene_set_method(&c.scene, (selkie_method)method);
             c.scene.liquid_count = 1;
             case_box(&c, &c.liquids[0].shape, 2, 10, 10, 6, 14, 14);
             selkie_force_def force;

@@ -41,7 +41,7 @@ static void bar(bar_case *c, int dimension)
     scene->domain.dimension = dimension;
     set3(scene->domain.size, 1, 1, 0.2);
     scene->domain.cell_size = 2 * spacing;
-    scene->method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(scene, SELKIE_METHOD_SPH);
     selkie_liquid_defaults(&c->liquid);
     selkie_shape_defaults(&c->liquid.shape, SELKIE_SHAPE_BOX);
     set3(c->liquid.shape.max, 0.1, 0.1, 0.1);

@@ -275,7 +275,7 @@ static void sph_has_levels_too(void **state)
     for (int dimension = 2; dimension <= 3; dimension++) {
         pool_case c;
         pool(&c, dimension, 0.5);
-        c.scene.method = SELKIE_METHOD_SPH;
+        selkie_scene_set_method(&c.scene, SELKIE_METHOD_SPH);
         c.scene.particles.per_cell = dimension == 2 ? 4 : 8;
         near(level(&c), 0.5, 1e-5 * h);
     }

@@ -129,7 +129,11 @@ static sk_image draw(const stand *s, const sk_picture_options *options)
     sk_stage *stage;
     sk_image image;
     must(sk_stage_create(&s->scene, &stage, &error), &error);
-    sk_picture_particles particles = {s->count, s->position, 12, s->velocity, 12, NULL, 0};
+    sk_picture_particles particles = {.count = s->count,
+                                      .position = s->position,
+                                      .position_stride = 12,
+                                      .velocity = s->velocity,
+                                      .velocity_stride = 12};
     must(sk_picture_draw(stage, &particles, options, &image, &error), &error);
     sk_stage_destroy(stage);
     assert_non_null(image.pixels);
@@ -212,7 +216,11 @@ static void test_splats(void **state)
     (void)state;
     stand *s = stand_create(3);
     sk_picture_options options = small_options(s);
-    sk_picture_particles particles = {s->count, s->position, 12, s->velocity, 12, NULL, 0};
+    sk_picture_particles particles = {.count = s->count,
+                                      .position = s->position,
+                                      .position_stride = 12,
+                                      .velocity = s->velocity,
+                                      .velocity_stride = 12};
     selkie_error error = {0};
     sk_stage *stage;
     sk_image images[2];

@@ -42,7 +42,7 @@ static void begin(run_case *c, char *folder)
     char frames[300];
     memset(c, 0, sizeof *c);
     selkie_scene_defaults(&c->scene);
-    c->scene.method = SELKIE_METHOD_SPH;
+    selkie_scene_set_method(&c->scene, SELKIE_METHOD_SPH);
     set3(c->scene.domain.size, 4, 4, 4);
     c->scene.domain.cell_size = 0.5; /* eight particles in it: a spacing of 0.25 m */
     c->scene.time.fps = 1;

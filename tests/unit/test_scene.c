@@ -171,7 +171,8 @@ static void defaults_are_as_documented(void **state)
     assert_true(scene.time.min_step == 1e-6 && scene.time.max_step == 0);
     assert_true(scene.seed == 1 && scene.particles.per_cell == 0);
     assert_int_equal(scene.particles.arrangement, SELKIE_ARRANGEMENT_AUTO);
-    assert_int_equal(scene.method, SELKIE_METHOD_FLIP);
+    assert_int_equal(scene.discretization, SELKIE_DISCRETIZATION_GRID);
+    assert_int_equal(scene.transfer, SELKIE_TRANSFER_FLIP);
     assert_true(scene.flip_ratio == 0.97 && scene.viscosity == 0);
     assert_true(scene.pressure.tolerance == 1e-4 && scene.pressure.max_iterations == 100);
     assert_int_equal(scene.pressure.surface, SELKIE_SURFACE_GHOST_FLUID);
@@ -324,7 +325,7 @@ static void unknown_keys_suggest(void **state)
            "\"velocty\": [0,0,0]}]}",
            "test.json:4:4: liquids[0].velocty: unknown key; did you mean \"velocity\"?");
     expect("{\"cfl\": 3}", "test.json:1:2: cfl: unknown key; did you mean \"time.cfl\"?");
-    expect("{\"density\": 3}", "density: unknown key; did you mean \"liquids[0].density\"?");
+    expect("{\"density\": 3}", "density: unknown key; did you mean \"materials[0].density\"?");
     expect("{\"xylophone\": 3}", "xylophone: unknown key");
     expect("{\"a\\nb\": 3}", "a\\nb: unknown key");
     expect("{\"liquids\": [{\"shape\": {\"type\": \"box\", \"radius\": 1}}]}",
@@ -424,8 +425,9 @@ static void ranges_and_rules(void **state)
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[9,0,0],\"radius\":1}}]",
          "bodies[0].shape: lies outside the domain"},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
-         "bodies[0]: only method sph moves bodies so far"},
-        {"probes=[{\"name\":\"a\",\"type\":\"force\"}]", "probes[0].type: \"force\" is measured by method sph only"},
+         "bodies[0]: only discretization sph moves bodies so far"},
+        {"probes=[{\"name\":\"a\",\"type\":\"force\"}]",
+         "probes[0].type: \"force\" is measured with discretization sph only"},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},\"density\":0}]",
          "bodies[0].density: 0 is out of range: must be above 0 kg/m3"},
         {"forces=[{\"type\":\"explosion\",\"center\":[9,0,0],\"radius\":1,\"speed\":1,\"time\":0}]",
@@ -448,7 +450,7 @@ static void ranges_and_rules(void **state)
         {"obstacles=[{\"surface\":\"open\",\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
          "\"open\" is no choice: must be \"free_slip\" or \"no_slip\""},
         {"objects=[{\"start_solid\":true,\"shape\":{\"type\":\"box\",\"min\":[0,0,0],\"max\":[1,1,1]}}]",
-         "objects[0]: liquid solidifies with method sph only"},
+         "objects[0]: liquid solidifies with discretization sph only"},
         {"probes=[{\"name\":\"a b\",\"type\":\"front\"}]", "probes[0].name: \"a b\" cannot head a column"},
         {"probes=[{\"name\":\"\",\"type\":\"front\"}]", "\"\" cannot head a column"},
         {"probes=[{\"name\":\"a\",\"type\":\"front\"},{\"name\":\"a\",\"type\":\"front\"}]",
@@ -648,10 +650,10 @@ static void checks_of_structs(void **state)
     scene.liquid_count = -1;
     assert_int_equal(selkie_scene_check(&scene, NULL), SELKIE_ERROR_INPUT);
     scene.liquid_count = 1;
-    scene.method = (selkie_method)7;
+    scene.transfer = (selkie_transfer)7;
     assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_ERROR_INPUT);
-    assert_string_equal(error.message, "method: 7 is no choice: must be \"pic\", \"flip\", \"apic\" or \"sph\"");
-    scene.method = SELKIE_METHOD_PIC;
+    assert_string_equal(error.message, "transfer: 7 is no choice: must be \"pic\", \"flip\" or \"apic\"");
+    selkie_scene_set_method(&scene, SELKIE_METHOD_PIC);
     scene.output.ply = 2;
     assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_ERROR_INPUT);
     scene.output.ply = 1;
@@ -875,6 +877,8 @@ static void set_one(const sk_field *field, const char *path, const route *way, c
                  expected_text);
         overrides[count++] = named;
     }
+    if (strstr(path, "].material") && expected_text)
+        overrides[count++] = "materials=[{\"name\":\"hello\"}]"; /* the name must be one of these */
     if (before)
         overrides[count++] = before;
     overrides[count++] = override;
@@ -928,6 +932,8 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
     snprintf(path, sizeof path, "%s%s%s", parent, *parent ? "." : "", field->key);
     if (field == type->variant)
         return; /* the element before sets it, of every kind */
+    if (strcmp(path, "materials[0].kind") == 0)
+        return; /* it has one value that is not refused */
     if (!field->of) {
         set_one(field, path, &way, before);
         return;
@@ -957,6 +963,9 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
         }
     } else if (field->of == &sk_keyframe_struct) {
         snprintf(prepared, sizeof prepared, "obstacles=[{\"shape\":%s,\"keyframes\":[{\"time\":0}]}]", shapes[0]);
+        set_struct(field->of, path, way, prepared, -1);
+    } else if (field->of == &sk_material_struct) {
+        snprintf(prepared, sizeof prepared, "%s={\"name\":\"water\"}", path);
         set_struct(field->of, path, way, prepared, -1);
     } else if (field->type == SK_FIELD_ARRAY) {
         snprintf(prepared, sizeof prepared, "%s={\"shape\":%s}", path, shapes[0]);
@@ -1174,7 +1183,7 @@ static void sph_says_what_is_wrong(void **state)
     (void)state;
 #define BALL "{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":0.5}"
     static const char *const cases[][2] = {
-        {"particles.per_cell=5", "5 with method"},
+        {"particles.per_cell=5", "5 with discretization"},
         {"particles.per_cell=12", "12 do not make a lattice: must be n^3, such as 8 or 27"},
         {"bodies=[{\"shape\":{\"type\":\"half_space\",\"point\":[1,1,1]}}]", "bodies[0].shape: has no end"},
         {"bodies=[{\"shape\":{\"type\":\"union\",\"shapes\":[" BALL ",{\"type\":\"wave\",\"level\":1}]}}]",

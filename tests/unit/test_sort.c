@@ -704,7 +704,7 @@ static void make_told(step_case *c, const told_case *told, int dimension, int fu
     static selkie_source_def source;
     static selkie_drain_def drain;
     case_begin(c, dimension, told->pool ? 160 : 48, 40, dimension == 3 ? 8 : 1, 1.0 / 16);
-    c->scene.method = told->method;
+    selkie_scene_set_method(&c->scene, told->method);
     c->scene.volume = told->volume;
     if (told->unilateral)
         c->scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;

@@ -221,7 +221,7 @@ static void splash_with_everything(step_case *c, int dimension, selkie_unilatera
     c->scene.obstacle_count = 1;
     c->scene.unilateral.suction = dimension == 2;
     c->scene.unilateral.solver = solver;
-    c->scene.method = dimension == 2 ? SELKIE_METHOD_FLIP : SELKIE_METHOD_APIC;
+    selkie_scene_set_method(&c->scene, dimension == 2 ? SELKIE_METHOD_FLIP : SELKIE_METHOD_APIC);
 }
 
 static void take_steps(selkie_world *world, int steps)

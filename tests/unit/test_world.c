@@ -60,7 +60,7 @@ static void dam(case_parts *c, int dimension, selkie_method method)
     scene->domain.dimension = dimension;
     set3(scene->domain.size, 1.0, 0.75, dimension == 3 ? 0.5 : 1.0);
     scene->domain.cell_size = 1.0 / 24;
-    scene->method = method;
+    selkie_scene_set_method(scene, method);
     scene->time.end = 1.0;
     scene->time.fps = 50.0;
     selkie_liquid_defaults(&c->liquid);
@@ -634,7 +634,7 @@ static void damaged_checkpoints_change_nothing(void **state)
     assert_non_null(strstr(error.message, "affine"));
     selkie_world_destroy(elsewhere);
     other.scene.domain.cell_size = 1.0 / 20;
-    other.scene.method = SELKIE_METHOD_APIC;
+    selkie_scene_set_method(&other.scene, SELKIE_METHOD_APIC);
     elsewhere = create(&other.scene, 2);
     assert_int_equal(selkie_world_save(elsewhere, broken, &error), SELKIE_OK);
     assert_int_equal(selkie_world_load(world, broken, &error), SELKIE_ERROR_INPUT);

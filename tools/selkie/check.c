@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "defs/fields.h"
+#include "defs/materials.h"
 #include "tool.h"
 
 enum { check_set, check_end, check_frames, check_threads, check_open_meshes, check_option_count };
@@ -68,15 +69,17 @@ static const char *choice_name(const selkie_scene *scene, const char *key)
 
 static void print_method(const selkie_scene *scene)
 {
-    printf("method        %s", choice_name(scene, "method"));
-    if (scene->method == SELKIE_METHOD_FLIP)
+    printf("method        %s", choice_name(scene, "discretization"));
+    if (scene->discretization == SELKIE_DISCRETIZATION_GRID)
+        printf(", transfer %s", choice_name(scene, "transfer"));
+    if (scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->transfer == SELKIE_TRANSFER_FLIP)
         printf(" of ratio %g", scene->flip_ratio);
-    if (scene->method != SELKIE_METHOD_SPH)
+    if (scene->discretization == SELKIE_DISCRETIZATION_GRID)
         printf(", volume %s, incompressibility %s", choice_name(scene, "volume"),
                choice_name(scene, "incompressibility"));
-    if (scene->viscosity > 0)
-        printf(", viscosity %g m2/s", scene->viscosity);
-    if (scene->method == SELKIE_METHOD_SPH) {
+    if (sk_scene_viscosity(scene) > 0)
+        printf(", viscosity %g m2/s", sk_scene_viscosity(scene));
+    if (scene->discretization == SELKIE_DISCRETIZATION_SPH) {
         printf("\nnumerics      particles %g m apart, pressure (%s) to a density error of %g, %s\n",
                selkie_scene_spacing(scene), scene->sph.solver == SELKIE_SPH_IISPH ? "iisph" : "accelerated",
                scene->sph.density_error,
@@ -108,6 +111,10 @@ static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_
     else
         printf("CFL number %g, first step %.3g s\n", selkie_scene_cfl(scene), plan->first_step);
     print_method(scene);
+    for (int m = 0; m < scene->material_count; m++)
+        printf("%s%s, %s, %g kg/m3\n", m ? "              " : "materials     ", scene->materials[m].name,
+               sk_enum_name(sk_struct_find(&sk_material_struct, "kind")->choices, (int)scene->materials[m].kind),
+               scene->materials[m].density);
     printf(
         "parts         liquids %d, obstacles %d, sources %d, drains %d, bodies %d, forces %d, objects %d, probes %d\n",
         scene->liquid_count, scene->obstacle_count, scene->source_count, scene->drain_count, scene->body_count,
@@ -130,6 +137,9 @@ static int run_check(const tool_arguments *arguments)
         print_plan(scene, &plan, available);
         mesh_report report = {.scene = scene, .allow_open = values[check_open_meshes].given};
         code = visit_meshes(scene, report_mesh, &report);
+        char note[256];
+        for (int n = 0; !code && sk_scene_note(scene, n, note, sizeof note); n++)
+            printf("%s%s\n", n ? "              " : "notes         ", note);
         if (!code && report.code)
             code =
                 complain("%s; close it, or use --allow-open-meshes to accept an approximate inside", report.complaint);

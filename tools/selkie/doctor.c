@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/memory.h"
+#include "render/embree.h"
 #include "selkie_config.h"
 #include "tool.h"
 
@@ -16,9 +17,6 @@
 #endif
 #if SELKIE_HAVE_ASSIMP
 #include <assimp/version.h>
-#endif
-#if SELKIE_HAVE_EMBREE
-#include <embree3/rtcore_config.h>
 #endif
 #if SELKIE_HAVE_PNG
 #include <png.h>
@@ -105,8 +103,7 @@ static int print_libraries(void)
     missing += print_library("json-c", SELKIE_HAVE_JSON, json, "scene files", "libjson-c-dev");
     missing +=
         print_library("assimp", SELKIE_HAVE_ASSIMP, assimp, "meshes in scenes (OBJ, STL, PLY, glTF)", "libassimp-dev");
-    missing += print_library("embree", SELKIE_HAVE_EMBREE, embree, "distances to meshes, ray-traced pictures",
-                             "libembree-dev");
+    missing += print_library("embree", SELKIE_HAVE_EMBREE, embree, "ray-traced pictures", "libembree-dev");
     missing += print_library("libpng", SELKIE_HAVE_PNG, png, "pictures", "libpng-dev");
     missing += print_library("cairo", SELKIE_HAVE_CAIRO, cairo, "plots and 2D pictures", "libcairo2-dev");
     missing += print_library("ode", SELKIE_HAVE_ODE, ode, "rigid bodies that float and sink", "libode-dev");

@@ -55,10 +55,10 @@ static const reproduce_run runs[] = {
             "output.every=50"                                                                                          \
         }                                                                                                              \
     }
-    CUBOID("cuboid_flip", "FLIP", "method=flip", PLAIN),
-    CUBOID("cuboid_apic", "APIC", "method=apic", PLAIN),
-    CUBOID("cuboid_flip_idp", "FLIP with IDP", "method=flip", "volume=idp"),
-    CUBOID("cuboid_apic_idp", "APIC with IDP", "method=apic", "volume=idp"),
+    CUBOID("cuboid_flip", "FLIP", "transfer=flip", PLAIN),
+    CUBOID("cuboid_apic", "APIC", "transfer=apic", PLAIN),
+    CUBOID("cuboid_flip_idp", "FLIP with IDP", "transfer=flip", "volume=idp"),
+    CUBOID("cuboid_apic_idp", "APIC with IDP", "transfer=apic", "volume=idp"),
     /* The stability tests, Fig. 7 */
     {.name = "collapse_idp",
      .label = "collapse, IDP",

@@ -495,9 +495,9 @@ static int finish(run_state *run, int code)
     if (code == EXIT_DIVERGED)
         fprintf(stderr,
                 "selkie: try again with a smaller time.cfl or time.step, %s; 'selkie plot %s' shows what led to it\n",
-                selkie_world_scene(run->world)->method == SELKIE_METHOD_SPH
+                selkie_world_scene(run->world)->discretization == SELKIE_DISCRETIZATION_SPH
                     ? "or a larger sph.max_iterations"
-                    : "a larger pressure.max_iterations, or method=apic",
+                    : "a larger pressure.max_iterations, or transfer=apic",
                 run->folder.path);
     if (code == EXIT_INTERRUPTED)
         fprintf(stderr, "selkie: interrupted at %.6g s\n", selkie_world_time(run->world));

@@ -16,25 +16,13 @@
 #include "grid/gather_lanes.h"
 #include "grid/grid_kernels.h"
 #include "grid/leavers.h"
+#include "grid/sampler_kernels.h"
 #include "grid/tile.h"
-#include "methods/flip/advect_kernels.h"
+#include "methods/flip/advect_frame.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/transfer_options.h"
 
 enum { HALO = SK_ROW_LEAD, WIDTH = SK_TILE_N(HALO) }; /* rows as those of a row tile */
-
-typedef struct advect_frame {
-    const sk_step *step;
-    float inverse;         /* 1/m */
-    float corner[3];       /* m   of the grid */
-    float low[3], high[3]; /* m   where closed walls let particles be; open sides are infinite */
-    int open[6], any_open;
-    float dt; /* s   */
-    int order;
-    int trapezoidal;  /*     rule of order 2 */
-    int bisect;       /*     what cannot be set onto an obstacle goes back on its path */
-    int tell_leavers; /*     the next sort is told who left its block */
-} advect_frame;
 
 typedef struct local_piece {
     sk_velocity_piece piece;
@@ -54,34 +42,11 @@ static void load_piece(const sk_grid *grid, int block, local_piece *local)
         local->origin[d] = d < SELKIE_DIM ? (float)(grid->coordinates[block][d] * SK_BLOCK_N - HALO) : 0.0f;
 }
 
-/* Around a place that the block's own piece does not cover: the 2^dim nodes of each component, fetched one by one. */
-static void load_small_piece(const sk_grid *grid, const float coordinate[3], sk_velocity_piece *piece,
-                             float values[SELKIE_DIM][27], float origin[3])
+/* Around a place that the block's own piece does not cover, nodes are fetched one by one. */
+static __attribute__((noinline)) void velocity_far(const advect_frame *frame, const float coordinate[3],
+                                                   const float own[3], float velocity[3])
 {
-    int first[3] = {0, 0, 0};
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        first[d] = (int)floorf(coordinate[d]) - 1;
-        origin[d] = (float)first[d];
-    }
-    for (int n = 0; n < (SELKIE_DIM == 3 ? 27 : 9); n++) {
-        int cell[3] = {first[0] + n % 3, first[1] + n / 3 % 3, SELKIE_DIM == 3 ? first[2] + n / 9 : 0};
-        int slot = 0, inside = 1, local = 0;
-        size_t place = 0, stride = 1;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            inside &= cell[d] >= 0 && cell[d] < grid->blocks[d] * SK_BLOCK_N;
-            place += (size_t)(inside ? cell[d] >> SK_BLOCK_LOG : 0) * stride;
-            stride *= (size_t)grid->blocks[d];
-            local += (cell[d] & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
-        }
-        if (inside)
-            slot = grid->table[place];
-        for (int d = 0; d < SELKIE_DIM; d++)
-            values[d][n] = grid->fields[SK_FIELD_VELOCITY_X + d][(size_t)slot * SK_BLOCK_CELLS + (size_t)local];
-    }
-    for (int d = 0; d < SELKIE_DIM; d++)
-        piece->component[d] = values[d];
-    piece->pitch = 3;
-    piece->dimension = SELKIE_DIM;
+    sk_velocity_at(&frame->velocity, coordinate, own, velocity);
 }
 
 /* Velocity at a position (m), in m/s. */
@@ -89,11 +54,9 @@ static inline __attribute__((always_inline)) void velocity_at(const advect_frame
                                                               const float x[3], const float own[3], float velocity[3])
 {
     float coordinate[3] = {0, 0, 0}, in_piece[3] = {0, 0, 0};
-    const sk_grid *grid = &frame->step->grid;
-    int covered = 1, near = 1;
+    int covered = 1;
     for (int d = 0; d < SELKIE_DIM; d++) {
         coordinate[d] = sk_cell_coordinate(x[d], frame->corner[d], frame->inverse);
-        near &= coordinate[d] > -2.0f && coordinate[d] < (float)(grid->blocks[d] * SK_BLOCK_N + 2);
         in_piece[d] = coordinate[d] - local->origin[d];
         covered &= in_piece[d] >= 0.5f && in_piece[d] < (float)(WIDTH - 1);
     }
@@ -101,32 +64,7 @@ static inline __attribute__((always_inline)) void velocity_at(const advect_frame
         sk_sample_velocity(&local->piece, in_piece, SELKIE_DIM, own, velocity);
         return;
     }
-    if (!near) { /* off the grid, maybe farther than whole numbers go: nothing is known there */
-        for (int d = 0; d < SELKIE_DIM; d++)
-            velocity[d] = own[d];
-        return;
-    }
-    sk_velocity_piece piece;
-    float values[SELKIE_DIM][27], origin[3] = {0, 0, 0};
-    load_small_piece(grid, coordinate, &piece, values, origin);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        in_piece[d] = coordinate[d] - origin[d];
-    sk_sample_velocity(&piece, in_piece, SELKIE_DIM, own, velocity);
-}
-
-/* The part of a particle's velocity that goes into the solid it touches is lost. */
-static void stop_at_solid(const advect_frame *frame, sk_particle *particle)
-{
-    const sk_solids *solids = &frame->step->solids;
-    double point[3] = {particle->position[0], particle->position[1], particle->position[2]}, normal[3], wall[3];
-    int obstacle;
-    sk_solids_distance(solids, point, normal, &obstacle);
-    sk_solids_velocity(solids, obstacle, point, wall);
-    double into = 0.0;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        into += (particle->velocity[d] - wall[d]) * normal[d];
-    for (int d = 0; into < 0.0 && d < SELKIE_DIM; d++)
-        particle->velocity[d] -= (float)(into * normal[d]);
+    velocity_far(frame, coordinate, own, velocity);
 }
 
 /* Component d at places of the piece; NaN where a node is unknown. The twin of sk_sample_component. */
@@ -313,36 +251,6 @@ SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, co
             x[d] += h * k2[d];
     }
     return h;
-}
-
-/* Is a particle (m) inside an obstacle? */
-static int is_inside(const advect_frame *frame, const float x[3])
-{
-    double point[3] = {x[0], x[1], x[2]}, normal[3];
-    int obstacle;
-    return sk_solids_distance(&frame->step->solids, point, normal, &obstacle) < 0.0 && obstacle >= 0;
-}
-
-/* Sets a particle that went from one place into an obstacle onto its surface, along the gradient of the distance. Where
- * that does not lead out (a nook, or a wall behind), it goes back on its path to just before the obstacle (Gerszewski,
- * sec. 3.2.4). Returns whether it touched one. */
-static int clip(const advect_frame *frame, const float from[3], float to[3])
-{
-    float end[3] = {to[0], to[1], to[2]};
-    if (!sk_solids_push_out(&frame->step->solids, frame->low, frame->high, to))
-        return 0;
-    if (!frame->bisect || !is_inside(frame, to) || is_inside(frame, from))
-        return 1;
-    float outside = 0.0f, inside = 1.0f;
-    for (int bisection = 0; bisection < 10; bisection++) {
-        float middle = 0.5f * (inside + outside), x[3];
-        for (int d = 0; d < 3; d++)
-            x[d] = from[d] + middle * (end[d] - from[d]);
-        *(is_inside(frame, x) ? &inside : &outside) = middle;
-    }
-    for (int d = 0; d < 3; d++)
-        to[d] = from[d] + outside * (end[d] - from[d]);
-    return 1;
 }
 
 /* Keeps positions within closed walls and out of obstacles; lanes that left through an open side come back in `gone`,
@@ -540,32 +448,6 @@ static void move_block(const advect_frame *frame, const sk_transfer_options *opt
         else
             move_row(SK_TRANSFER_APIC, frame, mover, all, affine, begin, end, &row, j, k, flying, ends);
     }
-}
-
-static advect_frame frame_of(const sk_step *step)
-{
-    const sk_grid *grid = &step->grid;
-    advect_frame frame = {.step = step,
-                          .inverse = (float)(1.0 / grid->cell_size),
-                          .dt = (float)step->dt,
-                          .order = step->scene->advection.order};
-    const int unilateral = step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
-    const selkie_advection_rule rule = step->scene->advection.rule;
-    frame.trapezoidal =
-        frame.order == 2 && (rule == SELKIE_RULE_TRAPEZOIDAL || (rule == SELKIE_RULE_AUTO && unilateral));
-    frame.bisect = unilateral && step->scene->unilateral.clip_bisection;
-    frame.tell_leavers = sk_step_is_calm(step, step->dt);
-    /* A hair off the walls, so that no particle sits in the cell behind. */
-    for (int d = 0; d < 3; d++) {
-        frame.corner[d] = (float)grid->corner[d];
-        double gap = 1e-3 * grid->cell_size;
-        frame.open[2 * d] = d < SELKIE_DIM && step->scene->domain.walls[2 * d] == SELKIE_WALL_OPEN;
-        frame.open[2 * d + 1] = d < SELKIE_DIM && step->scene->domain.walls[2 * d + 1] == SELKIE_WALL_OPEN;
-        frame.any_open |= frame.open[2 * d] | frame.open[2 * d + 1];
-        frame.low[d] = frame.open[2 * d] ? -INFINITY : (float)(grid->low[d] + gap);
-        frame.high[d] = frame.open[2 * d + 1] ? INFINITY : (float)(grid->high[d] - gap);
-    }
-    return frame;
 }
 
 static block_ends start_of(int block)

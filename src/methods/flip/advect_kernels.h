@@ -2,82 +2,97 @@
 #ifndef SK_METHODS_FLIP_ADVECT_KERNELS_H
 #define SK_METHODS_FLIP_ADVECT_KERNELS_H
 
+#include "base/dimension.h"
 #include "base/kernel.h"
+#include "grid/grid_kernels.h"
+#include "grid/transfer_kernels.h"
+#include "grid/velocity_kernels.h"
 
-/* A dense piece of the velocity field. Node (i,j,k) of each component is at i + pitch (j + pitch k); component d sits
- * on the lower faces across axis d. Positions are in cells from the piece's corner. */
-typedef struct sk_velocity_piece {
-    const float *component[3];
-    int pitch;
-    int dimension;
-} sk_velocity_piece;
+typedef struct sk_advection {
+    sk_velocity_blocks velocity;
+    float corner[3], inverse;               /* m, 1/m  of the grid */
+    float dt;                               /* s */
+    int order, trapezoidal;                 /*     of the Runge-Kutta step; the rule of order 2 */
+    float low[3], high[3];                  /* m   where closed walls let particles be; open sides are infinite */
+    float leaves_below[3], leaves_above[3]; /* m   open sides of the domain; closed ones are infinite */
+} sk_advection;
 
-/* The node below a position for component d, the steps to the next one along each axis, and how far it is. */
-SK_KERNEL int sk_locate(const sk_velocity_piece *piece, int d, const float position[3], const int dimension,
-                        int steps[3], float weight[3])
+/* A particle on its way. */
+typedef struct sk_traveller {
+    float x[3];   /* m */
+    float own[3]; /* m/s  its velocity, where the grid knows none */
+    int flies;    /*      keeps its own everywhere */
+} sk_traveller;
+
+/* Velocity (m/s) that takes a particle along at a position (m). */
+SK_KERNEL void sk_travel_velocity(const sk_advection *a, const sk_traveller *particle, const float x[3],
+                                  float velocity[3])
 {
-    int base = 0, step = 1;
-    for (int e = 0; e < dimension; e++) {
-        float x = e == d ? position[e] : position[e] - 0.5f;
-        int i = (int)x;
-        weight[e] = x - (float)i;
-        base += i * step;
-        steps[e] = step;
-        step *= piece->pitch;
+    float coordinate[3] = {0.0f, 0.0f, 0.0f};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        coordinate[d] = sk_cell_coordinate(x[d], a->corner[d], a->inverse);
+        velocity[d] = particle->own[d];
     }
-    return base;
+    if (!particle->flies)
+        sk_velocity_at(&a->velocity, coordinate, particle->own, velocity);
 }
 
-/* Component d at a position, trilinear. NaN if one of the nodes is unknown. */
-SK_KERNEL float sk_sample_component(const sk_velocity_piece *piece, int d, const float position[3], const int dimension)
+/* Cells that the fastest component crosses in a time h (s). */
+SK_KERNEL float sk_cells_crossed(const sk_advection *a, const float velocity[3], float h)
 {
-    int steps[3];
-    float weight[3];
-    int base = sk_locate(piece, d, position, dimension, steps, weight);
-    const float *q = piece->component[d] + base;
-    float near = q[0] + weight[0] * (q[1] - q[0]);
-    const float *r = q + steps[1];
-    near += weight[1] * ((r[0] + weight[0] * (r[1] - r[0])) - near);
-    if (dimension == 2)
-        return near;
-    q += steps[2];
-    r += steps[2];
-    float far = q[0] + weight[0] * (q[1] - q[0]);
-    far += weight[1] * ((r[0] + weight[0] * (r[1] - r[0])) - far);
-    return near + weight[2] * (far - near);
+    float most = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        most = __builtin_fmaxf(most, __builtin_fabsf(velocity[d]));
+    return most * a->inverse * h;
 }
 
-/* Likewise, from the known nodes alone, their weights made to sum to one; `fallback` if there are none. */
-SK_KERNEL float sk_sample_component_known(const sk_velocity_piece *piece, int d, const float position[3],
-                                          const int dimension, float fallback)
+/* Length (s) of the next sub-step: equal parts of what remains, none of which crosses more than a cell. */
+SK_KERNEL float sk_sub_step(const sk_advection *a, const float k1[3], float remaining)
 {
-    int steps[3];
-    float weight[3];
-    int base = sk_locate(piece, d, position, dimension, steps, weight);
-    float sum = 0.0f, total = 0.0f;
-    for (int corner = 0; corner < (dimension == 2 ? 4 : 8); corner++) {
-        float w = 1.0f;
-        int node = base;
-        for (int e = 0; e < dimension; e++) {
-            w *= corner >> e & 1 ? weight[e] : 1.0f - weight[e];
-            node += corner >> e & 1 ? steps[e] : 0;
-        }
-        float value = piece->component[d][node];
-        if (value == value) {
-            sum += w * value;
-            total += w;
-        }
-    }
-    return total > 1e-6f ? sum / total : fallback;
+    const float far = sk_cells_crossed(a, k1, remaining);
+    if (!(far > 1.0f))
+        return remaining;
+    float whole = (float)(int)(far < 1e6f ? far : 1e6f);
+    whole += whole < far ? 1.0f : 0.0f; /* rounded up */
+    return remaining / whole;
 }
 
-SK_KERNEL void sk_sample_velocity(const sk_velocity_piece *piece, const float position[3], const int dimension,
-                                  const float fallback[3], float velocity[3])
+/* One Runge-Kutta step of length h (s) at most, shorter where the second stage is so much faster than the first that it
+ * would cross more than a cell. Returns its length. */
+SK_KERNEL float sk_runge_kutta(const sk_advection *a, sk_traveller *particle, const float k1[3], float h)
 {
-    for (int d = 0; d < dimension; d++) {
-        float u = sk_sample_component(piece, d, position, dimension);
-        velocity[d] = u == u ? u : sk_sample_component_known(piece, d, position, dimension, fallback[d]);
+    float stage[3] = {0.0f, 0.0f, 0.0f}, k2[3] = {0.0f, 0.0f, 0.0f}, k3[3] = {0.0f, 0.0f, 0.0f};
+    const float way = a->trapezoidal ? 1.0f : 0.5f;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        stage[d] = particle->x[d] + way * h * k1[d];
+    sk_travel_velocity(a, particle, stage, k2);
+    for (int d = 0; a->trapezoidal && d < SELKIE_DIM; d++)
+        k2[d] = 0.5f * (k1[d] + k2[d]);
+    const float cells = sk_cells_crossed(a, k2, h);
+    h = cells > 1.0f ? h / cells : h;
+    if (a->order == 3) {
+        /* Ralston's third order scheme. */
+        for (int d = 0; d < SELKIE_DIM; d++)
+            stage[d] = particle->x[d] + 0.75f * h * k2[d];
+        sk_travel_velocity(a, particle, stage, k3);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            particle->x[d] += h * ((2.0f / 9.0f) * k1[d] + (3.0f / 9.0f) * k2[d] + (4.0f / 9.0f) * k3[d]);
+    } else {
+        for (int d = 0; d < SELKIE_DIM; d++)
+            particle->x[d] += h * k2[d];
     }
+    return h;
+}
+
+/* Keeps a position within closed walls. Returns whether it left through an open side. */
+SK_KERNEL int sk_confine_to_walls(const sk_advection *a, float x[3])
+{
+    int gone = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        gone |= x[d] < a->leaves_below[d] || x[d] > a->leaves_above[d];
+        x[d] = sk_clamp(x[d], a->low[d], a->high[d]);
+    }
+    return gone;
 }
 
 #endif

@@ -116,7 +116,7 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
                               grid->fields[SK_FIELD_FACE_Z]};
     SK_DIM(sk_extrapolate)
     (grid, grid->fields + SK_FIELD_VELOCITY_X, result, SELKIE_DIM, blocks, count, NULL, LAYERS, step->threads);
-    if (step->scene->method == SELKIE_METHOD_FLIP)
+    if (step->scene->transfer == SELKIE_TRANSFER_FLIP)
         SK_DIM(sk_extrapolate)
     (grid, grid->fields + SK_FIELD_CHANGE_X, result, SELKIE_DIM, solid_blocks, solid_count, NULL, 1, step->threads);
     /* Behind plain walls the means are right already: what runs along the wall slips, what runs into it is zero. */

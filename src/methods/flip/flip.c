@@ -1,15 +1,16 @@
 /* FLIP, PIC and APIC as a method: the spine of every grid scene. */
+#include "defs/materials.h"
 #include "methods/classify.h"
 #include "methods/flip/flip.h"
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->method != SELKIE_METHOD_SPH;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID;
 }
 
 static selkie_code create(sk_step *step, selkie_error *error)
 {
-    if (step->scene->method == SELKIE_METHOD_APIC && !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
+    if (step->scene->transfer == SELKIE_TRANSFER_APIC && !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"affine\"");
     step->solver = step->dimension == 2 ? sk_poisson_create_2d(step->memory) : sk_poisson_create_3d(step->memory);
     if (!step->solver)
@@ -28,7 +29,7 @@ static void destroy(sk_step *step)
 
 static int has_viscosity(const sk_step *step)
 {
-    return step->scene->viscosity > 0.0;
+    return sk_scene_viscosity(step->scene) > 0.0;
 }
 
 static int moves_at_once(const sk_step *step)
@@ -53,7 +54,7 @@ static void statistics(const sk_step *step, selkie_statistics *s)
 static double bytes_per_particle(const selkie_scene *scene)
 {
     const double affine = 9 * 4;
-    return scene->method == SELKIE_METHOD_APIC ? 2 * affine : 0.0; /* the sort keeps two copies */
+    return scene->transfer == SELKIE_TRANSFER_APIC ? 2 * affine : 0.0; /* the sort keeps two copies */
 }
 
 const sk_method sk_method_flip = {
@@ -65,21 +66,29 @@ const sk_method sk_method_flip = {
     .destroy = destroy,
     .phases =
         {
-            {.name = "to_grid", .slot = SK_SLOT_TO_GRID, .run = SK_TUNED_ONLY(sk_flip_to_grid)},
-            {.name = "classify", .slot = SK_SLOT_CLASSIFY, .run = SK_TUNED_ONLY(sk_classify)},
-            {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_TUNED_ONLY(sk_flip_forces)},
+            {.name = "to_grid", .slot = SK_SLOT_TO_GRID, .run = SK_FORMS(sk_flip_to_grid, sk_flip_to_grid_plain)},
+            {.name = "classify", .slot = SK_SLOT_CLASSIFY, .run = SK_FORMS(sk_classify, sk_classify_plain)},
+            {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_flip_forces)},
             {.name = "viscosity",
              .slot = SK_SLOT_VISCOSITY,
-             .run = SK_TUNED_ONLY(sk_flip_viscosity),
+             .run = SK_FORMS(sk_flip_viscosity, sk_flip_viscosity_plain),
              .when = has_viscosity},
-            {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_TUNED_ONLY(sk_flip_pressure)},
-            {.name = "extrapolate", .slot = SK_SLOT_EXTRAPOLATE, .run = SK_TUNED_ONLY(sk_flip_extrapolate)},
-            {.name = "move", .slot = SK_SLOT_MOVE, .run = SK_TUNED_ONLY(sk_flip_move), .when = moves_at_once},
+            {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_FORMS(sk_flip_pressure, sk_flip_pressure_plain)},
+            {.name = "extrapolate",
+             .slot = SK_SLOT_EXTRAPOLATE,
+             .run = SK_FORMS(sk_flip_extrapolate, sk_flip_extrapolate_plain)},
+            {.name = "move",
+             .slot = SK_SLOT_MOVE,
+             .run = SK_FORMS(sk_flip_move, sk_flip_move_plain),
+             .when = moves_at_once},
             {.name = "to_particles",
              .slot = SK_SLOT_TO_PARTICLES,
-             .run = SK_TUNED_ONLY(sk_flip_to_particles),
+             .run = SK_FORMS(sk_flip_to_particles, sk_flip_to_particles_plain),
              .when = moves_in_two},
-            {.name = "advect", .slot = SK_SLOT_MOVE, .run = SK_TUNED_ONLY(sk_flip_advect), .when = moves_in_two},
+            {.name = "advect",
+             .slot = SK_SLOT_MOVE,
+             .run = SK_FORMS(sk_flip_advect, sk_flip_advect_plain),
+             .when = moves_in_two},
         },
     .statistics = statistics,
     .bytes_per_particle = bytes_per_particle,

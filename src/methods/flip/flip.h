@@ -10,12 +10,19 @@ extern const sk_method sk_method_flip;
     selkie_code sk_flip_to_grid_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_flip_forces_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_flip_viscosity_##dim(sk_step *step, selkie_error *error);                                           \
+    selkie_code sk_flip_viscosity_plain_##dim(sk_step *step, selkie_error *error);                                     \
     selkie_code sk_flip_pressure_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_flip_pressure_plain_##dim(sk_step *step, selkie_error *error);                                      \
     selkie_code sk_flip_extrapolate_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_flip_to_particles_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_flip_advect_##dim(sk_step *step, selkie_error *error);                                              \
     /* The two before in one: each block's particles take their velocities and go, while they are near. */             \
-    selkie_code sk_flip_move_##dim(sk_step *step, selkie_error *error);
+    selkie_code sk_flip_move_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_flip_to_grid_plain_##dim(sk_step *step, selkie_error *error);                                       \
+    selkie_code sk_flip_extrapolate_plain_##dim(sk_step *step, selkie_error *error);                                   \
+    selkie_code sk_flip_to_particles_plain_##dim(sk_step *step, selkie_error *error);                                  \
+    selkie_code sk_flip_advect_plain_##dim(sk_step *step, selkie_error *error);                                        \
+    selkie_code sk_flip_move_plain_##dim(sk_step *step, selkie_error *error);
 
 SK_FLIP_PHASES(2d)
 SK_FLIP_PHASES(3d)

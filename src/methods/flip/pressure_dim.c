@@ -2,6 +2,9 @@
  *
  * The unknown is q = p dt / (density h), in m/s, so that a face's velocity changes by the plain difference of q; the
  * operator is liquid_system.h's, and the right side is minus the sum of the outward fluxes w u + (1 - w) u_solid.
+ *
+ * Where liquids differ in density, q has the reference density (step->density, that of the first material), and a
+ * face's velocity changes by the difference of q times its lightness.
  */
 #include <math.h>
 
@@ -9,6 +12,7 @@
 #include "grid/deal.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/pressure.h"
 #include "methods/liquid_system.h"
 
 /* Fluxes through the lower faces along axis d, m/s, for the block's cells and the next ones. */
@@ -44,7 +48,13 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
     const uint64_t runs = grid->runs[SK_RUNS_LIQUID][block];
     const sk_tile_rows rows = sk_tile_rows_around(runs);
     load_liquid_view(step, block, runs, &view);
-    build_liquid_rows(step, block, grid->runs[SK_RUNS_LIQUID][block], &view);
+    if (step->relative_density) {
+        face_lightness lightness;
+        load_lightness(step, block, &rows, &lightness);
+        build_weighted_rows(step, block, runs, &view, &lightness);
+    } else {
+        build_liquid_rows(step, block, runs, &view);
+    }
     measure_density_errors(step, block, &view, errors);
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d];
@@ -115,12 +125,16 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
               *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
         const int up = node_step[d];
         const float *fraction = step->solids.fraction[d] + solid;
+        const float *lightness = step->relative_density ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
         int known_rows = 0;
         SK_EACH_RUN(c, runs)
         {
             int n = node_of(c);
             f8 above = f8_load(view->liquid + n), below = f8_load(view->liquid + n - up), u = f8_load(velocity + c);
-            f8 projected = f8_select(u == u, u, f8_splat(0.0f)) + liquid_descent(view, potential, n, up);
+            f8 descent = liquid_descent(view, potential, n, up);
+            if (lightness)
+                descent *= f8_load(lightness + c);
+            f8 projected = f8_select(u == u, u, f8_splat(0.0f)) + descent;
             f8_store(velocity + c, f8_select(above + below > 0.0f, projected, u));
         }
         for (int c = 0; solid && c < SK_BLOCK_CELLS; c++)
@@ -145,12 +159,21 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
                   (unknown ? SK_BLOCK_UNKNOWN : 0));
 }
 
-static selkie_code solve(sk_step *step, selkie_error *error)
+/* Of the lightest material. */
+static double largest_face(const sk_step *step)
+{
+    double largest = 1.0;
+    for (int m = 0; step->relative_density && m < SK_TRANSFER_MATERIALS; m++)
+        largest = fmax(largest, 1.0 / step->relative_density[m]);
+    return largest;
+}
+
+selkie_code SK_DIM(sk_flip_solve_pressure)(sk_step *step, selkie_error *error)
 {
     const selkie_pressure_def *def = &step->scene->pressure;
     /* The largest norm is asked as a volume change in a step; the right side is a flux in m/s. */
     double unit = def->norm == SELKIE_NORM_MAX ? step->grid.cell_size / step->dt : 1.0;
-    SK_TRY(solve_liquid_system(step, def->tolerance * unit, def->norm, &step->pressure, error));
+    SK_TRY(solve_liquid_system(step, def->tolerance * unit, def->norm, largest_face(step), &step->pressure, error));
     step->pressure.residual /= unit;
     if (!step->pressure.converged)
         return sk_fail(
@@ -166,24 +189,14 @@ static selkie_code solve(sk_step *step, selkie_error *error)
 static selkie_code build(sk_step *step, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
-    density_errors total = {0, 0, 0, 0, 0}, *errors;
+    density_errors *errors;
     SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *errors, "pressure", (void **)&errors, error));
     sk_deal deal;
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
     build_block(step, b, &errors[b]);
-    for (int b = 1; b < grid->block_count; b++) {
-        total.absolute += errors[b].absolute;
-        total.squares += errors[b].squares;
-        total.sum += errors[b].sum;
-        total.largest = fmax(total.largest, errors[b].largest);
-        total.count += errors[b].count;
-    }
-    double n = total.count ? (double)total.count : 1.0, mean = total.sum / n;
-    step->density_error_mean = total.absolute / n;
-    step->density_error_max = total.largest;
-    step->density_error_std = sqrt(fmax(total.squares / n - mean * mean, 0.0));
+    report_density_errors(step, errors);
     return SELKIE_OK;
 }
 
@@ -193,7 +206,7 @@ selkie_code SK_DIM(sk_flip_pressure)(sk_step *step, selkie_error *error)
     if (sk_step_has_pressure(step)) {
         SK_TRY(build(step, error));
         step->has_expansion = 0;
-        SK_TRY(solve(step, error));
+        SK_TRY(SK_DIM(sk_flip_solve_pressure)(step, error));
     } else {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
         memset(&step->pressure, 0, sizeof step->pressure);

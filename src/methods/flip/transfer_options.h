@@ -9,10 +9,11 @@ static inline sk_transfer_options flip_transfer_options(const sk_step *step)
     sk_transfer_options options = {.kind = SK_TRANSFER_FLIP,
                                    .flip_ratio = (float)step->scene->flip_ratio,
                                    .density_per_particle = 1.0f / (float)step->particles_per_cell,
+                                   .relative_density = step->relative_density,
                                    .threads = step->threads};
-    if (step->scene->method == SELKIE_METHOD_PIC)
+    if (step->scene->transfer == SELKIE_TRANSFER_PIC)
         options.kind = SK_TRANSFER_PIC;
-    if (step->scene->method == SELKIE_METHOD_APIC)
+    if (step->scene->transfer == SELKIE_TRANSFER_APIC)
         options.kind = SK_TRANSFER_APIC;
     if (step->bounded && step->scene->unilateral.flight == SELKIE_FLIGHT_OWN)
         options.flying = step->grid.fields[SK_FIELD_PREDICTED];

@@ -5,7 +5,7 @@
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->method != SELKIE_METHOD_SPH && scene->volume == SELKIE_VOLUME_IDP;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->volume == SELKIE_VOLUME_IDP;
 }
 
 static void begin(sk_step *step)
@@ -39,16 +39,18 @@ const sk_method sk_method_idp = {
     .begin = begin,
     .phases =
         {
-            {.name = "density", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_idp_density)},
+            {.name = "density", .slot = SK_SLOT_POSITIONS, .run = SK_FORMS(sk_idp_density, sk_idp_density_plain)},
             {.name = "density_classify",
              .slot = SK_SLOT_POSITIONS,
              .flags = SK_PHASE_CORRECTS,
-             .run = SK_TUNED_ONLY(sk_classify_cells)},
+             .run = SK_FORMS(sk_classify_cells, sk_classify_cells_plain)},
             {.name = "density_correct",
              .slot = SK_SLOT_POSITIONS,
              .flags = SK_PHASE_CORRECTS,
-             .run = SK_TUNED_ONLY(sk_idp_correct)},
-            {.name = "sort_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_sort_particles_again)},
+             .run = SK_FORMS(sk_idp_correct, sk_idp_correct_plain)},
+            {.name = "sort_again",
+             .slot = SK_SLOT_POSITIONS,
+             .run = SK_FORMS(sk_sort_particles_again, sk_sort_particles_plain)},
             {.name = "solids_again",
              .slot = SK_SLOT_POSITIONS,
              .run = SK_ONE_FORM(sk_move_solids),

@@ -14,8 +14,10 @@ extern const sk_method sk_method_idp;
 #define SK_IDP_PHASES(dim)                                                                                             \
     /* density of the particles where they are now; the classification follows */                                      \
     selkie_code sk_idp_density_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_idp_density_plain_##dim(sk_step *step, selkie_error *error);                                        \
     /* spreads the particles of overfull cells, solves, and moves the particles */                                     \
-    selkie_code sk_idp_correct_##dim(sk_step *step, selkie_error *error);
+    selkie_code sk_idp_correct_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_idp_correct_plain_##dim(sk_step *step, selkie_error *error);
 
 SK_IDP_PHASES(2d)
 SK_IDP_PHASES(3d)

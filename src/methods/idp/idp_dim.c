@@ -1,10 +1,11 @@
 #include "methods/idp/idp.h"
 
 #include "base/dimension.h"
-#include "base/random.h"
 #include "grid/deal.h"
 #include "grid/extrapolate.h"
 #include "methods/cells.h"
+#include "methods/idp/idp_kernels.h"
+#include "methods/idp/idp_parts.h"
 #include "methods/liquid_system.h"
 
 selkie_code SK_DIM(sk_idp_density)(sk_step *step, selkie_error *error)
@@ -19,68 +20,6 @@ selkie_code SK_DIM(sk_idp_density)(sk_step *step, selkie_error *error)
 }
 
 /* --- overfull cells (sec. 3.2, degenerate configurations) --- */
-
-enum { MOST_ASKED = 4096 }; /* sub-cells that are asked one by one whether a solid is there */
-
-static int64_t sub_cells(int64_t per_axis)
-{
-    return SELKIE_DIM == 2 ? per_axis * per_axis : per_axis * per_axis * per_axis;
-}
-
-/* Which of a cell's sub-cells have their centre outside the solids. Returns how many. */
-static int64_t find_open(const sk_step *step, const double corner[3], int64_t per_axis, uint16_t open[MOST_ASKED])
-{
-    int64_t found = 0;
-    for (int64_t s = 0; s < sub_cells(per_axis); s++) {
-        double x[3] = {0, 0, 0}, normal[3];
-        const int64_t sub[3] = {s % per_axis, s / per_axis % per_axis, s / per_axis / per_axis};
-        int obstacle;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            x[d] = corner[d] + ((double)sub[d] + 0.5) / (double)per_axis * step->grid.cell_size;
-        if (sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0)
-            open[found++] = (uint16_t)s;
-    }
-    return found;
-}
-
-/* Particles that lie nearly in one point get the same displacement for ever, so those of a cell that holds far too many
- * are laid out anew: one near the centre of each of as many sub-cells. In a cell that a solid cuts only the open
- * sub-cells count, finer ones until there are enough, or several particles in each where there are too many to ask.
- * They take the mean velocity of the cell, which keeps its momentum; the paper samples the grid, which has none yet at
- * this point of the step.
- */
-static int64_t spread_cell(const sk_step *step, sk_particle *records, int64_t count, const double corner[3], int cut)
-{
-    uint16_t open[MOST_ASKED];
-    int64_t per_axis = 1;
-    while (sub_cells(per_axis) < count && !(cut && sub_cells(per_axis + 1) > MOST_ASKED))
-        per_axis++;
-    int64_t room = sub_cells(per_axis);
-    if (cut) {
-        while ((room = find_open(step, corner, per_axis, open)) < count && sub_cells(per_axis + 1) <= MOST_ASKED)
-            per_axis++;
-        if (room == 0)
-            return 0; /* a sliver: the push along the surface is all that can be done */
-    }
-    double mean[3] = {0, 0, 0};
-    for (int64_t p = 0; p < count; p++)
-        for (int d = 0; d < SELKIE_DIM; d++)
-            mean[d] += records[p].velocity[d] / (double)count;
-    for (int64_t p = 0; p < count; p++) {
-        int64_t place = room >= count ? p * room / count : p % room;
-        place = cut ? open[place] : place;
-        const int64_t sub[3] = {place % per_axis, place / per_axis % per_axis, place / per_axis / per_axis};
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            float jitter = 0.5f * (sk_random_float(step->scene->seed + (uint64_t)step->step_count, records[p].id,
-                                                   (uint64_t)d + 16) -
-                                   0.5f);
-            records[p].position[d] =
-                (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / (double)per_axis * step->grid.cell_size);
-            records[p].velocity[d] = (float)mean[d];
-        }
-    }
-    return count;
-}
 
 static int64_t spread_block(const sk_step *step, sk_particle *records, int block)
 {
@@ -107,50 +46,9 @@ static int64_t spread_block(const sk_step *step, sk_particle *records, int block
         double corner[3];
         for (int d = 0; d < 3; d++)
             corner[d] = grid->corner[d] + (grid->coordinates[block][d] * grid->extent[d] + local[d]) * grid->cell_size;
-        moved += spread_cell(step, records + start[c], count, corner, distance[c] < (float)whole);
+        moved += SK_DIM(sk_idp_spread_cell)(step, records + start[c], count, corner, distance[c] < (float)whole);
     }
     return moved;
-}
-
-/* --- particles inside solids (sec. 3.3) --- */
-
-/* The displacement that each closed cell asks for: that of its deepest particle to the surface, half a cell at most
- * (Eq. 13), in cells, into CHANGE_*. Particles in there rest relative to the solid. Returns how many there are: no
- * unknown of the grid sees them, so without this they would gather there for ever. */
-static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
-{
-    const sk_grid *grid = &step->grid;
-    const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
-    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    int64_t found = 0;
-    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
-        all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        if ((kinds[c] & SK_CELL_KIND_MASK) != SK_CELL_SOLID || start[c] == start[c + 1])
-            continue;
-        double deepest = INFINITY, push[3] = {0, 0, 0};
-        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
-            sk_particle *particle = &all[p];
-            double x[3] = {particle->position[0], particle->position[1], particle->position[2]}, normal[3], velocity[3];
-            int obstacle;
-            double distance = sk_solids_distance(&step->solids, x, normal, &obstacle);
-            found++;
-            particle->flags |= SK_PARTICLE_INSIDE;
-            sk_solids_velocity(&step->solids, obstacle, x, velocity);
-            for (int d = 0; d < SELKIE_DIM; d++)
-                particle->velocity[d] = (float)velocity[d];
-            if (distance < deepest) {
-                deepest = distance;
-                /* Outside the solid, but in a nook that no face of the grid leads to: it must come out as well. */
-                double depth = distance < 0.0 ? fmin(-distance / grid->cell_size, 0.5) : 0.5;
-                for (int d = 0; d < SELKIE_DIM; d++)
-                    push[d] = depth * normal[d];
-            }
-        }
-        for (int d = 0; d < SELKIE_DIM; d++)
-            grid->fields[SK_FIELD_CHANGE_X + d][(size_t)block * SK_BLOCK_CELLS + (size_t)c] = (float)push[d];
-    }
-    return found;
 }
 
 /* What a closed face does: the displacement of the solid cell beside it that asks for more. */
@@ -159,11 +57,6 @@ static inline f8 pushed_faces(const float *push, int node, int up)
     f8 above = f8_load(push + node), below = f8_load(push + node - up);
     return f8_select(f8_abs(above) > f8_abs(below), above, below);
 }
-
-/* The part of the liquid that the bound may hide before the correction is repeated. Measured in the double dams at 20
- * ms: with 1e-3 the volume falls by 1.3 % (2D) for a moment when the fronts meet, with 3e-4 by 0.3 %, in 3D with 3e-4
- * by 1.0 %, with 2e-4 by 0.9 %, and no less with 1e-4. */
-static const double hidden_share = SELKIE_DIM == 2 ? 3e-4 : 2e-4;
 
 /* --- the solve --- */
 
@@ -248,16 +141,14 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
     return unseen;
 }
 
-/* How strongly displacements are lifted over those beside them: see sharpened_descent. */
-static const float sharpness = SELKIE_DIM == 2 ? 2.0f / 3.0f : 1.5f;
-
 /* Minus the gradient of the potential across eight lower faces, made good for what the particles will smooth away.
  *
  * A particle moves by the displacements of the faces around it, linear across (constant along the normal). So what
  * arrives of a displacement field on evenly spread particles is its mean over neighbouring faces across the normal with
  * weights 1/6, 2/3, 1/6: a factor of 1 - 2/3 s along each axis across, s = sin^2 of half the wave number. Fields that
  * differ from cell to cell arrive with a third of their strength in 2D and a ninth in 3D, and the error of density that
- * asked for them stays. Taking a quarter of `sharpness` times the second differences away first makes it (1 + 2/3 s) (1
+ * asked for them stays. Taking a quarter of SK_IDP_SHARPNESS times the second differences away first makes it (1 + 2/3
+ * s) (1
  * - 2/3 s) in 2D, between 0.56 and 1, and (1 + 1.5 (s + t)) (1 - 2/3 s) (1 - 2/3 t) in 3D, between 0.44 and 1.19. (1.5
  * in 2D halves the error once more, but particles then lie less evenly within their cells.) Only differences within the
  * liquid count: a wall or the surface mirrors. */
@@ -274,7 +165,7 @@ static inline f8 sharpened_descent(const liquid_view *view, const float *potenti
             f8 other = f8_load(potential + m - up) - f8_load(potential + m);
             across += f8_select(both & inside, other - own, f8_splat(0.0f));
         }
-    return liquid_descent(view, potential, n, up) - 0.25f * sharpness * across;
+    return liquid_descent(view, potential, n, up) - 0.25f * SK_IDP_SHARPNESS * across;
 }
 
 /* Displacements on the faces, cells, into VELOCITY_*; unknown where no liquid is near and behind solids. */
@@ -332,174 +223,26 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
     }
 }
 
-/* Behind walls and just above the surface particles go with their neighbours; where there is none, nobody asks. */
-static void extrapolate_displacements(sk_step *step, int local)
-{
-    sk_grid *grid = &step->grid;
-    int count = 0;
-    int32_t *blocks = step->solids.work; /* room for every block */
-    for (int b = 1; b < grid->block_count; b++) {
-        int near = 0;
-        for (int n = 0; n < SK_NEIGHBOURS && !near; n++)
-            near = grid->block_flags[grid->neighbours[b][n]] & SK_BLOCK_LIQUID;
-        if (near && (!local || grid->runs[SK_RUNS_MOVED][b]))
-            blocks[count++] = b;
-    }
-    SK_DIM(sk_extrapolate)
-    (grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks, count,
-     grid->runs[SK_RUNS_REACHED], 1, step->threads);
-}
-
-/* --- once more, where it is needed --- */
-
-/* Density that a second correction in a step is for (what is beyond the bound, in any case), and how many cells around.
- * Measured in the double dams at 20 ms: fewer cells lose volume (3D: above 1.2, the kernel volume falls to 0.9901 to
- * 0.9907 in four runs instead of 0.9914), more save none. */
-static const float needy_density = 1.1f;
-enum { region_width = SELKIE_DIM == 2 ? 7 : 3 }; /* odd: layers go to and fro between two masks */
-
-/* Runs of a block with such cells. */
+/* Runs of a block with cells that a second correction in a step is for. */
 static uint64_t needy_runs(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;
     const float *density = grid->fields[SK_FIELD_DENSITY] + (size_t)block * SK_BLOCK_CELLS;
     const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
-    const float most = fminf(needy_density, (float)step->scene->idp.density_max);
+    const float most = fminf(SK_IDP_NEEDY_DENSITY, (float)step->scene->idp.density_max);
     uint64_t needy = 0;
     SK_EACH_RUN(c, grid->runs[SK_RUNS_LIQUID][block])
     needy |= (uint64_t)i8_any(f8_load(density + c) + f8_load(blurred + c) > most) << (c / 8);
     return needy;
 }
 
-/* Which cells a further correction of this step has to do with: what the first one has left is near the places where
- * the liquid was squeezed, so it takes those and some cells around them (across x as many as region_width, along x
- * whole rows of the block and of the two beside it). Beyond them the potential is zero: some of the excess leaves the
- * region by its border, a little of it everywhere, and the next step's first correction sees to that. Returns whether
- * there is any. */
-static int choose_region(const sk_step *step)
-{
-    const sk_grid *grid = &step->grid;
-    uint64_t *const *runs = grid->runs;
-    int found = 0;
-    runs[SK_RUNS_CHOSEN][0] = runs[SK_RUNS_SCRATCH][0] = 0;
-#pragma omp parallel num_threads(step->threads)
-    {
-#pragma omp for schedule(static) reduction(| : found)
-        for (int b = 1; b < grid->block_count; b++) {
-            runs[SK_RUNS_SCRATCH][b] = needy_runs(step, b);
-            found |= runs[SK_RUNS_SCRATCH][b] != 0;
-        }
-#pragma omp for schedule(static)
-        for (int b = 1; b < grid->block_count; b++)
-            runs[SK_RUNS_CHOSEN][b] = sk_runs_around(grid, sk_whole_runs(runs[SK_RUNS_SCRATCH], grid->block_count), b);
-        for (int layer = 1; layer < region_width; layer++) {
-            const uint64_t *from = runs[layer % 2 ? SK_RUNS_CHOSEN : SK_RUNS_SCRATCH];
-            uint64_t *to = runs[layer % 2 ? SK_RUNS_SCRATCH : SK_RUNS_CHOSEN];
-#pragma omp for schedule(static)
-            for (int b = 1; b < grid->block_count; b++)
-                to[b] = sk_runs_across(grid, from, b);
-        }
-#pragma omp for schedule(static)
-        for (int b = 1; b < grid->block_count; b++)
-            runs[SK_RUNS_MOVED][b] = sk_runs_around(grid, sk_whole_runs(runs[SK_RUNS_CHOSEN], grid->block_count), b);
-    }
-    return found;
-}
-
-/* Particles stay out of solids; those that were inside before are on their way, half a cell at a time, and are only set
- * onto the surface when they are nearly there. */
-static void confine_block(const sk_step *step, sk_particle *all, int block, const float low[3], const float high[3])
-{
-    const sk_grid *grid = &step->grid;
-    const sk_solids *solids = &step->solids;
-    if (!solids->block_slot[block])
-        return;
-    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
-        float *x = all[p].position;
-        if (!sk_solids_near(solids, grid, x))
-            continue;
-        double deepest = all[p].flags & SK_PARTICLE_INSIDE ? 0.5 * grid->cell_size : INFINITY;
-        if (sk_solids_push_out_shallow(solids, low, high, deepest, x))
-            all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
-    }
-}
-
 selkie_code SK_DIM(sk_idp_correct)(sk_step *step, selkie_error *error)
 {
-    sk_grid *grid = &step->grid;
-    const int again = step->density_passes > 0;
-    if (!again) {
-        step->redistributed = step->pushed_out = 0;
-        memset(&step->density_report, 0, sizeof step->density_report);
-    }
-    step->correct_again = 0;
-    if (!sk_step_has_pressure(step))
-        return SELKIE_OK;
-    sk_particle *records = step->particles.records;
-    int64_t spread = 0, intruders = 0;
-    int asked = step->scene->idp.redistribute,
-        push = step->scene->idp.solids == SELKIE_IDP_PUSH_OUT && step->solids.obstacle_count;
-    for (int d = 0; push && d < SELKIE_DIM; d++)
-        memset(grid->fields[SK_FIELD_CHANGE_X + d], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
-    sk_deal deal;
-    sk_deal_particle_blocks(&deal, grid, step->threads);
-#pragma omp parallel num_threads(step->threads) reduction(+ : spread, intruders)
-    SK_EACH_DEALT(b, &deal)
-    {
-        if (asked)
-            spread += spread_block(step, records, b);
-        if (push && step->solids.block_slot[b])
-            intruders += find_intruders(step, records, b);
-    }
-    step->redistributed += spread;
-    step->pushed_out = again ? step->pushed_out : intruders;
-    int pushing = intruders > 0;
-    const int local = again && !pushing;
-    if (local && !choose_region(step))
-        return SELKIE_OK;
-
-    int64_t unseen = 0;
-    sk_deal_blocks(&deal, grid, step->threads);
-#pragma omp parallel num_threads(step->threads) reduction(+ : unseen)
-    SK_EACH_DEALT(b, &deal)
-    unseen += build_block(step, b, local, pushing);
-    const selkie_idp_def *def = &step->scene->idp;
-    /* The bound on the right side keeps a correction safe, but what it hides is volume that is lost until later steps,
-     * and pressure that pushes where there should be liquid already: when jets meet at large steps a thousandth of the
-     * liquid soon is a tenth. So another correction follows at once (passes). */
-    step->density_passes++;
-    step->correct_again =
-        step->density_passes < def->passes &&
-        (double)unseen > hidden_share * 1e3 * (double)step->particles.count / step->particles_per_cell;
-    double tolerance = def->tolerance > 0.0 ? def->tolerance : step->scene->pressure.tolerance;
-    /* The largest error of density left in any cell, as the paper stops its solves. */
-    SK_TRY(solve_liquid_system(step, tolerance, SELKIE_NORM_MAX, &step->density_report, error));
-    if (!step->density_report.converged)
-        return sk_fail(
-            error, SELKIE_ERROR_DIVERGED,
-            "step %lld at %g s: the density solve stopped at an error of %.3g after %d iterations (asked: %g, "
-            "pressure.max_iterations %d); raise one of the two",
-            (long long)step->step_count + 1, step->time, step->density_report.residual, step->density_report.iterations,
-            tolerance, step->scene->pressure.max_iterations);
-
-    sk_deal_blocks(&deal, grid, step->threads);
-#pragma omp parallel num_threads(step->threads)
-    SK_EACH_DEALT(b, &deal)
-    displacements_of_block(step, b, local, pushing);
-    extrapolate_displacements(step, local);
-    float low[3], high[3];
-    sk_solids_bounds(&step->solids, grid, low, high);
-    /* The sort comes next, unless solids push once more. */
-    SK_TRY(sk_grid_reserve_leavers(grid, error));
-    SK_DIM(sk_transfer_displace)
-    (grid, SK_FIELD_VELOCITY_X, &step->particles, low, high, local ? grid->runs[SK_RUNS_MOVED] : NULL,
-     !step->solids.obstacle_count, step->threads);
-    if (!step->solids.obstacle_count)
-        return SELKIE_OK;
-    sk_deal_particle_blocks(&deal, grid, step->threads);
-#pragma omp parallel num_threads(step->threads)
-    SK_EACH_DEALT(b, &deal)
-    confine_block(step, records, b, low, high);
-    return SELKIE_OK;
+    static const sk_idp_form tuned = {.spread = spread_block,
+                                      .needy_runs = needy_runs,
+                                      .build = build_block,
+                                      .displacements = displacements_of_block,
+                                      .extrapolate = SK_DIM(sk_extrapolate),
+                                      .displace = SK_DIM(sk_transfer_displace)};
+    return SK_DIM(sk_idp_correct_with)(step, &tuned, error);
 }

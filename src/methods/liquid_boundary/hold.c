@@ -93,5 +93,8 @@ selkie_code sk_liquid_boundary_hold(sk_step *step, selkie_error *error)
             stopped += hold_particle(boundary, &boundary->objects[o], step, particle);
     }
     boundary->stopped = stopped;
-    return stopped ? sum_again(step, error) : SELKIE_OK;
+    if (!stopped)
+        return SELKIE_OK;
+    sk_particles_moved(particles);
+    return sum_again(step, error);
 }

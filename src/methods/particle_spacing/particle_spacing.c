@@ -4,12 +4,12 @@
 
 static int is_ando(const selkie_scene *scene)
 {
-    return scene->method != SELKIE_METHOD_SPH && scene->volume == SELKIE_VOLUME_ANDO;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->volume == SELKIE_VOLUME_ANDO;
 }
 
 static int is_sato(const selkie_scene *scene)
 {
-    return scene->method != SELKIE_METHOD_SPH && scene->volume == SELKIE_VOLUME_SATO;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->volume == SELKIE_VOLUME_SATO;
 }
 
 /* Positions change, so cells, blocks and the solids in them follow. The world measures a start after one correction:
@@ -20,8 +20,10 @@ const sk_method sk_method_ando = {
     .takes_part = is_ando,
     .phases =
         {
-            {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_spacing_ando)},
-            {.name = "sort_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_sort_particles_again)},
+            {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_FORMS(sk_spacing_ando, sk_spacing_ando_plain)},
+            {.name = "sort_again",
+             .slot = SK_SLOT_POSITIONS,
+             .run = SK_FORMS(sk_sort_particles_again, sk_sort_particles_plain)},
             {.name = "solids_again", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_move_solids)},
         },
 };
@@ -32,8 +34,10 @@ const sk_method sk_method_sato = {
     .takes_part = is_sato,
     .phases =
         {
-            {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_spacing_sato)},
-            {.name = "sort_again", .slot = SK_SLOT_POSITIONS, .run = SK_TUNED_ONLY(sk_sort_particles_again)},
+            {.name = "spacing", .slot = SK_SLOT_POSITIONS, .run = SK_FORMS(sk_spacing_sato, sk_spacing_sato_plain)},
+            {.name = "sort_again",
+             .slot = SK_SLOT_POSITIONS,
+             .run = SK_FORMS(sk_sort_particles_again, sk_sort_particles_plain)},
             {.name = "solids_again", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_move_solids)},
         },
 };

@@ -13,9 +13,13 @@ extern const sk_method sk_method_ando, sk_method_sato;
 /* Weak springs, explicit: Ando and Tsuruno 2011. */
 selkie_code sk_spacing_ando_2d(sk_step *step, selkie_error *error);
 selkie_code sk_spacing_ando_3d(sk_step *step, selkie_error *error);
+selkie_code sk_spacing_ando_plain_2d(sk_step *step, selkie_error *error);
+selkie_code sk_spacing_ando_plain_3d(sk_step *step, selkie_error *error);
 
 /* Constraints of distance, position-based: Sato et al. 2018. */
 selkie_code sk_spacing_sato_2d(sk_step *step, selkie_error *error);
 selkie_code sk_spacing_sato_3d(sk_step *step, selkie_error *error);
+selkie_code sk_spacing_sato_plain_2d(sk_step *step, selkie_error *error);
+selkie_code sk_spacing_sato_plain_3d(sk_step *step, selkie_error *error);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "defs/materials.h"
 
 static int sub_cells_per_axis(int per_cell, int dimension)
 {
@@ -142,9 +143,21 @@ static int in_bounds(const sk_source *source, const float x[3], int dimension)
     return inside;
 }
 
+/* A particle comes (sign 1) or goes (-1): what is known of all of them follows. */
+static void count_mass(sk_step *step, const sk_attribute *material, int64_t p, double sign)
+{
+    if (!step->relative_density)
+        return;
+    const double mass = sign * sk_step_mass(step, material, p);
+    step->mass_sums.mass += mass;
+    for (int d = 0; d < step->dimension; d++)
+        step->mass_sums.moment[d] += mass * step->particles.records[p].position[d];
+}
+
 static void drain(const sk_source *source, sk_step *step)
 {
     sk_particles *particles = &step->particles;
+    const sk_attribute *material = sk_particles_find_attribute(particles, "material");
     int64_t gone = 0;
     for (int64_t p = 0; p < particles->count; p++) {
         sk_particle *particle = &particles->records[p];
@@ -153,6 +166,7 @@ static void drain(const sk_source *source, sk_step *step)
         double x[3] = {particle->position[0], particle->position[1], particle->position[2]};
         if (sk_shape_distance(source->shape, x) < 0.0) {
             particle->flags |= SK_PARTICLE_DEAD;
+            count_mass(step, material, p, -1.0);
             gone++;
             for (int d = 0; d < step->dimension; d++)
                 step->positions[d] -= x[d];
@@ -240,9 +254,11 @@ static int may_fill(const sk_source *source, const sk_step *step, int site, cons
     return source->standing[*fixed] < (uint32_t)step->particles_per_cell;
 }
 
-static selkie_code fill(const sk_sources *sources, const sk_source *source, const double velocity[3],
+static selkie_code fill(const sk_sources *sources, const sk_source *source, const selkie_source_def *def,
                         const double shift[3], sk_step *step, selkie_error *error)
 {
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    const uint32_t material_index = (uint32_t)sk_scene_find_material(step->scene, def->material);
     const sk_grid *grid = &step->grid;
     sk_particles *particles = &step->particles;
     int n = sources->per_axis, sub_cells = sources->sub_cells, rest = step->particles_per_cell;
@@ -274,7 +290,10 @@ static selkie_code fill(const sk_sources *sources, const sk_source *source, cons
             if (!may_fill(source, step, source->sites[site], middle, x, &fixed))
                 continue;
             source->standing[fixed]++;
-            sk_particles_append(particles, x, velocity);
+            sk_particles_append(particles, x, def->velocity);
+            if (material)
+                material->data[particles->count - 1] = material_index;
+            count_mass(step, material, particles->count - 1, 1.0);
             for (int d = 0; d < step->dimension; d++)
                 step->positions[d] += x[d];
             step->emitted++;
@@ -303,7 +322,7 @@ selkie_code sk_sources_run(sk_step *step, selkie_error *error)
             double shift[3];
             moved_by(&scene->sources[s], step, shift);
             survey(sources, &sources->sources[s], scene->sources[s].velocity, shift, step);
-            SK_TRY(fill(sources, &sources->sources[s], scene->sources[s].velocity, shift, step, error));
+            SK_TRY(fill(sources, &sources->sources[s], &scene->sources[s], shift, step, error));
         }
     return SELKIE_OK;
 }

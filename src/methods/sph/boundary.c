@@ -19,15 +19,14 @@ static kernel kernel_of(const sk_step *step)
 {
     const sk_sph *sph = step->sph;
     kernel k = {.support = sph->support, .wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND};
-    k.factor = sph->kernel_scale * (k.wendland ? sk_sph_wendland_factor(step->dimension, k.support)
-                                               : sk_sph_cubic_factor(step->dimension, k.support));
+    k.factor = sph->kernel_scale * sk_sph_kernel_factor(k.wendland, step->dimension, k.support);
     return k;
 }
 
 static double kernel_value(const kernel *k, double r)
 {
     float q = (float)(r / k->support);
-    return k->factor * (k->wendland ? sk_sph_wendland(q) : sk_sph_cubic(q));
+    return k->factor * sk_sph_kernel(k->wendland, q);
 }
 
 /* The sum of the kernel over a flat lattice of boundary particles. */
@@ -315,8 +314,7 @@ static void place_parts(const sk_step *step, sk_sph_walls *walls)
 static uint32_t find_place(const sk_grid *grid, const sk_sph_boundary *boundary, const float x[3], double depth,
                            uint16_t *cell)
 {
-    size_t place = 0, stride = 1;
-    unsigned local = 0;
+    int at[3] = {0, 0, 0};
     for (int s = 0; s < boundary->side_count; s++)
         if (boundary->sides[s].inward * (x[boundary->sides[s].axis] - boundary->sides[s].sheet) < depth)
             return UINT32_MAX;
@@ -324,11 +322,10 @@ static uint32_t find_place(const sk_grid *grid, const sk_sph_boundary *boundary,
         double g = floor((x[d] - grid->corner[d]) / grid->cell_size);
         if (!(g >= 0.0 && g < (double)(grid->blocks[d] << grid->block_log)))
             return UINT32_MAX;
-        int i = (int)g;
-        place += (size_t)(i >> grid->block_log) * stride;
-        stride *= (size_t)grid->blocks[d];
-        local |= (unsigned)(i & ((1 << grid->block_log) - 1)) << (d * grid->block_log);
+        at[d] = (int)g;
     }
+    size_t local;
+    const int64_t place = sk_grid_place(grid, at, &local);
     *cell = (uint16_t)local;
     return (uint32_t)place;
 }
@@ -370,9 +367,10 @@ static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error
     sk_sph_boundary *boundary = &step->sph->boundary;
     boundary->count = start[cells];
     boundary->particles = walls->sorted;
-    boundary->table = walls->table;
-    boundary->cell_start = start;
-    boundary->block_count = blocks;
+    boundary->index = (sk_cell_index){.blocks = {grid->blocks[0], grid->blocks[1], grid->blocks[2]},
+                                      .block_count = blocks,
+                                      .table = walls->table,
+                                      .cell_start = start};
     return SELKIE_OK;
 }
 

@@ -3,9 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/dimension.h"
+#include "methods/sph/near_walls.h"
 #include "methods/sph/sph_kernels.h"
-#include "methods/sph/walls.h"
 
 enum { MOST_PARTS = 16 }; /* that one particle touches */
 
@@ -14,40 +13,6 @@ typedef struct finder {
     const sk_sph_boundary *boundary;
     int overflow;
 } finder;
-
-typedef struct ranges {
-    int count;
-    uint32_t from[SK_NEIGHBOURS], to[SK_NEIGHBOURS];
-    int side_count;
-    const sk_sph_side *sides[6];
-} ranges;
-
-/* Boundary particles of the cells around a cell of a block. */
-static void find_ranges(const finder *f, int block, int c, ranges *r)
-{
-    const sk_grid *grid = &f->step->grid;
-    r->count = 0;
-    for (int n = 0; n < SK_NEIGHBOURS; n++) {
-        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        size_t place = 0, stride = 1, local = 0;
-        int inside = 1;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            int at = grid->coordinates[block][d] * SK_BLOCK_N + (c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) + offset[d];
-            inside &= at >= 0 && at < grid->blocks[d] * SK_BLOCK_N;
-            place += (size_t)(at >> SK_BLOCK_LOG) * stride;
-            stride *= (size_t)grid->blocks[d];
-            local += (size_t)(at & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
-        }
-        int slot = inside ? f->boundary->table[place] : 0;
-        if (slot < 1)
-            continue;
-        const uint32_t *start = f->boundary->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS + local;
-        if (start[1] > start[0]) {
-            r->from[r->count] = start[0];
-            r->to[r->count++] = start[1];
-        }
-    }
-}
 
 typedef struct contact_list { /* of one particle */
     uint32_t particle;
@@ -84,13 +49,13 @@ static void add_contact(finder *f, contact_list *list, uint32_t part, const floa
 }
 
 /* The parts that want forces within reach of a particle, with what they weigh. */
-static void find_contacts_of(finder *f, const ranges *r, const float x[3], contact_list *list)
+static void find_contacts_of(finder *f, const near_walls *walls, const float x[3], contact_list *list)
 {
     const sk_sph *sph = f->step->sph;
     const float inverse_reach = (float)(1.0 / sph->point.reach), reach2 = (float)(sph->point.reach * sph->point.reach);
     const float steepness = (float)(sph->point.weight / sph->volume * sph->spacing / sph->point.reach);
-    for (int n = 0; n < r->count; n++)
-        for (uint32_t b = r->from[n]; b < r->to[n]; b++) {
+    for (int r = 0; r < walls->range_count; r++)
+        for (uint32_t b = walls->ranges[r].from; b < walls->ranges[r].to; b++) {
             const sk_boundary_particle *wall = &f->boundary->particles[b];
             float difference[3] = {0, 0, 0}, r2 = 0.0f;
             if (!f->boundary->bodies[wall->body].wants_force)
@@ -107,10 +72,10 @@ static void find_contacts_of(finder *f, const ranges *r, const float x[3], conta
             add_contact(f, list, wall->body, g, wall->position);
         }
     float along[6];
-    if (r->side_count)
-        sk_sph_add_sides(sph, r->side_count, r->sides, x, along);
-    for (int s = 0; s < r->side_count; s++) {
-        const sk_sph_side *side = r->sides[s];
+    if (walls->side_count)
+        sk_sph_add_sides(sph, walls->side_count, walls->sides, x, along);
+    for (int s = 0; s < walls->side_count; s++) {
+        const sk_sph_side *side = walls->sides[s];
         float g[3] = {0, 0, 0}, point[3] = {x[0], x[1], SELKIE_DIM == 3 ? x[2] : 0.0f};
         if (along[s] == 0.0f || !f->boundary->bodies[side->part].wants_force)
             continue;
@@ -135,17 +100,17 @@ static uint32_t contacts_of_block(finder *f, int block, sk_sph_contact *to)
     const sk_grid *grid = &f->step->grid;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     uint32_t total = 0;
-    ranges r;
-    r.side_count = wanted_sides(f, block, r.sides);
+    near_walls walls = {0};
+    walls.side_count = wanted_sides(f, block, walls.sides);
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if (start[c] == start[c + 1])
             continue;
-        find_ranges(f, block, c, &r);
-        for (uint32_t i = start[c]; (r.count || r.side_count) && i < start[c + 1]; i++) {
+        find_points_near_cell(f->step, block, c, &walls);
+        for (uint32_t i = start[c]; (walls.range_count || walls.side_count) && i < start[c + 1]; i++) {
             const sk_particle *particle = &f->step->particles.records[i];
             contact_list list = {.particle = i, .count = 0};
             if (!(particle->flags & SK_PARTICLE_BOUNDARY))
-                find_contacts_of(f, &r, particle->position, &list);
+                find_contacts_of(f, &walls, particle->position, &list);
             if (to)
                 memcpy(to + total, list.found, (size_t)list.count * sizeof *list.found);
             total += (uint32_t)list.count;
@@ -157,24 +122,8 @@ static uint32_t contacts_of_block(finder *f, int block, sk_sph_contact *to)
 /* Does the block or one around it hold boundary particles at all, or does it lie at a side? */
 static int near_boundary(const finder *f, int block)
 {
-    const sk_grid *grid = &f->step->grid;
     const sk_sph_side *sides[6];
-    if (wanted_sides(f, block, sides))
-        return 1;
-    for (int n = 0; n < SK_NEIGHBOURS; n++) {
-        size_t place = 0, stride = 1;
-        int inside = 1;
-        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            int at = grid->coordinates[block][d] + offset[d];
-            inside &= at >= 0 && at < grid->blocks[d];
-            place += (size_t)at * stride;
-            stride *= (size_t)grid->blocks[d];
-        }
-        if (inside && f->boundary->table[place])
-            return 1;
-    }
-    return 0;
+    return wanted_sides(f, block, sides) || points_near_block(f->step, block);
 }
 
 static selkie_code find_contacts(sk_step *step, sk_sph_walls *walls, selkie_error *error)

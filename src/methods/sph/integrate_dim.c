@@ -95,6 +95,7 @@ selkie_code SK_DIM(sk_sph_integrate)(sk_step *step, selkie_error *error)
     for (int block = 1; block <= grid->particle_blocks; block++)
         integrate_block(&frame, grid->cell_start[(size_t)(block - 1) * SK_BLOCK_CELLS],
                         grid->cell_start[(size_t)block * SK_BLOCK_CELLS], &sums[block]);
+    sk_particles_moved(&step->particles);
     double fastest2 = 0.0, kinetic = 0.0;
     int64_t bad = 0;
     memcpy(step->positions_before, step->positions, sizeof step->positions);

@@ -4,23 +4,24 @@
 #include <math.h>
 #include <string.h>
 
+#include "defs/materials.h"
 #include "methods/sph/sph_kernels.h"
+#include "methods/sph/sph_list_kernels.h"
 
 /* What the kernel's sum over a lattice of the particle spacing gives (the density ratio is defined to be 1 there), and
  * the diagonal of the pressure system there, 1/m2. */
 static void measure_lattice(const sk_step *step, sk_sph *sph)
 {
     int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
-    double factor =
-        wendland ? sk_sph_wendland_factor(dimension, sph->support) : sk_sph_cubic_factor(dimension, sph->support);
+    double factor = sk_sph_kernel_factor(wendland, dimension, sph->support);
     int reach = (int)ceil(sph->support / sph->spacing);
     double sum = 0.0, squares = 0.0;
     for (int z = dimension == 3 ? -reach : 0; z <= (dimension == 3 ? reach : 0); z++)
         for (int y = -reach; y <= reach; y++)
             for (int x = -reach; x <= reach; x++) {
                 float q = (float)(sqrt((double)(x * x + y * y + z * z)) * sph->spacing / sph->support);
-                double slope = (wendland ? sk_sph_wendland_slope(q) : sk_sph_cubic_slope(q)) / sph->support;
-                sum += wendland ? sk_sph_wendland(q) : sk_sph_cubic(q);
+                double slope = sk_sph_kernel_slope(wendland, q) / sph->support;
+                sum += sk_sph_kernel(wendland, q);
                 squares += slope * slope;
             }
     sph->kernel_scale = 1.0 / (sum * factor * sph->volume);
@@ -43,9 +44,7 @@ static void measure_lattice(const sk_step *step, sk_sph *sph)
 static void measure_layers(const sk_step *step, const sk_sph *sph, double *value, double *slope)
 {
     int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
-    double factor =
-        (wendland ? sk_sph_wendland_factor(dimension, sph->support) : sk_sph_cubic_factor(dimension, sph->support)) *
-        sph->kernel_scale * sph->volume;
+    double factor = sk_sph_kernel_factor(wendland, dimension, sph->support) * sph->kernel_scale * sph->volume;
     int reach = (int)ceil(sph->support / sph->spacing);
     *value = *slope = 0.0;
     for (int z = dimension == 3 ? -reach : 0; z <= (dimension == 3 ? reach : 0); z++)
@@ -53,9 +52,9 @@ static void measure_layers(const sk_step *step, const sk_sph *sph, double *value
             for (int x = -reach; x <= reach; x++) {
                 double r = sqrt((double)(x * x + y * y + z * z)) * sph->spacing;
                 float q = (float)(r / sph->support);
-                *value += factor * (wendland ? sk_sph_wendland(q) : sk_sph_cubic(q));
-                *slope -= factor * (wendland ? sk_sph_wendland_slope(q) : sk_sph_cubic_slope(q)) / sph->support * y *
-                          sph->spacing / r * sph->spacing;
+                *value += factor * sk_sph_kernel(wendland, q);
+                *slope -=
+                    factor * sk_sph_kernel_slope(wendland, q) / sph->support * y * sph->spacing / r * sph->spacing;
             }
 }
 
@@ -96,16 +95,14 @@ static sk_sph_wall_kernel make_wall_kernel(const sk_step *step, const sk_sph *sp
 static void measure_corners(const sk_step *step, sk_sph *sph)
 {
     int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND, dimension = step->dimension;
-    double factor =
-        (wendland ? sk_sph_wendland_factor(dimension, sph->support) : sk_sph_cubic_factor(dimension, sph->support)) *
-        sph->kernel_scale * sph->volume;
+    double factor = sk_sph_kernel_factor(wendland, dimension, sph->support) * sph->kernel_scale * sph->volume;
     int reach = (int)ceil(sph->support / sph->spacing);
     double two = 0.0, three = 0.0, one, slope;
     for (int z = dimension == 3 ? -reach : 0; z <= (dimension == 3 ? reach : 0); z++)
         for (int y = 1; y <= reach; y++)
             for (int x = 1; x <= reach; x++) {
                 float q = (float)(sqrt((double)(x * x + y * y + z * z)) * sph->spacing / sph->support);
-                double value = factor * (wendland ? sk_sph_wendland(q) : sk_sph_cubic(q));
+                double value = factor * sk_sph_kernel(wendland, q);
                 two += value;
                 three += z > 0 ? value : 0.0;
             }
@@ -228,16 +225,36 @@ selkie_code sk_sph_reserve(sk_step *step, selkie_error *error)
     sk_sph *sph = step->sph;
     SK_TRY(reserve_particles(sph, (size_t)step->particles.count, error));
     size_t blocks = (size_t)step->grid.particle_blocks + 1;
-    SK_TRY(sk_reserve(sph->memory, (void **)&sph->block_sums, &sph->block_capacity, blocks * 8, sizeof *sph->block_sums,
+    SK_TRY(sk_reserve(sph->memory, (void **)&sph->block_sums, &sph->block_capacity, blocks, sizeof *sph->block_sums,
                       "sph sums", error));
     SK_TRY(sk_reserve(sph->memory, (void **)&sph->block_wide, &sph->wide_capacity, blocks, 1, "sph blocks", error));
     sph->pressure = (float *)(void *)sk_particles_find_attribute(&step->particles, "pressure")->data;
     return SELKIE_OK;
 }
 
+selkie_code sk_sph_reserve_lists(sk_sph *sph, int64_t lines, selkie_error *error)
+{
+    if (lines >= (int64_t)UINT32_MAX)
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "sph: the lists of neighbours need %.1f GiB; at most 64 can be held: the particles lie far too close",
+            (double)lines * SK_SPH_LINE_BYTES / 1073741824.0);
+    size_t bytes = (size_t)lines * SK_SPH_LINE_BYTES;
+    if (bytes <= sph->list_capacity)
+        return SELKIE_OK;
+    sk_release(sph->memory, sph->lists);
+    sph->list_capacity = 0;
+    sph->lists = sk_allocate(sph->memory, bytes);
+    if (!sph->lists)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: %.1f MiB for the lists of neighbours cannot be had",
+                       (double)bytes / 1048576.0);
+    sph->list_capacity = bytes;
+    return SELKIE_OK;
+}
+
 int sk_sph_viscosity_is_implicit(const sk_step *step)
 {
-    return step->scene->viscosity * sk_step_kick(step) > 0.05 * step->sph->spacing * step->sph->spacing;
+    return sk_scene_viscosity(step->scene) * sk_step_kick(step) > 0.05 * step->sph->spacing * step->sph->spacing;
 }
 
 double sk_sph_pressure_speed(const sk_step *step)

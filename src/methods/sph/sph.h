@@ -24,6 +24,7 @@
 
 #include "base/simd.h"
 #include "methods/method.h"
+#include "particles/cell_index_kernels.h"
 
 extern const sk_method sk_method_sph;
 
@@ -40,7 +41,7 @@ typedef struct sk_boundary_particle {
 /* What the fluid does to a body in a step. Phases add to force and torque (pressure, viscosity at no-slip walls); the
  * rest, and the zeros that they start from, are set by the owner. */
 typedef struct sk_sph_body {
-    int wants_force;                /*     sums are made for those who want them */
+    int wants_force;                /*     forces on it are summed up */
     int responds;                   /*     pressure moves it */
     int no_slip;                    /*     viscosity drags along it */
     double center[3];               /* m   point that the torque is about */
@@ -58,18 +59,14 @@ typedef struct sk_sph_side {
     uint32_t part; /*      index into sk_sph_boundary.bodies */
 } sk_sph_side;
 
-/* The closed sides, and boundary particles sorted by the cells of the grid: of the cell c of the block at `place` of
- * grid->table, they are particles[cell_start[(table[place] - 1) * block_cells + c] .. ]; table[place] is 0 where there
- * are none. Whoever owns them (the walls) fills all this in the phase `boundary`; here it is only read, except for the
- * bodies' sums. */
+/* The closed sides, and boundary particles sorted by the cells of the grid. The walls (boundary.c) fill all this in the
+ * phase `boundary`; other phases read it and add to the bodies' sums. */
 typedef struct sk_sph_boundary {
     int side_count;
     sk_sph_side sides[6];
     size_t count;
     sk_boundary_particle *particles;
-    const int32_t *table;       /* [places] of grid->table */
-    const uint32_t *cell_start; /* [block_count * block_cells + 1] */
-    int block_count;
+    sk_cell_index index; /* of the particles; its table has the places of grid->table */
     int body_count;
     sk_sph_body *bodies;
 } sk_sph_boundary;
@@ -92,6 +89,27 @@ typedef struct sk_sph_report {
     int viscosity_iterations;  /* where it is implicit */
     double largest_eigenvalue; /* estimate for the diagonally scaled system */
 } sk_sph_report;
+
+/* Sums over the particles of a block, which are added up in the order of the blocks. */
+typedef struct sk_sph_list_sums {
+    double pairs, lines;                 /* of the lists */
+    double compression, compression_max; /* of max(D - 1, 0) over liquid */
+    double volume;                       /* of min(1, 1 / D) */
+    double boundaries;                   /* particles */
+} sk_sph_list_sums;
+
+typedef struct sk_sph_solve_sums {
+    double error;             /* of |residual| as it counts for the stop */
+    double uphill;            /* of (y - next) (next - x) / diagonal: above 0 the momentum has gone too far */
+    double curvature, length; /* d.A d and d.d / diagonal of d = y - before */
+} sk_sph_solve_sums;
+
+typedef union sk_sph_block_sums {
+    sk_sph_list_sums lists;
+    sk_sph_solve_sums solve;
+    double product; /* of the viscosity solve */
+    char line[64];  /* of the cache: threads do not share one */
+} sk_sph_block_sums;
 
 typedef struct sk_sph {
     sk_memory *memory;
@@ -118,7 +136,7 @@ typedef struct sk_sph {
     /* lists, particle i of the sorted store; how they are laid out: sph_tile.h */
     size_t particle_capacity, list_capacity;
     int64_t last_lines;  /*     of lists in the step before, 16 bytes each: room is made for them */
-    int always_wide;     /*     for tests: the wide form everywhere */
+    int always_wide;     /*     for tests: the wide form of lists everywhere */
     size_t tile_room;    /*     floats of an array over the largest tile, and some */
     uint32_t *first;     /* [n] where the list begins, in units of 16 bytes */
     uint32_t *number;    /* [n] neighbours */
@@ -133,7 +151,7 @@ typedef struct sk_sph {
     float *variable[SK_SPH_VARIABLES]; /* [n] q / spacing and what a solver needs beside it, m */
     float *pressure; /*     the attribute "pressure", Pa: found anew in each step, since the store may move it */
     size_t block_capacity, wide_capacity;
-    double *block_sums; /* [particle_blocks + 1][8] partial sums in a fixed order */
+    sk_sph_block_sums *block_sums; /* [particle_blocks + 1] */
     sk_sph_report report;
     int compressed_steps; /* of a fixed length, in a row, that left far too high a density */
 } sk_sph;
@@ -142,6 +160,8 @@ selkie_code sk_sph_create(sk_step *step, selkie_error *error);
 void sk_sph_destroy(sk_step *step);
 /* Room in the arrays for the particles that there are; finds the attribute anew. */
 selkie_code sk_sph_reserve(sk_step *step, selkie_error *error);
+/* Room for so many lines (16 bytes) of lists; content is not kept. */
+selkie_code sk_sph_reserve_lists(sk_sph *sph, int64_t lines, selkie_error *error);
 /* What particles around a point say of it, weighted by the kernel: pressure (Pa) for component -1, else a component of
  * the velocity (m/s). Without particles in reach: 0 and NaN. */
 double sk_sph_at(const sk_step *step, const double at[3], int component);
@@ -154,14 +174,20 @@ double sk_sph_pressure_speed(const sk_step *step);
 /* Bytes a particle takes in the lists and arrays above, for plans. */
 double sk_sph_bytes_per_particle(int dimension);
 
-#define SK_SPH_PHASES(dim)                                                                                             \
-    selkie_code sk_sph_neighbours_##dim(sk_step *step, selkie_error *error);                                           \
-    selkie_code sk_sph_forces_##dim(sk_step *step, selkie_error *error);                                               \
-    selkie_code sk_sph_viscosity_##dim(sk_step *step, selkie_error *error);                                            \
-    selkie_code sk_sph_pressure_##dim(sk_step *step, selkie_error *error);                                             \
-    selkie_code sk_sph_integrate_##dim(sk_step *step, selkie_error *error);
+/* The phases, tuned and plain. sk_sph_forces calls sk_sph_viscosity where it is implicit. */
+#define SK_SPH_PHASES(form)                                                                                            \
+    selkie_code sk_sph_neighbours_##form(sk_step *step, selkie_error *error);                                          \
+    selkie_code sk_sph_forces_##form(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_sph_viscosity_##form(sk_step *step, selkie_error *error);                                           \
+    selkie_code sk_sph_pressure_##form(sk_step *step, selkie_error *error);
 
 SK_SPH_PHASES(2d)
 SK_SPH_PHASES(3d)
+SK_SPH_PHASES(plain_2d)
+SK_SPH_PHASES(plain_3d)
+
+/* Plain C already: one form for both backends. */
+selkie_code sk_sph_integrate_2d(sk_step *step, selkie_error *error);
+selkie_code sk_sph_integrate_3d(sk_step *step, selkie_error *error);
 
 #endif

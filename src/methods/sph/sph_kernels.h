@@ -1,10 +1,12 @@
-/* Kernels of SPH: what one distance weighs. The plain form, compiled by the C compiler and by nvcc; the lists of
- * neighbours are built by a vector twin that is tested against it.
+/* SPH for one distance and for one particle: kernels, and the arithmetic of the pressure system. Compiled by the C
+ * compiler and by nvcc. Pairs of particles: sph_pair_kernels.h.
  *
- * All take q = r / H, H the radius of support, and leave out the factor of normalisation (sk_sph_*_factor), which holds
- * the power of H: W = factor(H) w(q), dW/dr = factor(H) / H * slope(q). */
+ * All kernels take q = r / H, H the radius of support, and leave out the factor of normalisation (sk_sph_*_factor),
+ * which holds the power of H: W = factor(H) w(q), dW/dr = factor(H) / H * slope(q). */
 #ifndef SK_METHODS_SPH_SPH_KERNELS_H
 #define SK_METHODS_SPH_SPH_KERNELS_H
+
+#include <math.h>
 
 #include "base/kernel.h"
 
@@ -53,6 +55,22 @@ SK_KERNEL double sk_sph_wendland_factor(int dimension, double support)
                           : 21.0 / (2.0 * SK_SPH_PI * support * support * support);
 }
 
+/* The kernel of the scene: Wendland's, or the cubic spline. */
+SK_KERNEL float sk_sph_kernel(int wendland, float q)
+{
+    return wendland ? sk_sph_wendland(q) : sk_sph_cubic(q);
+}
+
+SK_KERNEL float sk_sph_kernel_slope(int wendland, float q)
+{
+    return wendland ? sk_sph_wendland_slope(q) : sk_sph_cubic_slope(q);
+}
+
+SK_KERNEL double sk_sph_kernel_factor(int wendland, int dimension, double support)
+{
+    return wendland ? sk_sph_wendland_factor(dimension, support) : sk_sph_cubic_factor(dimension, support);
+}
+
 /* What a wall adds to the density, of the distance over its reach. It is no kernel of the liquid: sph.c says which
  * slope it must have. A point of a surface counts (1-q)^3; in 3D a plane of such points sums up to the sheet, 5 a^4 - 4
  * a^5 with a = 1-q, whose slope pushes most strongly at a quarter of the reach and not at all on the sheet itself. */
@@ -80,19 +98,6 @@ SK_KERNEL float sk_sph_sheet_slope(float q)
     return -20.0f * a * a * a * (1.0f - a);
 }
 
-/* Poly6 (Mueller et al. 2003): (1-q^2)^3; what elastoplastic points weigh with. */
-SK_KERNEL float sk_sph_poly6(float q)
-{
-    float a = sk_sph_positive(1.0f - q * q);
-    return a * a * a;
-}
-
-SK_KERNEL double sk_sph_poly6_factor(int dimension, double support)
-{
-    return dimension == 2 ? 4.0 / (SK_SPH_PI * support * support)
-                          : 315.0 / (64.0 * SK_SPH_PI * support * support * support);
-}
-
 /* Cohesion of Akinci et al. 2013, Eq. 2: pulls beyond half the support and pushes below. Its factor in 3D is
  * 32 / (pi H^3) with lengths over H. */
 SK_KERNEL float sk_sph_cohesion(float q)
@@ -107,6 +112,68 @@ SK_KERNEL double sk_sph_cohesion_factor(int dimension, double support)
      * moments, 1.83687e-3 and 2.91574e-3. */
     return dimension == 2 ? 0.989577 * 32.0 / (SK_SPH_PI * support * support)
                           : 32.0 / (SK_SPH_PI * support * support * support);
+}
+
+/* --- The pressure system, one particle (derivation: sph.h) --- */
+
+#define SK_SPH_FULL 0.95f  /* density ratio: below there is air in a particle's reach */
+#define SK_SPH_CLOSED 0.1f /* share of a gap that is closed in a step */
+
+/* How much denser (ratio) the velocities of a step may make a particle of density ratio D. Below SK_SPH_FULL it may
+ * fill up. Above, it counts as full although it is not: noise puts half of all particles below 1, and if these let go
+ * of what lies on them, the liquid would begin to fall. A small share of the rest to 1 may be closed in each step. */
+SK_KERNEL float sk_sph_allowed(float density)
+{
+    return density >= 1.0f          ? 0.0f
+           : density >= SK_SPH_FULL ? SK_SPH_CLOSED * (1.0f - density)
+                                    : SK_SPH_CLOSED * (1.0f - SK_SPH_FULL) + (SK_SPH_FULL - density);
+}
+
+typedef struct sk_sph_system {
+    float dt;      /* s */
+    float correct; /*      share of the error of density that the velocities take back in this step */
+    int lenient;   /*      particles below rest density may fill up in one step */
+    float warm;    /*      share of the last pressure that the solve starts from */
+    float least;   /*      diagonal: particles that lie on top of each other have next to no gradient; a floor under
+                    *      the diagonal makes them take small steps and not endless ones */
+    float unit;    /* m/Pa variable of a pressure at rest density */
+    float spacing; /* m */
+    int roles;     /*      there are liquid boundaries */
+} sk_sph_system;
+
+/* Right side, m: the density ratio's excess at the end of the step times the spacing. `flux`: m/s, S.v - sum G.v. */
+SK_KERNEL float sk_sph_source(const sk_sph_system *system, float density, float flux)
+{
+    float excess = density - 1.0f;
+    if (excess > 0.0f)
+        excess *= system->correct;
+    else if (!system->lenient)
+        excess = -sk_sph_allowed(density);
+    return excess * system->spacing + system->dt * flux;
+}
+
+/* 0 for a particle that pressure does not move. */
+SK_KERNEL float sk_sph_inverse_diagonal(const sk_sph_system *system, float diagonal)
+{
+    return diagonal > 0.0f ? 1.0f / fmaxf(diagonal, system->least) : 0.0f;
+}
+
+/* The variable that a solve starts from, of the last pressure. */
+SK_KERNEL float sk_sph_start(const sk_sph_system *system, float inverse_diagonal, float pressure, float density)
+{
+    return inverse_diagonal > 0.0f ? system->warm * pressure * system->unit / (density * density) : 0.0f;
+}
+
+/* What a residual counts in the stopping test. */
+SK_KERNEL float sk_sph_counted(float residual, float q)
+{
+    return q > 0.0f ? (residual < 0.0f ? -residual : residual) : sk_sph_positive(residual);
+}
+
+/* A step of Jacobi's iteration with clamping at zero. */
+SK_KERNEL float sk_sph_relaxed(float q, float residual, float inverse_diagonal, float omega)
+{
+    return inverse_diagonal > 0.0f ? sk_sph_positive(q + omega * residual * inverse_diagonal) : 0.0f;
 }
 
 #endif

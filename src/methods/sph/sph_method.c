@@ -2,11 +2,12 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "defs/materials.h"
 #include "methods/sph/boundary.h"
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->method == SELKIE_METHOD_SPH;
+    return scene->discretization == SELKIE_DISCRETIZATION_SPH;
 }
 
 static selkie_code create(sk_step *step, selkie_error *error)
@@ -26,7 +27,7 @@ static selkie_code populate(sk_step *step, selkie_error *error)
 
 static int has_viscosity(const sk_step *step)
 {
-    return step->scene->viscosity > 0.0;
+    return sk_scene_viscosity(step->scene) > 0.0;
 }
 
 static int has_bodies(const sk_step *step)
@@ -81,18 +82,17 @@ const sk_method sk_method_sph = {
     .phases =
         {
             {.name = "boundary", .slot = SK_SLOT_TO_GRID, .run = SK_ONE_FORM_ANY_DIMENSION(sk_sph_boundary_run)},
-            {.name = "neighbours", .slot = SK_SLOT_TO_GRID, .run = SK_TUNED_ONLY(sk_sph_neighbours)},
-            {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_TUNED_ONLY(sk_sph_forces)},
-            {.name = "friction",
-             .slot = SK_SLOT_VISCOSITY,
-             .run = SK_TUNED_ONLY(sk_sph_friction),
-             .when = has_viscosity},
-            {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_TUNED_ONLY(sk_sph_pressure)},
+            {.name = "neighbours",
+             .slot = SK_SLOT_TO_GRID,
+             .run = SK_FORMS(sk_sph_neighbours, sk_sph_neighbours_plain)},
+            {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_FORMS(sk_sph_forces, sk_sph_forces_plain)},
+            {.name = "friction", .slot = SK_SLOT_VISCOSITY, .run = SK_ONE_FORM(sk_sph_friction), .when = has_viscosity},
+            {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_FORMS(sk_sph_pressure, sk_sph_pressure_plain)},
             {.name = "bodies",
              .slot = SK_SLOT_BODIES,
              .run = SK_ONE_FORM_ANY_DIMENSION(sk_sph_bodies_run),
              .when = has_bodies},
-            {.name = "integrate", .slot = SK_SLOT_MOVE, .run = SK_TUNED_ONLY(sk_sph_integrate)},
+            {.name = "integrate", .slot = SK_SLOT_MOVE, .run = SK_ONE_FORM(sk_sph_integrate)},
         },
     .limit_step = limit_step,
     .step_too_long = step_too_long,

@@ -1,22 +1,12 @@
-/* Strong viscosity: (1 - dt nu L) v = v*, with the Laplacian of forces_dim.c, by conjugate gradients (Weiler et al.
- * 2018). All particles weigh the same, so the system is symmetric; it is positive definite, and each pair's forces are
- * equal and opposite, so that the solution keeps momentum to the tolerance of the solve. */
+/* The implicit viscosity of SPH, eight neighbours at a time. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "methods/sph/sph_tile.h"
+#include "methods/sph/viscosity_parts.h"
 
-enum { POSITION = 0, VECTOR = 3, DENSITY = 6, VISCOSITY_ARRAYS = 7, MOST_ITERATIONS = 200 };
-#define TOLERANCE 1e-5 /* of |residual| over |v*| */
-
-typedef struct viscous_system {
-    sk_step *step;
-    void *scratch;
-    float coefficient; /* 2 (d + 2) nu dt / spacing, m */
-    float softening;   /* m2 */
-    float *residual[3], *direction[3], *product[3];
-} viscous_system;
+enum { POSITION = 0, VECTOR = 3, DENSITY = 6, VISCOSITY_ARRAYS = 7 };
 
 /* (1 - dt nu L) applied to the direction at one particle. */
 SK_VECTOR void apply_one(const viscous_system *s, const tile_worker *w, uint32_t i, const int wide, float result[3])
@@ -42,9 +32,7 @@ SK_VECTOR void apply_one(const viscous_system *s, const tile_worker *w, uint32_t
         result[d] = s->direction[d][i] - f8_sum(sum[d]);
 }
 
-/* product = A direction; returns direction . product. Particles with given velocities keep theirs: their rows are left
- * out. */
-static double apply(const viscous_system *s)
+static void apply_tuned(const viscous_system *s)
 {
     sk_step *step = s->step;
     sk_sph *sph = step->sph;
@@ -55,10 +43,10 @@ static double apply(const viscous_system *s)
 #pragma omp for schedule(dynamic, 1)
         for (int block = 1; block <= grid->particle_blocks; block++) {
             make_tile(grid, block, &w->tile);
-            load_vectors(&w->tile, step->particles.records, 0, w->array + POSITION);
+            sk_particle_tile_load_vectors(&w->tile, step->particles.records, 0, w->array + POSITION);
             for (int d = 0; d < SELKIE_DIM; d++)
-                load_floats(&w->tile, s->direction[d], w->array[VECTOR + d]);
-            load_floats(&w->tile, sph->density, w->array[DENSITY]);
+                sk_particle_tile_load_floats(&w->tile, s->direction[d], w->array[VECTOR + d]);
+            sk_particle_tile_load_floats(&w->tile, sph->density, w->array[DENSITY]);
             double sum = 0.0;
             for (uint32_t i = block_begin(grid, block); i < block_end(grid, block); i++) {
                 float result[3];
@@ -72,104 +60,16 @@ static double apply(const viscous_system *s)
                     sum += (double)s->product[d][i] * s->direction[d][i];
                 }
             }
-            sph->block_sums[(size_t)block * 8] = sum;
+            sph->block_sums[block].product = sum;
         }
     }
-    double total = 0.0;
-    for (int block = 1; block <= grid->particle_blocks; block++)
-        total += sph->block_sums[(size_t)block * 8];
-    return total;
-}
-
-/* Sum of squares of the residual, in the order of the blocks; moves solution and residual along the direction first. */
-static double advance(const viscous_system *s, double length)
-{
-    sk_step *step = s->step;
-    const sk_grid *grid = &step->grid;
-    double *sums = step->sph->block_sums;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
-    for (int block = 1; block <= grid->particle_blocks; block++) {
-        double sum = 0.0;
-        for (uint32_t i = block_begin(grid, block); i < block_end(grid, block); i++)
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                if (length != 0.0) {
-                    step->particles.records[i].velocity[d] += (float)(length * s->direction[d][i]);
-                    s->residual[d][i] -= (float)(length * s->product[d][i]);
-                }
-                sum += (double)s->residual[d][i] * s->residual[d][i];
-            }
-        sums[(size_t)block * 8] = sum;
-    }
-    double total = 0.0;
-    for (int block = 1; block <= grid->particle_blocks; block++)
-        total += sums[(size_t)block * 8];
-    return total;
-}
-
-static void turn(const viscous_system *s, double share)
-{
-    const int64_t count = s->step->particles.count;
-#pragma omp parallel for num_threads(s->step->threads) schedule(static)
-    for (int64_t i = 0; i < count; i++)
-        for (int d = 0; d < SELKIE_DIM; d++)
-            s->direction[d][i] = s->residual[d][i] + (float)share * s->direction[d][i];
 }
 
 selkie_code SK_DIM(sk_sph_viscosity)(sk_step *step, selkie_error *error)
 {
-    sk_sph *sph = step->sph;
-    viscous_system s = {
-        .step = step,
-        .coefficient = (float)(2.0 * (SELKIE_DIM + 2) * step->scene->viscosity * sk_step_kick(step) / sph->spacing),
-        .softening = (float)(0.01 * sph->support * sph->support)};
-    SK_TRY(sk_step_scratch(step, worker_bytes(sph, VISCOSITY_ARRAYS) * (size_t)step->threads, "sph viscosity",
-                           &s.scratch, error));
-    float *const shift = sph->shift[0];
-    const size_t count = sph->particle_capacity;
-    float *const free_arrays[9] = {shift,
-                                   shift + count,
-                                   shift + 2 * count,
-                                   sph->variable[0],
-                                   sph->variable[1],
-                                   sph->variable[2],
-                                   sph->variable[3],
-                                   sph->variable[4],
-                                   sph->source};
-    for (int d = 0; d < 3; d++) {
-        s.residual[d] = free_arrays[d];
-        s.direction[d] = free_arrays[3 + d];
-        s.product[d] = free_arrays[6 + d];
-    }
-    /* The first residual is v* - A v*, and v* itself the first guess. */
-    double scale = 0.0;
-    for (int64_t i = 0; i < step->particles.count; i++)
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            s.direction[d][i] = step->particles.records[i].velocity[d];
-            scale += (double)s.direction[d][i] * s.direction[d][i];
-        }
-    apply(&s);
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int64_t i = 0; i < step->particles.count; i++) {
-        int fixed = (step->particles.records[i].flags & SK_PARTICLE_BOUNDARY) != 0;
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            float rest = fixed ? 0.0f : s.direction[d][i] - s.product[d][i];
-            s.residual[d][i] = s.direction[d][i] = rest;
-        }
-    }
-    double squares = advance(&s, 0.0), goal = TOLERANCE * TOLERANCE * scale;
-    for (sph->report.viscosity_iterations = 0; squares > goal && sph->report.viscosity_iterations < MOST_ITERATIONS;
-         sph->report.viscosity_iterations++) {
-        double curvature = apply(&s);
-        if (!(curvature > 0.0))
-            break;
-        double before = squares;
-        squares = advance(&s, squares / curvature);
-        turn(&s, squares / before);
-    }
-    if (!(squares <= 1e4 * goal) && squares > 0.0)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "step %lld at %g s: the viscosity of SPH did not converge in %d iterations; use a "
-                       "smaller time.step or viscosity",
-                       (long long)step->step_count + 1, step->time, sph->report.viscosity_iterations);
-    return SELKIE_OK;
+    viscous_system system = make_viscous_system(step);
+    system.apply = apply_tuned;
+    SK_TRY(sk_step_scratch(step, worker_bytes(step->sph, VISCOSITY_ARRAYS) * (size_t)step->threads, "sph viscosity",
+                           &system.scratch, error));
+    return solve_viscous_system(&system, error);
 }

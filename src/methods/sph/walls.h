@@ -3,6 +3,7 @@
 #define SK_METHODS_SPH_WALLS_H
 
 #include "methods/sph/boundary.h"
+#include "methods/sph/sph_kernels.h"
 
 typedef struct wall_part {
     size_t first, count;

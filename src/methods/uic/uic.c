@@ -4,7 +4,8 @@
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->method != SELKIE_METHOD_SPH && scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID &&
+           scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
 }
 
 /* Shifts come between velocities and motion. */
@@ -92,22 +93,25 @@ const sk_method sk_method_uic = {
             {.name = "density_correct",
              .slot = SK_SLOT_CONSTRAIN,
              .flags = SK_PHASE_CORRECTS,
-             .run = SK_TUNED_ONLY(sk_uic_correct),
+             .run = SK_FORMS(sk_uic_correct, sk_uic_correct_plain),
              .when = corrects},
             {.name = "solids_again",
              .slot = SK_SLOT_CONSTRAIN,
              .run = SK_ONE_FORM(sk_move_solids),
              .when = needs_both_poses},
-            {.name = "predict", .slot = SK_SLOT_TARGET, .run = SK_TUNED_ONLY(sk_uic_predict)},
+            {.name = "predict", .slot = SK_SLOT_TARGET, .run = SK_FORMS(sk_uic_predict, sk_uic_predict_plain)},
             {.name = "pressure",
              .slot = SK_SLOT_PRESSURE,
              .flags = SK_PHASE_REPLACES,
-             .run = SK_TUNED_ONLY(sk_uic_pressure)},
+             .run = SK_FORMS(sk_uic_pressure, sk_uic_pressure_plain)},
             {.name = "extrapolate",
              .slot = SK_SLOT_EXTRAPOLATE,
              .flags = SK_PHASE_REPLACES,
-             .run = SK_TUNED_ONLY(sk_uic_extrapolate)},
-            {.name = "shift", .slot = SK_SLOT_SHIFT, .run = SK_TUNED_ONLY(sk_uic_shift), .when = corrects},
+             .run = SK_FORMS(sk_uic_extrapolate, sk_uic_extrapolate_plain)},
+            {.name = "shift",
+             .slot = SK_SLOT_SHIFT,
+             .run = SK_FORMS(sk_uic_shift, sk_uic_shift_plain),
+             .when = corrects},
         },
     .statistics = statistics,
     .bytes_per_cell = bytes_per_cell,

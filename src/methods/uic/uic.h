@@ -28,10 +28,15 @@ extern const sk_method sk_method_uic;
 #define SK_UIC_PHASES(dim)                                                                                             \
     selkie_code sk_uic_solids_now_##dim(sk_step *step, selkie_error *error);                                           \
     selkie_code sk_uic_correct_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_uic_correct_plain_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_uic_predict_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_uic_predict_plain_##dim(sk_step *step, selkie_error *error);                                        \
     selkie_code sk_uic_pressure_##dim(sk_step *step, selkie_error *error);                                             \
+    selkie_code sk_uic_pressure_plain_##dim(sk_step *step, selkie_error *error);                                       \
     selkie_code sk_uic_extrapolate_##dim(sk_step *step, selkie_error *error);                                          \
-    selkie_code sk_uic_shift_##dim(sk_step *step, selkie_error *error);
+    selkie_code sk_uic_shift_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_uic_extrapolate_plain_##dim(sk_step *step, selkie_error *error);                                    \
+    selkie_code sk_uic_shift_plain_##dim(sk_step *step, selkie_error *error);
 
 SK_UIC_PHASES(2d)
 SK_UIC_PHASES(3d)

@@ -7,23 +7,13 @@
 #include "methods/uic/uic.h"
 #include "methods/uic/uic_system.h"
 
-/* No particle is shifted farther than this in a step, cells. */
-static const float farthest = 0.5f;
-
-/* A face's flux of mass moves what mass it has; where it has next to none, this much. */
-static const float least_density = 0.25f;
-
 selkie_code SK_DIM(sk_uic_solids_now)(sk_step *step, selkie_error *error)
 {
     sk_solids_move(&step->solids, step->time);
     return SK_DIM(sk_solids_update)(&step->solids, &step->grid, step->threads, error);
 }
 
-/* Particles move by the shifts of the faces around them, linear across, which smooths a shift that differs from cell to
- * cell to a third of its strength in 2D and a ninth in 3D. So it is lifted over its neighbours across by as much first,
- * as the implicit density projection does it (methods/idp/idp_dim.c has the factors). Only faces in the open count. */
-static const float sharpness = 1.5f;
-
+/* The twin of sk_uic_sharpened_flux for eight faces. */
 SK_VECTOR f8 sharpened_flux(const uic_rooms *rooms, const float *potential, int d, int n, f8 flux)
 {
     const int up = node_step[d];
@@ -35,7 +25,7 @@ SK_VECTOR f8 sharpened_flux(const uic_rooms *rooms, const float *potential, int 
             f8 other = f8_load(potential + m - up) - f8_load(potential + m);
             across += f8_select(open & (f8_load(rooms->face[d] + m) == 1.0f), other - flux, f8_splat(0.0f));
         }
-    return flux - 0.25f * sharpness * across;
+    return flux - 0.25f * UIC_SHARPNESS * across;
 }
 
 /* Shifts on the faces, added to those of passes before, and the density that they lead to, in PREDICTED: what the flux
@@ -60,10 +50,10 @@ static void shift_block(const sk_step *step, int block, int again, int corrected
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             int n = node_of(c);
             f8 own = f8_load(potential + n), flux = f8_load(rooms.face[d] + n) * (f8_load(potential + n - up) - own);
-            f8 moved =
-                sharpened_flux(&rooms, potential, d, n, flux) / f8_max(f8_load(density + n), f8_splat(least_density));
+            f8 moved = sharpened_flux(&rooms, potential, d, n, flux) /
+                       f8_max(f8_load(density + n), f8_splat(UIC_LEAST_SHIFTED_DENSITY));
             moved += again ? f8_load(shift + c) : f8_splat(0.0f);
-            f8_store(shift + c, f8_max(f8_min(moved, f8_splat(farthest)), f8_splat(-farthest)));
+            f8_store(shift + c, f8_max(f8_min(moved, f8_splat(UIC_FARTHEST_SHIFT)), f8_splat(-UIC_FARTHEST_SHIFT)));
             if (corrected) {
                 f8 out = f8_load(rooms.face[d] + n + up) * (own - f8_load(potential + n + up));
                 f8_store(predicted + c, f8_load(predicted + c) + flux - out);
@@ -151,7 +141,8 @@ static int is_near_wanted(const sk_grid *grid, const uic_block *blocks, int bloc
 }
 
 /* Where particles are with the shifts so far, in PREDICTED. */
-static selkie_code look_at_shifted(sk_step *step, const uic_block *blocks, selkie_error *error)
+static selkie_code look_at_shifted(sk_step *step, const uic_correct_form *form, const uic_block *blocks,
+                                   selkie_error *error)
 {
     sk_predict_options options = {.density_per_particle = 1.0f / (float)step->particles_per_cell,
                                   .shifted = 1,
@@ -159,21 +150,23 @@ static selkie_code look_at_shifted(sk_step *step, const uic_block *blocks, selki
                                   .wanted = blocks ? &blocks->wanted : NULL,
                                   .wanted_stride = sizeof *blocks,
                                   .threads = step->threads};
-    return SK_DIM(sk_predict_density)(&step->grid, &step->particles, &options, error);
+    return form->predict(&step->grid, &step->particles, &options, error);
 }
 
 /* One more solve for what the shifts so far leave, in the blocks that are wanted. Returns in `excess` what there was.
  */
-static selkie_code correct_again(sk_step *step, uic_block *blocks, int partly, double *excess, selkie_error *error)
+static selkie_code correct_again(sk_step *step, const uic_correct_form *form, uic_block *blocks, int partly,
+                                 double *excess, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
-    SK_TRY(look_at_shifted(step, partly ? blocks : NULL, error));
+    SK_TRY(look_at_shifted(step, form, partly ? blocks : NULL, error));
     const uic_problem problem = {.name = "density",
                                  .target = grid->fields[SK_FIELD_PREDICTED],
                                  .tolerance = fmax(step->scene->unilateral.tolerance, roughly),
                                  .least_excess = good_enough,
                                  .blocks = blocks,
-                                 .partly = partly};
+                                 .partly = partly,
+                                 .build = form->build};
     sk_bounded_report report;
     SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &report, excess, error));
     step->correction.setup_ms += report.setup_ms;
@@ -186,11 +179,11 @@ static selkie_code correct_again(sk_step *step, uic_block *blocks, int partly, d
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
     if (!partly || is_near_wanted(grid, blocks, b))
-        shift_block(step, b, 1, 0);
+        form->shift(step, b, 1, 0);
     return SELKIE_OK;
 }
 
-selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
+selkie_code SK_DIM(sk_uic_correct_with)(sk_step *step, const uic_correct_form *form, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     const selkie_unilateral_def *def = &step->scene->unilateral;
@@ -201,8 +194,11 @@ selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
     step->density_passes = 0;
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
-    uic_problem problem = {
-        .name = "density", .target = grid->fields[SK_FIELD_DENSITY], .tolerance = def->tolerance, .is_first = 1};
+    uic_problem problem = {.name = "density",
+                           .target = grid->fields[SK_FIELD_DENSITY],
+                           .tolerance = def->tolerance,
+                           .is_first = 1,
+                           .build = form->build};
     SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "density",
                            (void **)&problem.blocks, error));
     SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &step->correction, &step->overfull, error));
@@ -214,13 +210,13 @@ selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-    shift_block(step, b, 0, by_flux);
+    form->shift(step, b, 0, by_flux);
     if (by_flux) {
         memset(grid->fields[SK_FIELD_PREDICTED], 0, SK_BLOCK_CELLS * sizeof(float));
         sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
         SK_EACH_DEALT(b, &deal)
-        update_faces(step, b);
+        form->update_faces(step, b);
         return SELKIE_OK;
     }
     double excess = step->overfull;
@@ -228,9 +224,18 @@ selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
         float limit = pass == 1 ? too_much : still_too_much;
         if (!(excess > (double)limit))
             break;
-        SK_TRY(correct_again(step, problem.blocks, find_wanted(step, limit, problem.blocks), &excess, error));
+        SK_TRY(correct_again(step, form, problem.blocks, find_wanted(step, limit, problem.blocks), &excess, error));
     }
     return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
+{
+    static const uic_correct_form tuned = {.build = SK_DIM(sk_uic_build),
+                                           .shift = shift_block,
+                                           .update_faces = update_faces,
+                                           .predict = SK_DIM(sk_predict_density)};
+    return SK_DIM(sk_uic_correct_with)(step, &tuned, error);
 }
 
 /* Positions that were shifted stay out of obstacles. */

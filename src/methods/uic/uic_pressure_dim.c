@@ -9,9 +9,6 @@
 #include "methods/uic/uic.h"
 #include "methods/uic/uic_system.h"
 
-/* The pressure on a face moves what mass it has; where it has less than this part of its room, that much. */
-static const float least_density = 0.1f;
-
 /* --- prediction --- */
 
 /* Planes of faces on the domain's closed walls: local index in the block, or -1. */
@@ -47,6 +44,11 @@ static void stop_at_walls(const sk_step *step, int block, const float *potential
         }
 }
 
+static void stop_before_pressure(const sk_step *step, int block)
+{
+    stop_at_walls(step, block, NULL);
+}
+
 /* The density minus what the fluxes of mass take out of each cell in the step, as in the source. */
 static void predict_by_flux(const sk_step *step, int block)
 {
@@ -68,14 +70,14 @@ static void predict_by_flux(const sk_step *step, int block)
     }
 }
 
-selkie_code SK_DIM(sk_uic_predict)(sk_step *step, selkie_error *error)
+selkie_code SK_DIM(sk_uic_predict_with)(sk_step *step, const uic_pressure_form *form, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     sk_deal deal;
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-    stop_at_walls(step, b, NULL);
+    form->stop_at_walls(step, b);
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
     const selkie_unilateral_def *def = &step->scene->unilateral;
@@ -85,7 +87,7 @@ selkie_code SK_DIM(sk_uic_predict)(sk_step *step, selkie_error *error)
                                       .shifted = step->shifted,
                                       .solids = &step->solids,
                                       .threads = step->threads};
-        return SK_DIM(sk_predict_density)(grid, &step->particles, &options, error);
+        return form->predict(grid, &step->particles, &options, error);
     }
     if (!def->density_correction)
         memcpy(grid->fields[SK_FIELD_PREDICTED], grid->fields[SK_FIELD_DENSITY],
@@ -93,7 +95,7 @@ selkie_code SK_DIM(sk_uic_predict)(sk_step *step, selkie_error *error)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-    predict_by_flux(step, b);
+    form->predict_by_flux(step, b);
     return SELKIE_OK;
 }
 
@@ -121,7 +123,7 @@ static void grow_surface(const sk_step *step, int block, const float *from, floa
 }
 
 /* Bounds of the pressure: 0 within a few cells of the surface, below it elsewhere (sec. 3.1). */
-static const float *find_bounds(sk_step *step)
+static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
 {
     sk_grid *grid = &step->grid;
     const selkie_unilateral_def *def = &step->scene->unilateral;
@@ -136,12 +138,12 @@ static const float *find_bounds(sk_step *step)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-    mark_surface(step, b, marks);
+    form->mark_surface(step, b, marks);
     for (int layer = 0; layer < layers; layer++) {
         sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
         SK_EACH_DEALT(b, &deal)
-        grow_surface(step, b, marks, next);
+        form->grow_surface(step, b, marks, next);
         float *swapped = marks;
         marks = next;
         next = swapped;
@@ -190,7 +192,7 @@ static void push_block(const sk_step *step, int block, const uic_rooms *rooms, c
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
             int n = node_of(c);
             f8 room = f8_load(rooms->face[d] + n),
-               mass = f8_max(f8_load(density + n), f8_max(least_density * room, f8_splat(1e-6f)));
+               mass = f8_max(f8_load(density + n), f8_max(UIC_LEAST_PUSHED_DENSITY * room, f8_splat(1e-6f)));
             f8_store(velocity + c,
                      f8_load(velocity + c) + room * (f8_load(potential + n - up) - f8_load(potential + n)) / mass);
         }
@@ -250,7 +252,7 @@ static void finish_block(const sk_step *step, int block, float scale)
         mark_flying(step, block, pushed ? potential : NULL);
 }
 
-selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
+selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form *form, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     const selkie_unilateral_def *def = &step->scene->unilateral;
@@ -261,10 +263,11 @@ selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
         uic_problem problem = {.name = "pressure",
                                .target = grid->fields[SK_FIELD_PREDICTED],
                                .presence = grid->fields[SK_FIELD_DENSITY],
-                               .lower = find_bounds(step),
+                               .lower = find_bounds(step, form),
                                .tolerance = def->tolerance,
                                /* no correction, or nothing to correct */
-                               .is_first = !step->shifted};
+                               .is_first = !step->shifted,
+                               .build = form->build};
         SK_TRY(sk_step_scratch(step, (size_t)grid->block_count * sizeof *problem.blocks, "pressure",
                                (void **)&problem.blocks, error));
         SK_TRY(SK_DIM(sk_uic_solve)(step, &problem, &step->unilateral, &excess, error));
@@ -275,7 +278,7 @@ selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-    finish_block(step, b, unit);
+    form->finish(step, b, unit);
     /* What others read is in the unit of the bilateral kind. */
     float *potential = grid->fields[SK_FIELD_POTENTIAL];
     int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
@@ -285,6 +288,24 @@ selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
     step->pressure.iterations = step->unilateral.iterations;
     step->pressure.residual = step->unilateral.residual;
     return SELKIE_OK;
+}
+
+static const uic_pressure_form tuned = {.build = SK_DIM(sk_uic_build),
+                                        .stop_at_walls = stop_before_pressure,
+                                        .predict_by_flux = predict_by_flux,
+                                        .predict = SK_DIM(sk_predict_density),
+                                        .mark_surface = mark_surface,
+                                        .grow_surface = grow_surface,
+                                        .finish = finish_block};
+
+selkie_code SK_DIM(sk_uic_predict)(sk_step *step, selkie_error *error)
+{
+    return SK_DIM(sk_uic_predict_with)(step, &tuned, error);
+}
+
+selkie_code SK_DIM(sk_uic_pressure)(sk_step *step, selkie_error *error)
+{
+    return SK_DIM(sk_uic_pressure_with)(step, &tuned, error);
 }
 
 /* Velocities around the particles' faces, for the second stage of the advection: unknown ones take the mean of their

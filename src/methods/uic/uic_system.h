@@ -1,5 +1,4 @@
-/* The complementarity problem over the cells that hold mass, shared by the pressure and by the correction of density.
- * For files compiled per dimension. */
+/* Rooms of a block's cells and faces, for the tuned forms. For files compiled per dimension. */
 #ifndef SK_METHODS_UIC_UIC_SYSTEM_H
 #define SK_METHODS_UIC_UIC_SYSTEM_H
 
@@ -8,17 +7,9 @@
 #include "grid/tile.h"
 #include "methods/cells.h"
 #include "methods/step.h"
+#include "methods/uic/uic_kernels.h"
+#include "methods/uic/uic_problem.h"
 #include "methods/wall_mirror.h"
-
-/* More than this above the room is too dense; less is the rounding of sums over particles, and of their places. */
-#define UIC_SLACK 1e-4f
-
-/* A cell with less room than this is part of a solid: whether it takes part is asked of its neighbours
- * (mark_in_solids). */
-#define UIC_LEAST_ROOM 0.1f
-
-/* Faces whose kernel has less room than this are closed. */
-#define UIC_LEAST_FACE 1e-3f
 
 /* Room of a block's cells and of their faces (V_f), with one cell around, folded at the walls, which are closed. */
 typedef struct uic_rooms {
@@ -86,29 +77,5 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
         }
     }
 }
-
-/* What is known of a block in a problem. */
-typedef struct uic_block {
-    float excess;   /* the largest density above the room */
-    uint8_t wanted; /* see uic_problem.partly */
-} uic_block;
-
-/* What a problem is about. */
-typedef struct uic_problem {
-    const char *name;      /* for messages */
-    const float *target;   /* density that must fit */
-    const float *presence; /* density that makes a cell take part as well; NULL = none */
-    const float *lower;    /* bounds of the unknown; NULL = 0 */
-    double tolerance;
-    double least_excess; /* where nothing is denser than this there is nothing to solve */
-    uic_block *blocks;   /* [block_count] */
-    int is_first;        /* of the step's problems: what it does must not depend on the step before */
-    int partly;          /* only blocks that are wanted take part; around them is air */
-} uic_problem;
-
-/* Builds and solves; the solution is in SK_FIELD_POTENTIAL, 0 outside, and the right side stays in SK_FIELD_RIGHT_SIDE.
- * `excess` gets the largest density above the room. */
-selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_bounded_report *report, double *excess,
-                                 selkie_error *error);
 
 #endif

@@ -37,7 +37,7 @@ static int has_any(const float *values)
 }
 
 /* A block's rows. Faces are those of the rooms: the solver leaves out what lies between an unknown and what is none. */
-static void build_block(const sk_step *step, int block, const uic_problem *problem)
+void SK_DIM(sk_uic_build)(const sk_step *step, int block, const uic_problem *problem)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
@@ -116,6 +116,7 @@ static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_r
         .max_iterations = def->max_iterations,
         .threads = step->threads,
         .forget = problem->is_first,
+        .backend = step->backend,
     };
     SK_TRY(SK_DIM(sk_bounded_solve)(step->bounded, &system, &options, report, error));
     if (!report->converged)
@@ -138,7 +139,7 @@ selkie_code SK_DIM(sk_uic_solve)(sk_step *step, const uic_problem *problem, sk_b
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
     if (!problem->partly || blocks[b].wanted)
-        build_block(step, b, problem);
+        problem->build(step, b, problem);
     else
         leave_out(step, b, problem);
     float largest = 0.0f;

@@ -8,17 +8,6 @@ SK_INLINE sk_half_row half_row(const float *field, int colour, int j, int k)
     return *(const sk_half_row *)(field + colour * SK_HALF + (j + SK_BLOCK_N * k) * SK_ROW);
 }
 
-static void place_in_parent(const sk_level *fine, int block, int origin[3])
-{
-    for (int axis = 0; axis < 3; ++axis)
-        origin[axis] = (fine->coordinates[block][axis] & 1) * SK_CHILD;
-}
-
-SK_INLINE int is_unknown(const sk_level *level, int block, int index)
-{
-    return level->slot[block] == SK_SLOT_UNIFORM || sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)[index] > 0;
-}
-
 /* The bound of a coarse cell is the highest of its children's. */
 static void restrict_bounds(const sk_level *fine, const float *from, float *to, int block, const int origin[3])
 {
@@ -28,7 +17,7 @@ static void restrict_bounds(const sk_level *fine, const float *from, float *to, 
                 float highest = -INFINITY;
                 for (int child = 0; child < SK_CORNERS; ++child) {
                     int index = sk_split_index(i + (child & 1), j + (child >> 1 & 1), k + (child >> 2));
-                    if (is_unknown(fine, block, index))
+                    if (sk_is_unknown(fine, block, index))
                         highest = fmaxf(highest, from[index]);
                 }
                 to[sk_split_index(origin[0] + i / 2, origin[1] + j / 2, origin[2] + k / 2)] = highest;
@@ -37,18 +26,18 @@ static void restrict_bounds(const sk_level *fine, const float *from, float *to, 
 
 void SK_DIM(sk_restrict_problem)(const sk_level *fine, const sk_bound_level *from, const sk_bound_level *to, int block)
 {
-    const float scale = SELKIE_DIM == 3 ? 0.5f : 1.0f; /* a full face is 1 on both levels */
     const float *f = from->f + (size_t)block * SK_BLOCK_CELLS;
     size_t parent = (size_t)fine->parent[block] * SK_BLOCK_CELLS;
     int origin[3];
-    place_in_parent(fine, block, origin);
+    sk_place_in_parent(fine, block, origin);
     for (int k = 0; k < SK_PLANES; k += 2)
         for (int j = 0; j < SK_BLOCK_N; j += 2) {
             sk_half_row sum = {0};
             for (int dk = 0; dk < (SELKIE_DIM == 3 ? 2 : 1); ++dk)
                 for (int dj = 0; dj < 2; ++dj)
                     sum += half_row(f, 0, j + dj, k + dk) + half_row(f, 1, j + dj, k + dk);
-            sk_split_half_row(to->f + parent, origin[0] != 0, origin[1] + j / 2, origin[2] + k / 2, scale * sum);
+            sk_split_half_row(to->f + parent, origin[0] != 0, origin[1] + j / 2, origin[2] + k / 2,
+                              SK_RESTRICTION_SCALE * sum);
         }
     if (from->lower)
         restrict_bounds(fine, from->lower + (size_t)block * SK_BLOCK_CELLS, to->lower + parent, block, origin);
@@ -128,7 +117,7 @@ void SK_DIM(sk_interpolate_block)(const sk_level *fine, const sk_level *coarse, 
                                   const sk_bound_level *to, int block)
 {
     int origin[3];
-    place_in_parent(fine, block, origin);
+    sk_place_in_parent(fine, block, origin);
     coarse_rows rows = {coarse, from->high, fine->parent[block], origin[0] != 0};
     float *x = to->high + (size_t)block * SK_BLOCK_CELLS;
     for (int k = 0; k < SK_PLANES; k += 2)
@@ -148,10 +137,10 @@ void SK_DIM(sk_interpolate_block)(const sk_level *fine, const sk_level *coarse, 
     const float *inverse =
         fine->slot[block] == SK_SLOT_UNIFORM ? NULL : sk_slot_array(fine, block, SK_COEFFICIENT_INVERSE);
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
-        sk_vec value = sk_load(x + i), least = lower ? sk_load(lower + i) : (sk_vec){0};
-        value = sk_select(value > least, value, least);
+        fs value = fs_load(x + i), least = lower ? fs_load(lower + i) : (fs){0};
+        value = fs_select(value > least, value, least);
         if (inverse)
-            value = (sk_vec)((sk_int_vec)value & (sk_int_vec)(sk_load(inverse + i) > (sk_vec){0}));
-        sk_store(x + i, value);
+            value = (fs)((is)value & (is)(fs_load(inverse + i) > (fs){0}));
+        fs_store(x + i, value);
     }
 }

@@ -1,10 +1,11 @@
-/* What the active set method does to one block: projected sweeps, residuals, who is free. */
+/* The active set method on one block, a vector of cells at a time: projected sweeps, residuals, free cells. The same
+ * for one cell is in linalg_kernels.h. */
 #include "linalg/bounded_solver.h"
 #include "linalg/stencil.h"
 
-SK_INLINE sk_vec larger(sk_vec a, sk_vec b)
+SK_INLINE fs larger(fs a, fs b)
 {
-    return sk_select(a > b, a, b);
+    return fs_select(a > b, a, b);
 }
 
 /* Read instead of fields that are 0 everywhere. */
@@ -26,16 +27,16 @@ SK_INLINE void project_uniform_vector(int k, int v, int parity, int colour, cons
                                       const float *b, const float *bound, float inverse)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_vec value = inverse * (sk_load(b + at.here) + sk_sum_of_neighbours(x, at));
-    sk_store(own + at.here, larger(value, sk_load(bound + at.here)));
+    fs value = inverse * (fs_load(b + at.here) + sk_sum_of_neighbours(x, at));
+    fs_store(own + at.here, larger(value, fs_load(bound + at.here)));
 }
 
 SK_INLINE void project_general_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
                                       const float *b, const float *bound, const sk_around *face, const float *inverse)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_vec value = sk_load(inverse + at.here) * (sk_load(b + at.here) + sk_weighted_sum_of_neighbours(x, face, at));
-    sk_store(own + at.here, larger(value, sk_load(bound + at.here)));
+    fs value = fs_load(inverse + at.here) * (fs_load(b + at.here) + sk_weighted_sum_of_neighbours(x, face, at));
+    fs_store(own + at.here, larger(value, fs_load(bound + at.here)));
 }
 
 static __attribute__((noinline)) void project_uniform(int colour, const sk_around *x, float *own, const float *b,
@@ -57,7 +58,7 @@ static __attribute__((noinline)) void project_general(int colour, sk_active acti
         SK_EACH_VECTOR(active, project_general_vector, 1, x, own, b, bound, face, inverse);
 }
 
-void SK_DIM(sk_project_block)(const sk_level *level, float *field, const float *rhs, const float *bound, int block)
+static void project(const sk_level *level, float *field, const float *rhs, const float *bound, int block)
 {
     sk_around x;
     sk_look_around(level, field, block, &x);
@@ -82,27 +83,27 @@ SK_INLINE void quick_vector(int k, int v, int parity, int colour, const sk_aroun
                             const sk_around *face, const float *excess, float uniform_excess, const float *f, float *r)
 {
     sk_place at = sk_place_at(colour, k, v, parity);
-    sk_vec h = sk_load(high->own + at.here), l = {0}, sum = {0}, other = {0};
+    fs h = fs_load(high->own + at.here), l = {0}, sum = {0}, other = {0};
     if (low)
-        l = sk_load(low->own + at.here);
+        l = fs_load(low->own + at.here);
 #define SK_FLUX(where, coefficient, into)                                                                              \
     do {                                                                                                               \
-        sk_vec difference = h - where(high, at);                                                                       \
+        fs difference = h - where(high, at);                                                                           \
         if (low)                                                                                                       \
             difference += l - where(low, at);                                                                          \
-        into += difference * (face ? coefficient : sk_splat(1.0f));                                                    \
+        into += difference * (face ? coefficient : fs_splat(1.0f));                                                    \
     } while (0)
-    SK_FLUX(sk_left_of, sk_load(face[0].own + at.here), sum);
+    SK_FLUX(sk_left_of, fs_load(face[0].own + at.here), sum);
     SK_FLUX(sk_right_of, sk_right_of(&face[0], at), other);
-    SK_FLUX(sk_below, sk_load(face[1].own + at.here), sum);
+    SK_FLUX(sk_below, fs_load(face[1].own + at.here), sum);
     SK_FLUX(sk_above, sk_above(&face[1], at), other);
 #if SELKIE_DIM == 3
-    SK_FLUX(sk_back_of, sk_load(face[2].own + at.here), sum);
+    SK_FLUX(sk_back_of, fs_load(face[2].own + at.here), sum);
     SK_FLUX(sk_front_of, sk_front_of(&face[2], at), other);
 #endif
 #undef SK_FLUX
-    sk_vec e = face ? sk_load(excess + at.here) : sk_splat(uniform_excess);
-    sk_store(r + at.here, (sk_load(f + at.here) - e * (h + l)) - (sum + other));
+    fs e = face ? fs_load(excess + at.here) : fs_splat(uniform_excess);
+    fs_store(r + at.here, (fs_load(f + at.here) - e * (h + l)) - (sum + other));
 }
 
 SK_INLINE void quick_residual_of(const sk_level *level, const sk_around *high, const sk_around *low, int block,
@@ -139,33 +140,33 @@ typedef struct judged {
     const float *high, *low, *r, *lower, *inverse;
     float uniform_inverse, uniform_diagonal;
     float *part_inverse;
-    sk_vec squares, largest, size;
-    sk_int_vec caught, released, held;
+    fs squares, largest, size;
+    is caught, released, held;
 } judged;
 
 SK_INLINE void judge_at(int offset, judged *j, int uniform)
 {
-    const sk_vec zero = {0};
-    sk_vec r = sk_load(j->r + offset);
-    sk_vec inverse = uniform ? sk_splat(j->uniform_inverse) : sk_load(j->inverse + offset);
-    sk_vec high = sk_load(j->high + offset);
-    sk_vec gap = (high - sk_load(j->lower + offset)) + sk_load(j->low + offset);
-    sk_int_vec unknown = inverse > zero, is_free = ((gap > zero) | (r > zero)) & unknown;
-    sk_vec distance = uniform ? gap * sk_splat(j->uniform_diagonal) : gap / sk_select(unknown, inverse, sk_splat(1.0f));
-    sk_vec natural = (sk_vec)((sk_int_vec)sk_select(distance < -r, distance, r) & unknown); /* but for its sign */
+    const fs zero = {0};
+    fs r = fs_load(j->r + offset);
+    fs inverse = uniform ? fs_splat(j->uniform_inverse) : fs_load(j->inverse + offset);
+    fs high = fs_load(j->high + offset);
+    fs gap = (high - fs_load(j->lower + offset)) + fs_load(j->low + offset);
+    is unknown = inverse > zero, is_free = ((gap > zero) | (r > zero)) & unknown;
+    fs distance = uniform ? gap * fs_splat(j->uniform_diagonal) : gap / fs_select(unknown, inverse, fs_splat(1.0f));
+    fs natural = (fs)((is)fs_select(distance < -r, distance, r) & unknown); /* but for its sign */
     j->size += high * high;
-    sk_vec part = (sk_vec)((sk_int_vec)inverse & is_free);
-    sk_int_vec was_free = sk_load(j->part_inverse + offset) > zero;
+    fs part = (fs)((is)inverse & is_free);
+    is was_free = fs_load(j->part_inverse + offset) > zero;
     j->caught |= was_free & ~is_free;
     j->released |= is_free & ~was_free;
     j->held |= unknown & ~is_free;
-    sk_store(j->part_inverse + offset, part);
+    fs_store(j->part_inverse + offset, part);
     j->squares += natural * natural;
-    sk_vec magnitude = (sk_vec)((sk_int_vec)natural & 0x7fffffff);
-    j->largest = sk_select(~(magnitude <= j->largest), magnitude, j->largest); /* lets NaN through */
+    fs magnitude = (fs)((is)natural & 0x7fffffff);
+    j->largest = fs_select(~(magnitude <= j->largest), magnitude, j->largest); /* lets NaN through */
 }
 
-SK_INLINE int any_lane(sk_int_vec mask)
+SK_INLINE int any_lane(is mask)
 {
     int32_t found = 0;
     for (int i = 0; i < SK_LANES; ++i)
@@ -178,14 +179,14 @@ static sk_active active_of(const float *part_inverse)
 {
     sk_active active = 0;
     for (int bit = 0; bit < SK_ACTIVE_BITS; ++bit)
-        active |= (sk_active)any_lane((sk_int_vec)sk_load(part_inverse + bit * SK_LANES) |
-                                      (sk_int_vec)sk_load(part_inverse + SK_HALF + bit * SK_LANES))
+        active |= (sk_active)any_lane((is)fs_load(part_inverse + bit * SK_LANES) |
+                                      (is)fs_load(part_inverse + SK_HALF + bit * SK_LANES))
                   << bit;
     return active;
 }
 
-double SK_DIM(sk_judge_block)(const sk_level *level, const sk_bound_level *bound, int block, selkie_residual_norm norm,
-                              int exactly, double *size)
+static double judge(const sk_level *level, const sk_bound_level *bound, int block, selkie_residual_norm norm,
+                    int exactly, double *size)
 {
     size_t at = (size_t)block * SK_BLOCK_CELLS;
     int uniform = level->slot[block] == SK_SLOT_UNIFORM;
@@ -231,11 +232,11 @@ double SK_DIM(sk_judge_block)(const sk_level *level, const sk_bound_level *bound
 
 SK_INLINE void clip_at(int offset, const float *high, const float *low, const float *lower, float *z, float scale)
 {
-    sk_vec gap = (sk_load(high + offset) - sk_load(lower + offset)) + sk_load(low + offset);
-    sk_store(z + offset, larger(scale * sk_load(z + offset), -gap));
+    fs gap = (fs_load(high + offset) - fs_load(lower + offset)) + fs_load(low + offset);
+    fs_store(z + offset, larger(scale * fs_load(z + offset), -gap));
 }
 
-void SK_DIM(sk_clip_block)(const sk_level *level, const sk_bound_level *bound, int block, float scale)
+static void clip(const sk_level *level, const sk_bound_level *bound, int block, float scale)
 {
     size_t at = (size_t)block * SK_BLOCK_CELLS;
     SK_EACH_OFFSET(level->active[block], clip_at, bound->high + at, low_of(bound, block), bound_of(bound, block),
@@ -244,28 +245,28 @@ void SK_DIM(sk_clip_block)(const sk_level *level, const sk_bound_level *bound, i
 
 SK_INLINE void room_at(int offset, const float *high, const float *low, const float *lower, float *room)
 {
-    sk_store(room + offset, -((sk_load(high + offset) - sk_load(lower + offset)) + sk_load(low + offset)));
+    fs_store(room + offset, -((fs_load(high + offset) - fs_load(lower + offset)) + fs_load(low + offset)));
 }
 
 /* x += z, and where z takes all the room there is, x = lower to the bit. */
 SK_INLINE void advance_at(int offset, float *high, const float *lower, const float *room, const float *z)
 {
-    sk_vec step = sk_load(z + offset), sum = sk_load(high + offset) + step;
-    sk_store(high + offset, sk_select(step <= sk_load(room + offset), sk_load(lower + offset), sum));
+    fs step = fs_load(z + offset), sum = fs_load(high + offset) + step;
+    fs_store(high + offset, fs_select(step <= fs_load(room + offset), fs_load(lower + offset), sum));
 }
 
 /* The same; two-sum keeps in low what high cannot hold. */
 SK_INLINE void advance_pair_at(int offset, float *high, float *low, const float *lower, const float *room,
                                const float *z)
 {
-    sk_vec step = sk_load(z + offset), a = sk_load(high + offset), b = sk_load(low + offset) + step;
-    sk_int_vec landed = step <= sk_load(room + offset);
-    sk_vec sum = a + b, part = sum - a, rest = (a - (sum - part)) + (b - part);
-    sk_store(high + offset, sk_select(landed, sk_load(lower + offset), sum));
-    sk_store(low + offset, (sk_vec)((sk_int_vec)rest & ~landed));
+    fs step = fs_load(z + offset), a = fs_load(high + offset), b = fs_load(low + offset) + step;
+    is landed = step <= fs_load(room + offset);
+    fs sum = a + b, part = sum - a, rest = (a - (sum - part)) + (b - part);
+    fs_store(high + offset, fs_select(landed, fs_load(lower + offset), sum));
+    fs_store(low + offset, (fs)((is)rest & ~landed));
 }
 
-void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound, int block, int advance)
+static void correct(const sk_level *level, const sk_bound_level *bound, int block, int advance)
 {
     float room[SK_BLOCK_CELLS] __attribute__((aligned(64)));
     size_t at = (size_t)block * SK_BLOCK_CELLS;
@@ -274,7 +275,7 @@ void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound
     if (active != SK_ALL_ACTIVE)
         memset(room, 0, sizeof(room)); /* for the compiler's peace of mind; nobody reads it there */
     SK_EACH_OFFSET(active, room_at, bound->high + at, low_of(bound, block), lower, room);
-    SK_DIM(sk_project_block)(level, bound->z, bound->r + at, room, block);
+    project(level, bound->z, bound->r + at, room, block);
     if (!advance)
         return;
     if (bound->paired)
@@ -282,3 +283,55 @@ void SK_DIM(sk_correct_block)(const sk_level *level, const sk_bound_level *bound
     else
         SK_EACH_OFFSET(active, advance_at, bound->high + at, lower, room, bound->z + at);
 }
+
+/* --- Start and end --- */
+
+static void start(const sk_bound_level *bound, int block)
+{
+    float *x = bound->high + (size_t)block * SK_BLOCK_CELLS;
+    const float *lower = bound_of(bound, block);
+    const fs zero = {0};
+    for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
+        fs value = fs_load(x + i), least = fs_load(lower + i);
+        is usable = (value > least) & (((is)value & 0x7f800000) != 0x7f800000);
+        fs_store(x + i, fs_select(usable, value, fs_select(least > zero, least, zero)));
+    }
+}
+
+static double push(const float *f)
+{
+    fs squares = {0};
+    for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
+        fs pushed = (fs)((is)fs_load(f + i) & (fs_load(f + i) > (fs){0}));
+        squares += pushed * pushed;
+    }
+    double sum = 0;
+    for (int i = 0; i < SK_LANES; ++i)
+        sum += (double)squares[i];
+    return sum;
+}
+
+static int count_above(const sk_bound_level *bound, int block)
+{
+    size_t at = (size_t)block * SK_BLOCK_CELLS;
+    const float *lower = bound_of(bound, block);
+    is above = {0};
+    for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
+        above -= (fs_load(bound->high + at + i) - fs_load(lower + i)) + fs_load(bound->low + at + i) > (fs){0};
+    int count = 0;
+    for (int i = 0; i < SK_LANES; ++i)
+        count += above[i];
+    return count;
+}
+
+const sk_bounded_operations SK_DIM(sk_bounded_operations_tuned) = {
+    .start = start,
+    .push = push,
+    .project = project,
+    .judge = judge,
+    .clip = clip,
+    .correct = correct,
+    .restrict_problem = SK_DIM(sk_restrict_problem),
+    .interpolate = SK_DIM(sk_interpolate_block),
+    .count_above = count_above,
+};

@@ -1,0 +1,184 @@
+#include "defs/materials.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "defs/fields.h"
+#include "defs/structs.h"
+
+int sk_scene_find_material(const selkie_scene *scene, const char *name)
+{
+    if (!name || !*name)
+        return 0;
+    for (int m = 0; m < scene->material_count; m++)
+        if (scene->materials[m].name && strcmp(scene->materials[m].name, name) == 0)
+            return m;
+    return -1;
+}
+
+double sk_scene_density(const selkie_scene *scene, int material)
+{
+    if (scene->material_count)
+        return scene->materials[material].density;
+    return scene->liquid_count ? scene->liquids[0].density : 1000.0;
+}
+
+int sk_scene_has_densities(const selkie_scene *scene)
+{
+    for (int m = 1; m < scene->material_count; m++)
+        if (scene->materials[m].density != scene->materials[0].density)
+            return 1;
+    return 0;
+}
+
+double sk_scene_viscosity(const selkie_scene *scene)
+{
+    return scene->material_count && scene->materials[0].viscosity > 0.0 ? scene->materials[0].viscosity
+                                                                        : scene->viscosity;
+}
+
+/* --- Checks --- */
+
+/* Fails at KEY[index].place; index -1 = none, place "" = none. */
+__attribute__((format(printf, 6, 7))) static selkie_code
+fail_at(sk_path *where, const char *key, int index, const char *place, selkie_error *error, const char *format, ...)
+{
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    sk_path_key(where, key);
+    if (index >= 0)
+        sk_path_index(where, index);
+    if (*place)
+        sk_path_key(where, place);
+    return sk_fail(error, SELKIE_ERROR_INPUT, "%s", message);
+}
+
+/* "\"water\", \"oil\"": as many as fit. */
+static void list_names(const selkie_scene *scene, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = 0;
+    for (int m = 0; m < scene->material_count && used < size; m++) {
+        char quoted[64];
+        int written = snprintf(buffer + used, size - used, "%s%s", m ? ", " : "",
+                               sk_quote(quoted, sizeof quoted, scene->materials[m].name));
+        used += written > 0 ? (size_t)written : 0;
+    }
+}
+
+/* Does a liquid or source name a material that there is? */
+static selkie_code check_name(const selkie_scene *scene, const char *key, int index, const char *name, sk_path *where,
+                              selkie_error *error)
+{
+    char quoted[96], names[256];
+    list_names(scene, names, sizeof names);
+    const int empty = !name || !*name;
+    if (empty && scene->material_count > 1)
+        return fail_at(where, key, index, "material", error, "is missing: must be one of %s", names);
+    if (empty || sk_scene_find_material(scene, name) >= 0)
+        return SELKIE_OK;
+    if (scene->material_count == 0)
+        return fail_at(where, key, index, "material", error, "%s is not known: the scene has no materials",
+                       sk_quote(quoted, sizeof quoted, name));
+    return fail_at(where, key, index, "material", error, "%s is not known: must be one of %s",
+                   sk_quote(quoted, sizeof quoted, name), names);
+}
+
+static selkie_code check_material(const selkie_scene *scene, int m, sk_path *where, selkie_error *error)
+{
+    const selkie_material_def *material = &scene->materials[m];
+    char quoted[96];
+    if (!material->name || !*material->name)
+        return fail_at(where, "materials", m, "name", error, "is empty: liquids and sources name their material");
+    const int first = sk_scene_find_material(scene, material->name);
+    if (first < m)
+        return fail_at(where, "materials", m, "name", error, "%s is the name of materials[%d] already: choose another",
+                       sk_quote(quoted, sizeof quoted, material->name), first);
+    if (material->kind != SELKIE_MATERIAL_LIQUID)
+        return fail_at(where, "materials", m, "kind", error,
+                       "\"%s\" is not simulated yet: must be \"liquid\"; solids are obstacles or bodies",
+                       sk_enum_name(sk_struct_find(&sk_material_struct, "kind")->choices, (int)material->kind));
+    if (material->viscosity != scene->materials[0].viscosity)
+        return fail_at(where, "materials", m, "viscosity", error,
+                       "%g m2/s differs from that of materials[0], %g: one viscosity for all materials so far",
+                       material->viscosity, scene->materials[0].viscosity);
+    if (material->viscosity > 0.0 && scene->viscosity > 0.0)
+        return fail_at(where, "materials", m, "viscosity", error,
+                       "%g m2/s stands beside the scene's viscosity, %g: give one of them", material->viscosity,
+                       scene->viscosity);
+    return SELKIE_OK;
+}
+
+/* Several densities: what has no face densities yet. */
+static selkie_code check_densities(const selkie_scene *scene, sk_path *where, selkie_error *error)
+{
+    if (!sk_scene_has_densities(scene))
+        return SELKIE_OK;
+    int other = 1;
+    while (scene->materials[other].density == scene->materials[0].density)
+        other++;
+    const char *what = scene->discretization == SELKIE_DISCRETIZATION_SPH ? "discretization \"sph\"" : NULL;
+    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
+        what = "incompressibility \"unilateral\"";
+    if (!what)
+        return SELKIE_OK;
+    return fail_at(where, "materials", other, "density", error,
+                   "%g kg/m3 differs from that of materials[0], %g: %s takes one density so far",
+                   scene->materials[other].density, scene->materials[0].density, what);
+}
+
+selkie_code sk_materials_check(const selkie_scene *scene, sk_path *where, selkie_error *error)
+{
+    if (scene->material_count > SK_MAX_MATERIALS)
+        return fail_at(where, "materials", -1, "", error, "%d materials are too many: at most %d",
+                       scene->material_count, SK_MAX_MATERIALS);
+    for (int m = 0; m < scene->material_count; m++)
+        SK_TRY(check_material(scene, m, where, error));
+    selkie_liquid_def usual;
+    selkie_liquid_defaults(&usual);
+    for (int l = 0; l < scene->liquid_count; l++) {
+        const selkie_liquid_def *liquid = &scene->liquids[l];
+        SK_TRY(check_name(scene, "liquids", l, liquid->material, where, error));
+        if (scene->material_count && liquid->density != usual.density)
+            return fail_at(where, "liquids", l, "density", error,
+                           "%g kg/m3 stands beside a table of materials: the density belongs there", liquid->density);
+    }
+    for (int s = 0; s < scene->source_count; s++)
+        SK_TRY(check_name(scene, "sources", s, scene->sources[s].material, where, error));
+    return check_densities(scene, where, error);
+}
+
+/* --- Notes --- */
+
+int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t size)
+{
+    const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH;
+    if (sph && scene->transfer != SELKIE_TRANSFER_FLIP && index-- == 0) {
+        snprintf(buffer, size, "transfer: has no effect with discretization sph");
+        return 1;
+    }
+    for (int m = 0; m < scene->material_count; m++) {
+        const selkie_material_def *material = &scene->materials[m];
+        const struct {
+            const char *key;
+            double value;
+            const char *why;
+        } rows[] = {
+            {"surface_tension", material->surface_tension,
+             sph ? "has no effect yet; sph.surface_tension and sph.tension have" : "has no effect yet"},
+            {"heat_capacity", material->heat_capacity, "has no effect yet: heat is not simulated"},
+            {"conductivity", material->conductivity, "has no effect yet: heat is not simulated"},
+            {"melting_point", material->melting_point, "has no effect yet: melting is not simulated"},
+        };
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+            if (rows[r].value != 0.0 && index-- == 0) {
+                snprintf(buffer, size, "materials[%d].%s: %s", m, rows[r].key, rows[r].why);
+                return 1;
+            }
+    }
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* The materials of a scene: lookup, what the table must hold, and which of its keys have no effect yet.
+ *
+ * A scene without a table has one material, whose density is that of its liquids. A material's index in the table is
+ * what a particle carries (attribute "material"), where a scene has more than one. */
+#ifndef SK_DEFS_MATERIALS_H
+#define SK_DEFS_MATERIALS_H
+
+#include <selkie/scene.h>
+#include "base/status.h"
+#include "defs/text.h"
+
+enum { SK_MAX_MATERIALS = 255 };
+
+/* Index of the material that a liquid or source names; 0 if it names none, -1 if there is none of that name. */
+int sk_scene_find_material(const selkie_scene *scene, const char *name);
+/* kg/m3 */
+double sk_scene_density(const selkie_scene *scene, int material);
+/* Do the materials differ in density? */
+int sk_scene_has_densities(const selkie_scene *scene);
+/* m2/s: the scene's viscosity, or the one that all its materials have. */
+double sk_scene_viscosity(const selkie_scene *scene);
+
+/* The rules of the table and of who names its materials; where says at which key one is broken. */
+selkie_code sk_materials_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
+
+/* What a scene says without effect, one line each: "materials[0].surface_tension: has no effect yet ...". Writes number
+ * `index` of these notes; returns 0 if there are not so many. */
+int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,259 @@
+/* The plain transfers: see transfer.h for the scheme. A cell and its lower faces gather from the particles of the cells
+ * around; a particle gathers from the nodes around its cell. Cells, and particles in a cell, go in a fixed order. */
+#include <math.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "grid/plain.h"
+#include "grid/plain_forms.h"
+#include "grid/transfer_kernels.h"
+#include "grid/transfer_plain.h"
+
+/* --- to the grid --- */
+
+/* Is there a particle in the row of cells (j, k) of a block, or in one of the cells around the row? */
+static int row_is_reached(const sk_grid *grid, int block, int first)
+{
+    for (int n = 0; n < (SELKIE_DIM == 3 ? 9 : 3); n++)
+        for (int i = -1; i <= SK_BLOCK_N; i++) {
+            const int offset[3] = {i, n % 3 - 1, n / 3 - 1};
+            uint32_t begin, end;
+            sk_plain_particles(grid, sk_plain_beside(grid, (sk_plain_cell){block, first}, offset), &begin, &end);
+            if (begin < end)
+                return 1;
+        }
+    return 0;
+}
+
+/* Rows of a block that kernels of particles reach, as runs. */
+static void find_reached(sk_grid *grid, int block)
+{
+    uint64_t reached = 0;
+    const uint64_t row = (UINT64_C(1) << SK_BLOCK_N / 8) - 1;
+    for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N)
+        reached |= row_is_reached(grid, block, c) ? row << c / 8 : 0;
+    grid->runs[SK_RUNS_REACHED][block] = reached;
+}
+
+/* Cell n of those around a cell, x fastest: how it lies to it. */
+static void offset_of(int n, int offset[3])
+{
+    offset[0] = n % 3 - 1;
+    offset[1] = n / 3 % 3 - 1;
+    offset[2] = SELKIE_DIM == 3 ? n / 9 - 1 : 0;
+}
+
+static sk_gathered gather_cell(const sk_plain_frame *frame, const sk_particles *particles, const float *affine,
+                               sk_plain_cell cell)
+{
+    sk_gathered sums = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, 0.0f};
+    for (int n = 0; n < SK_AROUND; n++) {
+        int offset[3], at[3];
+        uint32_t begin, end;
+        offset_of(n, offset);
+        const sk_plain_cell other = sk_plain_beside(frame->grid, cell, offset);
+        sk_plain_particles(frame->grid, other, &begin, &end);
+        sk_plain_coordinates(frame->grid, other, at);
+        for (uint32_t p = begin; p < end; p++) {
+            float fraction[3];
+            sk_plain_fractions(frame, particles->records[p].position, at, fraction);
+            sk_gather_particle(fraction, offset, particles->records[p].velocity, affine ? affine + 9 * (size_t)p : NULL,
+                               frame->cell_size, &sums);
+        }
+    }
+    return sums;
+}
+
+selkie_code SK_DIM(sk_transfer_to_grid_plain)(sk_grid *grid, const sk_particles *particles,
+                                              const sk_transfer_options *options, selkie_error *error)
+{
+    (void)error;
+    const sk_plain_frame frame = sk_plain_frame_of(grid);
+    const sk_attribute *attribute =
+        options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
+    const float *affine = attribute ? (const float *)attribute->data : NULL;
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
+    for (int b = 1; b < grid->block_count; b++) {
+        find_reached(grid, b);
+        SK_PLAIN_EACH_CELL(cell, b)
+        {
+            const size_t at = sk_plain_index(cell);
+            const sk_gathered sums = gather_cell(&frame, particles, affine, cell);
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                const float velocity = sk_face_velocity(sums.momentum[d], sums.weight[d]);
+                grid->fields[SK_FIELD_VELOCITY_X + d][at] = grid->fields[SK_FIELD_CHANGE_X + d][at] = velocity;
+                if (grid->fields[SK_FIELD_FACE_DENSITY_X])
+                    grid->fields[SK_FIELD_FACE_DENSITY_X + d][at] = sums.weight[d] * options->density_per_particle;
+            }
+            grid->fields[SK_FIELD_DENSITY][at] = sums.centre * options->density_per_particle;
+        }
+    }
+    return SELKIE_OK;
+}
+
+/* Sum of the weights on the centre of a cell, but of the particles in cells that are left out. */
+static float weigh_cell(const sk_plain_frame *frame, const sk_particles *particles, const sk_transfer_options *options,
+                        sk_plain_cell cell)
+{
+    float sum = 0.0f;
+    for (int n = 0; n < SK_AROUND; n++) {
+        int offset[3], at[3];
+        uint32_t begin, end;
+        offset_of(n, offset);
+        const sk_plain_cell other = sk_plain_beside(frame->grid, cell, offset);
+        sk_plain_particles(frame->grid, other, &begin, &end);
+        sk_plain_coordinates(frame->grid, other, at);
+        if (options->left_out &&
+            options->left_out[(size_t)options->left_out_slot[other.slot] * SK_BLOCK_CELLS + (size_t)other.local])
+            continue;
+        for (uint32_t p = begin; p < end; p++) {
+            float fraction[3];
+            sk_plain_fractions(frame, particles->records[p].position, at, fraction);
+            sum += sk_centre_weight(fraction, offset);
+        }
+    }
+    return sum;
+}
+
+selkie_code SK_DIM(sk_transfer_density_plain)(sk_grid *grid, const sk_particles *particles,
+                                              const sk_transfer_options *options, selkie_error *error)
+{
+    (void)error;
+    const sk_plain_frame frame = sk_plain_frame_of(grid);
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
+    for (int b = 1; b < grid->block_count; b++) {
+        find_reached(grid, b);
+        SK_PLAIN_EACH_CELL(cell, b)
+        grid->fields[SK_FIELD_DENSITY][sk_plain_index(cell)] =
+            weigh_cell(&frame, particles, options, cell) * options->density_per_particle;
+    }
+    return SELKIE_OK;
+}
+
+/* --- to the particles --- */
+
+/* What the velocities of a cell's particles are made of, at the nodes around it; 0 where it is unknown. */
+static void load_mixed(const sk_grid *grid, const sk_transfer_options *options, sk_plain_cell cell,
+                       float nodes[SELKIE_DIM][SK_AROUND])
+{
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float change[SK_AROUND];
+        sk_plain_load_nodes(grid, grid->fields[SK_FIELD_VELOCITY_X + d], cell, d, nodes[d]);
+        if (options->kind == SK_TRANSFER_FLIP)
+            sk_plain_load_nodes(grid, grid->fields[SK_FIELD_CHANGE_X + d], cell, d, change);
+        for (int n = 0; n < SK_AROUND; n++)
+            nodes[d][n] = options->kind == SK_TRANSFER_FLIP ? sk_flip_mix(nodes[d][n], change[n], options->flip_ratio)
+                                                            : sk_known_or_zero(nodes[d][n]);
+    }
+}
+
+/* A particle's velocity, and its matrix for APIC. Returns the speed's square, (m/s)^2. */
+static float give_velocity(const sk_plain_frame *frame, const sk_transfer_options *options,
+                           const float nodes[SELKIE_DIM][SK_AROUND], const int at[3], sk_particle *particle,
+                           float *affine)
+{
+    float fraction[3], speed2 = 0.0f;
+    sk_plain_fractions(frame, particle->position, at, fraction);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float kept = options->kind == SK_TRANSFER_FLIP ? options->flip_ratio * particle->velocity[d] : 0.0f;
+        particle->velocity[d] = kept + sk_interpolate(d, nodes[d], fraction);
+        speed2 += particle->velocity[d] * particle->velocity[d];
+        if (!affine)
+            continue;
+        float gradient[3];
+        sk_interpolate_gradient(d, nodes[d], fraction, gradient);
+        for (int e = 0; e < SELKIE_DIM; e++)
+            affine[3 * d + e] = gradient[e] * frame->inverse;
+    }
+    return speed2;
+}
+
+/* The particles of a block, cell by cell. */
+static sk_particle_sums give_block(const sk_plain_frame *frame, const sk_transfer_options *options, float *affine,
+                                   sk_particle *records, int block)
+{
+    sk_particle_sums sums = {0.0, 0.0, 0};
+    float fastest = 0.0f; /* (m/s)^2 */
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        float nodes[SELKIE_DIM][SK_AROUND];
+        uint32_t begin, end;
+        int at[3];
+        sk_plain_particles(frame->grid, cell, &begin, &end);
+        if (begin == end)
+            continue;
+        load_mixed(frame->grid, options, cell, nodes);
+        sk_plain_coordinates(frame->grid, cell, at);
+        for (uint32_t p = begin; p < end; p++) {
+            const float speed2 =
+                give_velocity(frame, options, nodes, at, &records[p], affine ? affine + 9 * (size_t)p : NULL);
+            fastest = speed2 > fastest ? speed2 : fastest;
+            sums.kinetic += 0.5 * (double)speed2;
+            sums.bad += !(speed2 < 1e30f);
+            if (options->flying) {
+                records[p].flags &= ~(uint32_t)SK_PARTICLE_FLYING;
+                records[p].flags |= options->flying[sk_plain_index(cell)] > 0.0f ? (uint32_t)SK_PARTICLE_FLYING : 0;
+            }
+        }
+    }
+    sums.max_speed = sqrt((double)fastest);
+    return sums;
+}
+
+selkie_code SK_DIM(sk_transfer_to_particles_plain)(sk_grid *grid, sk_particles *particles,
+                                                   const sk_transfer_options *options, sk_particle_sums *sums,
+                                                   selkie_error *error)
+{
+    const sk_plain_frame frame = sk_plain_frame_of(grid);
+    const sk_attribute *attribute =
+        options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
+    sk_particle_sums *partial = NULL;
+    size_t room = 0;
+    SK_TRY(sk_reserve(grid->memory, (void **)&partial, &room, (size_t)grid->particle_blocks + 1, sizeof *partial,
+                      "grid to particles", error));
+    particles->carried = NULL; /* the advection samples by itself */
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        partial[b] = give_block(&frame, options, attribute ? (float *)attribute->data : NULL, particles->records, b);
+
+    /* In the order of the blocks: the same bits on any number of threads. */
+    memset(sums, 0, sizeof *sums);
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        sums->kinetic += partial[b].kinetic;
+        sums->max_speed = fmax(sums->max_speed, partial[b].max_speed);
+        sums->bad += partial[b].bad;
+    }
+    sk_release(grid->memory, partial);
+    return SELKIE_OK;
+}
+
+/* --- displacements --- */
+
+void SK_DIM(sk_transfer_displace_plain)(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
+                                        const float high[3], const uint64_t *runs, int threads)
+{
+    const sk_plain_frame frame = sk_plain_frame_of(grid);
+    sk_particles_moved(particles);
+    grid->moved = NULL;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        SK_PLAIN_EACH_CELL(cell, b)
+        {
+            float nodes[SELKIE_DIM][SK_AROUND];
+            uint32_t begin, end;
+            int at[3];
+            sk_plain_particles(grid, cell, &begin, &end);
+            if (begin == end || (runs && !(runs[b] >> (cell.local / 8) & 1)))
+                continue;
+            for (int d = 0; d < SELKIE_DIM; d++)
+                sk_plain_load_known(grid, grid->fields[(int)first + d], cell, d, nodes[d]);
+            sk_plain_coordinates(grid, cell, at);
+            for (uint32_t p = begin; p < end; p++) {
+                float fraction[3], *x = particles->records[p].position;
+                sk_plain_fractions(&frame, x, at, fraction);
+                for (int d = 0; d < SELKIE_DIM; d++)
+                    x[d] = sk_clamp(x[d] + frame.cell_size * sk_interpolate_nearest(d, nodes[d], fraction), low[d],
+                                    high[d]);
+            }
+        }
+}

@@ -1,0 +1,120 @@
+/* The plain form of the extrapolation, one face at a time: see extrapolate_dim.c. */
+#include "base/dimension.h"
+#include "grid/extrapolate_kernels.h"
+#include "grid/plain.h"
+#include "grid/plain_forms.h"
+#include "grid/transfer_kernels.h"
+#include "methods/cells.h"
+#include "methods/flip/flip.h"
+#include "methods/flip/transfer_options.h"
+
+enum { LAYERS = 2 };
+
+/* Does the block have something to fill, and something near to fill it from? */
+static int needs_work(const sk_grid *grid, int block)
+{
+    int near = 0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++)
+        near |= grid->block_flags[grid->neighbours[block][n]] & SK_BLOCK_KNOWN;
+    return near && grid->block_flags[block] & SK_BLOCK_UNKNOWN;
+}
+
+/* Component e at the place of the lower face of a cell across axis d: itself, or the mean of the faces around. */
+static float velocity_at_face(const sk_grid *grid, sk_plain_cell cell, int d, int e)
+{
+    const float *field = grid->fields[SK_FIELD_VELOCITY_X + e];
+    float around[4];
+    if (d == e)
+        return field[sk_plain_index(cell)];
+    for (int n = 0; n < 4; n++) {
+        int offset[3] = {0, 0, 0};
+        offset[d] = n / 2 - 1;
+        offset[e] = n % 2;
+        around[n] = field[sk_plain_index(sk_plain_beside(grid, cell, offset))];
+    }
+    return sk_known_or_zero(sk_mean_of_known(around, 4));
+}
+
+/* Distances of the solids at a cell's centre (one below the cell along axis d if `below`), and before and after that
+ * along each axis. */
+static void distances_around(const sk_step *step, sk_plain_cell cell, int d, int below,
+                             float distances[1 + 2 * SELKIE_DIM])
+{
+    for (int n = 0; n < 1 + 2 * SELKIE_DIM; n++) {
+        int offset[3] = {0, 0, 0};
+        offset[d] -= below;
+        if (n > 0)
+            offset[(n - 1) / 2] += n % 2 ? -1 : 1;
+        const sk_plain_cell other = sk_plain_beside(&step->grid, cell, offset);
+        distances[n] = step->solids.distance[sk_plain_solid_index(&step->solids, other)];
+    }
+}
+
+/* The velocity that the solid lets the lower face of a cell across axis d have. */
+static float constrained_velocity(const sk_step *step, sk_plain_cell cell, int d)
+{
+    const sk_solids *solids = &step->solids;
+    const size_t solid = sk_plain_solid_index(solids, cell);
+    const int moving = (size_t)solids->block_slot[cell.slot] >= solids->static_count;
+    const float own = step->grid.fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
+    if (solids->fraction[d][solid] > 0.0f || own != own || on_wall(step, cell.slot, cell.local, d))
+        return own;
+    if (solids->no_slip[solid])
+        return moving ? solids->velocity[d][solid] : 0.0f;
+    float here[1 + 2 * SELKIE_DIM], below[1 + 2 * SELKIE_DIM], normal[3], relative[3];
+    distances_around(step, cell, d, 0, here);
+    distances_around(step, cell, d, 1, below);
+    sk_normal_at_face(d, here, below, normal);
+    for (int e = 0; e < SELKIE_DIM; e++)
+        relative[e] = velocity_at_face(&step->grid, cell, d, e) - (moving ? solids->velocity[e][solid] : 0.0f);
+    return sk_slip_velocity(d, own, relative, normal);
+}
+
+/* Faces behind solids in some blocks; `result` is scratch. */
+static void constrain(sk_step *step, const int32_t *blocks, int count, float *const result[3])
+{
+    const sk_grid *grid = &step->grid;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int w = 0; w < count; w++)
+        SK_PLAIN_EACH_CELL(cell, blocks[w])
+    for (int d = 0; d < SELKIE_DIM; d++)
+        result[d][sk_plain_index(cell)] = constrained_velocity(step, cell, d);
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int w = 0; w < count; w++)
+        SK_PLAIN_EACH_CELL(cell, blocks[w])
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const size_t at = sk_plain_index(cell);
+        grid->fields[SK_FIELD_CHANGE_X + d][at] += result[d][at] - grid->fields[SK_FIELD_VELOCITY_X + d][at];
+        grid->fields[SK_FIELD_VELOCITY_X + d][at] = result[d][at];
+    }
+}
+
+selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    int32_t *blocks;
+    SK_TRY(
+        sk_step_scratch(step, (size_t)grid->block_count * 3 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
+    int32_t *solid_blocks = blocks + grid->block_count, *constrained = solid_blocks + grid->block_count;
+    int count = 0, solid_count = 0, constrained_count = 0;
+    for (int b = 1; b < grid->block_count; b++) {
+        const int slot = step->solids.block_slot[b];
+        if (!needs_work(grid, b))
+            continue;
+        blocks[count++] = b;
+        if (slot)
+            solid_blocks[solid_count++] = b;
+        /* Behind plain walls the means are right already. */
+        if (slot && !step->solids.plain[slot])
+            constrained[constrained_count++] = b;
+    }
+    float *const scratch[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y],
+                               grid->fields[SK_FIELD_FACE_Z]};
+    SK_DIM(sk_extrapolate_plain)
+    (grid, grid->fields + SK_FIELD_VELOCITY_X, scratch, SELKIE_DIM, blocks, count, NULL, LAYERS, step->threads);
+    if (flip_transfer_options(step).kind == SK_TRANSFER_FLIP)
+        SK_DIM(sk_extrapolate_plain)
+    (grid, grid->fields + SK_FIELD_CHANGE_X, scratch, SELKIE_DIM, solid_blocks, solid_count, NULL, 1, step->threads);
+    constrain(step, constrained, constrained_count, scratch);
+    return SELKIE_OK;
+}

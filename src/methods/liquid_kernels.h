@@ -1,0 +1,89 @@
+/* The Poisson operator of the liquid for one cell and one face: liquid_system.h says what it is and has the twin for
+ * rows of cells.
+ *
+ * Sides of a cell are numbered -x +x -y +y -z +z. A view holds what a cell sees of itself and of its neighbours.
+ */
+#ifndef SK_METHODS_LIQUID_KERNELS_H
+#define SK_METHODS_LIQUID_KERNELS_H
+
+#include "base/dimension.h"
+#include "base/kernel.h"
+#include "grid/grid_kernels.h"
+
+typedef struct sk_liquid_cell {
+    int liquid;  /*        an unknown of the system */
+    float depth; /* cells  below the surface */
+} sk_liquid_cell;
+
+typedef struct sk_liquid_view {
+    sk_liquid_cell own, beside[2 * SELKIE_DIM];
+    float open[2 * SELKIE_DIM];      /* fraction of the faces */
+    float lightness[2 * SELKIE_DIM]; /* reference density over that of the liquid around them; 1 for one density */
+    int voxel;                       /* the surface runs along faces: depths count for nothing */
+} sk_liquid_view;
+
+/* One over the distance from a cell to its neighbour's unknown, in cells: more than one from liquid towards air, where
+ * the surface is nearer than the neighbour's centre. */
+SK_KERNEL float sk_liquid_slope(const sk_liquid_cell *cell, const sk_liquid_cell *other, int voxel)
+{
+    if (voxel || !cell->liquid || other->liquid)
+        return 1.0f;
+    return 1.0f / sk_surface_theta_of_depths(cell->depth, other->depth);
+}
+
+/* Coefficients of the lower faces and the diagonal of a cell's row; all 0 for a cell that is no unknown. */
+SK_KERNEL float sk_liquid_row(const sk_liquid_view *view, float face[SELKIE_DIM])
+{
+    float diagonal = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int lower = 2 * d, upper = 2 * d + 1;
+        const float below = view->open[lower] * view->lightness[lower],
+                    above = view->open[upper] * view->lightness[upper];
+        face[d] = view->own.liquid && view->beside[lower].liquid ? below : 0.0f;
+        if (view->own.liquid)
+            diagonal += below * sk_liquid_slope(&view->own, &view->beside[lower], view->voxel) +
+                        above * sk_liquid_slope(&view->own, &view->beside[upper], view->voxel);
+    }
+    return diagonal;
+}
+
+/* Volume that flows through a face (m/s): the liquid's through the open part, the solid's through the rest. An unknown
+ * velocity (NaN) counts as rest. */
+SK_KERNEL float sk_liquid_flux(float velocity, float open, float solid_velocity)
+{
+    const float through = open * (velocity == velocity ? velocity : 0.0f);
+    return through + (1.0f - open) * solid_velocity;
+}
+
+/* Minus the divergence of a cell (m/s), from the fluxes through its sides. */
+SK_KERNEL float sk_liquid_inflow(const float flux[2 * SELKIE_DIM])
+{
+    float sum = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sum = sum + flux[2 * d] - flux[2 * d + 1];
+    return sum;
+}
+
+/* Minus the gradient of the solution across the face between two cells, per cell: 0 where neither is liquid. The
+ * solution is 0 outside the liquid, so the difference is right but for the surface's distance. */
+SK_KERNEL float sk_liquid_descent(const sk_liquid_cell *below, const sk_liquid_cell *above, float solution_below,
+                                  float solution_above, int voxel)
+{
+    return (solution_below - solution_above) * sk_liquid_slope(above, below, voxel) *
+           sk_liquid_slope(below, above, voxel);
+}
+
+/* Velocity of a face after the solve. Unknown (NaN) are those without particles, unless liquid is beside them, and
+ * those behind solids. `had_velocity`: particles are near the face. Nothing goes through a wall of the domain. */
+SK_KERNEL float sk_liquid_projected(float velocity, float descent, int beside_liquid, float open, int on_wall,
+                                    int had_velocity)
+{
+    float projected = velocity;
+    if (beside_liquid)
+        projected = (velocity == velocity ? velocity : 0.0f) + descent;
+    if (!(open > 0.0f))
+        projected = __builtin_nanf("");
+    return projected != projected && on_wall && had_velocity ? 0.0f : projected;
+}
+
+#endif

@@ -1,0 +1,78 @@
+/* What one cell or face sees of the liquid around it, gathered from the grid and the solids: for the plain forms of
+ * solves over the liquid. For files compiled per dimension. */
+#ifndef SK_METHODS_LIQUID_PLAIN_H
+#define SK_METHODS_LIQUID_PLAIN_H
+
+#include "grid/plain.h"
+#include "methods/liquid_kernels.h"
+#include "methods/step.h"
+
+static inline __attribute__((unused)) sk_liquid_cell liquid_cell_at(const sk_grid *grid, sk_plain_cell cell)
+{
+    const size_t here = sk_plain_index(cell);
+    const sk_liquid_cell found = {(grid->kinds[here] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID,
+                                  grid->fields[SK_FIELD_DEPTH][here]};
+    return found;
+}
+
+static inline __attribute__((unused)) float open_fraction_at(const sk_step *step, sk_plain_cell cell, int d)
+{
+    return step->solids.fraction[d][sk_plain_solid_index(&step->solids, cell)];
+}
+
+static inline __attribute__((unused)) float solid_velocity_at(const sk_step *step, sk_plain_cell cell, int d)
+{
+    return step->solids.moving_count ? step->solids.velocity[d][sk_plain_solid_index(&step->solids, cell)] : 0.0f;
+}
+
+/* The cell with the face on a side of this one: faces are stored with the cell above them. */
+static inline __attribute__((unused)) sk_plain_cell cell_of_side(const sk_grid *grid, sk_plain_cell cell, int side)
+{
+    return side % 2 ? sk_plain_next(grid, cell, side / 2, 1) : cell;
+}
+
+/* Reference density over that of the liquid around a face; 1 where all liquids weigh the same. */
+static inline __attribute__((unused)) float lightness_at(const sk_step *step, sk_plain_cell cell, int d)
+{
+    return step->relative_density ? step->grid.fields[SK_FIELD_LIGHTNESS_X + d][sk_plain_index(cell)] : 1.0f;
+}
+
+/* The view of a cell. `weighted` by the densities of the liquids around faces, as the pressure is: what moves volume is
+ * not. */
+static inline __attribute__((unused)) void gather_liquid_view(const sk_step *step, sk_plain_cell cell, int weighted,
+                                                              sk_liquid_view *view)
+{
+    const sk_grid *grid = &step->grid;
+    view->voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
+    view->own = liquid_cell_at(grid, cell);
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        view->beside[side] = liquid_cell_at(grid, sk_plain_next(grid, cell, side / 2, side % 2 ? 1 : -1));
+        view->open[side] = open_fraction_at(step, cell_of_side(grid, cell, side), side / 2);
+        view->lightness[side] = weighted ? lightness_at(step, cell_of_side(grid, cell, side), side / 2) : 1.0f;
+    }
+}
+
+/* The lower face of a cell across axis d: minus the gradient of POTENTIAL, and whether liquid is beside it. */
+static inline __attribute__((unused)) float gather_descent(const sk_step *step, sk_plain_cell cell, int d,
+                                                           int *beside_liquid)
+{
+    const sk_grid *grid = &step->grid;
+    const float *solution = grid->fields[SK_FIELD_POTENTIAL];
+    const sk_plain_cell other = sk_plain_next(grid, cell, d, -1);
+    const sk_liquid_cell above = liquid_cell_at(grid, cell), below = liquid_cell_at(grid, other);
+    *beside_liquid = above.liquid || below.liquid;
+    return sk_liquid_descent(&below, &above, solution[sk_plain_index(other)], solution[sk_plain_index(cell)],
+                             step->scene->pressure.surface == SELKIE_SURFACE_VOXEL);
+}
+
+/* Is the lower face of a cell across axis d on a closed wall of the domain? */
+static inline __attribute__((unused)) int face_on_wall(const sk_step *step, sk_plain_cell cell, int d)
+{
+    const sk_grid *grid = &step->grid;
+    int at[3];
+    sk_plain_coordinates(grid, cell, at);
+    return (at[d] == grid->padding[d] && step->scene->domain.walls[2 * d] != SELKIE_WALL_OPEN) ||
+           (at[d] == grid->padding[d] + grid->cells[d] && step->scene->domain.walls[2 * d + 1] != SELKIE_WALL_OPEN);
+}
+
+#endif

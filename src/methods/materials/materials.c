@@ -1,0 +1,136 @@
+#include <string.h>
+
+#include "defs/materials.h"
+#include "methods/materials/materials.h"
+
+/* --- The attribute --- */
+
+static int has_several(const selkie_scene *scene)
+{
+    return scene->material_count > 1;
+}
+
+static selkie_code add_attribute(sk_step *step, selkie_error *error)
+{
+    if (!sk_particles_add_attribute(&step->particles, "material", 1, 1))
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"material\"");
+    return SELKIE_OK;
+}
+
+/* The sort keeps two copies. */
+static double attribute_bytes(const selkie_scene *scene)
+{
+    (void)scene;
+    return 2 * 4;
+}
+
+const sk_method sk_method_materials = {
+    .name = "materials",
+    .needs = SK_NEEDS_PARTICLES,
+    .takes_part = has_several,
+    .create = add_attribute,
+    .bytes_per_particle = attribute_bytes,
+};
+
+/* --- Densities --- */
+
+static selkie_code create(sk_step *step, selkie_error *error)
+{
+    float *relative = sk_allocate(step->memory, SK_TRANSFER_MATERIALS * sizeof *relative);
+    if (!relative)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "materials: no memory");
+    for (int m = 0; m < SK_TRANSFER_MATERIALS; m++)
+        relative[m] =
+            m < step->scene->material_count ? (float)(step->scene->materials[m].density / step->density) : 1.0f;
+    step->relative_density = relative;
+    sk_step_set_state(step, &sk_method_densities, relative);
+    return SELKIE_OK;
+}
+
+static void destroy(sk_step *step)
+{
+    sk_release(step->memory, sk_step_state(step, &sk_method_densities));
+    step->relative_density = NULL;
+}
+
+enum { SPAN = 16384 }; /* particles of a partial sum: spans are added in order, whatever the threads */
+
+static void sum_span(const sk_step *step, const sk_attribute *material, int64_t begin, int64_t end, sk_mass_sums *sums)
+{
+    memset(sums, 0, sizeof *sums);
+    for (int64_t p = begin; p < end; p++) {
+        const sk_particle *particle = &step->particles.records[p];
+        if (particle->flags & SK_PARTICLE_DEAD)
+            continue;
+        const double mass = sk_step_mass(step, material, p);
+        double speed2 = 0.0;
+        for (int d = 0; d < step->dimension; d++) {
+            speed2 += (double)particle->velocity[d] * particle->velocity[d];
+            sums->moment[d] += mass * particle->position[d];
+        }
+        sums->kinetic += 0.5 * mass * speed2;
+        sums->mass += mass;
+    }
+}
+
+selkie_code sk_densities_weigh(sk_step *step, selkie_error *error)
+{
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    const int64_t count = step->particles.count, spans = (count + SPAN - 1) / SPAN;
+    sk_mass_sums *partial, total = {0};
+    SK_TRY(sk_step_scratch(step, (size_t)(spans + 1) * sizeof *partial, "energy", (void **)&partial, error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t s = 0; s < spans; s++)
+        sum_span(step, material, s * SPAN, (s + 1) * SPAN < count ? (s + 1) * SPAN : count, &partial[s]);
+    for (int64_t s = 0; s < spans; s++) {
+        total.kinetic += partial[s].kinetic;
+        total.mass += partial[s].mass;
+        for (int d = 0; d < 3; d++)
+            total.moment[d] += partial[s].moment[d];
+    }
+    memcpy(total.moment_before, step->mass_sums.moment, sizeof total.moment_before);
+    step->mass_sums = total;
+    return SELKIE_OK;
+}
+
+/* Without a step there is no moment before. */
+static selkie_code measure(sk_step *step, selkie_error *error)
+{
+    SK_TRY(sk_densities_weigh(step, error));
+    memcpy(step->mass_sums.moment_before, step->mass_sums.moment, sizeof step->mass_sums.moment);
+    return SELKIE_OK;
+}
+
+/* Energies by each particle's own mass. */
+static void statistics(const sk_step *step, selkie_statistics *s)
+{
+    const sk_mass_sums *sums = &step->mass_sums;
+    s->kinetic_energy = sums->kinetic;
+    s->potential_energy = 0.0;
+    for (int d = 0; d < step->dimension; d++)
+        s->potential_energy -= step->scene->gravity[d] *
+                               (0.5 * (sums->moment_before[d] + sums->moment[d]) - sums->mass * step->grid.low[d]);
+}
+
+/* Its fields, and the masses in the transfer tiles. */
+static double bytes_per_cell(const selkie_scene *scene)
+{
+    (void)scene;
+    return 3 * 4 + 30;
+}
+
+/* The plain forms of the transfers and of the pressure know one density: a plain world of several is refused. */
+const sk_method sk_method_densities = {
+    .name = "densities",
+    .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
+    .fields = SK_FIELD_BITS(SK_FIELD_LIGHTNESS_X, 3),
+    .takes_part = sk_scene_has_densities,
+    .create = create,
+    .destroy = destroy,
+    .phases = {{.name = "weigh",
+                .slot = SK_SLOT_AFTER,
+                .run = {[SK_BACKEND_TUNED] = {sk_densities_weigh, sk_densities_weigh}}}},
+    .measure = measure,
+    .statistics = statistics,
+    .bytes_per_cell = bytes_per_cell,
+};

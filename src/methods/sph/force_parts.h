@@ -1,0 +1,96 @@
+/* What both forms of the phase `forces` have in common. For files compiled per dimension.
+ *
+ * Forces other than pressure: they change the velocities that the pressure then corrects. All forces between particles
+ * are equal and opposite in each pair, so that they keep momentum.
+ *
+ *   gravity and the scene's force fields
+ *   viscosity        a_i = 2 (d + 2) nu sum_j V_j (v_ij . x_ij) / (r^2 + 0.01 H^2) grad W_ij  (Monaghan 2005); implicit
+ *                    (Weiler et al. 2018) where an explicit step would be too long for it: viscosity_dim.c
+ *   xsph             v_i += xi sum_j V_j (v_j - v_i) W_ij  (Monaghan 1989)
+ *   becker           a_i = -kappa sum_j (w W_ij) x_ij  (Becker and Teschner 2007)
+ *   akinci           a_i = -gamma sum_j K_ij (m_j C_ij x_ij / r + (n_i - n_j)), n_i = H sum_j V_j grad W_ij,
+ *                    K_ij = 2 / (D_i + D_j)  (Akinci et al. 2013)
+ *
+ * V_j is the particle volume over the mean density ratio of the two. */
+#ifndef SK_METHODS_SPH_FORCE_PARTS_H
+#define SK_METHODS_SPH_FORCE_PARTS_H
+
+#include <math.h>
+
+#include "defs/materials.h"
+#include "methods/force_fields.h"
+#include "methods/sph/sph.h"
+#include "methods/sph/sph_pair_kernels.h"
+
+static int any_pair_force(const sk_step *step)
+{
+    const selkie_sph_def *def = &step->scene->sph;
+    return sk_scene_viscosity(step->scene) > 0.0 || def->xsph > 0.0 ||
+           (def->surface_tension != SELKIE_TENSION_NONE && def->tension > 0.0);
+}
+
+static sk_sph_force_constants make_force_constants(const sk_step *step)
+{
+    const sk_sph *sph = step->sph;
+    const selkie_scene *scene = step->scene;
+    const double kick = sk_step_kick(step), tension = scene->sph.tension;
+    const int wendland = scene->sph.kernel == SELKIE_SPH_WENDLAND;
+    const double factor = sk_sph_kernel_factor(wendland, SELKIE_DIM, sph->support);
+    sk_sph_force_constants constants = {
+        .spacing = (float)sph->spacing,
+        .wendland = wendland,
+        .inverse_support = (float)(1.0 / sph->support),
+        .weight = (float)(factor * sph->volume * sph->kernel_scale),
+        .xsph = (float)fmin(scene->sph.xsph * (sph->correction_time > 0.0 ? kick / sph->correction_time : 1.0), 0.5)};
+    constants.softening = 0.01f / (constants.inverse_support * constants.inverse_support);
+    if (!sk_sph_viscosity_is_implicit(step))
+        constants.viscosity = (float)(2.0 * (SELKIE_DIM + 2) * sk_scene_viscosity(scene) * kick / sph->spacing);
+    if (scene->sph.surface_tension == SELKIE_TENSION_BECKER)
+        constants.becker = (float)(tension * kick);
+    if (scene->sph.surface_tension == SELKIE_TENSION_AKINCI && tension > 0.0) {
+        constants.cohesion =
+            (float)(tension * kick * step->particle_mass * sk_sph_cohesion_factor(SELKIE_DIM, sph->support));
+        constants.curvature = (float)(tension * kick);
+    }
+    return constants;
+}
+
+/* All particles take up the changes of velocity in sph->variable at once. */
+static void take_up_changes(sk_step *step)
+{
+    const sk_sph *sph = step->sph;
+    sk_particle *records = step->particles.records;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t i = 0; i < step->particles.count; i++)
+        if (!(records[i].flags & SK_PARTICLE_BOUNDARY))
+            for (int d = 0; d < SELKIE_DIM; d++)
+                records[i].velocity[d] += sph->variable[d][i];
+}
+
+/* Gravity and the scene's force fields. */
+static selkie_code add_outer_forces(sk_step *step, selkie_error *error)
+{
+    const double kick = sk_step_kick(step);
+    float change[3];
+    for (int d = 0; d < 3; d++)
+        change[d] = d < SELKIE_DIM ? (float)(kick * step->scene->gravity[d]) : 0.0f;
+    sk_force_field *fields;
+    SK_TRY(sk_step_scratch(step, (size_t)(step->scene->force_count + 1) * sizeof *fields, "forces", (void **)&fields,
+                           error));
+    const int field_count =
+        step->scene->force_count ? sk_force_fields_in(step->scene, sk_step_force_window(step), fields) : 0;
+    sk_particle *records = step->particles.records;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t i = 0; i < step->particles.count; i++) {
+        if (records[i].flags & SK_PARTICLE_BOUNDARY)
+            continue;
+        float extra[3] = {0, 0, 0};
+        if (field_count)
+            sk_force_fields_velocity_change(fields, field_count, records[i].position, extra);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            records[i].velocity[d] += change[d] + extra[d];
+    }
+    return SELKIE_OK;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* The pressure of SPH: q >= 0 with  A q >= b  and equality where q > 0; b is the density ratio above 1 that the
+ * particles would have at the end of the step without pressure. Derivation and names: sph.h.
+ *
+ * Two solvers stand on the same two loops (q to shifts, shifts to A q).
+ *
+ * iisph: relaxed Jacobi with clamping, from half of the last pressure (Ihmsen et al. 2014). b takes back the whole
+ * error of density, and the solve ends at sph.density_error.
+ *
+ * accelerated: projected gradients with Jacobi scaling and Nesterov's momentum (Beck and Teboulle 2009), restarted
+ * where the momentum points uphill (O'Donoghue and Candes 2015), from all of the last pressure. The step follows an
+ * estimate of the largest eigenvalue that is read off successive iterates.
+ *
+ * A full warm start needs care. Let the iterations of a step resolve a mode to the share c, and b hold the share beta
+ * of the error of density e. Then  e''' + c e'' + c e' + c beta e = 0  (' = a step), which grows unless beta < c: a
+ * solve that is stopped early pumps energy into long waves. So the accelerated solver
+ *   - ends by the rate of change of density that it leaves (sph.divergence_error), not only by the error: in a column
+ *     of a metre, 0.1 % in a step of 2 ms is half a metre a second at the top;
+ *   - takes an error back over a time, not over a step, or the correction of a long step's error in a short one adds
+ *     speed;
+ *   - counts a particle as full although noise has put it a little below rest density (sk_sph_allowed).
+ *
+ * A solve stops when the mean over all particles but solid ones of |b - A q| where q > 0, and of its positive part
+ * elsewhere, is below what is asked for. Counting only what is too dense would let a start that is too strong pass.
+ */
+#include "methods/sph/solve.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "methods/sph/boundary.h"
+
+#define LEAST_DIAGONAL 0.1   /* of the lattice's */
+#define CORRECTION_STEPS 6.0 /* natural steps over which an error of density is taken back */
+
+static int is_accelerated(const sk_step *step)
+{
+    return step->scene->sph.solver == SELKIE_SPH_ACCELERATED;
+}
+
+/* m/Pa: the variable is q / spacing, and q = dt kick p / (rho0 D^2). */
+static double variable_of_pressure(const sk_step *step)
+{
+    return step->dt * sk_step_kick(step) / (step->density * step->sph->spacing);
+}
+
+int sk_sph_system_begin(sk_step *step, sk_sph_system *system)
+{
+    const sk_sph *sph = step->sph;
+    const int accelerated = is_accelerated(step);
+    memset(&step->pressure, 0, sizeof step->pressure);
+    if (!step->particles.count || !(step->dt > 0.0) || !sk_step_has_pressure(step))
+        return 0;
+    const double over = (accelerated ? CORRECTION_STEPS : 1.0) * sph->correction_time;
+    *system = (sk_sph_system){.dt = (float)step->dt,
+                              .unit = (float)variable_of_pressure(step),
+                              .spacing = (float)sph->spacing,
+                              .correct = step->dt < over ? (float)(step->dt / over) : 1.0f,
+                              .lenient = !accelerated,
+                              .warm = accelerated ? 1.0f : 0.5f,
+                              .least = (float)(LEAST_DIAGONAL * sph->lattice_diagonal),
+                              .roles = sph->report.boundaries > 0};
+    return 1;
+}
+
+sk_sph_solve_sums sk_sph_add_solve_sums(const sk_step *step)
+{
+    sk_sph_solve_sums total = {0, 0, 0, 0};
+    for (int block = 1; block <= step->grid.particle_blocks; block++) {
+        const sk_sph_solve_sums *sums = &step->sph->block_sums[block].solve;
+        total.error += sums->error;
+        total.uphill += sums->uphill;
+        total.curvature += sums->curvature;
+        total.length += sums->length;
+    }
+    return total;
+}
+
+/* y goes from the new point on along the last change. */
+static void extrapolate(sk_step *step, float momentum)
+{
+    sk_sph *sph = step->sph;
+    float *restrict y = sph->variable[SK_SPH_Y], *restrict x = sph->variable[SK_SPH_X],
+                    *restrict next = sph->variable[SK_SPH_NEXT], *restrict before = sph->variable[SK_SPH_BEFORE];
+    const int64_t count = step->particles.count;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t i = 0; i < count; i++) {
+        before[i] = y[i];
+        float value = next[i] + momentum * (next[i] - x[i]);
+        y[i] = value > 0.0f ? value : 0.0f;
+        x[i] = next[i];
+    }
+}
+
+/* Mean error of density that a solve may leave. */
+static double error_to_stop_at(const sk_step *step)
+{
+    const selkie_sph_def *def = &step->scene->sph;
+    const double rate = step->sph->rate;
+    return is_accelerated(step) && rate > 0.0 ? fmin(def->density_error, def->divergence_error * rate * step->dt)
+                                              : def->density_error;
+}
+
+selkie_code sk_sph_solve(sk_step *step, sk_sph_iterate iterate, void *scratch, selkie_error *error)
+{
+    sk_sph *sph = step->sph;
+    const selkie_sph_def *def = &step->scene->sph;
+    const int accelerated = is_accelerated(step);
+    const double enough = error_to_stop_at(step);
+    /* Solid particles have no equation: they must not dilute the mean. */
+    const double count = fmax((double)(step->particles.count - sph->report.boundaries), 1.0);
+    double theta = 1.0, largest = 2.5;
+    sk_sph_report *report = &sph->report;
+    for (report->iterations = 0;;) {
+        const sk_sph_iteration iteration = {accelerated, report->iterations == 0,
+                                            accelerated ? (float)(1.0 / largest) : 0.5f};
+        const sk_sph_solve_sums s = iterate(step, &iteration, scratch);
+        report->predicted_error = s.error / (count * sph->spacing);
+        if (!(report->predicted_error < 1e6))
+            return sk_fail(
+                error, SELKIE_ERROR_DIVERGED,
+                "step %lld at %g s: the pressure solve of SPH went astray after %d iterations; try a smaller "
+                "time.step or time.cfl",
+                (long long)step->step_count + 1, step->time, report->iterations);
+        if ((report->iterations >= def->min_iterations && report->predicted_error <= enough) ||
+            report->iterations >= def->max_iterations)
+            return SELKIE_OK; /* what it left is in the statistics */
+        report->iterations++;
+        if (!accelerated) {
+            float *swap = sph->variable[SK_SPH_Y];
+            sph->variable[SK_SPH_Y] = sph->variable[SK_SPH_NEXT];
+            sph->variable[SK_SPH_NEXT] = swap;
+            continue;
+        }
+        if (s.length > 0.0 && s.curvature > largest * s.length)
+            largest = 1.05 * s.curvature / s.length;
+        report->largest_eigenvalue = largest;
+        double following = s.uphill > 0.0 ? 1.0 : 0.5 * (1.0 + sqrt(1.0 + 4.0 * theta * theta));
+        float momentum = s.uphill > 0.0 ? 0.0f : (float)((theta - 1.0) / following);
+        theta = following;
+        extrapolate(step, momentum);
+    }
+}
+
+void sk_sph_system_end(sk_step *step)
+{
+    sk_sph *sph = step->sph;
+    const float inverse_dt = (float)(1.0 / step->dt), from_variable = (float)(1.0 / variable_of_pressure(step));
+    const int dimension = step->dimension;
+    sk_particle *records = step->particles.records;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t i = 0; i < step->particles.count; i++) {
+        for (int d = 0; d < dimension; d++)
+            records[i].velocity[d] -= sph->shift[i][d] * inverse_dt;
+        sph->pressure[i] = sph->variable[SK_SPH_Y][i] * from_variable * sph->density[i] * sph->density[i];
+    }
+    if (sph->contact_count)
+        sk_sph_coupling_end(step, sph->variable[SK_SPH_Y]);
+    step->pressure.iterations = sph->report.iterations;
+    step->pressure.residual = sph->report.predicted_error;
+}

@@ -1,0 +1,164 @@
+/* SPH for one pair: a particle and a neighbour, or a particle and a boundary particle. */
+#ifndef SK_METHODS_SPH_SPH_PAIR_KERNELS_H
+#define SK_METHODS_SPH_SPH_PAIR_KERNELS_H
+
+#include <math.h>
+
+#include "base/dimension.h"
+#include "base/kernel.h"
+#include "methods/sph/sph_kernels.h"
+#include "particles/neighbour_kernels.h"
+
+/* --- Lists --- */
+
+typedef struct sk_sph_list_constants {
+    float reach2;          /* m2   square of the support */
+    float inverse_support; /* 1/m */
+    float weight;          /*      particle volume x factor of the kernel */
+    float slope;           /* 1/m  that x spacing / support^2 */
+    int wendland;
+} sk_sph_list_constants;
+
+/* Returns w(q); `gradient` gets w grad W times the spacing. Two particles at one place have no direction, and a
+ * gradient of zero: their difference is. */
+SK_KERNEL float SK_DIM(sk_sph_pair_gradient)(const sk_sph_list_constants *constants, const float difference[3],
+                                             float r2, float gradient[3])
+{
+    const float q2 = r2 * (constants->inverse_support * constants->inverse_support);
+    const float q = sqrtf(fmaxf(q2, 1e-12f));
+    const float slope = sk_sph_kernel_slope(constants->wendland, q) / q * constants->slope;
+    gradient[2] = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        gradient[d] = slope * difference[d];
+    return sk_sph_kernel(constants->wendland, q);
+}
+
+/* What a particle sums over its neighbours and walls. */
+typedef struct sk_sph_sums {
+    float density;     /*      ratio */
+    float gradient[3]; /*      times the spacing */
+    float wall_flux;   /* 1/s  sum of gradient . velocity of the walls */
+} sk_sph_sums;
+
+typedef struct sk_sph_point_constants {
+    float reach2, inverse_reach; /* m2, 1/m */
+    float weight;                /* 1/m3  of a boundary particle's volume */
+    float steepness;             /*       spacing / reach */
+    float inverse_spacing;       /* 1/m */
+} sk_sph_point_constants;
+
+/* Adds a boundary particle at `point` that stands for `volume` (m3). */
+SK_KERNEL void SK_DIM(sk_sph_add_point)(const sk_sph_point_constants *constants, const float x[3], const float point[3],
+                                        const float velocity[3], float volume, sk_sph_sums *sums)
+{
+    float difference[3];
+    const float r2 = SK_DIM(sk_difference)(x, point, difference);
+    if (r2 >= constants->reach2)
+        return;
+    const float r = sqrtf(r2), share = constants->weight * volume, q = r * constants->inverse_reach;
+    const float slope = sk_sph_point_slope(q) * constants->steepness * share / (q > 1e-6f ? r : 1e-6f);
+    sums->density += sk_sph_point(q) * share;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        sums->gradient[d] += slope * difference[d];
+        sums->wall_flux += slope * difference[d] * velocity[d] * constants->inverse_spacing;
+    }
+}
+
+/* --- Forces --- */
+
+/* Coefficients of the forces between particles (forces_dim.c), times the time that they act for; 0: no such force. */
+typedef struct sk_sph_force_constants {
+    float spacing;         /* m */
+    float inverse_support; /* 1/m */
+    float weight;          /*      particle volume x factor of the kernel */
+    int wendland;
+    float softening; /* m2   that keeps viscosity finite at r = 0 */
+    float viscosity; /* m2 */
+    float xsph;      /*      share */
+    float becker;    /* 1/s */
+    float cohesion;  /* m/s  with the factor of its kernel and the mass */
+    float curvature; /* m/s  of a difference of normals */
+} sk_sph_force_constants;
+
+/* A particle minus its neighbour. */
+typedef struct sk_sph_pair {
+    float position[3], velocity[3]; /* m, m/s */
+    float normal[3];                /* where curvature acts */
+    float gradient[3];              /* w grad W times the spacing */
+    float density;                  /* ratio, sum of the two */
+} sk_sph_pair;
+
+/* The factor of the gradient in the viscous acceleration (Monaghan 2005). `approach`: position . velocity, m2/s. */
+SK_KERNEL float sk_sph_viscous_share(float coefficient, float softening, float density, float approach, float r2)
+{
+    return coefficient * (2.0f / density) * approach / (r2 + softening);
+}
+
+/* Adds to the change of velocity (m/s) of a particle by one neighbour. */
+SK_KERNEL void SK_DIM(sk_sph_add_forces)(const sk_sph_force_constants *constants, const sk_sph_pair *pair,
+                                         float change[3])
+{
+    float r2 = 0.0f, approach = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        r2 += pair->position[d] * pair->position[d];
+        approach += pair->position[d] * pair->velocity[d];
+    }
+    const float volume = 2.0f / pair->density, r = sqrtf(r2), q = r * constants->inverse_support;
+    float along_x = 0.0f, along_v = 0.0f, along_gradient = 0.0f, value = 0.0f;
+    if (constants->xsph > 0.0f || constants->becker > 0.0f)
+        value = sk_sph_kernel(constants->wendland, q) * constants->weight;
+    if (constants->viscosity > 0.0f)
+        along_gradient = sk_sph_viscous_share(constants->viscosity, constants->softening, pair->density, approach, r2);
+    along_v = -constants->xsph * volume * value;
+    along_x = -constants->becker * value;
+    if (constants->cohesion > 0.0f)
+        along_x -= constants->cohesion * volume * sk_sph_cohesion(q) / fmaxf(r, 1e-6f * constants->spacing);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        change[d] += along_gradient * pair->gradient[d] + along_x * pair->position[d] + along_v * pair->velocity[d];
+        if (constants->curvature > 0.0f)
+            change[d] -= constants->curvature * volume * pair->normal[d];
+    }
+}
+
+/* --- Pressure --- */
+
+SK_KERNEL float SK_DIM(sk_sph_dot)(const float a[3], const float b[3])
+{
+    float sum = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sum += a[d] * b[d];
+    return sum;
+}
+
+/* sum += scale gradient */
+SK_KERNEL void SK_DIM(sk_sph_add_scaled)(float scale, const float gradient[3], float sum[3])
+{
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sum[d] += scale * gradient[d];
+}
+
+/* --- Friction at walls --- */
+
+typedef struct sk_sph_friction_constants {
+    float reach2, inverse_support; /* m2, 1/m */
+    float slope;                   /* factor of the kernel / support^2 */
+    float softening;               /* m2 */
+    float strength;                /* m2 */
+    int wendland;
+} sk_sph_friction_constants;
+
+/* What a boundary particle counts for a particle's friction (c in friction_dim.c); 0 out of reach. */
+SK_KERNEL float SK_DIM(sk_sph_friction_weight)(const sk_sph_friction_constants *constants, const float x[3],
+                                               const float point[3], float volume)
+{
+    float r2 = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        r2 += (x[d] - point[d]) * (x[d] - point[d]);
+    if (r2 >= constants->reach2)
+        return 0.0f;
+    const float q = fmaxf(sqrtf(r2) * constants->inverse_support, 1e-6f);
+    const float slope = sk_sph_kernel_slope(constants->wendland, q) / q * constants->slope;
+    return -constants->strength * volume * slope * r2 / (r2 + constants->softening);
+}
+
+#endif

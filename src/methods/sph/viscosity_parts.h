@@ -1,0 +1,135 @@
+/* The viscosity solve of SPH, whoever applies its operator. For files compiled per dimension.
+ *
+ * Strong viscosity: (1 - dt nu L) v = v*, with the Laplacian of forces_dim.c, by conjugate gradients (Weiler et al.
+ * 2018). All particles weigh the same, so the system is symmetric; it is positive definite, and each pair's forces are
+ * equal and opposite, so that the solution keeps momentum to the tolerance of the solve. */
+#ifndef SK_METHODS_SPH_VISCOSITY_PARTS_H
+#define SK_METHODS_SPH_VISCOSITY_PARTS_H
+
+#include "defs/materials.h"
+#include "base/dimension.h"
+#include "methods/sph/sph.h"
+
+enum { MOST_ITERATIONS = 200 };
+#define TOLERANCE 1e-5 /* of |residual| over |v*| */
+
+typedef struct viscous_system {
+    sk_step *step;
+    void *scratch;
+    float coefficient; /* 2 (d + 2) nu dt / spacing, m */
+    float softening;   /* m2 */
+    float *residual[3], *direction[3], *product[3];
+    /* product = A direction, with direction . product of each block into block_sums. Rows of particles with given
+     * velocities are left out: their product is zero. */
+    void (*apply)(const struct viscous_system *system);
+} viscous_system;
+
+static double apply(const viscous_system *s)
+{
+    double total = 0.0;
+    s->apply(s);
+    for (int block = 1; block <= s->step->grid.particle_blocks; block++)
+        total += s->step->sph->block_sums[block].product;
+    return total;
+}
+
+/* Sum of squares of the residual, in the order of the blocks; moves solution and residual along the direction first. */
+static double advance(const viscous_system *s, double length)
+{
+    sk_step *step = s->step;
+    const sk_grid *grid = &step->grid;
+    sk_sph_block_sums *sums = step->sph->block_sums;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+    for (int block = 1; block <= grid->particle_blocks; block++) {
+        double sum = 0.0;
+        const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+        for (uint32_t i = start[0]; i < start[SK_BLOCK_CELLS]; i++)
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                if (length != 0.0) {
+                    step->particles.records[i].velocity[d] += (float)(length * s->direction[d][i]);
+                    s->residual[d][i] -= (float)(length * s->product[d][i]);
+                }
+                sum += (double)s->residual[d][i] * s->residual[d][i];
+            }
+        sums[block].product = sum;
+    }
+    double total = 0.0;
+    for (int block = 1; block <= grid->particle_blocks; block++)
+        total += sums[block].product;
+    return total;
+}
+
+static void turn(const viscous_system *s, double share)
+{
+    const int64_t count = s->step->particles.count;
+#pragma omp parallel for num_threads(s->step->threads) schedule(static)
+    for (int64_t i = 0; i < count; i++)
+        for (int d = 0; d < SELKIE_DIM; d++)
+            s->direction[d][i] = s->residual[d][i] + (float)share * s->direction[d][i];
+}
+
+static viscous_system make_viscous_system(sk_step *step)
+{
+    sk_sph *sph = step->sph;
+    viscous_system s = {.step = step,
+                        .coefficient = (float)(2.0 * (SELKIE_DIM + 2) * sk_scene_viscosity(step->scene) *
+                                               sk_step_kick(step) / sph->spacing),
+                        .softening = (float)(0.01 * sph->support * sph->support)};
+    float *const shift = sph->shift[0];
+    const size_t count = sph->particle_capacity;
+    float *const free_arrays[9] = {shift,
+                                   shift + count,
+                                   shift + 2 * count,
+                                   sph->variable[0],
+                                   sph->variable[1],
+                                   sph->variable[2],
+                                   sph->variable[3],
+                                   sph->variable[4],
+                                   sph->source};
+    for (int d = 0; d < 3; d++) {
+        s.residual[d] = free_arrays[d];
+        s.direction[d] = free_arrays[3 + d];
+        s.product[d] = free_arrays[6 + d];
+    }
+    return s;
+}
+
+static selkie_code solve_viscous_system(const viscous_system *s, selkie_error *error)
+{
+    sk_step *step = s->step;
+    sk_sph *sph = step->sph;
+    /* The first residual is v* - A v*, and v* itself the first guess. */
+    double scale = 0.0;
+    for (int64_t i = 0; i < step->particles.count; i++)
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            s->direction[d][i] = step->particles.records[i].velocity[d];
+            scale += (double)s->direction[d][i] * s->direction[d][i];
+        }
+    apply(s);
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t i = 0; i < step->particles.count; i++) {
+        int fixed = (step->particles.records[i].flags & SK_PARTICLE_BOUNDARY) != 0;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            float rest = fixed ? 0.0f : s->direction[d][i] - s->product[d][i];
+            s->residual[d][i] = s->direction[d][i] = rest;
+        }
+    }
+    double squares = advance(s, 0.0), goal = TOLERANCE * TOLERANCE * scale;
+    for (sph->report.viscosity_iterations = 0; squares > goal && sph->report.viscosity_iterations < MOST_ITERATIONS;
+         sph->report.viscosity_iterations++) {
+        double curvature = apply(s);
+        if (!(curvature > 0.0))
+            break;
+        double before = squares;
+        squares = advance(s, squares / curvature);
+        turn(s, squares / before);
+    }
+    if (!(squares <= 1e4 * goal) && squares > 0.0)
+        return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                       "step %lld at %g s: the viscosity of SPH did not converge in %d iterations; use a "
+                       "smaller time.step or viscosity",
+                       (long long)step->step_count + 1, step->time, sph->report.viscosity_iterations);
+    return SELKIE_OK;
+}
+
+#endif

@@ -1,0 +1,366 @@
+/* The plain forms of unilateral incompressibility: uic_system_dim.c, uic_correct_dim.c and uic_pressure_dim.c say what
+ * the parts do. */
+#include <math.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "grid/plain_forms.h"
+#include "methods/liquid_plain.h"
+#include "methods/uic/uic.h"
+#include "methods/uic/uic_kernels.h"
+#include "methods/uic/uic_problem.h"
+#include "methods/wall_plain.h"
+
+static const int here[3] = {0, 0, 0};
+
+/* What the cells of a block see of walls and obstacles. */
+typedef struct surroundings {
+    const sk_step *step;
+    sk_flat_walls walls;
+    int has_obstacle; /* within a block of this one */
+} surroundings;
+
+static surroundings surroundings_of(const sk_step *step, int block)
+{
+    const sk_solids *solids = &step->solids;
+    surroundings around = {step, flat_walls_of(step), 0};
+    for (int n = 0; solids->obstacle_count && n < SK_NEIGHBOURS; n++)
+        around.has_obstacle |= !solids->plain[solids->block_slot[step->grid.neighbours[block][n]]];
+    return around;
+}
+
+/* --- rooms --- */
+
+/* Room of what lies `offset` from a cell, with that of its images at the walls. */
+static float cell_room(const surroundings *around, sk_plain_cell cell, const int offset[3])
+{
+    const sk_step *step = around->step;
+    int at[3];
+    coordinates_beside(&step->grid, cell, offset, at);
+    if (!around->has_obstacle)
+        return sk_uic_open_cell_room(&around->walls, at);
+    sk_plain_cell images[1 << SELKIE_DIM];
+    float rooms[1 << SELKIE_DIM];
+    const int found = find_wall_images(&step->grid, &around->walls, cell, offset, -1, images);
+    for (int n = 0; n < 1 << SELKIE_DIM; n++)
+        rooms[n] = (n & ~found) == 0
+                       ? sk_uic_cell_room(step->solids.blurred[sk_plain_solid_index(&step->solids, images[n])])
+                       : 0.0f;
+    return sk_wall_fold(rooms, found);
+}
+
+/* Likewise of the lower face across axis d of what lies there. Walls are closed.
+ *
+ * The tuned form has a tile that ends one cell beyond the block. Where an upper wall lies one cell farther, it cannot
+ * fold the last layer of the tile, and near obstacles it takes faces there for half closed: shifts in the last layer of
+ * such a block are sharpened less than here. */
+static float face_room(const surroundings *around, sk_plain_cell cell, const int offset[3], int d)
+{
+    const sk_step *step = around->step;
+    int at[3];
+    coordinates_beside(&step->grid, cell, offset, at);
+    if (!around->has_obstacle)
+        return sk_uic_open_face_room(&around->walls, d, at);
+    if (at[d] == around->walls.low[d] || at[d] == around->walls.high[d])
+        return 0.0f;
+    sk_plain_cell images[1 << SELKIE_DIM];
+    float rooms[1 << SELKIE_DIM];
+    const int found = find_wall_images(&step->grid, &around->walls, cell, offset, d, images);
+    for (int n = 0; n < 1 << SELKIE_DIM; n++)
+        rooms[n] = (n & ~found) == 0
+                       ? sk_uic_face_room(step->solids.blurred_face[d][sk_plain_solid_index(&step->solids, images[n])])
+                       : 0.0f;
+    return sk_wall_fold(rooms, found);
+}
+
+static void face_rooms(const surroundings *around, sk_plain_cell cell, float rooms[2 * SELKIE_DIM])
+{
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        int offset[3] = {0, 0, 0};
+        offset[side / 2] = side % 2;
+        rooms[side] = face_room(around, cell, offset, side / 2);
+    }
+}
+
+/* --- rows --- */
+
+/* Mass of what lies `offset` from a cell, that makes it take part. */
+static float mass_at(const surroundings *around, const uic_problem *problem, sk_plain_cell cell, const int offset[3])
+{
+    sk_plain_cell images[1 << SELKIE_DIM];
+    float masses[1 << SELKIE_DIM];
+    const int found = find_wall_images(&around->step->grid, &around->walls, cell, offset, -1, images);
+    for (int n = 0; n < 1 << SELKIE_DIM; n++) {
+        masses[n] = 0.0f;
+        if (n & ~found)
+            continue;
+        const size_t index = sk_plain_index(images[n]);
+        masses[n] = problem->target[index];
+        if (problem->presence && problem->presence[index] > masses[n])
+            masses[n] = problem->presence[index];
+    }
+    return sk_wall_fold(masses, found);
+}
+
+/* Is liquid beside a cell that an obstacle leaves next to no room? */
+static int near_liquid(const surroundings *around, const uic_problem *problem, sk_plain_cell cell, float threshold)
+{
+    int near = 0;
+    for (int n = 0; n < SK_NEIGHBOURS && !near; n++) {
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        near = sk_uic_takes_part(cell_room(around, cell, offset), mass_at(around, problem, cell, offset), threshold);
+    }
+    return near;
+}
+
+static int takes_part(const surroundings *around, const uic_problem *problem, sk_plain_cell cell, float room,
+                      float open)
+{
+    /* A cell without any mass is air, even where the threshold is 0. */
+    const float threshold = fmaxf((float)around->step->scene->unilateral.air_threshold, 1e-6f);
+    int at[3];
+    sk_plain_coordinates(&around->step->grid, cell, at);
+    if (sk_wall_is_behind(&around->walls, at)) /* what is in there counts before the wall */
+        return 0;
+    if (around->has_obstacle && room < UIC_LEAST_ROOM)
+        return open > 0.0f && near_liquid(around, problem, cell, threshold);
+    return sk_uic_takes_part(room, mass_at(around, problem, cell, here), threshold);
+}
+
+void SK_DIM(sk_uic_build_plain)(const sk_step *step, int block, const uic_problem *problem)
+{
+    const sk_grid *grid = &step->grid;
+    const surroundings around = surroundings_of(step, block);
+    float largest = 0.0f;
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        const size_t index = sk_plain_index(cell);
+        const float room = cell_room(&around, cell, here);
+        float faces[2 * SELKIE_DIM];
+        face_rooms(&around, cell, faces);
+        const float open = sk_uic_diagonal(faces);
+        const float diagonal = takes_part(&around, problem, cell, room, open) ? open : 0.0f;
+        const float excess = sk_uic_excess(folded_value(grid, &around.walls, problem->target, cell, here, -1), room);
+        grid->fields[SK_FIELD_DIAGONAL][index] = diagonal;
+        grid->fields[SK_FIELD_RIGHT_SIDE][index] = diagonal > 0.0f ? excess : 0.0f;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            grid->fields[SK_FIELD_FACE_X + d][index] = faces[2 * d];
+        largest = diagonal > 0.0f && excess > largest ? excess : largest;
+    }
+    problem->blocks[block].excess = largest;
+}
+
+/* --- shifts --- */
+
+/* The potential of what lies `offset` from a cell; behind walls that of the mirror image. */
+static float potential_at(const surroundings *around, sk_plain_cell cell, const int offset[3])
+{
+    const sk_grid *grid = &around->step->grid;
+    int at[3], other[3] = {offset[0], offset[1], offset[2]};
+    coordinates_beside(grid, cell, offset, at);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        other[d] += sk_wall_way_back(&around->walls, d, at[d]);
+    return grid->fields[SK_FIELD_POTENTIAL][sk_plain_index(sk_plain_beside(grid, cell, other))];
+}
+
+/* Difference of the potential across the lower face of what lies `offset` from a cell. */
+static float difference_at(const surroundings *around, sk_plain_cell cell, const int offset[3], int d)
+{
+    int lower[3] = {offset[0], offset[1], offset[2]};
+    lower[d] -= 1;
+    return potential_at(around, cell, lower) - potential_at(around, cell, offset);
+}
+
+static float sharpened_flux(const surroundings *around, sk_plain_cell cell, int d, float room, float flux)
+{
+    float beside[2 * SELKIE_DIM];
+    int count = 0;
+    for (int side = 0; room == 1.0f && side < 2 * SELKIE_DIM; side++) {
+        int offset[3] = {0, 0, 0};
+        offset[side / 2] = side % 2 ? 1 : -1;
+        if (side / 2 != d && face_room(around, cell, offset, d) == 1.0f)
+            beside[count++] = difference_at(around, cell, offset, d);
+    }
+    return sk_uic_sharpened_flux(flux, beside, count);
+}
+
+static void shift_block(const sk_step *step, int block, int again, int corrected)
+{
+    const sk_grid *grid = &step->grid;
+    const surroundings around = surroundings_of(step, block);
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        const size_t index = sk_plain_index(cell);
+        float rooms[2 * SELKIE_DIM], predicted = grid->fields[SK_FIELD_DENSITY][index];
+        face_rooms(&around, cell, rooms);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            int above[3] = {0, 0, 0};
+            above[d] = 1;
+            const float flux = rooms[2 * d] * difference_at(&around, cell, here, d),
+                        out = rooms[2 * d + 1] * difference_at(&around, cell, above, d);
+            const float density =
+                folded_value(grid, &around.walls, grid->fields[SK_FIELD_FACE_DENSITY_X + d], cell, here, d);
+            float *shift = &grid->fields[SK_FIELD_SHIFT_X + d][index];
+            *shift = sk_uic_shift_of_face(sharpened_flux(&around, cell, d, rooms[2 * d], flux), density,
+                                          again ? *shift : 0.0f);
+            predicted = predicted + flux - out;
+        }
+        if (corrected)
+            grid->fields[SK_FIELD_PREDICTED][index] = predicted;
+    }
+}
+
+static void update_faces(const sk_step *step, int block)
+{
+    const sk_grid *grid = &step->grid;
+    const float *before = grid->fields[SK_FIELD_DENSITY], *after = grid->fields[SK_FIELD_PREDICTED];
+    SK_PLAIN_EACH_CELL(cell, block)
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const size_t above = sk_plain_index(cell), below = sk_plain_index(sk_plain_next(grid, cell, d, -1));
+        float *density = &grid->fields[SK_FIELD_FACE_DENSITY_X + d][above];
+        *density = sk_uic_face_density(*density, after[above] - before[above], after[below] - before[below]);
+    }
+}
+
+selkie_code SK_DIM(sk_uic_correct_plain)(sk_step *step, selkie_error *error)
+{
+    static const uic_correct_form plain = {.build = SK_DIM(sk_uic_build_plain),
+                                           .shift = shift_block,
+                                           .update_faces = update_faces,
+                                           .predict = SK_DIM(sk_predict_density_plain)};
+    return SK_DIM(sk_uic_correct_with)(step, &plain, error);
+}
+
+/* --- prediction --- */
+
+/* A face's velocity where it lies on a wall of the domain; `scale` times POTENTIAL before the wall holds it. */
+static float stopped(const surroundings *around, sk_plain_cell cell, int d, float velocity, float scale)
+{
+    int at[3], below[3] = {0, 0, 0};
+    below[d] = -1;
+    sk_plain_coordinates(&around->step->grid, cell, at);
+    if (at[d] == around->walls.low[d])
+        return sk_uic_stopped_at_wall(velocity, 0, scale * potential_at(around, cell, here));
+    if (at[d] == around->walls.high[d])
+        return sk_uic_stopped_at_wall(velocity, 1, scale * potential_at(around, cell, below));
+    return velocity;
+}
+
+static void stop_before_pressure(const sk_step *step, int block)
+{
+    const surroundings around = surroundings_of(step, block);
+    SK_PLAIN_EACH_CELL(cell, block)
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *velocity = &step->grid.fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
+        *velocity = stopped(&around, cell, d, *velocity, 0.0f);
+    }
+}
+
+static void predict_by_flux(const sk_step *step, int block)
+{
+    const sk_grid *grid = &step->grid;
+    const float scale = (float)(step->dt / grid->cell_size);
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        float *predicted = &grid->fields[SK_FIELD_PREDICTED][sk_plain_index(cell)];
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float *density = grid->fields[SK_FIELD_FACE_DENSITY_X + d],
+                        *velocity = grid->fields[SK_FIELD_VELOCITY_X + d];
+            const size_t lower = sk_plain_index(cell), upper = sk_plain_index(sk_plain_next(grid, cell, d, 1));
+            *predicted += scale * (sk_uic_mass_flux(density[lower], velocity[lower]) -
+                                   sk_uic_mass_flux(density[upper], velocity[upper]));
+        }
+    }
+}
+
+/* --- pressure --- */
+
+static void mark_surface(const sk_step *step, int block, float *marks)
+{
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        const size_t index = sk_plain_index(cell);
+        marks[index] = sk_uic_is_surface(step->grid.fields[SK_FIELD_FILL][index]) ? 1.0f : 0.0f;
+    }
+}
+
+static void grow_surface(const sk_step *step, int block, const float *from, float *to)
+{
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        float marked = from[sk_plain_index(cell)];
+        for (int side = 0; side < 2 * SELKIE_DIM; side++)
+            marked = fmaxf(marked, from[sk_plain_index(sk_plain_next(&step->grid, cell, side / 2, side % 2 ? 1 : -1))]);
+        to[sk_plain_index(cell)] = marked;
+    }
+}
+
+/* The velocity of a lower face after the solve. Faces inside a no-slip solid move with it. */
+static float pushed_velocity(const surroundings *around, sk_plain_cell cell, int d, float scale)
+{
+    const sk_step *step = around->step;
+    const sk_grid *grid = &step->grid;
+    int below[3] = {0, 0, 0};
+    below[d] = -1;
+    const float density = folded_value(grid, &around->walls, grid->fields[SK_FIELD_FACE_DENSITY_X + d], cell, here, d);
+    float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
+    velocity = sk_uic_pushed(velocity, face_room(around, cell, here, d), density,
+                             scale * potential_at(around, cell, below), scale * potential_at(around, cell, here));
+    velocity = stopped(around, cell, d, velocity, scale);
+    const int sticks = step->solids.no_slip[sk_plain_solid_index(&step->solids, cell)] &&
+                       open_fraction_at(step, cell, d) == 0.0f && !face_on_wall(step, cell, d);
+    return sticks && velocity == velocity ? solid_velocity_at(step, cell, d) : velocity;
+}
+
+/* Is there pressure in one of the cells around a cell? */
+static int is_pushed(const surroundings *around, sk_plain_cell cell)
+{
+    int pushed = 0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        pushed |= potential_at(around, cell, offset) != 0.0f;
+    }
+    return pushed;
+}
+
+static void finish_block(const sk_step *step, int block, float scale)
+{
+    const sk_grid *grid = &step->grid;
+    const surroundings around = surroundings_of(step, block);
+    const int marks_flight = block <= grid->particle_blocks && step->scene->unilateral.flight == SELKIE_FLIGHT_OWN;
+    int known = 0;
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        const size_t index = sk_plain_index(cell);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][index],
+                  *change = &grid->fields[SK_FIELD_CHANGE_X + d][index];
+            *velocity = pushed_velocity(&around, cell, d, scale);
+            *change = *velocity - *change;
+            known += *velocity == *velocity;
+        }
+        /* Particles that no pressure is near fly. */
+        if (marks_flight)
+            grid->fields[SK_FIELD_PREDICTED][index] = is_pushed(&around, cell) ? 0.0f : 1.0f;
+    }
+    grid->block_flags[block] = (uint8_t)((grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
+                                         (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
+}
+
+static const uic_pressure_form plain_form = {.build = SK_DIM(sk_uic_build_plain),
+                                             .stop_at_walls = stop_before_pressure,
+                                             .predict_by_flux = predict_by_flux,
+                                             .predict = SK_DIM(sk_predict_density_plain),
+                                             .mark_surface = mark_surface,
+                                             .grow_surface = grow_surface,
+                                             .finish = finish_block};
+
+selkie_code SK_DIM(sk_uic_predict_plain)(sk_step *step, selkie_error *error)
+{
+    return SK_DIM(sk_uic_predict_with)(step, &plain_form, error);
+}
+
+selkie_code SK_DIM(sk_uic_pressure_plain)(sk_step *step, selkie_error *error)
+{
+    return SK_DIM(sk_uic_pressure_with)(step, &plain_form, error);
+}

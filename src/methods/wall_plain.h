@@ -1,0 +1,69 @@
+/* Mirror images of cells beside the domain's walls, looked up one cell at a time: for the plain forms, where walls are
+ * mirrors. For files compiled per dimension. */
+#ifndef SK_METHODS_WALL_PLAIN_H
+#define SK_METHODS_WALL_PLAIN_H
+
+#include <limits.h>
+
+#include "grid/plain.h"
+#include "methods/step.h"
+#include "methods/wall_kernels.h"
+
+static inline __attribute__((unused)) sk_flat_walls flat_walls_of(const sk_step *step)
+{
+    const sk_grid *grid = &step->grid;
+    sk_flat_walls walls;
+    for (int d = 0; d < 3; d++) {
+        const int low = grid->padding[d], high = grid->padding[d] + grid->cells[d];
+        walls.low[d] = d < SELKIE_DIM && step->solids.walls[2 * d] != SELKIE_WALL_OPEN ? low : INT_MIN / 2;
+        walls.high[d] = d < SELKIE_DIM && step->solids.walls[2 * d + 1] != SELKIE_WALL_OPEN ? high : INT_MAX / 2;
+    }
+    return walls;
+}
+
+/* Coordinates in the grid of what lies `offset` from a cell, whether it has a block or not. */
+static inline __attribute__((unused)) void coordinates_beside(const sk_grid *grid, sk_plain_cell cell,
+                                                              const int offset[3], int at[3])
+{
+    sk_plain_coordinates(grid, cell, at);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        at[d] += offset[d];
+}
+
+/* The cell `offset` from a cell and its images at the walls, as sk_wall_fold has them; those at faces across axis
+ * `across` have none along it (-1: cells). Returns the axes with images as bits. */
+static inline __attribute__((unused)) int find_wall_images(const sk_grid *grid, const sk_flat_walls *walls,
+                                                           sk_plain_cell cell, const int offset[3], int across,
+                                                           sk_plain_cell images[1 << SELKIE_DIM])
+{
+    int at[3], step[3] = {0, 0, 0}, found = 0;
+    coordinates_beside(grid, cell, offset, at);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        step[d] = d == across ? 0 : sk_wall_image(walls, d, at[d]);
+        found |= (step[d] != 0) << d;
+    }
+    for (int n = 0; n < 1 << SELKIE_DIM; n++) {
+        if (n & ~found)
+            continue;
+        int other[3] = {offset[0], offset[1], offset[2]};
+        for (int d = 0; d < SELKIE_DIM; d++)
+            other[d] += n >> d & 1 ? step[d] : 0;
+        images[n] = sk_plain_beside(grid, cell, other);
+    }
+    return found;
+}
+
+/* A field of the grid there, with what lies behind walls added to what lies before them. */
+static inline __attribute__((unused)) float folded_value(const sk_grid *grid, const sk_flat_walls *walls,
+                                                         const float *field, sk_plain_cell cell, const int offset[3],
+                                                         int across)
+{
+    sk_plain_cell images[1 << SELKIE_DIM];
+    float values[1 << SELKIE_DIM];
+    const int found = find_wall_images(grid, walls, cell, offset, across, images);
+    for (int n = 0; n < 1 << SELKIE_DIM; n++)
+        values[n] = (n & ~found) == 0 ? field[sk_plain_index(images[n])] : 0.0f;
+    return sk_wall_fold(values, found);
+}
+
+#endif

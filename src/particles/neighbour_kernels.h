@@ -1,0 +1,57 @@
+/* Where the points of a cell are, and how far apart two are: for one cell and one pair. */
+#ifndef SK_PARTICLES_NEIGHBOUR_KERNELS_H
+#define SK_PARTICLES_NEIGHBOUR_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/dimension.h"
+#include "base/kernel.h"
+#include "particles/cell_index_kernels.h"
+
+/* Slot of the block at these block coordinates; 0 where there are no points. */
+SK_KERNEL int SK_DIM(sk_slot_at)(const sk_cell_index *index, const int block[3])
+{
+    size_t place = 0, stride = 1;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        if (block[d] < 0 || block[d] >= index->blocks[d])
+            return 0;
+        place += (size_t)block[d] * stride;
+        stride *= (size_t)index->blocks[d];
+    }
+    int slot = index->table[place];
+    return slot <= index->block_count ? slot : 0;
+}
+
+/* The points of the cell at these coordinates; an empty range outside the table. */
+SK_KERNEL sk_cell_range SK_DIM(sk_points_of_cell)(const sk_cell_index *index, const int cell[3])
+{
+    sk_cell_range range = {0, 0};
+    int block[3] = {0, 0, 0};
+    size_t local = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        block[d] = cell[d] >> SK_BLOCK_LOG;
+        local += (size_t)(cell[d] & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+    }
+    int slot = SK_DIM(sk_slot_at)(index, block);
+    if (slot > 0) {
+        const uint32_t *start = index->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS + local;
+        range.from = start[0];
+        range.to = start[1];
+    }
+    return range;
+}
+
+/* Returns the squared distance of two points, m2; `difference` gets a - b, m. */
+SK_KERNEL float SK_DIM(sk_difference)(const float a[3], const float b[3], float difference[3])
+{
+    float squared = 0.0f;
+    difference[2] = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        difference[d] = a[d] - b[d];
+        squared += difference[d] * difference[d];
+    }
+    return squared;
+}
+
+#endif

@@ -1,0 +1,612 @@
+/* The methods, one row each, and what each does not pass today. */
+#include "checks.h"
+
+#include <math.h>
+#include <stddef.h>
+
+static void set_grid(check_scene *t, selkie_method transfer, selkie_volume volume)
+{
+    selkie_scene_set_method(&t->scene, transfer);
+    t->scene.volume = volume;
+}
+
+static void set_pic(check_scene *t)
+{
+    set_grid(t, SELKIE_METHOD_PIC, SELKIE_VOLUME_NONE);
+}
+
+static void set_pic_idp(check_scene *t)
+{
+    set_grid(t, SELKIE_METHOD_PIC, SELKIE_VOLUME_IDP);
+}
+
+static void set_flip(check_scene *t)
+{
+    set_grid(t, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE);
+}
+
+static void set_flip_idp(check_scene *t)
+{
+    set_grid(t, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP);
+}
+
+static void set_apic(check_scene *t)
+{
+    set_grid(t, SELKIE_METHOD_APIC, SELKIE_VOLUME_NONE);
+}
+
+static void set_apic_idp(check_scene *t)
+{
+    set_grid(t, SELKIE_METHOD_APIC, SELKIE_VOLUME_IDP);
+}
+
+static void set_eq8(check_scene *t)
+{
+    set_grid(t, SELKIE_METHOD_FLIP, SELKIE_VOLUME_EQ8);
+}
+
+static void set_losasso(check_scene *t)
+{
+    set_grid(t, SELKIE_METHOD_FLIP, SELKIE_VOLUME_LOSASSO);
+}
+
+static void set_ando(check_scene *t)
+{
+    set_grid(t, SELKIE_METHOD_FLIP, SELKIE_VOLUME_ANDO);
+}
+
+static void set_sato(check_scene *t)
+{
+    set_grid(t, SELKIE_METHOD_FLIP, SELKIE_VOLUME_SATO);
+}
+
+static void set_unilateral(check_scene *t)
+{
+    set_grid(t, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE);
+    t->scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+}
+
+static void set_unilateral_apic(check_scene *t)
+{
+    set_unilateral(t);
+    selkie_scene_set_method(&t->scene, SELKIE_METHOD_APIC);
+}
+
+static void set_sph(check_scene *t)
+{
+    selkie_scene_set_method(&t->scene, SELKIE_METHOD_SPH);
+    t->scene.volume = SELKIE_VOLUME_NONE;
+}
+
+static void set_sph_iisph(check_scene *t)
+{
+    set_sph(t);
+    t->scene.sph.solver = SELKIE_SPH_IISPH;
+}
+
+/* s: how long an obstacle can move as it does until it leaves the domain; objects must stay inside. */
+static double time_inside(const selkie_domain_def *domain, const selkie_shape *shape, const double velocity[3])
+{
+    double time = 10.0; /* no check with a moving obstacle runs longer */
+    for (int d = 0; d < domain->dimension; d++) {
+        const double end = domain->origin[d] + domain->size[d];
+        if (velocity[d] > 0.0)
+            time = fmin(time, (end - shape->max[d]) / velocity[d]);
+    }
+    return time;
+}
+
+/* Every obstacle becomes an object that is solid from the start and moves like it, as far as it lies in the domain. */
+static void set_liquid_boundary(check_scene *t)
+{
+    const selkie_domain_def *domain = &t->scene.domain;
+    set_sph(t);
+    for (int n = 0; n < t->scene.obstacle_count; n++) {
+        const selkie_obstacle_def *obstacle = &t->obstacles[n];
+        selkie_object_def *object = &t->objects[n];
+        selkie_object_defaults(object);
+        object->shape = obstacle->shape;
+        object->start_solid = 1;
+        for (int d = 0; d < domain->dimension; d++) {
+            object->shape.min[d] = fmax(object->shape.min[d], domain->origin[d]);
+            object->shape.max[d] = fmin(object->shape.max[d], domain->origin[d] + domain->size[d]);
+        }
+
+        const double last = time_inside(domain, &object->shape, obstacle->velocity);
+        int moves = 0;
+        for (int d = 0; d < 3; d++) {
+            object->center[d] = obstacle->center[d];
+            t->keyframes[n][1].translate[d] = obstacle->velocity[d] * last;
+            t->keyframes[n][1].rotate[d] = obstacle->angular_velocity[d] * last * 57.2957795130823; /* degrees */
+            moves |= obstacle->velocity[d] != 0.0 || obstacle->angular_velocity[d] != 0.0;
+        }
+        t->keyframes[n][1].time = last;
+        object->keyframes = t->keyframes[n];
+        object->keyframe_count = moves ? 2 : 0;
+    }
+    t->scene.object_count = t->scene.obstacle_count;
+    t->scene.obstacle_count = 0;
+}
+
+/* --- What is not passed today ---
+ *
+ * Reasons first, then a list a method: what was measured and the bound stand behind the reason. Causes are those found
+ * in the code; "cause not found" says so. */
+
+#define WHY_FREE_FACE                                                                                                  \
+    "faces at the surface with no liquid cell beside them keep the particles' velocity and fall freely in"             \
+    " every step"
+#define WHY_VOXEL "open cut cells without a particle count as air, so holes open beside the ball"
+#define WHY_LIFT "the correction evens out the jittered start and lifts the pool"
+#define WHY_SPRINGS "the springs push particles apart beyond rest density, so the pool swells and stirs"
+#define WHY_SHEETS                                                                                                     \
+    "the pressure row bounds a noisy kernel density instead of the flow: density errors become velocity, "             \
+    "shifts pump energy"
+#define WHY_SPH_NOISE "the solve closes 10 % of every density deficit in a step, which pumps energy"
+#define WHY_NOISE "the density noise of a jittered start becomes velocity; exact from a lattice"
+#define WHY_IDP_CENTRE                                                                                                 \
+    "the displacement of the density solve does not keep the centre of mass at a free surface: 3e-5 cells"             \
+    " a step"
+#define WHY_DIVERGENCE "the density error of a jittered start becomes a divergence, which is velocity"
+#define WHY_SPRINGS_CENTRE "the springs do not keep the centre of mass"
+#define WHY_UNI_MOMENTUM "kept to rounding at 1 and 5 ms, not at longer steps; cause not found"
+#define WHY_UNI_SPIN "angular momentum changes where the ball comes apart, from a lattice too; cause not found"
+#define WHY_SPLIT "particles move before the projection: first order in the step"
+#define WHY_EQ8_ENERGY "the density error over the step is a divergence, so shorter steps pump more energy"
+#define WHY_PIC_ENERGY                                                                                                 \
+    "the particles' velocity is that of a smoothed grid and regains some as the flow becomes smooth; "                 \
+    "cause not confirmed"
+#define WHY_ENERGY "density errors become velocity, and shifts pump energy at impacts"
+#define WHY_CHAOS "the springs make rounding errors grow within the run"
+#define WHY_ORIGIN "positions of single precision count from the scene's zero and lie 4 cells apart there"
+#define WHY_TAP "gravity and pressure change what the source emits, and what emptied is filled again"
+#define WHY_THIN "a plate between two faces closes none, and particles past its middle are pushed out at the back"
+#define WHY_PADDLE                                                                                                     \
+    "solids jump to the end of the step before it and overrun particles, which are pushed out at the "                 \
+    "nearest side"
+#define WHY_SOLID_IDP "the density solve pushes particles out over several steps, and its displacement checks no path"
+#define WHY_SPH_STEP "the step is too long for the pressure, as the world warns"
+#define WHY_STEPS "density errors become velocity, and shifts pump energy at impacts"
+#define WHY_THIN_SPH "boundary particles of one layer let liquid through"
+#define WHY_PADDLE_SPH "boundary particles move past the liquid in a step"
+#define WHY_SOLID_SPH "liquid is pressed between the boundary particles"
+#define UNTRIED "not tried yet"
+
+#define END                                                                                                            \
+    {                                                                                                                  \
+        NULL, EXCEPTION_FAILS, NULL                                                                                    \
+    }
+
+static const exception pic_exceptions[] = {
+    {"spin/*", EXCEPTION_NO_MEANING, "PIC damps rotation and promises nothing"},
+    {"energy/2d/default", EXCEPTION_FAILS, WHY_PIC_ENERGY "; 0.021 of 0.005"},
+    {"energy/2d/20ms", EXCEPTION_FAILS, WHY_PIC_ENERGY "; 0.012 of 0.005"},
+    {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.38 to 0.65 of 0.001"},
+    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.29 of 0.01"},
+    {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception pic_idp_exceptions[] = {
+    {"spin/*", EXCEPTION_NO_MEANING, "PIC damps rotation and promises nothing"},
+    {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0016 of 0.002"},
+    {"rest-ball/2d/20ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0016 of 0.002"},
+    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 1.5 of 0.01"},
+    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 1.1 of 0.01"},
+    {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
+    {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
+    {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
+    {"solid-ball/2d/default", EXCEPTION_UNSTABLE, WHY_SOLID_IDP "; 4 particles"},
+    {"solid-ball/3d/default", EXCEPTION_UNSTABLE, WHY_SOLID_IDP "; 1 particle"},
+    {"solid-ball/3d/20ms", EXCEPTION_UNSTABLE, WHY_SOLID_IDP "; 1 particle"},
+    {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"paddle/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 11 particles"},
+    {"paddle-fast/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 147 particles"},
+    {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.41 to 0.69 of 0.001"},
+    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.37 of 0.01"},
+    {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception flip_exceptions[] = {
+    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 0.47 of 0.01"},
+    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 0.61 of 0.01"},
+    {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
+    {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.38 to 0.65 of 0.001"},
+    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.28 of 0.01"},
+    {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception flip_idp_exceptions[] = {
+    {"rest-between/2d/default", EXCEPTION_FAILS, WHY_FREE_FACE "; 0.026 of 0.01"},
+    {"rest-between/2d/20ms", EXCEPTION_FAILS, WHY_FREE_FACE "; 0.033 of 0.01"},
+    {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0016 of 0.002"},
+    {"rest-ball/2d/20ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0016 of 0.002"},
+    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 1.5 of 0.01"},
+    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 1.3 of 0.01"},
+    {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
+    {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
+    {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
+    {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
+    {"solid-ball/2d/default", EXCEPTION_UNSTABLE, WHY_SOLID_IDP "; 4 particles"},
+    {"solid-ball/3d/default", EXCEPTION_UNSTABLE, WHY_SOLID_IDP "; 1 particle"},
+    {"solid-ball/3d/20ms", EXCEPTION_UNSTABLE, WHY_SOLID_IDP "; 1 particle"},
+    {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"paddle/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 11 particles"},
+    {"paddle-fast/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 56 particles"},
+    {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.4 to 0.68 of 0.001"},
+    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.36 of 0.01"},
+    {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception apic_exceptions[] = {
+    {"rest-between/2d/default", EXCEPTION_UNSTABLE, WHY_FREE_FACE "; 0.0092 of 0.01"},
+    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 0.24 of 0.01"},
+    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 0.25 of 0.01"},
+    {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.055 of 0.03"},
+    {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"paddle-fast/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 9 particles"},
+    {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.37 to 0.64 of 0.001"},
+    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.29 of 0.01"},
+    {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception apic_idp_exceptions[] = {
+    {"rest-level/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0078 of 0.01"},
+    {"rest-between/2d/default", EXCEPTION_FAILS, WHY_FREE_FACE "; 0.79 of 0.01"},
+    {"rest-between/2d/20ms", EXCEPTION_FAILS, WHY_FREE_FACE "; 0.73 of 0.01"},
+    {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0097 of 0.01"},
+    {"rest-ball/2d/20ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0016 of 0.002"},
+    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 1.4 of 0.01"},
+    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 1.2 of 0.01"},
+    {"rest-slope/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0081 of 0.01"},
+    {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
+    {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
+    {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
+    {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.055 of 0.03"},
+    {"solid-ball/3d/default", EXCEPTION_UNSTABLE, WHY_SOLID_IDP "; 1 particle"},
+    {"solid-ball/3d/20ms", EXCEPTION_UNSTABLE, WHY_SOLID_IDP "; 1 particle"},
+    {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"paddle/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 11 particles"},
+    {"paddle-fast/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 84 particles"},
+    {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.4 to 0.68 of 0.001"},
+    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.37 of 0.01"},
+    {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception eq8_exceptions[] = {
+    {"rest-between/2d/default", EXCEPTION_FAILS, WHY_FREE_FACE "; 0.067 of 0.01"},
+    {"rest-between/2d/20ms", EXCEPTION_FAILS, WHY_FREE_FACE "; 0.051 of 0.01"},
+    {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0018 of 0.002"},
+    {"rest-ball/2d/20ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0018 of 0.002"},
+    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 0.94 of 0.001"},
+    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 2.2 of 0.01"},
+    {"fall/2d/*", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.0099 to 0.31 of 2e-05"},
+    {"fall/3d/default", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.017 of 2e-05"},
+    {"drift/2d/*", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.044 to 0.05 of 2e-05"},
+    {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
+    {"energy/2d/default", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.011 of 0.005"},
+    {"energy/2d/1ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.65 of 0.001"},
+    {"energy/2d/5ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.061 of 0.005"},
+    {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.39 to 0.66 of 0.001"},
+    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.28 of 0.01"},
+    {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception losasso_exceptions[] = {
+    {"rest-between/2d/default", EXCEPTION_UNSTABLE, WHY_FREE_FACE "; 0.0093 of 0.01"},
+    {"rest-between/2d/20ms", EXCEPTION_UNSTABLE, WHY_FREE_FACE "; 0.011 of 0.01"},
+    {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0018 of 0.002"},
+    {"rest-ball/2d/20ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0018 of 0.002"},
+    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 1.5 of 0.01"},
+    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 1.2 of 0.01"},
+    {"fall/2d/*", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.00041 to 0.00045 of 2e-05"},
+    {"fall/3d/default", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.00048 of 2e-05"},
+    {"drift/2d/*", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.0017 to 0.0019 of 2e-05"},
+    {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
+    {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.38 to 0.65 of 0.001"},
+    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.29 of 0.01"},
+    {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception ando_exceptions[] = {
+    {"rest-level/2d/default", EXCEPTION_FAILS, WHY_SPRINGS "; 1.1 of 0.01"},
+    {"rest-level/2d/20ms", EXCEPTION_FAILS, WHY_SPRINGS "; 1.1 of 0.01"},
+    {"rest-between/2d/default", EXCEPTION_FAILS, WHY_SPRINGS "; 1.3 of 0.01"},
+    {"rest-between/2d/20ms", EXCEPTION_FAILS, WHY_SPRINGS "; 1 of 0.01"},
+    {"rest-ball/2d/default", EXCEPTION_FAILS, WHY_SPRINGS "; 1.3 of 0.01"},
+    {"rest-ball/2d/20ms", EXCEPTION_FAILS, WHY_SPRINGS "; 1.1 of 0.01"},
+    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_SPRINGS "; 1.7 of 0.01"},
+    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_SPRINGS "; 1.6 of 0.01"},
+    {"rest-slope/2d/default", EXCEPTION_FAILS, WHY_SPRINGS "; 1.4 of 0.01"},
+    {"rest-slope/2d/20ms", EXCEPTION_FAILS, WHY_SPRINGS "; 1.1 of 0.01"},
+    {"fall/2d/default", EXCEPTION_FAILS, WHY_SPRINGS_CENTRE "; 0.0016 of 0.001"},
+    {"fall/3d/default", EXCEPTION_FAILS, WHY_SPRINGS_CENTRE "; 0.0026 of 0.001"},
+    {"spin/2d/default", EXCEPTION_UNSTABLE, WHY_SPLIT "; 0.038 of 0.03"},
+    {"energy/2d/1ms", EXCEPTION_UNSTABLE, WHY_ENERGY "; 0.0041 of 0.005"},
+    {"plate-1/2d/default", EXCEPTION_FAILS, WHY_THIN "; 27 particles"},
+    {"plate-1/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 6 particles"},
+    {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"paddle/2d/default", EXCEPTION_UNSTABLE, WHY_PADDLE "; 2 particles"},
+    {"paddle/2d/20ms", EXCEPTION_UNSTABLE, WHY_PADDLE "; 3 particles"},
+    {"paddle-fast/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 50 particles"},
+    {"origin-near/*", EXCEPTION_FAILS, WHY_CHAOS "; 0.00068 to 0.0084 of 0.0001"},
+    {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.39 to 0.67 of 0.001"},
+    {"axes/2d/5ms", EXCEPTION_UNSTABLE, WHY_CHAOS "; 0.00012 of 0.0001"},
+    {"axes/3d/5ms", EXCEPTION_UNSTABLE, WHY_CHAOS "; 8.3e-05 of 0.0001"},
+    {"axes/*", EXCEPTION_FAILS, WHY_CHAOS "; 0.0016 to 0.0028 of 0.0001"},
+    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.25 of 0.01"},
+    {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception sato_exceptions[] = {
+    {"rest-between/2d/default", EXCEPTION_UNSTABLE, WHY_FREE_FACE "; 0.011 of 0.01"},
+    {"rest-between/2d/20ms", EXCEPTION_UNSTABLE, WHY_FREE_FACE "; 0.0093 of 0.01"},
+    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 0.37 of 0.01"},
+    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 0.49 of 0.01"},
+    {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
+    {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
+    {"paddle-fast/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 49 particles"},
+    {"origin-far/2d/default", EXCEPTION_FAILS, WHY_ORIGIN "; 0.38 of 0.001"},
+    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.27 of 0.01"},
+    {"energy/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"energy/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"energy/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-box/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-ball/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"threads/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"resume/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"origin-near/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"origin-near/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"origin-far/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"origin-far/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"axes/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"axes/3d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception unilateral_exceptions[] = {
+    {"rest-voxel/*", EXCEPTION_NO_MEANING, "pressure.surface is not used"},
+    {"rest-level/2d/default", EXCEPTION_FAILS, WHY_SHEETS "; 0.59 of 0.01"},
+    {"rest-level/2d/20ms", EXCEPTION_FAILS, WHY_SHEETS "; 0.76 of 0.01"},
+    {"rest-between/2d/default", EXCEPTION_FAILS, WHY_SHEETS "; 0.39 of 0.01"},
+    {"rest-between/2d/20ms", EXCEPTION_FAILS, WHY_SHEETS "; 0.7 of 0.01"},
+    {"rest-ball/2d/default", EXCEPTION_FAILS, WHY_SHEETS "; 2.4 of 0.01"},
+    {"rest-ball/2d/20ms", EXCEPTION_FAILS, WHY_SHEETS "; 1.7 of 0.01"},
+    {"rest-slope/2d/default", EXCEPTION_FAILS, WHY_SHEETS "; 0.59 of 0.01 in a tank of 24 cells"},
+    {"rest-slope/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"fall/2d/*", EXCEPTION_FAILS, WHY_NOISE "; 0.0098 to 0.029 of 2e-05"},
+    {"fall/3d/default", EXCEPTION_FAILS, WHY_NOISE "; 0.0091 of 2e-05"},
+    {"drift/2d/*", EXCEPTION_FAILS, WHY_NOISE "; 0.033 to 0.046 of 2e-05"},
+    {"collision/2d/default", EXCEPTION_FAILS, WHY_UNI_MOMENTUM "; 0.0018 of 2e-05"},
+    {"collision/2d/20ms", EXCEPTION_FAILS, WHY_UNI_MOMENTUM "; 0.00029 of 2e-05"},
+    {"spin/2d/*", EXCEPTION_FAILS, WHY_UNI_SPIN "; 0.0054 to 0.0071 of 2e-05"},
+    {"energy/2d/1ms", EXCEPTION_FAILS, WHY_ENERGY "; 0.031 of 0.005"},
+    {"plate-1/2d/default", EXCEPTION_FAILS, WHY_THIN "; 94 particles"},
+    {"plate-1/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 569 particles"},
+    {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 499 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 812 particles"},
+    {"paddle/2d/20ms", EXCEPTION_FAILS, WHY_PADDLE "; 56 particles"},
+    {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.52 to 1.8 of 0.001"},
+    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.078 of 0.01"},
+    {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception unilateral_apic_exceptions[] = {
+    {"rest-voxel/*", EXCEPTION_NO_MEANING, "pressure.surface is not used"},
+    {"rest-level/2d/default", EXCEPTION_FAILS, WHY_SHEETS "; 0.62 of 0.01"},
+    {"rest-level/2d/20ms", EXCEPTION_FAILS, WHY_SHEETS "; 1.1 of 0.01"},
+    {"rest-between/2d/default", EXCEPTION_FAILS, WHY_SHEETS "; 0.24 of 0.01"},
+    {"rest-between/2d/20ms", EXCEPTION_FAILS, WHY_SHEETS "; 1 of 0.01"},
+    {"rest-ball/2d/default", EXCEPTION_FAILS, WHY_SHEETS "; 3 of 0.01"},
+    {"rest-ball/2d/20ms", EXCEPTION_FAILS, WHY_SHEETS "; 1.7 of 0.01"},
+    {"rest-slope/2d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"rest-slope/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"fall/2d/*", EXCEPTION_FAILS, WHY_NOISE "; 0.0048 to 0.053 of 2e-05"},
+    {"fall/3d/default", EXCEPTION_FAILS, WHY_NOISE "; 0.0049 of 2e-05"},
+    {"drift/2d/*", EXCEPTION_FAILS, WHY_NOISE "; 0.013 to 0.032 of 2e-05"},
+    {"collision/2d/default", EXCEPTION_FAILS, WHY_UNI_MOMENTUM "; 0.0021 of 2e-05"},
+    {"collision/2d/20ms", EXCEPTION_FAILS, WHY_UNI_MOMENTUM "; 0.00028 of 2e-05"},
+    {"spin/2d/*", EXCEPTION_FAILS, WHY_UNI_SPIN "; 0.0044 to 0.0076 of 2e-05"},
+    {"energy/2d/default", EXCEPTION_FAILS, WHY_ENERGY "; 0.037 of 0.015"},
+    {"energy/2d/1ms", EXCEPTION_FAILS, WHY_ENERGY "; 0.046 of 0.001"},
+    {"energy/2d/5ms", EXCEPTION_FAILS, WHY_ENERGY "; 0.026 of 0.001"},
+    {"plate-1/2d/default", EXCEPTION_FAILS, WHY_THIN "; 239 particles"},
+    {"plate-1/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 772 particles"},
+    {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 591 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 833 particles"},
+    {"paddle/2d/20ms", EXCEPTION_FAILS, WHY_PADDLE "; 72 particles"},
+    {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.52 to 1.8 of 0.001"},
+    {"steps/2d/5ms", EXCEPTION_FAILS, WHY_STEPS "; 0.17 of 0.05"},
+    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.088 of 0.01"},
+    {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception sph_exceptions[] = {
+    {"rest-voxel/*", EXCEPTION_NO_MEANING, "pressure.surface is for grids"},
+    {"rest-between/2d/default", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.071 of 0.03"},
+    {"rest-ball/2d/default", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.09 of 0.03"},
+    {"solid-box/2d/20ms", EXCEPTION_UNSTABLE, WHY_SOLID_SPH "; 3 particles"},
+    {"plate-2/2d/20ms", EXCEPTION_UNSTABLE, WHY_THIN_SPH "; 1 particle"},
+    {"plate-1/2d/20ms", EXCEPTION_FAILS, WHY_THIN_SPH "; 54 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN_SPH "; 111 particles"},
+    {"paddle/2d/20ms", EXCEPTION_FAILS, WHY_PADDLE_SPH "; 13 particles"},
+    {"paddle-fast/2d/5ms", EXCEPTION_FAILS, WHY_PADDLE_SPH "; 63 particles"},
+    {"origin-far/2d/default", EXCEPTION_FAILS, WHY_ORIGIN "; 1.1 of 0.001"},
+    {"steps/2d/5ms", EXCEPTION_FAILS, WHY_SPH_STEP ""},
+    {"steps/2d/10ms", EXCEPTION_FAILS, WHY_SPH_STEP ""},
+    {"steps/2d/20ms", EXCEPTION_FAILS, WHY_SPH_STEP ""},
+    {"rest-level/2d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"rest-level/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"rest-between/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"rest-ball/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"rest-slope/2d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"rest-slope/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"fall/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"drift/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"mass/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"mass/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"energy/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"energy/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"energy/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-box/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-box/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-ball/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-ball/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"threads/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"threads/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"resume/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"resume/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"origin-near/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"origin-far/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"origin-far/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"axes/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"axes/3d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"steps/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception sph_iisph_exceptions[] = {
+    {"rest-voxel/*", EXCEPTION_NO_MEANING, "pressure.surface is for grids"},
+    {"rest-between/2d/default", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.18 of 0.03"},
+    {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_SPH_NOISE "; 0.0039 of 0.004"},
+    {"plate-2/2d/20ms", EXCEPTION_UNSTABLE, WHY_THIN_SPH "; 5 particles"},
+    {"plate-1/2d/20ms", EXCEPTION_FAILS, WHY_THIN_SPH "; 46 particles"},
+    {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN_SPH "; 124 particles"},
+    {"paddle/2d/20ms", EXCEPTION_FAILS, WHY_PADDLE_SPH "; 27 particles"},
+    {"paddle-fast/2d/5ms", EXCEPTION_FAILS, WHY_PADDLE_SPH "; 62 particles"},
+    {"origin-far/2d/default", EXCEPTION_FAILS, WHY_ORIGIN "; 12 of 0.001"},
+    {"steps/2d/5ms", EXCEPTION_FAILS, WHY_SPH_STEP ""},
+    {"steps/2d/10ms", EXCEPTION_FAILS, WHY_SPH_STEP ""},
+    {"steps/2d/20ms", EXCEPTION_FAILS, WHY_SPH_STEP ""},
+    {"rest-level/2d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"rest-level/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"rest-between/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"rest-ball/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"rest-slope/2d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"rest-slope/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"fall/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"drift/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"mass/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"mass/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"energy/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"energy/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"energy/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-box/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-box/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-box/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-box/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-ball/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-ball/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-ball/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-ball/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"threads/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"threads/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"resume/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"resume/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"origin-near/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"origin-far/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"origin-far/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"axes/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"axes/3d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"steps/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+static const exception liquid_boundary_exceptions[] = {
+    {"rest-voxel/*", EXCEPTION_NO_MEANING, "pressure.surface is for grids"},
+    {"rest-slope/*", EXCEPTION_NO_MEANING, "an object must lie inside the domain; a half space does not"},
+    {"rest-level/*", EXCEPTION_NO_MEANING, "no solid in the scene: the same as sph"},
+    {"rest-between/*", EXCEPTION_NO_MEANING, "no solid in the scene: the same as sph"},
+    {"fall/*", EXCEPTION_NO_MEANING, "no solid in the scene: the same as sph"},
+    {"drift/*", EXCEPTION_NO_MEANING, "no solid in the scene: the same as sph"},
+    {"mass/*", EXCEPTION_NO_MEANING, "no solid in the scene: the same as sph"},
+    {"collision/*", EXCEPTION_NO_MEANING, "no solid in the scene: the same as sph"},
+    {"spin/*", EXCEPTION_NO_MEANING, "no solid in the scene: the same as sph"},
+    {"energy/*", EXCEPTION_NO_MEANING, "no solid in the scene: the same as sph"},
+    {"origin-*/*", EXCEPTION_NO_MEANING, "no solid in the scene: the same as sph"},
+    {"axes/*", EXCEPTION_NO_MEANING, "no solid in the scene: the same as sph"},
+    {"tap-*/*", EXCEPTION_NO_MEANING, "no solid in the scene: the same as sph"},
+    {"rest-ball/2d/default", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.074 of 0.03"},
+    {"rest-ball/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-box/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-box/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-box/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-box/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-ball/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-ball/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-ball/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"solid-ball/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"plate-2/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"plate-1/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"plate-half/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"paddle/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"threads/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"threads/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"resume/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"resume/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"steps/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"steps/2d/10ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"steps/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"steps/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    END,
+};
+
+/* Cases of the long half that were not run for most methods so far. */
+const exception untried[] = {
+    {"rest-*/3d/*", EXCEPTION_UNTRIED, UNTRIED},         {"rest-*/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"rest-between/2d/1ms", EXCEPTION_UNTRIED, UNTRIED}, {"fall/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"drift/3d/default", EXCEPTION_UNTRIED, UNTRIED},    {"collision/3d/default", EXCEPTION_UNTRIED, UNTRIED},
+    {"energy/3d/*", EXCEPTION_UNTRIED, UNTRIED},         {"spin/3d/*", EXCEPTION_UNTRIED, UNTRIED},
+    {"plate-*/3d/*", EXCEPTION_UNTRIED, UNTRIED},        {"paddle*/3d/*", EXCEPTION_UNTRIED, UNTRIED},
+    {"tap-*/3d/*", EXCEPTION_UNTRIED, UNTRIED},          {"steps/3d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"plate-*/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},      {"paddle*/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
+    {"tap-*/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},       END,
+};
+
+/* --- The table --- */
+
+const method methods[] = {
+    {"pic", "PIC", set_pic, CLASS_GRID, 0, pic_exceptions},
+    {"pic-idp", "PIC, volume idp", set_pic_idp, CLASS_GRID, 0, pic_idp_exceptions},
+    {"flip", "FLIP", set_flip, CLASS_GRID, 0, flip_exceptions},
+    {"flip-idp", "FLIP, volume idp", set_flip_idp, CLASS_GRID, 0, flip_idp_exceptions},
+    {"apic", "APIC", set_apic, CLASS_GRID, 1, apic_exceptions},
+    {"apic-idp", "APIC, volume idp", set_apic_idp, CLASS_GRID, 1, apic_idp_exceptions},
+    {"eq8", "FLIP, volume eq8", set_eq8, CLASS_GRID, 0, eq8_exceptions},
+    {"losasso", "FLIP, volume losasso", set_losasso, CLASS_GRID, 0, losasso_exceptions},
+    {"ando", "FLIP, volume ando", set_ando, CLASS_GRID, 0, ando_exceptions},
+    {"sato", "FLIP, volume sato", set_sato, CLASS_GRID, 0, sato_exceptions},
+    {"unilateral", "FLIP, unilateral incompressibility", set_unilateral, CLASS_UNILATERAL, 0, unilateral_exceptions},
+    {"unilateral-apic", "APIC, unilateral incompressibility", set_unilateral_apic, CLASS_UNILATERAL, 1,
+     unilateral_apic_exceptions},
+    {"sph", "SPH, accelerated solver", set_sph, CLASS_SPH, 0, sph_exceptions},
+    {"sph-iisph", "SPH, IISPH solver", set_sph_iisph, CLASS_SPH, 0, sph_iisph_exceptions},
+    {"liquid-boundary", "SPH, solids of liquid boundaries", set_liquid_boundary, CLASS_SPH, 0,
+     liquid_boundary_exceptions},
+};
+const int method_count = sizeof methods / sizeof *methods;
