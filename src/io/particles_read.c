@@ -30,7 +30,7 @@ typedef enum ply_type {
 
 static const int type_bytes[] = {1, 1, 2, 2, 4, 4, 4, 8};
 
-/* Meaning of a property. */
+/* What a property is for. */
 enum { role_position, role_velocity = 3, role_id = 6, role_role, role_material, role_count };
 
 typedef struct ply_property {
@@ -444,8 +444,8 @@ static selkie_code allocate(ply_header *header, sk_particles_data *data, selkie_
         data->material = sk_allocate(NULL, count * sizeof *data->material);
     if (!data->position || (velocity && !data->velocity) || (header->has_role[role_id] && !data->id) ||
         (header->has_role[role_role] && !data->role) || (header->has_role[role_material] && !data->material))
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory, %.1f MiB for its %lld points", header->name,
-                       (double)count * 28 / 1048576.0, (long long)data->count);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB are needed for its %lld points and cannot be had",
+                       header->name, (double)count * 28 / 1048576.0, (long long)data->count);
     return SELKIE_OK;
 }
 

@@ -37,8 +37,6 @@ selkie_code selkie_write_picture(const selkie_world *world, const char *path, se
         particles.material = material.data;
         particles.material_stride = material.stride;
     }
-
-    /* Options and poses of bodies. */
     sk_picture_options options;
     sk_picture_options_defaults(scene, &options);
     options.time = selkie_world_time(world);

@@ -60,7 +60,7 @@ void sk_stage_pose(const sk_stage *stage, int solid, const sk_picture_options *o
 selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *options, size_t *count, float **points,
                                int **solid, selkie_error *error);
 
-/* Colour (sRGB) of a particle's speed (m/s), or of its role or material if these are coloured. */
+/* Colour (sRGB) of a particle's speed (m/s), or of its role or material where these are coloured. */
 vec3 sk_stage_speed_color(selkie_picture_color color, float speed, float scale);
 /* m/s: the option, or the stage's, or the 99 % quantile of these particles. */
 float sk_stage_speed_scale(const sk_stage *stage, const sk_picture_particles *particles,
@@ -79,7 +79,7 @@ static inline float sk_particle_speed(const sk_picture_particles *p, size_t i, i
     return sqrtf(v[0] * v[0] + v[1] * v[1] + (dimension == 3 ? v[2] * v[2] : 0.0f));
 }
 
-/* The value that a particle's colour shows: its role or material if these are coloured, else its speed, m/s. */
+/* What a particle's colour shows: its role or material where these are coloured, else its speed, m/s. */
 static inline float sk_particle_value(const sk_picture_particles *p, size_t i, int dimension,
                                       selkie_picture_color color)
 {

@@ -19,7 +19,13 @@
 
 static selkie_code try_text(const char *text, const char *override, selkie_scene **scene, selkie_error *error)
 {
-    return sk_scene_parse(text, strlen(text), "test.json", ".", override ? 1 : 0, &override, scene, error);
+    const sk_scene_text source = {.text = text,
+                                  .length = strlen(text),
+                                  .name = "test.json",
+                                  .folder = ".",
+                                  .override_count = override ? 1 : 0,
+                                  .overrides = &override};
+    return sk_scene_parse(&source, scene, error);
 }
 
 static selkie_scene *parse(const char *text, const char *override)

@@ -51,7 +51,7 @@ static const option_spec render_options[] = {
                       .kind = OPTION_CHOICE,
                       .value = "COLOR",
                       .choices = colors,
-                      .help = "water, speed, density, role or material: quantity shown by the colours"},
+                      .help = "water, speed, density, role or material: what the colours show"},
     [render_frames] = {.name = "frames",
                        .kind = OPTION_TEXT,
                        .value = "A:B",
