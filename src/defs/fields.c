@@ -530,7 +530,7 @@ static const sk_enum_value material_kind_values[] = {
 CHOICES(material_kind);
 
 static const sk_field material_fields[] = {
-    {STRING(selkie_material_def, name), .required = 1, .doc = "by which liquids and sources name it; unique"},
+    {STRING(selkie_material_def, name), .required = 1, .doc = "unique; liquids and sources refer to it"},
     {ENUM(selkie_material_def, kind, material_kind, SELKIE_MATERIAL_LIQUID), .doc = "how it moves"},
     {NUMBER(selkie_material_def, density, 1000), ABOVE(0), .unit = "kg/m3",
      .doc = "mass per volume; several densities need discretization grid and incompressibility bilateral"},
