@@ -1,5 +1,5 @@
-/* The arithmetic of a level, a vector of cells at a time: smoother, operator, residual in double, transfers. The same
- * for one cell is in linalg_kernels.h. */
+/* The arithmetic of a level, a vector of cells at a time: smoother, operator, residual in double, transfers.
+ * linalg_kernels.h has the form for one cell. */
 #include "linalg/stencil.h"
 
 /* --- Gauss-Seidel --- */
@@ -11,7 +11,7 @@ SK_INLINE void relax_uniform_vector(int k, int v, int parity, int colour, const 
     fs_store(own + at.here, inverse * (fs_load(b + at.here) + sk_sum_of_neighbours(x, at)));
 }
 
-/* Faces of 1, but some cells are held: their inverse is 0. */
+/* Faces are 1, but some cells are held: their inverse is 0. */
 SK_INLINE void relax_part_vector(int k, int v, int parity, int colour, const sk_around *x, float *own, const float *b,
                                  const float *inverse)
 {
@@ -54,7 +54,7 @@ static __attribute__((noinline)) void relax_general(int colour, sk_active active
         SK_EACH_VECTOR(active, relax_general_vector, 1, x, own, b, face, inverse);
 }
 
-/* Of cells in a block that is SK_PART_SOME. */
+/* For cells in a block that is SK_PART_SOME. */
 SK_INLINE is takes_part(const sk_level *level, int block, int offset)
 {
     return fs_load(level->part_inverse + (size_t)block * SK_BLOCK_CELLS + offset) > (fs){0};
@@ -70,7 +70,7 @@ static void smooth(const sk_level *level, int block, sk_sweep sweep)
     float *own = level->x + (size_t)block * SK_BLOCK_CELLS;
     const float *b = level->b + (size_t)block * SK_BLOCK_CELLS;
     if (sweep == SK_SWEEP_FORWARD_FROM_ZERO) {
-        /* Nobody has a value yet but the blocks of the colour before; the first red sweep overwrites the red half. */
+        /* Only the blocks of the previous colour have values yet. The first red sweep overwrites the red half. */
         memset(own + SK_HALF, 0, SK_HALF * sizeof(float));
         if (block < level->first[1])
             for (int side = 0; side < SK_SIDES; ++side)
@@ -151,8 +151,8 @@ SK_INLINE sk_double_vec widen(fs value)
     return __builtin_convertvector(value, sk_double_vec);
 }
 
-/* Differences of high are taken in double. Those of low, a rounding error of high, need no more than single precision.
- */
+/* Differences of high are taken in double. low is a rounding error of high; single precision suffices for its
+ * differences. */
 SK_INLINE void residual_vector(int k, int v, int parity, int colour, const sk_around *high, const sk_around *low,
                                const sk_around *face, const float *excess, float uniform_excess, const float *b,
                                float *residual)
@@ -197,10 +197,10 @@ void SK_DIM(sk_residual_block)(const sk_level *level, const float *high_field, c
 
 /* --- Between levels --- */
 
-/* Planes of a block that one coarse plane stands for, and the coarse planes of a block. */
+/* Fine planes of one coarse plane, and coarse planes of a block. */
 enum { planes_merged = SELKIE_DIM == 3 ? 2 : 1, coarse_planes = SK_PLANES / planes_merged };
 
-/* b - A x summed over pairs of planes, then rows, then cells of a row (which is over colours). */
+/* b - A x summed over pairs of planes, then rows, then cells of a row (that is over colours). */
 static void restrict_residual(const sk_level *fine, const sk_level *coarse, int block)
 {
     float product[SK_BLOCK_CELLS] __attribute__((aligned(64)));
@@ -208,9 +208,9 @@ static void restrict_residual(const sk_level *fine, const sk_level *coarse, int 
     sk_active active = fine->active[block];
     const float *b = fine->b + (size_t)block * SK_BLOCK_CELLS;
     sk_part part = sk_part_of(fine, block);
-    if (part != SK_PART_NONE) /* else nothing is active */
+    if (part != SK_PART_NONE) /* otherwise nothing is active */
         multiply(fine, fine->x, block, product);
-    if (part == SK_PART_SOME) /* no residual where x is held */
+    if (part == SK_PART_SOME) /* held cells have no residual */
         for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
             fs_store(product + i, fs_select(takes_part(fine, block, i), fs_load(product + i), fs_load(b + i)));
     for (int plane = 0; plane < coarse_planes; ++plane)
@@ -236,7 +236,7 @@ static void restrict_residual(const sk_level *fine, const sk_level *coarse, int 
         }
 }
 
-/* Cells that are no unknowns receive a value too if their vector has any; the sweeps that follow set it back to 0. */
+/* Cells that are no unknowns get a value too if their vector has unknowns. The following sweeps reset it to 0. */
 static void prolong(const sk_level *fine, const sk_level *coarse, int block)
 {
     float values[coarse_planes * SK_PLANE_FLOATS] __attribute__((aligned(64)));

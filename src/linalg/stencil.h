@@ -1,7 +1,8 @@
-/* The stencil of A on one vector of cells, for whoever sweeps or multiplies. Private to src/linalg.
+/* The stencil of A on one vector of cells, for sweeps and products. Private to src/linalg.
  *
- * The operator is written with differences, sum of c (x - x_neighbour) + e x, instead of d x - sum of c x_neighbour: a
- * smooth x is large beside its differences, and single precision would lose what matters. */
+ * The operator is written with differences, sum of c (x - x_neighbour) + e x, instead of d x - sum of c x_neighbour. A
+ * smooth x is large beside its differences, and single precision would lose them.
+ */
 #ifndef SK_LINALG_STENCIL_H
 #define SK_LINALG_STENCIL_H
 
