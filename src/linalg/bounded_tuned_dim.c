@@ -23,18 +23,16 @@ SK_INLINE const float *low_of(const sk_bound_level *bound, int block)
 
 /* --- Projected Gauss-Seidel --- */
 
-SK_INLINE void project_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
-                                      const float *b, const float *bound, float inverse)
+SK_INLINE void project_uniform_vector(sk_place at, const sk_around *x, float *own, const float *b, const float *bound,
+                                      float inverse)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs value = inverse * (fs_load(b + at.here) + sk_sum_of_neighbours(x, at));
     fs_store(own + at.here, larger(value, fs_load(bound + at.here)));
 }
 
-SK_INLINE void project_general_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
-                                      const float *b, const float *bound, const sk_around *face, const float *inverse)
+SK_INLINE void project_general_vector(sk_place at, const sk_around *x, float *own, const float *b, const float *bound,
+                                      const sk_around *face, const float *inverse)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs value = fs_load(inverse + at.here) * (fs_load(b + at.here) + sk_weighted_sum_of_neighbours(x, face, at));
     fs_store(own + at.here, larger(value, fs_load(bound + at.here)));
 }
@@ -79,10 +77,9 @@ static void project(const sk_level *level, float *field, const float *rhs, const
 
 /* f - A (high + low) in single precision. Differences of neighbours are small and nearly exact, whatever the size of
  * high. Only the differences suffer a rounding error, x does not. */
-SK_INLINE void quick_vector(int k, int v, int parity, int colour, const sk_around *high, const sk_around *low,
-                            const sk_around *face, const float *excess, float uniform_excess, const float *f, float *r)
+SK_INLINE void quick_vector(sk_place at, const sk_around *high, const sk_around *low, const sk_row_coefficients a,
+                            const float *f, float *r)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs h = fs_load(high->own + at.here), l = {0}, sum = {0}, other = {0};
     if (low)
         l = fs_load(low->own + at.here);
@@ -91,18 +88,18 @@ SK_INLINE void quick_vector(int k, int v, int parity, int colour, const sk_aroun
         fs difference = h - where(high, at);                                                                           \
         if (low)                                                                                                       \
             difference += l - where(low, at);                                                                          \
-        into += difference * (face ? coefficient : fs_splat(1.0f));                                                    \
+        into += difference * (a.face ? coefficient : fs_splat(1.0f));                                                  \
     } while (0)
-    SK_FLUX(sk_left_of, fs_load(face[0].own + at.here), sum);
-    SK_FLUX(sk_right_of, sk_right_of(&face[0], at), other);
-    SK_FLUX(sk_below, fs_load(face[1].own + at.here), sum);
-    SK_FLUX(sk_above, sk_above(&face[1], at), other);
+    SK_FLUX(sk_left_of, fs_load(a.face[0].own + at.here), sum);
+    SK_FLUX(sk_right_of, sk_right_of(&a.face[0], at), other);
+    SK_FLUX(sk_below, fs_load(a.face[1].own + at.here), sum);
+    SK_FLUX(sk_above, sk_above(&a.face[1], at), other);
 #if SELKIE_DIM == 3
-    SK_FLUX(sk_back_of, fs_load(face[2].own + at.here), sum);
-    SK_FLUX(sk_front_of, sk_front_of(&face[2], at), other);
+    SK_FLUX(sk_back_of, fs_load(a.face[2].own + at.here), sum);
+    SK_FLUX(sk_front_of, sk_front_of(&a.face[2], at), other);
 #endif
 #undef SK_FLUX
-    fs e = face ? fs_load(excess + at.here) : fs_splat(uniform_excess);
+    fs e = a.face ? fs_load(a.excess + at.here) : fs_splat(a.uniform_excess);
     fs_store(r + at.here, (fs_load(f + at.here) - e * (h + l)) - (sum + other));
 }
 
@@ -110,15 +107,15 @@ SK_INLINE void quick_residual_of(const sk_level *level, const sk_around *high, c
                                  const float *f, float *r)
 {
     if (level->slot[block] == SK_SLOT_UNIFORM) {
-        float excess = level->excess[block];
-        SK_EACH_VECTOR_OF_ALL(quick_vector, 0, high, low, NULL, NULL, excess, f, r);
-        SK_EACH_VECTOR_OF_ALL(quick_vector, 1, high, low, NULL, NULL, excess, f, r);
+        const sk_row_coefficients uniform = {NULL, NULL, level->excess[block]};
+        SK_EACH_VECTOR_OF_ALL(quick_vector, 0, high, low, uniform, f, r);
+        SK_EACH_VECTOR_OF_ALL(quick_vector, 1, high, low, uniform, f, r);
     } else {
         sk_around face[SELKIE_DIM];
         sk_look_around_faces(level, block, face);
-        const float *excess = sk_slot_array(level, block, SK_COEFFICIENT_EXCESS);
-        SK_EACH_VECTOR(level->active[block], quick_vector, 0, high, low, face, excess, 0.0f, f, r);
-        SK_EACH_VECTOR(level->active[block], quick_vector, 1, high, low, face, excess, 0.0f, f, r);
+        const sk_row_coefficients general = {face, sk_slot_array(level, block, SK_COEFFICIENT_EXCESS), 0.0f};
+        SK_EACH_VECTOR(level->active[block], quick_vector, 0, high, low, general, f, r);
+        SK_EACH_VECTOR(level->active[block], quick_vector, 1, high, low, general, f, r);
     }
 }
 

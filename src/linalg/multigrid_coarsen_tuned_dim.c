@@ -36,10 +36,9 @@ static void coarsen_rows(const float *const fine[SK_COEFFICIENT_ARRAYS], int j, 
 }
 
 /* A face between a held cell and one that takes part becomes excess on both sides. */
-SK_INLINE void part_vector(int k, int v, int parity, int colour, const sk_around *face, const sk_around *inverse,
-                           const float *excess, float uniform_excess, float *const part[SELKIE_DIM + 1])
+SK_INLINE void part_vector(sk_place at, const sk_around *face, const sk_around *inverse, const float *excess,
+                           float uniform_excess, float *const part[SELKIE_DIM + 1])
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     const fs zero = {0};
     is own = fs_load(inverse->own + at.here) > zero;
     fs e = excess ? fs_load(excess + at.here) : fs_splat(uniform_excess);
@@ -106,10 +105,9 @@ void SK_DIM(sk_coarsen_block)(const sk_level *fine, const sk_level *coarse, int 
         }
 }
 
-SK_INLINE void invert_vector(int k, int v, int parity, int colour, const sk_around *face, const float *excess,
-                             float *inverse, is *unlike, is *unknowns)
+SK_INLINE void invert_vector(sk_place at, const sk_around *face, const float *excess, float *inverse, is *unlike,
+                             is *unknowns)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs e = fs_load(excess + at.here), sum = e;
     fs side[6] = {fs_load(face[0].own + at.here), sk_right_of(&face[0], at), fs_load(face[1].own + at.here),
                   sk_above(&face[1], at)};

@@ -4,25 +4,20 @@
 
 /* --- Gauss-Seidel --- */
 
-SK_INLINE void relax_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
-                                    const float *b, float inverse)
+SK_INLINE void relax_uniform_vector(sk_place at, const sk_around *x, float *own, const float *b, float inverse)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs_store(own + at.here, inverse * (fs_load(b + at.here) + sk_sum_of_neighbours(x, at)));
 }
 
 /* Faces are 1, but some cells are held: their inverse is 0. */
-SK_INLINE void relax_part_vector(int k, int v, int parity, int colour, const sk_around *x, float *own, const float *b,
-                                 const float *inverse)
+SK_INLINE void relax_part_vector(sk_place at, const sk_around *x, float *own, const float *b, const float *inverse)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs_store(own + at.here, fs_load(inverse + at.here) * (fs_load(b + at.here) + sk_sum_of_neighbours(x, at)));
 }
 
-SK_INLINE void relax_general_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
-                                    const float *b, const sk_around *face, const float *inverse)
+SK_INLINE void relax_general_vector(sk_place at, const sk_around *x, float *own, const float *b, const sk_around *face,
+                                    const float *inverse)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs sum = fs_load(b + at.here) + sk_weighted_sum_of_neighbours(x, face, at);
     fs_store(own + at.here, fs_load(inverse + at.here) * sum);
 }
@@ -96,16 +91,14 @@ static void smooth(const sk_level *level, int block, sk_sweep sweep)
 
 /* --- The operator --- */
 
-SK_INLINE void apply_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float excess, float *y)
+SK_INLINE void apply_uniform_vector(sk_place at, const sk_around *x, float excess, float *y)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs_store(y + at.here, sk_apply_uniform_at(x, excess, at));
 }
 
-SK_INLINE void apply_general_vector(int k, int v, int parity, int colour, const sk_around *x, const sk_around *face,
-                                    const float *excess, float *y)
+SK_INLINE void apply_general_vector(sk_place at, const sk_around *x, const sk_around *face, const float *excess,
+                                    float *y)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs_store(y + at.here, sk_apply_general_at(x, face, excess, at));
 }
 
@@ -153,24 +146,22 @@ SK_INLINE sk_double_vec widen(fs value)
 
 /* Differences of high are taken in double. low is a rounding error of high; single precision suffices for its
  * differences. */
-SK_INLINE void residual_vector(int k, int v, int parity, int colour, const sk_around *high, const sk_around *low,
-                               const sk_around *face, const float *excess, float uniform_excess, const float *b,
-                               float *residual)
+SK_INLINE void residual_vector(sk_place at, const sk_around *high, const sk_around *low, const sk_row_coefficients a,
+                               const float *b, float *residual)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     sk_double_vec here = widen(fs_load(high->own + at.here));
-    fs e = face ? fs_load(excess + at.here) : fs_splat(uniform_excess);
-    fs small = face ? sk_apply_general_at(low, face, excess, at) : sk_apply_uniform_at(low, uniform_excess, at);
+    fs e = a.face ? fs_load(a.excess + at.here) : fs_splat(a.uniform_excess);
+    fs small = a.face ? sk_apply_general_at(low, a.face, a.excess, at) : sk_apply_uniform_at(low, a.uniform_excess, at);
     sk_double_vec sum = widen(fs_load(b + at.here)) - widen(small) - widen(e) * here;
 #define SK_FLUX(where, coefficient)                                                                                    \
-    sum -= face ? widen(coefficient) * (here - widen(where(high, at))) : here - widen(where(high, at))
-    SK_FLUX(sk_left_of, fs_load(face[0].own + at.here));
-    SK_FLUX(sk_right_of, sk_right_of(&face[0], at));
-    SK_FLUX(sk_below, fs_load(face[1].own + at.here));
-    SK_FLUX(sk_above, sk_above(&face[1], at));
+    sum -= a.face ? widen(coefficient) * (here - widen(where(high, at))) : here - widen(where(high, at))
+    SK_FLUX(sk_left_of, fs_load(a.face[0].own + at.here));
+    SK_FLUX(sk_right_of, sk_right_of(&a.face[0], at));
+    SK_FLUX(sk_below, fs_load(a.face[1].own + at.here));
+    SK_FLUX(sk_above, sk_above(&a.face[1], at));
 #if SELKIE_DIM == 3
-    SK_FLUX(sk_back_of, fs_load(face[2].own + at.here));
-    SK_FLUX(sk_front_of, sk_front_of(&face[2], at));
+    SK_FLUX(sk_back_of, fs_load(a.face[2].own + at.here));
+    SK_FLUX(sk_front_of, sk_front_of(&a.face[2], at));
 #endif
 #undef SK_FLUX
     fs_store(residual + at.here, __builtin_convertvector(sum, fs));
@@ -183,15 +174,15 @@ void SK_DIM(sk_residual_block)(const sk_level *level, const float *high_field, c
     sk_look_around(level, high_field, block, &high);
     sk_look_around(level, low_field, block, &low);
     if (level->slot[block] == SK_SLOT_UNIFORM) {
-        float excess = level->excess[block];
-        SK_EACH_VECTOR_OF_ALL(residual_vector, 0, &high, &low, NULL, NULL, excess, b, residual);
-        SK_EACH_VECTOR_OF_ALL(residual_vector, 1, &high, &low, NULL, NULL, excess, b, residual);
+        const sk_row_coefficients uniform = {NULL, NULL, level->excess[block]};
+        SK_EACH_VECTOR_OF_ALL(residual_vector, 0, &high, &low, uniform, b, residual);
+        SK_EACH_VECTOR_OF_ALL(residual_vector, 1, &high, &low, uniform, b, residual);
     } else {
         sk_around face[SELKIE_DIM];
         sk_look_around_faces(level, block, face);
-        const float *excess = sk_slot_array(level, block, SK_COEFFICIENT_EXCESS);
-        SK_EACH_VECTOR(level->active[block], residual_vector, 0, &high, &low, face, excess, 0.0f, b, residual);
-        SK_EACH_VECTOR(level->active[block], residual_vector, 1, &high, &low, face, excess, 0.0f, b, residual);
+        const sk_row_coefficients general = {face, sk_slot_array(level, block, SK_COEFFICIENT_EXCESS), 0.0f};
+        SK_EACH_VECTOR(level->active[block], residual_vector, 0, &high, &low, general, b, residual);
+        SK_EACH_VECTOR(level->active[block], residual_vector, 1, &high, &low, general, b, residual);
     }
 }
 

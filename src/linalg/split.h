@@ -173,34 +173,38 @@ typedef uint64_t sk_active;
 #define SK_EVEN_VECTORS (SK_LANES == 16 ? 0xffULL : 0x5555ULL)
 #endif
 
-/* Calls f(k, v, parity of the first row, ...) for each active vector. The parity is a constant once f is inlined, so
- * that shuffles need no branches. In a full block, v is a constant too. */
-#define SK_EACH_VECTOR(active, f, ...)                                                                                 \
+/* Calls f(sk_place, ...) for each active vector of a colour. The parity of the first row is a constant once f is
+ * inlined, so that shuffles need no branches. In a full block, v is a constant too. */
+#define SK_EACH_VECTOR(active, f, colour, ...)                                                                         \
     do {                                                                                                               \
         if ((active) == SK_ALL_ACTIVE) {                                                                               \
-            SK_EACH_VECTOR_OF_ALL(f, __VA_ARGS__);                                                                     \
+            SK_EACH_VECTOR_OF_ALL(f, colour, __VA_ARGS__);                                                             \
         } else {                                                                                                       \
             for (sk_active bits = (active)&SK_EVEN_VECTORS; bits; bits &= bits - 1)                                    \
-                f(__builtin_ctzll(bits) / SK_PLANE_VECTORS, __builtin_ctzll(bits) % SK_PLANE_VECTORS, 0, __VA_ARGS__); \
+                f(sk_place_at(colour, __builtin_ctzll(bits) / SK_PLANE_VECTORS,                                        \
+                              __builtin_ctzll(bits) % SK_PLANE_VECTORS, 0),                                            \
+                  __VA_ARGS__);                                                                                        \
             for (sk_active bits = (active) & ~SK_EVEN_VECTORS; bits; bits &= bits - 1)                                 \
-                f(__builtin_ctzll(bits) / SK_PLANE_VECTORS, __builtin_ctzll(bits) % SK_PLANE_VECTORS, 1, __VA_ARGS__); \
+                f(sk_place_at(colour, __builtin_ctzll(bits) / SK_PLANE_VECTORS,                                        \
+                              __builtin_ctzll(bits) % SK_PLANE_VECTORS, 1),                                            \
+                  __VA_ARGS__);                                                                                        \
         }                                                                                                              \
     } while (0)
 #if SELKIE_DIM == 3
-#define SK_EACH_VECTOR_OF_ALL(f, ...)                                                                                  \
+#define SK_EACH_VECTOR_OF_ALL(f, colour, ...)                                                                          \
     do {                                                                                                               \
         for (int plane = 0; plane < SK_PLANES; plane += 2) {                                                           \
             _Pragma("GCC unroll 8") for (int v = 0; v < SK_PLANE_VECTORS; ++v)                                         \
-                f(plane, v, (v * SK_VECTOR_ROWS) & 1, __VA_ARGS__);                                                    \
+                f(sk_place_at(colour, plane, v, (v * SK_VECTOR_ROWS) & 1), __VA_ARGS__);                               \
             _Pragma("GCC unroll 8") for (int v = 0; v < SK_PLANE_VECTORS; ++v)                                         \
-                f(plane + 1, v, (1 + v * SK_VECTOR_ROWS) & 1, __VA_ARGS__);                                            \
+                f(sk_place_at(colour, plane + 1, v, (1 + v * SK_VECTOR_ROWS) & 1), __VA_ARGS__);                       \
         }                                                                                                              \
     } while (0)
 #else
-#define SK_EACH_VECTOR_OF_ALL(f, ...)                                                                                  \
+#define SK_EACH_VECTOR_OF_ALL(f, colour, ...)                                                                          \
     do {                                                                                                               \
         _Pragma("GCC unroll 16") for (int v = 0; v < SK_PLANE_VECTORS; ++v)                                            \
-            f(0, v, (v * SK_VECTOR_ROWS) & 1, __VA_ARGS__);                                                            \
+            f(sk_place_at(colour, 0, v, (v * SK_VECTOR_ROWS) & 1), __VA_ARGS__);                                       \
     } while (0)
 #endif
 

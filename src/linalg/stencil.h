@@ -8,6 +8,13 @@
 
 #include "linalg/multigrid.h"
 
+/* The coefficients of a block's rows of A. A uniform block has faces of 1 and one excess: face and excess are NULL. */
+typedef struct sk_row_coefficients {
+    const sk_around *face; /* [dimension] */
+    const float *excess;
+    float uniform_excess;
+} sk_row_coefficients;
+
 SK_INLINE fs sk_sum_of_neighbours(const sk_around *x, sk_place at)
 {
     fs sum = (sk_left_of(x, at) + sk_right_of(x, at)) + (sk_below(x, at) + sk_above(x, at));
