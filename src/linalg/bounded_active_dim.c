@@ -5,26 +5,25 @@
  *   r = f - A x, in double
  *   a cell is free if x > lower or r > 0; the others are held
  *   z = one multigrid cycle for r over the free cells, held ones at zero
- *   z is cut to the length that is best without bounds, then to the room above the bounds
- *   two visits of two projected red-black sweeps a block of A z = r over all cells, so that cells are held and let go
- *   in between
+ *   z is scaled to the best length without bounds, then clipped at the bounds
+ *   two visits of two projected red-black sweeps a block of A z = r over all cells; between visits cells are
+ *   held and released
  *   x += z
  *
- * That is a projected Newton step whose linear system is solved roughly, as in
- * truncated nonsmooth Newton multigrid (Graeser and Kornhuber 2009), with the
- * smoother last. Held cells keep their coefficients: a correction that is zero
- * there sees them as a Dirichlet boundary by itself, and a zero in place of the
- * inverse of their diagonal keeps it so. Coarser levels have to know of them; what
- * changed since the last step is coarsened anew, a block at a time.
+ * That is a projected Newton step with an approximate linear solve, as in truncated
+ * nonsmooth Newton multigrid (Graeser and Kornhuber 2009), with the smoother last.
+ * Held cells keep their coefficients: the correction is zero there, so they act as
+ * a Dirichlet boundary. An inverse diagonal of zero keeps the correction zero.
+ * Coarser levels depend on the held cells: blocks that changed since the last step
+ * are coarsened again.
  *
- * A cold solve starts from the answers to coarser problems (nested iteration):
- * right sides summed, solved from the coarsest level up by the same steps, and
- * interpolated. So the free set is nearly right when the finest level begins, and
- * the number of steps there does not grow with the size.
+ * A cold solve starts from the solutions of coarser problems (nested iteration).
+ * Their right sides are sums of finer ones. The same steps solve them from the
+ * coarsest level up, and each solution is interpolated. The free set is then nearly
+ * right on the finest level, and the number of steps does not grow with the size.
  *
  * x is a pair of floats, high + low, as in the Poisson solver; steps and residuals
- * are computed as differences to it. On a bound x equals it to the bit, which is
- * how the free set is known.
+ * are computed as differences to it. On a bound x equals it to the bit, which defines the free set.
  */
 #include "linalg/bounded_solver.h"
 
@@ -34,32 +33,32 @@
 
 enum { blocks_per_thread = SELKIE_DIM == 3 ? 96 : 192 };
 
-/* Coarser problems need not be solved well. */
+/* Coarser problems need only a rough solution. */
 enum { nested_steps = 1 };
 static const double nested_tolerance = 1e-2;
 
-/* Visits of projected sweeps, a tenth of a step's cost each: after interpolation, and in a step. */
+/* Visits of projected sweeps: after interpolation, and in a step. */
 enum { start_visits = 4, step_visits = 2 };
 
-/* Levels with more blocks than this measure the length of a step in every fourth block. */
+/* Levels with more blocks than this measure the step length in every fourth block. */
 enum { sampled_from = 64, sampled_every = 4 };
 
-/* Relative residuals in single precision are not better than this, with a margin. */
+/* Lower limit of relative residuals in single precision, with a margin. */
 static const double quick_accuracy = 1e-5;
 
-/* A cycle never needs a longer one, but a component that is closed on a coarser level may seem to. */
+/* A cycle needs no longer step. A component that is closed on a coarser level may suggest one. */
 static const double longest_step = 2;
 
 typedef enum input { good_input, bad_right_side, bad_bounds } input;
 
-/* What all threads of a solve share, and who this one is. */
+/* The shared state of all threads of a solve, and the team of this thread. */
 typedef struct work {
     sk_bounded_solver *solver;
     const sk_bounded_system *system;
     const sk_bounded_options *options;
     sk_bounded_report *report;
     sk_team team;
-    float scale;       /* the caller's right side times this is ours */
+    float scale;       /* scaled right side = the caller's right side times this */
     double norm_start; /* of the natural residual at x = max(lower, 0) */
 } work;
 
@@ -83,7 +82,7 @@ static double largest_block(const sk_level *level, const double *partial)
 
 /* --- The problem of one level --- */
 
-/* Makes a level the one whose free cells the levels below see. */
+/* Makes a level the root: the levels below coarsen its free cells. */
 static void set_root(sk_bounded_solver *solver, int depth)
 {
     sk_multigrid *part = &solver->part;
@@ -99,7 +98,7 @@ static void set_root(sk_bounded_solver *solver, int depth)
     root->active = bound->active;
 }
 
-/* Residual and free cells; returns the norm, and how much of a residual rounding x to one float may leave. */
+/* Residual and free cells. Returns the norm, and the residual that rounding x to one float may leave. */
 static double judge(const work *w, int depth, sk_team team, selkie_residual_norm norm, int exactly, double *rounding)
 {
     sk_bounded_solver *solver = w->solver;
@@ -109,13 +108,13 @@ static double judge(const work *w, int depth, sk_team team, selkie_residual_norm
     solver->partial[0][block] =
         solver->operations->judge(level, &solver->bound[depth], block, norm, exactly, &solver->partial[1][block]);
     sk_team_wait(team);
-    /* Errors of 2^-25 or so a cell, in a row with a diagonal of 2 x dimension and faces of 1. */
+    /* Rounding errors of about 2^-25 a cell, in a row with a diagonal of 2 x dimension and faces of 1. */
     *rounding = 4e-8 * sqrt((4.0 * SELKIE_DIM * SELKIE_DIM + 2.0 * SELKIE_DIM) * sum_blocks(level, solver->partial[1]));
     return norm == SELKIE_NORM_MAX ? largest_block(level, solver->partial[0])
                                    : sqrt(sum_blocks(level, solver->partial[0]));
 }
 
-/* The length of the step along z that is best as long as no bound is met, from every so many blocks. */
+/* The best step length along z without bounds, from every `every`-th block. */
 static double length_of(const work *w, int depth, sk_team team, int every)
 {
     const sk_level *root = &w->solver->part.level[depth];
@@ -139,7 +138,7 @@ static double length_of(const work *w, int depth, sk_team team, int every)
     return slope > 0 && curvature > 0 ? slope / curvature : 0;
 }
 
-/* A cycle is close to 1 by itself. Where a sample of the blocks says otherwise all of them are asked. */
+/* The best length of a cycle is close to 1. If a sample of the blocks gives another one, all blocks are measured. */
 static float best_length(const work *w, int depth, sk_team team)
 {
     int every = w->solver->part.level[depth].block_count > sampled_from ? sampled_every : 1;
@@ -166,7 +165,7 @@ static void correct(const work *w, int depth, sk_team team, float length)
     }
 }
 
-/* Closed components are looked after on the finest level alone; on others they only cost quality of a start. */
+/* Closed components are balanced on the finest level alone. On others they only degrade the start. */
 static void step(const work *w, int depth, sk_team team)
 {
     sk_bounded_solver *solver = w->solver;
@@ -182,7 +181,8 @@ static void step(const work *w, int depth, sk_team team)
         if (depth == 0)
             SK_DIM(sk_pockets_balance)(pockets, team, bound->z);
         length = best_length(w, depth, team);
-        /* One thread begins the cycle of a small level alone: all have to have read what the last cycle left. */
+        /* One thread begins the cycle of a small level alone. All threads must have read the last cycle's result
+         * first. */
         if (!(length > 0))
             sk_team_wait(team);
     }
@@ -191,12 +191,12 @@ static void step(const work *w, int depth, sk_team team)
         SK_DIM(sk_bounded_pockets_lower)(solver, team);
 }
 
-/* When to stop. Residuals are divided by `unit`, or if that is 0 by the first of them. */
+/* When to stop. Residuals are relative to `unit`, or to the first residual if it is 0. */
 typedef struct goal {
     int max_steps;
     selkie_residual_norm norm;
     double tolerance, unit;
-    int exactly; /* the residual at the end is one that was computed in double */
+    int exactly; /* the last residual must be computed in double */
 } goal;
 
 static void write_down(const work *w, sk_bounded_report *report, int count, double residual, double tolerance)
@@ -216,7 +216,7 @@ static void write_down(const work *w, sk_bounded_report *report, int count, doub
     report->history[report->history_count - 1] = residual;
 }
 
-/* Steps until the goal is met; returns the residual. */
+/* Steps until the goal is met. Returns the residual. */
 static double solve_level(const work *w, int depth, sk_team team, goal to, sk_bounded_report *report)
 {
     sk_bounded_solver *solver = w->solver;
@@ -237,7 +237,7 @@ static double solve_level(const work *w, int depth, sk_team team, goal to, sk_bo
         if (to.exactly && !exactly && (residual <= to.tolerance || count >= to.max_steps)) {
             sk_team_wait(team);
             residual = judge(w, depth, team, to.norm, 1, &rounding) / to.unit;
-            exactly = 1; /* what is left to do is less than what quick residuals are good for */
+            exactly = 1; /* the goal is below the accuracy of quick residuals */
         }
         if (report && team.thread == 0)
             write_down(w, report, count, residual, to.tolerance);
@@ -254,7 +254,7 @@ static double solve_level(const work *w, int depth, sk_team team, goal to, sk_bo
 
 /* --- Start and end --- */
 
-/* Whether a block has a bound that is NaN or infinity. */
+/* Has a block a bound that is NaN or infinity? */
 static int is_bad_bound(const float *lower)
 {
     int bad = 0;
@@ -263,7 +263,8 @@ static int is_bad_bound(const float *lower)
     return bad;
 }
 
-/* Right side and bounds, scaled by a power of two to a largest right side near 1. Says what is wrong with them. */
+/* Reads the right side and the bounds, scaled by a power of two to a largest right side near 1. Returns what is wrong
+ * with them. */
 static input start_problem(work *w)
 {
     sk_bounded_solver *solver = w->solver;
@@ -303,7 +304,7 @@ static input start_problem(work *w)
     return good_input;
 }
 
-/* x = max(lower, start), the start being the caller's or 0. */
+/* x = max(lower, start). The start is the caller's or 0. */
 static void start_solution(work *w, int warm)
 {
     sk_bounded_solver *solver = w->solver;
@@ -339,7 +340,7 @@ static double norm_at_start(work *w)
     return sqrt(sum_blocks(level, solver->partial[2]));
 }
 
-/* From the answer on the level below, and projected sweeps to smooth it. */
+/* Interpolates the solution of the level below and smooths it by projected sweeps. */
 static void interpolate(const work *w, int depth)
 {
     static const float zeros[SK_BLOCK_CELLS] __attribute__((aligned(64)));
@@ -358,7 +359,7 @@ static void interpolate(const work *w, int depth)
     }
 }
 
-/* Problems of the coarser levels, coarsest first; each answer is the start of the next finer one. */
+/* Solves the problems of the coarser levels, coarsest first. Each solution is the start of the next finer level. */
 static void nested_start(work *w)
 {
     sk_bounded_solver *solver = w->solver;
@@ -380,7 +381,7 @@ static void nested_start(work *w)
     }
 }
 
-/* The solution back to the caller's layout and units. Says whether all of it is finite, and counts free cells. */
+/* Writes the solution in the caller's layout and units. Returns whether all of it is finite, and counts free cells. */
 static int write_solution(const work *w, int64_t *free_cells)
 {
     sk_bounded_solver *solver = w->solver;
@@ -427,7 +428,7 @@ static input solve_in_team(work *w, int *finite)
         double unit = options->norm == SELKIE_NORM_MAX ? (double)w->scale : w->norm_start;
         goal asked = {options->max_iterations, options->norm, options->tolerance, unit, 1};
         double residual = solve_level(w, 0, w->team, asked, w->report);
-        SK_DIM(sk_bounded_pockets_classify)(solver, w->team); /* the last step may have let the last cell go */
+        SK_DIM(sk_bounded_pockets_classify)(solver, w->team); /* the last step may have released the last cell */
         SK_DIM(sk_bounded_pockets_lower)(solver, w->team);
         if (!isfinite(residual)) {
 #pragma omp atomic write
@@ -466,7 +467,7 @@ selkie_code SK_DIM(sk_bounded_solve_active)(sk_bounded_solver *solver, const sk_
         unsigned long mode = sk_flush_denormals();
         work w = {.solver = solver, .system = system, .options = options, .report = report};
         w.team = (sk_team){omp_get_thread_num(), omp_get_num_threads(), &barrier};
-        input mine = solve_in_team(&w, &finite); /* the same of all threads */
+        input mine = solve_in_team(&w, &finite); /* all threads get the same */
         if (w.team.thread == 0)
             found = mine;
         sk_restore_denormals(mode);

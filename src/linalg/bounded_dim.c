@@ -1,4 +1,4 @@
-/* Complementarity problems over sparse blocks: what the methods share. */
+/* Linear complementarity over sparse blocks: parts that both methods share. */
 #include "linalg/bounded_solver.h"
 
 sk_bounded_solver *SK_DIM(sk_bounded_create)(sk_memory *memory)
@@ -12,7 +12,7 @@ sk_bounded_solver *SK_DIM(sk_bounded_create)(sk_memory *memory)
         sk_release(memory, solver);
         return NULL;
     }
-    solver->poisson->multigrid.thorough = 0; /* saves no step here, as steps sweep under the bounds themselves */
+    solver->poisson->multigrid.thorough = 0; /* saves no step here: each step has projected sweeps of its own */
     return solver;
 }
 

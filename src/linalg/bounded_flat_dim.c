@@ -1,4 +1,4 @@
-/* Sparse blocks to a plain list of unknowns and back, for MPRGP. */
+/* Converts sparse blocks to a plain list of unknowns and back, for MPRGP. */
 #include "linalg/bounded_solver.h"
 
 #include <math.h>
@@ -12,8 +12,9 @@ typedef struct flattening {
     sk_bounded_solver *solver;
     const sk_bounded_system *system;
     const sk_level *level;
-    int32_t *order;  /* [block_count] blocks by z, y, x */
-    int32_t *number; /* [(block_count + 1) * SK_BLOCK_CELLS] of a cell in the list, in the split layout; -1 = none */
+    int32_t *order; /* [block_count] blocks by z, y, x */
+    int32_t
+        *number; /* [(block_count + 1) * SK_BLOCK_CELLS] number of a cell in the list, in the split layout; -1 = none */
     sk_flat_system flat;
     void *scratch;
 } flattening;
@@ -78,7 +79,7 @@ static void sort_blocks(flattening *f)
         f->order[n] = placed[n].block;
 }
 
-/* Plane by plane, row by row, through all blocks of a row: f->order lists them so. */
+/* Numbers cells plane by plane, row by row, across all blocks of a row: f->order lists the blocks so. */
 static void number_cells(flattening *f)
 {
     const sk_level *level = f->level;
@@ -106,7 +107,7 @@ static void number_cells(flattening *f)
     }
 }
 
-/* The list's number of the cell across a side, or of the one that is none. */
+/* The number of the cell across a side; `count` if it is no unknown. */
 static int32_t neighbour_of(const flattening *f, int block, const int cell[3], int side)
 {
     int axis = side / 2, to[3] = {cell[0], cell[1], cell[2]};
@@ -132,7 +133,7 @@ static void fill_cell(flattening *f, int block, const int cell[3], int32_t n, in
         flat->upper[axis][n] = neighbour_of(f, block, cell, 2 * axis + 1);
         flat->face[axis][n] = uniform ? 1 : (double)sk_slot_array(level, block, axis)[index];
     }
-    /* The faces are added where those of the upper neighbours are known. */
+    /* The faces are added once those of the upper neighbours are computed. */
     flat->diagonal[n] =
         (double)(uniform ? level->excess[block] : sk_slot_array(level, block, SK_COEFFICIENT_EXCESS)[index]);
     flat->right_side[n] = (double)system->right_side[from];
@@ -162,15 +163,15 @@ static void fill(flattening *f, int warm_start)
             flat->diagonal[n] += flat->face[axis][n] + flat->face[axis][flat->upper[axis][n]];
 }
 
-/* Calls for each cell of a piece of a closed component. */
+/* The number of cell n of a piece of a closed component. */
 static int32_t piece_cell(const flattening *f, const sk_pocket_piece *piece, int n)
 {
     int index = piece->first < 0 ? n : f->solver->poisson->pockets.cell[piece->first + n];
     return f->number[(size_t)piece->block * SK_BLOCK_CELLS + (size_t)index];
 }
 
-/* A closed component into which more goes than fits, or that is not balanced and has no bounds, has no solution: the
- * mean is taken out, and kept in pockets->mean, which is 0 of others. Returns how many. */
+/* Subtracts the mean of the right side from closed components without a solution: overfull ones, and unbalanced ones
+ * without bounds. pockets->mean keeps the mean; it is 0 for other components. Returns their number. */
 static int balance_overfull(flattening *f)
 {
     const sk_pockets *pockets = &f->solver->poisson->pockets;
@@ -197,7 +198,7 @@ static int balance_overfull(flattening *f)
     return overfull;
 }
 
-/* In those components, where all cells are free in the end, the solution may be shifted: the least above the bounds. */
+/* Shifts the solution of those components, if all of their cells are free, to the least one above the bounds. */
 static void lower_overfull(flattening *f)
 {
     const sk_pockets *pockets = &f->solver->poisson->pockets;
@@ -233,7 +234,8 @@ static const float *find_last(const sk_bounded_solver *solver, const int32_t *pl
                : NULL;
 }
 
-/* Where the last solve had nothing, a checkerboard, which is close, with noise, so that nothing is left out. */
+/* Start of cells without a value of the last solve: a checkerboard, which is close to the eigenvector, plus noise,
+ * which contains all others. */
 static void start_eigenvector(flattening *f)
 {
     const sk_level *level = f->level;
@@ -295,7 +297,7 @@ static int write_solution(const flattening *f, sk_bounded_report *report)
     return finite;
 }
 
-/* Coefficients are looked at by what reads them; cells that are no unknowns may hold anything. */
+/* Checks the bounds. Coefficients are checked by their readers. Cells that are no unknowns may hold anything. */
 static selkie_code check_bounds(const sk_bounded_system *system, selkie_error *error)
 {
     const sk_poisson_system *poisson = &system->poisson;

@@ -1,4 +1,4 @@
-/* Memory of the active set method: each level's own problem, and the levels as free cells of a finer one see them. */
+/* Memory of the active set method: the problem of each level, and the levels coarsened from free cells alone. */
 #include "linalg/bounded_solver.h"
 
 static void *take(char **at, size_t bytes)
@@ -8,7 +8,7 @@ static void *take(char **at, size_t bytes)
     return piece;
 }
 
-/* Fields of one level's problem, and of the level as a finer one's free cells see it. */
+/* Fields of one level's problem, and of the level coarsened from free cells of a finer one. */
 static selkie_code allocate_level(sk_bounded_solver *solver, int depth, int has_bounds, selkie_error *error)
 {
     const sk_level *plain = &solver->poisson->multigrid.level[depth];
@@ -41,7 +41,7 @@ static selkie_code allocate_level(sk_bounded_solver *solver, int depth, int has_
     return SELKIE_OK;
 }
 
-/* Zeros where nothing is ever written; every thread those of its blocks. */
+/* Zeros fields that are not written otherwise. Each thread zeros its own blocks. */
 void SK_DIM(sk_bounded_clear_level)(sk_bounded_solver *solver, int depth, sk_team team)
 {
     const sk_level *plain = &solver->poisson->multigrid.level[depth];
@@ -55,7 +55,7 @@ void SK_DIM(sk_bounded_clear_level)(sk_bounded_solver *solver, int depth, sk_tea
     {
         const size_t at = (size_t)block * SK_BLOCK_CELLS;
         for (int i = 0; i < (bound->lower ? 7 : 6); ++i)
-            if (depth > 0 || i < 5 || block == 0) /* the others are read whole */
+            if (depth > 0 || i < 5 || block == 0) /* the others are written in full */
                 memset(field[i] + at, 0, bytes);
         bound->part[block] = SK_PART_NONE; /* as part_inverse says */
         bound->active[block] = 0;

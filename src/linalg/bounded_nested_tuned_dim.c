@@ -1,4 +1,4 @@
-/* Problems of coarser levels, for a start: their right sides and bounds from finer ones, their solutions back. */
+/* Problems of coarser levels for a nested start: restricts right sides and bounds, interpolates solutions. */
 #include "linalg/bounded_solver.h"
 
 #include <math.h>
@@ -43,11 +43,11 @@ void SK_DIM(sk_restrict_problem)(const sk_level *fine, const sk_bound_level *fro
         restrict_bounds(fine, from->lower + (size_t)block * SK_BLOCK_CELLS, to->lower + parent, block, origin);
 }
 
-/* Rows of one child's part of a coarse block, with what lies around them. */
+/* Rows of one child's part of a coarse block, and their neighbours. */
 typedef struct coarse_rows {
     const sk_level *level;
     const float *field;
-    int block, upper; /* which half of a row */
+    int block, upper; /* half of a row */
 } coarse_rows;
 
 /* A block's part of the field, or of an array of coefficients. */
@@ -56,7 +56,7 @@ SK_INLINE const float *part_of(const coarse_rows *rows, int block, int axis)
     return axis < 0 ? rows->field + (size_t)block * SK_BLOCK_CELLS : sk_slot_array(rows->level, block, axis);
 }
 
-/* The half row at (j, k), one step beyond the block at most. axis: whose faces, -1 = the field. */
+/* The half row at (j, k), at most one step beyond the block. axis: faces across it, -1 = the field. */
 SK_INLINE sk_half_row half_row_at(const coarse_rows *rows, int axis, int j, int k)
 {
     int block = rows->block;
@@ -84,7 +84,7 @@ SK_INLINE float cell_beside(const coarse_rows *rows, int axis, int after, int j,
 #define SK_SHIFT_LEFT 1, 2, 3, 4
 #endif
 
-/* A quarter of the way towards a neighbour, as far as the face between is open. */
+/* 0.25 of the difference to a neighbour, times the open fraction of the face between. */
 SK_INLINE sk_half_row slope(sk_half_row own, sk_half_row other, sk_half_row face)
 {
     const sk_half_row one = 1.0f - (sk_half_row){0};
@@ -132,7 +132,7 @@ void SK_DIM(sk_interpolate_block)(const sk_level *fine, const sk_level *coarse, 
                     *(sk_half_row *)(x + (1 - even) * SK_HALF + offset) = base + towards[1];
                 }
         }
-    /* Not below the bounds, and 0 where there is no unknown. */
+    /* Not below the bounds, and 0 in cells that are no unknowns. */
     const float *lower = to->lower ? to->lower + (size_t)block * SK_BLOCK_CELLS : NULL;
     const float *inverse =
         fine->slot[block] == SK_SLOT_UNIFORM ? NULL : sk_slot_array(fine, block, SK_COEFFICIENT_INVERSE);

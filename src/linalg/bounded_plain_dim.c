@@ -15,7 +15,7 @@ SK_INLINE float gap_at(const sk_bound_level *bound, size_t cell)
     return sk_bound_gap(bound->high[cell], bound->low[cell], lower_at(bound, cell));
 }
 
-/* 1 / d, of held cells as well. */
+/* 1 / d, of held cells too. */
 SK_INLINE float full_inverse_at(const sk_level *level, int block, int index)
 {
     return level->slot[block] == SK_SLOT_UNIFORM ? level->inverse[block]
@@ -65,7 +65,7 @@ static void quick_residual(const sk_level *level, const sk_bound_level *bound, i
     }
 }
 
-/* Which cells are free, and what that changes in the block. */
+/* Finds the free cells, and the changes of the block. */
 static void classify(const sk_level *level, const sk_bound_level *bound, int block)
 {
     size_t first = (size_t)block * SK_BLOCK_CELLS;
@@ -86,7 +86,7 @@ static void classify(const sk_level *level, const sk_bound_level *bound, int blo
         bound->active[block] = any_free ? SK_ALL_ACTIVE : 0;
         bound->part[block] = !held ? SK_PART_ALL : any_free ? SK_PART_SOME : SK_PART_NONE;
     }
-    if (bound->part[block] != SK_PART_ALL) /* where x is held, z must be 0 */
+    if (bound->part[block] != SK_PART_ALL) /* z must be 0 in held cells */
         memset(bound->z + first, 0, SK_BLOCK_CELLS * sizeof(float));
 }
 
@@ -134,7 +134,7 @@ static void project(const sk_level *level, float *field, const float *rhs, const
 
 static void clip(const sk_level *level, const sk_bound_level *bound, int block, float scale)
 {
-    (void)level; /* zeros where there are no unknowns */
+    (void)level; /* z and bounds are 0 in cells that are no unknowns */
     size_t first = (size_t)block * SK_BLOCK_CELLS;
     for (size_t i = first; i < first + SK_BLOCK_CELLS; ++i)
         bound->z[i] = sk_larger(scale * bound->z[i], -gap_at(bound, i));

@@ -1,16 +1,14 @@
 /* Closed components under bounds.
  *
  * Without a Dirichlet face A has the constants of the component as null space.
- * Under bounds that matters only as long as all of its cells are free:
+ * Under bounds that matters only while all of its cells are free:
  *
- * - If the right side sums to less than 0, some cell must end on its bound. As
- *   long as none is, steps are taken with the mean of the residual left out, and
- *   after each the component is lowered until a cell meets its bound, which
- *   changes no residual. What is left is then less than 0 everywhere, so the cell
- *   stays there and the system is regular.
- * - If it sums to more than 0, or nothing has a bound and it does not sum to 0,
- *   there is no solution. The mean is taken out of the right side, and of the
- *   solutions there are then, lowering finds the least.
+ * - If the right side sums to less than 0, some cell must end on its bound. While none is, steps leave out the mean of
+ * the residual. After each step the component is lowered until a cell meets its bound, which changes no residual. The
+ * residual is then below 0 everywhere, so the cell stays on its bound and the system is regular.
+ * - If it sums to more than 0, or no cell has a bound and it does not sum to 0, there
+ *   is no solution. The mean is subtracted from the right side, and lowering finds
+ *   the least of the solutions.
  */
 #include "linalg/bounded_solver.h"
 
@@ -28,7 +26,7 @@ SK_INLINE void share_of(const sk_pockets *pockets, sk_team team, size_t share[2]
         share[end] = pockets->piece_count * (size_t)(team.thread + end) / (size_t)team.threads;
 }
 
-/* How far a cell is above its bound. */
+/* Distance of a cell from its bound. */
 SK_INLINE float gap_of(const sk_bound_level *bound, size_t cell)
 {
     return sk_bound_gap(bound->high[cell], bound->low[cell], bound->lower ? bound->lower[cell] : 0);

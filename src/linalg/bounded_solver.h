@@ -1,4 +1,4 @@
-/* What a bounded solver keeps from solve to solve, and the steps of a solve that have files of their own. Private to
+/* State of a bounded solver between solves, and the steps of a solve that have files of their own. Private to
  * src/linalg. */
 #ifndef SK_LINALG_BOUNDED_SOLVER_H
 #define SK_LINALG_BOUNDED_SOLVER_H
@@ -6,14 +6,14 @@
 #include "linalg/bounded.h"
 #include "linalg/solver.h"
 
-/* What happened to a block's cells since the levels below last heard of it. */
+/* Changes of a block's cells since the levels below were last coarsened. */
 enum { SK_CELLS_CAUGHT = 1, SK_CELLS_RELEASED = 2, SK_CELLS_NEW = 4 };
 
-/* Fields of a level's own problem under bounds, (block_count + 1) * SK_BLOCK_CELLS each, in the split layout. Cells
- * that are no unknowns have 0 in all of them. */
+/* Fields of a level's own problem under bounds, (block_count + 1) * SK_BLOCK_CELLS each, in the split layout. They are
+ * 0 in cells that are no unknowns. */
 typedef struct sk_bound_level {
-    float *high, *low;   /* the solution is high + low; on a bound it is that to the bit */
-    int paired;          /* low is in use; else it is 0 */
+    float *high, *low;   /* the solution is high + low; on a bound the sum equals it to the bit */
+    int paired;          /* low is in use; otherwise it is 0 */
     float *f, *lower;    /* right side, bound; lower = NULL: 0 everywhere */
     float *r, *z;        /* residual f - A x, correction */
     float *part_inverse; /* see sk_level: free cells take part */
@@ -28,15 +28,14 @@ typedef struct sk_bound_level {
 
 /* The arithmetic of the active set method on one block. */
 typedef struct sk_bounded_operations {
-    /* x = max(lower, x), or max(lower, 0) where x is of no use. */
+    /* x = max(lower, x), or max(lower, 0) if x is not usable. */
     void (*start)(const sk_bound_level *bound, int block);
-    /* Sum of the squares of positive right sides: the natural residual of x = 0 without bounds but 0. */
+    /* Sum of the squares of positive right sides: the natural residual of x = 0 if all bounds are 0. */
     double (*push)(const float *f);
-    /* Two red-black Gauss-Seidel sweeps of A field = rhs inside a block, never below `bound`; rhs and bound are of this
-     * block alone. */
+    /* Two red-black Gauss-Seidel sweeps of A field = rhs inside a block, never below `bound`. rhs and bound belong to
+     * this block. */
     void (*project)(const sk_level *level, float *field, const float *rhs, const float *bound, int block);
-    /* Residual, in double or quickly, norm of the natural residual, sum of the squares of x, and which cells are
-     * free. */
+    /* Residual (in double or quick), norm of the natural residual, sum of the squares of x, and the free cells. */
     double (*judge)(const sk_level *level, const sk_bound_level *bound, int block, selkie_residual_norm norm,
                     int exactly, double *size);
     /* z = max(scale z, bound - x) */
@@ -45,7 +44,7 @@ typedef struct sk_bounded_operations {
     void (*correct)(const sk_level *level, const sk_bound_level *bound, int block, int advance);
     /* The block's part of its parent's right side and bounds. */
     void (*restrict_problem)(const sk_level *fine, const sk_bound_level *from, const sk_bound_level *to, int block);
-    /* x from the level below by linear interpolation, raised to the bounds. */
+    /* Interpolates x linearly from the level below and raises it to the bounds. */
     void (*interpolate)(const sk_level *fine, const sk_level *coarse, const sk_bound_level *from,
                         const sk_bound_level *to, int block);
     /* Cells above their bounds. */
@@ -58,12 +57,12 @@ struct sk_bounded_solver {
     sk_poisson_solver *poisson; /* reads the input, finds closed components; its levels are those of all of A */
     /* The active set method. */
     sk_bound_level bound[SK_MAX_LEVELS];
-    sk_multigrid part;              /* levels as the free cells of one of them, the root, see them */
-    sk_level coarse[SK_MAX_LEVELS]; /* what part.level[] is below the root */
+    sk_multigrid part;              /* levels coarsened from the free cells of one of them, the root */
+    sk_level coarse[SK_MAX_LEVELS]; /* memory of part.level[] below the root */
     sk_scratch partial_memory;
     double *partial[3];
     uint8_t *mark;
-    uint8_t *skip; /* [components] closed ones with a held cell, which need no care */
+    uint8_t *skip; /* [components] closed components with a held cell: these are regular */
     /* MPRGP */
     sk_scratch flat_memory, last_memory;
     int last_count;           /* blocks of the last solve */
@@ -84,16 +83,16 @@ selkie_code SK_DIM(sk_bounded_solve_active)(sk_bounded_solver *solver, const sk_
 /* --- bounded_levels_dim.c: reading and memory --- */
 selkie_code SK_DIM(sk_bounded_set_up)(sk_bounded_solver *solver, const sk_bounded_system *system, int threads,
                                       selkie_error *error);
-/* Zeros where nothing may be written later. */
+/* Zeros fields that are not written otherwise. */
 void SK_DIM(sk_bounded_clear_level)(sk_bounded_solver *solver, int depth, sk_team team);
 
 /* --- bounded_pockets_dim.c: components without a Dirichlet face --- */
 
-/* Takes the mean out of right sides that have no solution, and counts those components. */
+/* Subtracts the mean from right sides without a solution, and counts those components. */
 void SK_DIM(sk_bounded_pockets_start)(sk_bounded_solver *solver, sk_team team, int *overfull);
-/* Which components are free throughout: sk_pockets_balance leaves the others alone from now on. */
+/* Finds the components without held cells. sk_pockets_balance skips the others from now on. */
 void SK_DIM(sk_bounded_pockets_classify)(sk_bounded_solver *solver, sk_team team);
-/* Lowers those until a cell meets its bound. */
+/* Lowers those components until a cell meets its bound. */
 void SK_DIM(sk_bounded_pockets_lower)(sk_bounded_solver *solver, sk_team team);
 
 /* --- bounded_tuned_dim.c, bounded_nested_tuned_dim.c: vectors of cells --- */

@@ -1,5 +1,5 @@
-/* The active set method on one block, a vector of cells at a time: projected sweeps, residuals, free cells. The same
- * for one cell is in linalg_kernels.h. */
+/* The active set method on one block, a vector of cells at a time: projected sweeps, residuals, free cells.
+ * linalg_kernels.h has the form for one cell. */
 #include "linalg/bounded_solver.h"
 #include "linalg/stencil.h"
 
@@ -8,7 +8,7 @@ SK_INLINE fs larger(fs a, fs b)
     return fs_select(a > b, a, b);
 }
 
-/* Read instead of fields that are 0 everywhere. */
+/* Read in place of fields that are 0 everywhere. */
 static const float zeros[SK_BLOCK_CELLS] __attribute__((aligned(64)));
 
 SK_INLINE const float *bound_of(const sk_bound_level *bound, int block)
@@ -23,18 +23,16 @@ SK_INLINE const float *low_of(const sk_bound_level *bound, int block)
 
 /* --- Projected Gauss-Seidel --- */
 
-SK_INLINE void project_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
-                                      const float *b, const float *bound, float inverse)
+SK_INLINE void project_uniform_vector(sk_place at, const sk_around *x, float *own, const float *b, const float *bound,
+                                      float inverse)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs value = inverse * (fs_load(b + at.here) + sk_sum_of_neighbours(x, at));
     fs_store(own + at.here, larger(value, fs_load(bound + at.here)));
 }
 
-SK_INLINE void project_general_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
-                                      const float *b, const float *bound, const sk_around *face, const float *inverse)
+SK_INLINE void project_general_vector(sk_place at, const sk_around *x, float *own, const float *b, const float *bound,
+                                      const sk_around *face, const float *inverse)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs value = fs_load(inverse + at.here) * (fs_load(b + at.here) + sk_weighted_sum_of_neighbours(x, face, at));
     fs_store(own + at.here, larger(value, fs_load(bound + at.here)));
 }
@@ -77,12 +75,11 @@ static void project(const sk_level *level, float *field, const float *rhs, const
 
 /* --- Residual and free cells --- */
 
-/* f - A (high + low) in single precision. Differences of neighbours are exact or nearly so and small, whatever the size
- * of high; what is lost is a rounding error of them, not of x. */
-SK_INLINE void quick_vector(int k, int v, int parity, int colour, const sk_around *high, const sk_around *low,
-                            const sk_around *face, const float *excess, float uniform_excess, const float *f, float *r)
+/* f - A (high + low) in single precision. Differences of neighbours are small and nearly exact, whatever the size of
+ * high. Only the differences suffer a rounding error, x does not. */
+SK_INLINE void quick_vector(sk_place at, const sk_around *high, const sk_around *low, const sk_row_coefficients a,
+                            const float *f, float *r)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs h = fs_load(high->own + at.here), l = {0}, sum = {0}, other = {0};
     if (low)
         l = fs_load(low->own + at.here);
@@ -91,18 +88,18 @@ SK_INLINE void quick_vector(int k, int v, int parity, int colour, const sk_aroun
         fs difference = h - where(high, at);                                                                           \
         if (low)                                                                                                       \
             difference += l - where(low, at);                                                                          \
-        into += difference * (face ? coefficient : fs_splat(1.0f));                                                    \
+        into += difference * (a.face ? coefficient : fs_splat(1.0f));                                                  \
     } while (0)
-    SK_FLUX(sk_left_of, fs_load(face[0].own + at.here), sum);
-    SK_FLUX(sk_right_of, sk_right_of(&face[0], at), other);
-    SK_FLUX(sk_below, fs_load(face[1].own + at.here), sum);
-    SK_FLUX(sk_above, sk_above(&face[1], at), other);
+    SK_FLUX(sk_left_of, fs_load(a.face[0].own + at.here), sum);
+    SK_FLUX(sk_right_of, sk_right_of(&a.face[0], at), other);
+    SK_FLUX(sk_below, fs_load(a.face[1].own + at.here), sum);
+    SK_FLUX(sk_above, sk_above(&a.face[1], at), other);
 #if SELKIE_DIM == 3
-    SK_FLUX(sk_back_of, fs_load(face[2].own + at.here), sum);
-    SK_FLUX(sk_front_of, sk_front_of(&face[2], at), other);
+    SK_FLUX(sk_back_of, fs_load(a.face[2].own + at.here), sum);
+    SK_FLUX(sk_front_of, sk_front_of(&a.face[2], at), other);
 #endif
 #undef SK_FLUX
-    fs e = face ? fs_load(excess + at.here) : fs_splat(uniform_excess);
+    fs e = a.face ? fs_load(a.excess + at.here) : fs_splat(a.uniform_excess);
     fs_store(r + at.here, (fs_load(f + at.here) - e * (h + l)) - (sum + other));
 }
 
@@ -110,15 +107,15 @@ SK_INLINE void quick_residual_of(const sk_level *level, const sk_around *high, c
                                  const float *f, float *r)
 {
     if (level->slot[block] == SK_SLOT_UNIFORM) {
-        float excess = level->excess[block];
-        SK_EACH_VECTOR_OF_ALL(quick_vector, 0, high, low, NULL, NULL, excess, f, r);
-        SK_EACH_VECTOR_OF_ALL(quick_vector, 1, high, low, NULL, NULL, excess, f, r);
+        const sk_row_coefficients uniform = {NULL, NULL, level->excess[block]};
+        SK_EACH_VECTOR_OF_ALL(quick_vector, 0, high, low, uniform, f, r);
+        SK_EACH_VECTOR_OF_ALL(quick_vector, 1, high, low, uniform, f, r);
     } else {
         sk_around face[SELKIE_DIM];
         sk_look_around_faces(level, block, face);
-        const float *excess = sk_slot_array(level, block, SK_COEFFICIENT_EXCESS);
-        SK_EACH_VECTOR(level->active[block], quick_vector, 0, high, low, face, excess, 0.0f, f, r);
-        SK_EACH_VECTOR(level->active[block], quick_vector, 1, high, low, face, excess, 0.0f, f, r);
+        const sk_row_coefficients general = {face, sk_slot_array(level, block, SK_COEFFICIENT_EXCESS), 0.0f};
+        SK_EACH_VECTOR(level->active[block], quick_vector, 0, high, low, general, f, r);
+        SK_EACH_VECTOR(level->active[block], quick_vector, 1, high, low, general, f, r);
     }
 }
 
@@ -135,7 +132,7 @@ static void quick_residual(const sk_level *level, const sk_bound_level *bound, i
     }
 }
 
-/* One block of what judge_at needs. */
+/* One block for judge_at. */
 typedef struct judged {
     const float *high, *low, *r, *lower, *inverse;
     float uniform_inverse, uniform_diagonal;
@@ -153,7 +150,7 @@ SK_INLINE void judge_at(int offset, judged *j, int uniform)
     fs gap = (high - fs_load(j->lower + offset)) + fs_load(j->low + offset);
     is unknown = inverse > zero, is_free = ((gap > zero) | (r > zero)) & unknown;
     fs distance = uniform ? gap * fs_splat(j->uniform_diagonal) : gap / fs_select(unknown, inverse, fs_splat(1.0f));
-    fs natural = (fs)((is)fs_select(distance < -r, distance, r) & unknown); /* but for its sign */
+    fs natural = (fs)((is)fs_select(distance < -r, distance, r) & unknown); /* up to its sign */
     j->size += high * high;
     fs part = (fs)((is)inverse & is_free);
     is was_free = fs_load(j->part_inverse + offset) > zero;
@@ -214,7 +211,7 @@ static double judge(const sk_level *level, const sk_bound_level *bound, int bloc
         bound->active[block] = held ? active_of(bound->part_inverse + at) : level->active[block];
         bound->part[block] = !held ? SK_PART_ALL : bound->active[block] ? SK_PART_SOME : SK_PART_NONE;
     }
-    if (bound->part[block] != SK_PART_ALL) /* where x is held, z must be 0 */
+    if (bound->part[block] != SK_PART_ALL) /* z must be 0 in held cells */
         memset(bound->z + at, 0, SK_BLOCK_CELLS * sizeof(float));
     double result = 0;
     *size = 0;
@@ -248,14 +245,14 @@ SK_INLINE void room_at(int offset, const float *high, const float *low, const fl
     fs_store(room + offset, -((fs_load(high + offset) - fs_load(lower + offset)) + fs_load(low + offset)));
 }
 
-/* x += z, and where z takes all the room there is, x = lower to the bit. */
+/* x += z. If z reaches the bound, x = lower to the bit. */
 SK_INLINE void advance_at(int offset, float *high, const float *lower, const float *room, const float *z)
 {
     fs step = fs_load(z + offset), sum = fs_load(high + offset) + step;
     fs_store(high + offset, fs_select(step <= fs_load(room + offset), fs_load(lower + offset), sum));
 }
 
-/* The same; two-sum keeps in low what high cannot hold. */
+/* The same with two-sum: low keeps the rounding error of high. */
 SK_INLINE void advance_pair_at(int offset, float *high, float *low, const float *lower, const float *room,
                                const float *z)
 {
@@ -273,7 +270,7 @@ static void correct(const sk_level *level, const sk_bound_level *bound, int bloc
     sk_active active = level->active[block];
     const float *lower = bound_of(bound, block);
     if (active != SK_ALL_ACTIVE)
-        memset(room, 0, sizeof(room)); /* for the compiler's peace of mind; nobody reads it there */
+        memset(room, 0, sizeof(room)); /* silences a compiler warning; the value is not used */
     SK_EACH_OFFSET(active, room_at, bound->high + at, low_of(bound, block), lower, room);
     project(level, bound->z, bound->r + at, room, block);
     if (!advance)

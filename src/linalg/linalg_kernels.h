@@ -1,12 +1,12 @@
-/* What the linear solvers do to one cell: operator, smoother, transfers between levels, bounds. Compiled by the C
- * compiler and by nvcc.
+/* The linear solvers on one cell: operator, smoother, transfers between levels, bounds. Compiled by the C compiler and
+ * by nvcc.
  *
- * A cell sees its neighbours through tiles: the cells of a block in natural order with a halo of one cell. `face` is
- * one tile an axis, with the coefficient of the lower face of each cell. A cell that is no unknown, or is held still,
- * has an inverse diagonal of 0.
+ * A cell reads its neighbours from tiles: the cells of a block in natural order with a halo of one cell. `face` is one
+ * tile an axis, with the coefficient of the lower face of each cell. The inverse diagonal is 0 for a held cell and for
+ * a cell that is no unknown.
  *
- * The operator is written with differences, sum of c (x - x_neighbour) + e x, instead of d x - sum of c x_neighbour: a
- * smooth x is large beside its differences, and single precision would lose what matters.
+ * The operator is written with differences, sum of c (x - x_neighbour) + e x, instead of d x - sum of c x_neighbour. A
+ * smooth x is large beside its differences, and single precision would lose them.
  */
 #ifndef SK_LINALG_LINALG_KERNELS_H
 #define SK_LINALG_LINALG_KERNELS_H
@@ -17,35 +17,35 @@
 #define SK_TILE_SIDE (SK_BLOCK_N + 2)
 #if SELKIE_DIM == 3
 #define SK_TILE_CELLS (SK_TILE_SIDE * SK_TILE_SIDE * SK_TILE_SIDE)
-#define SK_RESTRICTION_SCALE 0.5f /* of the sum over children, with a full face 1 on every level */
+#define SK_RESTRICTION_SCALE 0.5f /* factor of the sum over children; a full face is 1 on every level */
 #define SK_COARSE_FACE_SHARE 0.25f
 #else
 #define SK_TILE_CELLS (SK_TILE_SIDE * SK_TILE_SIDE)
 #define SK_RESTRICTION_SCALE 1.0f
 #define SK_COARSE_FACE_SHARE 0.5f
 #endif
-#define SK_CORRECTION_SCALE 0.95f    /* of residuals that are restricted, see multigrid_cycle_dim.c */
-#define SK_SMALLEST_DIAGONAL 1e-30f  /* one below this has no inverse in single precision and counts as none */
+#define SK_CORRECTION_SCALE 0.95f    /* factor of restricted residuals, see multigrid_cycle_dim.c */
+#define SK_SMALLEST_DIAGONAL 1e-30f  /* a smaller one has no inverse in single precision and counts as none */
 #define SK_EXCESS_ROUND_OFF 2e-6f    /* an excess below this part of the diagonal is round-off of the caller's sum */
-#define SK_DOMINANCE_ROUND_OFF 1e-3f /* so much of the diagonal may be missing */
+#define SK_DOMINANCE_ROUND_OFF 1e-3f /* part of the diagonal that may be missing */
 
 typedef struct sk_tile {
     float cell[SK_TILE_CELLS];
 } sk_tile;
 
-/* Where cell (i, j, k) of the block is, each from -1 to SK_BLOCK_N. */
+/* Index of cell (i, j, k) of the block, each from -1 to SK_BLOCK_N. */
 SK_KERNEL int sk_tile_index(int i, int j, int k)
 {
     return i + 1 + SK_TILE_SIDE * (j + 1) + (SELKIE_DIM == 3 ? SK_TILE_SIDE * SK_TILE_SIDE * (k + 1) : 0);
 }
 
-/* From a cell to the next one along an axis. */
+/* Step from a cell to the next one along an axis. */
 SK_KERNEL int sk_tile_stride(int axis)
 {
     return axis == 0 ? 1 : axis == 1 ? SK_TILE_SIDE : SK_TILE_SIDE * SK_TILE_SIDE;
 }
 
-/* From a cell to the child with these bits: x, y, z. */
+/* Step from a cell to the child with these bits: x, y, z. */
 SK_KERNEL int sk_tile_child(int child)
 {
     return (child & 1) + SK_TILE_SIDE * (child >> 1 & 1) + SK_TILE_SIDE * SK_TILE_SIDE * (child >> 2);
@@ -75,8 +75,8 @@ SK_KERNEL float sk_apply_cell(const sk_tile *x, const sk_tile *face, float exces
     return sum;
 }
 
-/* (b - A (high + low))_i. Differences of high are taken in double. Those of low, a rounding error of high, need no more
- * than single precision. */
+/* (b - A (high + low))_i. Differences of high are taken in double. low is a rounding error of high; single precision
+ * suffices for its differences. */
 SK_KERNEL float sk_residual_cell(const sk_tile *high, const sk_tile *low, const sk_tile *face, float excess, float b,
                                  int at)
 {
@@ -90,8 +90,8 @@ SK_KERNEL float sk_residual_cell(const sk_tile *high, const sk_tile *low, const 
     return (float)sum;
 }
 
-/* The same in single precision. Differences of neighbours are exact or nearly so and small, whatever the size of high;
- * what is lost is a rounding error of them, not of x. */
+/* The same in single precision. Differences of neighbours are small and nearly exact, whatever the size of high. Only
+ * the differences suffer a rounding error, x does not. */
 SK_KERNEL float sk_quick_residual_cell(const sk_tile *high, const sk_tile *low, const sk_tile *face, float excess,
                                        float b, int at)
 {
@@ -104,7 +104,7 @@ SK_KERNEL float sk_quick_residual_cell(const sk_tile *high, const sk_tile *low, 
     return (b - excess * (h + l)) - sum;
 }
 
-/* Gauss-Seidel: x_i for which row i holds. */
+/* Gauss-Seidel: the x_i that solves row i. */
 SK_KERNEL float sk_relax_cell(const sk_tile *x, const sk_tile *face, float b, float inverse, int at)
 {
     float sum = b;
@@ -118,7 +118,7 @@ SK_KERNEL float sk_relax_cell(const sk_tile *x, const sk_tile *face, float b, fl
 
 /* --- Between levels --- */
 
-/* Sum over the children of a coarse cell, of which the first is at `at`. */
+/* Sum over the children of a coarse cell. The first child is at `at`. */
 SK_KERNEL float sk_sum_of_children(const sk_tile *fine, int at)
 {
     float sum = 0.0f;
@@ -127,7 +127,7 @@ SK_KERNEL float sk_sum_of_children(const sk_tile *fine, int at)
     return sum;
 }
 
-/* Lower face of a coarse cell along an axis: the mean of the fine ones that make it up. */
+/* Lower face of a coarse cell along an axis: the mean of the fine faces in it. */
 SK_KERNEL float sk_coarse_face(const sk_tile *face, int axis, int at)
 {
     float sum = 0.0f;
@@ -163,14 +163,14 @@ SK_KERNEL int sk_has_full_faces(const sk_tile *face, int at)
     return full;
 }
 
-/* Lower face of a cell as seen by the unknowns that take part: it stays where both sides do. */
+/* Lower face of a cell in a level with held unknowns: it stays if both sides take part, otherwise it is 0. */
 SK_KERNEL float sk_face_of_part(const sk_tile *face, const sk_tile *inverse, int axis, int at)
 {
     int stays = inverse->cell[at] > 0.0f && inverse->cell[at - sk_tile_stride(axis)] > 0.0f;
     return stays ? face[axis].cell[at] : 0.0f;
 }
 
-/* Excess likewise: faces towards held cells are added to it. */
+/* Excess of such a cell: faces towards held cells are added. */
 SK_KERNEL float sk_excess_of_part(const sk_tile *face, const sk_tile *inverse, float excess, int at)
 {
     for (int axis = 0; axis < SELKIE_DIM; ++axis) {
@@ -192,8 +192,8 @@ typedef struct sk_input_cell {
     int flaws;
 } sk_input_cell;
 
-/* A row of the matrix from the caller's diagonal and faces. Faces towards cells that are no unknowns are dropped: what
- * is behind them is zero in A x, and their weight is part of the excess. */
+/* A row of the matrix from the caller's diagonal and faces. Faces towards cells that are no unknowns are dropped: x is
+ * zero behind them, and their weight is part of the excess. */
 SK_KERNEL sk_input_cell sk_read_cell(const sk_tile *diagonal, const sk_tile *face, int at)
 {
     sk_input_cell cell;
@@ -224,7 +224,7 @@ SK_KERNEL float sk_add_scaled(float a, float factor, float b)
     return a + factor * b;
 }
 
-/* high + low stays the same, and low becomes what high cannot hold (Knuth's two-sum). */
+/* Two-sum (Knuth): high + low stays the same, and low becomes the rounding error of high. */
 SK_KERNEL void sk_fold(float *high, float *low)
 {
     float sum = *high + *low, part = sum - *high;
@@ -234,19 +234,19 @@ SK_KERNEL void sk_fold(float *high, float *low)
 
 /* --- Bounds --- */
 
-/* How far high + low is above its bound. */
+/* Distance of high + low from its bound. */
 SK_KERNEL float sk_bound_gap(float high, float low, float lower)
 {
     return (high - lower) + low;
 }
 
-/* Has the caller's start a use? Else the bound or 0 is taken. */
+/* Is the caller's start usable? Otherwise the bound or 0 is taken. */
 SK_KERNEL float sk_feasible_start(float x, float lower)
 {
     return x > lower && sk_is_finite(x) ? x : sk_larger(lower, 0.0f);
 }
 
-/* Above its bound, or pushed away from it by the residual. */
+/* Is the cell free: above its bound, or pushed away from it by the residual? */
 SK_KERNEL int sk_is_free(float gap, float residual, float inverse)
 {
     return inverse > 0.0f && (gap > 0.0f || residual > 0.0f);
@@ -261,7 +261,7 @@ SK_KERNEL float sk_natural_residual(float gap, float residual, float inverse)
     return distance < -residual ? distance : residual;
 }
 
-/* x + z in a pair of floats or in one. Where z takes all the room there is, x is the bound to the bit. */
+/* x + z in a pair of floats or in one. If z reaches the bound, x is the bound to the bit. */
 SK_KERNEL void sk_step_above(float *high, float *low, float lower, float room, float z, int paired)
 {
     if (z <= room) {
@@ -275,8 +275,8 @@ SK_KERNEL void sk_step_above(float *high, float *low, float lower, float room, f
     }
 }
 
-/* Value of a child of coarse cell `at`, linear between coarse cells: along each axis a quarter of the way towards the
- * neighbour on the child's side, as far as the face between is open. */
+/* Value of a child of coarse cell `at`, linear between coarse cells. Along each axis it adds 0.25 of the difference to
+ * the neighbour on the child's side, times the open fraction of the face between. */
 SK_KERNEL float sk_interpolate_child(const sk_tile *coarse, const sk_tile *face, int at, int child)
 {
     float own = coarse->cell[at], value = own;

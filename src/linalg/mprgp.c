@@ -13,8 +13,8 @@
  * alpha is in (0, 2 / |A|]; the largest eigenvalue comes from power iterations that
  * start from the vector of the last solve.
  *
- * The factor is that of the free cells alone and made anew whenever they change.
- * Everything runs on one thread: the triangular solves would anyway.
+ * The factor covers the free cells alone and is recomputed when they change.
+ * Everything runs on one thread, since the triangular solves are sequential.
  */
 #include "linalg/mprgp.h"
 
@@ -22,15 +22,15 @@
 #include <string.h>
 
 static const double gamma_squared = 1.0;   /* Dostal's default */
-static const double mic_tuning = 0.97;     /* how much of the dropped fill goes to the diagonal */
-static const double mic_safety = 0.25;     /* of a pivot below this part of the diagonal, the diagonal is taken */
-static const double power_accuracy = 1e-3; /* change of the eigenvalue from one power iteration to the next */
+static const double mic_tuning = 0.97;     /* part of the dropped fill that goes to the diagonal */
+static const double mic_safety = 0.25;     /* a pivot below this part of the diagonal is replaced by the diagonal */
+static const double power_accuracy = 1e-3; /* stop at this change of the eigenvalue between two power iterations */
 enum { max_power_iterations = 100, vectors = 5 };
 
 typedef struct state {
     const sk_flat_system *s;
     size_t n;
-    double *g, *p, *q, *z, *pivot; /* gradient, direction, A p, preconditioned gradient, of the factor */
+    double *g, *p, *q, *z, *pivot; /* gradient, direction, A p, preconditioned gradient, scratch of the factor */
     uint8_t *is_free;
     double alpha;
     double norm_start;
@@ -63,7 +63,7 @@ static double dot(size_t n, const double *a, const double *b)
     return sum;
 }
 
-/* Power iterations; v keeps the vector. */
+/* Power iterations. v keeps the vector. */
 static double largest_eigenvalue(const sk_flat_system *s, double *image)
 {
     size_t n = (size_t)s->count;
@@ -83,7 +83,7 @@ static double largest_eigenvalue(const sk_flat_system *s, double *image)
             break;
         memcpy(v, image, n * sizeof(double));
     }
-    return norm; /* |A v| is nearer than v.A v, and still from below */
+    return norm; /* |A v| is closer than v.A v, and also a lower bound */
 }
 
 static double residual_of(const state *t, const double *gradient)
@@ -98,7 +98,7 @@ static double residual_of(const state *t, const double *gradient)
     return t->norm == SELKIE_NORM_MAX ? largest : t->norm_start > 0 ? sqrt(sum) / t->norm_start : 0;
 }
 
-/* That of x = max(l, 0). */
+/* The natural residual of x = max(l, 0). */
 static double natural_residual_at_start(const sk_flat_system *s, double *x, double *image)
 {
     double sum = 0;
@@ -141,7 +141,7 @@ static void factor(state *t)
     }
 }
 
-/* z = (L L^T)^-1 of the free gradient, 0 in active cells, whose pivots are 0. */
+/* z = (L L^T)^-1 times the free gradient; 0 in active cells, whose pivots are 0. */
 static void precondition(state *t)
 {
     const sk_flat_system *s = t->s;
@@ -184,7 +184,7 @@ static void gradient(const sk_flat_system *s, double *g)
         g[i] -= s->right_side[i];
 }
 
-/* Squares of the chopped gradient against the reduced free one times the free one. */
+/* Compares the squared chopped gradient with the product of the reduced free and the free gradient. */
 static int is_proportional(const state *t)
 {
     const sk_flat_system *s = t->s;
@@ -199,7 +199,7 @@ static int is_proportional(const state *t)
     return chopped <= gamma_squared * reduced;
 }
 
-/* As far along -p as the bounds allow. */
+/* The longest step along -p within the bounds. */
 static double feasible_step(const state *t)
 {
     const sk_flat_system *s = t->s;
@@ -210,7 +210,7 @@ static double feasible_step(const state *t)
     return longest;
 }
 
-/* Returns 0 if there is nowhere to go. */
+/* Returns 0 if no step is possible. */
 static int free_or_expansion_step(state *t, sk_bounded_report *report)
 {
     const sk_flat_system *s = t->s;
@@ -232,7 +232,7 @@ static int free_or_expansion_step(state *t, sk_bounded_report *report)
         report->free_steps++;
         return 1;
     }
-    /* The free gradient is that of the cells that are free before the step and after its first half. */
+    /* The free gradient of the cells that are free before the step and after its first half. */
     for (int32_t i = 0; i < s->count; ++i)
         if (s->x[i] > s->bound[i])
             s->x[i] = fmax(s->bound[i], s->x[i] - t->alpha * t->g[i]);
@@ -273,8 +273,8 @@ void sk_mprgp_solve(sk_flat_system *system, const sk_bounded_options *options, v
     t.is_free = (uint8_t *)(vector + vectors * (n + 1));
     t.norm_start = natural_residual_at_start(system, t.p, t.q);
     report->eigenvalue = largest_eigenvalue(system, t.q);
-    /* The estimate is from below, and depends a little on where the power iterations began; rounded up to a step of an
-     * eighth of a power of two it hardly ever does. */
+    /* The estimate is a lower bound and depends a little on the start of the power iterations. Rounding it up to a
+     * multiple of 1/8 of a power of two removes nearly all of that dependence. */
     double bound = exp2(ceil(8 * log2(1.01 * report->eigenvalue)) / 8);
     t.alpha = report->eigenvalue > 0 ? 1.9 / bound : 1;
     gradient(system, t.g);
@@ -289,7 +289,7 @@ void sk_mprgp_solve(sk_flat_system *system, const sk_bounded_options *options, v
         going = is_proportional(&t) ? free_or_expansion_step(&t, report) : proportioning_step(&t, report);
         ++iteration;
         residual = residual_of(&t, t.g);
-        if (residual <= options->tolerance) { /* let the recurrence not deceive */
+        if (residual <= options->tolerance) { /* recompute it: the recurrence drifts */
             gradient(system, t.g);
             residual = residual_of(&t, t.g);
         }

@@ -1,11 +1,11 @@
-/* MPRGP on a plain list of unknowns: the reference that the fast bounded solver is held to. Private to src/linalg. */
+/* MPRGP on a plain list of unknowns: the reference for the fast bounded solver. Private to src/linalg. */
 #ifndef SK_LINALG_MPRGP_H
 #define SK_LINALG_MPRGP_H
 
 #include "linalg/bounded.h"
 
-/* Unknowns in the order of z, then y, then x, so that lower neighbours come first. Entry `count` of every vector is a
- * cell that is none, with 0 in it: what is absent points there. All in double, for a reference. */
+/* Unknowns in the order of z, then y, then x, so that lower neighbours come first. Entry `count` of every vector is an
+ * absent cell with value 0; absent neighbours point there. All values are double. */
 typedef struct sk_flat_system {
     int axes;
     int32_t count;
@@ -13,12 +13,13 @@ typedef struct sk_flat_system {
     double *face[3];              /* coefficient of the lower face */
     double *diagonal, *right_side, *bound;
     double *x;
-    double *eigenvector; /* in: a start; out: that of the largest eigenvalue, roughly */
+    double *eigenvector; /* in: a start; out: an approximate eigenvector of the largest eigenvalue */
 } sk_flat_system;
 
 /* Bytes of scratch that a solve needs. */
 size_t sk_mprgp_scratch_bytes(int32_t count);
-/* From system->x, which must not be below its bounds. Fills steps, residual, eigenvalue and history of the report. */
+/* Starts from system->x, which must not be below its bounds. Fills steps, residual, eigenvalue and history of the
+ * report. */
 void sk_mprgp_solve(sk_flat_system *system, const sk_bounded_options *options, void *scratch,
                     sk_bounded_report *report);
 

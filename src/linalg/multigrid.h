@@ -1,14 +1,12 @@
-/* Levels of the multigrid preconditioner and what is done on them.
+/* Levels of the multigrid preconditioner and the operations on them.
  *
- * Private to src/linalg. A level holds its blocks in two runs, first those whose
- * block coordinates have an even sum (colour 0), then the others; inside a run
- * along a Morton curve, so that neighbours in space are near in memory. Block 0
- * is the empty one: zeros that stand for whatever is absent.
+ * Private to src/linalg. A level holds its blocks in two runs: blocks whose coordinates have an even sum (colour 0),
+ * then the others. Each run follows a Morton curve, so that neighbours in space are near in memory. Block 0 is the
+ * empty block: zeros in place of every absent neighbour.
  *
- * Sizes of a level's fields: (block_count + 1) * SK_BLOCK_CELLS, in the split
- * layout of split.h. Everything that works on a level takes a team: the range of
- * blocks that falls to each thread depends on the level alone, and no result
- * depends on who computed it.
+ * The fields of a level have (block_count + 1) * SK_BLOCK_CELLS values, in the split layout of split.h. Operations on
+ * a level take a team. The blocks of each thread depend on the level alone, and no result depends on the thread that
+ * computed it.
  */
 #ifndef SK_LINALG_MULTIGRID_H
 #define SK_LINALG_MULTIGRID_H
@@ -25,24 +23,24 @@
 #include "linalg/split.h"
 
 enum {
-    SK_SMALL_LEVEL = 24, /* blocks; below this a barrier costs more than the second thread saves */
+    SK_SMALL_LEVEL = 24, /* blocks; a smaller level loses more by a barrier than it gains by a second thread */
     SK_MAX_LEVELS = 28,
-    SK_BOTTOM_UNKNOWNS = 48, /* a level this small is solved exactly */
+    SK_BOTTOM_UNKNOWNS = 48, /* the largest level that is solved exactly */
     SK_SLOT_EMPTY = 0,       /* coefficients of block 0: all zero */
-    SK_SLOT_UNIFORM = 1,     /* shared by every uniform block: faces 1, nothing else in use */
+    SK_SLOT_UNIFORM = 1,     /* shared by all uniform blocks: faces 1, the rest unused */
     SK_SLOT_FIRST = 2
 };
 
 /* Coefficients of a general block, each SK_BLOCK_CELLS floats, one after the other in its slot. */
 enum { SK_COEFFICIENT_FACE = 0, SK_COEFFICIENT_EXCESS = SELKIE_DIM, SK_COEFFICIENT_INVERSE, SK_COEFFICIENT_ARRAYS };
 
-/* Memory that only grows, so that a solve of the same size allocates nothing. */
+/* Memory that only grows: a second solve of the same size allocates nothing. */
 typedef struct sk_scratch {
     void *data;
     size_t bytes;
 } sk_scratch;
 
-/* How many of a block's unknowns take part. */
+/* The unknowns of a block that take part: none, some or all. */
 typedef enum sk_part { SK_PART_NONE, SK_PART_SOME, SK_PART_ALL } sk_part;
 
 typedef struct sk_level {
@@ -54,33 +52,33 @@ typedef struct sk_level {
     int32_t *parent;           /* [block_count + 1] block of the next level */
     int32_t *morton;           /* [block_count] blocks along the Morton curve, colours mixed */
     int32_t *slot;             /* [block_count + 1] coefficients of the block */
-    int32_t *work;             /* [block_count + 2] cost of all blocks before this one, for fair shares */
+    int32_t *work;             /* [block_count + 2] cost of all blocks before this one, for equal shares of work */
     sk_active *active;         /* [block_count + 1] vectors with unknowns */
-    float *excess, *inverse;   /* [block_count + 1] of uniform blocks: d - sum of faces, 1 / d */
+    float *excess, *inverse;   /* [block_count + 1] for uniform blocks: d - sum of faces, 1 / d */
     float *coefficients;       /* [slots * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS] */
-    float *x, *b;              /* unknown and right side of this level's part of a cycle */
-    float softness;            /* of its stiffest Dirichlet terms, see multigrid_setup_dim.c */
-    /* Where some unknowns are held still, as bounds do it; part = NULL: none. They have x = 0 at all times, so that
-     * faces towards them need no change; b may be anything there. */
+    float *x, *b;              /* unknown and right side of this level in a cycle */
+    float softness;            /* softening of its stiffest Dirichlet terms, see multigrid_setup_dim.c */
+    /* Set if some unknowns are held, as by bounds; part = NULL: none. Held unknowns have x = 0 at all times, so that
+     * faces towards them need no change. b may be anything there. */
     uint8_t *part;       /* [block_count + 1] an sk_part, of block 0 SK_PART_ALL */
     float *part_inverse; /* 1 / d of unknowns that take part, else 0 */
     sk_scratch index_memory, coefficient_memory, vector_memory;
 } sk_level;
 
-/* Two red-black sweeps inside each block of one colour of blocks. The reverse order of both, backwards, is the
+/* Two red-black sweeps inside each block of one colour of blocks. SK_SWEEP_BACKWARD reverses both orders and gives the
  * transpose. */
 typedef enum sk_sweep { SK_SWEEP_FORWARD, SK_SWEEP_FORWARD_FROM_ZERO, SK_SWEEP_BACKWARD } sk_sweep;
 
-/* The arithmetic on one block of a level. Each backend has a table of its own; what calls it is the same for all. */
+/* The arithmetic on one block of a level. Each backend has one table. Its callers are shared by all backends. */
 typedef struct sk_level_operations {
-    /* x of the block for b. */
+    /* Smooths x of the block for b. */
     void (*smooth)(const sk_level *level, int block, sk_sweep sweep);
-    /* y = A x where there are unknowns; y is of one block. */
+    /* y = A x for unknowns; y belongs to one block. */
     void (*multiply)(const sk_level *level, const float *x, int block, float *y);
     /* Sum of a * b over a block. */
     double (*dot)(const float *a, const float *b, sk_active active);
-    /* b - A (high + low) in double, rounded at the end; b and residual are of one block. low is what high cannot hold
-     * (see sk_fold). */
+    /* b - A (high + low) in double, rounded at the end; b and residual belong to one block. low is the rounding error
+     * of high (see sk_fold). */
     void (*residual)(const sk_level *level, const float *high, const float *low, const float *b, int block,
                      float *residual);
     /* The block's part of its parent's b: b - A x, restricted. */
@@ -89,16 +87,15 @@ typedef struct sk_level_operations {
     void (*prolong)(const sk_level *fine, const sk_level *coarse, int block);
     /* Faces and excess of the block's part of its parent. */
     void (*coarsen)(const sk_level *fine, const sk_level *coarse, int block);
-    /* Inverse diagonals, once the faces of all blocks are known. Says whether the block is uniform; counts unknowns. */
+    /* Inverse diagonals, after the faces of all blocks. Returns whether the block is uniform; counts unknowns. */
     int (*invert)(const sk_level *level, int block, int *unknowns);
 } sk_level_operations;
 
 typedef struct sk_multigrid {
     sk_memory *memory;
     const sk_level_operations *operations;
-    float largest_face; /* bound of the coefficients of faces on level 0: the unit of its Dirichlet terms */
-    int thorough; /* more work on the finest level, less below it: pays in 3D where a cycle is all that is done in an
-                     iteration */
+    float largest_face; /* upper bound of the face coefficients on level 0: the unit of its Dirichlet terms */
+    int thorough; /* more work on the finest level, less below it: pays in 3D if an iteration is mostly the cycle */
     int level_count;
     sk_level level[SK_MAX_LEVELS];
     int bottom_unknowns;
@@ -106,13 +103,13 @@ typedef struct sk_multigrid {
     float bottom_inverse[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS];
 } sk_multigrid;
 
-/* Where the threads of a team meet. They spin, since a sweep over a small level takes microseconds, but not for long:
- * on a machine that is busy with other things a thread that spins may keep away the one it waits for. */
+/* A barrier of a team. Threads spin, since a sweep over a small level takes microseconds. They spin only briefly: on a
+ * busy machine a spinning thread may block the one it waits for. */
 typedef struct sk_barrier {
     atomic_int arrived, round;
 } sk_barrier;
 
-/* Who works on something. A team of one never waits. */
+/* The threads that share a piece of work. A team of one never waits. */
 typedef struct sk_team {
     int thread, threads;
     sk_barrier *barrier;
@@ -126,8 +123,8 @@ SK_INLINE void sk_team_wait(sk_team team)
         SK_DIM(sk_barrier_wait)(team.barrier, team.threads);
 }
 
-/* A thread's blocks of a level, [first, last) of each colour. The same thread has the same ones in all that is done on
- * the level: what another core has written is slow to come by. */
+/* A thread's blocks of a level, [first, last) of each colour. They are the same in all operations on the level: data
+ * that another core has written is slow to read. */
 typedef struct sk_share {
     int first[2], last[2];
 } sk_share;
@@ -150,7 +147,7 @@ SK_INLINE void sk_look_around(const sk_level *level, const float *field, int blo
         around->side[side] = field + (size_t)level->neighbour[block][side] * SK_BLOCK_CELLS;
 }
 
-/* Upper faces belong to the blocks on the upper sides, so those are looked up there. */
+/* Upper faces are stored in the blocks on the upper sides. */
 SK_INLINE void sk_look_around_faces(const sk_level *level, int block, sk_around around[SELKIE_DIM])
 {
     for (int axis = 0; axis < SELKIE_DIM; ++axis) {
@@ -171,7 +168,7 @@ SK_INLINE float sk_excess_at(const sk_level *level, int block, int index)
                                                  : sk_slot_array(level, block, SK_COEFFICIENT_EXCESS)[index];
 }
 
-/* 1 / d of an unknown that takes part, else 0. */
+/* 1 / d of an unknown that takes part, otherwise 0. */
 SK_INLINE float sk_inverse_at(const sk_level *level, int block, int index)
 {
     if (level->part)
@@ -185,7 +182,7 @@ SK_INLINE sk_part sk_part_of(const sk_level *level, int block)
     return level->part ? (sk_part)level->part[block] : SK_PART_ALL;
 }
 
-/* Where a fine block lies in its parent, in coarse cells. */
+/* Position of a fine block in its parent, in coarse cells. */
 SK_INLINE void sk_place_in_parent(const sk_level *fine, int block, int origin[3])
 {
     for (int axis = 0; axis < 3; ++axis)
@@ -195,12 +192,12 @@ SK_INLINE void sk_place_in_parent(const sk_level *fine, int block, int origin[3]
 /* --- multigrid_setup_dim.c --- */
 
 selkie_code SK_DIM(sk_scratch_reserve)(sk_memory *memory, sk_scratch *scratch, size_t bytes, selkie_error *error);
-/* Lays out the index arrays of a level of `block_count` blocks; their content is undefined but for block 0. */
+/* Lays out the index arrays of a level of `block_count` blocks. Only block 0 gets content. */
 selkie_code SK_DIM(sk_level_allocate)(sk_multigrid *multigrid, int depth, int block_count, selkie_error *error);
-/* Sets colours, order and neighbours of the coarse levels, and their coefficients, from those of level 0. */
+/* Builds the coarse levels from level 0: colours, order, neighbours and coefficients. */
 selkie_code SK_DIM(sk_multigrid_coarsen)(sk_multigrid *multigrid, int threads, selkie_error *error);
-/* Gives the blocks of a level their numbers: `curve` lists them along the Morton curve by coordinates, and
- * number[i] becomes the number of curve[i]. */
+/* Numbers the blocks of a level. `curve` lists them along the Morton curve by coordinates; number[i] becomes the
+ * number of curve[i]. */
 void SK_DIM(sk_level_number)(sk_level *level, const int32_t (*coordinates)[4], int32_t *number);
 void SK_DIM(sk_level_finish_work)(sk_level *level);
 void SK_DIM(sk_multigrid_release)(sk_multigrid *multigrid);
@@ -211,17 +208,18 @@ void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid);
 
 /* --- multigrid_part_dim.c --- */
 
-/* Do all unknowns of the block and of those around it take part? */
+/* Do all unknowns of the block and of its neighbours take part? */
 int SK_DIM(sk_level_is_whole)(const sk_level *level, int block);
-/* Coarsens again the levels below `root`, after some of its unknowns changed sides: changed[depth] (bytes, of each
- * block of a level) says where on the root level, and is filled below it. `mark` is scratch as long. */
+/* Coarsens the levels below `root` again after some of its unknowns were held or released. changed[depth] has a byte
+ * for each block of a level. The caller fills that of the root; the others are filled here. `mark` is scratch of the
+ * same size. */
 void SK_DIM(sk_multigrid_recoarsen)(sk_multigrid *multigrid, int root, sk_team team, uint8_t *const changed[],
                                     uint8_t *mark);
 
 /* --- multigrid_cycle_dim.c --- */
 
-/* x of the level at `root` = M b, with M symmetric. partial[block] receives the sum of b * x if not NULL. A careful
- * cycle takes a little longer and is positive definite whatever the faces are; others nearly always are. */
+/* x of the level at `root` = M b, with M symmetric. partial[block], if not NULL, gets the sum of b * x. A careful
+ * cycle takes a little longer and is positive definite for all faces. Other cycles nearly always are. */
 void SK_DIM(sk_multigrid_cycle)(const sk_multigrid *multigrid, int root, sk_team team, int careful, double *partial);
 
 /* --- multigrid_tuned_dim.c, multigrid_coarsen_tuned_dim.c: vectors of cells --- */

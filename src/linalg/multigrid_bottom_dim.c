@@ -3,7 +3,7 @@
 
 typedef double bottom_matrix[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS];
 
-/* The unknown across a side of cell (i, j, k), its coefficient, or -1. */
+/* The unknown across a side of cell (i, j, k) and its coefficient, or -1. */
 static int across(const sk_multigrid *multigrid, const sk_level *level, int block, const int cell[3], int side,
                   float *coefficient)
 {
@@ -23,7 +23,7 @@ static int across(const sk_multigrid *multigrid, const sk_level *level, int bloc
     return -1;
 }
 
-/* Gauss-Jordan without a choice of pivots, which a symmetric positive matrix does not need, whole rows at a time. */
+/* Gauss-Jordan by whole rows, without pivoting: a symmetric positive definite matrix needs none. */
 static void invert_matrix(int count, bottom_matrix a, float inverse[SK_BOTTOM_UNKNOWNS][SK_BOTTOM_UNKNOWNS])
 {
     double diagonal[SK_BOTTOM_UNKNOWNS];
@@ -48,8 +48,8 @@ static void invert_matrix(int count, bottom_matrix a, float inverse[SK_BOTTOM_UN
             inverse[i][j] = i < count && j < count ? (float)(0.5 * (a[i][j] + a[j][i])) : 0;
 }
 
-/* Makes regions without any excess regular: a small stiffness for their constants (ones times ones) leaves the answer
- * to right sides that sum to zero as it is, and gives round-off in that sum nothing to grow from. */
+/* Makes components without any excess regular by a small stiffness of their constants (ones times ones). Right sides
+ * that sum to zero keep their solution, and round-off in the sum does not grow. */
 static void stiffen_closed_regions(int count, bottom_matrix matrix, const double *excess)
 {
     int region[SK_BOTTOM_UNKNOWNS];
@@ -112,7 +112,7 @@ void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid)
             if (other >= 0)
                 matrix[n][other] -= coefficient;
             else
-                excess[n] += (double)coefficient; /* towards a cell that is held */
+                excess[n] += (double)coefficient; /* towards a held cell */
         }
     }
     stiffen_closed_regions(count, matrix, excess);

@@ -1,5 +1,5 @@
-/* Coefficients of a coarse level, a vector of cells at a time. What they are: multigrid_setup_dim.c. The same for one
- * cell is in linalg_kernels.h. */
+/* Coefficients of a coarse level, a vector of cells at a time. multigrid_setup_dim.c defines them. linalg_kernels.h
+ * has the form for one cell. */
 #include "linalg/multigrid.h"
 
 SK_INLINE sk_half_row half_row(const float *field, int colour, int j, int k)
@@ -12,7 +12,7 @@ SK_INLINE sk_half_row softened(sk_half_row excess, float by)
     return SK_RESTRICTION_SCALE * excess / (1.0f + by * excess);
 }
 
-/* Coarse row that stands for the fine rows (j, k), (j + 1, k) and in 3D the same at k + 1. */
+/* Coarse row of the fine rows (j, k), (j + 1, k) and in 3D the same at k + 1. */
 static void coarsen_rows(const float *const fine[SK_COEFFICIENT_ARRAYS], int j, int k, float by,
                          sk_half_row row[SELKIE_DIM + 1])
 {
@@ -35,11 +35,10 @@ static void coarsen_rows(const float *const fine[SK_COEFFICIENT_ARRAYS], int j, 
         }
 }
 
-/* A face between a cell that takes part and one that is held becomes excess, on both sides. */
-SK_INLINE void part_vector(int k, int v, int parity, int colour, const sk_around *face, const sk_around *inverse,
-                           const float *excess, float uniform_excess, float *const part[SELKIE_DIM + 1])
+/* A face between a held cell and one that takes part becomes excess on both sides. */
+SK_INLINE void part_vector(sk_place at, const sk_around *face, const sk_around *inverse, const float *excess,
+                           float uniform_excess, float *const part[SELKIE_DIM + 1])
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     const fs zero = {0};
     is own = fs_load(inverse->own + at.here) > zero;
     fs e = excess ? fs_load(excess + at.here) : fs_splat(uniform_excess);
@@ -59,7 +58,7 @@ SK_INLINE void part_vector(int k, int v, int parity, int colour, const sk_around
     fs_store(part[SELKIE_DIM] + at.here, (fs)((is)e & own));
 }
 
-/* Faces and excess of a block as seen by the unknowns that take part. */
+/* Faces and excess of a block for the unknowns that take part. */
 static void coefficients_of_part(const sk_level *level, int block, float *const part[SELKIE_DIM + 1])
 {
     sk_around face[SELKIE_DIM], inverse;
@@ -106,10 +105,9 @@ void SK_DIM(sk_coarsen_block)(const sk_level *fine, const sk_level *coarse, int 
         }
 }
 
-SK_INLINE void invert_vector(int k, int v, int parity, int colour, const sk_around *face, const float *excess,
-                             float *inverse, is *unlike, is *unknowns)
+SK_INLINE void invert_vector(sk_place at, const sk_around *face, const float *excess, float *inverse, is *unlike,
+                             is *unknowns)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs e = fs_load(excess + at.here), sum = e;
     fs side[6] = {fs_load(face[0].own + at.here), sk_right_of(&face[0], at), fs_load(face[1].own + at.here),
                   sk_above(&face[1], at)};

@@ -1,32 +1,24 @@
 /* One multigrid cycle over sparse blocks: the preconditioner of the conjugate gradients.
  *
- * The smoother takes the blocks in a checkerboard: all blocks of one colour,
- * which do not touch each other, then all of the other. In its visit a block does
- * two red-black Gauss-Seidel sweeps while it sits in the nearest cache, with the
- * neighbouring blocks held still. So the result does not depend on threads, and
- * one trip through memory does the smoothing of two. After the coarse correction
- * everything runs backwards (blocks of the second colour first, black cells
- * first), which makes the cycle its own transpose: conjugate gradients need that.
+ * The smoother takes the blocks in a checkerboard: all blocks of one colour, which do not touch each other, then all
+ * of the other. Each visit does two red-black Gauss-Seidel sweeps on a block while it is in the L1 cache; neighbouring
+ * blocks do not change meanwhile. So the result does not depend on threads, and one pass over memory does two sweeps.
+ * After the coarse correction all orders are reversed (blocks of the second colour first, black cells first). The
+ * cycle is then symmetric, as conjugate gradients require.
  *
- * Transfers are the simplest there are: a coarse cell is the sum of its children
- * (restriction) and gives them its value (prolongation). Plain aggregation
- * converges slowly because constant pieces make the coarse operator too stiff by
- * a factor of two; scaling the right side up by that factor (scaled aggregation,
- * Braess 1995; Stueben 2001) repairs it: restriction is 1/2 the sum of the 8
- * children in 3D and the sum of the 4 in 2D, with a full face 1 on every level.
- * A twentieth less than that was measured to be best.
+ * A coarse cell is the sum of its children (restriction) and gives them its value (prolongation). Plain aggregation
+ * converges slowly: its piecewise constants make the coarse operator too stiff by a factor of 2. Scaling the right
+ * side by that factor (scaled aggregation, Braess 1995; Stueben 2001) repairs it. Restriction is then 1/2 the sum of
+ * the 8 children in 3D and the sum of the 4 in 2D, with a full face 1 on every level. SK_CORRECTION_SCALE reduces it
+ * slightly, which saves iterations.
  *
- * The level below the finest is visited twice (a W cycle): it has an eighth (2D: a
- * quarter) of the cells, and its errors cost iterations, that is work on the finest.
- * So is the next one, unless it is small: then a second visit was measured to save
- * nothing, as it does further down in any case. Levels too small to be shared run on
- * one thread while the others wait.
+ * The level below the finest is visited twice (a W cycle). It has 1/8 (2D: 1/4) of the cells, and its errors cost
+ * iterations on the finest level. The next level is also visited twice unless it is small. Further second visits save
+ * nothing. One thread runs the levels that are too small to share.
  *
- * A thorough cycle smooths the blocks of the finest level in two visits each: between
- * them neighbours tell each other what they have found, without which each has solved
- * for itself, and the jumps at their sides cost iterations. And where the coarse blocks
- * of a splash are as sparse as the fine ones and nearly as many, it visits them once:
- * a second visit would take more time than it saves.
+ * A thorough cycle visits each block of the finest level twice. The second visit uses the updated values of the
+ * neighbours; without it the jumps between blocks cost iterations. A thorough cycle visits a coarse level once if it
+ * has nearly as many blocks as the fine one, as in a splash. A second visit would then cost more time than it saves.
  */
 #include "linalg/multigrid.h"
 
@@ -92,7 +84,7 @@ static void solve_bottom(const sk_multigrid *multigrid, const sk_level *level)
         level->x[multigrid->bottom_cell[i]] = sum[i];
 }
 
-/* A block's part of b.x, while it is at hand. */
+/* Sum of b.x over a block, while it is in the cache. */
 static void take_dot(const sk_multigrid *multigrid, const sk_level *level, int block, double *partial)
 {
     size_t at = (size_t)block * SK_BLOCK_CELLS;
@@ -100,7 +92,7 @@ static void take_dot(const sk_multigrid *multigrid, const sk_level *level, int b
         partial[block] = multigrid->operations->dot(level->b + at, level->x + at, level->active[block]);
 }
 
-/* Is a level worth a second visit from the one above it? */
+/* Does a second visit to this level, from the one above it, pay? */
 static int is_worth_it(const sk_multigrid *multigrid, int depth, int careful)
 {
     const int fine = multigrid->level[depth - 1].block_count, coarse = multigrid->level[depth].block_count;
@@ -110,11 +102,11 @@ static int is_worth_it(const sk_multigrid *multigrid, int depth, int careful)
     return careful || (!sparse && (depth == 1 || (depth == 2 && coarse >= SK_SMALL_LEVEL)));
 }
 
-/* A second visit to a coarse level makes B of it 2 B - B A B, with eigenvalues of 2 l - l^2. Where two parts of the
- * liquid hang together by faces that are hardly open, the mean of faces is half of what a coarse level needs, and each
- * level doubles what the one below it corrects: l is 0.95, 1.9, 3.6 and so on, until 2 l - l^2 is negative and B no
- * longer definite. With every level visited twice l stays between 0 and 2 at all of them, whatever the faces are; so a
- * cycle is careful when one that was not has failed. */
+/* A second visit to a coarse level turns its preconditioner B into 2 B - B A B, with eigenvalues 2 l - l^2. If two
+ * parts of the liquid are connected by nearly closed faces, the mean of faces is half of the coarse coefficient
+ * needed. Each level then doubles the correction of the one below it: l is 0.95, 1.9, 3.6 and so on, until 2 l - l^2
+ * is negative and B is indefinite. If every level is visited twice, l stays between 0 and 2 on all of them, for all
+ * faces. A cycle is therefore careful after one that was not has failed. */
 static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int careful, int from_zero, double *partial)
 {
     const sk_level *level = &multigrid->level[depth];
@@ -138,9 +130,9 @@ static void cycle(const sk_multigrid *multigrid, int depth, sk_team team, int ca
         sk_sweep sweep = from_zero ? SK_SWEEP_FORWARD_FROM_ZERO : SK_SWEEP_FORWARD;
 
         const int visits =
-            depth == 0 && multigrid->thorough ? 2 : 1; /* to each block, on the way down and on the way up */
+            depth == 0 && multigrid->thorough ? 2 : 1; /* of each block, on the way down and on the way up */
 
-        /* Down. Blocks of the second colour know all their neighbours' values at once. */
+        /* Down. Blocks of the second colour already have the values of all their neighbours. */
         for (int visit = 1; visit <= visits; ++visit) {
             for (int block = first[0]; block < last[0]; ++block)
                 operate->smooth(level, block, sweep);

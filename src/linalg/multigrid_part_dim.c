@@ -1,14 +1,13 @@
-/* Levels of which some unknowns are held still, and what the levels below make of that.
+/* Levels with held unknowns, and the levels below them.
  *
- * To a correction that is zero there, a held unknown is a Dirichlet boundary. On
- * the level itself that needs no change of coefficients; the next coarser one is
- * made from faces and excess as the others see them: a face towards a held
- * unknown counts as excess. When unknowns change sides, only the parents of blocks
- * in which something changed are coarsened again.
+ * For a correction, a held unknown is a Dirichlet boundary with value zero. On the level itself that needs no change
+ * of coefficients. The next coarser level is made from the faces and excess of the unknowns that take part: a face
+ * towards a held unknown counts as excess. If unknowns are held or released, only the parents of changed blocks are
+ * coarsened again.
  */
 #include "linalg/multigrid.h"
 
-/* Do all unknowns of the block and of those around it take part? */
+/* Do all unknowns of the block and of its neighbours take part? */
 int SK_DIM(sk_level_is_whole)(const sk_level *level, int block)
 {
     if (!level->part)
@@ -25,12 +24,12 @@ static void mark_blocks(const sk_level *fine, sk_team team, const uint8_t *chang
 {
     const sk_share share = SK_DIM(sk_level_share)(fine, team);
     SK_EACH_OWN_BLOCK(block, share)
-    if (changed[block]) /* several children may say so at once */
+    if (changed[block]) /* several children may write it at once */
         __atomic_store_n(&mark[fine->parent[block]], 1, __ATOMIC_RELAXED);
     sk_team_wait(team);
 }
 
-/* The root level hands on its own changes and those of the blocks around, since faces between them change too. */
+/* The root level passes on its own changes and those of the neighbours, since faces between them change too. */
 static void spread_changes(const sk_level *root, sk_team team, uint8_t *changed, uint8_t *spread)
 {
     const sk_share share = SK_DIM(sk_level_share)(root, team);
@@ -46,7 +45,7 @@ static void spread_changes(const sk_level *root, sk_team team, uint8_t *changed,
     sk_team_wait(team);
 }
 
-/* A changed block's faces are in the diagonals of its lower neighbours too. */
+/* The faces of a changed block are also in the diagonals of its lower neighbours. */
 static int is_near_change(const sk_level *level, const uint8_t *changed, int block)
 {
     int near = changed[block] & 1;
@@ -55,7 +54,7 @@ static int is_near_change(const sk_level *level, const uint8_t *changed, int blo
     return near;
 }
 
-/* One level from the one above it, blocks with changed children alone. */
+/* Coarsens one level from the one above it, only blocks with changed children. */
 static void recoarsen_level(const sk_multigrid *multigrid, int depth, sk_team team, const uint8_t *changed,
                             uint8_t *coarse_changed)
 {
@@ -77,7 +76,7 @@ static void recoarsen_level(const sk_multigrid *multigrid, int depth, sk_team te
     sk_team_wait(team);
     SK_EACH_OWN_BLOCK(block, share)
     {
-        int count; /* the second bit: is uniform */
+        int count; /* second bit: the block is uniform */
         if (is_near_change(coarse, coarse_changed, block) && multigrid->operations->invert(coarse, block, &count))
             __atomic_fetch_or(&coarse_changed[block], 2, __ATOMIC_RELAXED);
     }

@@ -2,8 +2,8 @@
  * multigrid_tuned_dim.c and multigrid_coarsen_tuned_dim.c. */
 #include "linalg/tile.h"
 
-/* Two Gauss-Seidel sweeps inside the block: red cells ((i + j + k) even), black ones, and both again; black ones first
- * where the sweep is backward. The blocks around stand still. */
+/* Two Gauss-Seidel sweeps inside the block: red cells ((i + j + k) even), black cells, and both again. Backward sweeps
+ * begin with black cells. Neighbouring blocks do not change. */
 static void smooth(const sk_level *level, int block, sk_sweep sweep)
 {
     sk_tile x, face[SELKIE_DIM];
@@ -12,7 +12,7 @@ static void smooth(const sk_level *level, int block, sk_sweep sweep)
     const float *b = level->b + (size_t)block * SK_BLOCK_CELLS;
     sk_look_around(level, level->x, block, &around);
     if (sweep == SK_SWEEP_FORWARD_FROM_ZERO) {
-        /* No values yet but those of the blocks of the first colour; block 0 is all zeros. */
+        /* Only the blocks of the first colour have values yet; block 0 is all zeros. */
         around.own = level->x;
         if (block < level->first[1])
             for (int side = 0; side < SK_SIDES; ++side)
@@ -106,7 +106,7 @@ static void prolong(const sk_level *fine, const sk_level *coarse, int block)
     }
 }
 
-/* Faces and excess of a block as seen by the unknowns that take part. */
+/* Faces and excess of a block for the unknowns that take part. */
 static void coefficients_of_part(const sk_level *level, int block, sk_tile part[SELKIE_DIM], sk_tile *excess)
 {
     sk_tile inverse, face[SELKIE_DIM];
@@ -146,7 +146,7 @@ static void coarsen(const sk_level *fine, const sk_level *coarse, int block)
         int at = sk_tile_index(i, j, k), parent = sk_parent_index(origin, i, j, k);
         for (int axis = 0; axis < SELKIE_DIM; ++axis)
             target[axis][parent] = sk_coarse_face(face, axis, at);
-        /* The excess of a uniform block is a mass, which is not softened. */
+        /* The excess of a uniform block is a mass term, which is not softened. */
         target[SELKIE_DIM][parent] = sk_coarse_excess(&excess, uniform ? 0.0f : coarse->softness, at);
     }
 }

@@ -1,30 +1,27 @@
 /* Coarse levels out of level 0.
  *
- * A coarse cell stands for 2 x 2 (x 2) finer ones and is an unknown if any of
- * them takes part: rules that drop a coarse cell because of air in it delete thin
- * sheets and drops, and cost twice the iterations. Each level is scaled so that a
- * full face is 1 again:
+ * A coarse cell stands for 2 x 2 (x 2) finer ones and is an unknown if any of them takes part. Rules that drop a coarse
+ * cell because of air in it delete thin sheets and drops, and cost iterations. Each level is scaled so that a full face
+ * is 1 again:
  *
  *   face    c_c = mean of the 4 (2D: 2) fine faces that make it up
  *   excess  e_c = sum over the children of s e / (1 + m e),  s = 1/2 (2D: 1)
  *   diagonal    = sum of the faces + e_c
  *
- * s is the factor of the restriction in theory, so a mass term is carried over as a finer
- * grid would see it. The denominator softens the very stiff Dirichlet terms of
- * ghost-fluid faces close to a cell's centre (e up to 20): summed as they are
- * they would hold the whole coarse cell at zero. (m is over the largest face, where faces are not 1 but up to that:
- * a Dirichlet term that is softened below the faces beside it makes a cycle indefinite.) Where the excess is not that
- * of a surface but a mass (every cell of a uniform block has the same), it is left as it is.
+ * s is the theoretical factor of the restriction, so a mass term keeps its meaning on coarse levels. The denominator
+ * softens the very stiff Dirichlet terms of ghost-fluid faces close to a cell's centre (e up to 20): their plain sum
+ * would hold the whole coarse cell at zero. (m is relative to the largest face. A Dirichlet term that is softened below
+ * the faces beside it makes a cycle indefinite.) The excess of a uniform block, the same in every cell, is a mass term
+ * and is not softened.
  *
- * Coarsening goes on until SK_BOTTOM_UNKNOWNS are left or less, of which the
- * inverse is kept.
+ * Coarsening ends at SK_BOTTOM_UNKNOWNS or fewer, whose inverse is stored.
  */
 #include "linalg/multigrid.h"
 
 #include <math.h>
 
-/* The m above. Of 0.1 to 0.4, 0.25 gives a thorough cycle the fewest iterations in splashes, but beside it calm pools
- * whose surface is one cell into a coarse block make a W cycle indefinite, and the solve goes on with careful ones. */
+/* The m above. Larger values suit splashes better, but make a W cycle indefinite in calm pools whose surface is one
+ * cell into a coarse block. The solve then continues with careful cycles. */
 static const float softness = 0.1f, softness_of_thorough = 0.15f;
 
 enum { few_blocks = 64 }; /* not worth a second thread */
@@ -34,7 +31,7 @@ selkie_code SK_DIM(sk_scratch_reserve)(sk_memory *memory, sk_scratch *scratch, s
     if (bytes <= scratch->bytes)
         return SELKIE_OK;
     sk_release(memory, scratch->data);
-    size_t generous = bytes + bytes / 8; /* a splash grows from step to step */
+    size_t generous = bytes + bytes / 8; /* reserve: a splash grows from step to step */
     scratch->data = sk_allocate(memory, generous);
     scratch->bytes = generous;
     if (!scratch->data) {
@@ -49,7 +46,7 @@ selkie_code SK_DIM(sk_scratch_reserve)(sk_memory *memory, sk_scratch *scratch, s
     return SELKIE_OK;
 }
 
-/* Hands out consecutive pieces of a scratch, each on its own cache line. */
+/* Hands out consecutive pieces of a scratch, each aligned to a cache line. */
 static void *take(char **at, size_t bytes)
 {
     void *piece = *at;
@@ -102,7 +99,7 @@ void SK_DIM(sk_level_number)(sk_level *level, const int32_t (*coordinates)[4], i
     level->first[2] = next;
 }
 
-/* Costs are as measured, in units of a twentieth of a full general block. */
+/* Relative costs; a full general block is 20. */
 void SK_DIM(sk_level_finish_work)(sk_level *level)
 {
     level->work[0] = level->work[1] = 0;
@@ -118,7 +115,7 @@ void SK_DIM(sk_level_finish_work)(sk_level *level)
 static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *error)
 {
     sk_level *fine = &multigrid->level[depth], *coarse = fine + 1;
-    /* Parents follow each other along the curve as their children do. */
+    /* Parents follow the curve in the order of their children. */
     int count = 0;
     for (int i = 0; i < fine->block_count; ++i) {
         const int32_t *c = fine->coordinates[fine->morton[i]];
@@ -136,8 +133,8 @@ static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *err
     coarse->coefficients = coarse->coefficient_memory.data;
     coarse->softness = (multigrid->thorough ? softness_of_thorough : softness) / multigrid->largest_face;
 
-    /* First as positions on the curve, with room to spare in arrays that are filled only later. */
-    int32_t(*curve)[4] = (void *)coarse->neighbour; /* 16 bytes of the 24 a block has there */
+    /* Neighbours are first stored as positions on the curve, in arrays that are filled later. */
+    int32_t(*curve)[4] = (void *)coarse->neighbour; /* uses 16 of the 24 bytes that a block has there */
     int position = -1;
     for (int i = 0; i < fine->block_count; ++i) {
         int block = fine->morton[i];
@@ -151,7 +148,7 @@ static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *err
     for (int block = 1; block <= fine->block_count; ++block)
         fine->parent[block] = coarse->slot[fine->parent[block]];
 
-    /* A coarse block needs a neighbour only where two of the children touch. */
+    /* A coarse block has a neighbour only if two of their children touch. */
     memset(coarse->neighbour, 0, ((size_t)count + 1) * sizeof(coarse->neighbour[0]));
     for (int block = 1; block <= fine->block_count; ++block)
         for (int side = 0; side < SK_SIDES; ++side)
@@ -170,7 +167,7 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
     sk_level *coarse = &multigrid->level[depth + 1];
     (void)threads; /* in builds without OpenMP */
     const size_t slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
-    /* Blocks have the slots of their numbers here; the first two slots are those of nothing and of uniform blocks. */
+    /* Slots equal block numbers here. The first two slots are those of the empty block and of uniform blocks. */
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && coarse->block_count > few_blocks)
     for (int block = 0; block <= coarse->block_count; ++block) {
         const size_t at = (size_t)block * SK_BLOCK_CELLS,
@@ -185,8 +182,8 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && fine->block_count > few_blocks)
     for (int i = 0; i < fine->block_count; ++i)
         multigrid->operations->coarsen(fine, coarse, fine->morton[i]);
-    /* Whether a block is uniform must not show while others still look at its faces; until then the work array,
-     * which is not in use yet, says so. */
+    /* Other threads still read the block's faces, so its uniform flag is kept in the work array, which is free until
+     * then. */
     int64_t unknowns = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : unknowns)                                 \
     if (threads > 1 && coarse->block_count > few_blocks)

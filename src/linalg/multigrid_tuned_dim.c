@@ -1,28 +1,23 @@
-/* The arithmetic of a level, a vector of cells at a time: smoother, operator, residual in double, transfers. The same
- * for one cell is in linalg_kernels.h. */
+/* The arithmetic of a level, a vector of cells at a time: smoother, operator, residual in double, transfers.
+ * linalg_kernels.h has the form for one cell. */
 #include "linalg/stencil.h"
 
 /* --- Gauss-Seidel --- */
 
-SK_INLINE void relax_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
-                                    const float *b, float inverse)
+SK_INLINE void relax_uniform_vector(sk_place at, const sk_around *x, float *own, const float *b, float inverse)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs_store(own + at.here, inverse * (fs_load(b + at.here) + sk_sum_of_neighbours(x, at)));
 }
 
-/* Faces of 1, but some cells are held: their inverse is 0. */
-SK_INLINE void relax_part_vector(int k, int v, int parity, int colour, const sk_around *x, float *own, const float *b,
-                                 const float *inverse)
+/* Faces are 1, but some cells are held: their inverse is 0. */
+SK_INLINE void relax_part_vector(sk_place at, const sk_around *x, float *own, const float *b, const float *inverse)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs_store(own + at.here, fs_load(inverse + at.here) * (fs_load(b + at.here) + sk_sum_of_neighbours(x, at)));
 }
 
-SK_INLINE void relax_general_vector(int k, int v, int parity, int colour, const sk_around *x, float *own,
-                                    const float *b, const sk_around *face, const float *inverse)
+SK_INLINE void relax_general_vector(sk_place at, const sk_around *x, float *own, const float *b, const sk_around *face,
+                                    const float *inverse)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs sum = fs_load(b + at.here) + sk_weighted_sum_of_neighbours(x, face, at);
     fs_store(own + at.here, fs_load(inverse + at.here) * sum);
 }
@@ -54,7 +49,7 @@ static __attribute__((noinline)) void relax_general(int colour, sk_active active
         SK_EACH_VECTOR(active, relax_general_vector, 1, x, own, b, face, inverse);
 }
 
-/* Of cells in a block that is SK_PART_SOME. */
+/* For cells in a block that is SK_PART_SOME. */
 SK_INLINE is takes_part(const sk_level *level, int block, int offset)
 {
     return fs_load(level->part_inverse + (size_t)block * SK_BLOCK_CELLS + offset) > (fs){0};
@@ -70,7 +65,7 @@ static void smooth(const sk_level *level, int block, sk_sweep sweep)
     float *own = level->x + (size_t)block * SK_BLOCK_CELLS;
     const float *b = level->b + (size_t)block * SK_BLOCK_CELLS;
     if (sweep == SK_SWEEP_FORWARD_FROM_ZERO) {
-        /* Nobody has a value yet but the blocks of the colour before; the first red sweep overwrites the red half. */
+        /* Only the blocks of the previous colour have values yet. The first red sweep overwrites the red half. */
         memset(own + SK_HALF, 0, SK_HALF * sizeof(float));
         if (block < level->first[1])
             for (int side = 0; side < SK_SIDES; ++side)
@@ -96,16 +91,14 @@ static void smooth(const sk_level *level, int block, sk_sweep sweep)
 
 /* --- The operator --- */
 
-SK_INLINE void apply_uniform_vector(int k, int v, int parity, int colour, const sk_around *x, float excess, float *y)
+SK_INLINE void apply_uniform_vector(sk_place at, const sk_around *x, float excess, float *y)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs_store(y + at.here, sk_apply_uniform_at(x, excess, at));
 }
 
-SK_INLINE void apply_general_vector(int k, int v, int parity, int colour, const sk_around *x, const sk_around *face,
-                                    const float *excess, float *y)
+SK_INLINE void apply_general_vector(sk_place at, const sk_around *x, const sk_around *face, const float *excess,
+                                    float *y)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     fs_store(y + at.here, sk_apply_general_at(x, face, excess, at));
 }
 
@@ -151,26 +144,24 @@ SK_INLINE sk_double_vec widen(fs value)
     return __builtin_convertvector(value, sk_double_vec);
 }
 
-/* Differences of high are taken in double. Those of low, a rounding error of high, need no more than single precision.
- */
-SK_INLINE void residual_vector(int k, int v, int parity, int colour, const sk_around *high, const sk_around *low,
-                               const sk_around *face, const float *excess, float uniform_excess, const float *b,
-                               float *residual)
+/* Differences of high are taken in double. low is a rounding error of high; single precision suffices for its
+ * differences. */
+SK_INLINE void residual_vector(sk_place at, const sk_around *high, const sk_around *low, const sk_row_coefficients a,
+                               const float *b, float *residual)
 {
-    sk_place at = sk_place_at(colour, k, v, parity);
     sk_double_vec here = widen(fs_load(high->own + at.here));
-    fs e = face ? fs_load(excess + at.here) : fs_splat(uniform_excess);
-    fs small = face ? sk_apply_general_at(low, face, excess, at) : sk_apply_uniform_at(low, uniform_excess, at);
+    fs e = a.face ? fs_load(a.excess + at.here) : fs_splat(a.uniform_excess);
+    fs small = a.face ? sk_apply_general_at(low, a.face, a.excess, at) : sk_apply_uniform_at(low, a.uniform_excess, at);
     sk_double_vec sum = widen(fs_load(b + at.here)) - widen(small) - widen(e) * here;
 #define SK_FLUX(where, coefficient)                                                                                    \
-    sum -= face ? widen(coefficient) * (here - widen(where(high, at))) : here - widen(where(high, at))
-    SK_FLUX(sk_left_of, fs_load(face[0].own + at.here));
-    SK_FLUX(sk_right_of, sk_right_of(&face[0], at));
-    SK_FLUX(sk_below, fs_load(face[1].own + at.here));
-    SK_FLUX(sk_above, sk_above(&face[1], at));
+    sum -= a.face ? widen(coefficient) * (here - widen(where(high, at))) : here - widen(where(high, at))
+    SK_FLUX(sk_left_of, fs_load(a.face[0].own + at.here));
+    SK_FLUX(sk_right_of, sk_right_of(&a.face[0], at));
+    SK_FLUX(sk_below, fs_load(a.face[1].own + at.here));
+    SK_FLUX(sk_above, sk_above(&a.face[1], at));
 #if SELKIE_DIM == 3
-    SK_FLUX(sk_back_of, fs_load(face[2].own + at.here));
-    SK_FLUX(sk_front_of, sk_front_of(&face[2], at));
+    SK_FLUX(sk_back_of, fs_load(a.face[2].own + at.here));
+    SK_FLUX(sk_front_of, sk_front_of(&a.face[2], at));
 #endif
 #undef SK_FLUX
     fs_store(residual + at.here, __builtin_convertvector(sum, fs));
@@ -183,24 +174,24 @@ void SK_DIM(sk_residual_block)(const sk_level *level, const float *high_field, c
     sk_look_around(level, high_field, block, &high);
     sk_look_around(level, low_field, block, &low);
     if (level->slot[block] == SK_SLOT_UNIFORM) {
-        float excess = level->excess[block];
-        SK_EACH_VECTOR_OF_ALL(residual_vector, 0, &high, &low, NULL, NULL, excess, b, residual);
-        SK_EACH_VECTOR_OF_ALL(residual_vector, 1, &high, &low, NULL, NULL, excess, b, residual);
+        const sk_row_coefficients uniform = {NULL, NULL, level->excess[block]};
+        SK_EACH_VECTOR_OF_ALL(residual_vector, 0, &high, &low, uniform, b, residual);
+        SK_EACH_VECTOR_OF_ALL(residual_vector, 1, &high, &low, uniform, b, residual);
     } else {
         sk_around face[SELKIE_DIM];
         sk_look_around_faces(level, block, face);
-        const float *excess = sk_slot_array(level, block, SK_COEFFICIENT_EXCESS);
-        SK_EACH_VECTOR(level->active[block], residual_vector, 0, &high, &low, face, excess, 0.0f, b, residual);
-        SK_EACH_VECTOR(level->active[block], residual_vector, 1, &high, &low, face, excess, 0.0f, b, residual);
+        const sk_row_coefficients general = {face, sk_slot_array(level, block, SK_COEFFICIENT_EXCESS), 0.0f};
+        SK_EACH_VECTOR(level->active[block], residual_vector, 0, &high, &low, general, b, residual);
+        SK_EACH_VECTOR(level->active[block], residual_vector, 1, &high, &low, general, b, residual);
     }
 }
 
 /* --- Between levels --- */
 
-/* Planes of a block that one coarse plane stands for, and the coarse planes of a block. */
+/* Fine planes of one coarse plane, and coarse planes of a block. */
 enum { planes_merged = SELKIE_DIM == 3 ? 2 : 1, coarse_planes = SK_PLANES / planes_merged };
 
-/* b - A x summed over pairs of planes, then rows, then cells of a row (which is over colours). */
+/* b - A x summed over pairs of planes, then rows, then cells of a row (that is over colours). */
 static void restrict_residual(const sk_level *fine, const sk_level *coarse, int block)
 {
     float product[SK_BLOCK_CELLS] __attribute__((aligned(64)));
@@ -208,9 +199,9 @@ static void restrict_residual(const sk_level *fine, const sk_level *coarse, int 
     sk_active active = fine->active[block];
     const float *b = fine->b + (size_t)block * SK_BLOCK_CELLS;
     sk_part part = sk_part_of(fine, block);
-    if (part != SK_PART_NONE) /* else nothing is active */
+    if (part != SK_PART_NONE) /* otherwise nothing is active */
         multiply(fine, fine->x, block, product);
-    if (part == SK_PART_SOME) /* no residual where x is held */
+    if (part == SK_PART_SOME) /* held cells have no residual */
         for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
             fs_store(product + i, fs_select(takes_part(fine, block, i), fs_load(product + i), fs_load(b + i)));
     for (int plane = 0; plane < coarse_planes; ++plane)
@@ -236,7 +227,7 @@ static void restrict_residual(const sk_level *fine, const sk_level *coarse, int 
         }
 }
 
-/* Cells that are no unknowns receive a value too if their vector has any; the sweeps that follow set it back to 0. */
+/* Cells that are no unknowns get a value too if their vector has unknowns. The following sweeps reset it to 0. */
 static void prolong(const sk_level *fine, const sk_level *coarse, int block)
 {
     float values[coarse_planes * SK_PLANE_FLOATS] __attribute__((aligned(64)));

@@ -1,12 +1,10 @@
-/* Closed pockets: connected sets of unknowns with no excess anywhere.
+/* Closed components: connected sets of unknowns without any excess.
  *
- * On such a set A has the constants as its null space: the right side must sum to
- * zero there, and so must what the preconditioner returns, or the iteration
- * drifts away. Nearly always there is none, so proving that has to be cheap. It is
- * a flood with one bit a cell: from all cells with an excess through all faces
- * that are not closed, a plane of 64 cells at a time, block by block through a
- * queue. What stays dry is closed; its components are then flooded one by one.
- * The flood's result is the same in whatever order blocks are taken.
+ * On such a set the null space of A is the constants. The right side must sum to zero there, and so must the result of
+ * the preconditioner, or the iteration drifts. There is nearly always none, so the proof must be cheap. It is a flood
+ * with one bit a cell: from all cells with an excess through all open faces, a plane of 64 cells at a time, block by
+ * block through a queue. Cells that the flood does not reach are closed. Their components are then flooded one by one.
+ * The result does not depend on the order of the blocks.
  */
 #include "linalg/solver.h"
 
@@ -24,10 +22,10 @@ enum { row_shift = 16, last_column_shift = 15, last_row_shift = 48 };
 typedef struct flood {
     const sk_poisson_solver *solver;
     sk_cell_bits *wet; /* [block_count + 1] */
-    int32_t *queue;    /* a ring of block_count + 1 */
+    int32_t *queue;    /* ring of block_count + 1 */
     uint8_t *queued;   /* [block_count + 1] */
     int head, waiting;
-    int32_t *touched; /* blocks in the order they got wet; NULL if of no interest */
+    int32_t *touched; /* blocks in the order the flood reached them; NULL if not needed */
     int touched_count;
     uint8_t *was_touched;
 } flood;
@@ -59,7 +57,7 @@ SK_INLINE uint64_t spread_in_word(uint64_t wet, uint64_t face_x, uint64_t face_y
     return wet;
 }
 
-/* What word w - 1 gives to word w (up) and the other way round: along z in 3D, across the seam along y in 2D. */
+/* Spreads word w - 1 into word w (up) and back: along z in 3D, across the seam along y in 2D. */
 SK_INLINE uint64_t from_below(const uint64_t *wet, const sk_links *links, int w)
 {
 #if SELKIE_DIM == 3
@@ -99,7 +97,7 @@ static void spread_in_block(sk_cell_bits *bits, const sk_links *links)
     } while (changed);
 }
 
-/* Wets the cells of the block on one side that are connected to wet ones here. */
+/* Floods the cells of the block on one side that are connected to flooded cells here. */
 static void cross(flood *state, int block, int side)
 {
     const sk_level *level = &state->solver->multigrid.level[0];
@@ -109,7 +107,7 @@ static void cross(flood *state, int block, int side)
     const uint64_t *wet = state->wet[block].word;
     uint64_t *there = state->wet[other].word, fresh = 0;
     int axis = side / 2, upper = side & 1;
-    /* The faces between two blocks belong to the upper one. */
+    /* The upper block stores the faces between two blocks. */
     const uint64_t *face = state->solver->links[level->slot[upper ? other : block]].face[axis].word;
     for (int w = 0; w < SK_BLOCK_WORDS; ++w) {
         int target = w;
@@ -168,7 +166,7 @@ static selkie_code reserve(sk_poisson_solver *solver, void **array, size_t *capa
     return sk_reserve(solver->memory, array, capacity, count, bytes, "pressure solver: closed pockets", error);
 }
 
-/* Writes down one component: the bits of its blocks, which then count as done. */
+/* Stores one component: the bits of its blocks, which are then done. */
 static selkie_code record_component(sk_poisson_solver *solver, flood *state, selkie_error *error)
 {
     sk_pockets *pockets = &solver->pockets;
@@ -208,7 +206,7 @@ static selkie_code record_component(sk_poisson_solver *solver, flood *state, sel
     return SELKIE_OK;
 }
 
-/* Floods every component that the first flood left dry. */
+/* Floods every component that the first flood did not reach. */
 static selkie_code find_components(sk_poisson_solver *solver, flood *state, selkie_error *error)
 {
     const sk_level *level = &solver->multigrid.level[0];
@@ -243,7 +241,7 @@ selkie_code SK_DIM(sk_pockets_find)(sk_poisson_solver *solver, selkie_error *err
     state.was_touched = state.queued + blocks;
     memset(state.queued, 0, 2 * blocks);
 
-    /* Proof that there is none, which nearly always succeeds. */
+    /* The proof that there is none, which nearly always succeeds. */
     for (int block = 1; block <= level->block_count; ++block) {
         uint64_t seeds = 0;
         for (int w = 0; w < SK_BLOCK_WORDS; ++w)

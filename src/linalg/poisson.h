@@ -3,12 +3,10 @@
  *   (A x)_i = diagonal_i x_i - sum over the faces f of i of face_f x_(neighbour across f)
  *
  * Symmetric, positive semi-definite and diagonally dominant:
- * diagonal_i >= sum of face_f, with the excess standing for Dirichlet
- * neighbours (air across a ghost-fluid face) or a mass term (heat, viscosity).
- * A cell with diagonal 0 is no unknown: its x becomes 0, its faces count for
- * nothing, and where a whole row of a block has none, nobody looks at them.
- * Scaled so that a full face between two unknowns is 1; where faces differ (densities), most of them should be, since
- * blocks of such faces store no coefficients.
+ * diagonal_i >= sum of face_f, the excess stands for Dirichlet neighbours (air across a ghost-fluid face) or a mass
+ * term (heat, viscosity). A cell with diagonal 0 is no unknown: its x becomes 0 and its faces are ignored. They are not
+ * read if a whole row of a block has no unknowns. The system is scaled so that a full face between two unknowns is 1.
+ * If faces differ (densities), most of them should be 1: blocks of full faces store no coefficients.
  *
  * Fields are arrays of block_count * SK_BLOCK_CELLS values, cell (i,j,k) of
  * block b at b * SK_BLOCK_CELLS + i + SK_BLOCK_N * (j + SK_BLOCK_N * k). The
@@ -26,7 +24,7 @@
 #include "base/status.h"
 
 typedef struct sk_poisson_system {
-    int block_count;                 /* with block 0, which is empty */
+    int block_count;                 /* includes the empty block 0 */
     const int32_t (*coordinates)[4]; /* [block_count] block coordinates x y z (z = 0 in 2D), >= 0; fourth unused */
     const int32_t (*faces)[6];       /* [block_count] neighbour blocks -x +x -y +y -z +z, 0 = none */
     const float *face[3];            /* coefficient of the lower face along x, y, z (2D: two) */
@@ -42,7 +40,7 @@ typedef struct sk_poisson_options {
     int warm_start;
     int threads;
     sk_backend backend;
-    /* A bound of the face coefficients, where they differ by more than open fractions do; 0 = 1. */
+    /* Upper bound of the face coefficients if they may exceed 1; 0 = 1. */
     double largest_face;
 } sk_poisson_options;
 
@@ -50,11 +48,11 @@ typedef struct sk_poisson_options {
 typedef struct sk_poisson_report {
     int iterations;
     int converged;
-    double residual; /* of b - A x, in the asked norm; from the recurrence where rounding cannot matter */
+    double residual; /* of b - A x, in the requested norm; from the recurrence if rounding is negligible */
     int64_t unknowns;
-    int closed_components; /* pockets without a Dirichlet face, whose mean was taken out */
+    int closed_components; /* components without a Dirichlet face, whose mean was subtracted */
     int history_count;
-    double history[SK_POISSON_MAX_HISTORY]; /* residual after each iteration, as the recurrence has it */
+    double history[SK_POISSON_MAX_HISTORY]; /* residual of the recurrence after each iteration */
     double setup_ms, solve_ms;
 } sk_poisson_report;
 
@@ -66,8 +64,8 @@ sk_poisson_solver *sk_poisson_create_3d(sk_memory *memory);
 void sk_poisson_destroy_2d(sk_poisson_solver *solver);
 void sk_poisson_destroy_3d(sk_poisson_solver *solver);
 
-/* A solve that does not converge is not an error here: see report->converged. Out of memory and NaN in the input are.
- * The same bits on any number of threads. */
+/* A solve that does not converge is not an error here: see report->converged. Out of memory and NaN in the input are
+ * errors. The same bits on any number of threads. */
 selkie_code sk_poisson_solve_2d(sk_poisson_solver *solver, const sk_poisson_system *system,
                                 const sk_poisson_options *options, sk_poisson_report *report, selkie_error *error);
 selkie_code sk_poisson_solve_3d(sk_poisson_solver *solver, const sk_poisson_system *system,

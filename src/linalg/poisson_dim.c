@@ -1,25 +1,22 @@
 /* Conjugate gradients preconditioned by one multigrid cycle.
  *
- * Everything is stored in single precision, which halves the memory traffic that
- * a solve consists of, yet the residual that is reported is the true one:
+ * All vectors are in single precision, which halves the memory traffic. The reported residual is still the true one:
  *
  * - The solution is the sum of two floats, high + low. Iterations add to low
  *   alone. When the residual has fallen by 100 since it was last computed, low is
  *   folded into high without loss and the residual is computed afresh in double
  *   from the caller's right side, after which low can resolve steps 100 times
  *   smaller. Without this the true residual stalls near 1e-4 while the recurrence
- *   goes on to fall. Where the solution is so small that rounding it cannot reach
- *   a tenth of the tolerance, this is left out.
- * - Conjugate gradients go on across such a replacement with the direction they
- *   have (van der Vorst and Ye 2000): it costs no iteration.
+ *   goes on to fall. This is skipped if the error from rounding the solution is below 10 % of the tolerance.
+ * - Conjugate gradients keep their direction across such a replacement (van der Vorst and Ye 2000): it costs no
+ * iteration.
  * - A solve ends only when a residual computed in this way meets the tolerance.
  *
- * The right side is scaled by a power of two to have a largest value near 1, so
- * that neither huge nor tiny ones leave the range of floats.
+ * The right side is scaled by a power of two to have a largest value near 1, so that huge and tiny values stay in the
+ * range of floats.
  *
- * One parallel region holds the whole solve. Sums are taken a block at a time and
- * then over the blocks in their order, by every thread for itself: the same bits
- * on any number of threads, and no thread waits to be told a number.
+ * One parallel region holds the whole solve. Sums run over a block, then over the blocks in order. Every thread
+ * computes the second sum itself: the same bits on any number of threads, and no broadcast.
  */
 #include "linalg/solver.h"
 
@@ -55,14 +52,14 @@ void SK_DIM(sk_poisson_destroy)(sk_poisson_solver *solver)
 
 /* --- Pieces of an iteration --- */
 
-/* What all threads of a solve share, and the range of blocks of one of them. */
+/* The shared state of all threads of a solve, and the blocks of this thread. */
 typedef struct work {
     sk_poisson_solver *solver;
     const sk_poisson_system *system;
     const sk_poisson_options *options;
     sk_team team;
     sk_share share; /* this thread's blocks */
-    float scale;    /* the caller's right side times this is ours */
+    float scale;    /* scaled right side = the caller's right side times this */
     double norm_b;  /* of the scaled right side */
 } work;
 
@@ -82,7 +79,7 @@ static double largest_block(const work *w, const double *partial)
     return largest;
 }
 
-/* In the asked norm and the caller's units. */
+/* The residual in the requested norm and the caller's units. */
 static double residual_of(const work *w, const double *partial)
 {
     if (w->options->norm == SELKIE_NORM_MAX)
@@ -90,7 +87,7 @@ static double residual_of(const work *w, const double *partial)
     return sqrt(sum_blocks(w, partial)) / w->norm_b;
 }
 
-/* r = b - A (high + low) in double; the first partial sums take the norm. */
+/* r = b - A (high + low) in double. The first partial sums are those of the norm. */
 static double true_residual(const work *w)
 {
     sk_poisson_solver *solver = w->solver;
@@ -110,7 +107,7 @@ static double true_residual(const work *w)
     return residual_of(w, solver->partial[1]);
 }
 
-/* high + low stays the same, and low becomes what high cannot hold. */
+/* high + low stays the same, and low becomes the rounding error of high. */
 static void fold(const work *w)
 {
     sk_poisson_solver *solver = w->solver;
@@ -150,7 +147,7 @@ static double apply(const work *w)
     return sum_blocks(w, solver->partial[1]);
 }
 
-/* low += alpha p, r -= alpha A p; returns the residual, and how far rounding low to floats may have carried it off. */
+/* low += alpha p, r -= alpha A p. Returns the residual, and its possible error from rounding low to floats. */
 static double advance(const work *w, float alpha, double *drift)
 {
     sk_poisson_solver *solver = w->solver;
@@ -158,20 +155,20 @@ static double advance(const work *w, float alpha, double *drift)
     solver->partial[2][block] =
         solver->operations->advance(solver, block, alpha, w->options->norm, &solver->partial[0][block]);
     sk_team_wait(w->team);
-    /* Rounding errors of 2^-25 or so a cell, in a row of A with a diagonal of 2 x dimension and faces of 1 (times the
-     * largest). Large diagonals stand beside small values. */
+    /* Rounding errors of about 2^-25 a cell, in a row of A with a diagonal of 2 x dimension and faces of 1 (times the
+     * largest). Large diagonals come with small values. */
     double low_norm = sqrt(sum_blocks(w, solver->partial[0]));
     double unit =
         4e-8 * sqrt(4.0 * SELKIE_DIM * SELKIE_DIM + 2.0 * SELKIE_DIM) * (double)solver->multigrid.largest_face;
     *drift = unit * low_norm / (w->options->norm == SELKIE_NORM_MAX ? (double)w->scale : w->norm_b);
-    /* Round-off must not pile up where A has no answer to it. */
+    /* Round-off must not accumulate in the null space of A. */
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
     return residual_of(w, solver->partial[2]);
 }
 
 /* --- Start and end --- */
 
-/* Right side into r, its scale and its norm. Returns 0 if it is not finite. */
+/* Reads the right side into r, with its scale and norm. Returns 0 if it is not finite. */
 static int start_right_side(work *w)
 {
     sk_poisson_solver *solver = w->solver;
@@ -198,7 +195,7 @@ static int start_right_side(work *w)
     return 1;
 }
 
-/* Start values; returns the residual. */
+/* Sets the start values. Returns the residual. */
 static double start_solution(const work *w)
 {
     sk_poisson_solver *solver = w->solver;
@@ -226,7 +223,7 @@ static double start_solution(const work *w)
     return w->norm_b > 0 ? residual_of(w, solver->partial[2]) : 0;
 }
 
-/* The solution back to the caller's layout and units. Says whether all of it is finite. */
+/* Writes the solution in the caller's layout and units. Returns whether all of it is finite. */
 static int write_solution(const work *w)
 {
     sk_poisson_solver *solver = w->solver;
@@ -249,7 +246,7 @@ static int write_solution(const work *w)
 
 /* --- The solve --- */
 
-/* Every thread runs this with the same numbers; thread 0 writes them down. */
+/* Every thread runs this with the same numbers. Thread 0 stores them. */
 static void iterate(work *w, sk_poisson_report *report, int *finite)
 {
     sk_poisson_solver *solver = w->solver;
@@ -264,7 +261,7 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
         if (!(rz > 0)) {
             if (careful || !isfinite(rz))
                 break;
-            /* Not positive definite here: go on from where we are, in a new direction. */
+            /* The cycle is not positive definite here: continue from the current x in a new direction. */
             careful = 1;
             rz = 0;
             sk_team_wait(w->team);
@@ -284,7 +281,7 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
         ++iteration;
         fresh = 0;
         if (residual + drifted <= options->tolerance) {
-            /* Good enough, whatever rounding has done to it. */
+            /* The residual meets the tolerance, including its rounding error. */
             converged = fresh = 1;
             break;
         }
@@ -358,7 +355,7 @@ selkie_code SK_DIM(sk_poisson_solve)(sk_poisson_solver *solver, const sk_poisson
     double ready = sk_wall_ms();
     report->setup_ms = ready - start;
 
-    /* A thread needs some blocks of each colour to be worth waiting for. */
+    /* A thread needs some blocks of each colour to pay for its barriers. */
     int blocks = solver->multigrid.level[0].block_count;
     if (threads > 1 + blocks / blocks_per_thread)
         threads = 1 + blocks / blocks_per_thread;

@@ -1,11 +1,9 @@
-/* The caller's fields to level 0 of the solver.
+/* Reads the caller's fields into level 0 of the solver.
  *
- * Only blocks with unknowns are taken over. A block whose cells are all unknowns
- * with six full faces and the same excess is uniform and stores no coefficients;
- * in a deep pool that is nearly all of them. The others are general.
+ * Only blocks with unknowns are read. A uniform block has unknowns with full faces and the same excess in all cells,
+ * and stores no coefficients. In a deep pool nearly all blocks are uniform. The others are general.
  *
- * Faces towards cells that are no unknowns are dropped here: what is behind them
- * is zero in A x anyway, and what they weigh belongs to the excess.
+ * Faces towards cells that are no unknowns are dropped: x is zero behind them, and their weight is part of the excess.
  */
 #include "linalg/solver.h"
 
@@ -16,7 +14,7 @@ enum { flaw_neighbour = 8 }; /* besides those of linalg_kernels.h */
 
 /* --- Which blocks --- */
 
-/* One bit of the axis's coordinate in every third place. */
+/* Spreads the bits of a coordinate to every third bit. */
 static uint64_t spread(uint64_t x)
 {
     x &= 0x1fffff;
@@ -40,7 +38,7 @@ static int compare_entries(const void *left, const void *right)
     return (a->block > b->block) - (a->block < b->block);
 }
 
-/* 1 if the block has unknowns, and flaws shifted by one. */
+/* 1 if the block has unknowns, plus flaws shifted by one bit. */
 static int look_at_diagonal(const float *diagonal)
 {
     int32_t positive = 0, negative = 0, wild = 0;
@@ -187,8 +185,8 @@ selkie_code SK_DIM(sk_poisson_read)(sk_poisson_solver *solver, const sk_poisson_
     SK_TRY(number_blocks(solver, system, active, error));
     sk_level *level = &solver->multigrid.level[0];
 
-    /* Uniform blocks first, since the others' coefficients need room. Flaws are told of the first block that has one.
-     * Along the curve, so that threads prepare about what will be theirs in the solve. */
+    /* Uniform blocks first, since the coefficients of the others need memory. Reports the flaws of the first block
+     * that has any. Threads follow the curve, so that each prepares about its own blocks of the solve. */
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && active > 64)
     for (int i = 0; i < active; ++i) {
         int block = level->morton[i], flaws = 0;

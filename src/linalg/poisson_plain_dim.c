@@ -94,7 +94,7 @@ static float read_right_side(const sk_poisson_solver *solver, const sk_poisson_s
     SK_EACH_CELL(i, j, k)
     {
         int index = sk_split_index(i, j, k), is_unknown = sk_is_unknown(&solver->multigrid.level[0], block, index);
-        float value = is_unknown ? scale * field[sk_natural_index(i, j, k)] : 0; /* others may hold anything */
+        float value = is_unknown ? scale * field[sk_natural_index(i, j, k)] : 0; /* other cells may hold anything */
         b[index] = value;
         largest = fabsf(value) > largest || value != value ? fabsf(value) : largest; /* NaN stays */
     }

@@ -1,12 +1,12 @@
-/* Reading a system and the vectors of the conjugate gradients, a vector of cells at a time. The same for one cell is in
- * linalg_kernels.h. */
+/* Reading a system and the vectors of the conjugate gradients, a vector of cells at a time. linalg_kernels.h has the
+ * form for one cell. */
 #include "linalg/solver.h"
 
 /* --- The caller's coefficients --- */
 
 typedef struct row_coefficients {
     sk_row face[SELKIE_DIM], excess, inverse;
-    sk_int_row unknown, unlike; /* unlike: what a uniform block has nowhere */
+    sk_int_row unknown, unlike; /* unlike: values that no uniform block has */
 } row_coefficients;
 
 #if SELKIE_DIM == 2
@@ -22,7 +22,7 @@ SK_INLINE sk_row row_at(const float *field, int j, int k)
     return *(const sk_row *)(field + (j + SK_BLOCK_N * k) * SK_BLOCK_N);
 }
 
-/* The row before or after (j, k) along an axis, from the block on that side where it ends here. */
+/* The row before or after (j, k) along an axis, possibly from the block on that side. */
 SK_INLINE sk_row row_beside(const float *own, const float *beside, int axis, int step, int j, int k)
 {
     int at = (axis == 1 ? j : k) + step;
@@ -137,7 +137,7 @@ static int read_general(sk_poisson_solver *solver, const sk_poisson_system *syst
         for (int j = 0; j < SK_BLOCK_N; ++j) {
             row_coefficients row;
             if (!any(row_at(from.diagonal, j, k) > SK_SMALLEST_DIAGONAL - (sk_row){0})) {
-                /* no unknowns: neither coefficients nor links, and flaws are looked for where they would matter */
+                /* No unknowns: no coefficients and no links. Flaws matter only beside unknowns. */
                 for (int i = 0; i < SK_COEFFICIENT_ARRAYS; ++i)
                     sk_split_row(array[i], j, k, (sk_row){0});
                 continue;
@@ -185,7 +185,7 @@ static float read_right_side(const sk_poisson_solver *solver, const sk_poisson_s
     }
     is largest = {0};
     for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES) {
-        is magnitude = (is)fs_load(b + i) & 0x7fffffff; /* order of floats is that of their bits */
+        is magnitude = (is)fs_load(b + i) & 0x7fffffff; /* non-negative floats are ordered like their bits */
         is larger = magnitude > largest;
         largest = (magnitude & larger) | (largest & ~larger);
     }

@@ -4,8 +4,8 @@
 
 /* --- The operations of the kernels' body on lanes ---
  *
- * As wide as a register. Compilers take wider vectors apart, comparisons lane by lane: with eight lanes in pairs of
- * registers of four (NEON) the batch was slower than the plain loop. */
+ * As wide as a register. Compilers split wider vectors and then compare lane by lane, which is slow.
+ */
 #if defined(__AVX__)
 enum { LANES = SK_WIDE };
 typedef fw lanes;
@@ -96,7 +96,7 @@ static int group_size(size_t first, size_t count)
     return count - first < LANES ? (int)(count - first) : LANES;
 }
 
-/* A loop over the groups, or, with step 1, over the matrices. The threads write different ones. */
+/* A loop over the groups, or, with step 1, over the matrices. Threads write different matrices. */
 #define FOR_EACH(first, step)                                                                                          \
     _Pragma("omp parallel for num_threads(threads) if (threads > 1)") for (size_t first = 0; first < count;            \
                                                                            first += step)

@@ -1,9 +1,9 @@
 /* Eigenvectors, singular values and polar decompositions of many 2x2 or 3x3 matrices: small_dense_kernels.h over lanes
- * and threads. Results have the bits of the kernels, whatever the number of threads and the place in a batch.
+ * and threads. Results have the bits of the kernels, for any number of threads and any place in a batch.
  *
- * Matrices follow each other in memory, row-major: 9 (4) numbers each; symmetric ones 6 (3), values 3 (2). What the
- * decompositions are is said in small_dense_kernels.h. Inputs and outputs must not overlap. `threads` is at least 1.
- * Doubles go one at a time, without lanes.
+ * Matrices follow each other in memory, row-major: 9 (4) numbers each; symmetric ones 6 (3), values 3 (2).
+ * small_dense_kernels.h defines the decompositions. Inputs and outputs must not overlap. `threads` is at least 1.
+ * Doubles are processed one matrix at a time, without lanes.
  */
 #ifndef SK_LINALG_SMALL_DENSE_H
 #define SK_LINALG_SMALL_DENSE_H
@@ -12,7 +12,7 @@
 
 typedef enum sk_svd_signs {
     SK_SVD_ROTATIONS,  /* U and V are rotations; the smallest value has the sign of the determinant */
-    SK_SVD_NONNEGATIVE /* no value is negative; U is a reflection where the determinant is negative */
+    SK_SVD_NONNEGATIVE /* no value is negative; U is a reflection if the determinant is negative */
 } sk_svd_signs;
 
 /* a: count x 3 (6); values: count x 2 (3), largest first; vectors: count x 4 (9), columns. */

@@ -3,7 +3,7 @@
  *
  * Before the include:
  *   SK_REAL         the type: float, double, fw
- *   SK_MASK         what a comparison of two SK_REAL gives
+ *   SK_MASK         the type of a comparison of two SK_REAL
  *   SK_REAL_(name)  appends the type's name to that of a function
  *   SK_SWEEPS       sweeps of the Jacobi iteration
  *   SK_NEGLIGIBLE   a squared length below it is zero beside 1
@@ -15,7 +15,7 @@
  * Rules that make all forms give the same bits: no branch depends on a value, and no product is an operand of a plus
  * or a minus except through sk_multiply_add_ (or by a power of two), so that a compiler has nothing to contract.
  *
- * A mask that keeps a division harmless is false for NaN: what is not a number must come out at the end.
+ * A mask that guards a division is false for NaN: NaN must propagate to the results.
  */
 #ifdef SK_REAL
 
@@ -53,7 +53,7 @@ SK_KERNEL_BODY SK_REAL_(sk_scale_) SK_REAL_(sk_scale_of_)(int count, const R *a)
         scale.poison = MADD(a[i], SPLAT(0), scale.poison);
     }
 
-    /* Small numbers first become normal ones, then their largest becomes about one. */
+    /* Scales small numbers to normal ones, then the largest to about one. */
     SK_MASK small = largest < SPLAT(1 / SK_SMALL_FACTOR);
     scale.lift = SELECT(small, SPLAT(SK_SMALL_FACTOR * SK_SMALL_FACTOR), one);
     scale.drop = SELECT(small, SPLAT(1 / SK_SMALL_FACTOR / SK_SMALL_FACTOR), one);
@@ -88,7 +88,7 @@ SK_KERNEL_BODY void SK_REAL_(sk_rotate_columns_)(int n, R *m, int p, int q, R c,
     }
 }
 
-/* Where the mask says so, columns p and q become q and -p: a rotation too. */
+/* If the mask is set, columns p and q become q and -p: also a rotation. */
 SK_KERNEL_BODY void SK_REAL_(sk_exchange_columns_)(int n, R *m, int p, int q, SK_MASK which)
 {
     for (int i = 0; i < n; i++) {
@@ -100,8 +100,8 @@ SK_KERNEL_BODY void SK_REAL_(sk_exchange_columns_)(int n, R *m, int p, int q, SK
 
 /* --- Symmetric matrices: 3x3 as xx, xy, xz, yy, yz, zz; 2x2 as xx, xy, yy --- */
 
-/* The unit eigenvector (c, s) of the larger eigenvalue of [[f, g], [g, -f]]; returns that eigenvalue. (1, 0) and 0
- * where the squares vanish. */
+/* The unit eigenvector (c, s) of the larger eigenvalue of [[f, g], [g, -f]]. Returns that eigenvalue. (1, 0) and 0 if
+ * the squares vanish. */
 SK_KERNEL_BODY R SK_REAL_(sk_main_axis_)(R f, R g, R *c, R *s)
 {
     R square = MADD(f, f, g * g), one = SPLAT(1), zero = SPLAT(0);
@@ -111,7 +111,7 @@ SK_KERNEL_BODY R SK_REAL_(sk_main_axis_)(R f, R g, R *c, R *s)
     R norm = SELECT(none, one, SK_REAL_(sk_sqrt_)(MADD(w, w, g * g)));
     R along = w / norm, across = g / norm;
 
-    /* The larger one of the two components is the one without cancellation. */
+    /* The larger of the two components has no cancellation. */
     SK_MASK upright = f < zero;
     R flipped = SELECT(g < zero, -along, along);
     *c = SELECT(none, one, SELECT(upright, SK_REAL_(sk_abs_)(across), along));
@@ -183,7 +183,7 @@ SK_KERNEL_BODY void SK_REAL_(sk_jacobi_)(R a[6], R vectors[9])
     }
 }
 
-/* The larger one of two values first, with its column. */
+/* Sorts two values, largest first, with their columns. */
 SK_KERNEL_BODY void SK_REAL_(sk_order_)(R *first, R *second, R vectors[9], int p, int q)
 {
     R x = *first, y = *second;
@@ -231,7 +231,7 @@ SK_KERNEL_BODY void SK_REAL_(sk_svd_body_2d_)(const R a[4], R u[4], R values[2],
     R m[4], one = SPLAT(1), zero = SPLAT(0), half = SPLAT(0.5f);
     SK_REAL_(sk_scaled_)(&scale, 4, a, m);
 
-    /* The rotation; any will do where A is nearly a reflection times a number. */
+    /* The rotation. Any rotation is valid if A is nearly a multiple of a reflection. */
     R x = m[0] + m[3], y = m[2] - m[1];
     R square = MADD(x, x, y * y);
     SK_MASK none = square < SPLAT(SK_NEGLIGIBLE);
@@ -271,8 +271,8 @@ SK_KERNEL_BODY void SK_REAL_(sk_complete_frame_)(R u[9])
     u[8] = MADD(z * z, p, sign);
 }
 
-/* The columns of U that belong to the smaller two singular values, their columns of V, and these values: SVD of what is
- * left of b = A V across the first column of U. */
+/* The columns of U and V of the two smaller singular values, and these values: the SVD of b = A V without its part
+ * along the first column of U. */
 SK_KERNEL_BODY void SK_REAL_(sk_svd_rest_)(const R b[9], R u[9], R values[3], R v[9])
 {
     R rest[4], inner_u[4], inner_v[4];
@@ -283,7 +283,7 @@ SK_KERNEL_BODY void SK_REAL_(sk_svd_rest_)(const R b[9], R u[9], R values[3], R 
     SK_REAL_(sk_rotate_columns_)(3, u, 1, 2, inner_u[0], -inner_u[2]);
     SK_REAL_(sk_rotate_columns_)(3, v, 1, 2, inner_v[0], -inner_v[2]);
 
-    /* Equal values may come out in the wrong order by rounding. */
+    /* Rounding may swap equal values. */
     values[1] = SK_REAL_(sk_smaller_)(values[0], values[1]);
     values[2] = SK_REAL_(sk_smaller_)(values[1], SK_REAL_(sk_larger_)(-values[1], values[2]));
 }
@@ -312,7 +312,7 @@ SK_KERNEL_BODY void SK_REAL_(sk_svd_body_3d_)(const R a[9], R u[9], R values[3],
         for (int j = 0; j < 3; j++)
             b[3 * i + j] = MADD(m[3 * i], v[j], MADD(m[3 * i + 1], v[j + 3], m[3 * i + 2] * v[j + 6]));
 
-    /* The first column of U. Its length is at least 1 but for a zero matrix. */
+    /* The first column of U. Its length is at least 1, except for a zero matrix. */
     R square = MADD(b[0], b[0], MADD(b[3], b[3], b[6] * b[6]));
     SK_MASK none = square < SPLAT(SK_NEGLIGIBLE);
     R norm = SELECT(none, SPLAT(1), SK_REAL_(sk_sqrt_)(square));
@@ -326,7 +326,7 @@ SK_KERNEL_BODY void SK_REAL_(sk_svd_body_3d_)(const R a[9], R u[9], R values[3],
     SK_REAL_(sk_unscale_)(&scale, 3, values);
 }
 
-/* Where the last value is negative, it and the last column of U change sign. */
+/* If the last value is negative, it and the last column of U change sign. */
 SK_KERNEL_BODY void SK_REAL_(sk_make_nonnegative_)(int n, R *u, R *values)
 {
     SK_MASK inverted = values[n - 1] < SPLAT(0);

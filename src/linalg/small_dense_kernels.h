@@ -6,16 +6,16 @@
  *   eigen            A = Q diag(values) Q^T, values largest first, Q a rotation
  *   svd              A = U diag(values) V^T, U and V rotations, values[0] >= values[1] >= |values[2]|: the sign of the
  *                    determinant is that of the smallest value (Irving, Teran and Fedkiw 2004)
- *   svd_nonnegative  the same with no value below zero; the last column of U is turned round for that
+ *   svd_nonnegative  the same with no value below zero; the last column of U changes sign for that
  *   polar            A = R S, R = U V^T the rotation nearest to A, S = V diag(values) V^T symmetric, one eigenvalue of
  * it negative where A inverts. R is continuous wherever it is unique: values[1] + values[2] > 0.
  *
- * The methods, none of which iterates until something is reached:
+ * The methods have a fixed number of operations:
  *   Eigenvectors, 3x3: a fixed number of cyclic Jacobi sweeps (Golub and Van Loan 2013, 8.5), the angles by a rational
  *   approximation in the manner of McAdams et al. 2011, but closer to the exact angle.
- *   SVD, 3x3: Jacobi on A^T A, of which only the first vector is used as it is: small singular values are lost in A^T
- * A. B = A V; the first column of B is that of U, and what is left of B across it is a 2x2 matrix whose SVD has a
- * closed form (Blinn 1996). Its error is a small multiple of epsilon |A|, where eigenvectors of A^T A alone, with a QR
+ *   SVD, 3x3: Jacobi on A^T A. Only its first vector is used directly: small singular values are lost in A^T A. B = A
+ * V. The first column of B gives that of U. The rest of B, orthogonal to it, is a 2x2 matrix whose SVD has a closed
+ * form (Blinn 1996). Its error is a small multiple of epsilon |A|, where eigenvectors of A^T A alone, with a QR
  *   factorisation of B, leave sqrt(epsilon) |A| if the values are far apart.
  *
  * Entries are first scaled by a power of two: any finite matrix is decomposed, zero, singular, of 1e-45 or of 1e38. A
@@ -38,14 +38,13 @@
 #include <stdint.h>
 #include "base/kernel.h"
 
-/* Residuals and departures from orthogonality (largest entry) are at most this many epsilons, times |A| the former. */
+/* Upper bound, in epsilons, of departures from orthogonality (largest entry) and, times |A|, of residuals. */
 #define SK_SMALL_DENSE_ERROR 16
 
-/* A function of the body, for whichever type. */
+/* A function of the body, for any of the types. */
 #define SK_KERNEL_BODY SK_KERNEL
 
-/* Does the machine multiply and add with one rounding? If so, a compiler may do it unasked: then all forms ask for it.
- */
+/* Has the machine a fused multiply-add? If so, a compiler may use it anywhere: then all forms use it explicitly. */
 #if defined(__CUDACC__) || defined(__FMA__) || defined(__aarch64__) || defined(__FP_FAST_FMAF)
 #define SK_FUSED(fused, plain) (fused)
 #else
@@ -118,7 +117,7 @@ SK_KERNEL float sk_inverse_power_of_two_float(float a)
 #define SK_SMALLEST_POWER SK_SMALLEST_POWER_FLOAT
 #include "linalg/small_dense_body_kernels.h"
 
-/* --- And on doubles --- */
+/* --- The operations of the body on doubles --- */
 
 SK_KERNEL double sk_splat_double(double value)
 {
@@ -177,7 +176,7 @@ SK_KERNEL double sk_inverse_power_of_two_double(double a)
 #define SK_SMALLEST_POWER 0x1p-1022
 #include "linalg/small_dense_body_kernels.h"
 
-/* --- What others call; SK_DIM(sk_svd) is the one of the dimension --- */
+/* --- Public functions; SK_DIM(sk_svd) is the one of the dimension --- */
 
 SK_KERNEL void sk_eigen_2d(const float a[3], float values[2], float vectors[4])
 {

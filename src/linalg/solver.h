@@ -1,4 +1,4 @@
-/* What a Poisson solver keeps from solve to solve, and the steps of a solve that have files of their own. Private. */
+/* State of a Poisson solver between solves, and the steps of a solve that have files of their own. Private. */
 #ifndef SK_LINALG_SOLVER_H
 #define SK_LINALG_SOLVER_H
 
@@ -12,7 +12,7 @@ typedef struct sk_cell_bits {
     uint64_t word[SK_BLOCK_WORDS];
 } sk_cell_bits;
 
-/* Of a general block: its unknowns, and the lower faces that are not closed. */
+/* Links of a general block: its unknowns, and the lower faces that are not closed. */
 typedef struct sk_links {
     sk_cell_bits unknown, face[SELKIE_DIM];
 } sk_links;
@@ -36,21 +36,21 @@ typedef struct sk_pockets {
     double *sum;            /* [piece_count] */
     double *mean;           /* [component_count] */
     size_t *cells_of;       /* [component_count] */
-    const uint8_t *skip;    /* [component_count] those to leave alone; NULL: none */
+    const uint8_t *skip;    /* [component_count] components to skip; NULL: none */
     size_t piece_capacity, cell_capacity, sum_capacity, mean_capacity, cells_of_capacity;
     sk_scratch flood_memory;
 } sk_pockets;
 
-/* Where a block's coefficients are in the caller's fields. */
+/* Pointers to a block's coefficients in the caller's fields. */
 typedef struct sk_source {
-    const float *diagonal, *diagonal_side[6]; /* own block, those around it */
-    const float *face[3], *face_upper[3];     /* own block, the one on the upper side along that axis */
+    const float *diagonal, *diagonal_side[6]; /* own block, its neighbours */
+    const float *face[3], *face_upper[3];     /* own block, its upper neighbour along that axis */
 } sk_source;
 
-/* The arithmetic on one block of the finest level, beside that of every level (sk_level_operations): reading a system,
- * and the vectors of the conjugate gradients. Fields are of the block unless a solver is given. */
+/* The arithmetic on one block of the finest level, in addition to sk_level_operations: reading a system, and the
+ * vectors of the conjugate gradients. Fields belong to the block unless a solver is given. */
 struct sk_poisson_operations {
-    /* Is a block of the caller's uniform? Sets its excess and inverse; flaws are found where it is. */
+    /* Is a block of the caller uniform? Sets its excess and inverse, and its flaws if it is. */
     int (*is_uniform)(sk_poisson_solver *solver, const sk_poisson_system *system, int block, int *flaws);
     /* Fills the slot of a general block; returns its flaws. */
     int (*read_general)(sk_poisson_solver *solver, const sk_poisson_system *system, int block, int *unknowns);
@@ -60,16 +60,16 @@ struct sk_poisson_operations {
     void (*scale)(float *field, float by);
     double (*sum)(const float *field);
     void (*subtract)(float *field, float value);
-    /* Sum of squares, or the largest magnitude; NaN if there is one. */
+    /* Sum of squares, or the largest magnitude; NaN if a value is NaN. */
     double (*norm)(const float *r, selkie_residual_norm norm);
-    /* high + low stays the same, and low becomes what high cannot hold. */
+    /* high + low stays the same, and low becomes the rounding error of high. */
     void (*fold)(float *high, float *low);
     /* p = z + beta p */
     void (*turn)(float *p, const float *z, float beta, sk_active active);
     /* low += alpha p, r -= alpha z; returns the norm of r. */
     double (*advance)(const sk_poisson_solver *solver, int block, float alpha, selkie_residual_norm norm,
                       double *low_squares);
-    /* (high + low) * unscale to the caller's layout; says whether all of it is finite. */
+    /* Writes (high + low) * unscale in the caller's layout. Returns whether all of it is finite. */
     int (*write)(const float *high, const float *low, float unscale, float *target);
 };
 
@@ -79,12 +79,12 @@ struct sk_poisson_solver {
     sk_multigrid multigrid;
     sk_pockets pockets;
     sk_scratch map_memory, link_memory, partial_memory, sort_memory;
-    int32_t *inside;    /* [system.block_count] a caller's block -> ours, 0 = no unknowns in it */
-    int32_t *outside;   /* [block_count + 1] ours -> the caller's */
+    int32_t *inside;    /* [system.block_count] the caller's block -> the solver's, 0 = it has no unknowns */
+    int32_t *outside;   /* [block_count + 1] the solver's block -> the caller's */
     sk_links *links;    /* [slots] of the general blocks */
-    sk_cell_bits *open; /* [block_count + 1] cells that are known to be connected to an excess */
+    sk_cell_bits *open; /* [block_count + 1] cells with a proven connection to an excess */
     double *partial[3]; /* [block_count + 2] sums of a block, for reductions in a fixed order */
-    float *high, *low;  /* the solution is high + low: as good as double, and one float to update */
+    float *high, *low;  /* the solution is high + low: accurate as a double, and one float to update */
     float *r, *p, *z;   /* residual, direction, preconditioned residual (then A p in the same place) */
 };
 
@@ -96,13 +96,13 @@ void SK_DIM(sk_look_up_source)(const sk_poisson_solver *solver, const sk_poisson
 
 /* --- pockets_dim.c: components without any excess --- */
 selkie_code SK_DIM(sk_pockets_find)(sk_poisson_solver *solver, selkie_error *error);
-/* Takes the mean of each closed component out of a field. */
+/* Subtracts the mean of each closed component from a field. */
 void SK_DIM(sk_pockets_balance)(sk_pockets *pockets, sk_team team, float *field);
 void SK_DIM(sk_pockets_release)(sk_pockets *pockets, sk_memory *memory);
 
 /* --- poisson_tuned_dim.c, poisson_plain_dim.c: the arithmetic --- */
 extern const sk_poisson_operations SK_DIM(sk_poisson_operations_tuned), SK_DIM(sk_poisson_operations_plain);
-/* Takes those of a backend, and of its levels. */
+/* Selects the operations of a backend, also for the levels. */
 void SK_DIM(sk_poisson_choose)(sk_poisson_solver *solver, sk_backend backend);
 
 #endif

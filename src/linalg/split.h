@@ -1,4 +1,4 @@
-/* The layout of a block inside the solver, and the vectors that walk it.
+/* The layout of a block inside the solver, and its vectors.
  *
  * Red-black sweeps touch every other cell, so a block is stored as its red half
  * ((i + j + k) even) and then its black half. A half holds the rows (j, k) in
@@ -6,13 +6,13 @@
  *
  *   index(i, j, k) = colour * SK_HALF + (j + SK_BLOCK_N * k) * SK_ROW + i / 2
  *
- * What this buys: the six neighbours of a red cell are all black. Those along y
- * and z lie in the same lane of the rows above and below; of those along x one
- * lies in the same lane of the same row, the other one lane aside (to the left
- * in rows where the cell's i is even, to the right where it is odd). A vector of
+ * The six neighbours of a red cell are all black. The neighbours along y and z lie
+ * in the same lane of the rows above and below. Along x one neighbour lies in the
+ * same lane of the same row, the other one lane aside: to the left if the cell's i
+ * is even, to the right if it is odd. A vector of
  * SK_LANES floats holds several rows, so a neighbour is a load or one
- * two-source shuffle, whose second source is the neighbouring block: there are
- * no copies with halos.
+ * two-source shuffle, whose second source is the neighbouring block. No halo copies
+ * are needed.
  *
  * The two cells 2I and 2I+1 of a row share lane I of the two halves, so sums
  * over pairs along x, as coarsening needs them, are plain vector additions.
@@ -59,9 +59,9 @@ typedef double sk_double_vec __attribute__((vector_size(SK_LANES * 8)));
 #define SK_EACH_LANE(f) f(0), f(1), f(2), f(3)
 #endif
 
-/* Where lane n of the neighbour on the left (i - 1) comes from, in a vector whose first row holds even cells
- * (LEFT_0) or odd ones (LEFT_1): the same lane if the cell's i is odd, the lane before if it is even, which for the
- * first lane of a row is the last lane of the same row one block to the left (lanes SK_LANES and up). */
+/* Source of lane n of the left neighbour (i - 1), in a vector whose first row holds even cells (LEFT_0) or odd ones
+ * (LEFT_1). It is the same lane if the cell's i is odd, the lane before if i is even. For the first lane of a row that
+ * is the last lane of the same row one block to the left (lanes SK_LANES and up). */
 #define SK_ROW_OF(n) ((n) / (SK_BLOCK_N / 2))
 #define SK_LANE_OF(n) ((n) % (SK_BLOCK_N / 2))
 #define SK_LEFT(n, p)                                                                                                  \
@@ -78,8 +78,7 @@ typedef double sk_double_vec __attribute__((vector_size(SK_LANES * 8)));
 #define SK_DOWN(n) ((n) + SK_LANES - SK_BLOCK_N / 2)
 #define SK_UP(n) ((n) + SK_BLOCK_N / 2)
 
-/* `odd` says whether the first row of the vector holds odd cells of the colour that is asked for; always a constant
- * once inlined. */
+/* `odd`: the first row of the vector holds odd cells of the requested colour. A constant once inlined. */
 SK_INLINE fs sk_left(fs here, fs left_block, int odd)
 {
     return odd ? __builtin_shufflevector(here, left_block, SK_EACH_LANE(SK_LEFT_1))
@@ -162,8 +161,8 @@ SK_INLINE fs sk_back_of(const sk_around *field, sk_place at)
     return fs_load(from);
 }
 
-/* Which vectors of a half hold unknowns: bit v + SK_PLANE_VECTORS * k, for both colours alike. In a splash most blocks
- * are far from full, and their empty vectors are left alone: zero in every field, at all times. */
+/* Vectors of a half that hold unknowns: bit v + SK_PLANE_VECTORS * k, for both colours alike. In a splash most blocks
+ * are far from full. Their empty vectors are skipped: they are zero in every field, at all times. */
 typedef uint64_t sk_active;
 #define SK_ACTIVE_BITS (SK_PLANES * SK_PLANE_VECTORS)
 #define SK_ALL_ACTIVE (~(sk_active)0 >> (64 - SK_ACTIVE_BITS))
@@ -174,38 +173,42 @@ typedef uint64_t sk_active;
 #define SK_EVEN_VECTORS (SK_LANES == 16 ? 0xffULL : 0x5555ULL)
 #endif
 
-/* Calls f(k, v, parity of the first row, ...) for each active vector. The parity is a constant wherever f is inlined,
- * so that shuffles need no branches; in a full block, v is as well. */
-#define SK_EACH_VECTOR(active, f, ...)                                                                                 \
+/* Calls f(sk_place, ...) for each active vector of a colour. The parity of the first row is a constant once f is
+ * inlined, so that shuffles need no branches. In a full block, v is a constant too. */
+#define SK_EACH_VECTOR(active, f, colour, ...)                                                                         \
     do {                                                                                                               \
         if ((active) == SK_ALL_ACTIVE) {                                                                               \
-            SK_EACH_VECTOR_OF_ALL(f, __VA_ARGS__);                                                                     \
+            SK_EACH_VECTOR_OF_ALL(f, colour, __VA_ARGS__);                                                             \
         } else {                                                                                                       \
             for (sk_active bits = (active)&SK_EVEN_VECTORS; bits; bits &= bits - 1)                                    \
-                f(__builtin_ctzll(bits) / SK_PLANE_VECTORS, __builtin_ctzll(bits) % SK_PLANE_VECTORS, 0, __VA_ARGS__); \
+                f(sk_place_at(colour, __builtin_ctzll(bits) / SK_PLANE_VECTORS,                                        \
+                              __builtin_ctzll(bits) % SK_PLANE_VECTORS, 0),                                            \
+                  __VA_ARGS__);                                                                                        \
             for (sk_active bits = (active) & ~SK_EVEN_VECTORS; bits; bits &= bits - 1)                                 \
-                f(__builtin_ctzll(bits) / SK_PLANE_VECTORS, __builtin_ctzll(bits) % SK_PLANE_VECTORS, 1, __VA_ARGS__); \
+                f(sk_place_at(colour, __builtin_ctzll(bits) / SK_PLANE_VECTORS,                                        \
+                              __builtin_ctzll(bits) % SK_PLANE_VECTORS, 1),                                            \
+                  __VA_ARGS__);                                                                                        \
         }                                                                                                              \
     } while (0)
 #if SELKIE_DIM == 3
-#define SK_EACH_VECTOR_OF_ALL(f, ...)                                                                                  \
+#define SK_EACH_VECTOR_OF_ALL(f, colour, ...)                                                                          \
     do {                                                                                                               \
         for (int plane = 0; plane < SK_PLANES; plane += 2) {                                                           \
             _Pragma("GCC unroll 8") for (int v = 0; v < SK_PLANE_VECTORS; ++v)                                         \
-                f(plane, v, (v * SK_VECTOR_ROWS) & 1, __VA_ARGS__);                                                    \
+                f(sk_place_at(colour, plane, v, (v * SK_VECTOR_ROWS) & 1), __VA_ARGS__);                               \
             _Pragma("GCC unroll 8") for (int v = 0; v < SK_PLANE_VECTORS; ++v)                                         \
-                f(plane + 1, v, (1 + v * SK_VECTOR_ROWS) & 1, __VA_ARGS__);                                            \
+                f(sk_place_at(colour, plane + 1, v, (1 + v * SK_VECTOR_ROWS) & 1), __VA_ARGS__);                       \
         }                                                                                                              \
     } while (0)
 #else
-#define SK_EACH_VECTOR_OF_ALL(f, ...)                                                                                  \
+#define SK_EACH_VECTOR_OF_ALL(f, colour, ...)                                                                          \
     do {                                                                                                               \
         _Pragma("GCC unroll 16") for (int v = 0; v < SK_PLANE_VECTORS; ++v)                                            \
-            f(0, v, (v * SK_VECTOR_ROWS) & 1, __VA_ARGS__);                                                            \
+            f(sk_place_at(colour, 0, v, (v * SK_VECTOR_ROWS) & 1), __VA_ARGS__);                                       \
     } while (0)
 #endif
 
-/* Calls f(offset in the block, ...) for each active vector of both colours: for what needs no neighbours. */
+/* Calls f(offset in the block, ...) for each active vector of both colours: for operations without neighbours. */
 #define SK_EACH_OFFSET(active, f, ...)                                                                                 \
     do {                                                                                                               \
         if ((active) == SK_ALL_ACTIVE) {                                                                               \
@@ -219,7 +222,7 @@ typedef uint64_t sk_active;
         }                                                                                                              \
     } while (0)
 
-/* Rows in natural order, as the callers' fields have them. */
+/* Rows in natural order, as in the callers' fields. */
 typedef float sk_row __attribute__((vector_size(SK_BLOCK_N * 4), may_alias, aligned(4)));
 typedef int32_t sk_int_row __attribute__((vector_size(SK_BLOCK_N * 4), may_alias, aligned(4)));
 typedef float sk_half_row __attribute__((vector_size(SK_BLOCK_N * 2), may_alias, aligned(4)));
@@ -256,8 +259,8 @@ SK_INLINE sk_row sk_joined_row(const float *block, int j, int k)
                                    *(const sk_half_row *)(block + (1 - even) * SK_HALF + offset), SK_INTERLEAVE);
 }
 
-/* The half of row (j, k) that starts at i = 0 or at i = SK_BLOCK_N / 2 (`upper`): SK_ROW cells in natural order. It is
- * what one fine block's row pairs are to its parent. */
+/* The half of row (j, k) that starts at i = 0 or at i = SK_BLOCK_N / 2 (`upper`): SK_ROW cells in natural order. A row
+ * pair of one fine block becomes such a half row of its parent. */
 SK_INLINE void sk_split_half_row(float *block, int upper, int j, int k, sk_half_row row)
 {
     int even = (j + k) & 1, offset = (j + SK_BLOCK_N * k) * SK_ROW + upper * SK_ROW / 2;

@@ -1,11 +1,19 @@
-/* The stencil of A on one vector of cells, for whoever sweeps or multiplies. Private to src/linalg.
+/* The stencil of A on one vector of cells, for sweeps and products. Private to src/linalg.
  *
- * The operator is written with differences, sum of c (x - x_neighbour) + e x, instead of d x - sum of c x_neighbour: a
- * smooth x is large beside its differences, and single precision would lose what matters. */
+ * The operator is written with differences, sum of c (x - x_neighbour) + e x, instead of d x - sum of c x_neighbour. A
+ * smooth x is large beside its differences, and single precision would lose them.
+ */
 #ifndef SK_LINALG_STENCIL_H
 #define SK_LINALG_STENCIL_H
 
 #include "linalg/multigrid.h"
+
+/* The coefficients of a block's rows of A. A uniform block has faces of 1 and one excess: face and excess are NULL. */
+typedef struct sk_row_coefficients {
+    const sk_around *face; /* [dimension] */
+    const float *excess;
+    float uniform_excess;
+} sk_row_coefficients;
 
 SK_INLINE fs sk_sum_of_neighbours(const sk_around *x, sk_place at)
 {

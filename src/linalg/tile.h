@@ -1,20 +1,20 @@
 /* Blocks of a level as tiles (linalg_kernels.h), for the plain operations. Private to src/linalg.
  *
- * Fields stay in the split layout of split.h, which the tuned operations need and the code around both shares. A plain
- * operation copies what it reads into tiles, in natural order and with a halo, and writes its result back.
+ * Fields stay in the split layout of split.h. The tuned operations need it, and shared code uses it. A plain operation
+ * copies its input into tiles, in natural order and with a halo, and writes its result back.
  */
 #ifndef SK_LINALG_TILE_H
 #define SK_LINALG_TILE_H
 
 #include "linalg/multigrid.h"
 
-/* Calls for each cell (i, j, k) of a block. */
+/* Loops over the cells (i, j, k) of a block. */
 #define SK_EACH_CELL(i, j, k)                                                                                          \
     for (int k = 0; k < SK_PLANES; ++k)                                                                                \
         for (int j = 0; j < SK_BLOCK_N; ++j)                                                                           \
             for (int i = 0; i < SK_BLOCK_N; ++i)
 
-/* Likewise for the first child of each of the coarse cells that the block becomes. */
+/* Loops over the first child of each coarse cell of the block. */
 #define SK_EACH_FIRST_CHILD(i, j, k)                                                                                   \
     for (int k = 0; k < SK_PLANES; k += 2)                                                                             \
         for (int j = 0; j < SK_BLOCK_N; j += 2)                                                                        \
@@ -45,14 +45,14 @@ SK_INLINE void sk_tile_read_own(sk_tile *tile, const float *own)
         }
 }
 
-/* Likewise of a caller's field, in natural order. */
+/* The cells of a block of a caller's field, in natural order. */
 SK_INLINE void sk_tile_read_natural(sk_tile *tile, const float *own)
 {
     SK_EACH_CELL(i, j, k)
     tile->cell[sk_tile_index(i, j, k)] = own[sk_natural_index(i, j, k)];
 }
 
-/* The layer of a neighbouring block that touches this one at a side. `natural`: of a caller's field. */
+/* The layer of a neighbouring block that touches this one at a side. `natural`: a caller's field. */
 SK_INLINE void sk_tile_read_halo(sk_tile *tile, int side, const float *field, int natural)
 {
     int low[3] = {0, 0, 0}, high[3] = {SK_BLOCK_N, SK_BLOCK_N, SK_PLANES}, axis = side / 2;

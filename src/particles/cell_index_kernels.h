@@ -1,13 +1,13 @@
-/* Points sorted by the cells of a table of blocks, as a search sees them. */
+/* The cell index of a neighbour search: points sorted by the cells of a table of blocks. */
 #ifndef SK_PARTICLES_CELL_INDEX_KERNELS_H
 #define SK_PARTICLES_CELL_INDEX_KERNELS_H
 
 #include <stdint.h>
 
-/* Whoever sorts the points fills it: grid/cell_index.h for the particles, the walls of SPH for boundary particles. A
- * block is as large as base/dimension.h says. */
+/* grid/cell_index.h fills it for the particles, the SPH walls fill it for boundary particles. base/dimension.h sets
+ * the size of a block. */
 typedef struct sk_cell_index {
-    int blocks[3];                   /* places of the table along each axis */
+    int blocks[3];                   /* size of the table along each axis */
     int block_count;                 /* slots 1 .. block_count hold points; the others count as absent */
     const int32_t *table;            /* [places] slot of each block, x fastest; 0 = absent */
     const int32_t (*coordinates)[4]; /* [block_count + 1] place of each block along the axes; or NULL */

@@ -1,6 +1,6 @@
-/* The tree is a heap of nodes over one array of points: node n halves its range at the median along the longest side of
- * its points' box, down to leaves of a few points. Each node knows the box of its points (what pruning compares with)
- * and how many are left below it. Points are taken by moving the last one left of the leaf into their place. */
+/* The tree is a heap of nodes over one array of points. Node n halves its range at the median along the longest side
+ * of its bounding box, down to leaves of a few points. Each node stores the bounding box of its points, for pruning,
+ * and the number of points left below it. Taking a point moves the last remaining point of the leaf into its place. */
 #include "particles/kd_tree.h"
 
 #include <float.h>
@@ -11,11 +11,11 @@
 enum {
     leaf_points = 8,       /* at most */
     task_points = 1 << 14, /* smaller ranges are not worth a task */
-    stack_size = 64        /* levels of a tree of 2^32 points, and some */
+    stack_size = 64        /* levels of a tree of 2^32 points, with a margin */
 };
 
 typedef struct kd_node {
-    float low[3], high[3]; /* m  box of the points, also of those taken since */
+    float low[3], high[3]; /* m  box of the points, including taken ones */
     uint32_t begin;        /*    first point */
     uint32_t left;         /*    points that have not been taken */
 } kd_node;
@@ -28,7 +28,7 @@ struct sk_kd_tree {
     sk_kd_point *points;
 };
 
-/* A total order along an axis: equal coordinates are told apart by id. */
+/* A total order along an axis: the id decides between equal coordinates. */
 static inline int before(const sk_kd_point *a, const sk_kd_point *b, int axis)
 {
     return a->position[axis] < b->position[axis] || (a->position[axis] == b->position[axis] && a->id < b->id);
@@ -41,8 +41,7 @@ static inline void exchange(sk_kd_point *a, sk_kd_point *b)
     *b = c;
 }
 
-/* Puts the `middle`-th point along the axis in its place, smaller ones before it and larger ones behind (Hoare's
- * selection, pivot by the median of three). */
+/* Partitions the points at the `middle`-th one along the axis (Hoare's selection, pivot by the median of three). */
 static void select_median(sk_kd_point *points, size_t count, size_t middle, int axis)
 {
     size_t low = 0, high = count - 1;
@@ -65,7 +64,7 @@ static void select_median(sk_kd_point *points, size_t count, size_t middle, int 
                 break;
             exchange(&points[i++], &points[j--]);
         }
-        /* All up to j are at most the pivot, all from i on at least; one between the two is the pivot itself. */
+        /* Points up to j are at most the pivot, points from i on at least. A point between the two equals the pivot. */
         if (i == j) {
             if (middle == i)
                 return;
@@ -185,8 +184,8 @@ typedef struct kd_found {
     size_t place;    /* in the array of points */
 } kd_found;
 
-/* Branch and bound, the nearer child first. Both distances are rounded the same way, so that a box is never farther
- * than a point in it: subtraction, squaring and adding up in one order are monotonic. */
+/* Branch and bound, nearer child first. Both distances round the same way, so that a box is never farther than a point
+ * in it: subtraction, squaring and summing in one order are monotonic. */
 static int find(const sk_kd_tree *tree, const float x[3], kd_found *found)
 {
     struct {

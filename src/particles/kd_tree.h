@@ -1,9 +1,8 @@
-/* Nearest points, each given away once: a k-d tree (Bentley 1975) from which points can be taken.
+/* A k-d tree of points (Bentley 1975) for the nearest point, from which points can be taken.
  *
- * Of two points at the same distance the one with the smaller id is the nearer one, so that answers depend on the
- * points alone: not on their order, not on the number of threads that built the tree. A point that was taken is never
- * found again; branches that have been emptied are not entered any more. Which points compete (a box, a role) is
- * decided by whoever hands them over.
+ * The smaller id decides between equal distances. Results depend on the points alone: not on their order, not on the
+ * number of threads that built the tree. A point that was taken is never found again, and empty branches are skipped.
+ * The caller selects the points, for example by a box or a role.
  */
 #ifndef SK_PARTICLES_KD_TREE_H
 #define SK_PARTICLES_KD_TREE_H

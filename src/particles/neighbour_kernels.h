@@ -1,4 +1,4 @@
-/* Where the points of a cell are, and how far apart two are: for one cell and one pair. */
+/* The points of one cell, and the distance of one pair. */
 #ifndef SK_PARTICLES_NEIGHBOUR_KERNELS_H
 #define SK_PARTICLES_NEIGHBOUR_KERNELS_H
 
@@ -9,7 +9,7 @@
 #include "base/kernel.h"
 #include "particles/cell_index_kernels.h"
 
-/* Slot of the block at these block coordinates; 0 where there are no points. */
+/* Slot of the block at these block coordinates; 0 if it has no points. */
 SK_KERNEL int SK_DIM(sk_slot_at)(const sk_cell_index *index, const int block[3])
 {
     size_t place = 0, stride = 1;

@@ -1,11 +1,10 @@
-/* Neighbour search eight candidates at a time. For files compiled per dimension.
+/* Neighbour search, eight candidates at a time. For files compiled per dimension.
  *
- * A block and one cell around it are copied into a dense tile, x fastest, so that the candidates of a cell are nine
- * (2D: three) contiguous runs. Those that cannot reach the box around the cell's own particles are culled once for all
- * of them: of the 216 particles of 27 cells about 90 remain. Each particle then tests these and keeps the third that is
- * in reach. A tile's cells are as wide as the search reaches or wider.
+ * A block and a halo of one cell are copied into a dense tile, x fastest. The candidates of a cell are then nine (2D:
+ * three) contiguous runs. Candidates out of reach of the box around the cell's own particles are culled once per cell.
+ * Each particle then tests the remaining ones. The cells of a tile are at least as wide as the search radius.
  *
- * Loops over pairs copy what they need of the neighbours into arrays over the tile first, which the second cache holds.
+ * Loops over pairs first copy the neighbours' values into arrays over the tile, which fit the L2 cache.
  */
 #ifndef SK_PARTICLES_NEIGHBOUR_TILE_H
 #define SK_PARTICLES_NEIGHBOUR_TILE_H
@@ -27,7 +26,7 @@ enum {
 };
 
 typedef struct sk_particle_run {
-    uint32_t from, to, at; /* particles [from, to) of the store lie from `at` on in the tile */
+    uint32_t from, to, at; /* particles [from, to) of the store start at `at` in the tile */
 } sk_particle_run;
 
 typedef struct sk_particle_tile {
@@ -89,7 +88,7 @@ SK_TILE_INLINE void sk_particle_tile_load_floats(const sk_particle_tile *tile, c
     }
 }
 
-/* Positions or velocities: three (2D: two) values at `offset` floats into the records. */
+/* Copies positions or velocities: three (2D: two) values at `offset` floats into the records. */
 static inline __attribute__((unused, always_inline)) void sk_particle_tile_load_vectors(const sk_particle_tile *tile,
                                                                                         const sk_particle *records,
                                                                                         const int offset,
@@ -105,7 +104,7 @@ static inline __attribute__((unused, always_inline)) void sk_particle_tile_load_
     }
 }
 
-/* Vectors as four lanes, the last one 0: of arrays of them, or of the records as above. */
+/* Copies vectors as four lanes, the last one 0, from arrays of vectors or from the records. */
 SK_TILE_INLINE void sk_particle_tile_load_lanes(const sk_particle_tile *tile, const float (*from)[4], float (*to)[4])
 {
     for (int r = 0; r < tile->run_count; r++) {
@@ -198,8 +197,8 @@ SK_VECTOR i8 sk_load_index(const uint32_t *from)
     return value;
 }
 
-/* The particles of the cells around cell `cell` of the tile that may reach the box, into search->near; padded to a
- * multiple of eight with particles far away. Returns their number without the padding. */
+/* Collects in search->near the particles of the cells around cell `cell` of the tile that may reach the box. Pads them
+ * to a multiple of eight with far particles. Returns their number without the padding. */
 SK_TILE_INLINE uint32_t sk_search_cull(const sk_lane_search *search, int cell, const sk_bounds *own)
 {
     const sk_cloud *all = &search->all, *near = &search->near;
@@ -232,8 +231,8 @@ SK_TILE_INLINE uint32_t sk_search_cull(const sk_lane_search *search, int cell, c
     return n;
 }
 
-/* Of the candidates, those in reach of particle `self` of the tile, which is at x: differences to them and their
- * indices, into search->accepted. Returns their number. */
+/* Collects in search->accepted the candidates in reach of particle `self` of the tile, at x: differences and indices.
+ * Returns their number. */
 SK_TILE_INLINE uint32_t sk_search_accept(const sk_lane_search *search, uint32_t candidates, uint32_t self,
                                          const float x[3])
 {

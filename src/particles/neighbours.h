@@ -37,7 +37,7 @@ typedef struct sk_neighbour_search {
                      *     where far too many particles are in a cell; the relation stays symmetric */
 } sk_neighbour_search;
 
-/* Where a search looks for the neighbours of one point. */
+/* The place of one point in a search. */
 typedef struct sk_neighbour_place {
     const sk_cell_range *ranges; /* of the cells around its own: sk_cells_around */
     int range_count;

@@ -43,7 +43,7 @@ uint32_t SK_DIM(sk_neighbours_within)(const sk_neighbour_search *search, const s
     return count;
 }
 
-/* The lists of a block's particles: their lengths into first[i + 1], or their content. */
+/* The lists of a block's particles: writes their lengths into first[i + 1], or their content. */
 static void lists_of_block(const sk_neighbour_lists *lists, const sk_neighbour_search *search, int block,
                            sk_cell_range *ranges, int write)
 {
@@ -81,7 +81,7 @@ selkie_code SK_DIM(sk_neighbour_lists_build)(sk_neighbour_lists *lists, const sk
     if (!ranges)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "lists of neighbours: no memory for %zu cells", cells);
 
-    /* Once to count, once to write. */
+    /* The first pass counts, the second writes. */
     selkie_code code = SELKIE_OK;
     lists->first[0] = 0;
     for (int pass = 0; pass < 2 && code == SELKIE_OK; pass++) {
@@ -98,7 +98,7 @@ selkie_code SK_DIM(sk_neighbour_lists_build)(sk_neighbour_lists *lists, const sk
     return code;
 }
 
-#if SELKIE_DIM == 3 /* knows no dimension */
+#if SELKIE_DIM == 3 /* the same in both dimensions: compiled once */
 void sk_neighbour_lists_free(sk_neighbour_lists *lists)
 {
     sk_release(lists->memory, lists->first);

@@ -19,7 +19,7 @@ void sk_particles_free(sk_particles *particles)
     sk_particles_init(particles, particles->memory);
 }
 
-/* Grows one of a pair of arrays; `content` is what must survive. */
+/* Grows one of a pair of arrays and keeps the first `content_bytes`. */
 static int grow(sk_memory *memory, void **array, size_t content_bytes, size_t bytes)
 {
     void *fresh = sk_allocate(memory, bytes);

@@ -1,11 +1,11 @@
-/* Particles: a packed record for what every step touches, and named attributes for what a method adds.
+/* Particles: a packed record for the values of every step, and named attributes for values that a method adds.
  *
- * The record is 32 bytes: the cell sort moves it as one vector, a transfer to the grid reads it front to back, and a
- * transfer from the grid turns eight of them into lanes with a few shuffles. Separate arrays of the same values were
- * slower to permute and no faster to read (docs/decisions/0007-particle-layout.md; `make bench` measures it again).
+ * The record has 32 bytes. The cell sort moves it as one vector. A transfer to the grid reads it front to back, and a
+ * transfer from the grid turns eight records into lanes with a few shuffles. docs/decisions/0007-particle-layout.md
+ * compares it with separate arrays; `make bench` measures both.
  *
- * Attributes are arrays of their own, permuted together with the records. Both live twice, because the sort writes
- * from one copy into the other.
+ * Attributes are arrays of their own, permuted together with the records. Records and attributes have two copies: the
+ * sort reads one and writes the other.
  */
 #ifndef SK_PARTICLES_STORE_H
 #define SK_PARTICLES_STORE_H
@@ -21,7 +21,7 @@ typedef struct sk_particle {
     uint32_t flags;    /* sk_particle_flag */
 } sk_particle;
 
-/* The record as eight floats, as vectors of lanes are made of it. */
+/* The record as eight floats, for vectors of lanes. */
 static inline float *sk_particle_floats(const sk_particle *record)
 {
     return (float *)(void *)record;
@@ -29,17 +29,16 @@ static inline float *sk_particle_floats(const sk_particle *record)
 
 enum sk_particle_flag {
     SK_PARTICLE_DEAD = 1u,   /* removed by the next sort */
-    SK_PARTICLE_INSIDE = 2u, /* in a solid, on its way out by the density projection */
+    SK_PARTICLE_INSIDE = 2u, /* inside a solid; the density projection moves it out */
     /* Roles in SPH with liquid boundaries (Cornelis et al. 2015); a fluid particle has neither. */
     SK_PARTICLE_CANDIDATE = 4u,
     SK_PARTICLE_BOUNDARY = 8u,
-    SK_PARTICLE_FLYING = 16u /* no pressure acts near it: it goes straight on with its own velocity */
+    SK_PARTICLE_FLYING = 16u /* no pressure acts near it: it moves with its own velocity */
 };
 
 enum {
     SK_MAX_ATTRIBUTES = 16,
-    SK_PARTICLES_BEYOND =
-        16 /* so many records and attributes beyond the last may be read: there is something, whatever it is */
+    SK_PARTICLES_BEYOND = 16 /* records and attributes beyond the last that may be read; their values are arbitrary */
 };
 
 typedef struct sk_attribute {
@@ -47,7 +46,7 @@ typedef struct sk_attribute {
     int components; /* 4-byte values of a particle */
     int is_integer;
     uint32_t *data;  /* [capacity][components], floats or integers */
-    uint32_t *spare; /* the sort's other half */
+    uint32_t *spare; /* the second copy, for the sort */
 } sk_attribute;
 
 typedef struct sk_particles {
@@ -56,10 +55,11 @@ typedef struct sk_particles {
     size_t capacity;
     sk_particle *records;
     sk_particle *spare;
-    float *carried; /* [3][count] m/s  the grid's velocity where the particles are now, NaN where it is unknown; NULL if
-                     * nobody has sampled it since they last moved. Lives in the spare records. */
-    int in_order;   /* they stand as the last cell sort left them, none added and none dropped, wherever they are now */
-    uint64_t moves; /* how often positions have changed: sk_particles_moved */
+    float *carried; /* [3][count] m/s  the grid's velocity at the current positions, NaN if unknown; NULL if not sampled
+                       since the last move. Stored in the spare records. */
+    int in_order; /* particles are in the order of the last cell sort, none added or dropped; positions may have changed
+                   */
+    uint64_t moves; /* number of position changes: sk_particles_moved */
     int attribute_count;
     sk_attribute attributes[SK_MAX_ATTRIBUTES];
     uint32_t next_id;
@@ -67,13 +67,13 @@ typedef struct sk_particles {
 
 void sk_particles_init(sk_particles *particles, sk_memory *memory);
 void sk_particles_free(sk_particles *particles);
-/* Room for `count` particles; content is kept, new attribute values are zero. */
+/* Reserves room for `count` particles. Content is kept, new attribute values are zero. */
 selkie_code sk_particles_reserve(sk_particles *particles, int64_t count, selkie_error *error);
-/* Adds an attribute, or finds it if it exists. NULL if there is no room. */
+/* Adds an attribute, or finds an existing one. NULL if there is no room. */
 sk_attribute *sk_particles_add_attribute(sk_particles *particles, const char *name, int components, int is_integer);
 sk_attribute *sk_particles_find_attribute(const sk_particles *particles, const char *name);
-/* Whoever changes positions, or the set of particles, says so here. What was found out about positions before (the
- * carried velocities, lists of migrating particles) no longer holds. */
+/* Must be called after each change of positions or of the set of particles. It invalidates data derived from
+ * positions: carried velocities and lists of migrating particles. */
 static inline void sk_particles_moved(sk_particles *particles)
 {
     particles->moves++;
@@ -81,9 +81,10 @@ static inline void sk_particles_moved(sk_particles *particles)
 }
 /* Appends one particle with a fresh id; room must have been reserved. */
 sk_particle *sk_particles_append(sk_particles *particles, const double position[3], const double velocity[3]);
-/* Takes the dead ones out; the others keep their order. The sort does so too: this is for who cannot wait for it. */
+/* Removes dead particles; the others keep their order. The sort does so too: this is for callers before the next sort.
+ */
 void sk_particles_drop_dead(sk_particles *particles);
-/* Memory for 3 floats a particle and more, until the next sort or change of their number. */
+/* Scratch of at least 3 floats a particle, until the next sort or change of their number. */
 static inline float *sk_particles_scratch(const sk_particles *particles)
 {
     return (float *)(void *)particles->spare;
