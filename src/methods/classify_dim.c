@@ -49,6 +49,7 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
     const float full = 1.0f / (float)step->particles_per_cell;
     d8 kernel_sum = {0}, surface_sum = {0}, counted_sum = {0}, occupied_sum = {0};
     uint8_t *kinds = grid->kinds + base;
+
     /* Runs that no particle reaches are air or solid and need no measurement. */
     const uint64_t reached = grid->runs[SK_RUNS_REACHED][block];
     for (int c = 0; reached != SK_ALL_RUNS && c < SK_BLOCK_CELLS; c++) {
@@ -56,6 +57,8 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
         depth[c] = -1.0f;
         kinds[c] = closed[c] ? SK_CELL_SOLID : SK_CELL_AIR;
     }
+
+    /* Fill, depth and occupation of the other runs. */
     SK_EACH_RUN(c, reached)
     {
         f8 mass = f8_load(density + c), room = 1.0f - f8_load(blurred + c);
@@ -83,6 +86,7 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
         }
         i8_to_bytes(kinds + c, kind);
     }
+
     const int mirrored = with_volumes && solid && step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
     volumes->kernel = mirrored ? mirrored_volume(step, block) : d8_sum(kernel_sum);
     volumes->counted = d8_sum(counted_sum);
@@ -102,6 +106,8 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
     const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
     const int voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
     int liquid = 0;
+
+    /* Liquid cells, and runs with thin cells. */
     if (reached != SK_ALL_RUNS)
         memcpy(kinds_out, kinds, SK_BLOCK_CELLS);
     SK_EACH_RUN(c, reached)
@@ -118,6 +124,8 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
     grid->runs[SK_RUNS_LIQUID][block] = liquid_runs;
     if (voxel || !thin_runs)
         return liquid;
+
+    /* Holes among the thin cells. */
     uint8_t tile[SK_TILE_VALUES(1)];
     const sk_tile_rows rows = sk_tile_rows_around(thin_runs);
     sk_tile_load_rows_bytes(grid, grid->kinds, block, &rows, tile);
@@ -156,8 +164,11 @@ static selkie_code classify(sk_step *step, const int with_volumes, selkie_error 
     SK_TRY(sk_step_scratch(step, blocks * (sizeof(block_volumes) + SK_BLOCK_CELLS), "classify", &scratch, error));
     block_volumes *volumes = scratch;
     uint8_t *kinds = (uint8_t *)(volumes + blocks);
+
     /* In a repeated correction most blocks have not changed. */
     const int only_changes = !with_volumes && step->density_passes > 0 && !step->solids.obstacle_count;
+
+    /* Measure, then classify: a cell needs its neighbours' occupation. */
     sk_deal deal;
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
@@ -174,6 +185,7 @@ static selkie_code classify(sk_step *step, const int with_volumes, selkie_error 
         grid->block_flags[b] = volumes[b].liquid ? SK_BLOCK_LIQUID : 0;
     }
     const sk_run_masks liquid = sk_whole_runs(grid->runs[SK_RUNS_LIQUID], grid->block_count);
+
     /* Copy the content: both arrays must keep their addresses. Block 0 is air. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int b = 1; b < grid->block_count; b++) {
@@ -181,6 +193,8 @@ static selkie_code classify(sk_step *step, const int with_volumes, selkie_error 
             memcpy(grid->kinds + (size_t)b * SK_BLOCK_CELLS, kinds + (size_t)b * SK_BLOCK_CELLS, SK_BLOCK_CELLS);
         grid->runs[SK_RUNS_NEAR][b] = sk_runs_around(grid, liquid, b);
     }
+
+    /* Sums in block order. */
     if (!with_volumes)
         return SELKIE_OK;
     step->exchanged = step->emitted - step->drained;

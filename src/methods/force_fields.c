@@ -74,12 +74,14 @@ int sk_force_fields_in(const selkie_scene *scene, sk_force_window window, sk_for
         double time = force->kind == SELKIE_FORCE_EXPLOSION ? explodes_in(force, window) : time_within(force, window);
         if (!(time > 0.0))
             continue;
+
         sk_force_field *field = &fields[count++];
         memset(field, 0, sizeof *field);
         field->kind = (int)force->kind;
         field->falloff = (int)force->falloff;
         field->radius = (float)force->radius;
         field->inverse_radius = (float)(1.0 / force->radius);
+
         switch (force->kind) {
         case SELKIE_FORCE_EXPLOSION:
             field->radial = (float)force->speed;

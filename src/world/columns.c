@@ -115,12 +115,16 @@ static double follow_column(const sk_step *step, const double at[3], float *colu
     for (int d = 0; d < grid->dimension; d++)
         cell[d] =
             grid->padding[d] + (int)fmin(fmax(floor((at[d] - grid->low[d]) / grid->cell_size), 0), grid->cells[d] - 1);
+
+    /* Fill over the capacity of the column. */
     const float full = (float)step->particles_per_cell * open_across(grid, up, at);
     for (int i = 0; i < cells + 2; i++)
         column[i] /= full;
     double start = (at[up] - grid->low[up]) / grid->cell_size;
     start = sign > 0 ? start : cells - start;
     int first = (int)fmin(fmax(floor(start), 0), cells - 1);
+
+    /* Follow the fill from the start to the surface. */
     float before = 1.0f;
     for (int n = first; n < cells; n++) {
         int i = sign > 0 ? n : cells - 1 - n;
@@ -214,6 +218,7 @@ static void fill_slab(const sk_levels *levels, const sk_step *step, int up, cons
     const int across = grid->dimension - 1;
     const float last_up = (float)(grid->cells[up] + 1);
     memset(slab->nodes, 0, (size_t)(slab->to[0] - slab->from[0] + 2) * slab->strides[0] * sizeof *slab->nodes);
+
     for (int64_t first = 0; first < step->particles.count; first += SK_WIDE) {
         int lanes = step->particles.count - first < SK_WIDE ? (int)(step->particles.count - first) : SK_WIDE;
         const sk_particle *records = step->particles.records + first;
@@ -224,6 +229,8 @@ static void fill_slab(const sk_levels *levels, const sk_step *step, int up, cons
         g = (fw)((iw)g & near); /* clear far lanes, so that they cannot overflow */
         iw node = iw_from_fw(g);
         fw upper = g - fw_from_iw(node);
+
+        /* Columns of the lanes, and their weights. */
         for (int a = 0; a < across; a++) {
             const int d = levels->axis[a];
             g = (x[d] - (float)grid->low[d]) * inverse +
@@ -234,6 +241,8 @@ static void fill_slab(const sk_levels *levels, const sk_step *step, int up, cons
             part[a] = g - fw_from_iw(column);
             node += (column - slab->from[a]) * (int)slab->strides[a];
         }
+
+        /* Trilinear weights of the particles inside the slab. */
         for (unsigned bits = iw_bits(near); bits; bits &= bits - 1) {
             const int l = __builtin_ctz(bits);
             if (records[l].flags & SK_PARTICLE_DEAD)

@@ -125,6 +125,8 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     plan->cell_size = selkie_scene_cells(scene, plan->cells);
     int dimension = scene->domain.dimension;
     size_t limit = options && options->memory_limit ? options->memory_limit : sk_memory_available();
+
+    /* Refuse scenes whose table of blocks or coarse estimate exceeds the memory. */
     double table = sk_grid_table_bytes(dimension, plan->cells);
     if (limit && table > (double)limit)
         return sk_fail(error, SELKIE_ERROR_MEMORY,
@@ -133,6 +135,8 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
                        plan->cells[0], plan->cells[1], plan->cells[2], table / 1073741824.0,
                        (double)limit / 1073741824.0);
     SK_TRY(refuse_hopeless(scene, options, plan, limit, error));
+
+    /* Grid, solids and particle counts, without the particles. */
     sk_memory memory = {0, 0, limit};
     sk_grid grid;
     sk_solids solids;
@@ -142,10 +146,12 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     if (code == SELKIE_OK)
         code = sk_solids_init(&solids, scene, &grid, &memory, error);
     if (code == SELKIE_OK)
-        code = sk_world_sample(scene, &grid, &solids, threads, sk_scene_particles_per_cell(scene), NULL,
+        code = sk_world_sample(&(sk_sampling){scene, &grid, &solids, threads, sk_scene_particles_per_cell(scene)}, NULL,
                                &plan->particles, &plan->liquid_cells, error);
     if (code == SELKIE_OK)
         code = check_methods(scene, &grid, &solids, threads, &memory, error);
+
+    /* Memory, first step and frames. */
     if (code == SELKIE_OK) {
         double per_particle = bytes_per_particle(scene);
         /* Blocks extend beyond the liquid, and a splash needs more of them than the start. */
@@ -163,6 +169,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
                 (long long)plan->particles, plan->cells[0], plan->cells[1], plan->cells[2],
                 (double)plan->memory_bytes / 1073741824.0, (double)limit / 1073741824.0);
     }
+
     if (solids.memory)
         sk_solids_free(&solids);
     sk_grid_free(&grid);

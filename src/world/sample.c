@@ -139,12 +139,16 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
             radius2 += 0.25 * (end[d] - begin[d]) * h * (end[d] - begin[d]) * h;
     }
     double radius = sqrt(radius2);
+
+    /* The liquids that may reach into the span. */
     int candidates[256], candidate_count = 0;
     for (int l = 0; l < sampler->scene->liquid_count && candidate_count < 256; l++)
         if (!sampler->scene->liquids[l].count && sk_shape_distance(sampler->shapes[l], middle) < radius + h)
             candidates[candidate_count++] = l;
     if (!candidate_count)
         return 0;
+
+    /* The obstacles near the span. */
     int ask_solids = 0, buried = 0;
     for (int o = 0; o < sampler->solids->obstacle_count && !buried; o++) {
         const sk_obstacle *obstacle = &sampler->solids->obstacles[o];
@@ -158,6 +162,7 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
         buried = !sampler->scene->liquids[candidates[c]].fill_obstacles;
     if (buried)
         return 0;
+
     /* Deep inside the first liquid and far from solids the count needs no test of single particles. Counting then costs
      * time in proportion to the surfaces. */
     int whole = !ask_solids || sampler->scene->liquids[candidates[0]].fill_obstacles;
@@ -167,6 +172,8 @@ static int64_t sample_span(const liquid_sampler *sampler, const int span[3], sk_
         per_liquid[candidates[0]] += cells * sampler->per_cell;
         return cells * sampler->per_cell;
     }
+
+    /* Test each sub-cell. */
     int64_t count = 0;
     for (int k = begin[2]; k < end[2]; k++)
         for (int j = begin[1]; j < end[1]; j++)
@@ -231,10 +238,13 @@ static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles
     int64_t *per_liquid = sk_allocate_zeroed(memory, ((size_t)liquids + 1) * sizeof *per_liquid);
     selkie_code code = SELKIE_OK;
     if (!counts || !per_liquid)
-        code = sk_fail(error, SELKIE_ERROR_MEMORY, "liquids: %.1f MiB for counting cannot be had",
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "liquids: no memory for counting (%.1f MiB)",
                        (double)spans * 8 / 1048576.0);
+
     for (int pass = 0; code == SELKIE_OK && pass < 2; pass++) {
         int64_t filled = 0;
+
+        /* Between the passes counts become offsets, and the room is reserved. */
         if (pass == 1) {
             int64_t sum = 0;
             for (int64_t s = 0; s < spans; s++) {
@@ -251,6 +261,8 @@ static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles
                 break;
             find_records(sampler, particles);
         }
+
+        /* Pass 0 counts, pass 1 writes. */
 #pragma omp parallel num_threads(threads) reduction(+ : filled)
         {
             int64_t found[256] = {0};
@@ -374,20 +386,26 @@ static selkie_code sample_all_counted(liquid_sampler *sampler, int threads, sk_p
     return SELKIE_OK;
 }
 
-selkie_code sk_world_sample(const selkie_scene *scene, const sk_grid *grid, const sk_solids *solids, int threads,
-                            int particles_per_cell, sk_particles *particles, int64_t *total, int64_t *liquid_cells,
+selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles, int64_t *total, int64_t *liquid_cells,
                             selkie_error *error)
 {
+    const selkie_scene *scene = sampling->scene;
+    const sk_grid *grid = sampling->grid;
+    const int particles_per_cell = sampling->particles_per_cell;
     *total = *liquid_cells = 0;
     if (scene->liquid_count > 256)
         return sk_fail(error, SELKIE_ERROR_INPUT, "liquids: %d of them; at most 256 (join shapes in a union)",
                        scene->liquid_count);
+
+    /* Sub-cells: the smallest cube that holds the particles of a cell. */
     liquid_sampler sampler = {
-        .scene = scene, .grid = grid, .solids = solids, .per_cell = particles_per_cell, .per_axis = 1};
+        .scene = scene, .grid = grid, .solids = sampling->solids, .per_cell = particles_per_cell, .per_axis = 1};
     while ((grid->dimension == 2 ? sampler.per_axis * sampler.per_axis
                                  : sampler.per_axis * sampler.per_axis * sampler.per_axis) < particles_per_cell)
         sampler.per_axis++;
     sampler.sub_cells = sampler.per_axis * sampler.per_axis * (grid->dimension == 3 ? sampler.per_axis : 1);
+
+    /* The shapes of the liquids. */
     sampler.shapes = sk_allocate_zeroed(grid->memory, ((size_t)scene->liquid_count + 1) * sizeof *sampler.shapes);
     if (!sampler.shapes)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "liquids: no memory");
@@ -405,10 +423,12 @@ selkie_code sk_world_sample(const selkie_scene *scene, const sk_grid *grid, cons
                                           .memory = grid->memory};
         code = sk_shape_create(&scene->liquids[l].shape, &options, &sampler.shapes[l], error);
     }
+
+    /* Filled liquids first, then those with a count. */
     if (code == SELKIE_OK)
-        code = sample_all(&sampler, threads, particles, total, liquid_cells, grid->memory, error);
+        code = sample_all(&sampler, sampling->threads, particles, total, liquid_cells, grid->memory, error);
     if (code == SELKIE_OK)
-        code = sample_all_counted(&sampler, threads, particles, total, liquid_cells, error);
+        code = sample_all_counted(&sampler, sampling->threads, particles, total, liquid_cells, error);
     for (int l = 0; l < scene->liquid_count; l++)
         sk_shape_destroy(sampler.shapes[l]);
     sk_release(grid->memory, sampler.shapes);

@@ -31,6 +31,8 @@ int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_
     header->start_particles = world->start_particles;
     header->next_id = step->particles.next_id;
     header->at_frame = (uint32_t)world->at_frame;
+
+    /* Header, particles and attributes. */
     memset(chunks, 0, SK_STATE_MAX_CHUNKS * sizeof *chunks);
     strcpy(chunks[0].name, "header");
     chunks[0].data = header;
@@ -44,6 +46,8 @@ int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_
         chunks[2 + a].data = attribute->data;
         chunks[2 + a].bytes = (uint64_t)step->particles.count * (uint64_t)attribute->components * 4;
     }
+
+    /* The state of the methods. */
     int count = 2 + step->particles.attribute_count;
     for (int m = 0; m < world->methods.count; m++) {
         const sk_method *method = world->methods.methods[m];
@@ -109,6 +113,8 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     if (!chunk || chunk->bytes != sizeof header)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: is not a checkpoint of this version of Selkie", file);
     memcpy(&header, chunk->data, sizeof header);
+
+    /* Does the checkpoint fit this build and this scene? */
     if (header.version != SK_STATE_VERSION)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: state version %u; this build reads %d", file, header.version,
                        SK_STATE_VERSION);
@@ -124,6 +130,7 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
         header.step_count > INT64_MAX / 2 || header.frame < 0 || header.frame > INT64_MAX / 2)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the header makes no sense (%lld particles at %g s)", file,
                        (long long)header.particle_count, header.time);
+
     /* The next step ends on the next frame: a frame in the past would reverse time. */
     double frames = header.time * world->scene->time.fps;
     if (frames < (double)header.frame - 1e-6 * (frames + 1.0) ||
@@ -132,6 +139,8 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
             error, SELKIE_ERROR_INPUT,
             "%s: stands at %g s after frame %lld, which does not fit time.fps %g: it was written with another one",
             file, header.time, (long long)header.frame, world->scene->time.fps);
+
+    /* Find the chunks of the particles. */
     uint64_t n = (uint64_t)header.particle_count;
     const sk_state_chunk *records = find_chunk(count, chunks, "particles");
     if (!records || records->bytes != n * sizeof(sk_particle))
@@ -147,10 +156,13 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
                            "%s: the attribute \"%s\" is missing; was it written with another method?", file,
                            particles->attributes[a].name);
     }
+
     /* Allocations that may fail come before any change: a failed load leaves the world unchanged. */
     SK_TRY(sk_particles_reserve(particles, header.particle_count, error));
     SK_TRY(restore_methods(world, count, chunks, file, error));
     take_particles(particles, &header, records, attributes);
+
+    /* The state of the world. */
     particles->next_id = header.next_id;
     step->time = header.time;
     step->last_dt = header.last_dt;
@@ -164,6 +176,7 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     world->start_surface_volume = header.start_surface_volume;
     world->start_occupied_cells = header.start_occupied_cells;
     world->start_particles = header.start_particles;
+
     /* Values for display are measured again. Values that determine the next step are restored to the bit. */
     step->dt = 0.0;
     world->failed = 1;

@@ -40,10 +40,18 @@ selkie_code sk_world_compose(selkie_world *world, selkie_error *error);
 selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
                                selkie_world **out, selkie_error *error);
 
-/* Liquids to particles: how many, and then the particles themselves. One block of cells at a time, so that the work
- * goes with the surface of the shapes. `report` gets the number of each liquid. */
-selkie_code sk_world_sample(const selkie_scene *scene, const sk_grid *grid, const sk_solids *solids, int threads,
-                            int particles_per_cell, sk_particles *particles, int64_t *total, int64_t *liquid_cells,
+/* Input of sk_world_sample. */
+typedef struct sk_sampling {
+    const selkie_scene *scene;
+    const sk_grid *grid;
+    const sk_solids *solids;
+    int threads, particles_per_cell;
+} sk_sampling;
+
+/* Samples the liquids: counts the particles, and writes them if `particles` is not NULL. Works on blocks of cells, so
+ * that its time is proportional to the surface of the shapes. `liquid_cells` receives the number of cells with liquid.
+ */
+selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles, int64_t *total, int64_t *liquid_cells,
                             selkie_error *error);
 
 int sk_scene_particles_per_cell(const selkie_scene *scene);

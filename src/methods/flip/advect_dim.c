@@ -231,15 +231,20 @@ SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, co
     const float way = frame->trapezoidal ? 1.0f : 0.5f;
     for (int d = 0; d < SELKIE_DIM; d++)
         stage[d] = x[d] + way * h * k1[d];
+
+    /* Second stage. */
     if (home && !frame->trapezoidal)
         velocities_near_row(frame, local, home, stage, own, flying, k2);
     else
         velocities_at(frame, local, stage, own, flying, k2);
     for (int d = 0; frame->trapezoidal && d < SELKIE_DIM; d++)
         k2[d] = 0.5f * (k1[d] + k2[d]);
+
+    /* Shorten the step so that it crosses at most one cell. */
     fw cells = largest(k2) * frame->inverse * h;
     if (iw_any(cells > 1.0f))
         h = fw_select(cells > 1.0f, h / cells, h);
+
     if (frame->order == 3) {
         /* Ralston's third order scheme. */
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -306,6 +311,7 @@ SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *
     const iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* left to the density projection */
     const iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
     fill_unknown(frame, local, x, r + 3, flying, k1);
+
     /* More sub-steps mean a step far beyond any sensible length; the rest of the path is dropped. */
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
         if (sub_step > 0)
@@ -328,15 +334,20 @@ SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *
         if (!iw_any((remaining > 0.0f) & iw_first(lanes)))
             break;
     }
+
+    /* Final positions and their sums. */
     iw counted = iw_first(lanes) & ~end.gone;
     for (int d = 0; d < SELKIE_DIM; d++) {
         r[d] = x[d];
         ends->positions[d] += d8_from_fw(fw_select(counted, x[d], fw_splat(0.0f)));
     }
+
     /* Idle lanes repeat the last particle (see fw_store_columns), but confine skipped them: copy its position. */
     for (int l = lanes; frame->step->solids.obstacle_count && l < SK_WIDE; l++)
         for (int d = 0; d < SELKIE_DIM; d++)
             r[d][l] = r[d][lanes - 1];
+
+    /* List the migrating particles. */
     if (frame->tell_leavers) {
         sk_grid *grid = (sk_grid *)&frame->step->grid;
         sk_leavers_add(grid, ends->block, grid->cell_start[(size_t)(ends->block - 1) * SK_BLOCK_CELLS], first, lanes, r,

@@ -105,6 +105,8 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     SK_TRY(
         sk_step_scratch(step, (size_t)grid->block_count * 2 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
     int32_t *solid_blocks = blocks + grid->block_count;
+
+    /* Blocks with unknown faces, and those of them with solids. */
     int count = 0, solid_count = 0;
     for (int b = 1; b < grid->block_count; b++)
         if (needs_work(grid, b)) {
@@ -112,6 +114,8 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
             if (step->solids.block_slot[b])
                 solid_blocks[solid_count++] = b;
         }
+
+    /* Means of known neighbours, for the velocity and for FLIP's change. */
     float *const result[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y],
                               grid->fields[SK_FIELD_FACE_Z]};
     SK_DIM(sk_extrapolate)
@@ -119,6 +123,7 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     if (step->scene->transfer == SELKIE_TRANSFER_FLIP)
         SK_DIM(sk_extrapolate)
     (grid, grid->fields + SK_FIELD_CHANGE_X, result, SELKIE_DIM, solid_blocks, solid_count, NULL, 1, step->threads);
+
     /* Behind plain walls the means are right already: the tangential velocity slips, and the normal one is 0. */
     int constrained = 0;
     for (int w = 0; w < solid_count; w++)

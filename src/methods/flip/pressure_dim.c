@@ -42,6 +42,8 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
         memset(errors, 0, sizeof *errors);
         return;
     }
+
+    /* The matrix. */
     liquid_view view;
     float flux[SK_TILE_VALUES(1)];
     const uint64_t runs = grid->runs[SK_RUNS_LIQUID][block];
@@ -55,6 +57,8 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
         build_liquid_rows(step, block, runs, &view);
     }
     measure_density_errors(step, block, &view, errors);
+
+    /* The right side: minus the divergence. */
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d];
         face_fluxes(step, block, &view, &rows, d, flux);
@@ -65,10 +69,13 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
             f8_store(right + c, before + f8_load(flux + n) - f8_load(flux + n + up));
         }
     }
+
     /* A method may prescribe an expansion (step->has_expansion). Its flux is stored in the field of the solution. */
     const float *expansion = grid->fields[SK_FIELD_EXPANSION] + base;
     for (int c = 0; step->has_expansion && c < SK_BLOCK_CELLS; c++)
         right[c] += expansion[c];
+
+    /* The right side is 0 in cells that are no unknowns. */
     SK_EACH_RUN(c, runs)
     f8_store(right + c, f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f)));
 }
@@ -104,6 +111,7 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
+
     /* Other threads write block flags at the same time, but never this bit. */
     int liquid_near = grid->block_flags[block] & SK_BLOCK_LIQUID;
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -113,11 +121,13 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
         pass_block(step, block);
         return;
     }
+
     const uint64_t runs = grid->runs[SK_RUNS_NEAR][block];
     const sk_tile_rows rows = sk_tile_rows_around(runs);
     load_liquid_cells(step, block, &rows, view);
     sk_tile_load_rows(grid, grid->fields[SK_FIELD_POTENTIAL], block, &rows, potential);
     const size_t solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
+
     int known = 0, unknown = 0;
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
@@ -126,6 +136,8 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
         const float *fraction = step->solids.fraction[d] + solid;
         const float *lightness = step->relative_density ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
         int known_rows = 0;
+
+        /* Subtract the gradient beside liquid. */
         SK_EACH_RUN(c, runs)
         {
             int n = node_of(c);
@@ -136,6 +148,8 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
             f8 projected = f8_select(u == u, u, f8_splat(0.0f)) + descent;
             f8_store(velocity + c, f8_select(above + below > 0.0f, projected, u));
         }
+
+        /* Faces in solids are unknown; faces on closed walls near particles are at rest. */
         for (int c = 0; solid && c < SK_BLOCK_CELLS; c++)
             velocity[c] = fraction[c] > 0.0f ? velocity[c] : __builtin_nanf("");
         for (int side = 0; side < 2; side++) {
@@ -146,6 +160,8 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
                     velocity[c] = 0.0f; /* particles are near, and the wall is closed */
             }
         }
+
+        /* The change for FLIP. */
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             change[c] = velocity[c] - change[c];
             known_rows += velocity[c] == velocity[c];
@@ -153,6 +169,7 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
         known += known_rows;
         unknown += SK_BLOCK_CELLS - known_rows;
     }
+
     set_flags(grid, block,
               (grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
                   (unknown ? SK_BLOCK_UNKNOWN : 0));

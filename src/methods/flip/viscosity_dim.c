@@ -25,6 +25,8 @@ static void build_component(const sk_step *step, int block, int d, float mass)
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     float velocity[SK_TILE_VALUES(1)], fraction[SK_TILE_VALUES(1)], wall[SK_TILE_VALUES(1)];
     uint8_t no_slip[SK_TILE_VALUES(1)];
+
+    /* Velocity, solids and density, with a halo of one cell. */
     sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, velocity);
     sk_tile_load_mapped(grid, solids->block_slot, solids->fraction[d], block, 1, fraction);
     sk_tile_load_mapped_bytes(grid, solids->block_slot, solids->no_slip, block, 1, no_slip);
@@ -35,12 +37,15 @@ static void build_component(const sk_step *step, int block, int d, float mass)
         sk_tile_load(grid, grid->fields[SK_FIELD_LIGHTNESS_X + d], block, 1, density);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         density[n] = step->relative_density ? 1.0f / density[n] : 1.0f;
+
     float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base, *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
     float *face[3];
     for (int e = 0; e < SELKIE_DIM; e++) {
         face[e] = grid->fields[SK_FIELD_FACE_X + e] + base;
         memset(face[e], 0, SK_BLOCK_CELLS * sizeof(float));
     }
+
+    /* The row of each face. */
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         int node = node_of(c);
         float u = velocity[node];

@@ -92,6 +92,8 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
         clear_liquid_rows(step, block);
         return 0;
     }
+
+    /* The matrix. */
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     const float *density = grid->fields[SK_FIELD_DENSITY] + base, *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base;
     const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
@@ -99,6 +101,8 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
     liquid_view view;
     load_liquid_view(step, block, runs, &view);
     build_liquid_rows(step, block, runs, &view);
+
+    /* The right side: the bounded density error. */
     const float least = (float)step->scene->idp.density_min, most = (float)step->scene->idp.density_max;
     const float evenness = (float)step->scene->idp.evenness;
     SK_EACH_RUN(c, runs)
@@ -122,6 +126,8 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
         total = f8_max(f8_min(total, f8_splat(most)), f8_select(beside_air, f8_splat(1.0f), f8_splat(least)));
         f8_store(right + c, total - 1.0f);
     }
+
+    /* The push of the solids. */
     for (int d = 0; pushing && d < SELKIE_DIM; d++) {
         float push[SK_TILE_VALUES(1)];
         const int up = node_step[d];
@@ -135,6 +141,8 @@ static int64_t build_block(const sk_step *step, int block, int local, int pushin
             f8_store(right + c, f8_load(right + c) + in - out);
         }
     }
+
+    /* The right side is 0 in cells that are no unknowns. */
     SK_EACH_RUN(c, runs)
     f8_store(right + c, f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f)));
     return unseen;
@@ -176,6 +184,8 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
     const uint64_t moved_runs = local ? grid->runs[SK_RUNS_MOVED][block] : SK_ALL_RUNS;
     /* Solids that push act everywhere. */
     const uint64_t runs = pushing ? SK_ALL_RUNS : grid->runs[SK_RUNS_NEAR][block] & moved_runs;
+
+    /* Runs without displacements are unknown, or at rest in a local correction. */
     for (int d = 0; d < SELKIE_DIM && runs != SK_ALL_RUNS; d++) {
         float *displacement = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
         if (local)
@@ -186,11 +196,13 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
     }
     if (!runs)
         return;
+
     liquid_view view;
     float potential[SK_TILE_VALUES(1)], push[SK_TILE_VALUES(1)];
     const sk_tile_rows rows = sk_tile_rows_around(runs);
     load_liquid_view(step, block, runs, &view);
     sk_tile_load_rows(grid, grid->fields[SK_FIELD_POTENTIAL], block, &rows, potential);
+
     /* The largest displacement is 1 cell, and 0.5 cells beside obstacles. There the flux through a partly open face
      * would throw particles far, and a clump in a nook would oscillate. */
     const float farthest = step->solids.plain[step->solids.block_slot[block]] ? 1.0f : 0.5f;
@@ -215,6 +227,8 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
             }
             f8_store(displacement + c, f8_select(closed, behind, moved));
         }
+
+        /* Nothing passes a closed wall. */
         for (int side = 0; side < 2; side++) {
             const int wall = wall_index(step, block, d, side);
             for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++)

@@ -43,6 +43,8 @@ static selkie_code make_object(sk_liquid_boundary *boundary, const sk_step *step
     const selkie_object_def *def = object->def = &scene->objects[index];
     object->motion = (selkie_obstacle_def){.keyframe_count = def->keyframe_count, .keyframes = def->keyframes};
     memcpy(object->motion.center, def->center, sizeof def->center);
+
+    /* Samples on the voxels of the shape. */
     double up[3], cell = def->spacing * boundary->spacing;
     selkie_scene_up(scene, up);
     char what[64];
@@ -66,6 +68,7 @@ static selkie_code make_object(sk_liquid_boundary *boundary, const sk_step *step
     selkie_code code = sk_voxels_create(shape, &voxels, &object->voxels, error);
     sk_shape_destroy(shape);
     SK_TRY(code);
+
     if (!object->voxels.count)
         return sk_fail(error, SELKIE_ERROR_INPUT, "%s: holds no particle: it is smaller than their spacing of %g m",
                        what, cell);
@@ -75,6 +78,8 @@ static selkie_code make_object(sk_liquid_boundary *boundary, const sk_step *step
     object->first = boundary->sample_count;
     boundary->sample_count += (uint32_t)object->voxels.count;
     SK_TRY(measure_sweeps(boundary, object, error));
+
+    /* Shapes of the regions. */
     object->regions = sk_allocate_zeroed(boundary->memory, ((size_t)def->region_count + 1) * sizeof *object->regions);
     if (!object->regions)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory");

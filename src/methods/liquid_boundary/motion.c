@@ -102,6 +102,8 @@ static selkie_code check_way(const sk_step *step, const sk_object *object, int i
     enum { MOST_PIECES = 1 << 14 };
     const double tolerance = 0.01 * object->voxels.cell; /* m  penetration of a wall that is accepted */
     const double start = object->def->keyframes[key - 1].time, span = object->def->keyframes[key].time - start;
+
+    /* The number of pieces, from the largest distance between a path and its chord. */
     sk_pose first;
     sk_pose_at(&object->motion, start, &first);
     const double *turn = first.angular_velocity;
@@ -115,6 +117,8 @@ static selkie_code check_way(const sk_step *step, const sk_object *object, int i
         search.pieces *= 2;
     if (search.pieces == 1)
         return SELKIE_OK;
+
+    /* Search the path of each sample. */
     search.poses = sk_allocate(step->memory, ((size_t)search.pieces + 1) * sizeof *search.poses);
     if (!search.poses)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory");
@@ -128,6 +132,7 @@ static selkie_code check_way(const sk_step *step, const sk_object *object, int i
         leaves = leaves_between(&search, n, radius_of(object, n), 0, search.pieces, x, y);
     }
     sk_release(step->memory, search.poses);
+
     if (!leaves)
         return SELKIE_OK;
     return sk_fail(error, SELKIE_ERROR_INPUT,

@@ -66,7 +66,7 @@ static selkie_code find_sites(sk_sources *sources, sk_source *source, const char
     source->counts = sk_allocate(step->memory, cells * sizeof *source->counts);
     source->standing = sk_allocate(step->memory, cells * sizeof *source->standing);
     if (!source->sites || !source->taken || !source->counts || !source->standing)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB for its sub-cells cannot be had", what,
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for its sub-cells (%.1f MiB)", what,
                        (double)cells * (2 * sources->sub_cells + 8) / 1048576.0);
     const double reach = sqrt((double)grid->dimension) * grid->cell_size;
     for (size_t c = 0; c < cells; c++) {
@@ -88,7 +88,7 @@ static selkie_code find_sites(sk_sources *sources, sk_source *source, const char
     }
     if (!found)
         return sk_fail(error, SELKIE_ERROR_INPUT,
-                       "%s: holds no place for a particle (spacing %g m): it is too thin or inside an obstacle", what,
+                       "%s: has no room for a particle (spacing %g m): it is too thin or inside an obstacle", what,
                        grid->cell_size / n);
     return SELKIE_OK;
 }
@@ -195,6 +195,8 @@ static void survey(const sk_sources *sources, sk_source *source, const double ve
     memset(source->counts, 0, cells * sizeof *source->counts);
     memset(source->standing, 0, cells * sizeof *source->standing);
     int n = sources->per_axis;
+
+    /* Count particles in the moving and in the fixed cells. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t p = 0; p < particles->count; p++) {
         sk_particle *particle = &particles->records[p];
@@ -222,6 +224,8 @@ static void survey(const sk_sources *sources, sk_source *source, const double ve
             __atomic_fetch_add(&source->counts[cell], 1, __ATOMIC_RELAXED);
             __atomic_store_n(&source->taken[cell * (size_t)sources->sub_cells + (size_t)sub], 1, __ATOMIC_RELAXED);
         }
+
+        /* Particles inside the shape take the velocity of the source. */
         if (!stands)
             continue;
         double x[3] = {particle->position[0], particle->position[1], particle->position[2]};
@@ -263,6 +267,8 @@ static selkie_code fill(const sk_sources *sources, const sk_source *source, cons
     sk_particles *particles = &step->particles;
     int n = sources->per_axis, sub_cells = sources->sub_cells, rest = step->particles_per_cell;
     size_t cells = (size_t)source->size[0] * (size_t)source->size[1] * (size_t)source->size[2];
+
+    /* Fill empty sub-cells up to the rest count. */
     for (size_t c = 0; c < cells; c++) {
         int room = rest - (int)source->counts[c];
         if (room <= 0)
@@ -274,6 +280,8 @@ static selkie_code fill(const sk_sources *sources, const sk_source *source, cons
             size_t site = c * (size_t)sub_cells + (size_t)s;
             if (source->sites[site] == SITE_OUTSIDE || source->taken[site])
                 continue;
+
+            /* The place of the particle. */
             int sub[3] = {s % n, s / n % n, s / n / n};
             double x[3] = {0, 0, 0}, middle[3] = {0, 0, 0};
             size_t fixed;
@@ -287,6 +295,8 @@ static selkie_code fill(const sk_sources *sources, const sk_source *source, cons
                 middle[d] = grid->low[d] + (corner + (sub[d] + 0.5) / n) * grid->cell_size;
                 x[d] = middle[d] + jitter / n * grid->cell_size;
             }
+
+            /* Add it, and update the sums. */
             if (!may_fill(source, step, source->sites[site], middle, x, &fixed))
                 continue;
             source->standing[fixed]++;

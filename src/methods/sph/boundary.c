@@ -337,6 +337,8 @@ static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error
     const sk_grid *grid = &step->grid;
     const size_t places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
     memset(walls->table, 0, places * sizeof *walls->table);
+
+    /* The block and cell of each boundary particle. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (size_t i = 0; i < walls->count; i++)
         walls->places[i] = find_place(grid, &step->sph->boundary, walls->unsorted[i].position, 0.5 * step->sph->spacing,
@@ -344,10 +346,14 @@ static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error
     for (size_t i = 0; i < walls->count; i++)
         if (walls->places[i] != UINT32_MAX)
             walls->table[walls->places[i]] = 1;
+
+    /* Number the occupied blocks. */
     int32_t blocks = 0;
     for (size_t p = 0; p < places; p++)
         if (walls->table[p])
             walls->table[p] = ++blocks;
+
+    /* Counting sort by cell. */
     size_t cells = (size_t)blocks * (size_t)grid->block_cells;
     SK_TRY(sk_reserve(step->memory, (void **)&walls->cell_start, &walls->cell_capacity, cells + 2,
                       sizeof *walls->cell_start, "boundary particles", error));
@@ -366,6 +372,7 @@ static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error
                 &start[(size_t)(walls->table[walls->places[i]] - 1) * (size_t)grid->block_cells + walls->cells[i] + 1];
             walls->sorted[(*next)++] = walls->unsorted[i];
         }
+
     sk_sph_boundary *boundary = &step->sph->boundary;
     boundary->count = start[cells];
     boundary->particles = walls->sorted;

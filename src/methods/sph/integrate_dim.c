@@ -91,10 +91,13 @@ selkie_code SK_DIM(sk_sph_integrate)(sk_step *step, selkie_error *error)
         frame.low[d] = frame.open[2 * d] ? -INFINITY : (float)(grid->low[d] + gap);
         frame.high[d] = frame.open[2 * d + 1] ? INFINITY : (float)(grid->high[d] - gap);
     }
+
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int block = 1; block <= grid->particle_blocks; block++)
         integrate_block(&frame, grid->cell_start[(size_t)(block - 1) * SK_BLOCK_CELLS],
                         grid->cell_start[(size_t)block * SK_BLOCK_CELLS], &sums[block]);
+
+    /* Sums in block order. */
     sk_particles_moved(&step->particles);
     double fastest2 = 0.0, kinetic = 0.0;
     int64_t bad = 0;
@@ -108,6 +111,7 @@ selkie_code SK_DIM(sk_sph_integrate)(sk_step *step, selkie_error *error)
         for (int d = 0; d < SELKIE_DIM; d++)
             step->positions[d] += sums[block].position[d];
     }
+
     step->sums.kinetic = kinetic;
     step->sums.max_speed = sqrt(fastest2);
     step->sums.bad = bad;

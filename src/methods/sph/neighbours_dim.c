@@ -242,5 +242,5 @@ selkie_code SK_DIM(sk_sph_neighbours)(sk_step *step, selkie_error *error)
         report_lists(step, &total);
         return SELKIE_OK;
     }
-    return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: the lists of neighbours found no room");
+    return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for the neighbour lists");
 }

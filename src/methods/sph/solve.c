@@ -113,17 +113,20 @@ selkie_code sk_sph_solve(sk_step *step, sk_sph_iterate iterate, void *scratch, s
     for (report->iterations = 0;;) {
         const sk_sph_iteration iteration = {accelerated, report->iterations == 0,
                                             accelerated ? (float)(1.0 / largest) : 0.5f};
+
+        /* Apply the operator, and test whether to stop. */
         const sk_sph_solve_sums s = iterate(step, &iteration, scratch);
         report->predicted_error = s.error / (count * sph->spacing);
         if (!(report->predicted_error < 1e6))
-            return sk_fail(
-                error, SELKIE_ERROR_DIVERGED,
-                "step %lld at %g s: the pressure solve of SPH went astray after %d iterations; try a smaller "
-                "time.step or time.cfl",
-                (long long)step->step_count + 1, step->time, report->iterations);
+            return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                           "step %lld at %g s: the pressure solve of SPH diverged after %d iterations; try a smaller "
+                           "time.step or time.cfl",
+                           (long long)step->step_count + 1, step->time, report->iterations);
         if ((report->iterations >= def->min_iterations && report->predicted_error <= enough) ||
             report->iterations >= def->max_iterations)
             return SELKIE_OK; /* the statistics report the remaining error */
+
+        /* iisph: the new point replaces the old one. */
         report->iterations++;
         if (!accelerated) {
             float *swap = sph->variable[SK_SPH_Y];
@@ -131,6 +134,8 @@ selkie_code sk_sph_solve(sk_step *step, sk_sph_iterate iterate, void *scratch, s
             sph->variable[SK_SPH_NEXT] = swap;
             continue;
         }
+
+        /* accelerated: update the eigenvalue estimate, and restart or extrapolate. */
         if (s.length > 0.0 && s.curvature > largest * s.length)
             largest = 1.05 * s.curvature / s.length;
         report->largest_eigenvalue = largest;

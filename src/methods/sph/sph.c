@@ -240,7 +240,7 @@ selkie_code sk_sph_reserve_lists(sk_sph *sph, int64_t lines, selkie_error *error
     if (lines >= (int64_t)UINT32_MAX)
         return sk_fail(
             error, SELKIE_ERROR_DIVERGED,
-            "sph: the lists of neighbours need %.1f GiB; at most 64 can be held: the particles lie far too close",
+            "sph: the neighbour lists need %.1f GiB; at most 64 can be held: the particles lie far too close",
             (double)lines * SK_SPH_LINE_BYTES / 1073741824.0);
     size_t bytes = (size_t)lines * SK_SPH_LINE_BYTES;
     if (bytes <= sph->list_capacity)
@@ -249,7 +249,7 @@ selkie_code sk_sph_reserve_lists(sk_sph *sph, int64_t lines, selkie_error *error
     sph->list_capacity = 0;
     sph->lists = sk_allocate(sph->memory, bytes);
     if (!sph->lists)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: %.1f MiB for the lists of neighbours cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for the neighbour lists (%.1f MiB)",
                        (double)bytes / 1048576.0);
     sph->list_capacity = bytes;
     return SELKIE_OK;

@@ -192,6 +192,8 @@ selkie_code SK_DIM(sk_uic_correct_with)(sk_step *step, const uic_correct_form *f
     step->density_passes = 0;
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
+
+    /* First solve: all blocks. */
     uic_problem problem = {.name = "density",
                            .target = grid->fields[SK_FIELD_DENSITY],
                            .tolerance = def->tolerance,
@@ -203,6 +205,8 @@ selkie_code SK_DIM(sk_uic_correct_with)(sk_step *step, const uic_correct_form *f
     step->shifted = step->overfull > 0.0;
     if (!step->shifted && !by_flux)
         return SELKIE_OK;
+
+    /* Shifts on the faces. */
     step->density_passes = 1;
     sk_deal deal;
     sk_deal_blocks(&deal, grid, step->threads);
@@ -217,6 +221,8 @@ selkie_code SK_DIM(sk_uic_correct_with)(sk_step *step, const uic_correct_form *f
         form->update_faces(step, b);
         return SELKIE_OK;
     }
+
+    /* Further solves for the excess that remains. */
     double excess = step->overfull;
     for (int pass = 1; pass < def->density_passes; pass++) {
         float limit = pass == 1 ? too_much : still_too_much;

@@ -44,6 +44,7 @@ void SK_DIM(sk_uic_build)(const sk_step *step, int block, const uic_problem *pro
     float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base, *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
     /* A cell without any mass is air, even where the threshold is 0. */
     const float threshold = fmaxf((float)step->scene->unilateral.air_threshold, 1e-6f);
+
     uic_rooms rooms;
     float target[SK_TILE_VALUES(1)], mass[SK_TILE_VALUES(1)];
     uic_load_rooms(step, block, &rooms);
@@ -52,6 +53,8 @@ void SK_DIM(sk_uic_build)(const sk_step *step, int block, const uic_problem *pro
         leave_out(step, block, problem);
         return;
     }
+
+    /* Density and mass, folded at the walls. */
     sk_tile_load(grid, problem->target, block, 1, target);
     if (problem->presence) {
         sk_tile_load(grid, problem->presence, block, 1, mass);
@@ -62,6 +65,8 @@ void SK_DIM(sk_uic_build)(const sk_step *step, int block, const uic_problem *pro
     }
     fold_at_walls(&rooms.walls, -1, target);
     fold_at_walls(&rooms.walls, -1, mass);
+
+    /* Faces and diagonal. */
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         int n = node_of(c);
         f8 room = f8_load(rooms.cell + n), open = f8_splat(0.0f);
@@ -78,6 +83,8 @@ void SK_DIM(sk_uic_build)(const sk_step *step, int block, const uic_problem *pro
     /* Cells behind the domain's walls count in the cells before them. */
     for (int c = 0; rooms.walls.any && c < SK_BLOCK_CELLS; c++)
         diagonal[c] = behind_walls(&rooms.walls, c) ? 0.0f : diagonal[c];
+
+    /* The right side: the density above the room. */
     f8 largest = f8_splat(0.0f);
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         int n = node_of(c);
@@ -86,6 +93,7 @@ void SK_DIM(sk_uic_build)(const sk_step *step, int block, const uic_problem *pro
         f8_store(right + c, kept);
         largest = f8_max(largest, kept);
     }
+
     float excess = 0.0f;
     for (int l = 0; l < 8; l++)
         excess = largest[l] > excess ? largest[l] : excess;
