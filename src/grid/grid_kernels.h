@@ -49,11 +49,6 @@ SK_KERNEL float sk_surface_theta_of_depths(float inside, float outside)
     return inside > 0.0f && outside < 0.0f && theta < 1.0f ? theta : 1.0f;
 }
 
-SK_KERNEL float sk_surface_theta(float fill_liquid, float fill_air)
-{
-    return sk_surface_theta_of_depths(sk_surface_depth(fill_liquid), sk_surface_depth(fill_air));
-}
-
 /* Part of a segment that lies where the distance, linear between its ends, is positive (outside the solid). A face that
  * lies wholly in the solid's surface, all zero, is closed. */
 SK_KERNEL float sk_open_segment(float a, float b)
