@@ -29,7 +29,7 @@ static inline __attribute__((always_inline, unused)) void sk_store_cell_keys(uin
 
 /* Stores the cell keys of `lanes` particles of a block, and lists those that left it. Particles are listed in order.
  * grid->order gets their numbers, grid->keys the places of their new blocks. Both lists begin at the block's first
- * particle. */
+ * particle. `home` is the cell at the last sort, -1 if unknown; all particles of a block or none may be -1. */
 static inline __attribute__((always_inline, unused)) void sk_leavers_add(sk_grid *grid, int slot, uint32_t first,
                                                                          uint32_t p, int lanes, const fw *position,
                                                                          iw home, iw flags, sk_leavers *leavers)

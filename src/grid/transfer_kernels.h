@@ -46,8 +46,10 @@ SK_KERNEL float sk_node_weight(const float weights[3][3], int n)
 
 /* Sums of a cell: of its centre and of its lower faces. */
 typedef struct sk_gathered {
-    float momentum[3], weight[3]; /* m/s, 1 */
-    float centre;
+    float momentum[3]; /* m/s  of mass times velocity, over the mass of a particle of the reference density */
+    float mass[3];     /* 1    likewise of mass */
+    float weight[3];   /* 1    of volume: all particles have the same */
+    float centre;      /* 1    likewise */
 } sk_gathered;
 
 /* Weight of a particle on the centre of a cell. `offset` leads from that cell to the particle's own, -1 to 1 along
@@ -78,9 +80,9 @@ SK_KERNEL float sk_velocity_at_face(int d, const float fraction[3], const int of
     return value;
 }
 
-/* Adds a particle to the sums of a cell. */
+/* Adds a particle to the sums of a cell. Its mass is over that of a particle of the reference density. */
 SK_KERNEL void sk_gather_particle(const float fraction[3], const int offset[3], const float velocity[3],
-                                  const float *affine, float cell_size, sk_gathered *sums)
+                                  const float *affine, float cell_size, float mass, sk_gathered *sums)
 {
     float on_face[3], on_centre[3];
     for (int e = 0; e < SELKIE_DIM; e++) {
@@ -98,16 +100,24 @@ SK_KERNEL void sk_gather_particle(const float fraction[3], const int offset[3], 
         float weight = 1.0f;
         for (int e = 0; e < SELKIE_DIM; e++)
             weight *= e == d ? on_face[e] : on_centre[e];
+        if (weight == 0.0f)
+            continue;
         sums->weight[d] += weight;
-        sums->momentum[d] +=
-            weight == 0.0f ? 0.0f : weight * sk_velocity_at_face(d, fraction, offset, velocity, affine, cell_size);
+        sums->mass[d] += weight * mass;
+        sums->momentum[d] += weight * (mass * sk_velocity_at_face(d, fraction, offset, velocity, affine, cell_size));
     }
 }
 
-/* Velocity of a face: the weighted mean of the particles around it, NaN if there are none. */
-SK_KERNEL float sk_face_velocity(float momentum, float weight)
+/* Velocity of a face: the mean of the particles around it by mass, NaN if there are none. */
+SK_KERNEL float sk_face_velocity(float momentum, float mass)
 {
-    return weight > 0.0f ? momentum / weight : __builtin_nanf("");
+    return mass > 0.0f ? momentum / mass : __builtin_nanf("");
+}
+
+/* Reference density over the density of a face's liquid, 1 if there is none. */
+SK_KERNEL float sk_face_lightness(float volume, float mass)
+{
+    return mass > 0.0f ? volume / mass : 1.0f;
 }
 
 /* --- to the particles --- */

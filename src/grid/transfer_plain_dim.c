@@ -44,10 +44,43 @@ static void offset_of(int n, int offset[3])
     offset[2] = SELKIE_DIM == 3 ? n / 9 - 1 : 0;
 }
 
-static sk_gathered gather_cell(const sk_plain_frame *frame, const sk_particles *particles, const float *affine,
-                               sk_plain_cell cell)
+/* What a transfer reads of particles beside their records. */
+typedef struct particle_data {
+    const sk_particle *records;
+    const float *affine;           /* NULL but for APIC */
+    const uint32_t *material;      /* NULL = all particles count and weigh the same */
+    const float *relative_density; /* [SK_TRANSFER_MATERIALS] or NULL: sk_transfer_options */
+    const uint8_t *mask;           /* likewise */
+} particle_data;
+
+static particle_data data_of(const sk_particles *particles, const sk_transfer_options *options)
 {
-    sk_gathered sums = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, 0.0f};
+    const sk_attribute *affine =
+        options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
+    const sk_attribute *material =
+        options->relative_density || options->material_mask ? sk_particles_find_attribute(particles, "material") : NULL;
+    return (particle_data){.records = particles->records,
+                           .affine = affine ? (const float *)affine->data : NULL,
+                           .material = material ? material->data : NULL,
+                           .relative_density = options->relative_density,
+                           .mask = options->material_mask};
+}
+
+static int counts(const particle_data *data, uint32_t p)
+{
+    return !data->material || !data->mask || data->mask[data->material[p] % SK_TRANSFER_MATERIALS];
+}
+
+/* Mass of a particle over that of one of the reference density. */
+static float mass_of(const particle_data *data, uint32_t p)
+{
+    return data->material && data->relative_density ? data->relative_density[data->material[p] % SK_TRANSFER_MATERIALS]
+                                                    : 1.0f;
+}
+
+static sk_gathered gather_cell(const sk_plain_frame *frame, const particle_data *data, sk_plain_cell cell)
+{
+    sk_gathered sums = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, 0.0f};
     for (int n = 0; n < SK_AROUND; n++) {
         int offset[3], at[3];
         uint32_t begin, end;
@@ -56,13 +89,31 @@ static sk_gathered gather_cell(const sk_plain_frame *frame, const sk_particles *
         sk_plain_particles(frame->grid, other, &begin, &end);
         sk_plain_coordinates(frame->grid, other, at);
         for (uint32_t p = begin; p < end; p++) {
+            const sk_particle *particle = &data->records[p];
             float fraction[3];
-            sk_plain_fractions(frame, particles->records[p].position, at, fraction);
-            sk_gather_particle(fraction, offset, particles->records[p].velocity, affine ? affine + 9 * (size_t)p : NULL,
-                               frame->cell_size, &sums);
+            if (!counts(data, p))
+                continue;
+            sk_plain_fractions(frame, particle->position, at, fraction);
+            sk_gather_particle(fraction, offset, particle->velocity, data->affine ? data->affine + 9 * (size_t)p : NULL,
+                               frame->cell_size, mass_of(data, p), &sums);
         }
     }
     return sums;
+}
+
+/* Writes the lower faces of a cell. The pressure takes the lightness where masses differ; the density of a face is for
+ * scenes with one density. */
+static void set_faces(const sk_grid *grid, const sk_gathered *sums, int masses_differ, float density_per_particle,
+                      size_t at)
+{
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float velocity = sk_face_velocity(sums->momentum[d], sums->mass[d]);
+        grid->fields[SK_FIELD_VELOCITY_X + d][at] = grid->fields[SK_FIELD_CHANGE_X + d][at] = velocity;
+        if (masses_differ && grid->fields[SK_FIELD_LIGHTNESS_X])
+            grid->fields[SK_FIELD_LIGHTNESS_X + d][at] = sk_face_lightness(sums->weight[d], sums->mass[d]);
+        if (!masses_differ && grid->fields[SK_FIELD_FACE_DENSITY_X])
+            grid->fields[SK_FIELD_FACE_DENSITY_X + d][at] = sums->weight[d] * density_per_particle;
+    }
 }
 
 selkie_code SK_DIM(sk_transfer_to_grid_plain)(sk_grid *grid, const sk_particles *particles,
@@ -70,30 +121,23 @@ selkie_code SK_DIM(sk_transfer_to_grid_plain)(sk_grid *grid, const sk_particles 
 {
     (void)error;
     const sk_plain_frame frame = sk_plain_frame_of(grid);
-    const sk_attribute *attribute =
-        options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
-    const float *affine = attribute ? (const float *)attribute->data : NULL;
+    const particle_data data = data_of(particles, options);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
     for (int b = 1; b < grid->block_count; b++) {
         find_reached(grid, b);
         SK_PLAIN_EACH_CELL(cell, b)
         {
             const size_t at = sk_plain_index(cell);
-            const sk_gathered sums = gather_cell(&frame, particles, affine, cell);
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                const float velocity = sk_face_velocity(sums.momentum[d], sums.weight[d]);
-                grid->fields[SK_FIELD_VELOCITY_X + d][at] = grid->fields[SK_FIELD_CHANGE_X + d][at] = velocity;
-                if (grid->fields[SK_FIELD_FACE_DENSITY_X])
-                    grid->fields[SK_FIELD_FACE_DENSITY_X + d][at] = sums.weight[d] * options->density_per_particle;
-            }
+            const sk_gathered sums = gather_cell(&frame, &data, cell);
+            set_faces(grid, &sums, data.material != NULL, options->density_per_particle, at);
             grid->fields[SK_FIELD_DENSITY][at] = sums.centre * options->density_per_particle;
         }
     }
     return SELKIE_OK;
 }
 
-/* Sum of the weights on the centre of a cell, without particles in cells that are left out. */
-static float weigh_cell(const sk_plain_frame *frame, const sk_particles *particles, const sk_transfer_options *options,
+/* Sum of the weights on the centre of a cell, of the particles that count and are in no cell that is left out. */
+static float weigh_cell(const sk_plain_frame *frame, const particle_data *data, const sk_transfer_options *options,
                         sk_plain_cell cell)
 {
     float sum = 0.0f;
@@ -109,7 +153,9 @@ static float weigh_cell(const sk_plain_frame *frame, const sk_particles *particl
             continue;
         for (uint32_t p = begin; p < end; p++) {
             float fraction[3];
-            sk_plain_fractions(frame, particles->records[p].position, at, fraction);
+            if (!counts(data, p))
+                continue;
+            sk_plain_fractions(frame, data->records[p].position, at, fraction);
             sum += sk_centre_weight(fraction, offset);
         }
     }
@@ -121,12 +167,13 @@ selkie_code SK_DIM(sk_transfer_density_plain)(sk_grid *grid, const sk_particles 
 {
     (void)error;
     const sk_plain_frame frame = sk_plain_frame_of(grid);
+    const particle_data data = data_of(particles, options);
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
     for (int b = 1; b < grid->block_count; b++) {
         find_reached(grid, b);
         SK_PLAIN_EACH_CELL(cell, b)
         grid->fields[SK_FIELD_DENSITY][sk_plain_index(cell)] =
-            weigh_cell(&frame, particles, options, cell) * options->density_per_particle;
+            weigh_cell(&frame, &data, options, cell) * options->density_per_particle;
     }
     return SELKIE_OK;
 }

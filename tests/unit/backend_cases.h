@@ -316,7 +316,11 @@ static inline void backend_compare_reports(const char *phase, const sk_step *a, 
     BACKEND_SUM(sums.kinetic);
     BACKEND_SUM(sums.max_speed);
     BACKEND_COUNT_OF(sums.bad);
+    BACKEND_SUM(mass_sums.kinetic);
+    BACKEND_SUM(mass_sums.mass);
     for (int d = 0; d < 3; d++) {
+        BACKEND_SUM(mass_sums.moment[d]);
+        BACKEND_SUM(mass_sums.moment_before[d]);
         BACKEND_SUM(positions[d]);
         BACKEND_SUM(positions_before[d]);
     }
@@ -398,7 +402,11 @@ static inline void backend_run_forms(backend_pair *pair, int p)
         fail_msg("the phase %s has no plain form", pair->worlds[0]->phases[p].name);
     backend_align(pair);
     backend_run_form(pair->worlds[0], p, forms[SK_BACKEND_TUNED]);
+
+    /* Solvers ask the step which form to take. Phases that follow are tuned again. */
+    pair->worlds[1]->step.backend = SK_BACKEND_PLAIN;
     backend_run_form(pair->worlds[1], p, forms[SK_BACKEND_PLAIN]);
+    pair->worlds[1]->step.backend = SK_BACKEND_TUNED;
 }
 
 /* One more step, up to the p-th phase, which runs in both forms. The worlds are only good for backend_compare() and

@@ -121,7 +121,6 @@ static double bytes_per_cell(const selkie_scene *scene)
     return 3 * 4 + 30;
 }
 
-/* The plain transfers and the plain pressure support one density only. A plain world with several is refused. */
 const sk_method sk_method_densities = {
     .name = "densities",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
@@ -129,9 +128,7 @@ const sk_method sk_method_densities = {
     .takes_part = sk_scene_has_densities,
     .create = create,
     .destroy = destroy,
-    .phases = {{.name = "weigh",
-                .slot = SK_SLOT_AFTER,
-                .run = {[SK_BACKEND_TUNED] = {sk_densities_weigh, sk_densities_weigh}}}},
+    .phases = {{.name = "weigh", .slot = SK_SLOT_AFTER, .run = SK_ONE_FORM_ANY_DIMENSION(sk_densities_weigh)}},
     .measure = measure,
     .statistics = statistics,
     .bytes_per_cell = bytes_per_cell,
