@@ -4,7 +4,7 @@
  * take part, sorts their phases by slot, and runs them. It names no method outside that list.
  *
  * Order of a step: by slot; within a slot by the order of the list of methods; within a method by the order of its
- * table. A phase marked `replaces` takes the place of the phases of earlier methods in its slot.
+ * table. A phase marked SK_PHASE_REPLACES takes the place of the phase of its name in its slot.
  */
 #ifndef SK_METHODS_METHOD_H
 #define SK_METHODS_METHOD_H
@@ -22,9 +22,9 @@ typedef enum sk_slot {
     SK_SLOT_CLASSIFY,     /* liquid, air and solid cells */
     SK_SLOT_CONSTRAIN,    /* after the classification and before the forces */
     SK_SLOT_FORCES,       /* gravity and force fields */
-    SK_SLOT_VISCOSITY,    /* */
+    SK_SLOT_VISCOSITY,    /* viscous stress, friction */
     SK_SLOT_TARGET,       /* target of the pressure solve: divergence, predicted density, prescribed motion */
-    SK_SLOT_PRESSURE,     /* */
+    SK_SLOT_PRESSURE,     /* incompressibility */
     SK_SLOT_BODIES,       /* rigid bodies move under the forces of the liquid */
     SK_SLOT_EXTRAPOLATE,  /* velocities into the air and solids beside the liquid */
     SK_SLOT_TO_PARTICLES, /* velocities from faces to particles */
@@ -44,7 +44,7 @@ enum sk_needs {
 /* When the world runs phases outside of a step. */
 enum sk_phase_flag {
     SK_PHASE_CORRECTS = 1, /* changes positions: skipped when the world only measures, run when it settles a start */
-    SK_PHASE_REPLACES = 2  /* replaces the phases of earlier methods in its slot */
+    SK_PHASE_REPLACES = 2  /* replaces the phase of its name in its slot */
 };
 
 enum { SK_METHOD_MAX_PHASES = 16 };

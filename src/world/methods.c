@@ -64,20 +64,28 @@ uint64_t sk_methods_fields(sk_method_list list)
     return fields;
 }
 
-/* Appends the phases that a method has in a slot. */
+/* The phase that a definition becomes: a new one at the end, or the one of its name in the slot that it replaces. */
+static int find_position(const selkie_world *world, const sk_phase_def *def, int slot_begin)
+{
+    for (int p = slot_begin; def->flags & SK_PHASE_REPLACES && p < world->phase_count; p++)
+        if (strcmp(world->phases[p].name, def->name) == 0)
+            return p;
+    return world->phase_count;
+}
+
+/* Adds the phases that a method has in a slot. */
 static selkie_code add_phases(selkie_world *world, const sk_method *method, sk_slot slot, int slot_begin,
                               selkie_error *error)
 {
-    int own_begin = world->phase_count;
+    const int own_begin = world->phase_count;
     for (const sk_phase_def *def = method->phases; def < method->phases + SK_METHOD_MAX_PHASES && def->name; def++) {
         if (def->slot != slot || (def->when && !def->when(&world->step)))
             continue;
-        if (def->flags & SK_PHASE_REPLACES)
-            own_begin = world->phase_count = slot_begin;
-        if (world->phase_count == SELKIE_MAX_PHASES)
+        const int position = find_position(world, def, slot_begin);
+        if (position == SELKIE_MAX_PHASES)
             return sk_fail(error, SELKIE_ERROR_INPUT, "the methods of the scene have more than %d phases together",
                            SELKIE_MAX_PHASES);
-        sk_phase *phase = &world->phases[world->phase_count];
+        sk_phase *phase = &world->phases[position];
         *phase = (sk_phase){.name = def->name,
                             .run = def->run[world->step.backend][world->step.dimension - 2],
                             .again_from = -1,
@@ -85,9 +93,11 @@ static selkie_code add_phases(selkie_world *world, const sk_method *method, sk_s
                             .slot = slot,
                             .flags = def->flags};
         if (!phase->run)
-            return sk_fail(error, SELKIE_ERROR_INPUT, "backend plain: the phase \"%s\" of %s has no plain form",
+            return sk_fail(error, SELKIE_ERROR_INPUT,
+                           "backend: \"plain\" cannot run this scene: the phase \"%s\" (%s) has no plain form; use "
+                           "\"tuned\"",
                            def->name, method->name);
-        world->phase_count++;
+        world->phase_count += position == world->phase_count;
         for (int p = own_begin; def->again && p < world->phase_count; p++)
             if (strcmp(world->phases[p].name, def->again_from) == 0)
                 phase->again_from = p;

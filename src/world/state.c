@@ -86,20 +86,20 @@ static void take_particles(sk_particles *particles, const sk_state_header *heade
 static selkie_code restore_methods(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
                                    selkie_error *error)
 {
+    /* Nothing changes before all chunks are found. */
+    const sk_state_chunk *found[SK_STEP_MAX_METHODS] = {NULL};
     for (int m = 0; m < world->methods.count; m++) {
         const sk_method *method = world->methods.methods[m];
-        if (!method->state)
-            continue;
-        const char *name = method->state(&world->step).name;
-        const sk_state_chunk *chunk = name ? find_chunk(count, chunks, name) : NULL;
-        if (name && !chunk)
+        const char *name = method->state ? method->state(&world->step).name : NULL;
+        if (name && !(found[m] = find_chunk(count, chunks, name)))
             return sk_fail(error, SELKIE_ERROR_FORMAT,
                            "%s: the state of %s is missing; was it written by another scene?", file, name);
-        if (chunk) {
-            sk_chunk_view view = {name, chunk->data, chunk->bytes};
-            SK_TRY(method->restore(&world->step, &view, file, error));
-        }
     }
+    for (int m = 0; m < world->methods.count; m++)
+        if (found[m]) {
+            sk_chunk_view view = {found[m]->name, found[m]->data, found[m]->bytes};
+            SK_TRY(world->methods.methods[m]->restore(&world->step, &view, file, error));
+        }
     return SELKIE_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Read access to a world for callers. */
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "defs/materials.h"
@@ -179,8 +180,11 @@ selkie_code selkie_world_field(const selkie_world *world, const char *name, selk
             view->scale = known[k].field == SK_FIELD_POTENTIAL ? world->pressure_unit : 1.0;
             return SELKIE_OK;
         }
-    return sk_fail(error, SELKIE_ERROR_INPUT,
-                   "there is no grid field \"%s\"; the fields are velocity_x, velocity_y, velocity_z (3D), pressure, "
-                   "density, fill",
-                   name);
+    char fields[128] = "";
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (grid->fields[known[k].field])
+            snprintf(fields + strlen(fields), sizeof fields - strlen(fields), "%s%s", fields[0] ? ", " : "",
+                     known[k].name);
+    return sk_fail(error, SELKIE_ERROR_INPUT, "there is no grid field \"%s\" in this world; it has %s", name,
+                   fields[0] ? fields : "none");
 }

@@ -128,6 +128,42 @@ static void the_state_of_a_method_is_saved(void **state)
     unlink(path);
 }
 
+/* A phase replaces the one of its name and no other: `drag`, in the same slot as `solids`, stays where unilateral
+ * incompressibility beside a moving obstacle puts a `solids` of its own. */
+static void replacing_a_phase_leaves_the_others(void **state)
+{
+    (void)state;
+    const sk_method *all[MOST];
+    sk_method_list list = sk_all_methods();
+    all[0] = list.methods[0];
+    all[1] = &sk_method_drag;
+    memcpy(all + 2, list.methods + 1, (size_t)(list.count - 1) * sizeof *all);
+    selkie_scene scene;
+    selkie_liquid_def liquid;
+    flying_ball(&scene, &liquid, 2);
+    selkie_obstacle_def obstacle;
+    selkie_obstacle_defaults(&obstacle);
+    obstacle.shape.kind = SELKIE_SHAPE_SPHERE;
+    obstacle.shape.center[0] = obstacle.shape.center[1] = 0.3;
+    obstacle.shape.radius = 0.2;
+    obstacle.velocity[0] = 0.1;
+    scene.obstacle_count = 1;
+    scene.obstacles = &obstacle;
+    scene.incompressibility = SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    selkie_world *world = make((sk_method_list){list.count + 1, all}, &scene, 1);
+    int drags = 0, solids = 0, pressures = 0;
+    for (int p = 0; p < selkie_world_phase_count(world); p++) {
+        drags += strcmp(selkie_world_phase_name(world, p), "drag") == 0;
+        solids += strcmp(selkie_world_phase_name(world, p), "solids") == 0;
+        pressures += strcmp(selkie_world_phase_name(world, p), "pressure") == 0;
+    }
+    assert_int_equal(drags, 1);
+    assert_int_equal(solids, 1);
+    assert_int_equal(pressures, 1);
+    step(world, 2);
+    selkie_world_destroy(world);
+}
+
 /* --- A world without particles and grid --- */
 
 /* One undamped oscillator: x'' = -x, exact in each step. */
@@ -271,6 +307,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_slows_liquid_down),
         cmocka_unit_test(the_state_of_a_method_is_saved),
+        cmocka_unit_test(replacing_a_phase_leaves_the_others),
         cmocka_unit_test(a_world_needs_neither_particles_nor_grid),
         cmocka_unit_test(descriptors_make_sense),
     };

@@ -43,14 +43,15 @@ static selkie_code slow_down(sk_step *step, selkie_error *error)
     (void)error;
     drag *state = sk_step_state(step, &sk_method_drag);
     const float keep = sk_drag_keep((float)step->dt, (float)state->time);
-    double taken = 0.0;
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    double taken = 0.0; /* kg m/s */
     for (int64_t p = 0; p < step->particles.count; p++) {
         float *velocity = step->particles.records[p].velocity;
-        taken += (1.0 - keep) * velocity[0];
+        taken += sk_step_mass(step, material, p) * (1.0 - keep) * velocity[0];
         for (int d = 0; d < 3; d++)
             velocity[d] = sk_drag_velocity(velocity[d], keep);
     }
-    state->momentum += step->particle_mass * taken;
+    state->momentum += taken;
     return SELKIE_OK;
 }
 

@@ -34,16 +34,22 @@ const sk_method sk_method_materials = {
 
 /* --- Densities --- */
 
+typedef struct densities {
+    float relative[SK_TRANSFER_MATERIALS]; /* density of a material over the reference density */
+    double loaded_moment[3];               /* kg m  mass times position, from the last checkpoint */
+    int is_loaded;
+} densities;
+
 static selkie_code create(sk_step *step, selkie_error *error)
 {
-    float *relative = sk_allocate(step->memory, SK_TRANSFER_MATERIALS * sizeof *relative);
-    if (!relative)
+    densities *own = sk_allocate_zeroed(step->memory, sizeof *own);
+    if (!own)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "materials: no memory");
     for (int m = 0; m < SK_TRANSFER_MATERIALS; m++)
-        relative[m] =
+        own->relative[m] =
             m < step->scene->material_count ? (float)(step->scene->materials[m].density / step->density) : 1.0f;
-    step->relative_density = relative;
-    sk_step_set_state(step, &sk_method_densities, relative);
+    step->relative_density = own->relative;
+    sk_step_set_state(step, &sk_method_densities, own);
     return SELKIE_OK;
 }
 
@@ -95,11 +101,31 @@ selkie_code sk_densities_weigh(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* Outside of a step the moment before equals the moment now. */
+/* Outside of a step there is no moment before. A loaded world takes the moment of its checkpoint: a sum over the loaded
+ * particles has other partial sums where particles have left since, and other last bits. */
 static selkie_code measure(sk_step *step, selkie_error *error)
 {
+    const densities *own = sk_step_state(step, &sk_method_densities);
     SK_TRY(sk_densities_weigh(step, error));
+    if (own->is_loaded)
+        memcpy(step->mass_sums.moment, own->loaded_moment, sizeof own->loaded_moment);
     memcpy(step->mass_sums.moment_before, step->mass_sums.moment, sizeof step->mass_sums.moment);
+    return SELKIE_OK;
+}
+
+static sk_chunk_view state(const sk_step *step)
+{
+    return (sk_chunk_view){"densities", step->mass_sums.moment, sizeof step->mass_sums.moment};
+}
+
+static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char *file, selkie_error *error)
+{
+    densities *own = sk_step_state(step, &sk_method_densities);
+    if (chunk->bytes != sizeof own->loaded_moment)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the moment of the masses has %llu bytes, not %zu", file,
+                       (unsigned long long)chunk->bytes, sizeof own->loaded_moment);
+    memcpy(own->loaded_moment, chunk->data, sizeof own->loaded_moment);
+    own->is_loaded = 1;
     return SELKIE_OK;
 }
 
@@ -130,6 +156,8 @@ const sk_method sk_method_densities = {
     .destroy = destroy,
     .phases = {{.name = "weigh", .slot = SK_SLOT_AFTER, .run = SK_ONE_FORM_ANY_DIMENSION(sk_densities_weigh)}},
     .measure = measure,
+    .state = state,
+    .restore = restore,
     .statistics = statistics,
     .bytes_per_cell = bytes_per_cell,
 };
