@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "methods/force_fields.h"
 #include "world/world_internal.h"
 
@@ -141,6 +142,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     sk_grid grid;
     sk_solids solids;
     memset(&solids, 0, sizeof solids);
+    int before = sk_threads_begin(threads);
     selkie_code code =
         sk_grid_init(&grid, dimension, plan->cells, scene->domain.origin, plan->cell_size, &memory, error);
     if (code == SELKIE_OK)
@@ -150,6 +152,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
                                &plan->particles, &plan->liquid_cells, error);
     if (code == SELKIE_OK)
         code = check_methods(scene, &grid, &solids, threads, &memory, error);
+    sk_threads_end(before);
 
     /* Memory, first step and frames. */
     if (code == SELKIE_OK) {
