@@ -85,6 +85,7 @@ expect "force where no run was" 2 "no scene.json" run dam.json --out full --forc
 echo file >afile
 expect "a file as the folder" 2 "afile" run dam.json --out afile
 expect "a folder that cannot be made" 2 "/proc/nowhere" run dam.json --out /proc/nowhere/out
+expect "the reason of a folder that cannot be made" 2 "/sys/never.*(no permission|read-only)" run dam.json --out /sys/never
 expect "nothing to resume" 2 "no run to resume" run --resume --out nothing
 
 # --- A run that fails must not cost the one that was there
