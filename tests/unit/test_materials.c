@@ -12,6 +12,7 @@
 
 #include <selkie/scene.h>
 #include <selkie/world.h>
+#include "selkie_config.h"
 #include "defs/materials.h"
 #include "scene/read.h"
 
@@ -309,15 +310,17 @@ static void energies_resume_to_the_same_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(method_is_set_by_programs),
+        cmocka_unit_test(too_many_materials_are_refused),
+#if SELKIE_HAVE_JSON
         cmocka_unit_test(method_is_an_alias),
         cmocka_unit_test(method_that_contradicts_is_refused),
         cmocka_unit_test(method_is_not_written),
-        cmocka_unit_test(method_is_set_by_programs),
         cmocka_unit_test(materials_are_read),
         cmocka_unit_test(bad_materials_are_refused),
-        cmocka_unit_test(too_many_materials_are_refused),
         cmocka_unit_test(keys_without_effect_are_noted),
         cmocka_unit_test(energies_resume_to_the_same_bits),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

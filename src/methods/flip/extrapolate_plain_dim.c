@@ -110,11 +110,22 @@ selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error
     }
     float *const scratch[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y],
                                grid->fields[SK_FIELD_FACE_Z]};
-    SK_DIM(sk_extrapolate_plain)
-    (grid, grid->fields + SK_FIELD_VELOCITY_X, scratch, SELKIE_DIM, blocks, count, NULL, LAYERS, step->threads);
-    if (flip_transfer_options(step).kind == SK_TRANSFER_FLIP)
-        SK_DIM(sk_extrapolate_plain)
-    (grid, grid->fields + SK_FIELD_CHANGE_X, scratch, SELKIE_DIM, solid_blocks, solid_count, NULL, 1, step->threads);
+    const sk_extrapolation of_velocity = {.fields = grid->fields + SK_FIELD_VELOCITY_X,
+                                          .scratch = scratch,
+                                          .field_count = SELKIE_DIM,
+                                          .blocks = blocks,
+                                          .block_count = count,
+                                          .layers = LAYERS,
+                                          .threads = step->threads};
+    SK_DIM(sk_extrapolate_plain)(grid, &of_velocity);
+    if (flip_transfer_options(step).kind == SK_TRANSFER_FLIP) {
+        sk_extrapolation of_change = of_velocity;
+        of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+        of_change.blocks = solid_blocks;
+        of_change.block_count = solid_count;
+        of_change.layers = 1;
+        SK_DIM(sk_extrapolate_plain)(grid, &of_change);
+    }
     constrain(step, constrained, constrained_count, scratch);
     return SELKIE_OK;
 }

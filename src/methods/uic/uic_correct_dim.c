@@ -260,17 +260,17 @@ selkie_code SK_DIM(sk_uic_shift)(sk_step *step, selkie_error *error)
 {
     (void)error;
     sk_grid *grid = &step->grid;
-    float low[3], high[3];
+    sk_displacement shift = {.first = SK_FIELD_SHIFT_X, .threads = step->threads};
     if (!step->shifted)
         return SELKIE_OK;
-    sk_solids_bounds(&step->solids, grid, low, high);
-    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_SHIFT_X, &step->particles, low, high, NULL, 0, step->threads);
+    sk_solids_bounds(&step->solids, grid, shift.low, shift.high);
+    SK_DIM(sk_transfer_displace)(grid, &step->particles, &shift);
     if (!step->solids.obstacle_count)
         return SELKIE_OK;
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
-    confine_block(step, b, low, high);
+    confine_block(step, b, shift.low, shift.high);
     return SELKIE_OK;
 }
