@@ -399,7 +399,7 @@ static void ranges_and_rules(void **state)
         {"domain.cell_size=1e-6", "at most 65536"},
         {"domain.cell_size=-1", "-1 is out of range: must be at least 0 m"},
         {"domain.resolution=0", "0 is out of range: must be between 1 and 65536"},
-        {"liquids[0].density=0", "0 is out of range: must be above 0 kg/m3"},
+        {"liquids[0].density=0", "0 is out of range: must be at least 0.001 kg/m3"},
         {"liquids[0].shape.max=[3, 0, 3]", "0 along y is not above min, 0"},
         {"liquids[0].shape={\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":0}", "shape.radius: 0 is out of range"},
         {"liquids[0].shape={\"type\":\"sphere\",\"center\":[9,1,1],\"radius\":1}",

@@ -8,7 +8,7 @@
 #include "defs/materials.h"
 #include "tool.h"
 
-enum { check_set, check_end, check_frames, check_threads, check_open_meshes, check_option_count };
+enum { check_set, check_end, check_frames, check_threads, check_backend, check_open_meshes, check_option_count };
 
 static const option_spec check_options[] = {
     [check_set] = {.name = "set",
@@ -30,6 +30,11 @@ static const option_spec check_options[] = {
                        .least = 1,
                        .most = 1024,
                        .help = "threads to plan for"},
+    [check_backend] = {.name = "backend",
+                       .kind = OPTION_CHOICE,
+                       .value = "NAME",
+                       .choices = backend_names,
+                       .help = "form of the numerics, as of 'selkie run'"},
     [check_open_meshes] = {.name = "allow-open-meshes",
                            .kind = OPTION_FLAG,
                            .help = "a mesh with holes is no error, as of 'selkie run'"},
@@ -130,7 +135,9 @@ static int run_check(const tool_arguments *arguments)
     selkie_scene *scene = NULL;
     selkie_plan plan = {0};
     size_t available = 0;
-    int code = load_scene(path, &values[check_set], &values[check_end], &values[check_frames], &scene);
+    const scene_changes changes = {&values[check_set], &values[check_end], &values[check_frames],
+                                   &values[check_backend]};
+    int code = load_scene(path, &changes, &scene);
     if (!code)
         code = plan_scene(scene, (int)values[check_threads].integer, &plan, &available);
     if (!code) {

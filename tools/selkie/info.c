@@ -121,7 +121,7 @@ static int info_mesh(const char *path)
     sk_solid_mesh mesh = {0};
     sk_mesh_placement placement = {.scale = {1, 1, 1}};
     selkie_error error = {0};
-    if (sk_solid_mesh_import(path, &placement, path, NULL, &mesh, &error))
+    if (sk_solid_mesh_import(path, &placement, "", NULL, &mesh, &error))
         return complain_error(&error);
     char vertices[32], triangles[32];
     point_bounds box = bounds_empty();
@@ -212,7 +212,7 @@ static void print_scene(const selkie_scene *scene)
 static int info_scene(const char *path)
 {
     selkie_scene *scene = NULL;
-    int code = load_scene(path, NULL, NULL, NULL, &scene);
+    int code = load_scene(path, NULL, &scene);
     if (code)
         return code;
     printf("file          %s: scene\n", path);
@@ -290,7 +290,7 @@ static int info_run(const char *path)
         printf("folder        %s: a run, %s\n", folder.path, state.finished ? "finished" : "not finished");
         char *scene_path = run_folder_path(&folder, "scene.json");
         selkie_scene *scene = NULL;
-        code = scene_path ? load_scene(scene_path, NULL, NULL, NULL, &scene) : complain("out of memory");
+        code = scene_path ? load_scene(scene_path, NULL, &scene) : complain("out of memory");
         free(scene_path);
         if (!code)
             print_scene(scene);

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <omp.h>
+
 #include "tool.h"
 
 static const tool_command *const commands[] = {&run_command,       &check_command,  &render_command,
@@ -150,6 +152,20 @@ static void wait_politely(char **argv)
         execv("/proc/self/exe", argv); /* on failure the command continues unchanged */
 }
 
+/* --threads also limits the loops of readers and writers, which take the number from OpenMP. */
+static void limit_threads(const tool_command *command, const tool_arguments *arguments)
+{
+    for (int i = 0; i < command->option_count; i++)
+        if (!strcmp(command->options[i].name, "threads") && arguments->values[i].given)
+            omp_set_num_threads((int)arguments->values[i].integer);
+}
+
+static int run_command_with(const tool_command *command, const tool_arguments *arguments)
+{
+    limit_threads(command, arguments);
+    return command->run(arguments);
+}
+
 int main(int argc, char **argv)
 {
     wait_politely(argv);
@@ -189,7 +205,7 @@ int main(int argc, char **argv)
     else if (help)
         options_print_help(command, stdout);
     else
-        code = command->run(&arguments);
+        code = run_command_with(command, &arguments);
     options_free(&arguments);
     return close_output(code);
 }

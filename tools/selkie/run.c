@@ -37,8 +37,6 @@ enum {
     run_option_count
 };
 
-static const char *const backends[] = {"tuned", "plain", NULL};
-
 static const option_spec run_options[] = {
     [run_out] = {.name = "out",
                  .letter = 'o',
@@ -68,7 +66,7 @@ static const option_spec run_options[] = {
     [run_backend] = {.name = "backend",
                      .kind = OPTION_CHOICE,
                      .value = "NAME",
-                     .choices = backends,
+                     .choices = backend_names,
                      .help = "form of the numerics: tuned (the default) or plain, its simple and slow reference; the "
                              "same as --set backend"},
     [run_resume] = {.name = "resume",
@@ -525,50 +523,24 @@ static int run_scene(run_state *run, const char *scene_path, run_start start)
     return finish(run, step_to_end(run));
 }
 
-/* --set with what --backend stands for. */
-static int set_with_backend(const option_value *values, option_value *set, char *text, size_t size)
-{
-    *set = values[run_set];
-    set->list = calloc((size_t)set->given + 1, sizeof *set->list);
-    if (!set->list)
-        return complain("out of memory");
-    for (int i = 0; i < set->given; i++)
-        set->list[i] = values[run_set].list[i];
-    snprintf(text, size, "backend=\"%s\"", values[run_backend].given ? values[run_backend].text : "");
-    if (values[run_backend].given)
-        set->list[set->given++] = text;
-    return EXIT_GOOD;
-}
-
 /* The scene: DIR/scene.json of a resumed run, else the given one. */
-static int choose_scene_with(run_state *run, const char *scene_path, run_start start, const option_value *set)
+static int choose_scene(run_state *run, const char *scene_path, run_start start)
 {
     const option_value *values = run->arguments->values;
+    const scene_changes changes = {&values[run_set], &values[run_end], &values[run_frames], &values[run_backend]};
     if (start == RUN_RESUME && sk_folder_exists(run->folder.path)) {
         int code = run_folder_open(&run->folder, start);
         if (!code)
-            code = load_resumed_scene(&run->folder, scene_path, set, &values[run_end], &values[run_frames], run->quiet,
-                                      &run->scene);
+            code = load_resumed_scene(&run->folder, scene_path, &changes, run->quiet, &run->scene);
         if (code || run->scene)
             return code;
     }
     if (!scene_path)
         return complain("%s: there is no run to resume in it (no scene.json); name a SCENE to start one",
                         run->folder.path);
-    int code = load_scene(scene_path, set, &values[run_end], &values[run_frames], &run->scene);
+    int code = load_scene(scene_path, &changes, &run->scene);
     if (!code && start == RUN_FRESH)
         code = run_folder_refuse(&run->folder);
-    return code;
-}
-
-static int choose_scene(run_state *run, const char *scene_path, run_start start)
-{
-    option_value set;
-    char backend[64];
-    int code = set_with_backend(run->arguments->values, &set, backend, sizeof backend);
-    if (!code)
-        code = choose_scene_with(run, scene_path, start, &set);
-    free(set.list);
     return code;
 }
 

@@ -58,10 +58,16 @@ char *find_scene(const char *scene);
 /* "dam" of "scenes/examples/dam.json"; free() it. */
 char *scene_name(const char *path);
 
-/* Loads SCENE with --set, --end and --frames applied and checks it. `end` and `frames` may be NULL.
- * Returns an exit code. */
-int load_scene(const char *path, const option_value *set, const option_value *end, const option_value *frames,
-               selkie_scene **scene);
+/* Options that change a scene after it was read. Members may be NULL. */
+typedef struct scene_changes {
+    const option_value *set, *end, *frames, *backend;
+} scene_changes;
+
+/* The values of --backend; the index is a selkie_backend. */
+extern const char *const backend_names[];
+
+/* Loads SCENE, applies the changes and checks it. Returns an exit code. */
+int load_scene(const char *path, const scene_changes *changes, selkie_scene **scene);
 
 /* Calls `visit` for each mesh of the scene's shapes, with its path ("obstacles[1].shape"), until it returns non-zero;
  * returns that. */
