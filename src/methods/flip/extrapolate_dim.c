@@ -122,7 +122,7 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     (grid, grid->fields + SK_FIELD_VELOCITY_X, result, SELKIE_DIM, blocks, count, NULL, LAYERS, step->threads);
     if (step->scene->transfer == SELKIE_TRANSFER_FLIP)
         SK_DIM(sk_extrapolate)
-    (grid, grid->fields + SK_FIELD_CHANGE_X, result, SELKIE_DIM, solid_blocks, solid_count, NULL, 1, step->threads);
+    (grid, grid->fields + SK_FIELD_CHANGE_X, result, SELKIE_DIM, blocks, count, NULL, LAYERS, step->threads);
 
     /* Behind plain walls the means are right already: the tangential velocity slips, and the normal one is 0. */
     int constrained = 0;
