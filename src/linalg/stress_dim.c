@@ -6,7 +6,8 @@
 #include "linalg/stress_solver.h"
 
 enum {
-    SMOOTHINGS = 2,   /* sweeps before and after the coarse correction */
+    SMOOTHINGS = 2,   /* sweeps before and after the coarse correction, on the finest level */
+    MORE = 1,         /* further ones on coarse levels: they cost little, and a bulk viscosity needs them */
     LAST_SWEEPS = 12, /* symmetric sweeps on the coarsest level */
     FEW_ROWS = 2048,  /* rows for which one thread is fastest */
     CHUNK = 4096      /* unknowns of a partial sum */
@@ -80,11 +81,35 @@ static void add_correction(const sk_stress_level *fine, const sk_stress_level *c
     }
 }
 
+/* x = (L L^T)^-1 b. */
+static void solve_directly(const sk_stress_level *level, const double *factor)
+{
+    const int count = level->count;
+    double y[SK_STRESS_DIRECT];
+    for (int i = 0; i < count; i++) {
+        double sum = (double)level->b[i];
+        for (int k = 0; k < i; k++)
+            sum -= factor[(size_t)i * (size_t)count + (size_t)k] * y[k];
+        y[i] = sum / factor[(size_t)i * (size_t)count + (size_t)i];
+    }
+    for (int i = count - 1; i >= 0; i--) {
+        double sum = y[i];
+        for (int k = i + 1; k < count; k++)
+            sum -= factor[(size_t)k * (size_t)count + (size_t)i] * y[k];
+        y[i] = sum / factor[(size_t)i * (size_t)count + (size_t)i];
+        level->x[i] = (float)y[i];
+    }
+}
+
 /* A symmetric V cycle for A x = b from x = 0. The sweeps after the correction run backwards. */
 static void cycle(const sk_stress_hierarchy *hierarchy, int at)
 {
     const sk_stress_level *level = &hierarchy->levels[at];
     const int threads = hierarchy->threads;
+    if (at + 1 == hierarchy->count && hierarchy->factor) {
+        solve_directly(level, hierarchy->factor);
+        return;
+    }
     if (at + 1 == hierarchy->count) {
         for (int n = 0; n < LAST_SWEEPS; n++) {
             smooth(level, threads, 0);
@@ -92,13 +117,14 @@ static void cycle(const sk_stress_hierarchy *hierarchy, int at)
         }
         return;
     }
-    for (int n = 0; n < SMOOTHINGS; n++)
+    const int sweeps = at ? SMOOTHINGS + MORE : SMOOTHINGS;
+    for (int n = 0; n < sweeps; n++)
         smooth(level, threads, 0);
     find_residual(level, threads);
     restrict_residual(level, level + 1, threads);
     cycle(hierarchy, at + 1);
     add_correction(level, level + 1, threads);
-    for (int n = 0; n < SMOOTHINGS; n++)
+    for (int n = 0; n < sweeps; n++)
         smooth(level, threads, 1);
 }
 

@@ -6,7 +6,7 @@
 #include "linalg/stress.h"
 #include "linalg/stress_kernels.h"
 
-enum { SK_STRESS_LEVELS = 12, SK_STRESS_COLOURS = 2 * SELKIE_DIM };
+enum { SK_STRESS_LEVELS = 12, SK_STRESS_COLOURS = 2 * SELKIE_DIM, SK_STRESS_DIRECT = 300 };
 
 typedef struct sk_stress_level {
     /* Blocks, as in sk_stress_system. */
@@ -36,6 +36,8 @@ typedef struct sk_stress_hierarchy {
     int count;
     int threads;
     sk_stress_level levels[SK_STRESS_LEVELS];
+    double
+        *factor; /* Cholesky factor of the coarsest level, lower triangle [count][count]; NULL = it has too many rows */
 } sk_stress_hierarchy;
 
 /* Place of the cell at `at` from a block's lower corner, at most one block outside. */
