@@ -294,7 +294,7 @@ static void coarsen_block(const sk_stress_level *fine, const fine_blocks *under,
 {
     /* The divergence of a fine cell mixes coarse cells, so no mean bounds it. The factor takes the fewest iterations.
      */
-    const float strain = 0.25f, mixed = 1.25f;
+    const float strain = 0.25f, mixed = 1.5f;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
         int at[3];
