@@ -250,20 +250,63 @@ static inline size_t fine_place(const fine_blocks *under, const int at[3])
     return (size_t)under->slots[number] * SK_BLOCK_CELLS + (size_t)local;
 }
 
-/* The mean of a fine field for a coarse cell, face or edge. */
-static float mean_of(const fine_blocks *under, const float *field, const int at[3], const sk_stress_mean means[3])
+/* The fine values around a coarse block: from one cell before it to two cells after it along each axis. */
+enum {
+    AROUND = 2 * SK_BLOCK_N + 3,
+    AROUND_Z = SELKIE_DIM == 3 ? AROUND : 1,
+    AROUND_VALUES = AROUND * AROUND * AROUND_Z
+};
+
+static void load_around(const fine_blocks *under, const float *field, float values[AROUND_VALUES])
 {
-    float weight[3][4] = {{1.0f}, {1.0f}, {1.0f}}, sum = 0.0f;
-    int first[3] = {0, 0, 0}, count[3] = {1, 1, 1};
-    for (int d = 0; d < SELKIE_DIM; d++)
-        count[d] = sk_stress_mean_weights(means[d], &first[d], weight[d]);
-    for (int k = 0; k < count[2]; k++)
-        for (int j = 0; j < count[1]; j++)
-            for (int i = 0; i < count[0]; i++) {
-                const int fine[3] = {2 * at[0] + first[0] + i, 2 * at[1] + first[1] + j, 2 * at[2] + first[2] + k};
-                sum += weight[0][i] * weight[1][j] * weight[2][k] * field[fine_place(under, fine)];
+    for (int k = 0; k < AROUND_Z; k++)
+        for (int j = 0; j < AROUND; j++) {
+            float *row = values + AROUND * (j + AROUND * k);
+            const int at[3] = {-1, j - 1, SELKIE_DIM == 3 ? k - 1 : 0};
+            row[0] = field[fine_place(under, at)];
+            for (int n = 0; n < 2; n++)
+                memcpy(row + 1 + n * SK_BLOCK_N,
+                       field + fine_place(under, (const int[3]){n * SK_BLOCK_N, at[1], at[2]}),
+                       SK_BLOCK_N * sizeof *row);
+            memcpy(row + 1 + 2 * SK_BLOCK_N, field + fine_place(under, (const int[3]){2 * SK_BLOCK_N, at[1], at[2]}),
+                   2 * sizeof *row);
+        }
+}
+
+/* Means along one axis, from `from` with `extent` values along the axes to `to` with a block's width along axis d. */
+static void take_means(const float *from, int d, sk_stress_mean mean, int extent[3], float *to)
+{
+    float weight[4];
+    int first, before[3] = {extent[0], extent[1], extent[2]};
+    const int count = sk_stress_mean_weights(mean, &first, weight);
+    const int stride = d == 0 ? 1 : d == 1 ? before[0] : before[0] * before[1];
+    extent[d] = SK_BLOCK_N;
+    for (int k = 0; k < extent[2]; k++)
+        for (int j = 0; j < extent[1]; j++)
+            for (int i = 0; i < extent[0]; i++) {
+                const int at[3] = {d == 0 ? 2 * i + first + 1 : i, d == 1 ? 2 * j + first + 1 : j,
+                                   d == 2 ? 2 * k + first + 1 : k};
+                const float *value = from + at[0] + before[0] * (at[1] + before[1] * at[2]);
+                float sum = 0.0f;
+                for (int n = 0; n < count; n++)
+                    sum += weight[n] * value[n * stride];
+                to[i + extent[0] * (j + extent[1] * k)] = sum;
             }
-    return sum;
+}
+
+/* The means of a fine field over a coarse block, times `scale`. The last axis goes first: its sums run along rows. */
+static void coarsen_field(const fine_blocks *under, const float *field, const sk_stress_mean means[3], float scale,
+                          float *to)
+{
+    float values[2][AROUND_VALUES];
+    int extent[3] = {AROUND, AROUND, AROUND_Z}, now = 0;
+    load_around(under, field, values[0]);
+    for (int d = SELKIE_DIM - 1; d >= 0; d--) {
+        take_means(values[now], d, means[d], extent, values[!now]);
+        now = !now;
+    }
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        to[c] = scale * values[now][c];
 }
 
 /* A coarse face is given if no fine face in it is an unknown and one is given. */
@@ -295,27 +338,27 @@ static void coarsen_block(const sk_stress_level *fine, const fine_blocks *under,
     /* The divergence of a fine cell mixes coarse cells, so no mean bounds it. The factor takes the fewest iterations.
      */
     const float strain = 0.25f, mixed = 1.5f;
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
-        int at[3];
-        cell_of(c, at);
-        for (int a = 0; a < SELKIE_DIM; a++) {
-            sk_stress_mean means[3] = {SK_STRESS_MEAN_ACROSS, SK_STRESS_MEAN_ACROSS, SK_STRESS_MEAN_ACROSS};
-            means[a] = SK_STRESS_MEAN_NODE;
-            to->mass[a][here] = mean_of(under, fine->mass[a], at, means);
-            means[a] = SK_STRESS_MEAN_ALONG;
-            to->normal[a][here] = strain * mean_of(under, fine->normal[a], at, means);
-            to->fixed[a][here] = is_fixed(fine, under, at, a);
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    for (int a = 0; a < SELKIE_DIM; a++) {
+        sk_stress_mean means[3] = {SK_STRESS_MEAN_ACROSS, SK_STRESS_MEAN_ACROSS, SK_STRESS_MEAN_ACROSS};
+        means[a] = SK_STRESS_MEAN_NODE;
+        coarsen_field(under, fine->mass[a], means, 1.0f, to->mass[a] + base);
+        means[a] = SK_STRESS_MEAN_ALONG;
+        coarsen_field(under, fine->normal[a], means, strain, to->normal[a] + base);
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            int at[3];
+            cell_of(c, at);
+            to->fixed[a][base + (size_t)c] = is_fixed(fine, under, at, a);
         }
-        for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++) {
-            sk_stress_mean means[3] = {SK_STRESS_MEAN_NODE, SK_STRESS_MEAN_NODE, SK_STRESS_MEAN_NODE};
-            means[edge] = SK_STRESS_MEAN_ACROSS;
-            to->shear[edge][here] = strain * mean_of(under, fine->shear[edge], at, means);
-        }
-        const sk_stress_mean all[3] = {SK_STRESS_MEAN_ALONG, SK_STRESS_MEAN_ALONG, SK_STRESS_MEAN_ALONG};
-        if (fine->bulk)
-            to->bulk[here] = mixed * strain * mean_of(under, fine->bulk, at, all);
     }
+    for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++) {
+        sk_stress_mean means[3] = {SK_STRESS_MEAN_NODE, SK_STRESS_MEAN_NODE, SK_STRESS_MEAN_NODE};
+        means[edge] = SK_STRESS_MEAN_ACROSS;
+        coarsen_field(under, fine->shear[edge], means, strain, to->shear[edge] + base);
+    }
+    const sk_stress_mean all[3] = {SK_STRESS_MEAN_ALONG, SK_STRESS_MEAN_ALONG, SK_STRESS_MEAN_ALONG};
+    if (fine->bulk)
+        coarsen_field(under, fine->bulk, all, mixed * strain, to->bulk + base);
 }
 
 /* --- Transfers --- */
