@@ -537,7 +537,7 @@ static const sk_field material_fields[] = {
     {NUMBER(selkie_material_def, density, 1000), DENSITY,
      .doc = "mass per volume; several densities need discretization grid and incompressibility bilateral"},
     {NUMBER(selkie_material_def, viscosity, 0), AT_LEAST(0), .unit = "m2/s",
-     .doc = "kinematic viscosity, in place of the scene's; the same for all materials so far"},
+     .doc = "kinematic viscosity, in place of the scene's; for sph the same for all materials so far"},
     {NUMBER(selkie_material_def, surface_tension, 0), AT_LEAST(0), .unit = "N/m",
      .doc = "no effect yet, with either discretization"},
     {NUMBER(selkie_material_def, heat_capacity, 0), AT_LEAST(0), .unit = "J/(kg K)", .doc = "no effect yet"},

@@ -106,6 +106,44 @@ static void couette(void **state)
     selkie_world_destroy(world);
 }
 
+/* A thick layer under a thin one, dragged by a lid: the stress is the same in both, so each has its own slope. The
+ * viscosity changes over about two cells, each counts for a jump of a cell at the interface: U times cells / CELLS. */
+static void two_layers(void **state)
+{
+    (void)state;
+    enum { CELLS = 32 };
+    const double ratio = 0.1, speed = 0.05, h = 1.0 / CELLS;
+    test_scene t;
+    channel(&t, 2, CELLS, 0.0, 4 * h);
+    selkie_material_def materials[2];
+    for (int m = 0; m < 2; m++) {
+        selkie_material_defaults(&materials[m]);
+        materials[m].name = m ? "thin" : "thick";
+        materials[m].viscosity = m ? ratio : 1.0;
+    }
+    t.scene.materials = materials;
+    t.scene.material_count = 2;
+    t.scene.liquid_count = 0;
+    add_liquid(&t, box_shape(0, 0, 0, 4, 0.5, 1))->material = "thick";
+    add_liquid(&t, box_shape(0, 0.5, 0, 4, 1, 1))->material = "thin";
+    t.scene.time.step = 0.01; /* steady in the end */
+    selkie_obstacle_def *lid = add_obstacle(&t, box_shape(-10, 1, -10, 10, 3, 10));
+    lid->velocity[0] = speed;
+    lid->surface = SELKIE_WALL_NO_SLIP;
+    selkie_world *world = make_world(&t);
+    double u[CELLS], worst = 0.0, between_layers = ratio / (1.0 + ratio);
+    run_until(world, 4.0);
+    profile(world, CELLS, u);
+    for (int j = 0; j < CELLS; j++) {
+        const double y = (j + 0.5) * h;
+        const double exact =
+            y < 0.5 ? 2.0 * y * between_layers : between_layers + (2.0 * y - 1.0) * (1.0 - between_layers);
+        worst = fmax(worst, fabs(u[j] / speed - exact));
+    }
+    at_most("two layers 2D APIC, viscosities 1 : 0.1, 32 cells", "profile, largest error / U", worst, 2.0 / CELLS);
+    selkie_world_destroy(world);
+}
+
 static void cavity(void **state)
 {
     (void)state;
@@ -218,6 +256,7 @@ static void waves_decay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(waves_decay), cmocka_unit_test(shears),
-                                       cmocka_unit_test(couette), cmocka_unit_test(cavity)};
+                                       cmocka_unit_test(couette), cmocka_unit_test(two_layers),
+                                       cmocka_unit_test(cavity)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
  * stress of the other. A bulk viscosity of four times the shear viscosity and a second pass with the remaining
  * divergence as its source keep the velocities nearly free of divergence (an augmented Lagrangian).
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/dimension.h"
@@ -24,6 +25,8 @@ enum { PASSES = 2 };
 static const float bulk_share = 4.0f; /* bulk over shear viscosity */
 
 typedef struct viscous_fields {
+    float strength;             /* viscosity x time / cell size^2, if there is one viscosity */
+    float *own_log, *log;       /* its logarithm a cell, from the cell's particles and smoothed; NULL = one viscosity */
     float (*share)[SK_CORNERS]; /* liquid's share of each sub-cell */
     float *mass[3], *normal, *bulk, *shear[3], *velocity[3];
     uint8_t *fixed[3];
@@ -103,8 +106,88 @@ static float shear_weight(const sk_step *step, const viscous_fields *f, sk_plain
     return sk_viscous_wall_weight(share, 0.0f, (float)grid->cell_size);
 }
 
-/* Weights and velocities of a block. strength is viscosity x time / cell size^2. */
-static void weigh_block(const sk_step *step, const viscous_fields *f, int block, float strength)
+/* --- Several viscosities --- */
+
+/* The mean of the particles' logarithms in a cell; NaN without particles. */
+static float own_log_of(const sk_step *step, sk_plain_cell cell, const uint32_t *material,
+                        const float logs[SK_TRANSFER_MATERIALS])
+{
+    uint32_t first, last;
+    double sum = 0.0;
+    sk_plain_particles(&step->grid, cell, &first, &last);
+    for (uint32_t p = first; p < last; p++)
+        sum += (double)logs[material[p] % SK_TRANSFER_MATERIALS];
+    return last > first ? (float)(sum / (double)(last - first)) : __builtin_nanf("");
+}
+
+/* The mean of the cells around, weights 1 2 1 along each axis: the solver needs many iterations for a jump between two
+ * cells. NaN if no cell around has particles. */
+static float smooth_log(const sk_grid *grid, const float *own_log, sk_plain_cell cell)
+{
+    float sum = 0.0f, weights = 0.0f;
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        const sk_plain_cell other = sk_plain_beside(grid, cell, offset);
+        const float value = own_log[sk_plain_index(other)];
+        if (!other.slot || value != value)
+            continue;
+        float weight = 1.0f;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            weight *= offset[d] ? 1.0f : 2.0f;
+        sum += weight * value;
+        weights += weight;
+    }
+    return weights > 0.0f ? sum / weights : __builtin_nanf("");
+}
+
+static selkie_code measure_viscosity(sk_step *step, viscous_fields *f, double scale, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    if (!sk_scene_has_viscosities(step->scene) || !material)
+        return SELKIE_OK;
+    const size_t bytes = (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float);
+    SK_TRY(sk_step_scratch(step, bytes, "viscosity", (void **)&f->own_log, error));
+    SK_TRY(sk_step_scratch(step, bytes, "viscosity", (void **)&f->log, error));
+
+    /* A liquid without viscosity has a millionth of the largest. */
+    float logs[SK_TRANSFER_MATERIALS] = {0};
+    const double least = 1e-6 * sk_scene_viscosity(step->scene);
+    for (int m = 0; m < step->scene->material_count && m < SK_TRANSFER_MATERIALS; m++)
+        logs[m] = (float)log(fmax(sk_scene_viscosity_of(step->scene, m), least) * scale);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int b = 0; b < grid->block_count; b++)
+        SK_PLAIN_EACH_CELL(cell, b)
+    f->own_log[sk_plain_index(cell)] = own_log_of(step, cell, material->data, logs);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int b = 0; b < grid->block_count; b++)
+        SK_PLAIN_EACH_CELL(cell, b)
+    f->log[sk_plain_index(cell)] = b ? smooth_log(grid, f->own_log, cell) : __builtin_nanf("");
+    return SELKIE_OK;
+}
+
+/* Viscosity x time / cell size^2 at a cell (axes 0) or at the lower edge across two axes. */
+static float strength_at(const viscous_fields *f, const sk_grid *grid, sk_plain_cell cell, int axes)
+{
+    float sum = 0.0f;
+    int count = 0;
+    if (!f->log)
+        return f->strength;
+    for (int n = 0; n < SK_CORNERS; n++) {
+        int offset[3] = {0, 0, 0};
+        if (n & ~axes)
+            continue;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            offset[d] = n >> d & 1 ? -1 : 0;
+        const float value = f->log[sk_plain_index(sk_plain_beside(grid, cell, offset))];
+        sum += value == value ? value : 0.0f;
+        count += value == value;
+    }
+    return count ? expf(sum / (float)count) : 0.0f;
+}
+
+/* Weights and velocities of a block. */
+static void weigh_block(const sk_step *step, const viscous_fields *f, int block)
 {
     const sk_grid *grid = &step->grid;
     SK_PLAIN_EACH_CELL(cell, block)
@@ -121,11 +204,12 @@ static void weigh_block(const sk_step *step, const viscous_fields *f, int block,
             f->mass[d][here] =
                 fixed || velocity != velocity ? 0.0f : density_at(step, cell, d) * share_around(f, grid, cell, 1 << d);
         }
-        f->normal[here] = strength * density * share_around(f, grid, cell, 0);
+        f->normal[here] = strength_at(f, grid, cell, 0) * density * share_around(f, grid, cell, 0);
         f->bulk[here] = bulk_share * f->normal[here];
         for (int a = 0; a < SELKIE_DIM; a++)
             for (int b = a + 1; b < SELKIE_DIM; b++) {
                 const float mean = 0.5f * (density_at(step, cell, a) + density_at(step, cell, b));
+                const float strength = strength_at(f, grid, cell, 1 << a | 1 << b);
                 f->shear[sk_stress_edge(a, b)][here] = strength * mean * shear_weight(step, f, cell, a, b);
             }
     }
@@ -169,7 +253,9 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
     sk_grid *grid = &step->grid;
     viscous_fields f = {.share = NULL};
     SK_TRY(take_fields(step, &f, error));
-    const double h = grid->cell_size, strength = sk_scene_viscosity(step->scene) * sk_step_kick(step) / (h * h);
+    const double scale = sk_step_kick(step) / (grid->cell_size * grid->cell_size);
+    f.strength = (float)(sk_scene_viscosity(step->scene) * scale);
+    SK_TRY(measure_viscosity(step, &f, scale, error));
 
     /* Shares of the sub-cells, then the weights, which read those of the cells around. */
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
@@ -178,7 +264,7 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
     measure_cell(step, cell, f.share[sk_plain_index(cell)]);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 1; b < grid->block_count; b++)
-        weigh_block(step, &f, b, (float)strength);
+        weigh_block(step, &f, b);
 
     sk_stress_system system = {.block_count = grid->block_count,
                                .coordinates = (const int32_t(*)[4])grid->coordinates,
