@@ -181,7 +181,7 @@ static void bad_materials_are_refused(void **state)
         {SCENE("{\"name\": \"\"}", ""), NULL, "materials[0].name: is empty"},
         {SCENE("{\"density\": 2}", ""), NULL, "the key \"name\" is missing"},
         {SCENE("{\"name\": \"void\", \"density\": 0}", ""), NULL,
-         "materials[0].density: 0 is out of range: must be above 0 kg/m3"},
+         "materials[0].density: 0 is out of range: must be at least 0.001 kg/m3"},
         {SCENE("{\"name\": \"void\", \"density\": -3}", ""), NULL, "materials[0].density: -3 is out of range"},
         {SCENE("{\"name\": \"iron\", \"kind\": \"rigid\"}", ""), NULL,
          "materials[0].kind: \"rigid\" is not simulated yet: must be \"liquid\""},
