@@ -311,7 +311,8 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
     report->setup_ms = sk_wall_ms() - begin;
 
     begin = sk_wall_ms();
-    for (int pass = 0; pass < (source ? options->passes : 1); pass++) {
+    const int passes = source ? options->passes : 1;
+    for (int pass = 0; pass < passes; pass++) {
         if (pass > 0) {
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
             for (int b = 1; b < system->block_count; b++)
@@ -323,6 +324,8 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
         solve(&hierarchy, &v, options, report);
         if (!report->converged)
             break;
+        if (pass + 1 == passes)
+            SK_TRY(SK_DIM(sk_stress_keep_momenta)(system, options, level, v.x, error));
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
         for (int b = 1; b < system->block_count; b++)
             store_block(system, level, b, v.x);

@@ -86,4 +86,8 @@ static inline __attribute__((unused)) int sk_stress_component(int a, int m)
 selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const sk_stress_options *options,
                                           sk_stress_hierarchy *hierarchy, selkie_error *error);
 
+/* Restores momentum and angular momentum of liquid that touches no wall: adds rigid motions to x, the solution. */
+selkie_code SK_DIM(sk_stress_keep_momenta)(const sk_stress_system *system, const sk_stress_options *options,
+                                           const sk_stress_level *level, double *x, selkie_error *error);
+
 #endif
