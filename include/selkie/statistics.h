@@ -62,7 +62,8 @@ typedef enum selkie_summary {
     X(double, time, "s", "at the end of the step", \
       .brief = "time", .progress = 1, .format = "%.4f") \
     X(double, dt, "s", "length of the step", \
-      .brief = "dt", .progress = 6, .format = "%.3g", .panel = SELKIE_PANEL_PARTICLES, .axis = 1, .label = "step (right)") \
+      .brief = "dt", .progress = 6, .format = "%.3g", .panel = SELKIE_PANEL_PARTICLES, .axis = 1, \
+      .label = "step (right)") \
     X(int64_t, particles, "", "at the end of the step", \
       .brief = "particles", .progress = 3, .summary = SELKIE_SUMMARY_LAST, .panel = SELKIE_PANEL_PARTICLES) \
     X(double, volume_ratio, "", \

@@ -12,10 +12,10 @@
 
 #include "tool.h"
 
-static const tool_command *const commands[] = {&run_command,       &check_command,  &render_command,
-                                               &plot_command,      &info_command,   &list_command,
-                                               &reproduce_command, &doctor_command, &schema_command};
-enum { command_count = sizeof commands / sizeof *commands };
+const tool_command *const commands[] = {
+    &run_command,       &check_command,  &render_command, &plot_command,       &info_command, &list_command,
+    &reproduce_command, &doctor_command, &schema_command, &completion_command, NULL};
+enum { command_count = sizeof commands / sizeof *commands - 1 };
 
 int complain(const char *format, ...)
 {
@@ -52,12 +52,15 @@ int complain_error(const selkie_error *error)
 static void print_help(FILE *out)
 {
     fprintf(out, "usage: selkie COMMAND [arguments]\n\n"
-                 "Simulates liquids from scene files (FLIP, APIC, PIC; 2D and 3D).\n\ncommands:\n");
+                 "Simulates liquids from scene files, in 2D and 3D: particles on a sparse grid\n"
+                 "(FLIP, APIC, PIC) with volume conservation or unilateral pressure, or SPH\n"
+                 "with rigid bodies.\n\ncommands:\n");
     for (int i = 0; i < command_count; i++)
-        fprintf(out, "  %-10s%s\n", commands[i]->name, commands[i]->summary);
+        fprintf(out, "  %-12s%s\n", commands[i]->name, commands[i]->summary);
     fprintf(out, "\noptions:\n"
                  "  --version               print the version\n"
-                 "  -h, --help              print this; 'selkie COMMAND --help' describes one command\n"
+                 "  -h, --help              print this; 'selkie COMMAND --help' describes one command,\n"
+                 "                          'selkie run --help' also names all keys of scene files\n"
                  "\nexamples:\n"
                  "  selkie list\n"
                  "  selkie run double_dam_2d --out out/dam\n"

@@ -654,5 +654,6 @@ const tool_command run_command = {
     .examples = "  selkie run double_dam_2d\n"
                 "  selkie run my_scene.json --out out/fine --set domain.resolution=256 --end 2\n"
                 "  selkie run --resume --out out/fine\n",
+    .more_help = print_key_help,
     .run = run_run,
 };
