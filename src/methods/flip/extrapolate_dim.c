@@ -129,9 +129,6 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     if (step->scene->transfer == SELKIE_TRANSFER_FLIP) {
         sk_extrapolation of_change = of_velocity;
         of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
-        of_change.blocks = solid_blocks;
-        of_change.block_count = solid_count;
-        of_change.layers = 1;
         SK_DIM(sk_extrapolate)(grid, &of_change);
     }
 
