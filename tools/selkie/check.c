@@ -7,6 +7,7 @@
 #include "defs/fields.h"
 #include "defs/materials.h"
 #include "tool.h"
+#include "warnings.h"
 
 enum { check_set, check_end, check_frames, check_threads, check_backend, check_open_meshes, check_option_count };
 
@@ -150,8 +151,13 @@ static int run_check(const tool_arguments *arguments)
         if (!code && report.code)
             code =
                 complain("%s; close it, or use --allow-open-meshes to accept an approximate inside", report.complaint);
-        if (!code)
-            printf("good\n");
+        if (!code) {
+            warning_list warnings = {0};
+            judge_scene(scene, &plan, &warnings);
+            print_warnings(&warnings);
+            printf(warnings.count ? "can run, with %d warning%s\n" : "good\n", warnings.count,
+                   warnings.count == 1 ? "" : "s");
+        }
     }
     if (scene)
         selkie_scene_free(scene);
@@ -167,7 +173,8 @@ const tool_command check_command = {
     .summary = "validate a scene and print a summary",
     .description = "Reads SCENE as 'selkie run' would and prints what it would run: cells, particles, expected memory, "
                    "time step, frames, method, and whether meshes are closed. Nothing is simulated or written. The "
-                   "first error is printed in one line, with exit code 2.",
+                   "first error is printed in one line, with exit code 2. Warnings name obstacles that are too thin "
+                   "for the cells, sources inside solids and steps that are far too long, and leave the exit code 0.",
     .options = check_options,
     .option_count = check_option_count,
     .examples = "  selkie check dam_break_3d --set domain.resolution=256\n",

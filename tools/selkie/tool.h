@@ -18,7 +18,10 @@ enum exit_code {
 };
 
 extern const tool_command run_command, check_command, render_command, plot_command, info_command, list_command,
-    reproduce_command, doctor_command, schema_command;
+    reproduce_command, doctor_command, schema_command, completion_command;
+
+/* All commands, in the order of the help; ends with NULL. */
+extern const tool_command *const commands[];
 
 /* `selkie run SCENE --resume --out OUT --set ...`: starts a run, or resumes an interrupted one. */
 int simulate(const char *scene, int set_count, const char *const *sets, const char *out, int threads, int quiet);
@@ -34,6 +37,9 @@ int has_ending(const char *text, const char *ending);
 char *format_bytes(double bytes, char text[32]);
 char *format_duration(double seconds, char text[32]);
 char *format_count(int64_t count, char text[32]); /* 1,234,567 */
+
+/* The part of the help of `run` and `check` that names every key of scene files. */
+void print_key_help(FILE *out);
 
 /* --- Scenes --- */
 
