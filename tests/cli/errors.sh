@@ -21,6 +21,7 @@ expect "resume and force" 2 "give one" run dam.json --resume --force
 
 # --- Scene files
 expect "missing file" 2 "nowhere.json: no such file" run nowhere.json
+expect "an empty name" 2 "SCENE is empty" check ""
 expect "misspelt name of a scene" 2 "did you mean 'dam_break_3d'" run dam_brake_3d
 expect "a folder" 2 "is a folder" check .
 if [ "$(id -u)" -ne 0 ]; then
@@ -43,6 +44,7 @@ expect "unknown key in --set" 2 'did you mean "transfer"' check dam.json --set t
 expect "bad value in --set" 2 'flip' check dam.json --set method=flap
 expect "a density of nothing" 2 'liquids\[0\].density=1e-30: 1e-30 is out of range: must be at least 0.001 kg/m3' \
     check dam.json --set 'liquids[0].density=1e-30'
+expect "steps without end" 2 'time.step.*1e-300 s makes 5e\+299 steps until 0.5 s: at most 1e\+10' check dam.json --set time.step=1e-300
 expect "cells of nothing" 2 'domain.size.*at least 1e-09 m' check dam.json --set 'domain.size=[1e-300,1e-300]'
 expect "method against discretization" 2 'method=sph: contradicts --set discretization=grid' \
     check dam.json --set method=sph --set discretization=grid
