@@ -126,14 +126,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     int dimension = scene->domain.dimension;
     size_t limit = options && options->memory_limit ? options->memory_limit : sk_memory_available();
 
-    /* Refuse scenes whose table of blocks or coarse estimate exceeds the memory. */
-    double table = sk_grid_table_bytes(dimension, plan->cells);
-    if (limit && table > (double)limit)
-        return sk_fail(error, SELKIE_ERROR_MEMORY,
-                       "domain: %d x %d x %d cells need %.1f GiB for the table of blocks alone; %.1f GiB are there; "
-                       "use larger cells",
-                       plan->cells[0], plan->cells[1], plan->cells[2], table / 1073741824.0,
-                       (double)limit / 1073741824.0);
+    /* Refuse scenes whose coarse estimate exceeds the memory. */
     SK_TRY(refuse_hopeless(scene, options, plan, limit, error));
 
     /* Grid, solids and particle counts, without the particles. */
