@@ -113,6 +113,7 @@ typedef struct sk_grid {
     double cell_size;       /* m    */
     double corner[3];       /* m    lower corner of grid cell (0,0,0): the domain's minus the padding */
     double low[3], high[3]; /* m    the domain */
+    double origin[3]; /* m    of these coordinates in the scene: 0 unless a world sets it; for messages and output */
 
     sk_block_table table; /*      slot of each block, 0 = absent */
     int block_count;      /*      with slot 0 */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "methods/force_fields.h"
+#include "defs/relative.h"
+#include "defs/structs.h"
 #include "world/world_internal.h"
 
 /* Bytes per particle and cell, rounded up; methods add their own. */
@@ -130,19 +132,24 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     SK_TRY(refuse_hopeless(scene, options, plan, limit, error));
 
     /* Grid, solids and particle counts, without the particles. */
+    selkie_scene *relative;
+    SK_TRY(sk_scene_copy(scene, &relative, error));
+    sk_scene_make_relative(relative);
     sk_memory memory = {0, 0, limit};
     sk_grid grid;
     sk_solids solids;
     memset(&solids, 0, sizeof solids);
     selkie_code code =
-        sk_grid_init(&grid, dimension, plan->cells, scene->domain.origin, plan->cell_size, &memory, error);
+        sk_grid_init(&grid, dimension, plan->cells, relative->domain.origin, plan->cell_size, &memory, error);
+    for (int d = 0; d < dimension; d++)
+        grid.origin[d] = scene->domain.origin[d];
     if (code == SELKIE_OK)
-        code = sk_solids_init(&solids, scene, &grid, &memory, error);
+        code = sk_solids_init(&solids, relative, &grid, &memory, error);
     if (code == SELKIE_OK)
-        code = sk_world_sample(&(sk_sampling){scene, &grid, &solids, threads, sk_scene_particles_per_cell(scene)}, NULL,
-                               &plan->particles, &plan->liquid_cells, error);
+        code = sk_world_sample(&(sk_sampling){relative, &grid, &solids, threads, sk_scene_particles_per_cell(scene)},
+                               NULL, &plan->particles, &plan->liquid_cells, error);
     if (code == SELKIE_OK)
-        code = check_methods(scene, &grid, &solids, threads, &memory, error);
+        code = check_methods(relative, &grid, &solids, threads, &memory, error);
 
     /* Memory, first step and frames. */
     if (code == SELKIE_OK) {
@@ -166,5 +173,6 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     if (solids.memory)
         sk_solids_free(&solids);
     sk_grid_free(&grid);
+    selkie_scene_free(relative);
     return code;
 }

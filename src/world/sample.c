@@ -216,7 +216,8 @@ static selkie_code check_liquids(const liquid_sampler *sampler, const int64_t *p
             if (low[d] >= grid->high[d] || high[d] <= grid->low[d])
                 return sk_fail(error, SELKIE_ERROR_INPUT,
                                "liquids[%d].shape: %g..%g m along %c lies outside the domain, which is %g..%g m", l,
-                               low[d], high[d], "xyz"[d], grid -> low[d], grid -> high[d]);
+                               low[d] + grid->origin[d], high[d] + grid->origin[d], "xyz"[d],
+                               grid -> low[d] + grid -> origin[d], grid -> high[d] + grid -> origin[d]);
         return sk_fail(
             error, SELKIE_ERROR_INPUT,
             "liquids[%d].shape: holds no particle: it lies wholly inside an obstacle or an earlier liquid, or is "
@@ -363,7 +364,7 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
         if (!(low[d] < high[d]))
             return sk_fail(error, SELKIE_ERROR_INPUT,
                            "liquids[%d].shape: lies outside the domain along %c, which is %g..%g m there", liquid,
-                           "xyz"[d], grid -> low[d], grid -> high[d]);
+                           "xyz"[d], grid -> low[d] + grid -> origin[d], grid -> high[d] + grid -> origin[d]);
     }
     uint8_t *inside = sk_allocate(grid->memory, ATTEMPTS);
     if (!inside)
