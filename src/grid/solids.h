@@ -37,8 +37,7 @@ typedef struct sk_solids {
     int moving_count;
     int blur_faces; /* fill blurred_face; set before the first update */
 
-    int32_t *table; /* [places] 0 not computed yet, -1 open, else static slot */
-    size_t places;
+    sk_block_table table; /* of the blocks that liquid has reached: 0 not computed yet, -1 open, else static slot */
     size_t static_count; /* slots 1 .. static_count - 1 are static, the rest are moving */
     size_t slot_count;
     size_t capacity;

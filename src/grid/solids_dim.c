@@ -319,6 +319,12 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     }
 }
 
+static uint64_t key_of_block(const sk_grid *grid, int block)
+{
+    const int32_t *at = grid->coordinates[block];
+    return sk_block_key(at[0], at[1], at[2]);
+}
+
 /* Reserves `count` slots and keeps existing ones. */
 static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *error)
 {
@@ -377,26 +383,26 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
     /* Static slots for places that liquid reaches for the first time. */
     int32_t fresh = 0;
     for (int b = 1; b < grid->block_count; b++) {
-        int32_t *known = &solids->table[grid->coordinates[b][3]];
-        if (!*known) {
+        int32_t known = sk_block_find(&solids->table, key_of_block(grid, b));
+        if (!known) {
             double corner[3];
             block_corner(grid, grid->coordinates[b], corner);
             int near = wall_near(solids, grid, corner);
             for (int o = 0; !near && o < solids->obstacle_count; o++)
                 near = !solids->obstacles[o].moves && obstacle_near(&solids->obstacles[o], grid, corner);
-            *known = near ? (int32_t)solids->slot_count++ : -1;
+            known = near ? (int32_t)solids->slot_count++ : -1;
             if (near)
                 solids->work[fresh++] = b;
+            else
+                SK_TRY(sk_block_table_set(&solids->table, solids->memory, key_of_block(grid, b), known, error));
         }
-        solids->block_slot[b] = *known > 0 ? *known : 0;
+        solids->block_slot[b] = known > 0 ? known : 0;
     }
-    selkie_code code = reserve_slots(solids, solids->slot_count, error);
-    if (code != SELKIE_OK) {
-        /* Resets slots that could not be allocated, so that a later call does not use them. */
-        for (int32_t w = 0; w < fresh; w++)
-            solids->table[grid->coordinates[solids->work[w]][3]] = 0;
-        return code;
-    }
+    /* The table gets the slots after they are allocated, so that a later call does not use missing ones. */
+    SK_TRY(reserve_slots(solids, solids->slot_count, error));
+    for (int32_t w = 0; w < fresh; w++)
+        SK_TRY(sk_block_table_set(&solids->table, solids->memory, key_of_block(grid, solids->work[w]),
+                                  solids->block_slot[solids->work[w]], error));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int32_t w = 0; w < fresh; w++)
         compute_block(solids, grid, solids->work[w], (size_t)solids->block_slot[solids->work[w]], 0);
