@@ -324,6 +324,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     double kick = sk_step_kick(step);
     world->pressure_unit = step->density * step->grid.cell_size / kick;
     step->time = end_time;
+    sk_solids_move(&step->solids, end_time);
     step->last_dt = step->dt;
     step->step_count++;
     world->at_frame = on_frame;
