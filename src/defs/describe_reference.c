@@ -80,6 +80,8 @@ static void write_row(FILE *out, const sk_struct *type, const sk_field *field)
     fprintf(out, " | %s | ", field->unit ? field->unit : "");
     write_default(out, field);
     fputs(" | ", out);
+
+    /* Variants that have the key. */
     if (type->variant && field->variants) {
         const sk_enum *variants = type->variant->choices;
         int first = 1;
@@ -90,6 +92,8 @@ static void write_row(FILE *out, const sk_struct *type, const sk_field *field)
             }
         fputs(":* ", out);
     }
+
+    /* Meaning, range and choices. */
     fputs(field->doc, out);
     write_range(out, field);
     if (field->dimension == 3)

@@ -86,6 +86,8 @@ selkie_code sk_clean_weld(size_t point_count, double (*points)[3], uint32_t *wel
                           const char *name, sk_memory *memory, selkie_error *error)
 {
     weld_table table = {64, NULL, (const double(*)[3])points, weld_tolerance(point_count, (const double(*)[3])points)};
+
+    /* Hash table, at most half full. */
     while (table.slots < 2 * point_count)
         table.slots *= 2;
     table.vertex_of = sk_allocate(memory, table.slots * sizeof *table.vertex_of);
@@ -93,6 +95,8 @@ selkie_code sk_clean_weld(size_t point_count, double (*points)[3], uint32_t *wel
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory to weld %zu vertices (%.1f MiB more needed)", name,
                        point_count, (double)table.slots * sizeof *table.vertex_of / 1048576.0);
     memset(table.vertex_of, 0xff, table.slots * sizeof *table.vertex_of);
+
+    /* A point takes the vertex at its place, or becomes a new vertex. */
     size_t count = 0;
     for (size_t i = 0; i < point_count; i++) {
         double point[3], cell[3];
@@ -108,6 +112,7 @@ selkie_code sk_clean_weld(size_t point_count, double (*points)[3], uint32_t *wel
         }
         welded[i] = vertex;
     }
+
     sk_release(memory, table.vertex_of);
     *vertex_count = count;
     return SELKIE_OK;

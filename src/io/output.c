@@ -66,10 +66,13 @@ selkie_code selkie_write_particles(const selkie_world *world, const char *path, 
     double cell_size = selkie_scene_cells(scene, cells);
     selkie_attribute_view position, velocity, id, extras[SK_MAX_EXTRA_ATTRIBUTES];
     int extra_count;
+
+    /* Find the arrays of the world. */
     SK_TRY(find_typed(world, "position", SELKIE_FLOAT32, dimension, &position, error));
     SK_TRY(find_typed(world, "velocity", SELKIE_FLOAT32, dimension, &velocity, error));
     SK_TRY(find_typed(world, "id", SELKIE_UINT32, 1, &id, error));
     SK_TRY(find_extras(world, extras, &extra_count, error));
+
     /* A world without particles has no arrays. Its files have the same columns as the others. */
     static const uint32_t nothing[3];
     sk_frame frame = {
@@ -90,6 +93,8 @@ selkie_code selkie_write_particles(const selkie_world *world, const char *path, 
     };
     memcpy(frame.origin, position.origin, sizeof frame.origin);
     selkie_scene_up(scene, frame.scene_up);
+
+    /* Write with as many threads as the world steps with. */
     int before = sk_threads_begin(world->step.threads);
     selkie_code code = sk_particles_write(&frame, path, error);
     sk_threads_end(before);
