@@ -158,7 +158,6 @@ static void set_liquid_boundary(check_scene *t)
     "cause not confirmed"
 #define WHY_ENERGY "density errors become velocity, and shifts pump energy at impacts"
 #define WHY_CHAOS "the springs make rounding errors grow within the run"
-#define WHY_TAP "gravity and pressure change what the source emits, and what emptied is filled again"
 #define WHY_THIN "a plate between two faces closes none, and particles past its middle are pushed out at the back"
 #define WHY_PADDLE                                                                                                     \
     "solids jump to the end of the step before it and overrun particles, which are pushed out at the "                 \
@@ -182,7 +181,6 @@ static const exception pic_exceptions[] = {
     {"energy/2d/20ms", EXCEPTION_FAILS, WHY_PIC_ENERGY "; 0.012 of 0.005"},
     {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
     {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.29 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -203,7 +201,6 @@ static const exception pic_idp_exceptions[] = {
     {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
     {"paddle/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 11 particles"},
     {"paddle-fast/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 147 particles"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.37 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -214,7 +211,6 @@ static const exception flip_exceptions[] = {
     {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
     {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
     {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.28 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -237,7 +233,6 @@ static const exception flip_idp_exceptions[] = {
     {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
     {"paddle/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 11 particles"},
     {"paddle-fast/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 56 particles"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.36 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -250,7 +245,6 @@ static const exception apic_exceptions[] = {
     {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
     {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
     {"paddle-fast/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 9 particles"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.29 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -274,7 +268,6 @@ static const exception apic_idp_exceptions[] = {
     {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
     {"paddle/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 11 particles"},
     {"paddle-fast/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 84 particles"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.37 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -295,7 +288,6 @@ static const exception eq8_exceptions[] = {
     {"energy/2d/5ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.061 of 0.005"},
     {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
     {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.28 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -313,7 +305,6 @@ static const exception losasso_exceptions[] = {
     {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
     {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
     {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.29 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -343,7 +334,6 @@ static const exception ando_exceptions[] = {
     {"axes/2d/5ms", EXCEPTION_UNSTABLE, WHY_CHAOS "; 0.00012 of 0.0001"},
     {"axes/3d/5ms", EXCEPTION_UNSTABLE, WHY_CHAOS "; 8.3e-05 of 0.0001"},
     {"axes/*", EXCEPTION_FAILS, WHY_CHAOS "; 0.0016 to 0.0028 of 0.0001"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.25 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -357,7 +347,6 @@ static const exception sato_exceptions[] = {
     {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
     {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 865 particles"},
     {"paddle-fast/2d/default", EXCEPTION_FAILS, WHY_PADDLE "; 49 particles"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.27 of 0.01"},
     {"energy/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     {"energy/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
     {"energy/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
@@ -397,7 +386,6 @@ static const exception unilateral_exceptions[] = {
     {"plate-half/2d/default", EXCEPTION_FAILS, WHY_THIN "; 499 particles"},
     {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 812 particles"},
     {"paddle/2d/20ms", EXCEPTION_FAILS, WHY_PADDLE "; 56 particles"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.078 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -427,7 +415,6 @@ static const exception unilateral_apic_exceptions[] = {
     {"plate-half/2d/20ms", EXCEPTION_FAILS, WHY_THIN "; 833 particles"},
     {"paddle/2d/20ms", EXCEPTION_FAILS, WHY_PADDLE "; 72 particles"},
     {"steps/2d/5ms", EXCEPTION_FAILS, WHY_STEPS "; 0.17 of 0.05"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.088 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };

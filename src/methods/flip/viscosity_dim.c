@@ -30,7 +30,7 @@ static void build_component(const sk_step *step, int block, int d, float mass)
     sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, velocity);
     sk_tile_load_mapped(grid, solids->block_slot, solids->fraction[d], block, 1, fraction);
     sk_tile_load_mapped_bytes(grid, solids->block_slot, solids->no_slip, block, 1, no_slip);
-    if (solids->moving_count)
+    if (sk_solids_have_velocity(solids))
         sk_tile_load_mapped(grid, solids->block_slot, solids->velocity[d], block, 1, wall);
     float density[SK_TILE_VALUES(1)];
     if (step->relative_density)
@@ -60,7 +60,7 @@ static void build_component(const sk_step *step, int block, int d, float mass)
                     float weight = e == d ? 1.0f : no_slip[other] || no_slip[node] ? 2.0f : 0.0f;
                     weight *= density[node];
                     sum += weight;
-                    known += weight * (solids->moving_count ? wall[other] : 0.0f);
+                    known += weight * (sk_solids_have_velocity(solids) ? wall[other] : 0.0f);
                 } else if (velocity[other] == velocity[other]) {
                     const float weight = 0.5f * (density[node] + density[other]);
                     sum += weight;
