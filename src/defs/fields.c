@@ -580,10 +580,13 @@ const sk_struct sk_liquid_struct = {.name = "liquid",
 
 static const sk_field source_fields[] = {
     {STRING(selkie_source_def, name), .doc = "a label"},
-    {STRUCT(selkie_source_def, shape, sk_shape_struct), .required = 1,
-     .doc = "region that is kept filled to rest density"},
+    {STRUCT(selkie_source_def, shape, sk_shape_struct), .required = 1, .doc = "region that liquid comes from"},
     {STRING(selkie_source_def, material), .doc = "name of its material; may be left out where there is but one"},
-    {VECTOR(selkie_source_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "of the liquid that it emits"},
+    {VECTOR(selkie_source_def, velocity), .unit = "m/s", .in_plane = 1,
+     .doc = "imposed on the liquid inside; without velocity and flow_rate the shape is kept filled to rest density"},
+    {NUMBER(selkie_source_def, flow_rate, 0), AT_LEAST(0), .unit = "m3/s",
+     .doc = "volume that it emits in a second, in 2D m2/s; the velocity then gives the direction alone, and without it "
+            "the flow goes down; 0 = the velocity times the section across it"},
     {NUMBER(selkie_source_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_source_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
 };
@@ -596,6 +599,8 @@ const sk_struct sk_source_struct = {.name = "source",
 static const sk_field drain_fields[] = {
     {STRING(selkie_drain_def, name), .doc = "a label"},
     {STRUCT(selkie_drain_def, shape, sk_shape_struct), .required = 1, .doc = "region where liquid is removed"},
+    {NUMBER(selkie_drain_def, flow_rate, 0), AT_LEAST(0), .unit = "m3/s",
+     .doc = "volume that it removes in a second as long as there is enough inside, in 2D m2/s; 0 = all liquid inside"},
     {NUMBER(selkie_drain_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_drain_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
 };

@@ -151,7 +151,6 @@ static void set_liquid_boundary(check_scene *t)
 #define WHY_EQ8_ENERGY "the density error over the step is a divergence, so shorter steps pump more energy"
 #define WHY_ENERGY "density errors become velocity, and shifts pump energy at impacts"
 #define WHY_CHAOS "the springs make rounding errors grow within the run"
-#define WHY_TAP "gravity and pressure change what the source emits, and what emptied is filled again"
 #define WHY_SPH_STEP "the step is too long for the pressure, as the world warns"
 #define WHY_STEPS "density errors become velocity, and shifts pump energy at impacts"
 #define UNTRIED "not tried yet"
@@ -163,7 +162,6 @@ static void set_liquid_boundary(check_scene *t)
 
 static const exception pic_exceptions[] = {
     {"spin/*", EXCEPTION_NO_MEANING, "PIC damps rotation and promises nothing"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.29 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -175,14 +173,12 @@ static const exception pic_idp_exceptions[] = {
     {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.37 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
 
 static const exception flip_exceptions[] = {
     {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.28 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -194,14 +190,12 @@ static const exception flip_idp_exceptions[] = {
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
     {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.36 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
 
 static const exception apic_exceptions[] = {
     {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.055 of 0.03"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.29 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -215,7 +209,6 @@ static const exception apic_idp_exceptions[] = {
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
     {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.055 of 0.03"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.37 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -230,7 +223,6 @@ static const exception eq8_exceptions[] = {
     {"energy/2d/default", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.011 of 0.005"},
     {"energy/2d/1ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.65 of 0.001"},
     {"energy/2d/5ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.061 of 0.005"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.28 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -242,7 +234,6 @@ static const exception losasso_exceptions[] = {
     {"fall/3d/default", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.00048 of 2e-05"},
     {"drift/2d/*", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.0017 to 0.0019 of 2e-05"},
     {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.29 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -266,14 +257,12 @@ static const exception ando_exceptions[] = {
     {"axes/2d/5ms", EXCEPTION_UNSTABLE, WHY_CHAOS "; 0.00012 of 0.0001"},
     {"axes/3d/5ms", EXCEPTION_UNSTABLE, WHY_CHAOS "; 8.3e-05 of 0.0001"},
     {"axes/*", EXCEPTION_FAILS, WHY_CHAOS "; 0.0016 to 0.0028 of 0.0001"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.25 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
 
 static const exception sato_exceptions[] = {
     {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.27 of 0.01"},
     {"energy/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     {"energy/2d/5ms", EXCEPTION_UNTRIED, UNTRIED},
     {"energy/2d/20ms", EXCEPTION_UNTRIED, UNTRIED},
@@ -308,7 +297,6 @@ static const exception unilateral_exceptions[] = {
     {"collision/2d/20ms", EXCEPTION_FAILS, WHY_UNI_MOMENTUM "; 0.00029 of 2e-05"},
     {"spin/2d/*", EXCEPTION_FAILS, WHY_UNI_SPIN "; 0.0054 to 0.0071 of 2e-05"},
     {"energy/2d/1ms", EXCEPTION_FAILS, WHY_ENERGY "; 0.031 of 0.005"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.078 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
@@ -333,7 +321,6 @@ static const exception unilateral_apic_exceptions[] = {
     {"energy/2d/1ms", EXCEPTION_FAILS, WHY_ENERGY "; 0.046 of 0.001"},
     {"energy/2d/5ms", EXCEPTION_FAILS, WHY_ENERGY "; 0.026 of 0.001"},
     {"steps/2d/5ms", EXCEPTION_FAILS, WHY_STEPS "; 0.17 of 0.05"},
-    {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.088 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
     END,
 };
