@@ -43,6 +43,10 @@ static selkie_code check_domain(sk_rules *rules)
             return fail_at(rules, "size", "%g m along %c: must be above 0", domain->size[axis], axis_letter[axis]);
     int cells[3];
     double h = selkie_scene_cells(rules->scene, cells);
+    const double least = 1e-9;
+    if (!(h >= least))
+        return fail_at(rules, domain->cell_size > 0 ? "cell_size" : "size",
+                       "makes cells of %g m: they must be at least %g m; lengths are in metres", h, least);
     for (int axis = 0; axis < domain->dimension; axis++)
         if (cells[axis] > SK_MAX_CELLS_PER_AXIS)
             return fail_at(rules, "cell_size", "%g m makes %.6g cells along %c: at most %d, so at least %g m", h,

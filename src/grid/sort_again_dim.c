@@ -15,13 +15,13 @@
 static int32_t find_leavers(sk_grid *grid, const sk_particles *particles, int slot)
 {
     const uint32_t *start = grid->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS;
-    sk_leavers leavers = {0, iw_splat(0)};
+    sk_leavers leavers = sk_leavers_of(grid, slot);
     for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p += SK_WIDE) {
         int lanes = start[SK_BLOCK_CELLS] - p < SK_WIDE ? (int)(start[SK_BLOCK_CELLS] - p) : SK_WIDE;
         fw r[8];
         fw_load_columns(sk_particle_floats(particles->records + p), lanes, r);
         fw_load_columns(sk_particle_floats(particles->records + p) + 4, lanes, r + 4);
-        sk_leavers_add(grid, slot, start[0], p, lanes, r, iw_splat(-1), (iw)r[7], &leavers);
+        sk_leavers_add(grid, &leavers, p, lanes, r, iw_splat(-1), (iw)r[7]);
     }
     return sk_leavers_found(&leavers);
 }
@@ -183,20 +183,23 @@ static int find_strays(const sk_grid *grid, uint32_t begin, uint32_t end, strays
  * Pieces end where a particle leaves a cell or enters it. Particles from an earlier cell go before those that stay,
  * particles from a later cell go behind them. */
 static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *old, uint32_t begin, const arriving *in,
-                        const strays *gone, cell_counters *counters, uint32_t *start)
+                        const strays *gone, uint32_t *start)
 {
+    cell_counters counters;
+    memset(&counters, 0, sizeof counters);
     for (int i = 0; i < gone->count; i++) {
         const uint32_t number = gone->numbers[i];
         const uint16_t key = grid->cell_keys[number];
         if (!(key & SK_LEAVES))
-            counters->next[number >= old[key & SK_KEY_CELL]][key & SK_KEY_CELL]++;
+            counters.next[number >= old[key & SK_KEY_CELL]][key & SK_KEY_CELL]++;
     }
-    count_arriving(grid, in, counters);
+    count_arriving(grid, in, &counters);
+
     uint32_t piece = old[0],
              shift = begin - old[0]; /* first particle of the current piece, and its displacement modulo 2^32 */
     int next = 0;
     for (int run = 0; run < SK_BLOCK_CELLS; run += 8) {
-        if (is_empty_run(counters, run) && (next == gone->count || gone->numbers[next] >= old[run + 8])) {
+        if (is_empty_run(&counters, run) && (next == gone->count || gone->numbers[next] >= old[run + 8])) {
             i8 starts;
             memcpy(&starts, old + run, sizeof starts);
             starts += (int32_t)shift;
@@ -204,12 +207,12 @@ static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *
             continue;
         }
         for (int c = run; c < run + 8; c++) {
-            const uint32_t before = counters->next[0][c], after = counters->next[1][c];
+            const uint32_t before = counters.next[0][c], after = counters.next[1][c];
             start[c] = old[c] + shift;
             if (before) {
                 move_records(particles, piece, old[c] - piece, piece + shift);
                 piece = old[c];
-                counters->next[0][c] = piece + shift;
+                counters.next[0][c] = piece + shift;
                 shift += before;
             }
             for (; next < gone->count && gone->numbers[next] < old[c + 1]; next++) {
@@ -221,20 +224,22 @@ static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *
             if (after) {
                 move_records(particles, piece, old[c + 1] - piece, piece + shift);
                 piece = old[c + 1];
-                counters->next[1][c] = piece + shift;
+                counters.next[1][c] = piece + shift;
                 shift += after;
             }
         }
     }
     move_records(particles, piece, old[SK_BLOCK_CELLS] - piece, piece + shift);
-    place_arriving(grid, particles, in, 0, in->early, counters->next[0]);
+
+    /* The particles that changed cells, in the order of the full sort. */
+    place_arriving(grid, particles, in, 0, in->early, counters.next[0]);
     for (int i = 0; i < gone->count; i++) {
         const uint32_t number = gone->numbers[i];
         const uint16_t key = grid->cell_keys[number];
         if (!(key & SK_LEAVES))
-            move_record(particles, number, counters->next[number >= old[key & SK_KEY_CELL]][key & SK_KEY_CELL]++);
+            move_record(particles, number, counters.next[number >= old[key & SK_KEY_CELL]][key & SK_KEY_CELL]++);
     }
-    place_arriving(grid, particles, in, in->early, in->count, counters->next[1]);
+    place_arriving(grid, particles, in, in->early, in->count, counters.next[1]);
 }
 
 /* Arrivals from earlier blocks, particles that stay, arrivals from later blocks: the order of the full sort. `old`
@@ -242,17 +247,18 @@ static void sort_strays(sk_grid *grid, sk_particles *particles, const uint32_t *
 static void sort_block_again(sk_grid *grid, sk_particles *particles, const uint32_t *old, uint32_t begin,
                              const arriving *in, uint32_t *start)
 {
-    cell_counters counters;
     strays gone;
-    memset(&counters, 0, sizeof counters);
     if (old && find_strays(grid, old[0], old[SK_BLOCK_CELLS], &gone)) {
-        sort_strays(grid, particles, old, begin, in, &gone, &counters, start);
+        sort_strays(grid, particles, old, begin, in, &gone, start);
         return;
     }
+
     /* The first half of the staying particles belongs to the first stream: see cell_counters. */
     const uint32_t old_begin = old ? old[0] : 0, old_end = old ? old[SK_BLOCK_CELLS] : 0;
     const uint32_t count = old_end - old_begin, half = count / 2;
     const uint16_t *keys = grid->cell_keys + old_begin;
+    cell_counters counters;
+    memset(&counters, 0, sizeof counters);
     count_arriving(grid, in, &counters);
     for (uint32_t i = 0; i < half; i++) {
         uint16_t first = keys[i], second = keys[half + i];

@@ -46,14 +46,19 @@ static __attribute__((noinline)) void project_uniform(int colour, const sk_aroun
         SK_EACH_VECTOR_OF_ALL(project_uniform_vector, 1, x, own, b, bound, inverse);
 }
 
+/* The rows of a block with coefficients of their own. */
+typedef struct general_rows {
+    const float *b, *bound, *inverse;
+    sk_around face[SELKIE_DIM];
+} general_rows;
+
 static __attribute__((noinline)) void project_general(int colour, sk_active active, const sk_around *x, float *own,
-                                                      const float *b, const float *bound, const sk_around *face,
-                                                      const float *inverse)
+                                                      const general_rows *rows)
 {
     if (colour == 0)
-        SK_EACH_VECTOR(active, project_general_vector, 0, x, own, b, bound, face, inverse);
+        SK_EACH_VECTOR(active, project_general_vector, 0, x, own, rows->b, rows->bound, rows->face, rows->inverse);
     else
-        SK_EACH_VECTOR(active, project_general_vector, 1, x, own, b, bound, face, inverse);
+        SK_EACH_VECTOR(active, project_general_vector, 1, x, own, rows->b, rows->bound, rows->face, rows->inverse);
 }
 
 static void project(const sk_level *level, float *field, const float *rhs, const float *bound, int block)
@@ -65,11 +70,10 @@ static void project(const sk_level *level, float *field, const float *rhs, const
         for (int half = 0; half < 4; ++half)
             project_uniform(half & 1, &x, own, rhs, bound, level->inverse[block]);
     } else {
-        sk_around face[SELKIE_DIM];
-        sk_look_around_faces(level, block, face);
-        const float *inverse = sk_slot_array(level, block, SK_COEFFICIENT_INVERSE);
+        general_rows rows = {.b = rhs, .bound = bound, .inverse = sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)};
+        sk_look_around_faces(level, block, rows.face);
         for (int half = 0; half < 4; ++half)
-            project_general(half & 1, level->active[block], &x, own, rhs, bound, face, inverse);
+            project_general(half & 1, level->active[block], &x, own, &rows);
     }
 }
 

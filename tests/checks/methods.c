@@ -133,10 +133,6 @@ static void set_liquid_boundary(check_scene *t)
  * Reasons first, then a list a method: what was measured and the bound stand behind the reason. Causes are those found
  * in the code; "cause not found" says so. */
 
-#define WHY_FREE_FACE                                                                                                  \
-    "faces at the surface with no liquid cell beside them keep the particles' velocity and fall freely in"             \
-    " every step"
-#define WHY_VOXEL "open cut cells without a particle count as air, so holes open beside the ball"
 #define WHY_LIFT "the correction evens out the jittered start and lifts the pool"
 #define WHY_SPRINGS "the springs push particles apart beyond rest density, so the pool swells and stirs"
 #define WHY_SHEETS                                                                                                     \
@@ -153,9 +149,6 @@ static void set_liquid_boundary(check_scene *t)
 #define WHY_UNI_SPIN "angular momentum changes where the ball comes apart, from a lattice too; cause not found"
 #define WHY_SPLIT "particles move before the projection: first order in the step"
 #define WHY_EQ8_ENERGY "the density error over the step is a divergence, so shorter steps pump more energy"
-#define WHY_PIC_ENERGY                                                                                                 \
-    "the particles' velocity is that of a smoothed grid and regains some as the flow becomes smooth; "                 \
-    "cause not confirmed"
 #define WHY_ENERGY "density errors become velocity, and shifts pump energy at impacts"
 #define WHY_CHAOS "the springs make rounding errors grow within the run"
 #define WHY_ORIGIN "positions of single precision count from the scene's zero and lie 4 cells apart there"
@@ -171,8 +164,6 @@ static void set_liquid_boundary(check_scene *t)
 
 static const exception pic_exceptions[] = {
     {"spin/*", EXCEPTION_NO_MEANING, "PIC damps rotation and promises nothing"},
-    {"energy/2d/default", EXCEPTION_FAILS, WHY_PIC_ENERGY "; 0.021 of 0.005"},
-    {"energy/2d/20ms", EXCEPTION_FAILS, WHY_PIC_ENERGY "; 0.012 of 0.005"},
     {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.38 to 0.65 of 0.001"},
     {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.29 of 0.01"},
     {"steps/2d/1ms", EXCEPTION_UNTRIED, UNTRIED},
@@ -183,8 +174,6 @@ static const exception pic_idp_exceptions[] = {
     {"spin/*", EXCEPTION_NO_MEANING, "PIC damps rotation and promises nothing"},
     {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0016 of 0.002"},
     {"rest-ball/2d/20ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0016 of 0.002"},
-    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 1.5 of 0.01"},
-    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 1.1 of 0.01"},
     {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
@@ -195,8 +184,6 @@ static const exception pic_idp_exceptions[] = {
 };
 
 static const exception flip_exceptions[] = {
-    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 0.47 of 0.01"},
-    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 0.61 of 0.01"},
     {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
     {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.38 to 0.65 of 0.001"},
     {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.28 of 0.01"},
@@ -205,12 +192,8 @@ static const exception flip_exceptions[] = {
 };
 
 static const exception flip_idp_exceptions[] = {
-    {"rest-between/2d/default", EXCEPTION_FAILS, WHY_FREE_FACE "; 0.026 of 0.01"},
-    {"rest-between/2d/20ms", EXCEPTION_FAILS, WHY_FREE_FACE "; 0.033 of 0.01"},
     {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0016 of 0.002"},
     {"rest-ball/2d/20ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0016 of 0.002"},
-    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 1.5 of 0.01"},
-    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 1.3 of 0.01"},
     {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
     {"fall/2d/5ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.0018 of 0.001"},
@@ -222,9 +205,6 @@ static const exception flip_idp_exceptions[] = {
 };
 
 static const exception apic_exceptions[] = {
-    {"rest-between/2d/default", EXCEPTION_UNSTABLE, WHY_FREE_FACE "; 0.0092 of 0.01"},
-    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 0.24 of 0.01"},
-    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 0.25 of 0.01"},
     {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.055 of 0.03"},
     {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.37 to 0.64 of 0.001"},
     {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.29 of 0.01"},
@@ -234,12 +214,8 @@ static const exception apic_exceptions[] = {
 
 static const exception apic_idp_exceptions[] = {
     {"rest-level/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0078 of 0.01"},
-    {"rest-between/2d/default", EXCEPTION_FAILS, WHY_FREE_FACE "; 0.79 of 0.01"},
-    {"rest-between/2d/20ms", EXCEPTION_FAILS, WHY_FREE_FACE "; 0.73 of 0.01"},
     {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0097 of 0.01"},
     {"rest-ball/2d/20ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0016 of 0.002"},
-    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 1.4 of 0.01"},
-    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 1.2 of 0.01"},
     {"rest-slope/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0081 of 0.01"},
     {"fall/3d/default", EXCEPTION_UNSTABLE, WHY_IDP_CENTRE "; 0.00081 of 0.001"},
     {"fall/2d/1ms", EXCEPTION_FAILS, WHY_IDP_CENTRE "; 0.011 of 0.001"},
@@ -252,12 +228,8 @@ static const exception apic_idp_exceptions[] = {
 };
 
 static const exception eq8_exceptions[] = {
-    {"rest-between/2d/default", EXCEPTION_FAILS, WHY_FREE_FACE "; 0.067 of 0.01"},
-    {"rest-between/2d/20ms", EXCEPTION_FAILS, WHY_FREE_FACE "; 0.051 of 0.01"},
     {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0018 of 0.002"},
     {"rest-ball/2d/20ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0018 of 0.002"},
-    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 0.94 of 0.001"},
-    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 2.2 of 0.01"},
     {"fall/2d/*", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.0099 to 0.31 of 2e-05"},
     {"fall/3d/default", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.017 of 2e-05"},
     {"drift/2d/*", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.044 to 0.05 of 2e-05"},
@@ -272,12 +244,8 @@ static const exception eq8_exceptions[] = {
 };
 
 static const exception losasso_exceptions[] = {
-    {"rest-between/2d/default", EXCEPTION_UNSTABLE, WHY_FREE_FACE "; 0.0093 of 0.01"},
-    {"rest-between/2d/20ms", EXCEPTION_UNSTABLE, WHY_FREE_FACE "; 0.011 of 0.01"},
     {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0018 of 0.002"},
     {"rest-ball/2d/20ms", EXCEPTION_UNSTABLE, WHY_LIFT "; 0.0018 of 0.002"},
-    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 1.5 of 0.01"},
-    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 1.2 of 0.01"},
     {"fall/2d/*", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.00041 to 0.00045 of 2e-05"},
     {"fall/3d/default", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.00048 of 2e-05"},
     {"drift/2d/*", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.0017 to 0.0019 of 2e-05"},
@@ -302,6 +270,7 @@ static const exception ando_exceptions[] = {
     {"fall/2d/default", EXCEPTION_FAILS, WHY_SPRINGS_CENTRE "; 0.0016 of 0.001"},
     {"fall/3d/default", EXCEPTION_FAILS, WHY_SPRINGS_CENTRE "; 0.0026 of 0.001"},
     {"spin/2d/default", EXCEPTION_UNSTABLE, WHY_SPLIT "; 0.038 of 0.03"},
+    {"energy/2d/default", EXCEPTION_FAILS, WHY_SPRINGS "; 0.017 of 0.005"},
     {"energy/2d/1ms", EXCEPTION_UNSTABLE, WHY_ENERGY "; 0.0041 of 0.005"},
     {"origin-near/*", EXCEPTION_FAILS, WHY_CHAOS "; 0.00068 to 0.0084 of 0.0001"},
     {"origin-far/*", EXCEPTION_FAILS, WHY_ORIGIN "; 0.39 to 0.67 of 0.001"},
@@ -314,10 +283,6 @@ static const exception ando_exceptions[] = {
 };
 
 static const exception sato_exceptions[] = {
-    {"rest-between/2d/default", EXCEPTION_UNSTABLE, WHY_FREE_FACE "; 0.011 of 0.01"},
-    {"rest-between/2d/20ms", EXCEPTION_UNSTABLE, WHY_FREE_FACE "; 0.0093 of 0.01"},
-    {"rest-voxel/2d/default", EXCEPTION_FAILS, WHY_VOXEL "; 0.37 of 0.01"},
-    {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_VOXEL "; 0.49 of 0.01"},
     {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
     {"origin-far/2d/default", EXCEPTION_FAILS, WHY_ORIGIN "; 0.38 of 0.001"},
     {"tap-flow/2d/default", EXCEPTION_FAILS, WHY_TAP "; 0.27 of 0.01"},

@@ -19,8 +19,8 @@ typedef struct advect_frame {
     int open[6], any_open;
     float dt; /* s   */
     int order;
-    int trapezoidal;  /*     rule of order 2 */
-    int tell_leavers; /*     list the migrating particles of each block for the next sort */
+    int trapezoidal;   /*     rule of order 2 */
+    int lists_leavers; /*     list the migrating particles of each block for the next sort */
 } advect_frame;
 
 static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
@@ -35,7 +35,7 @@ static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
     const selkie_advection_rule rule = step->scene->advection.rule;
     frame.trapezoidal =
         frame.order == 2 && (rule == SELKIE_RULE_TRAPEZOIDAL || (rule == SELKIE_RULE_AUTO && unilateral));
-    frame.tell_leavers = sk_step_is_calm(step, step->dt);
+    frame.lists_leavers = sk_step_is_calm(step, step->dt);
     /* A small gap to the walls, so that no particle lies in the cell behind. */
     for (int d = 0; d < 3; d++) {
         frame.velocity.component[d] = grid->fields[SK_FIELD_VELOCITY_X + d];

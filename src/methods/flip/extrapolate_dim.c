@@ -122,11 +122,19 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     /* Means of known neighbours, for the velocity and for FLIP's change. */
     float *const result[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y],
                               grid->fields[SK_FIELD_FACE_Z]};
-    SK_DIM(sk_extrapolate)
-    (grid, grid->fields + SK_FIELD_VELOCITY_X, result, SELKIE_DIM, blocks, count, NULL, LAYERS, step->threads);
-    if (step->scene->transfer == SELKIE_TRANSFER_FLIP)
-        SK_DIM(sk_extrapolate)
-    (grid, grid->fields + SK_FIELD_CHANGE_X, result, SELKIE_DIM, solid_blocks, solid_count, NULL, 1, step->threads);
+    const sk_extrapolation of_velocity = {.fields = grid->fields + SK_FIELD_VELOCITY_X,
+                                          .scratch = result,
+                                          .field_count = SELKIE_DIM,
+                                          .blocks = blocks,
+                                          .block_count = count,
+                                          .layers = LAYERS,
+                                          .threads = step->threads};
+    SK_DIM(sk_extrapolate)(grid, &of_velocity);
+    if (step->scene->transfer == SELKIE_TRANSFER_FLIP) {
+        sk_extrapolation of_change = of_velocity;
+        of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+        SK_DIM(sk_extrapolate)(grid, &of_change);
+    }
 
     /* Behind plain walls the means are right already: the tangential velocity slips, and the normal one is 0. */
     int constrained = 0;

@@ -200,8 +200,15 @@ static void extrapolate_displacements(sk_step *step, const sk_idp_form *form, in
         if (near && (!local || grid->runs[SK_RUNS_MOVED][b]))
             blocks[count++] = b;
     }
-    form->extrapolate(grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks,
-                      count, grid->runs[SK_RUNS_REACHED], 1, step->threads);
+    const sk_extrapolation displacements = {.fields = grid->fields + SK_FIELD_VELOCITY_X,
+                                            .scratch = grid->fields + SK_FIELD_FACE_X,
+                                            .field_count = SELKIE_DIM,
+                                            .blocks = blocks,
+                                            .block_count = count,
+                                            .wanted = grid->runs[SK_RUNS_REACHED],
+                                            .layers = 1,
+                                            .threads = step->threads};
+    form->extrapolate(grid, &displacements);
 }
 
 selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, selkie_error *error)
@@ -267,14 +274,17 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
     SK_EACH_DEALT(b, &deal)
     form->displacements(step, b, local, pushing);
     extrapolate_displacements(step, form, local);
-    float low[3], high[3];
-    sk_solids_bounds(&step->solids, grid, low, high);
+
     /* The sort follows, unless solids push once more. */
+    sk_displacement by = {.first = SK_FIELD_VELOCITY_X,
+                          .runs = local ? grid->runs[SK_RUNS_MOVED] : NULL,
+                          .lists_leavers = !step->solids.obstacle_count,
+                          .threads = step->threads};
+    sk_solids_bounds(&step->solids, grid, by.low, by.high);
     SK_TRY(sk_grid_reserve_leavers(grid, error));
     if (step->solids.obstacle_count)
         sk_sweep_keep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);
-    form->displace(grid, SK_FIELD_VELOCITY_X, &step->particles, low, high, local ? grid->runs[SK_RUNS_MOVED] : NULL,
-                   !step->solids.obstacle_count, step->threads);
+    form->displace(grid, &step->particles, &by);
     /* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
     if (step->solids.obstacle_count)
         sk_sweep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);

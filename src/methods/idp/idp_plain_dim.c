@@ -187,14 +187,6 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
     }
 }
 
-/* The plain sort needs no list of migrating particles. */
-static void displace(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
-                     const float high[3], const uint64_t *runs, int tell_leavers, int threads)
-{
-    (void)tell_leavers;
-    SK_DIM(sk_transfer_displace_plain)(grid, first, particles, low, high, runs, threads);
-}
-
 selkie_code SK_DIM(sk_idp_correct_plain)(sk_step *step, selkie_error *error)
 {
     static const sk_idp_form plain = {.spread = spread_block,
@@ -202,6 +194,6 @@ selkie_code SK_DIM(sk_idp_correct_plain)(sk_step *step, selkie_error *error)
                                       .build = build_block,
                                       .displacements = displacements_of_block,
                                       .extrapolate = SK_DIM(sk_extrapolate_plain),
-                                      .displace = displace};
+                                      .displace = SK_DIM(sk_transfer_displace_plain)};
     return SK_DIM(sk_idp_correct_with)(step, &plain, error);
 }

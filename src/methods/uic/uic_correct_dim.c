@@ -251,13 +251,13 @@ selkie_code SK_DIM(sk_uic_shift)(sk_step *step, selkie_error *error)
 {
     (void)error;
     sk_grid *grid = &step->grid;
-    float low[3], high[3];
+    sk_displacement shift = {.first = SK_FIELD_SHIFT_X, .threads = step->threads};
     if (!step->shifted)
         return SELKIE_OK;
-    sk_solids_bounds(&step->solids, grid, low, high);
+    sk_solids_bounds(&step->solids, grid, shift.low, shift.high);
     if (step->solids.obstacle_count)
         sk_sweep_keep_places(&step->solids, grid, &step->particles, shift_reach, step->threads);
-    SK_DIM(sk_transfer_displace)(grid, SK_FIELD_SHIFT_X, &step->particles, low, high, NULL, 0, step->threads);
+    SK_DIM(sk_transfer_displace)(grid, &step->particles, &shift);
     if (step->solids.obstacle_count)
         sk_sweep_places(&step->solids, grid, &step->particles, shift_reach, step->threads);
     return SELKIE_OK;
