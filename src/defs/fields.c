@@ -458,7 +458,7 @@ static const sk_field unilateral_fields[] = {
     {ENUM(selkie_unilateral_def, flight, flight, SELKIE_FLIGHT_OWN),
      .doc = "how particles move where no pressure acts"},
     {BOOL(selkie_unilateral_def, clip_bisection, 1),
-     .doc = "bring particles that would end in an obstacle, and cannot be set onto it, back along their path"},
+     .doc = "no effect, read for old scene files: paths of particles always end before obstacles"},
 };
 static const sk_struct unilateral_struct = {.name = "unilateral",
                                             .doc = "Used if incompressibility is unilateral.",
@@ -635,7 +635,11 @@ static const sk_field obstacle_fields[] = {
      .doc = "motion by keyframes, instead of the constant one"},
 };
 const sk_struct sk_obstacle_struct = {.name = "obstacle",
-                                      .doc = "A solid, at rest or moving.",
+                                      .doc = "A solid, at rest or moving. It holds liquid at any thickness and speed: "
+                                             "particles stop before its surface. The grid resolves the flow around "
+                                             "walls of two cells or more. An open mesh whose holes have more than 2 % "
+                                             "of its area is a sheet that holds liquid on both sides; one with smaller "
+                                             "holes is a solid.",
                                       .size = sizeof(selkie_obstacle_def),
                                       .field_count = COUNT(obstacle_fields),
                                       .fields = obstacle_fields};

@@ -146,6 +146,9 @@ static void set_liquid_boundary(check_scene *t)
 #define WHY_ENERGY "density errors become velocity, and shifts pump energy at impacts"
 #define WHY_CHAOS "the springs make rounding errors grow within the run"
 #define WHY_SPH_STEP "the step is too long for the pressure, as the world warns"
+#define WHY_UNI_SPIN                                                                                                   \
+    "the PIC part of FLIP takes angular momentum (5e-4 without it); the sum leaves out APIC's affine part"
+#define WHY_SHIFTS "the shifts of the density correction move the centre of mass a little in each step"
 #define UNTRIED "not tried yet"
 
 #define END                                                                                                            \
