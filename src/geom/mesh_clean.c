@@ -501,3 +501,71 @@ selkie_code sk_solid_mesh_outline(const sk_solid_mesh *mesh, const char *name, s
     sk_release(mesh->memory, edges);
     return code;
 }
+
+/* --- Sheets --- */
+
+static uint32_t root_of(uint32_t *parents, uint32_t vertex)
+{
+    while (parents[vertex] != vertex)
+        vertex = parents[vertex] = parents[parents[vertex]];
+    return vertex;
+}
+
+/* Adds the open edges of a hole to its vector area: the hole is all open edges that hang together. Edges with more
+ * passes in one direction count as often. */
+static void add_open_edges(const sk_solid_mesh *mesh, const edge *edges, uint32_t *parents, double (*areas)[3])
+{
+    const size_t count = 3 * mesh->triangle_count;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t start = 0, end; start < count; start = end) {
+            long long excess = 0;
+            end = group_end(edges, count, start);
+            for (size_t i = start; i < end; i++)
+                excess += edges[i].falling ? -1 : 1;
+            if (excess == 0)
+                continue;
+            const uint32_t low = edges[start].low, high = edges[start].high;
+            if (pass == 0) {
+                parents[root_of(parents, low)] = root_of(parents, high);
+                continue;
+            }
+            const double *p = mesh->vertices[low], *q = mesh->vertices[high], *base = mesh->vertices[0];
+            double *area = areas[root_of(parents, low)];
+            for (int i = 0; i < 3; i++) {
+                const int j = (i + 1) % 3, k = (i + 2) % 3;
+                area[i] +=
+                    0.5 * (double)excess * ((p[j] - base[j]) * (q[k] - base[k]) - (p[k] - base[k]) * (q[j] - base[j]));
+            }
+        }
+}
+
+selkie_code sk_solid_mesh_is_sheet(const sk_solid_mesh *mesh, const char *name, int *sheet, selkie_error *error)
+{
+    *sheet = 0;
+    if (mesh->open_edges == 0)
+        return SELKIE_OK;
+    edge *edges = list_edges(mesh);
+    uint32_t *parents = sk_allocate(mesh->memory, mesh->vertex_count * sizeof *parents);
+    double(*areas)[3] = sk_allocate_zeroed(mesh->memory, mesh->vertex_count * sizeof *areas);
+    selkie_code code = SELKIE_OK;
+    if (edges && parents && areas) {
+        double holes = 0.0, whole = 0.0, normal[3];
+        for (size_t v = 0; v < mesh->vertex_count; v++)
+            parents[v] = (uint32_t)v;
+        add_open_edges(mesh, edges, parents, areas);
+        for (size_t v = 0; v < mesh->vertex_count; v++)
+            holes += sqrt(areas[v][0] * areas[v][0] + areas[v][1] * areas[v][1] + areas[v][2] * areas[v][2]);
+        for (size_t t = 0; t < mesh->triangle_count; t++) {
+            double_area_normal(mesh, mesh->triangles[t], normal);
+            whole += 0.5 * sqrt(normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]);
+        }
+        *sheet = holes > 0.02 * whole;
+    } else {
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the edges of %zu triangles", name,
+                       mesh->triangle_count);
+    }
+    sk_release(mesh->memory, edges);
+    sk_release(mesh->memory, parents);
+    sk_release(mesh->memory, areas);
+    return code;
+}

@@ -91,6 +91,7 @@ selkie_code selkie_write_particles(const selkie_world *world, const char *path, 
         .extra_count = extra_count,
         .extra = extras,
     };
+    memcpy(frame.origin, position.origin, sizeof frame.origin);
     selkie_scene_up(scene, frame.scene_up);
 
     /* Write with as many threads as the world steps with. */
@@ -122,8 +123,8 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
         .threads = world->step.threads,
     };
     for (int k = 0; k < 3; k++) {
-        options.low[k] = scene->domain.origin[k];
-        options.high[k] = scene->domain.origin[k] + cells[k] * cell_size;
+        options.low[k] = scene->domain.origin[k] - position.origin[k];
+        options.high[k] = options.low[k] + cells[k] * cell_size;
     }
 
     /* Surface and file. */
@@ -134,7 +135,12 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
                                             .velocity = velocity.data,
                                             .velocity_stride = velocity.stride};
     SK_TRY(sk_surface_extract(&particles, &options, &mesh, error));
-    sk_mesh_frame frame = {&mesh, selkie_world_time(world), scene->output.names, scene->output.up, {0, 0, 0}};
+    sk_mesh_frame frame = {.mesh = &mesh,
+                           .time = selkie_world_time(world),
+                           .names = scene->output.names,
+                           .up = scene->output.up,
+                           .detail = 0.5 * options.particle_spacing};
+    memcpy(frame.origin, position.origin, sizeof frame.origin);
     selkie_scene_up(scene, frame.scene_up);
     int before = sk_threads_begin(world->step.threads);
     selkie_code code = sk_mesh_write(&frame, path, error);

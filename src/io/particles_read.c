@@ -224,6 +224,8 @@ static selkie_code read_comment(ply_header *header, const words *line, sk_partic
     const char *key = line->count >= 2 ? line->word[1] : "";
     if (strcmp(key, "selkie_turn") == 0)
         wanted = 9;
+    else if (strcmp(key, "selkie_origin") == 0)
+        wanted = 3;
     else if (strcmp(key, "selkie_time") == 0 || strcmp(key, "selkie_dimension") == 0 ||
              strcmp(key, "selkie_radius") == 0)
         wanted = 1;
@@ -236,6 +238,9 @@ static selkie_code read_comment(ply_header *header, const words *line, sk_partic
     }
     if (good && wanted == 9)
         good = sk_up_turn_from_matrix(values, &data->turn);
+    else if (good && wanted == 3)
+        for (int k = 0; k < 3 && good; k++)
+            good = isfinite(data->origin[k] = values[k]);
     else if (good && strcmp(key, "selkie_time") == 0)
         data->time = values[0];
     else if (good && strcmp(key, "selkie_radius") == 0)
@@ -355,7 +360,7 @@ static int store_value(sk_particles_data *data, int64_t particle, int role, doub
     if (role >= role_velocity)
         data->velocity[3 * particle + role - role_velocity] = (float)value;
     else
-        data->position[3 * particle + role] = (float)value;
+        data->position[3 * particle + role] = (float)(value - data->origin[role]);
     return 1;
 }
 
@@ -382,10 +387,15 @@ static int is_plain_vector(const ply_header *header, int role)
     return !header->swapped;
 }
 
+static int has_origin(const sk_particles_data *data)
+{
+    return data->origin[0] != 0.0 || data->origin[1] != 0.0 || data->origin[2] != 0.0;
+}
+
 static selkie_code read_binary(const ply_header *header, const unsigned char *records, sk_particles_data *data,
                                selkie_error *error)
 {
-    int plain_position = is_plain_vector(header, role_position);
+    int plain_position = is_plain_vector(header, role_position) && !has_origin(data);
     int plain_velocity = data->velocity && is_plain_vector(header, role_velocity);
     int64_t first_bad = INT64_MAX;
 #pragma omp parallel for schedule(static) reduction(min : first_bad) if (data->count > 10000)
@@ -551,7 +561,21 @@ void sk_particles_turn_back(sk_particles_data *data)
     turn_all(data->position, data->count, &back);
     if (data->velocity)
         turn_all(data->velocity, data->count, &back);
+    double origin[3];
+    for (int k = 0; k < 3; k++)
+        origin[k] = back.sign[k] * data->origin[back.axis[k]];
+    memcpy(data->origin, origin, sizeof origin);
     data->turn = sk_up_turn_none();
+}
+
+void sk_particles_rebase(sk_particles_data *data, const double origin[3])
+{
+    const double shift[3] = {data->origin[0] - origin[0], data->origin[1] - origin[1], data->origin[2] - origin[2]};
+    memcpy(data->origin, origin, sizeof data->origin);
+    if (shift[0] == 0.0 && shift[1] == 0.0 && shift[2] == 0.0)
+        return;
+    for (int64_t i = 0; i < 3 * data->count; i++)
+        data->position[i] = (float)(data->position[i] + shift[i % 3]);
 }
 
 void sk_particles_data_free(sk_particles_data *data)

@@ -1,5 +1,6 @@
 /* The plain form of the extrapolation, one face at a time: see extrapolate_dim.c. */
 #include "base/dimension.h"
+#include "grid/barriers.h"
 #include "grid/extrapolate_kernels.h"
 #include "grid/plain.h"
 #include "grid/plain_forms.h"
@@ -64,7 +65,10 @@ static float constrained_velocity(const sk_step *step, sk_plain_cell cell, int d
     float here[1 + 2 * SELKIE_DIM], below[1 + 2 * SELKIE_DIM], normal[3], relative[3];
     distances_around(step, cell, d, 0, here);
     distances_around(step, cell, d, 1, below);
-    sk_normal_at_face(d, here, below, normal);
+    if (solids->barriers[solid] >> d & 1)
+        SK_DIM(sk_barriers_normal)(solids, &step->grid, cell.slot, cell.local, d, normal);
+    else
+        sk_normal_at_face(d, here, below, normal);
     for (int e = 0; e < SELKIE_DIM; e++)
         relative[e] = velocity_at_face(&step->grid, cell, d, e) - (moving ? solids->velocity[e][solid] : 0.0f);
     return sk_slip_velocity(d, own, relative, normal);
