@@ -13,6 +13,7 @@
 #include "grid/tile.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/shore.h"
 
 enum { LAYERS = 2 };
 
@@ -119,7 +120,8 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
                 solid_blocks[solid_count++] = b;
         }
 
-    /* Means of known neighbours, for the velocity and for FLIP's change. */
+    /* Means of known neighbours: first of the change, which moves faces in the air beside the surface, then of the
+     * velocity. */
     float *const result[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y],
                               grid->fields[SK_FIELD_FACE_Z]};
     const sk_extrapolation of_velocity = {.fields = grid->fields + SK_FIELD_VELOCITY_X,
@@ -129,12 +131,13 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
                                           .block_count = count,
                                           .layers = LAYERS,
                                           .threads = step->threads};
+    sk_extrapolation of_change = of_velocity;
+    of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+    SK_DIM(sk_extrapolate)(grid, &of_change);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int w = 0; w < count; w++)
+        add_shore_changes(step, blocks[w]);
     SK_DIM(sk_extrapolate)(grid, &of_velocity);
-    if (step->scene->transfer == SELKIE_TRANSFER_FLIP) {
-        sk_extrapolation of_change = of_velocity;
-        of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
-        SK_DIM(sk_extrapolate)(grid, &of_change);
-    }
 
     /* Behind plain walls the means are right already: the tangential velocity slips, and the normal one is 0. */
     int constrained = 0;

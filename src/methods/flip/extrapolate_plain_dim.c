@@ -7,6 +7,7 @@
 #include "grid/transfer_kernels.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/shore_plain.h"
 #include "methods/flip/transfer_options.h"
 
 enum { LAYERS = 2 };
@@ -119,12 +120,18 @@ selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error
                                           .block_count = count,
                                           .layers = LAYERS,
                                           .threads = step->threads};
-    SK_DIM(sk_extrapolate_plain)(grid, &of_velocity);
-    if (flip_transfer_options(step).kind == SK_TRANSFER_FLIP) {
-        sk_extrapolation of_change = of_velocity;
-        of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
-        SK_DIM(sk_extrapolate_plain)(grid, &of_change);
+    sk_extrapolation of_change = of_velocity;
+    of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+    SK_DIM(sk_extrapolate_plain)(grid, &of_change);
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int w = 0; w < count; w++)
+        SK_PLAIN_EACH_CELL(cell, blocks[w])
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float change = grid->fields[SK_FIELD_CHANGE_X + d][sk_plain_index(cell)];
+        if (change == change && is_shore_face(grid, cell, d) && open_fraction_at(step, cell, d) > 0.0f)
+            grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)] += change;
     }
+    SK_DIM(sk_extrapolate_plain)(grid, &of_velocity);
     constrain(step, constrained, constrained_count, scratch);
     return SELKIE_OK;
 }

@@ -91,8 +91,7 @@ static void pass_block(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
-    int known = 0;
-    forget_shore_faces(step, block);
+    int known = 0, shore = forget_shore_changes(step, block);
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
               *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
@@ -104,7 +103,8 @@ static void pass_block(const sk_step *step, int block)
             known += velocity[c] == velocity[c];
         }
     }
-    set_flags(grid, block, (known ? SK_BLOCK_KNOWN : 0) | (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
+    set_flags(grid, block,
+              (known ? SK_BLOCK_KNOWN : 0) | (shore || known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
 }
 
 /* Velocities after the solve, the change for FLIP, and the unknown faces: those without particles, behind solids, or in
@@ -129,9 +129,8 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
     load_liquid_cells(step, block, &rows, view);
     sk_tile_load_rows(grid, grid->fields[SK_FIELD_POTENTIAL], block, &rows, potential);
     const size_t solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
-    forget_shore_faces(step, block);
 
-    int known = 0, unknown = 0;
+    int known = 0, unknown = forget_shore_changes(step, block);
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
               *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;

@@ -6,6 +6,7 @@
 #include "methods/cell_kernels.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/pressure.h"
+#include "methods/flip/shore_plain.h"
 #include "methods/liquid_plain.h"
 
 static float inflow_of(const sk_step *step, sk_plain_cell cell, const sk_liquid_view *view)
@@ -59,26 +60,11 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
     }
 }
 
-/* Is the lower face of a cell across axis d in the air beside the surface? See shore.h. */
-static int is_shore_face(const sk_grid *grid, sk_plain_cell cell, int d)
-{
-    int air[2], liquid[2], liquid_beside[2] = {0, 0};
-    for (int n = 0; n < 2; n++) {
-        const sk_plain_cell own = n ? sk_plain_next(grid, cell, d, -1) : cell;
-        const int kind = grid->kinds[sk_plain_index(own)] & SK_CELL_KIND_MASK;
-        air[n] = kind == SK_CELL_AIR;
-        liquid[n] = kind == SK_CELL_LIQUID;
-        for (int side = 0; side < 2 * SELKIE_DIM; side++)
-            liquid_beside[n] |= liquid_cell_at(grid, sk_plain_next(grid, own, side / 2, side % 2 ? 1 : -1)).liquid;
-    }
-    return sk_liquid_is_shore(air, liquid, liquid_beside);
-}
-
 /* Velocities after the solve, the change for FLIP, and the unknown faces. */
 static void project_block(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;
-    int known = 0;
+    int known = 0, changes_unknown = 0;
     SK_PLAIN_EACH_CELL(cell, block)
     {
         const size_t here = sk_plain_index(cell);
@@ -87,15 +73,22 @@ static void project_block(const sk_step *step, int block)
                   *change = &grid->fields[SK_FIELD_CHANGE_X + d][here];
             int beside_liquid;
             const float descent = lightness_at(step, cell, d) * gather_descent(step, cell, d, &beside_liquid);
-            *velocity = is_shore_face(grid, cell, d) ? __builtin_nanf("") : *velocity;
+            const int shore = is_shore_face(grid, cell, d) && open_fraction_at(step, cell, d) > 0.0f &&
+                              *velocity == *velocity && *change == *change;
+            if (shore) {
+                *velocity = *change;
+                *change = __builtin_nanf("");
+                changes_unknown = 1;
+            }
             *velocity = sk_liquid_projected(*velocity, descent, beside_liquid, open_fraction_at(step, cell, d),
                                             face_on_wall(step, cell, d), *change == *change);
             *change = *velocity - *change;
             known += *velocity == *velocity;
         }
     }
-    grid->block_flags[block] = (uint8_t)((grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
-                                         (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
+    grid->block_flags[block] =
+        (uint8_t)((grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
+                  (changes_unknown || known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
 }
 
 selkie_code SK_DIM(sk_flip_pressure_plain)(sk_step *step, selkie_error *error)
