@@ -103,6 +103,14 @@ static void constrain_block(const sk_step *step, int block, float *const result[
         }
 }
 
+/* Sets the change in the shared empty block. Other phases read 0 there. */
+static void set_empty_change(const sk_grid *grid, float value)
+{
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++)
+            grid->fields[SK_FIELD_CHANGE_X + d][c] = value;
+}
+
 selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
@@ -133,7 +141,9 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
                                           .threads = step->threads};
     sk_extrapolation of_change = of_velocity;
     of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+    set_empty_change(grid, __builtin_nanf("")); /* where there is no block, the change is unknown */
     SK_DIM(sk_extrapolate)(grid, &of_change);
+    set_empty_change(grid, 0.0f);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int w = 0; w < count; w++)
         add_shore_changes(step, blocks[w]);
