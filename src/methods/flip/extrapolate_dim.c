@@ -103,14 +103,6 @@ static void constrain_block(const sk_step *step, int block, float *const result[
         }
 }
 
-/* Sets the change in the shared empty block. Other phases read 0 there. */
-static void set_empty_change(const sk_grid *grid, float value)
-{
-    for (int d = 0; d < SELKIE_DIM; d++)
-        for (int c = 0; c < SK_BLOCK_CELLS; c++)
-            grid->fields[SK_FIELD_CHANGE_X + d][c] = value;
-}
-
 selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
@@ -118,6 +110,13 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     SK_TRY(
         sk_step_scratch(step, (size_t)grid->block_count * 2 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
     int32_t *solid_blocks = blocks + grid->block_count;
+
+    /* Faces in the air beside the surface change like the liquid. */
+    if (sk_step_has_pressure(step)) {
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+        for (int b = 1; b < grid->block_count; b++)
+            move_shore_faces(step, b);
+    }
 
     /* Blocks with unknown faces, and those of them with solids. */
     int count = 0, solid_count = 0;
@@ -128,8 +127,7 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
                 solid_blocks[solid_count++] = b;
         }
 
-    /* Means of known neighbours: first of the change, which moves faces in the air beside the surface, then of the
-     * velocity. */
+    /* Means of known neighbours, for the velocity and for FLIP's change. */
     float *const result[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y],
                               grid->fields[SK_FIELD_FACE_Z]};
     const sk_extrapolation of_velocity = {.fields = grid->fields + SK_FIELD_VELOCITY_X,
@@ -139,15 +137,15 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
                                           .block_count = count,
                                           .layers = LAYERS,
                                           .threads = step->threads};
-    sk_extrapolation of_change = of_velocity;
-    of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
-    set_empty_change(grid, __builtin_nanf("")); /* where there is no block, the change is unknown */
-    SK_DIM(sk_extrapolate)(grid, &of_change);
-    set_empty_change(grid, 0.0f);
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
-    for (int w = 0; w < count; w++)
-        add_shore_changes(step, blocks[w]);
     SK_DIM(sk_extrapolate)(grid, &of_velocity);
+    if (step->scene->transfer == SELKIE_TRANSFER_FLIP) {
+        sk_extrapolation of_change = of_velocity;
+        of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+        of_change.blocks = solid_blocks;
+        of_change.block_count = solid_count;
+        of_change.layers = 1;
+        SK_DIM(sk_extrapolate)(grid, &of_change);
+    }
 
     /* Behind plain walls the means are right already: the tangential velocity slips, and the normal one is 0. */
     int constrained = 0;

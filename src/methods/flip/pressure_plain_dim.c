@@ -6,7 +6,6 @@
 #include "methods/cell_kernels.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/pressure.h"
-#include "methods/flip/shore_plain.h"
 #include "methods/liquid_plain.h"
 
 static float inflow_of(const sk_step *step, sk_plain_cell cell, const sk_liquid_view *view)
@@ -64,7 +63,7 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
 static void project_block(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;
-    int known = 0, changes_unknown = 0;
+    int known = 0;
     SK_PLAIN_EACH_CELL(cell, block)
     {
         const size_t here = sk_plain_index(cell);
@@ -73,22 +72,14 @@ static void project_block(const sk_step *step, int block)
                   *change = &grid->fields[SK_FIELD_CHANGE_X + d][here];
             int beside_liquid;
             const float descent = lightness_at(step, cell, d) * gather_descent(step, cell, d, &beside_liquid);
-            const int shore = is_shore_face(grid, cell, d) && open_fraction_at(step, cell, d) > 0.0f &&
-                              *velocity == *velocity && *change == *change;
-            if (shore) {
-                *velocity = *change;
-                *change = __builtin_nanf("");
-                changes_unknown = 1;
-            }
             *velocity = sk_liquid_projected(*velocity, descent, beside_liquid, open_fraction_at(step, cell, d),
                                             face_on_wall(step, cell, d), *change == *change);
             *change = *velocity - *change;
             known += *velocity == *velocity;
         }
     }
-    grid->block_flags[block] =
-        (uint8_t)((grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
-                  (changes_unknown || known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
+    grid->block_flags[block] = (uint8_t)((grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
+                                         (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
 }
 
 selkie_code SK_DIM(sk_flip_pressure_plain)(sk_step *step, selkie_error *error)

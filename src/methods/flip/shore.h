@@ -2,15 +2,16 @@
  *
  * A shore cell is an air cell with liquid behind one of its faces. The pressure acts on no face between a shore cell
  * and another cell without liquid. Such a face would fall freely in every step, although its particles rest on the
- * liquid below, and the particles would keep that velocity. So its change is unknown, and the extrapolation fills it
- * from the liquid: the face keeps the velocity of its particles and changes like the liquid beside it. (A velocity from
- * the liquid would lose the gradient, and with it angular momentum.) For files compiled per dimension.
+ * liquid below, and the particles would keep that velocity. So it changes like the faces of the liquid beside it: by
+ * the mean of their pressure gradients (shore_plain.h). A velocity from the liquid would lose the gradient, and with it
+ * angular momentum. For files compiled per dimension.
  */
 #ifndef SK_METHODS_FLIP_SHORE_H
 #define SK_METHODS_FLIP_SHORE_H
 
 #include "base/simd.h"
 #include "methods/cells.h"
+#include "methods/flip/shore_plain.h"
 
 enum { SHORE_LIQUID = 1, SHORE_AIR = 2 }; /* a liquid cell; a shore cell */
 
@@ -54,54 +55,18 @@ SK_VECTOR i8 shore_faces(const uint8_t *states, int node, int d)
     return (i8_from_bytes(states + node) | i8_from_bytes(states + node - node_step[d])) == SHORE_AIR;
 }
 
-/* Open parts of the lower faces of a block. */
-static inline const float *open_fractions(const sk_step *step, int block, int d)
-{
-    return step->solids.fraction[d] + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
-}
-
-/* Gives the known and open ones of these faces in a block the velocity that came from the particles, which CHANGE
- * holds, and makes their change unknown. Returns whether there are such faces. */
-static inline __attribute__((unused)) int forget_shore_changes(const sk_step *step, int block)
-{
-    uint8_t states[SK_TILE_VALUES(1)];
-    int found = 0;
-    if (!shore_is_near(&step->grid, block) || !load_shore(&step->grid, block, states))
-        return 0;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        const size_t base = (size_t)block * SK_BLOCK_CELLS;
-        float *velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d] + base,
-              *change = step->grid.fields[SK_FIELD_CHANGE_X + d] + base;
-        const float *open = open_fractions(step, block, d);
-        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-            const f8 u = f8_load(velocity + c), before = f8_load(change + c);
-            const i8 shore =
-                shore_faces(states, node_of(c), d) & (f8_load(open + c) > 0.0f) & (u == u) & (before == before);
-            f8_store(velocity + c, f8_select(shore, before, u));
-            f8_store(change + c, f8_select(shore, f8_splat(__builtin_nanf("")), before));
-            found |= i8_any(shore) != 0;
-        }
-    }
-    return found;
-}
-
-/* Adds the changes that the extrapolation found. */
-static inline __attribute__((unused)) void add_shore_changes(const sk_step *step, int block)
+/* Adds the change by pressure to these faces of a block. */
+static inline void move_shore_faces(const sk_step *step, int block)
 {
     uint8_t states[SK_TILE_VALUES(1)];
     if (!shore_is_near(&step->grid, block) || !load_shore(&step->grid, block, states))
         return;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        const size_t base = (size_t)block * SK_BLOCK_CELLS;
-        float *velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d] + base,
-              *change = step->grid.fields[SK_FIELD_CHANGE_X + d] + base;
-        const float *open = open_fractions(step, block, d);
+    for (int d = 0; d < SELKIE_DIM; d++)
         for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-            const f8 u = f8_load(velocity + c), more = f8_load(change + c);
-            const i8 shore = shore_faces(states, node_of(c), d) & (f8_load(open + c) > 0.0f) & (more == more);
-            f8_store(velocity + c, f8_select(shore, u + more, u));
+            unsigned shore = i8_bits(shore_faces(states, node_of(c), d));
+            for (; shore; shore &= shore - 1)
+                move_shore_face(step, (sk_plain_cell){block, c + __builtin_ctz(shore)}, d);
         }
-    }
 }
 
 #endif
