@@ -548,6 +548,8 @@ selkie_code sk_solid_mesh_is_sheet(const sk_solid_mesh *mesh, const char *name, 
     uint32_t *parents = sk_allocate(mesh->memory, mesh->vertex_count * sizeof *parents);
     double(*areas)[3] = sk_allocate_zeroed(mesh->memory, mesh->vertex_count * sizeof *areas);
     selkie_code code = SELKIE_OK;
+
+    /* Compare the area of the holes with that of the mesh. */
     if (edges && parents && areas) {
         double holes = 0.0, whole = 0.0, normal[3];
         for (size_t v = 0; v < mesh->vertex_count; v++)
@@ -564,6 +566,7 @@ selkie_code sk_solid_mesh_is_sheet(const sk_solid_mesh *mesh, const char *name, 
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the edges of %zu triangles", name,
                        mesh->triangle_count);
     }
+
     sk_release(mesh->memory, edges);
     sk_release(mesh->memory, parents);
     sk_release(mesh->memory, areas);
