@@ -10,6 +10,8 @@
 #define BETWEEN(minimum, maximum) .low = (minimum), .high = (maximum)
 #define AT_LEAST(minimum) .low = (minimum), .high = SK_LARGEST_NUMBER
 #define ABOVE(minimum) .low = (minimum), .high = SK_LARGEST_NUMBER, .low_open = 1
+/* Below this, the masses of particles leave single precision. Thin gases are denser. */
+#define DENSITY AT_LEAST(0.001), .unit = "kg/m3"
 #define ANY .low = -SK_LARGEST_NUMBER, .high = SK_LARGEST_NUMBER
 
 /* Beginnings of a row; the rest follows as designated initialisers. */
@@ -258,13 +260,15 @@ CHOICES(picture_color);
 
 static const sk_field shape_fields[] = {
     {TYPE(selkie_shape, shape_kind, SELKIE_SHAPE_BOX), .doc = "kind of shape"},
-    {VECTOR(selkie_shape, min), OF_BOX, .unit = "m", .required = 1, .doc = "lower corner"},
-    {VECTOR(selkie_shape, max), OF_BOX, .unit = "m", .required = 1, .initial = {1, 1, 1}, .doc = "upper corner"},
-    {VECTOR(selkie_shape, center), OF_SPHERE, .unit = "m", .required = 1, .doc = "centre"},
-    {VECTOR(selkie_shape, from), OF_CYLINDER, .unit = "m", .required = 1, .doc = "one end of the axis"},
-    {VECTOR(selkie_shape, to), OF_CYLINDER, .unit = "m", .required = 1, .initial = {0, 1, 0}, .doc = "its other end"},
+    {VECTOR(selkie_shape, min), .place = 1, OF_BOX, .unit = "m", .required = 1, .doc = "lower corner"},
+    {VECTOR(selkie_shape, max), .place = 1, OF_BOX, .unit = "m", .required = 1, .initial = {1, 1, 1},
+     .doc = "upper corner"},
+    {VECTOR(selkie_shape, center), .place = 1, OF_SPHERE, .unit = "m", .required = 1, .doc = "centre"},
+    {VECTOR(selkie_shape, from), .place = 1, OF_CYLINDER, .unit = "m", .required = 1, .doc = "one end of the axis"},
+    {VECTOR(selkie_shape, to), .place = 1, OF_CYLINDER, .unit = "m", .required = 1, .initial = {0, 1, 0},
+     .doc = "its other end"},
     {NUMBER(selkie_shape, radius, 0.5), ABOVE(0), OF_ROUND, .unit = "m", .required = 1, .doc = "radius"},
-    {VECTOR(selkie_shape, point), OF_HALF_SPACE, .unit = "m", .required = 1, .doc = "a point of the plane"},
+    {VECTOR(selkie_shape, point), .place = 1, OF_HALF_SPACE, .unit = "m", .required = 1, .doc = "a point of the plane"},
     {VECTOR(selkie_shape, normal), OF_HALF_SPACE, .initial = {0, 1, 0},
      .doc = "outward direction, of any length above 0"},
     {NUMBER(selkie_shape, level, 0), ANY, OF_WAVE, .unit = "m", .required = 1,
@@ -279,7 +283,7 @@ static const sk_field shape_fields[] = {
      .doc = "applied first: scale about the origin"},
     {ROW(selkie_shape, rotate, SK_FIELD_ROTATION), ANY, OF_MESH, .unit = "deg",
      .doc = "applied second: rotation about x, then y, then z"},
-    {VECTOR(selkie_shape, translate), OF_FILE, .unit = "m", .doc = "applied last: translation"},
+    {VECTOR(selkie_shape, translate), .place = 1, OF_FILE, .unit = "m", .doc = "applied last: translation"},
     {ARRAY(selkie_shape, "shapes", children, child_count, sk_shape_struct), OF_UNION, .required = 1,
      .doc = "its members"},
 };
@@ -454,7 +458,7 @@ static const sk_field unilateral_fields[] = {
     {ENUM(selkie_unilateral_def, flight, flight, SELKIE_FLIGHT_OWN),
      .doc = "how particles move where no pressure acts"},
     {BOOL(selkie_unilateral_def, clip_bisection, 1),
-     .doc = "bring particles that would end in an obstacle, and cannot be set onto it, back along their path"},
+     .doc = "no effect, read for old scene files: paths of particles always end before obstacles"},
 };
 static const sk_struct unilateral_struct = {.name = "unilateral",
                                             .doc = "Used if incompressibility is unilateral.",
@@ -532,10 +536,10 @@ CHOICES(material_kind);
 static const sk_field material_fields[] = {
     {STRING(selkie_material_def, name), .required = 1, .doc = "unique; liquids and sources refer to it"},
     {ENUM(selkie_material_def, kind, material_kind, SELKIE_MATERIAL_LIQUID), .doc = "how it moves"},
-    {NUMBER(selkie_material_def, density, 1000), ABOVE(0), .unit = "kg/m3",
+    {NUMBER(selkie_material_def, density, 1000), DENSITY,
      .doc = "mass per volume; several densities need discretization grid and incompressibility bilateral"},
     {NUMBER(selkie_material_def, viscosity, 0), AT_LEAST(0), .unit = "m2/s",
-     .doc = "kinematic viscosity, in place of the scene's; the same for all materials so far"},
+     .doc = "kinematic viscosity, in place of the scene's; for sph the same for all materials so far"},
     {NUMBER(selkie_material_def, surface_tension, 0), AT_LEAST(0), .unit = "N/m",
      .doc = "no effect yet, with either discretization"},
     {NUMBER(selkie_material_def, heat_capacity, 0), AT_LEAST(0), .unit = "J/(kg K)", .doc = "no effect yet"},
@@ -554,7 +558,7 @@ static const sk_field liquid_fields[] = {
     {STRING(selkie_liquid_def, name), .doc = "a label"},
     {STRUCT(selkie_liquid_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start"},
     {STRING(selkie_liquid_def, material), .doc = "name of its material; may be left out where there is but one"},
-    {NUMBER(selkie_liquid_def, density, 1000), ABOVE(0), .unit = "kg/m3",
+    {NUMBER(selkie_liquid_def, density, 1000), DENSITY,
      .doc = "where the scene has no materials; the same for all its liquids"},
     {VECTOR(selkie_liquid_def, velocity), .unit = "m/s", .in_plane = 1,
      .doc = "at the start u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center)"},
@@ -562,7 +566,7 @@ static const sk_field liquid_fields[] = {
      .doc = "turning at the start"},
     {ROW(selkie_liquid_def, velocity_gradient, SK_FIELD_MATRIX), ANY, .unit = "1/s",
      .doc = "stretching at the start: du_i/dx_j, row by row"},
-    {VECTOR(selkie_liquid_def, center), .unit = "m",
+    {VECTOR(selkie_liquid_def, center), .place = 1, .unit = "m",
      .doc = "point that angular_velocity and velocity_gradient leave at rest"},
     {INTEGER(selkie_liquid_def, count, 0), BETWEEN(0, 1e9),
      .doc = "exact number of particles, at random positions in the shape; 0 = by its cells"},
@@ -576,10 +580,13 @@ const sk_struct sk_liquid_struct = {.name = "liquid",
 
 static const sk_field source_fields[] = {
     {STRING(selkie_source_def, name), .doc = "a label"},
-    {STRUCT(selkie_source_def, shape, sk_shape_struct), .required = 1,
-     .doc = "region that is kept filled to rest density"},
+    {STRUCT(selkie_source_def, shape, sk_shape_struct), .required = 1, .doc = "region that liquid comes from"},
     {STRING(selkie_source_def, material), .doc = "name of its material; may be left out where there is but one"},
-    {VECTOR(selkie_source_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "of the liquid that it emits"},
+    {VECTOR(selkie_source_def, velocity), .unit = "m/s", .in_plane = 1,
+     .doc = "imposed on the liquid inside; without velocity and flow_rate the shape is kept filled to rest density"},
+    {NUMBER(selkie_source_def, flow_rate, 0), AT_LEAST(0), .unit = "m3/s",
+     .doc = "volume that it emits in a second, in 2D m2/s; the velocity then gives the direction alone, and without it "
+            "the flow goes down; 0 = the velocity times the section across it"},
     {NUMBER(selkie_source_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_source_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
 };
@@ -592,6 +599,8 @@ const sk_struct sk_source_struct = {.name = "source",
 static const sk_field drain_fields[] = {
     {STRING(selkie_drain_def, name), .doc = "a label"},
     {STRUCT(selkie_drain_def, shape, sk_shape_struct), .required = 1, .doc = "region where liquid is removed"},
+    {NUMBER(selkie_drain_def, flow_rate, 0), AT_LEAST(0), .unit = "m3/s",
+     .doc = "volume that it removes in a second as long as there is enough inside, in 2D m2/s; 0 = all liquid inside"},
     {NUMBER(selkie_drain_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_drain_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
 };
@@ -621,12 +630,16 @@ static const sk_field obstacle_fields[] = {
     {VECTOR(selkie_obstacle_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "constant motion; 0 = at rest"},
     {ROW(selkie_obstacle_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
      .doc = "constant turning about center, which moves along"},
-    {VECTOR(selkie_obstacle_def, center), .unit = "m", .doc = "point that it turns about"},
+    {VECTOR(selkie_obstacle_def, center), .place = 1, .unit = "m", .doc = "point that it turns about"},
     {ARRAY(selkie_obstacle_def, "keyframes", keyframes, keyframe_count, sk_keyframe_struct),
      .doc = "motion by keyframes, instead of the constant one"},
 };
 const sk_struct sk_obstacle_struct = {.name = "obstacle",
-                                      .doc = "A solid, at rest or moving.",
+                                      .doc = "A solid, at rest or moving. It holds liquid at any thickness and speed: "
+                                             "particles stop before its surface. The grid resolves the flow around "
+                                             "walls of two cells or more. An open mesh whose holes have more than 2 % "
+                                             "of its area is a sheet that holds liquid on both sides; one with smaller "
+                                             "holes is a solid.",
                                       .size = sizeof(selkie_obstacle_def),
                                       .field_count = COUNT(obstacle_fields),
                                       .fields = obstacle_fields};
@@ -634,8 +647,7 @@ const sk_struct sk_obstacle_struct = {.name = "obstacle",
 static const sk_field body_fields[] = {
     {STRING(selkie_body_def, name), .doc = "a label, written to bodies.csv"},
     {STRUCT(selkie_body_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start; must be finite"},
-    {NUMBER(selkie_body_def, density, 500), ABOVE(0), .unit = "kg/m3",
-     .doc = "it floats where this is below the liquid's"},
+    {NUMBER(selkie_body_def, density, 500), DENSITY, .doc = "it floats where this is below the liquid's"},
     {NUMBER(selkie_body_def, mass, 0), AT_LEAST(0), .unit = "kg",
      .doc = "instead of the density; 0 = from it; in 2D for a depth of one metre"},
     {ENUM(selkie_body_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "motion of liquid along it"},
@@ -667,12 +679,14 @@ const sk_struct sk_body_struct = {.name = "body",
 static const sk_field force_fields[] = {
     {STRING(selkie_force_def, name), .doc = "a label"},
     {TYPE(selkie_force_def, force_kind, SELKIE_FORCE_EXPLOSION), .doc = "kind of force"},
-    {VECTOR(selkie_force_def, center), OF_EXPLOSION, .unit = "m", .required = 1, .doc = "where it explodes"},
-    {VECTOR(selkie_force_def, point), OF_VORTEX, .unit = "m", .required = 1, .doc = "a point of the axis"},
+    {VECTOR(selkie_force_def, center), .place = 1, OF_EXPLOSION, .unit = "m", .required = 1,
+     .doc = "where it explodes"},
+    {VECTOR(selkie_force_def, point), .place = 1, OF_VORTEX, .unit = "m", .required = 1, .doc = "a point of the axis"},
     {VECTOR(selkie_force_def, axis), OF_VORTEX, .initial = {0, 1, 0}, .dimension = 3,
      .doc = "direction of the axis, of any length but 0; liquid turns counterclockwise seen from its tip"},
-    {VECTOR(selkie_force_def, from), OF_JET, .unit = "m", .required = 1, .doc = "the end of the axis where it begins"},
-    {VECTOR(selkie_force_def, to), OF_JET, .unit = "m", .required = 1, .initial = {0, 1, 0},
+    {VECTOR(selkie_force_def, from), .place = 1, OF_JET, .unit = "m", .required = 1,
+     .doc = "the end of the axis where it begins"},
+    {VECTOR(selkie_force_def, to), .place = 1, OF_JET, .unit = "m", .required = 1, .initial = {0, 1, 0},
      .doc = "the end that it pushes towards"},
     {NUMBER(selkie_force_def, radius, 0.5), ABOVE(0), OF_LOCAL, .unit = "m", .required = 1,
      .doc = "range from its centre or axis"},
@@ -739,7 +753,7 @@ static const sk_field object_fields[] = {
      .doc = "distance at which a candidate becomes boundary, in particle spacings"},
     {ARRAY(selkie_object_def, "regions", regions, region_count, sk_shape_struct),
      .doc = "regions that candidates come from; empty = everywhere"},
-    {VECTOR(selkie_object_def, center), .unit = "m", .doc = "point that it turns about"},
+    {VECTOR(selkie_object_def, center), .place = 1, .unit = "m", .doc = "point that it turns about"},
     {ARRAY(selkie_object_def, "keyframes", keyframes, keyframe_count, sk_keyframe_struct),
      .doc = "motion by keyframes"},
     {ARRAY(selkie_object_def, "timeline", timeline, timeline_count, sk_timeline_entry_struct),
@@ -760,15 +774,16 @@ const sk_struct sk_object_struct = {
 static const sk_field probe_fields[] = {
     {STRING(selkie_probe_def, name), .required = 1, .doc = "name of its column: letters, digits and _"},
     {TYPE(selkie_probe_def, probe_kind, SELKIE_PROBE_HEIGHT), .doc = "kind of measurement"},
-    {VECTOR(selkie_probe_def, at), .unit = "m", .required = 1, OF_POINT_PROBE, .doc = "point of the measurement"},
+    {VECTOR(selkie_probe_def, at), .place = 1, .unit = "m", .required = 1, OF_POINT_PROBE,
+     .doc = "point of the measurement"},
     {ENUM(selkie_probe_def, axis, axis, SELKIE_AXIS_X), OF_FRONT_PROBE, .doc = "along which axis"},
     {INTEGER(selkie_probe_def, direction, 1), BETWEEN(-1, 1), OF_FRONT_PROBE,
      .doc = "1 = towards its high end, -1 = its low end"},
     {ROW(selkie_probe_def, on, SK_FIELD_STRING), .text = "walls", OF_FORCE_PROBE,
      .doc = "name of an obstacle or body; walls = those of the domain"},
-    {VECTOR(selkie_probe_def, min), .unit = "m", OF_LEVEL_PROBE,
+    {VECTOR(selkie_probe_def, min), .place = 1, .unit = "m", OF_LEVEL_PROBE,
      .doc = "lower corner of the area; its height does not matter"},
-    {VECTOR(selkie_probe_def, max), .unit = "m", OF_LEVEL_PROBE,
+    {VECTOR(selkie_probe_def, max), .place = 1, .unit = "m", OF_LEVEL_PROBE,
      .doc = "upper corner; along an axis where min and max are 0 the area is as wide as the domain"},
 };
 const sk_struct sk_probe_struct = {.name = "probe",
@@ -804,9 +819,10 @@ static const sk_field render_fields[] = {
      .doc = "of a picture; 0 = follows the domain"},
     {ENUM(selkie_render_def, style, picture_style, SELKIE_STYLE_SURFACE), .doc = "style of the liquid"},
     {ENUM(selkie_render_def, color, picture_color, SELKIE_COLOR_WATER), .doc = "quantity shown by the colour"},
-    {VECTOR(selkie_render_def, eye), .unit = "m", .dimension = 3,
+    {VECTOR(selkie_render_def, eye), .place = 1, .unit = "m", .dimension = 3,
      .doc = "position of the camera; eye = target: framed automatically"},
-    {VECTOR(selkie_render_def, target), .unit = "m", .dimension = 3, .doc = "point in the middle of the picture"},
+    {VECTOR(selkie_render_def, target), .place = 1, .unit = "m", .dimension = 3,
+     .doc = "point in the middle of the picture"},
     {NUMBER(selkie_render_def, field_of_view, 40), BETWEEN(0, 180), .low_open = 1, .high_open = 1, .unit = "deg",
      .dimension = 3, .doc = "vertical field of view"},
 };

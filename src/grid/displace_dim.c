@@ -38,32 +38,44 @@ static inline __attribute__((always_inline)) fw sample_nearest(const int d, cons
     return total;
 }
 
-/* Moves the particles of some cells of a row by a displacement on the faces. */
-static inline __attribute__((always_inline)) void
-displace_row(sk_grid *grid, int block, sk_particle *all, uint32_t begin, uint32_t end, const float corner[3],
-             float inverse, float cell_size, const cell_row *row, int j, int k, const float *const tiles[3],
-             const float low[3], const float high[3], uint32_t first_of_block, sk_leavers *leavers)
+/* What the rows of a block share. */
+typedef struct displaced_block {
+    sk_grid *grid;
+    sk_particle *records;
+    const sk_displacement *by;
+    float corner[3], inverse, cell_size; /* m, 1/m, m */
+    const float *tiles[3];               /* displacements around the block, cells */
+    sk_leavers leavers;
+} displaced_block;
+
+/* Moves the particles begin .. end - 1, those of some cells of row (j, k). */
+static inline __attribute__((always_inline)) void displace_row(displaced_block *in, const cell_row *row, int j, int k,
+                                                               uint32_t begin, uint32_t end)
 {
     for (uint32_t p = begin; p < end; p += SK_WIDE) {
         int lanes = end - p < SK_WIDE ? (int)(end - p) : SK_WIDE;
+        float *values = sk_particle_floats(in->records + p);
         fw r[4], moved[3];
         KEEP_IN_MEMORY(j);
-        ask_ahead(all + p);
-        fw_load_columns(sk_particle_floats(all + p), lanes, r);
+        prefetch_ahead(in->records + p);
+        fw_load_columns(values, lanes, r);
         lane_weights w;
-        lanes_of(r, corner, inverse, row, 0, &w);
-        moved[0] = r[0] + cell_size * sample_nearest(0, tiles[0] + first_row(0, SK_ROW_PLANE, j, k), &w);
-        moved[1] = r[1] + cell_size * sample_nearest(1, tiles[1] + first_row(1, SK_ROW_PLANE, j, k), &w);
+        lanes_of(r, in->corner, in->inverse, row, 0, &w);
+        moved[0] = r[0] + in->cell_size * sample_nearest(0, in->tiles[0] + first_row(0, SK_ROW_PLANE, j, k), &w);
+        moved[1] = r[1] + in->cell_size * sample_nearest(1, in->tiles[1] + first_row(1, SK_ROW_PLANE, j, k), &w);
 #if SELKIE_DIM == 3
-        moved[2] = r[2] + cell_size * sample_nearest(2, tiles[2] + first_row(2, SK_ROW_PLANE, j, k), &w);
+        moved[2] = r[2] + in->cell_size * sample_nearest(2, in->tiles[2] + first_row(2, SK_ROW_PLANE, j, k), &w);
 #endif
+
         /* Closed walls. In this order NaN stays NaN, and the sort finds it. */
         for (int d = 0; d < SELKIE_DIM; d++)
-            r[d] = fw_min(fw_splat(high[d]), fw_max(fw_splat(low[d]), moved[d]));
-        fw_store_columns(sk_particle_floats(all + p), lanes, r);
-        if (leavers) /* the last sort dropped dead particles */
-            sk_leavers_add(grid, block, first_of_block, p, lanes, r,
-                           w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG), iw_splat(0), leavers);
+            r[d] = fw_min(fw_splat(in->by->high[d]), fw_max(fw_splat(in->by->low[d]), moved[d]));
+        fw_store_columns(values, lanes, r);
+
+        /* The last sort dropped dead particles. */
+        if (in->by->lists_leavers)
+            sk_leavers_add(in->grid, &in->leavers, p, lanes, r, w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG),
+                           iw_splat(0));
     }
 }
 
@@ -75,42 +87,50 @@ static void all_stay(sk_grid *grid, const uint32_t *start, int first)
             grid->cell_keys[p] = (uint16_t)c;
 }
 
-void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
-                                  const float high[3], const uint64_t *runs, int tell_leavers, int threads)
+/* Moves the particles of some runs of a block. */
+static void displace_block(sk_grid *grid, sk_particles *particles, const sk_displacement *by, int block, uint64_t moved)
 {
-    const float inverse = (float)(1.0 / grid->cell_size);
-    const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    _Alignas(64) float values[SELKIE_DIM][SK_ROW_TILE_VALUES];
+    const sk_tile_rows rows = sk_tile_rows_around(moved);
+    displaced_block in = {.grid = grid,
+                          .records = particles->records,
+                          .by = by,
+                          .corner = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]},
+                          .inverse = (float)(1.0 / grid->cell_size),
+                          .cell_size = (float)grid->cell_size,
+                          .tiles = {values[0], values[1], values[SELKIE_DIM - 1]},
+                          .leavers = sk_leavers_of(grid, block)};
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sk_row_tile_load_known(grid, grid->fields[(int)by->first + d], block, &rows, values[d]);
+
+    SK_EACH_RUN(c, moved)
+    {
+        const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);
+        const cell_row row = row_of_cell(grid, block, c);
+        displace_row(&in, &row, j, k, start[c], start[c + 8]);
+    }
+    if (by->lists_leavers)
+        grid->leavers[block] = sk_leavers_found(&in.leavers);
+}
+
+void SK_DIM(sk_transfer_displace)(sk_grid *grid, sk_particles *particles, const sk_displacement *by)
+{
     sk_deal deal;
-    sk_deal_particle_blocks(&deal, grid, threads);
-#pragma omp parallel num_threads(threads)
+    sk_deal_particle_blocks(&deal, grid, by->threads);
+#pragma omp parallel num_threads(by->threads)
     SK_EACH_DEALT(b, &deal)
     {
-        const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
-        const uint64_t moved = runs ? runs[b] & grid->occupied[b] : grid->occupied[b];
-        if (tell_leavers) {
+        const uint64_t moved = by->runs ? by->runs[b] & grid->occupied[b] : grid->occupied[b];
+        if (by->lists_leavers) {
             grid->leavers[b] = 0;
             SK_EACH_RUN(c, grid->occupied[b] & ~moved)
-            all_stay(grid, start, c);
+            all_stay(grid, grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS, c);
         }
-        if (!moved)
-            continue;
-        _Alignas(64) float values[SELKIE_DIM][SK_ROW_TILE_VALUES];
-        const float *const tiles[3] = {values[0], values[1], values[SELKIE_DIM - 1]};
-        const sk_tile_rows rows = sk_tile_rows_around(moved);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            sk_row_tile_load_known(grid, grid->fields[(int)first + d], b, &rows, values[d]);
-        sk_leavers leavers = {0, iw_splat(0)};
-        SK_EACH_RUN(c, moved)
-        {
-            const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);
-            const cell_row row = row_of_cell(grid, b, c);
-            displace_row(grid, b, particles->records, start[c], start[c + 8], corner, inverse, (float)grid->cell_size,
-                         &row, j, k, tiles, low, high, start[0], tell_leavers ? &leavers : NULL);
-        }
-        if (tell_leavers)
-            grid->leavers[b] = sk_leavers_found(&leavers);
+        if (moved)
+            displace_block(grid, particles, by, b, moved);
     }
     sk_particles_moved(particles);
-    grid->leavers_at = tell_leavers ? particles->moves : 0;
-    grid->moved = tell_leavers ? runs : NULL;
+    grid->leavers_at = by->lists_leavers ? particles->moves : 0;
+    grid->moved = by->lists_leavers ? by->runs : NULL;
 }

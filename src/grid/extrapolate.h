@@ -1,14 +1,22 @@
 /* Extrapolation into unknown values. An unknown value (NaN) becomes the mean of its known face neighbours, one layer
- * at a time. Only the given blocks are filled, and in them only the `wanted` runs (NULL: all runs). Several fields are
- * filled at once. `scratch` holds as many fields of the same size. */
+ * at a time. Several fields are filled at once. */
 #ifndef SK_GRID_EXTRAPOLATE_H
 #define SK_GRID_EXTRAPOLATE_H
 
 #include "grid/grid.h"
 
-void sk_extrapolate_2d(const sk_grid *grid, float *const *fields, float *const *scratch, int field_count,
-                       const int32_t *blocks, int count, const uint64_t *wanted, int layers, int threads);
-void sk_extrapolate_3d(const sk_grid *grid, float *const *fields, float *const *scratch, int field_count,
-                       const int32_t *blocks, int count, const uint64_t *wanted, int layers, int threads);
+typedef struct sk_extrapolation {
+    float *const *fields;  /* [field_count] */
+    float *const *scratch; /* [field_count] fields of the same size */
+    int field_count;
+    const int32_t *blocks; /* [block_count] the blocks to fill */
+    int block_count;
+    const uint64_t *wanted; /* runs to fill of each block of the grid; NULL = all runs */
+    int layers;
+    int threads;
+} sk_extrapolation;
+
+void sk_extrapolate_2d(const sk_grid *grid, const sk_extrapolation *what);
+void sk_extrapolate_3d(const sk_grid *grid, const sk_extrapolation *what);
 
 #endif

@@ -76,9 +76,13 @@ static void mean_block(const sk_grid *grid, const float *field, int block, uint6
     }
 }
 
-void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *const *scratch, int field_count,
-                            const int32_t *blocks, int count, const uint64_t *wanted, int layers, int threads)
+void SK_DIM(sk_extrapolate)(const sk_grid *grid, const sk_extrapolation *what)
 {
+    float *const *fields = what->fields, *const *scratch = what->scratch;
+    const int field_count = what->field_count, count = what->block_count;
+    const int32_t *blocks = what->blocks;
+    const uint64_t *wanted = what->wanted;
+
     /* Runs over all fields together: with any known value, with all values known, and runs that a layer fills. */
     uint64_t *known = grid->runs[SK_RUNS_SCRATCH], *full = grid->runs[SK_RUNS_SCRATCH_2],
              *taken = grid->runs[SK_RUNS_SCRATCH_3];
@@ -86,7 +90,7 @@ void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *co
     const sk_run_masks masks = {known, first, last, grid->block_count};
     if (count == 0)
         return;
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(what->threads)
     {
 #pragma omp for schedule(static)
         for (int b = 1; b < grid->block_count; b++) {
@@ -96,7 +100,7 @@ void SK_DIM(sk_extrapolate)(const sk_grid *grid, float *const *fields, float *co
             last[b] = here.last;
             full[b] = here.full;
         }
-        for (int layer = 0; layer < layers; layer++) {
+        for (int layer = 0; layer < what->layers; layer++) {
 #pragma omp for schedule(static)
             for (int w = 0; w < count; w++) {
                 const int b = blocks[w];

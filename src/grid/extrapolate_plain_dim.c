@@ -21,20 +21,21 @@ static float filled_value(const sk_grid *grid, const float *field, sk_plain_cell
     return own == own ? own : sk_mean_of_known(around, 2 * SELKIE_DIM);
 }
 
-void SK_DIM(sk_extrapolate_plain)(const sk_grid *grid, float *const *fields, float *const *scratch, int field_count,
-                                  const int32_t *blocks, int count, const uint64_t *wanted, int layers, int threads)
+void SK_DIM(sk_extrapolate_plain)(const sk_grid *grid, const sk_extrapolation *what)
 {
-    for (int layer = 0; layer < layers; layer++)
-        for (int f = 0; f < field_count; f++) {
+    const int32_t *blocks = what->blocks;
+    for (int layer = 0; layer < what->layers; layer++)
+        for (int f = 0; f < what->field_count; f++) {
+            float *field = what->fields[f], *scratch = what->scratch[f];
             /* Writes into the scratch, then copies back: a layer must not read its own values. */
-#pragma omp parallel for num_threads(threads) schedule(static)
-            for (int w = 0; w < count; w++)
+#pragma omp parallel for num_threads(what->threads) schedule(static)
+            for (int w = 0; w < what->block_count; w++)
                 SK_PLAIN_EACH_CELL(cell, blocks[w])
-            scratch[f][sk_plain_index(cell)] = filled_value(grid, fields[f], cell);
-#pragma omp parallel for num_threads(threads) schedule(static)
-            for (int w = 0; w < count; w++)
+            scratch[sk_plain_index(cell)] = filled_value(grid, field, cell);
+#pragma omp parallel for num_threads(what->threads) schedule(static)
+            for (int w = 0; w < what->block_count; w++)
                 SK_PLAIN_EACH_CELL(cell, blocks[w])
-            if (is_wanted(wanted, cell))
-                fields[f][sk_plain_index(cell)] = scratch[f][sk_plain_index(cell)];
+            if (is_wanted(what->wanted, cell))
+                field[sk_plain_index(cell)] = scratch[sk_plain_index(cell)];
         }
 }

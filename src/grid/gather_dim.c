@@ -10,22 +10,23 @@
 #include "grid/gather_lanes.h"
 #include "grid/runs.h"
 
-/* The particles of one row of cells. `flying` holds values of those cells, or is NULL. */
+/* The particles of one row of cells. */
 static inline __attribute__((always_inline)) void gather_row(const sk_transfer_kind kind, sk_gather *g,
                                                              sk_particle *records, float *affine,
-                                                             const sk_carried *carried, uint32_t begin, uint32_t end,
-                                                             const cell_row *row, int j, int k, const float *flying)
+                                                             const sk_carried *carried, const particle_row *row)
 {
-    for (uint32_t first = begin; first < end; first += SK_WIDE) {
-        int lanes = end - first < SK_WIDE ? (int)(end - first) : SK_WIDE;
+    int j = row->j;
+    for (uint32_t first = row->begin; first < row->end; first += SK_WIDE) {
+        int lanes = row->end - first < SK_WIDE ? (int)(row->end - first) : SK_WIDE;
         fw r[8], sampled[3];
         KEEP_IN_MEMORY(j);
         fw_load_columns(sk_particle_floats(records + first), lanes, r);
         fw_load_columns(sk_particle_floats(records + first) + 4, lanes, r + 4);
         lane_weights w;
-        lanes_of(r, g->corner, g->inverse, row, kind == SK_TRANSFER_APIC, &w);
-        gather_batch(kind, g, SK_ROW_PLANE, r, &w, kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)first : NULL, lanes,
-                     j, k, flying, sampled);
+        lanes_of(r, g->corner, g->inverse, &row->cells, kind == SK_TRANSFER_APIC, &w);
+        const gathered_batch batch = {
+            SK_ROW_PLANE, lanes, j, row->k, row->flying, kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)first : NULL};
+        gather_batch(kind, g, &batch, r, &w, sampled);
         fw_store_columns(sk_particle_floats(records + first), lanes, r);
         fw_store_columns(sk_particle_floats(records + first) + 4, lanes, r + 4);
         for (int d = 0; d < SELKIE_DIM; d++) {
@@ -81,20 +82,16 @@ void SK_DIM(sk_gather_begin)(sk_gather *g, const sk_transfer_options *options, c
 static void gather_block(sk_gather *g, const sk_grid *grid, sk_particle *records, float *affine,
                          const sk_carried *carried, int block)
 {
-    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
-        const uint32_t begin = start[c], end = start[c + SK_BLOCK_N];
-        if (begin == end)
+        const particle_row row = particles_of_row(grid, block, c, g->flying);
+        if (row.begin == row.end)
             continue;
-        const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);
-        const float *flying = g->flying ? g->flying + c : NULL;
-        const cell_row row = row_of_cell(grid, block, c);
         if (g->kind == SK_TRANSFER_FLIP)
-            gather_row(SK_TRANSFER_FLIP, g, records, NULL, carried, begin, end, &row, j, k, flying);
+            gather_row(SK_TRANSFER_FLIP, g, records, NULL, carried, &row);
         else if (g->kind == SK_TRANSFER_PIC)
-            gather_row(SK_TRANSFER_PIC, g, records, NULL, carried, begin, end, &row, j, k, flying);
+            gather_row(SK_TRANSFER_PIC, g, records, NULL, carried, &row);
         else
-            gather_row(SK_TRANSFER_APIC, g, records, affine, carried, begin, end, &row, j, k, flying);
+            gather_row(SK_TRANSFER_APIC, g, records, affine, carried, &row);
     }
 }
 

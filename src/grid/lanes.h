@@ -14,7 +14,7 @@
 
 /* Prefetches the records some batches ahead. The records are contiguous, but the hardware prefetcher stops at page
  * ends. */
-static inline __attribute__((always_inline, unused)) void ask_ahead(const sk_particle *batch)
+static inline __attribute__((always_inline, unused)) void prefetch_ahead(const sk_particle *batch)
 {
     enum { AHEAD_OF = 112 };
 #pragma GCC unroll 8

@@ -20,12 +20,9 @@
                                                      const sk_transfer_options *options, sk_particle_sums *sums,       \
                                                      selkie_error *error);                                             \
     /* Writes no list of migrating particles. */                                                                       \
-    void sk_transfer_displace_plain_##dim(sk_grid *grid, sk_grid_field first, sk_particles *particles,                 \
-                                          const float low[3], const float high[3], const uint64_t *runs, int threads); \
+    void sk_transfer_displace_plain_##dim(sk_grid *grid, sk_particles *particles, const sk_displacement *by);          \
     /* extrapolate.h */                                                                                                \
-    void sk_extrapolate_plain_##dim(const sk_grid *grid, float *const *fields, float *const *scratch, int field_count, \
-                                    const int32_t *blocks, int count, const uint64_t *wanted, int layers,              \
-                                    int threads);                                                                      \
+    void sk_extrapolate_plain_##dim(const sk_grid *grid, const sk_extrapolation *what);                                \
     /* predict.h. Fills all cells; `wanted` is ignored. */                                                             \
     selkie_code sk_predict_density_plain_##dim(sk_grid *grid, const sk_particles *particles,                           \
                                                const sk_predict_options *options, selkie_error *error);

@@ -55,15 +55,20 @@ selkie_code sk_transfer_density_2d(sk_grid *grid, const sk_particles *particles,
 selkie_code sk_transfer_density_3d(sk_grid *grid, const sk_particles *particles, const sk_transfer_options *options,
                                    selkie_error *error);
 
-/* Moves the particles by the three fields from `first` on, displacements in cells on the faces. The interpolation is
- * constant along the normal of the nearest face and linear across it. It is the derivative of the trilinear density: a
- * displacement changes the density by its divergence. Particles stay in the box from low to high (m). tell_leavers
- * writes the list of migrating particles for a sort that follows at once; the list must have been reserved. If `runs`
- * is not NULL, only particles in these runs of each block move. */
-void sk_transfer_displace_2d(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
-                             const float high[3], const uint64_t *runs, int tell_leavers, int threads);
-void sk_transfer_displace_3d(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
-                             const float high[3], const uint64_t *runs, int tell_leavers, int threads);
+typedef struct sk_displacement {
+    sk_grid_field first;   /* first of the fields: cells, on the faces */
+    float low[3], high[3]; /* m    particles stay in this box */
+    const uint64_t *runs;  /*      only particles in these runs of each block move; NULL = all */
+    int lists_leavers;     /*      write the list of migrating particles for a sort that follows at once; the list
+                                   must have been reserved */
+    int threads;
+} sk_displacement;
+
+/* Moves the particles by displacements on the faces. The interpolation is constant along the normal of the nearest face
+ * and linear across it. It is the derivative of the trilinear density: a displacement changes the density by its
+ * divergence. */
+void sk_transfer_displace_2d(sk_grid *grid, sk_particles *particles, const sk_displacement *by);
+void sk_transfer_displace_3d(sk_grid *grid, sk_particles *particles, const sk_displacement *by);
 
 /* Grid-to-particle: velocities (and the attribute "affine") from VELOCITY_* and CHANGE_* (new minus old); sums over
  * particles. */

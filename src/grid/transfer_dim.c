@@ -61,8 +61,18 @@ typedef struct material_table {
     int32_t counts[SK_TRANSFER_MATERIALS]; /* -1 = its particles count, 0 = they do not */
 } material_table;
 
+/* What all cells of a transfer share. */
+typedef struct transfer_source {
+    const sk_particle *records;
+    const float *affine;                 /* APIC alone */
+    const material_table *materials;     /* NULL, a constant once inlined, if all particles have one mass and count */
+    float corner[3], inverse, cell_size; /* m, 1/m, m */
+    float density;                       /* of a particle in a cell, over the rest density */
+} transfer_source;
+
 /* The current cells. */
 typedef struct cell_batch {
+    int c;           /* the first of them in the block */
     iw begin, count; /* their particles */
     int most;        /* particles in the fullest cell */
     uint32_t next;   /* about the first particle of the next cells */
@@ -81,16 +91,25 @@ static inline __attribute__((always_inline)) void weights_along(fw fraction, fw 
     centre[1] = 1.0f - (centre[0] + centre[2]);
 }
 
-/* Stages particle first[] + n of each cell, the (begin + n)-th of the cell if there is one. */
-static inline __attribute__((always_inline)) void
-stage(const int velocity_on, const int affine_on, const material_table *materials, const sk_particle *records,
-      const float *affine, const cell_batch *cells, const uint32_t first[SK_WIDE], int begin, int n,
-      const float corner[3], float inverse, float cell_size, staged *s)
+/* The particles of each cell that are staged together. */
+typedef struct staged_part {
+    uint32_t first[SK_WIDE]; /* the first of them */
+    int begin;               /* its number in the cell */
+} staged_part;
+
+/* Stages the n-th particle of a part. */
+static inline __attribute__((always_inline)) void stage(const int velocity_on, const int affine_on,
+                                                        const transfer_source *from, const cell_batch *cells,
+                                                        const staged_part *part, int n, staged *s)
 {
+    const material_table *materials = from->materials;
+    const sk_particle *records = from->records;
+    const uint32_t *first = part->first;
+
     /* Sixteen read streams are too many for the hardware prefetcher. */
     for (int l = 0; l < SK_WIDE; l += 2)
-        __builtin_prefetch(records + cells->next + (begin + n) * SK_WIDE + l);
-    iw present = begin + n < cells->count;
+        __builtin_prefetch(records + cells->next + (part->begin + n) * SK_WIDE + l);
+    iw present = part->begin + n < cells->count;
     if (materials) {
         fw mass;
         iw counts;
@@ -102,6 +121,8 @@ stage(const int velocity_on, const int affine_on, const material_table *material
         s->mass = mass;
         present &= counts;
     }
+
+    /* Weights of the nodes along each axis. */
     fw front[4], back[4], fraction[3], face[3][2], centre[3][3];
     fw_load_rows(sk_particle_floats(records + n), first, front);
     if (velocity_on)
@@ -109,7 +130,7 @@ stage(const int velocity_on, const int affine_on, const material_table *material
 #pragma GCC unroll 3
     for (int d = 0; d < SELKIE_DIM; d++) {
         /* Lanes without a particle read beyond their cell: the value is masked. */
-        fraction[d] = (fw)((iw)((front[d] - corner[d]) * inverse - cells->first[d]) & present);
+        fraction[d] = (fw)((iw)((front[d] - from->corner[d]) * from->inverse - cells->first[d]) & present);
         weights_along(fraction[d], face[d], centre[d]);
     }
     /* The weights along the last axis mask lanes without a particle. */
@@ -119,6 +140,8 @@ stage(const int velocity_on, const int affine_on, const material_table *material
         if (i < 2)
             face[SELKIE_DIM - 1][i] = (fw)((iw)face[SELKIE_DIM - 1][i] & present);
     }
+
+    /* Weights along x and of the rows across it. */
 #pragma GCC unroll 3
     for (int i = 0; i < 3; i++)
         s->centre[i] = centre[0][i];
@@ -132,6 +155,8 @@ stage(const int velocity_on, const int affine_on, const material_table *material
             if (velocity_on && SELKIE_DIM == 3 && k < 2)
                 s->across_z[j + 3 * k] = centre[1][j] * face[SELKIE_DIM - 1][k];
         }
+
+    /* Velocities; with APIC at the cell's lower corner, and their slopes. */
     if (!velocity_on)
         return;
     s->face[0] = face[0][0];
@@ -148,8 +173,8 @@ stage(const int velocity_on, const int affine_on, const material_table *material
         for (int e = 0; e < SELKIE_DIM; e++) {
             fw c;
             for (int l = 0; l < SK_WIDE; l++)
-                c[l] = affine[9 * ((size_t)first[l] + (size_t)n) + (size_t)(3 * d + e)];
-            s->slope[d][e] = (fw)((iw)(c * cell_size) & present);
+                c[l] = from->affine[9 * ((size_t)first[l] + (size_t)n) + (size_t)(3 * d + e)];
+            s->slope[d][e] = (fw)((iw)(c * from->cell_size) & present);
             s->velocity[d] -= s->slope[d][e] * fraction[e];
         }
     if (!materials)
@@ -268,13 +293,13 @@ static inline __attribute__((always_inline)) void add_sums(const int d, const en
         }
 }
 
+/* Adds the particles of some cells to the tiles of their block. */
 static inline __attribute__((always_inline)) void add_cells(const int velocity_on, const int affine_on,
-                                                            const material_table *materials, const sk_particle *records,
-                                                            const float *affine, const cell_batch *cells,
-                                                            const float corner[3], float inverse, float cell_size,
-                                                            float density, int c, float *tiles)
+                                                            const transfer_source *from, const cell_batch *cells,
+                                                            float *tiles)
 {
     const enum what what = affine_on ? AFFINE_MOMENTUM : MOMENTUM;
+    const int c = cells->c;
     staged s[DEPTH];
     for (int begin = 0; begin < cells->most; begin += DEPTH) {
         const int depth = cells->most - begin < DEPTH ? cells->most - begin : DEPTH;
@@ -282,12 +307,13 @@ static inline __attribute__((always_inline)) void add_cells(const int velocity_o
          * just after the store, would stall. Cells without particles read some valid particle. */
         const iw number = cells->begin + begin, here = begin < cells->count;
         const iw chosen = (here & number) | (~here & (int32_t)cells->some);
-        uint32_t first[SK_WIDE];
-        memcpy(first, &chosen, sizeof first);
-        __asm__ __volatile__("" : "+m"(first));
+        staged_part part = {.begin = begin};
+        memcpy(part.first, &chosen, sizeof part.first);
+        __asm__ __volatile__("" : "+m"(part.first));
         for (int n = 0; n < depth; n++)
-            stage(velocity_on, affine_on, materials, records, affine, cells, first, begin, n, corner, inverse,
-                  cell_size, s + n);
+            stage(velocity_on, affine_on, from, cells, &part, n, s + n);
+
+        /* Momentum and weight of each component, then the masses if they differ, then the density. */
         runs_at at;
         if (velocity_on) {
             at = first_nodes(0, c);
@@ -302,7 +328,7 @@ static inline __attribute__((always_inline)) void add_cells(const int velocity_o
             add_sums(2, WEIGHT, s, depth, 1.0f, &at, tiles + 5 * TILE);
 #endif
         }
-        if (velocity_on && materials) {
+        if (velocity_on && from->materials) {
             at = first_nodes(0, c);
             add_sums(0, MASS, s, depth, 1.0f, &at, tiles + MASS_FIELD * TILE);
             at = first_nodes(1, c);
@@ -313,18 +339,26 @@ static inline __attribute__((always_inline)) void add_cells(const int velocity_o
 #endif
         }
         at = first_nodes(3, c);
-        add_sums(3, WEIGHT, s, depth, density, &at, tiles + 2 * SELKIE_DIM * TILE);
+        add_sums(3, WEIGHT, s, depth, from->density, &at, tiles + 2 * SELKIE_DIM * TILE);
     }
 }
 
-/* `materials` is NULL, a constant once inlined, if all particles have one mass and count. */
+/* The source with other materials: NULL as a constant removes their code. */
+static inline __attribute__((always_inline)) transfer_source source_of(const transfer_source *shared,
+                                                                       const material_table *materials)
+{
+    transfer_source from = *shared;
+    from.materials = materials;
+    return from;
+}
+
+/* Fills the tiles of a block. The cells marked in `left_out` (NULL: none) do not count. */
 static inline __attribute__((always_inline)) void add_block(const int velocity_on, const int affine_on,
                                                             const material_table *materials, const sk_grid *grid,
-                                                            const sk_particles *particles, const float *affine,
-                                                            int block, float density, const uint8_t *left_out)
+                                                            const transfer_source *shared, int block,
+                                                            const uint8_t *left_out)
 {
-    const float inverse = (float)(1.0 / grid->cell_size), cell_size = (float)grid->cell_size;
-    const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
+    const transfer_source from = source_of(shared, materials);
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     const size_t fields = velocity_on && materials ? MASS_TILE_FIELDS : TILE_FIELDS;
     float *tiles = grid->tiles + (size_t)(block - 1) * fields * TILE;
@@ -335,7 +369,7 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
     for (int c = 0; c < SK_BLOCK_CELLS; c += SK_WIDE) {
         if (start[c] == start[c + SK_WIDE])
             continue;
-        cell_batch cells = {.some = start[c]};
+        cell_batch cells = {.c = c, .some = start[c]};
         iw end;
         memcpy(&cells.begin, start + c, sizeof cells.begin);
         memcpy(&end, start + c + 1, sizeof end);
@@ -348,8 +382,7 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
         for (int d = 0; d < SELKIE_DIM; d++)
             cells.first[d] = fw_from_iw(local[d] + grid->coordinates[block][d] * grid->extent[d]);
         cells.next = start[c + SK_WIDE] + AHEAD;
-        add_cells(velocity_on, affine_on, materials, particles->records, affine, &cells, corner, inverse, cell_size,
-                  density, c, tiles);
+        add_cells(velocity_on, affine_on, &from, &cells, tiles);
     }
 }
 
@@ -455,12 +488,25 @@ static const material_table *look_up_materials(const sk_particles *particles, co
     return table;
 }
 
+/* What all blocks share, without materials. */
+static transfer_source shared_source(const sk_grid *grid, const sk_particles *particles, const float *affine,
+                                     float density)
+{
+    return (transfer_source){.records = particles->records,
+                             .affine = affine,
+                             .corner = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]},
+                             .inverse = (float)(1.0 / grid->cell_size),
+                             .cell_size = (float)grid->cell_size,
+                             .density = density};
+}
+
 selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *particles,
                                         const sk_transfer_options *options, selkie_error *error)
 {
     SK_TRY(reserve_tiles(grid, TILE_FIELDS, error));
     material_table table;
     const material_table *materials = options->material_mask ? look_up_materials(particles, options, &table) : NULL;
+    const transfer_source from = shared_source(grid, particles, NULL, options->density_per_particle);
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
@@ -471,9 +517,9 @@ selkie_code SK_DIM(sk_transfer_density)(sk_grid *grid, const sk_particles *parti
         const uint8_t *left_out =
             options->left_out ? options->left_out + (size_t)options->left_out_slot[b] * SK_BLOCK_CELLS : NULL;
         if (materials)
-            add_block(0, 0, &table, grid, particles, NULL, b, options->density_per_particle, left_out);
+            add_block(0, 0, &table, grid, &from, b, left_out);
         else
-            add_block(0, 0, NULL, grid, particles, NULL, b, options->density_per_particle, left_out);
+            add_block(0, 0, NULL, grid, &from, b, left_out);
     }
     sk_deal_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
@@ -527,7 +573,8 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
 {
     const sk_attribute *affine =
         options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
-    const float *matrices = affine ? (const float *)affine->data : NULL, density = options->density_per_particle;
+    const float density = options->density_per_particle;
+    const transfer_source from = shared_source(grid, particles, affine ? (const float *)affine->data : NULL, density);
     material_table table;
     const material_table *materials = look_up_materials(particles, options, &table);
     const int fields = materials ? MASS_TILE_FIELDS : TILE_FIELDS;
@@ -538,13 +585,13 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
     SK_EACH_DEALT(b, &deal)
     {
         if (materials && affine)
-            add_block(1, 1, &table, grid, particles, matrices, b, density, NULL);
+            add_block(1, 1, &table, grid, &from, b, NULL);
         else if (materials)
-            add_block(1, 0, &table, grid, particles, NULL, b, density, NULL);
+            add_block(1, 0, &table, grid, &from, b, NULL);
         else if (affine)
-            add_block(1, 1, NULL, grid, particles, matrices, b, density, NULL);
+            add_block(1, 1, NULL, grid, &from, b, NULL);
         else
-            add_block(1, 0, NULL, grid, particles, NULL, b, density, NULL);
+            add_block(1, 0, NULL, grid, &from, b, NULL);
     }
     sk_deal_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)

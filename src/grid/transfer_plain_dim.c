@@ -277,13 +277,13 @@ selkie_code SK_DIM(sk_transfer_to_particles_plain)(sk_grid *grid, sk_particles *
 
 /* --- displacements --- */
 
-void SK_DIM(sk_transfer_displace_plain)(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
-                                        const float high[3], const uint64_t *runs, int threads)
+void SK_DIM(sk_transfer_displace_plain)(sk_grid *grid, sk_particles *particles, const sk_displacement *by)
 {
+    const uint64_t *runs = by->runs;
     const sk_plain_frame frame = sk_plain_frame_of(grid);
     sk_particles_moved(particles);
     grid->moved = NULL;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(by->threads) schedule(dynamic, 1)
     for (int b = 1; b <= grid->particle_blocks; b++)
         SK_PLAIN_EACH_CELL(cell, b)
         {
@@ -294,14 +294,14 @@ void SK_DIM(sk_transfer_displace_plain)(sk_grid *grid, sk_grid_field first, sk_p
             if (begin == end || (runs && !(runs[b] >> (cell.local / 8) & 1)))
                 continue;
             for (int d = 0; d < SELKIE_DIM; d++)
-                sk_plain_load_known(grid, grid->fields[(int)first + d], cell, d, nodes[d]);
+                sk_plain_load_known(grid, grid->fields[(int)by->first + d], cell, d, nodes[d]);
             sk_plain_coordinates(grid, cell, at);
             for (uint32_t p = begin; p < end; p++) {
                 float fraction[3], *x = particles->records[p].position;
                 sk_plain_fractions(&frame, x, at, fraction);
                 for (int d = 0; d < SELKIE_DIM; d++)
-                    x[d] = sk_clamp(x[d] + frame.cell_size * sk_interpolate_nearest(d, nodes[d], fraction), low[d],
-                                    high[d]);
+                    x[d] = sk_clamp(x[d] + frame.cell_size * sk_interpolate_nearest(d, nodes[d], fraction), by->low[d],
+                                    by->high[d]);
             }
         }
 }

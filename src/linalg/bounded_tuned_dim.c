@@ -46,14 +46,19 @@ static __attribute__((noinline)) void project_uniform(int colour, const sk_aroun
         SK_EACH_VECTOR_OF_ALL(project_uniform_vector, 1, x, own, b, bound, inverse);
 }
 
+/* The rows of a block with coefficients of their own. */
+typedef struct general_rows {
+    const float *b, *bound, *inverse;
+    sk_around face[SELKIE_DIM];
+} general_rows;
+
 static __attribute__((noinline)) void project_general(int colour, sk_active active, const sk_around *x, float *own,
-                                                      const float *b, const float *bound, const sk_around *face,
-                                                      const float *inverse)
+                                                      const general_rows *rows)
 {
     if (colour == 0)
-        SK_EACH_VECTOR(active, project_general_vector, 0, x, own, b, bound, face, inverse);
+        SK_EACH_VECTOR(active, project_general_vector, 0, x, own, rows->b, rows->bound, rows->face, rows->inverse);
     else
-        SK_EACH_VECTOR(active, project_general_vector, 1, x, own, b, bound, face, inverse);
+        SK_EACH_VECTOR(active, project_general_vector, 1, x, own, rows->b, rows->bound, rows->face, rows->inverse);
 }
 
 static void project(const sk_level *level, float *field, const float *rhs, const float *bound, int block)
@@ -65,11 +70,10 @@ static void project(const sk_level *level, float *field, const float *rhs, const
         for (int half = 0; half < 4; ++half)
             project_uniform(half & 1, &x, own, rhs, bound, level->inverse[block]);
     } else {
-        sk_around face[SELKIE_DIM];
-        sk_look_around_faces(level, block, face);
-        const float *inverse = sk_slot_array(level, block, SK_COEFFICIENT_INVERSE);
+        general_rows rows = {.b = rhs, .bound = bound, .inverse = sk_slot_array(level, block, SK_COEFFICIENT_INVERSE)};
+        sk_look_around_faces(level, block, rows.face);
         for (int half = 0; half < 4; ++half)
-            project_general(half & 1, level->active[block], &x, own, rhs, bound, face, inverse);
+            project_general(half & 1, level->active[block], &x, own, &rows);
     }
 }
 
@@ -191,6 +195,8 @@ static double judge(const sk_level *level, const sk_bound_level *bound, int bloc
         SK_DIM(sk_residual_block)(level, bound->high, bound->low, bound->f + at, block, bound->r + at);
     else
         quick_residual(level, bound, block, bound->r + at);
+
+    /* Find the cells that are caught or released, and the natural residual, vector by vector. */
     judged j = {.high = bound->high + at,
                 .low = low_of(bound, block),
                 .r = bound->r + at,
@@ -204,6 +210,8 @@ static double judge(const sk_level *level, const sk_bound_level *bound, int bloc
             judge_at(offset, &j, 1);
     else
         SK_EACH_OFFSET(level->active[block], judge_at, &j, 0);
+
+    /* Note which part of the block is free if that changed. */
     if (any_lane(j.caught | j.released)) {
         bound->changed[block] |=
             (uint8_t)((any_lane(j.caught) ? SK_CELLS_CAUGHT : 0) | (any_lane(j.released) ? SK_CELLS_RELEASED : 0));
@@ -213,6 +221,8 @@ static double judge(const sk_level *level, const sk_bound_level *bound, int bloc
     }
     if (bound->part[block] != SK_PART_ALL) /* z must be 0 in held cells */
         memset(bound->z + at, 0, SK_BLOCK_CELLS * sizeof(float));
+
+    /* Sum over the lanes in a fixed order. */
     double result = 0;
     *size = 0;
     for (int i = 0; i < SK_LANES; ++i)

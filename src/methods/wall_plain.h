@@ -43,6 +43,7 @@ static inline __attribute__((unused)) int find_wall_images(const sk_grid *grid, 
         found |= (step[d] != 0) << d;
     }
     for (int n = 0; n < 1 << SELKIE_DIM; n++) {
+        images[n] = cell;
         if (n & ~found)
             continue;
         int other[3] = {offset[0], offset[1], offset[2]};

@@ -459,19 +459,18 @@ static void test_displace(void **state)
             sk_step *step = &pair.worlds[w]->step;
             sk_grid *grid = &step->grid;
             uint64_t *runs = grid->runs[SK_RUNS_MOVED];
-            float low[3], high[3];
+            sk_displacement by = {.first = SK_FIELD_VELOCITY_X, .runs = runs, .threads = 2};
             for (int b = 0; b < grid->block_count; b++)
                 runs[b] = UINT64_C(0x123456789abcdef7);
             for (int d = 0; d < dimension; d++)
                 for (size_t i = 0; i < (size_t)(grid->block_count * grid->block_cells); i++)
                     grid->fields[SK_FIELD_VELOCITY_X + d][i] *= 0.3f; /* cells, about one at most */
-            sk_solids_bounds(&step->solids, grid, low, high);
+            sk_solids_bounds(&step->solids, grid, by.low, by.high);
             if (w)
-                (dimension == 2 ? sk_transfer_displace_plain_2d : sk_transfer_displace_plain_3d)(
-                    grid, SK_FIELD_VELOCITY_X, &step->particles, low, high, runs, 2);
+                (dimension == 2 ? sk_transfer_displace_plain_2d : sk_transfer_displace_plain_3d)(grid, &step->particles,
+                                                                                                 &by);
             else
-                (dimension == 2 ? sk_transfer_displace_2d : sk_transfer_displace_3d)(
-                    grid, SK_FIELD_VELOCITY_X, &step->particles, low, high, runs, 0, 2);
+                (dimension == 2 ? sk_transfer_displace_2d : sk_transfer_displace_3d)(grid, &step->particles, &by);
         }
         const backend_bounds bounds = shift_bounds(&pair.worlds[0]->step);
         backend_compare(&pair, "displace", &bounds);

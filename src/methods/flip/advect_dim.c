@@ -2,7 +2,8 @@
  *
  * No stage may cross more than a cell. Otherwise, at a large step, the midpoint of a falling drop could lie in the
  * still pool below it, and the drop would hover. A fast particle therefore takes sub-steps, with a collision test after
- * each. Beyond the extrapolation band the grid's velocity is unknown, and a particle keeps its own velocity.
+ * each: grid/sweep.h. Beyond the extrapolation band the grid's velocity is unknown, and a particle keeps its own
+ * velocity.
  *
  * The velocities of a block with a halo of four cells are copied into one dense tile. A batch of particles fills the
  * SIMD lanes, each lane with its own sub-steps. A lane that leaves the tile or meets an unknown node uses the plain
@@ -25,13 +26,16 @@
 enum { HALO = SK_ROW_LEAD, WIDTH = SK_TILE_N(HALO) }; /* row stride as in a row tile */
 
 typedef struct local_piece {
+    const advect_frame *frame;
     sk_velocity_piece piece;
     float origin[3]; /* grid cells at the tile's corner */
     _Alignas(64) float values[SELKIE_DIM][SK_TILE_VALUES(HALO) + SK_ROW_BEYOND];
 } local_piece;
 
-static void load_piece(const sk_grid *grid, int block, local_piece *local)
+static void load_piece(const advect_frame *frame, int block, local_piece *local)
 {
+    const sk_grid *grid = &frame->step->grid;
+    local->frame = frame;
     for (int d = 0; d < SELKIE_DIM; d++) {
         sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, HALO, local->values[d]);
         local->piece.component[d] = local->values[d];
@@ -224,9 +228,10 @@ SK_VECTOR fw largest(const fw velocity[3])
 /* One Runge-Kutta step of at most h (s) for a batch. The step is shortened if the second stage is so much faster than
  * the first that it would cross more than a cell. Returns the length taken. `home` is the row of cells of the batch,
  * NULL if unknown. */
-SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, const home_row *home, fw x[3],
-                         const fw own[3], iw flying, const fw k1[3], fw h)
+SK_VECTOR fw runge_kutta(const local_piece *local, const home_row *home, fw x[3], const fw own[3], iw flying,
+                         const fw k1[3], fw h)
 {
+    const advect_frame *frame = local->frame;
     fw stage[3], k2[3], k3[3];
     const float way = frame->trapezoidal ? 1.0f : 0.5f;
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -259,9 +264,21 @@ SK_VECTOR fw runge_kutta(const advect_frame *frame, const local_piece *local, co
     return h;
 }
 
-/* Keeps positions within closed walls and out of obstacles. `gone` marks lanes that left through an open side,
- * `touched` those that touched an obstacle. Lanes in `left` may stay inside an obstacle. */
-SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw from[3], fw x[3], iw *gone, iw *touched)
+/* Lanes of a batch after the move. */
+typedef struct batch_ends {
+    iw gone, touched; /* left through an open side; touched an obstacle */
+    sk_touch touches[SK_WIDE];
+} batch_ends;
+
+/* A part of the step for each lane. */
+typedef struct path_part {
+    fw from[3];          /* m  places at its beginning */
+    fw remaining, after; /* s  of the step, before it and after it */
+    fw travelled;        /* cells, from the beginning of the step to its end, or more */
+} path_part;
+
+/* Keeps positions within closed walls. Marks lanes that left through an open side. */
+SK_VECTOR void confine(const advect_frame *frame, fw x[3], iw *gone)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
         if (frame->open[2 * d])
@@ -271,43 +288,59 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw f
         /* This order keeps a NaN position NaN, so the sort detects it. */
         x[d] = fw_min(fw_splat(frame->high[d]), fw_max(fw_splat(frame->low[d]), x[d]));
     }
-    if (!frame->step->solids.obstacle_count)
-        return;
+}
+
+/* Keeps the paths of a batch out of obstacles. Lanes in `left` may stay inside one. The block and the cells (-1:
+ * unknown) are those at the beginning of the step. */
+static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, int block, iw cells, int lanes, iw left,
+                                                  const path_part *part, fw x[3], batch_ends *end)
+{
+    const sk_solids *solids = &frame->step->solids;
     for (int l = 0; l < lanes; l++) {
         float at[3] = {0, 0, 0}, start[3] = {0, 0, 0};
+        sk_touch touch;
+        if (end->gone[l] || !(part->remaining[l] > part->after[l]) ||
+            (cells[l] >= 0 && sk_sweep_is_cell_clear(solids, block, cells[l], part->travelled[l])))
+            continue;
         for (int d = 0; d < SELKIE_DIM; d++)
-            at[d] = x[d][l], start[d] = from[d][l];
-        if (!(*gone)[l] && !left[l] && sk_solids_near(&frame->step->solids, &frame->step->grid, at) &&
-            clip(frame, start, at)) {
-            (*touched)[l] = -1;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                x[d][l] = at[d];
-        }
+            at[d] = x[d][l], start[d] = part->from[d][l];
+        if (!sweep_particle(frame, start, at, 1.0 - part->remaining[l] / frame->dt, 1.0 - part->after[l] / frame->dt,
+                            left[l] != 0, &touch))
+            continue;
+        end->touched[l] = -1;
+        end->touches[l] = touch;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            x[d][l] = at[d];
     }
 }
 
 /* Sums over a block's particles after the move. */
 typedef struct block_ends {
-    int block;
+    float clearance;    /* cells to the nearest obstacle, or less */
     d8 positions[3];    /* m  sum of the final positions of particles still in the domain */
     sk_leavers leavers; /* migrating particles of the block, for the next sort */
 } block_ends;
 
-/* Lanes of a batch after the move. */
-typedef struct batch_ends {
-    iw gone, touched; /* left through an open side; touched an obstacle */
-} batch_ends;
+/* A batch of particles of a block. */
+typedef struct batch_start {
+    const home_row *home; /* its row of cells, NULL = unknown */
+    iw cells;             /* cells of the block, -1 = unknown */
+    uint32_t first;       /* first particle */
+    int lanes;            /* particles */
+} batch_start;
 
-/* Moves a batch from the block's cells `cells` (-1: unknown). `r` are the columns of the records, and k1 the grid's
- * velocities (NaN where unknown). */
-SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *local, const home_row *home, iw cells,
-                                  uint32_t first, int lanes, fw r[8], fw k1[3], block_ends *ends)
+/* Moves a batch. `r` are the columns of the records, and k1 the grid's velocities (NaN where unknown). */
+SK_VECTOR void advect_batch(const local_piece *local, const batch_start *batch, fw r[8], fw k1[3], block_ends *ends,
+                            batch_ends *end)
 {
+    const advect_frame *frame = local->frame;
+    const int lanes = batch->lanes;
     fw x[3];
     for (int d = 0; d < SELKIE_DIM; d++)
         x[d] = r[d];
     fw remaining = fw_splat(frame->dt);
-    batch_ends end = {iw_splat(0), iw_splat(0)};
+    path_part part = {.travelled = fw_splat(0.0f)};
+    end->gone = end->touched = iw_splat(0);
     const iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* left to the density projection */
     const iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
     fill_unknown(frame, local, x, r + 3, flying, k1);
@@ -323,20 +356,27 @@ SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *
             whole = fw_select(whole < far, whole + 1.0f, whole);
             h = fw_select(far <= 1.0f, remaining, remaining / fw_max(whole, fw_splat(1.0f)));
         }
-        fw from[3];
         for (int d = 0; d < SELKIE_DIM; d++)
-            from[d] = x[d];
-        h = runge_kutta(frame, local, sub_step ? NULL : home, x, r + 3, flying, k1, h);
-        confine(frame, lanes, left, from, x, &end.gone, &end.touched);
+            part.from[d] = x[d];
+        part.remaining = remaining;
+        h = runge_kutta(local, sub_step ? NULL : batch->home, x, r + 3, flying, k1, h);
+        confine(frame, x, &end->gone);
         /* A remainder from rounding counts as 0. */
         remaining -= h;
-        remaining = fw_select(end.gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
+        remaining = fw_select(end->gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
+        if (frame->step->solids.obstacle_count) {
+            part.after = remaining;
+            for (int d = 0; d < SELKIE_DIM; d++)
+                part.travelled += fw_abs(x[d] - part.from[d]) * frame->inverse;
+            if (iw_any(part.travelled >= ends->clearance))
+                sweep_lanes(frame, ends->leavers.block, batch->cells, lanes, left, &part, x, end);
+        }
         if (!iw_any((remaining > 0.0f) & iw_first(lanes)))
             break;
     }
 
     /* Final positions and their sums. */
-    iw counted = iw_first(lanes) & ~end.gone;
+    iw counted = iw_first(lanes) & ~end->gone;
     for (int d = 0; d < SELKIE_DIM; d++) {
         r[d] = x[d];
         ends->positions[d] += d8_from_fw(fw_select(counted, x[d], fw_splat(0.0f)));
@@ -348,12 +388,11 @@ SK_VECTOR batch_ends advect_batch(const advect_frame *frame, const local_piece *
             r[d][l] = r[d][lanes - 1];
 
     /* List the migrating particles. */
-    if (frame->tell_leavers) {
+    if (frame->lists_leavers) {
         sk_grid *grid = (sk_grid *)&frame->step->grid;
-        sk_leavers_add(grid, ends->block, grid->cell_start[(size_t)(ends->block - 1) * SK_BLOCK_CELLS], first, lanes, r,
-                       cells, end.gone & iw_first(lanes) & SK_PARTICLE_DEAD, &ends->leavers);
+        sk_leavers_add(grid, &ends->leavers, batch->first, lanes, r, batch->cells,
+                       end->gone & iw_first(lanes) & SK_PARTICLE_DEAD);
     }
-    return end;
 }
 
 static void end_batch(const advect_frame *frame, const batch_ends *end, sk_particle *records, int lanes)
@@ -364,12 +403,12 @@ static void end_batch(const advect_frame *frame, const batch_ends *end, sk_parti
         if (end->gone[l])
             records[l].flags |= SK_PARTICLE_DEAD;
         else if (end->touched[l])
-            stop_at_solid(frame, &records[l]);
+            sk_sweep_stop(&frame->step->solids, &end->touches[l], records[l].position, records[l].velocity);
     }
 }
 
-static void advect_lanes(const advect_frame *frame, const local_piece *local, const sk_carried *carried,
-                         sk_particle *all, uint32_t first, int lanes, block_ends *ends)
+static void advect_lanes(const local_piece *local, const sk_carried *carried, sk_particle *all, uint32_t first,
+                         int lanes, block_ends *ends)
 {
     fw r[8], k1[3];
     sk_particle *records = all + first;
@@ -382,9 +421,11 @@ static void advect_lanes(const advect_frame *frame, const local_piece *local, co
         for (int l = lanes; l < SK_WIDE; l++)
             k1[d][l] = k1[d][lanes - 1];
     }
-    const batch_ends end = advect_batch(frame, local, NULL, iw_splat(-1), first, lanes, r, k1, ends);
+    const batch_start batch = {NULL, iw_splat(-1), first, lanes};
+    batch_ends end;
+    advect_batch(local, &batch, r, k1, ends, &end);
     fw_store_columns(sk_particle_floats(records), lanes, r);
-    end_batch(frame, &end, records, lanes);
+    end_batch(local->frame, &end, records, lanes);
 }
 
 /* Sums over a block's particles. */
@@ -399,86 +440,94 @@ typedef struct block_sums {
 typedef struct block_mover {
     sk_gather gather;
     local_piece local;
+    sk_particle *records;
+    float *affine; /* APIC's matrices, NULL for others */
+    block_ends *ends;
 } block_mover;
 
-/* Gathers the velocities of the particles in row (j, k) of a block's cells and moves them. */
-static inline __attribute__((always_inline)) void move_row(const sk_transfer_kind kind, const advect_frame *frame,
-                                                           block_mover *mover, sk_particle *all, float *affine,
-                                                           uint32_t begin, uint32_t end, const cell_row *row, int j,
-                                                           int k, const float *flying, block_ends *ends)
+/* Gathers the velocities of the particles in a row of a block's cells and moves them. */
+static inline __attribute__((always_inline)) void move_row(const sk_transfer_kind kind, block_mover *mover,
+                                                           const particle_row *row)
 {
     sk_gather *g = &mover->gather;
+    sk_particle *all = mover->records;
+    int j = row->j;
+    const int k = row->k;
     const home_row home = {WIDTH * (HALO + j - 1 + WIDTH * (SELKIE_DIM == 3 ? HALO + k - 1 : 0)),
                            {0.0f, (float)(HALO + j), (float)(HALO + k)}};
-    for (uint32_t first = begin; first < end; first += SK_WIDE) {
-        const int lanes = end - first < SK_WIDE ? (int)(end - first) : SK_WIDE;
+    for (uint32_t first = row->begin; first < row->end; first += SK_WIDE) {
+        const int lanes = row->end - first < SK_WIDE ? (int)(row->end - first) : SK_WIDE;
         float *floats = sk_particle_floats(all + first);
         fw r[8], sampled[3];
         KEEP_IN_MEMORY(j);
-        ask_ahead(all + first);
+        prefetch_ahead(all + first);
         fw_load_columns(floats, lanes, r);
         fw_load_columns(floats + 4, lanes, r + 4);
         lane_weights w;
-        lanes_of(r, g->corner, g->inverse, row, kind == SK_TRANSFER_APIC, &w);
-        batch_ends last = {iw_splat(0), iw_splat(0)};
-        if (gather_batch(kind, g, WIDTH * WIDTH, r, &w, kind == SK_TRANSFER_APIC ? affine + 9 * (size_t)first : NULL,
-                         lanes, j, k, flying, sampled))
-            last = advect_batch(frame, &mover->local, SK_WIDE == 16 ? &home : NULL,
-                                w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG), first, lanes, r, sampled, ends);
+        lanes_of(r, g->corner, g->inverse, &row->cells, kind == SK_TRANSFER_APIC, &w);
+        batch_ends last;
+        last.gone = last.touched = iw_splat(0);
+        const gathered_batch batch = {WIDTH * WIDTH,
+                                      lanes,
+                                      j,
+                                      k,
+                                      row->flying,
+                                      kind == SK_TRANSFER_APIC ? mover->affine + 9 * (size_t)first : NULL};
+        const batch_start start = {SK_WIDE == 16 ? &home : NULL, w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG),
+                                   first, lanes};
+        if (gather_batch(kind, g, &batch, r, &w, sampled))
+            advect_batch(&mover->local, &start, r, sampled, mover->ends, &last);
         fw_store_columns(floats, lanes, r);
         fw_store_columns(floats + 4, lanes, r + 4);
-        end_batch(frame, &last, all + first, lanes);
+        end_batch(mover->local.frame, &last, all + first, lanes);
     }
 }
 
-static void move_block(const advect_frame *frame, const sk_transfer_options *options, float *affine, int block,
-                       block_mover *mover, block_ends *ends)
+static void move_block(const advect_frame *frame, const sk_transfer_options *options, int block, block_mover *mover)
 {
     const sk_grid *grid = &frame->step->grid;
-    sk_particle *all = frame->step->particles.records;
-    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     sk_gather *g = &mover->gather;
-    load_piece(grid, block, &mover->local);
+    load_piece(frame, block, &mover->local);
+
     /* The tile has the row layout of the gather, with a halo three cells wider. */
     const float *plain[3] = {NULL, NULL, NULL};
     for (int d = 0; d < SELKIE_DIM; d++)
         plain[d] = mover->local.values[d] + WIDTH * (HALO - 1) * (SELKIE_DIM == 3 ? WIDTH + 1 : 1);
     SK_DIM(sk_gather_begin)(g, options, grid, block, plain, WIDTH * WIDTH);
+    /* Each call has a constant kind, so that the compiler makes a loop for each. */
     for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
-        const uint32_t begin = start[c], end = start[c + SK_BLOCK_N];
-        if (begin == end)
+        const particle_row row = particles_of_row(grid, block, c, g->flying);
+        if (row.begin == row.end)
             continue;
-        const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);
-        const float *flying = g->flying ? g->flying + c : NULL;
-        const cell_row row = row_of_cell(grid, block, c);
         if (g->kind == SK_TRANSFER_FLIP)
-            move_row(SK_TRANSFER_FLIP, frame, mover, all, NULL, begin, end, &row, j, k, flying, ends);
+            move_row(SK_TRANSFER_FLIP, mover, &row);
         else if (g->kind == SK_TRANSFER_PIC)
-            move_row(SK_TRANSFER_PIC, frame, mover, all, NULL, begin, end, &row, j, k, flying, ends);
+            move_row(SK_TRANSFER_PIC, mover, &row);
         else
-            move_row(SK_TRANSFER_APIC, frame, mover, all, affine, begin, end, &row, j, k, flying, ends);
+            move_row(SK_TRANSFER_APIC, mover, &row);
     }
 }
 
-static block_ends start_of(int block)
+static block_ends start_of(const sk_step *step, int block)
 {
     block_ends ends;
     memset(&ends, 0, sizeof ends);
-    ends.block = block;
+    ends.leavers = sk_leavers_of(&step->grid, block);
+    ends.clearance = step->solids.clearance[block];
     return ends;
 }
 
 static void finish_block(const advect_frame *frame, const block_ends *ends, block_sums *sums)
 {
     const sk_grid *grid = &frame->step->grid;
-    const uint32_t *start = grid->cell_start + (size_t)(ends->block - 1) * SK_BLOCK_CELLS;
+    const uint32_t *start = grid->cell_start + (size_t)(ends->leavers.block - 1) * SK_BLOCK_CELLS;
     sums->gone = 0;
     for (uint32_t p = start[0]; frame->any_open && p < start[SK_BLOCK_CELLS]; p++)
         sums->gone += frame->step->particles.records[p].flags & SK_PARTICLE_DEAD;
     for (int d = 0; d < 3; d++)
         sums->position[d] = d8_sum(ends->positions[d]);
-    if (frame->tell_leavers)
-        grid->leavers[ends->block] = sk_leavers_found(&ends->leavers);
+    if (frame->lists_leavers)
+        grid->leavers[ends->leavers.block] = sk_leavers_found(&ends->leavers);
 }
 
 /* Adds the blocks in their order, so the bits do not depend on the number of threads. */
@@ -505,16 +554,18 @@ selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
     const sk_transfer_options options = flip_transfer_options(step);
     const sk_attribute *attribute =
         options.kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(&step->particles, "affine") : NULL;
-    float *affine = attribute ? (float *)attribute->data : NULL;
     sk_deal deal;
     sk_deal_particle_blocks(&deal, &step->grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     {
         block_mover mover;
+        mover.records = step->particles.records;
+        mover.affine = attribute ? (float *)attribute->data : NULL;
         SK_EACH_DEALT(b, &deal)
         {
-            block_ends ends = start_of(b);
-            move_block(&frame, &options, affine, b, &mover, &ends);
+            block_ends ends = start_of(step, b);
+            mover.ends = &ends;
+            move_block(&frame, &options, b, &mover);
             SK_DIM(sk_gather_end)(&mover.gather, &sums[b].velocity);
             finish_block(&frame, &ends, &sums[b]);
         }
@@ -522,7 +573,7 @@ selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
     memset(&step->sums, 0, sizeof step->sums);
     for (int b = 1; b <= step->grid.particle_blocks; b++)
         sk_particle_sums_add(&step->sums, &sums[b].velocity);
-    add_up(step, sums, frame.tell_leavers);
+    add_up(step, sums, frame.lists_leavers);
     return flip_check_velocities(step, error);
 }
 
@@ -543,14 +594,15 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
         SK_EACH_DEALT(b, &deal)
         {
             const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
-            block_ends ends = start_of(b);
-            load_piece(grid, b, &local);
+            block_ends ends = start_of(step, b);
+            ends.clearance -= 1.0f; /* shifts since the sort move particles by less than a cell */
+            load_piece(&frame, b, &local);
             for (uint32_t p = start[0], end = start[SK_BLOCK_CELLS]; p < end; p += SK_WIDE)
-                advect_lanes(&frame, &local, &carried, step->particles.records, p,
-                             end - p < SK_WIDE ? (int)(end - p) : SK_WIDE, &ends);
+                advect_lanes(&local, &carried, step->particles.records, p, end - p < SK_WIDE ? (int)(end - p) : SK_WIDE,
+                             &ends);
             finish_block(&frame, &ends, &sums[b]);
         }
     }
-    add_up(step, sums, frame.tell_leavers);
+    add_up(step, sums, frame.lists_leavers);
     return SELKIE_OK;
 }

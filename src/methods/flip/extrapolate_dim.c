@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "grid/barriers.h"
 #include "grid/extrapolate.h"
 #include "grid/tile.h"
 #include "methods/cells.h"
@@ -89,7 +90,10 @@ static void constrain_block(const sk_step *step, int block, float *const result[
                 continue;
             }
             float normal[3], through = 0.0f;
-            normal_at_face(&view, d, node, normal);
+            if (solids->barriers[solid + (size_t)c] >> d & 1)
+                SK_DIM(sk_barriers_normal)(solids, grid, block, c, d, normal);
+            else
+                normal_at_face(&view, d, node, normal);
             for (int e = 0; e < SELKIE_DIM; e++) {
                 float wall = moving ? solids->velocity[e][solid + (size_t)c] : 0.0f;
                 through += normal[e] * (velocity_at_face(&view, d, e, node) - wall);
@@ -118,11 +122,19 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     /* Means of known neighbours, for the velocity and for FLIP's change. */
     float *const result[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y],
                               grid->fields[SK_FIELD_FACE_Z]};
-    SK_DIM(sk_extrapolate)
-    (grid, grid->fields + SK_FIELD_VELOCITY_X, result, SELKIE_DIM, blocks, count, NULL, LAYERS, step->threads);
-    if (step->scene->transfer == SELKIE_TRANSFER_FLIP)
-        SK_DIM(sk_extrapolate)
-    (grid, grid->fields + SK_FIELD_CHANGE_X, result, SELKIE_DIM, solid_blocks, solid_count, NULL, 1, step->threads);
+    const sk_extrapolation of_velocity = {.fields = grid->fields + SK_FIELD_VELOCITY_X,
+                                          .scratch = result,
+                                          .field_count = SELKIE_DIM,
+                                          .blocks = blocks,
+                                          .block_count = count,
+                                          .layers = LAYERS,
+                                          .threads = step->threads};
+    SK_DIM(sk_extrapolate)(grid, &of_velocity);
+    if (step->scene->transfer == SELKIE_TRANSFER_FLIP) {
+        sk_extrapolation of_change = of_velocity;
+        of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+        SK_DIM(sk_extrapolate)(grid, &of_change);
+    }
 
     /* Behind plain walls the means are right already: the tangential velocity slips, and the normal one is 0. */
     int constrained = 0;

@@ -4,6 +4,8 @@
 #define SK_METHODS_IDP_IDP_PARTS_H
 
 #include "base/dimension.h"
+#include "grid/extrapolate.h"
+#include "grid/transfer.h"
 #include "methods/step.h"
 
 /* Cells above this density need a second correction in a step, as do all cells beyond the bound. A higher limit loses
@@ -21,11 +23,9 @@ typedef struct sk_idp_form {
     /* Displacements on the faces, cells, into VELOCITY_*; unknown away from liquid and behind solids. */
     void (*displacements)(const sk_step *step, int block, int local, int pushing);
     /* Extrapolates the displacements, in the blocks of a list. */
-    void (*extrapolate)(const sk_grid *grid, float *const *fields, float *const *scratch, int field_count,
-                        const int32_t *blocks, int count, const uint64_t *wanted, int layers, int threads);
+    void (*extrapolate)(const sk_grid *grid, const sk_extrapolation *what);
     /* Moves the particles by the displacements: sk_transfer_displace. */
-    void (*displace)(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
-                     const float high[3], const uint64_t *runs, int tell_leavers, int threads);
+    void (*displace)(sk_grid *grid, sk_particles *particles, const sk_displacement *by);
 } sk_idp_form;
 
 /* One correction. */

@@ -1,6 +1,7 @@
 /* The plain form of the density projection. idp_dim.c and idp_parts_dim.c explain its parts. */
 #include <math.h>
 
+#include "grid/barriers.h"
 #include "grid/plain_forms.h"
 #include "methods/idp/idp.h"
 #include "methods/idp/idp_kernels.h"
@@ -14,7 +15,10 @@ selkie_code SK_DIM(sk_idp_density_plain)(sk_step *step, selkie_error *error)
                                          .threads = step->threads,
                                          .left_out = step->solids.closed,
                                          .left_out_slot = step->solids.block_slot};
-    return SK_DIM(sk_transfer_density_plain)(&step->grid, &step->particles, &options, error);
+    SK_TRY(SK_DIM(sk_transfer_density_plain)(&step->grid, &step->particles, &options, error));
+    if (step->solids.obstacle_count)
+        SK_DIM(sk_barriers_recount)(&step->solids, &step->grid, &step->particles, &options);
+    return SELKIE_OK;
 }
 
 /* Density of liquid and solids together. */
@@ -183,14 +187,6 @@ static void displacements_of_block(const sk_step *step, int block, int local, in
     }
 }
 
-/* The plain sort needs no list of migrating particles. */
-static void displace(sk_grid *grid, sk_grid_field first, sk_particles *particles, const float low[3],
-                     const float high[3], const uint64_t *runs, int tell_leavers, int threads)
-{
-    (void)tell_leavers;
-    SK_DIM(sk_transfer_displace_plain)(grid, first, particles, low, high, runs, threads);
-}
-
 selkie_code SK_DIM(sk_idp_correct_plain)(sk_step *step, selkie_error *error)
 {
     static const sk_idp_form plain = {.spread = spread_block,
@@ -198,6 +194,6 @@ selkie_code SK_DIM(sk_idp_correct_plain)(sk_step *step, selkie_error *error)
                                       .build = build_block,
                                       .displacements = displacements_of_block,
                                       .extrapolate = SK_DIM(sk_extrapolate_plain),
-                                      .displace = displace};
+                                      .displace = SK_DIM(sk_transfer_displace_plain)};
     return SK_DIM(sk_idp_correct_with)(step, &plain, error);
 }

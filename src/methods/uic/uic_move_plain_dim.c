@@ -1,7 +1,9 @@
 /* The plain forms of the extrapolation and of the shift in uic_pressure_dim.c and uic_correct_dim.c. */
 #include "base/dimension.h"
 #include "grid/plain_forms.h"
+#include "grid/sweep.h"
 #include "methods/uic/uic.h"
+#include "methods/uic/uic_kernels.h"
 
 enum { LAYERS = 2 };
 
@@ -18,27 +20,31 @@ selkie_code SK_DIM(sk_uic_extrapolate_plain)(sk_step *step, selkie_error *error)
         if (near && grid->block_flags[b] & SK_BLOCK_UNKNOWN)
             blocks[count++] = b;
     }
-    SK_DIM(sk_extrapolate_plain)
-    (grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks, count, NULL, LAYERS,
-     step->threads);
+    const sk_extrapolation velocity = {.fields = grid->fields + SK_FIELD_VELOCITY_X,
+                                       .scratch = grid->fields + SK_FIELD_FACE_X,
+                                       .field_count = SELKIE_DIM,
+                                       .blocks = blocks,
+                                       .block_count = count,
+                                       .layers = LAYERS,
+                                       .threads = step->threads};
+    SK_DIM(sk_extrapolate_plain)(grid, &velocity);
     return SELKIE_OK;
 }
+
+/* Cells that a shift moves a particle at most. */
+static const float shift_reach = 1.8f * UIC_FARTHEST_SHIFT;
 
 selkie_code SK_DIM(sk_uic_shift_plain)(sk_step *step, selkie_error *error)
 {
     (void)error;
-    float low[3], high[3];
+    sk_displacement shift = {.first = SK_FIELD_SHIFT_X, .threads = step->threads};
     if (!step->shifted)
         return SELKIE_OK;
-    sk_solids_bounds(&step->solids, &step->grid, low, high);
-    SK_DIM(sk_transfer_displace_plain)
-    (&step->grid, SK_FIELD_SHIFT_X, &step->particles, low, high, NULL, step->threads);
-    /* Keep shifted positions out of obstacles. */
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int64_t p = 0; p < step->particles.count; p++) {
-        float *x = step->particles.records[p].position;
-        if (sk_solids_near(&step->solids, &step->grid, x))
-            sk_solids_push_out(&step->solids, low, high, x);
-    }
+    sk_solids_bounds(&step->solids, &step->grid, shift.low, shift.high);
+    if (step->solids.obstacle_count)
+        sk_sweep_keep_places(&step->solids, &step->grid, &step->particles, shift_reach, step->threads);
+    SK_DIM(sk_transfer_displace_plain)(&step->grid, &step->particles, &shift);
+    if (step->solids.obstacle_count)
+        sk_sweep_places(&step->solids, &step->grid, &step->particles, shift_reach, step->threads);
     return SELKIE_OK;
 }

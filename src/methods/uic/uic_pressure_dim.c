@@ -399,8 +399,13 @@ selkie_code SK_DIM(sk_uic_extrapolate)(sk_step *step, selkie_error *error)
         if (near)
             blocks[count++] = b;
     }
-    SK_DIM(sk_extrapolate)
-    (grid, grid->fields + SK_FIELD_VELOCITY_X, grid->fields + SK_FIELD_FACE_X, SELKIE_DIM, blocks, count, NULL, LAYERS,
-     step->threads);
+    const sk_extrapolation velocity = {.fields = grid->fields + SK_FIELD_VELOCITY_X,
+                                       .scratch = grid->fields + SK_FIELD_FACE_X,
+                                       .field_count = SELKIE_DIM,
+                                       .blocks = blocks,
+                                       .block_count = count,
+                                       .layers = LAYERS,
+                                       .threads = step->threads};
+    SK_DIM(sk_extrapolate)(grid, &velocity);
     return SELKIE_OK;
 }
