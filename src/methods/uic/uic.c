@@ -84,7 +84,7 @@ static void statistics(const sk_step *step, selkie_statistics *s)
 static double bytes_per_cell(const selkie_scene *scene)
 {
     (void)scene;
-    return 8 * 4 + 60;
+    return 9 * 4 + 60;
 }
 
 const sk_method sk_method_uic = {
