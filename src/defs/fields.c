@@ -492,13 +492,13 @@ static const sk_field sph_fields[] = {
      .doc = "kernel: weight of a neighbour by its distance"},
     {NUMBER(selkie_sph_def, density_error, 0.003), BETWEEN(0, 1), .low_open = 1,
      .doc = "mean error of density / rest density that a pressure solve may leave, by its own prediction"},
-    {NUMBER(selkie_sph_def, divergence_error, 0.01), BETWEEN(0, 1000), .low_open = 1,
+    {NUMBER(selkie_sph_def, divergence_error, 0.005), BETWEEN(0, 1000), .low_open = 1,
      .doc = "solver accelerated: mean |divergence| that velocities may keep, over the speed of a fall through the "
             "domain / its longest side"},
     {INTEGER(selkie_sph_def, min_iterations, 2), BETWEEN(0, 100000), .doc = "of a pressure solve, at least"},
     {INTEGER(selkie_sph_def, max_iterations, 200), BETWEEN(1, 100000),
      .doc = "a solve that needs more ends there; its error is in the statistics"},
-    {NUMBER(selkie_sph_def, xsph, 0.01), BETWEEN(0, 1),
+    {NUMBER(selkie_sph_def, xsph, 0.02), BETWEEN(0, 1),
      .doc = "share of its neighbours' mean velocity that a particle takes up in the time of a step at the speed of a "
             "fall (XSPH): calms noise"},
     {ENUM(selkie_sph_def, surface_tension, sph_tension, SELKIE_TENSION_NONE), .doc = "model of surface tension"},
