@@ -15,12 +15,15 @@
 #include "methods/volume_terms/volume_terms.h"
 #include "world/world_internal.h"
 
-/* The order matters within a slot, and for `replaces`. */
+/* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. */
 static const sk_method *const all_methods[] = {
-    &sk_method_sorting,   &sk_method_materials, &sk_method_sources, &sk_method_densities, /* weighs what sources emitted
-                                                                                           */
-    &sk_method_bodies,    &sk_method_flip,      &sk_method_sph,     &sk_method_idp,       &sk_method_ando,
-    &sk_method_sato,      &sk_method_eq8,       &sk_method_losasso, &sk_method_uic,       &sk_method_liquid_boundary,
+    &sk_method_sorting,   &sk_method_materials,
+    &sk_method_sources,   &sk_method_densities,
+    &sk_method_bodies,    &sk_method_flip,
+    &sk_method_sph,       &sk_method_idp,
+    &sk_method_ando,      &sk_method_sato,
+    &sk_method_eq8,       &sk_method_losasso,
+    &sk_method_uic,       &sk_method_liquid_boundary,
     &sk_method_viscosity,
 };
 
