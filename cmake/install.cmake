@@ -1,5 +1,5 @@
 # What `make install` puts where: headers, both libraries, the command, the pkg-config file, the CMake package, scenes,
-# schema and manual page. Both package files find everything relative to themselves, so an installed tree can be moved.
+# schema, manual page, completion scripts and licence. Both package files find everything relative to themselves, so an installed tree can be moved.
 include(CMakePackageConfigHelpers)
 
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/selkie DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
@@ -22,6 +22,20 @@ if(selkie_manuals)
   install(FILES ${selkie_manuals} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
 
+# Completion scripts, which the command prints after it was linked.
+if(TARGET selkie AND NOT CMAKE_CROSSCOMPILING)
+  set(completion_folder ${CMAKE_BINARY_DIR}/completion)
+  add_custom_command(TARGET selkie POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${completion_folder}
+    COMMAND selkie completion bash > ${completion_folder}/selkie
+    COMMAND selkie completion zsh > ${completion_folder}/_selkie
+    COMMAND selkie completion fish > ${completion_folder}/selkie.fish VERBATIM)
+  install(FILES ${completion_folder}/selkie DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${completion_folder}/_selkie DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${completion_folder}/selkie.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
 # --- pkg-config: a static link needs the libraries behind ours; those with a .pc file are named by it --------------------
 set(SELKIE_PC_REQUIRES zlib)
 set(SELKIE_PC_LIBS -lm)
@@ -40,9 +54,15 @@ if(SELKIE_HAVE_EMBREE) # Debian's embree has no .pc file
   list(APPEND SELKIE_PC_LIBS -lembree${SELKIE_EMBREE_MAJOR})
   list(APPEND SELKIE_STATIC_LINK -lembree${SELKIE_EMBREE_MAJOR})
 endif()
+# Every compiler finds the libraries of GCC. The OpenMP of clang lies in a folder of its own.
 foreach(library ${OpenMP_C_LIB_NAMES})
-  list(APPEND SELKIE_PC_LIBS -l${library})
-  list(APPEND SELKIE_STATIC_LINK -l${library})
+  if(library STREQUAL "omp" AND OpenMP_omp_LIBRARY)
+    set(link ${OpenMP_omp_LIBRARY})
+  else()
+    set(link -l${library})
+  endif()
+  list(APPEND SELKIE_PC_LIBS ${link})
+  list(APPEND SELKIE_STATIC_LINK ${link})
 endforeach()
 list(JOIN SELKIE_PC_REQUIRES ", " SELKIE_PC_REQUIRES)
 list(JOIN SELKIE_PC_LIBS " " SELKIE_PC_LIBS)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # What the built library shows and leans on, read from its symbols:
-#   - the shared library exports selkie_* and nothing else; the static one defines only selkie_* and sk_* globally;
+#   - the shared library exports selkie_* and nothing else; the static one defines only selkie_* and sk_* globally
+#     (names that begin with a period are locks that the compiler makes for OpenMP);
 #   - nothing in it prints to the terminal, exits or aborts;
 #   - it has no mutable global state (.data and .bss are empty in every object).
 # Two exceptions: the engine of rigid bodies is told once at a time that it is used, which a mutex sees to
@@ -18,10 +19,10 @@ complain() {
 shared=$build/libselkie.so
 archive=$build/libselkie.a
 
-strange=$(nm -D --defined-only "$shared" | awk '$2 ~ /[TDBRVW]/ && $3 !~ /^(selkie_|_init$|_fini$)/ { print $3 }')
+strange=$(nm -D --defined-only "$shared" | awk '$2 ~ /[TDBRVW]/ && $3 !~ /^(selkie_|_init$|_fini$|\.)/ { print $3 }')
 [ -z "$strange" ] || complain "libselkie.so exports names that do not start with selkie_:" "$strange"
 
-strange=$(nm -g --defined-only "$archive" 2>/dev/null | awk 'NF == 3 && $3 !~ /^(selkie_|sk_)/ { print $3 }')
+strange=$(nm -g --defined-only "$archive" 2>/dev/null | awk 'NF == 3 && $3 !~ /^(selkie_|sk_|\.)/ { print $3 }')
 [ -z "$strange" ] || complain "libselkie.a defines names that start with neither selkie_ nor sk_:" "$strange"
 
 rude=$(nm -u "$archive" 2>/dev/null | awk '

@@ -97,7 +97,7 @@ typedef struct selkie_material_def {
     const char *name; /*          unique; liquids and sources name their material by it */
     selkie_material_kind kind;
     double density;         /* kg/m3 */
-    double viscosity;       /* m2/s     kinematic; the same for all materials of a scene so far */
+    double viscosity;       /* m2/s     kinematic; for sph the same for all materials of a scene so far */
     double surface_tension; /* N/m      no effect yet */
     double heat_capacity;   /* J/(kg K) no effect yet */
     double conductivity;    /* W/(m K)  no effect yet */

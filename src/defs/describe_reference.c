@@ -80,6 +80,8 @@ static void write_row(FILE *out, const sk_struct *type, const sk_field *field)
     fprintf(out, " | %s | ", field->unit ? field->unit : "");
     write_default(out, field);
     fputs(" | ", out);
+
+    /* Variants that have the key. */
     if (type->variant && field->variants) {
         const sk_enum *variants = type->variant->choices;
         int first = 1;
@@ -90,6 +92,8 @@ static void write_row(FILE *out, const sk_struct *type, const sk_field *field)
             }
         fputs(":* ", out);
     }
+
+    /* Meaning, range and choices. */
     fputs(field->doc, out);
     write_range(out, field);
     if (field->dimension == 3)
@@ -115,27 +119,12 @@ static void write_struct(FILE *out, const sk_struct *type)
         write_row(out, type, &type->fields[i]);
 }
 
-static void write_below(FILE *out, const sk_struct *type, const sk_struct **seen, int *count, int room)
-{
-    for (int i = 0; i < type->field_count; i++) {
-        const sk_struct *of = type->fields[i].of;
-        int known = !of || *count == room;
-        for (int k = 0; k < *count && !known; k++)
-            known = seen[k] == of;
-        if (known)
-            continue;
-        seen[(*count)++] = of;
-        write_struct(out, of);
-        write_below(out, of, seen, count, room);
-    }
-}
-
 selkie_code sk_scene_reference_write(FILE *stream)
 {
     enum { room = 64 };
-    const sk_struct *seen[room];
-    int count = 0;
-    write_struct(stream, &sk_scene_struct);
-    write_below(stream, &sk_scene_struct, seen, &count, room);
+    const sk_struct *structs[room];
+    int count = sk_scene_structs(structs, room);
+    for (int s = 0; s < count; s++)
+        write_struct(stream, structs[s]);
     return fflush(stream) != 0 || ferror(stream) ? SELKIE_ERROR_FILE : SELKIE_OK;
 }

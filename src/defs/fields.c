@@ -10,6 +10,8 @@
 #define BETWEEN(minimum, maximum) .low = (minimum), .high = (maximum)
 #define AT_LEAST(minimum) .low = (minimum), .high = SK_LARGEST_NUMBER
 #define ABOVE(minimum) .low = (minimum), .high = SK_LARGEST_NUMBER, .low_open = 1
+/* Below this, the masses of particles leave single precision. Thin gases are denser. */
+#define DENSITY AT_LEAST(0.001), .unit = "kg/m3"
 #define ANY .low = -SK_LARGEST_NUMBER, .high = SK_LARGEST_NUMBER
 
 /* Beginnings of a row; the rest follows as designated initialisers. */
@@ -534,10 +536,10 @@ CHOICES(material_kind);
 static const sk_field material_fields[] = {
     {STRING(selkie_material_def, name), .required = 1, .doc = "unique; liquids and sources refer to it"},
     {ENUM(selkie_material_def, kind, material_kind, SELKIE_MATERIAL_LIQUID), .doc = "how it moves"},
-    {NUMBER(selkie_material_def, density, 1000), ABOVE(0), .unit = "kg/m3",
+    {NUMBER(selkie_material_def, density, 1000), DENSITY,
      .doc = "mass per volume; several densities need discretization grid and incompressibility bilateral"},
     {NUMBER(selkie_material_def, viscosity, 0), AT_LEAST(0), .unit = "m2/s",
-     .doc = "kinematic viscosity, in place of the scene's; the same for all materials so far"},
+     .doc = "kinematic viscosity, in place of the scene's; for sph the same for all materials so far"},
     {NUMBER(selkie_material_def, surface_tension, 0), AT_LEAST(0), .unit = "N/m",
      .doc = "no effect yet, with either discretization"},
     {NUMBER(selkie_material_def, heat_capacity, 0), AT_LEAST(0), .unit = "J/(kg K)", .doc = "no effect yet"},
@@ -556,7 +558,7 @@ static const sk_field liquid_fields[] = {
     {STRING(selkie_liquid_def, name), .doc = "a label"},
     {STRUCT(selkie_liquid_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start"},
     {STRING(selkie_liquid_def, material), .doc = "name of its material; may be left out where there is but one"},
-    {NUMBER(selkie_liquid_def, density, 1000), ABOVE(0), .unit = "kg/m3",
+    {NUMBER(selkie_liquid_def, density, 1000), DENSITY,
      .doc = "where the scene has no materials; the same for all its liquids"},
     {VECTOR(selkie_liquid_def, velocity), .unit = "m/s", .in_plane = 1,
      .doc = "at the start u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center)"},
@@ -641,8 +643,7 @@ const sk_struct sk_obstacle_struct = {.name = "obstacle",
 static const sk_field body_fields[] = {
     {STRING(selkie_body_def, name), .doc = "a label, written to bodies.csv"},
     {STRUCT(selkie_body_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start; must be finite"},
-    {NUMBER(selkie_body_def, density, 500), ABOVE(0), .unit = "kg/m3",
-     .doc = "it floats where this is below the liquid's"},
+    {NUMBER(selkie_body_def, density, 500), DENSITY, .doc = "it floats where this is below the liquid's"},
     {NUMBER(selkie_body_def, mass, 0), AT_LEAST(0), .unit = "kg",
      .doc = "instead of the density; 0 = from it; in 2D for a depth of one metre"},
     {ENUM(selkie_body_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "motion of liquid along it"},

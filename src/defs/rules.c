@@ -43,6 +43,10 @@ static selkie_code check_domain(sk_rules *rules)
             return fail_at(rules, "size", "%g m along %c: must be above 0", domain->size[axis], axis_letter[axis]);
     int cells[3];
     double h = selkie_scene_cells(rules->scene, cells);
+    const double least = 1e-9;
+    if (!(h >= least))
+        return fail_at(rules, domain->cell_size > 0 ? "cell_size" : "size",
+                       "makes cells of %g m: they must be at least %g m; lengths are in metres", h, least);
     for (int axis = 0; axis < domain->dimension; axis++)
         if (cells[axis] > SK_MAX_CELLS_PER_AXIS)
             return fail_at(rules, "cell_size", "%g m makes %.6g cells along %c: at most %d, so at least %g m", h,
@@ -61,6 +65,13 @@ static selkie_code check_time(sk_rules *rules)
     if (time->end * time->fps > 1e7)
         return fail_at(rules, "fps", "%g makes %.3g frames until %g s: at most 1e7", time->fps, time->end * time->fps,
                        time->end);
+    const double most_steps = 1e10; /* years, even of the smallest scene */
+    if (time->step > 0 && time->end / time->step > most_steps)
+        return fail_at(rules, "step", "%g s makes %.3g steps until %g s: at most %g", time->step,
+                       time->end / time->step, time->end, most_steps);
+    if (time->max_step > 0 && time->end / time->max_step > most_steps)
+        return fail_at(rules, "max_step", "%g s makes %.3g steps until %g s: at most %g", time->max_step,
+                       time->end / time->max_step, time->end, most_steps);
     sk_path_cut(rules->where, before);
     return SELKIE_OK;
 }

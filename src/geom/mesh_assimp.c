@@ -254,6 +254,11 @@ static const struct aiScene *read_scene(const char *path, const char *name, selk
         for (char *c = reason; *c; c++) /* it may quote the file */
             if ((unsigned char)*c < 32 || (unsigned char)*c > 126)
                 *c = ' ';
+        /* The importer makes room for what the header announces before it reads on. */
+        int too_large =
+            strstr(reason, "bad_alloc") || strstr(reason, "bad_array_new_length") || strstr(reason, "length_error");
+        if (too_large)
+            snprintf(reason, sizeof reason, "it announces more points or faces than memory can hold, or is damaged");
         sk_fail(error, SELKIE_ERROR_FORMAT, "%s: cannot be read as a mesh: %s", name,
                 reason[0] ? reason : "no reason given");
     }

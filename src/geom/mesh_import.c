@@ -393,7 +393,7 @@ selkie_code sk_solid_mesh_import(const char *path, const sk_mesh_placement *plac
     memset(mesh, 0, sizeof *mesh);
     mesh->memory = memory;
     char name[600];
-    snprintf(name, sizeof name, "%.200s.file: %.380s", what, path);
+    snprintf(name, sizeof name, "%.200s%s%.380s", what, *what ? ".file: " : "", path);
     for (int i = 0; i < 3; i++) {
         if (!isfinite(placement->scale[i]) || placement->scale[i] == 0.0)
             return sk_fail(error, SELKIE_ERROR_INPUT, "%s.scale: %g along %c must be a finite number other than 0",

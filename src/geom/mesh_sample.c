@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/status.h"
 
 enum {
@@ -164,10 +165,10 @@ static void sample_block(sk_mesh_sample *sample, int64_t index, float *values)
 
 static selkie_code no_memory(const char *name, double sample_size, double bytes, selkie_error *error)
 {
+    char text[32];
     return sk_fail(error, SELKIE_ERROR_MEMORY,
-                   "%s: no memory for its distance sampled every %g m (%.1f MiB more): use larger cells or a "
-                   "smaller mesh",
-                   name, sample_size, bytes / 1048576.0);
+                   "%s: no memory for its distance sampled every %g m (%s more): use larger cells or a smaller mesh",
+                   name, sample_size, sk_bytes_text(bytes, text));
 }
 
 static selkie_code lay_out(sk_mesh_sample *sample, const char *name, selkie_error *error)
@@ -341,6 +342,11 @@ static double distance_within(const sk_mesh_sample *sample, const double x[3], d
     const float *values = sample->samples + (int64_t)index * block_samples + cell[0] +
                           block_corners * (cell[1] + block_corners * cell[2]);
     return interpolate(values, block_corners, block_corners * block_corners, t, gradient);
+}
+
+double sk_mesh_sample_cell(const sk_mesh_sample *sample)
+{
+    return sample->cell;
 }
 
 double sk_mesh_sample_distance(const sk_mesh_sample *sample, const double x[3], double normal[3])

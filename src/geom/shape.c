@@ -187,6 +187,28 @@ static void warn_of_open_edges(const sk_solid_mesh *mesh, const char *file, char
              slash ? slash + 1 : file, mesh->open_edges, mesh->open_edges == 1 ? "" : "s");
 }
 
+/* A closed mesh without a volume has no inside: two layers of the same triangles. Its thickness is volume over area,
+ * here below the rounding of the file's coordinates. */
+static selkie_code refuse_without_volume(const sk_solid_mesh *mesh, const char *name, selkie_error *error)
+{
+    if (mesh->open_edges > 0)
+        return SELKIE_OK;
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, length = 0.0;
+    for (size_t v = 0; v < mesh->vertex_count; v++)
+        for (int i = 0; i < 3; i++) {
+            low[i] = fmin(low[i], mesh->vertices[v][i]);
+            high[i] = fmax(high[i], mesh->vertices[v][i]);
+            length = fmax(length, high[i] - low[i]);
+        }
+    double volume = sk_solid_mesh_volume(mesh);
+    if (fabs(volume) > 1e-7 * length * length * length)
+        return SELKIE_OK;
+    return sk_fail(error, SELKIE_ERROR_INPUT,
+                   "%s: is closed but flat: its volume is %.3g m3 at a length of %.3g m, so nothing is inside it; give "
+                   "it a thickness",
+                   name, volume, length);
+}
+
 /* Pieces of the mesh for its distance: triangles, or in 2D the segments of its outline. */
 static selkie_code mesh_pieces(const sk_solid_mesh *solid, const char *name, sk_shape *shape, selkie_error *error)
 {
@@ -225,9 +247,14 @@ static selkie_code make_mesh(const selkie_shape *def, const char *what, making *
     memcpy(placement.translate, def->translate, sizeof placement.translate);
     sk_solid_mesh solid;
     SK_TRY(sk_solid_mesh_import(path, &placement, what, shape->memory, &solid, error));
-    selkie_code code = mesh_pieces(&solid, name, shape, error);
+    selkie_code code = shape->dimension == 3 ? refuse_without_volume(&solid, name, error) : SELKIE_OK;
+    if (code == SELKIE_OK)
+        code = mesh_pieces(&solid, name, shape, error);
     /* A flat mesh in 2D is open by nature. */
-    if (code == SELKIE_OK && !(shape->dimension == 2 && sk_solid_mesh_is_flat(&solid)))
+    const int outlined = shape->dimension == 2 && sk_solid_mesh_is_flat(&solid);
+    if (code == SELKIE_OK && !outlined && context->options->sheets)
+        code = sk_solid_mesh_is_sheet(&solid, name, &shape->sheet, error);
+    if (code == SELKIE_OK && !outlined)
         warn_of_open_edges(&solid, path, context->options->warning);
     sk_solid_mesh_release(&solid);
     /* Outlines have few pieces; their queries need no samples. */
@@ -506,6 +533,18 @@ static double wave_distance(const sk_shape *shape, const double x[3], double nor
     return copysign(hypot(along - nearest, rise), above);
 }
 
+/* A sheet has two outer sides: where the sign of its distance says inside, it is turned round. */
+static double mesh_distance(const sk_shape *shape, const double x[3], double normal[3])
+{
+    const double distance = shape->sample ? sk_mesh_sample_distance(shape->sample, x, normal)
+                                          : sk_mesh_distance_signed(shape->mesh, x, normal);
+    if (!shape->sheet || distance >= 0.0)
+        return distance;
+    for (int i = 0; normal && i < 3; i++)
+        normal[i] = -normal[i];
+    return -distance;
+}
+
 static double distance_in_plane(const sk_shape *shape, const double x[3], double normal[3])
 {
     switch (shape->kind) {
@@ -520,8 +559,7 @@ static double distance_in_plane(const sk_shape *shape, const double x[3], double
     case SELKIE_SHAPE_WAVE:
         return wave_distance(shape, x, normal);
     case SELKIE_SHAPE_MESH:
-        return shape->sample ? sk_mesh_sample_distance(shape->sample, x, normal)
-                             : sk_mesh_distance_signed(shape->mesh, x, normal);
+        return mesh_distance(shape, x, normal);
     case SELKIE_SHAPE_HEIGHTFIELD:
         return sk_heightfield_distance(shape->heightfield, x, normal);
     case SELKIE_SHAPE_UNION:

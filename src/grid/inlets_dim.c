@@ -104,7 +104,9 @@ static void copy_slot(sk_solids *solids, size_t from, size_t to)
     memcpy(solids->distance + target, solids->distance + source, floats);
     memcpy(solids->no_slip + target, solids->no_slip + source, SK_BLOCK_CELLS);
     memcpy(solids->closed + target, solids->closed + source, SK_BLOCK_CELLS);
+    memcpy(solids->barriers + target, solids->barriers + source, SK_BLOCK_CELLS);
     solids->plain[to] = solids->plain[from];
+    solids->split[to] = solids->split[from];
 }
 
 selkie_code SK_DIM(sk_solids_impose)(sk_solids *solids, const sk_grid *grid, selkie_error *error)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <selkie/world.h>
+#include "base/threads.h"
 #include "io/container.h"
 #include "world/world_internal.h"
 
@@ -16,13 +17,19 @@ selkie_code selkie_world_save(const selkie_world *world, const char *path, selki
         chunks[c].data = state[c].data;
         chunks[c].bytes = state[c].bytes;
     }
-    return sk_container_write(path, count, chunks, error);
+    int before = sk_threads_begin(world->step.threads);
+    selkie_code code = sk_container_write(path, count, chunks, error);
+    sk_threads_end(before);
+    return code;
 }
 
 selkie_code selkie_world_load(selkie_world *world, const char *path, selkie_error *error)
 {
     sk_container *container;
-    SK_TRY(sk_container_read(path, &container, error));
+    int before = sk_threads_begin(world->step.threads);
+    selkie_code code = sk_container_read(path, &container, error);
+    sk_threads_end(before);
+    SK_TRY(code);
     sk_state_chunk state[SK_STATE_MAX_CHUNKS];
     int count = sk_container_count(container);
     count = count < SK_STATE_MAX_CHUNKS ? count : SK_STATE_MAX_CHUNKS;
@@ -32,7 +39,7 @@ selkie_code selkie_world_load(selkie_world *world, const char *path, selkie_erro
         state[c].data = chunk->data;
         state[c].bytes = chunk->bytes;
     }
-    selkie_code code = sk_world_restore(world, count, state, path, error);
+    code = sk_world_restore(world, count, state, path, error);
     sk_container_close(container);
     return code;
 }

@@ -48,9 +48,12 @@ int sk_folder_is_empty(const char *path)
 /* Makes one folder; 0 or an errno. mkdir says EEXIST for files as well. */
 static int make_one(const char *path)
 {
-    if (mkdir(path, 0777) == 0 || sk_folder_exists(path))
+    if (mkdir(path, 0777) == 0)
         return 0;
-    return errno == EEXIST ? ENOTDIR : errno;
+    int reason = errno; /* the look at the path changes errno */
+    if (sk_folder_exists(path))
+        return 0;
+    return reason == EEXIST ? ENOTDIR : reason;
 }
 
 selkie_code sk_folder_make(const char *path, selkie_error *error)

@@ -1,13 +1,14 @@
 /* The public writers: a world's particles and surface, through the public interface of a world. */
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 #include <selkie/output.h>
 
 #include "base/status.h"
+#include "base/threads.h"
 #include "geom/surface.h"
 #include "io/mesh_file.h"
 #include "io/particles_file.h"
+#include "world/world_internal.h"
 
 /* m: distance of neighbours at rest */
 static double particle_spacing(const selkie_scene *scene, double cell_size)
@@ -65,19 +66,24 @@ selkie_code selkie_write_particles(const selkie_world *world, const char *path, 
     double cell_size = selkie_scene_cells(scene, cells);
     selkie_attribute_view position, velocity, id, extras[SK_MAX_EXTRA_ATTRIBUTES];
     int extra_count;
+
+    /* Find the arrays of the world. */
     SK_TRY(find_typed(world, "position", SELKIE_FLOAT32, dimension, &position, error));
     SK_TRY(find_typed(world, "velocity", SELKIE_FLOAT32, dimension, &velocity, error));
     SK_TRY(find_typed(world, "id", SELKIE_UINT32, 1, &id, error));
     SK_TRY(find_extras(world, extras, &extra_count, error));
+
+    /* A world without particles has no arrays. Its files have the same columns as the others. */
+    static const uint32_t nothing[3];
     sk_frame frame = {
         .dimension = dimension,
         .time = selkie_world_time(world),
         .count = selkie_world_particle_count(world),
         .position = position.data,
         .position_stride = position.stride,
-        .velocity = velocity.data,
+        .velocity = velocity.data ? velocity.data : (const void *)nothing,
         .velocity_stride = velocity.stride,
-        .id = id.data,
+        .id = id.data ? id.data : (const void *)nothing,
         .id_stride = id.stride,
         .particle_radius = 0.5 * particle_spacing(scene, cell_size),
         .names = scene->output.names,
@@ -87,7 +93,12 @@ selkie_code selkie_write_particles(const selkie_world *world, const char *path, 
     };
     memcpy(frame.origin, position.origin, sizeof frame.origin);
     selkie_scene_up(scene, frame.scene_up);
-    return sk_particles_write(&frame, path, error);
+
+    /* Write with as many threads as the world steps with. */
+    int before = sk_threads_begin(world->step.threads);
+    selkie_code code = sk_particles_write(&frame, path, error);
+    sk_threads_end(before);
+    return code;
 }
 
 selkie_code selkie_write_surface(const selkie_world *world, const char *path, selkie_error *error)
@@ -109,7 +120,7 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
         .particle_spacing = particle_spacing(scene, cell_size),
         .voxel_size = 0.5 * cell_size,
         .smoothing = 0.5,
-        .threads = omp_get_max_threads(),
+        .threads = world->step.threads,
     };
     for (int k = 0; k < 3; k++) {
         options.low[k] = scene->domain.origin[k] - position.origin[k];
@@ -131,7 +142,9 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
                            .detail = 0.5 * options.particle_spacing};
     memcpy(frame.origin, position.origin, sizeof frame.origin);
     selkie_scene_up(scene, frame.scene_up);
+    int before = sk_threads_begin(world->step.threads);
     selkie_code code = sk_mesh_write(&frame, path, error);
+    sk_threads_end(before);
     sk_mesh_free(&mesh);
     return code;
 }

@@ -103,6 +103,8 @@ static selkie_code make_table(const sk_frame *frame, const char *path, table *to
         return sk_fail(error, SELKIE_ERROR_INTERNAL,
                        "%s: a frame of dimension %d with %lld particles and %d extra attributes", path,
                        frame->dimension, (long long)frame->count, frame->extra_count);
+
+    /* Vectors have three components in the file, also in 2D. */
     column *position = add_column(to, "position", SELKIE_FLOAT32, 3, frame->position, frame->position_stride);
     position->stored = frame->dimension;
     position->turns = 1;
@@ -112,6 +114,8 @@ static selkie_code make_table(const sk_frame *frame, const char *path, table *to
         velocity->stored = frame->dimension;
         velocity->turns = 1;
     }
+
+    /* Scalars and further attributes. */
     if (frame->names == SELKIE_NAMES_HOUDINI)
         add_column(to, "pscale", SELKIE_FLOAT32, 1, NULL, 0)->constant = (float)frame->particle_radius;
     if (frame->id)

@@ -179,15 +179,20 @@ static selkie_code read_property(ply_header *header, const words *line, selkie_e
 {
     if (header->seen_vertex && !header->in_vertex)
         return SELKIE_OK; /* after the vertices: not read */
+
+    /* A list has no fixed size. It can only be skipped as a line of text. */
     if (line->count >= 2 && strcmp(line->word[1], "list") == 0) {
         if (!header->ascii || header->in_vertex)
             return fail(header, error,
                         "this PLY file has lists at or before its vertices; only points in fixed records can be read");
         return SELKIE_OK;
     }
+
     ply_type type = line->count == 3 ? type_named(line->word[1]) : PLY_NO_TYPE;
     if (type == PLY_NO_TYPE)
         return fail(header, error, "damaged PLY header: a property needs a known type and a name");
+
+    /* Elements before the vertices only move the start of the vertices. */
     if (!header->in_vertex) {
         uint64_t bytes = (uint64_t)type_bytes[type];
         if (header->other_count > (INT64_MAX - header->bytes_before) / bytes)
@@ -195,6 +200,8 @@ static selkie_code read_property(ply_header *header, const words *line, selkie_e
         header->bytes_before += header->other_count * bytes;
         return SELKIE_OK;
     }
+
+    /* A vertex property has a place in the record. Known ones also have a role. */
     if (header->property_count == max_properties)
         return fail(header, error, "a PLY file with more than 256 properties cannot be read");
     int role = role_named(line->word[2]);
@@ -258,6 +265,8 @@ static selkie_code read_header(ply_header *header, const char *bytes, size_t siz
 {
     if (size < 4 || memcmp(bytes, "ply", 3) != 0 || (bytes[3] != '\n' && bytes[3] != '\r'))
         return fail(header, error, "not a PLY file (it does not start with 'ply')");
+
+    /* Read line by line up to end_header. */
     const char *limit = bytes + (size < max_header_bytes ? size : max_header_bytes);
     words line;
     for (const char *text = bytes;;) {
@@ -271,6 +280,8 @@ static selkie_code read_header(ply_header *header, const char *bytes, size_t siz
             *body = (size_t)(text - bytes);
             return check_header(header, error);
         }
+
+        /* Each keyword has its own reader. */
         selkie_code code = SELKIE_OK;
         if (strcmp(key, "format") == 0)
             code = read_format(header, &line, error);
@@ -464,6 +475,8 @@ static selkie_code parse(ply_header *header, const char *bytes, size_t size, sk_
 {
     size_t body = 0;
     SK_TRY(read_header(header, bytes, size, &body, data, error));
+
+    /* Skip the elements before the points. */
     const char *text = bytes + body, *end = bytes + size;
     uint64_t left = size - body;
     if (header->ascii) {
@@ -480,12 +493,15 @@ static selkie_code parse(ply_header *header, const char *bytes, size_t size, sk_
         text += header->bytes_before;
         left -= header->bytes_before;
     }
+
     /* In ASCII a number takes a digit and a blank (but for the very last one). */
     uint64_t least = header->ascii ? 2 * (uint64_t)header->property_count : (uint64_t)header->record_bytes;
     if ((uint64_t)header->vertex_count > (left + header->ascii) / least)
         return sk_fail(error, SELKIE_ERROR_FORMAT,
                        "%s: damaged: it promises %lld points, but has bytes for %llu at most", header->name,
                        (long long)header->vertex_count, (unsigned long long)((left + header->ascii) / least));
+
+    /* Read the points. */
     SK_TRY(allocate(header, data, error));
     return header->ascii ? read_ascii(header, text, end, data, error)
                          : read_binary(header, (const unsigned char *)text, data, error);

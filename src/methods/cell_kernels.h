@@ -35,11 +35,12 @@ SK_KERNEL float sk_cell_counted(int particles, float inverse_at_rest)
     return part < 1.0f ? part : 1.0f;
 }
 
-/* Is an open cell liquid by itself? Voxels: if it holds a particle. Ghost fluid: if its centre lies below the surface.
- */
-SK_KERNEL int sk_cell_is_liquid(int voxel, int occupied, float fill)
+/* Is an open cell liquid by itself? Ghost fluid: if its centre lies below the surface. Voxels: if it holds a particle.
+ * A cell whose kernel an obstacle cuts may be full and hold none, so that the surface decides there as well. */
+SK_KERNEL int sk_cell_is_liquid(int voxel, int occupied, int cut, float fill)
 {
-    return voxel ? occupied : fill >= 0.5f;
+    const int below = fill >= 0.5f;
+    return voxel ? occupied || (cut && below) : below;
 }
 
 /* Is an open cell a hole in the liquid? A hole is less than half full but has no empty neighbour across an open face.

@@ -96,7 +96,7 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
 
 /* Ghost-fluid surface: a cell is liquid if its centre lies below the surface (half full by the kernel) or if it is a
  * hole. A hole is less than half full but has no empty neighbour across an open face. Voxels: every open cell that
- * holds a particle is liquid. */
+ * holds a particle is liquid, and so is every half full cell whose kernel an obstacle cuts: it may hold none. */
 static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out)
 {
     const sk_grid *grid = &step->grid;
@@ -105,6 +105,8 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
     const float *fill = grid->fields[SK_FIELD_FILL] + (size_t)block * SK_BLOCK_CELLS;
     const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
     const int voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
+    const int slot = step->solids.block_slot[block], obstacles = !step->solids.plain[slot];
+    const float *blurred = step->solids.blurred + (size_t)slot * SK_BLOCK_CELLS;
     int liquid = 0;
 
     /* Liquid cells, and runs with thin cells. */
@@ -115,6 +117,8 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds_out
         i8 kind = i8_from_bytes(kinds + c), open = (kind & SK_CELL_KIND_MASK) != SK_CELL_SOLID;
         f8 filled = f8_load(fill + c);
         i8 is_liquid = open & (voxel ? (kind & SK_CELL_OCCUPIED) != 0 : filled >= 0.5f);
+        if (voxel && obstacles)
+            is_liquid |= open & (f8_load(blurred + c) > 0.0f) & (filled >= 0.5f);
         const unsigned bits = i8_bits(is_liquid);
         liquid += __builtin_popcount(bits);
         liquid_runs |= (uint64_t)(bits != 0) << (c / 8);

@@ -78,6 +78,7 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds)
 {
     const sk_grid *grid = &step->grid;
     const int voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
+    const int obstacles = !step->solids.plain[step->solids.block_slot[block]];
     uint64_t runs = 0;
     int64_t count = 0;
     SK_PLAIN_EACH_CELL(cell, block)
@@ -85,7 +86,8 @@ static int64_t classify_block(const sk_step *step, int block, uint8_t *kinds)
         const size_t here = sk_plain_index(cell);
         const int kind = grid->kinds[here], occupied = kind & SK_CELL_OCCUPIED;
         int liquid = (kind & SK_CELL_KIND_MASK) != SK_CELL_SOLID;
-        liquid = liquid && (sk_cell_is_liquid(voxel, occupied, grid->fields[SK_FIELD_FILL][here]) ||
+        const int cut = obstacles && step->solids.blurred[sk_plain_solid_index(&step->solids, cell)] > 0.0f;
+        liquid = liquid && (sk_cell_is_liquid(voxel, occupied, cut, grid->fields[SK_FIELD_FILL][here]) ||
                             (!voxel && is_hole(step, cell)));
         kinds[cell.local] = (uint8_t)(liquid ? SK_CELL_LIQUID | occupied : kind);
         runs |= (uint64_t)liquid << (cell.local / 8);

@@ -73,6 +73,13 @@ SK_KERNEL float sk_liquid_descent(const sk_liquid_cell *below, const sk_liquid_c
            sk_liquid_slope(below, above, voxel);
 }
 
+/* Is the face between two cells in the air beside the surface? Neither cell is liquid, and one of them is an air cell
+ * beside liquid. */
+SK_KERNEL int sk_liquid_is_shore(const int air[2], const int liquid[2], const int liquid_beside[2])
+{
+    return !liquid[0] && !liquid[1] && ((air[0] && liquid_beside[0]) || (air[1] && liquid_beside[1]));
+}
+
 /* Velocity of a face after the solve. It is unknown (NaN) behind solids, and far from particles unless liquid is beside
  * the face. `had_velocity`: particles are near the face. The velocity on a closed wall of the domain is 0. */
 SK_KERNEL float sk_liquid_projected(float velocity, float descent, int beside_liquid, float open, int on_wall,

@@ -285,12 +285,36 @@ static selkie_code unknown_key(walk *w, const sk_struct *type, const char *key)
                 w->override->path.text, sk_suggest_key(type, -1, key, hint, sizeof hint));
 }
 
-/* --set method=VALUE, the older word for two keys. */
+/* Whether --set gives `key`, at the top of the scene, a value other than `choice`; the text of it, or NULL. */
+static const char *find_other(const sk_reader *reader, const char *key, const char *choice)
+{
+    size_t length = strlen(key);
+    for (int i = 0; i < reader->override_count; i++) {
+        const char *text = reader->overrides[i].text, *value = text + length + 1;
+        if (strncmp(text, key, length) != 0 || text[length] != '=')
+            continue;
+        size_t quote = *value == '"';
+        if (strncmp(value + quote, choice, strlen(choice)) != 0 || strlen(value) != strlen(choice) + 2 * quote)
+            return text;
+    }
+    return NULL;
+}
+
+/* --set method=VALUE, the older word for two keys. Beside another --set of one of them it must mean the same. */
 static selkie_code set_method(walk *w)
 {
     json_object *value;
     sk_path_key(&w->override->path, sk_method_field.key);
     SK_TRY(parse_value(w, &sk_method_field, 0, &value));
+    const char *method = json_object_get_string(value);
+    const int sph = strcmp(method, "sph") == 0;
+    const char *other = find_other(w->reader, "discretization", sph ? "sph" : "grid");
+    if (!other && !sph)
+        other = find_other(w->reader, "transfer", method);
+    if (other && sk_enum_find(sk_method_field.choices, method)) {
+        json_object_put(value);
+        return fail(w, "contradicts --set %.80s: give discretization and transfer, and leave method out", other);
+    }
     selkie_code code = sk_reader_take_method(w->reader, w->root, value, 1);
     json_object_put(value);
     return code;
@@ -303,12 +327,16 @@ static selkie_code follow(walk *w)
     while (object) {
         step s;
         SK_TRY(next_step(w, &s));
+
+        /* Find the field. At the top, the key may also be the older `method`. */
         const sk_field *field = s.index < 0 ? sk_struct_find(type, s.key) : NULL;
         if (!field && object == w->root && at_end(w) && strcmp(s.key, sk_method_field.key) == 0)
             return set_method(w);
         if (!field)
             return unknown_key(w, type, s.key);
         sk_path_key(&w->override->path, field->key);
+
+        /* The last part of the path sets a value. */
         if (at_end(w)) {
             if (field->replaces && !is_set_elsewhere(w, field->replaces))
                 json_object_object_del(object, field->replaces);
@@ -316,6 +344,8 @@ static selkie_code follow(walk *w)
         }
         if (sk_field_components(field) > 1)
             return set_component(w, object, field);
+
+        /* The other parts lead into an object or an array. */
         if (field->type == SK_FIELD_STRUCT)
             SK_TRY(enter_object(w, object, field->key, &object));
         else if (field->type == SK_FIELD_ARRAY)

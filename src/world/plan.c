@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+#include "base/threads.h"
 #include "methods/force_fields.h"
 #include "defs/relative.h"
 #include "defs/structs.h"
@@ -66,11 +68,12 @@ static selkie_code refuse_hopeless(const selkie_scene *scene, const selkie_world
     double bytes = particles * bytes_per_particle(scene) + bytes_per_cell(scene) * (double)rough.liquid_cells * finer;
     if (bytes < 1.2 * (double)limit)
         return SELKIE_OK;
-    return sk_fail(
-        error, SELKIE_ERROR_MEMORY,
-        "about %.2g particles in %d x %d x %d cells need about %.0f GiB; %.1f GiB are there; use larger cells "
-        "(domain.cell_size) or fewer particles (particles.per_cell)",
-        particles, plan->cells[0], plan->cells[1], plan->cells[2], bytes / 1073741824.0, (double)limit / 1073741824.0);
+    char needed[32], there[32];
+    return sk_fail(error, SELKIE_ERROR_MEMORY,
+                   "about %.2g particles in %d x %d x %d cells need about %s; %s are there; use larger cells "
+                   "(domain.cell_size) or fewer particles (particles.per_cell)",
+                   particles, plan->cells[0], plan->cells[1], plan->cells[2], sk_bytes_text(bytes, needed),
+                   sk_bytes_text((double)limit, there));
 }
 
 /* Runs the checks of the methods, which a world would run at creation. */
@@ -139,6 +142,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     sk_grid grid;
     sk_solids solids;
     memset(&solids, 0, sizeof solids);
+    int before = sk_threads_begin(threads);
     selkie_code code =
         sk_grid_init(&grid, dimension, plan->cells, relative->domain.origin, plan->cell_size, &memory, error);
     for (int d = 0; d < dimension; d++)
@@ -150,6 +154,7 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
                                NULL, &plan->particles, &plan->liquid_cells, error);
     if (code == SELKIE_OK)
         code = check_methods(relative, &grid, &solids, threads, &memory, error);
+    sk_threads_end(before);
 
     /* Memory, first step and frames. */
     if (code == SELKIE_OK) {

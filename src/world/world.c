@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "base/timer.h"
 #include "defs/materials.h"
 #include "defs/relative.h"
@@ -252,7 +253,10 @@ selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene
 selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_options *options, selkie_world **out,
                                 selkie_error *error)
 {
-    return sk_world_create_of(sk_all_methods(), scene, options, out, error);
+    int before = sk_threads_begin(options ? options->threads : 0);
+    selkie_code code = sk_world_create_of(sk_all_methods(), scene, options, out, error);
+    sk_threads_end(before);
+    return code;
 }
 
 void selkie_world_destroy(selkie_world *world)
@@ -320,6 +324,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     double kick = sk_step_kick(step);
     world->pressure_unit = step->density * step->grid.cell_size / kick;
     step->time = end_time;
+    sk_solids_move(&step->solids, end_time);
     step->last_dt = step->dt;
     step->step_count++;
     world->at_frame = on_frame;

@@ -21,6 +21,7 @@ expect "resume and force" 2 "give one" run dam.json --resume --force
 
 # --- Scene files
 expect "missing file" 2 "nowhere.json: no such file" run nowhere.json
+expect "an empty name" 2 "SCENE is empty" check ""
 expect "misspelt name of a scene" 2 "did you mean 'dam_break_3d'" run dam_brake_3d
 expect "a folder" 2 "is a folder" check .
 if [ "$(id -u)" -ne 0 ]; then
@@ -41,6 +42,20 @@ sed 's/"size": \[1, 0.75\]/"size": [-1, 0.75]/' dam.json >negative.json
 expect "negative size" 2 "negative.json:4:[0-9]+: domain.size" check negative.json
 expect "unknown key in --set" 2 'did you mean "transfer"' check dam.json --set transfr=flip
 expect "bad value in --set" 2 'flip' check dam.json --set method=flap
+expect "a density of nothing" 2 'liquids\[0\].density=1e-30: 1e-30 is out of range: must be at least 0.001 kg/m3' \
+    check dam.json --set 'liquids[0].density=1e-30'
+expect "steps without end" 2 'time.step.*1e-300 s makes 5e\+299 steps until 0.5 s: at most 1e\+10' check dam.json --set time.step=1e-300
+expect "cells of nothing" 2 'domain.size.*at least 1e-09 m' check dam.json --set 'domain.size=[1e-300,1e-300]'
+expect "method against discretization" 2 'method=sph: contradicts --set discretization=grid' \
+    check dam.json --set method=sph --set discretization=grid
+expect "discretization against method" 2 'method=sph: contradicts --set discretization=grid' \
+    run dam.json --set discretization=grid --set method=sph --out never
+expect "method against transfer" 2 'contradicts --set transfer=apic' check dam.json --set transfer=apic --set method=flip
+check "method that agrees with transfer" "$selkie" check dam.json --set 'transfer="flip"' --set method=flip --set discretization=grid
+expect "end and --set time.end" 2 "give one" check dam.json --end 1 --set time.end=2
+expect "backend and --set backend" 2 "give one" check dam.json --backend plain --set backend=tuned
+expect "check with a backend that is none" 2 "tuned, plain" check dam.json --backend plian
+check "check with a backend" "$selkie" check dam.json --backend plain
 expect "--set without a value" 2 'time.end' check dam.json --set time.end
 expect "an end before the start" 2 'time.end|--end' check dam.json --end -1
 
@@ -67,6 +82,17 @@ expect "the same, checked" 2 "thing.obj.*(closed|open|hole)" check mesh.json
 echo "f 3 1 4" >>thing.obj
 check "closed, it is fine" "$selkie" check mesh.json
 
+# Two layers of the same triangles are closed and have no inside.
+sed 's/"dimension": 2, "size": \[1, 0.75\]/"dimension": 3, "size": [1, 1, 1]/; s/\[0.2, 0\]/[0.2, 0, 0]/; s/\[0.35, 0.5\]/[0.35, 0.5, 1]/;
+     s/"min": \[0, 0\]/"min": [0, 0, 0]/' mesh.json >mesh_3d.json
+printf 'v 0.2 0.2 0.2\nv 0.8 0.2 0.2\nv 0.8 0.2 0.8\nf 1 2 3\nf 1 3 2\n' >thing.obj
+expect "a closed mesh that is flat" 2 "obstacles\[0\].shape.file: .*thing.obj: is closed but flat" check mesh_3d.json
+printf 'v 0 0 0\nv 1e28 0 0\nv 0 1e28 0\nv 0 0 1e28\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n' >thing.obj
+expect "a mesh out of all measure" 2 "thing.obj: no memory .*e\+[0-9]+ GiB more" check mesh_3d.json
+printf 'ply\nformat ascii 1.0\nelement vertex 9999999999\nproperty float x\nproperty float y\nproperty float z\n' >thing.ply
+printf 'element face 1\nproperty list uchar int vertex_indices\nend_header\n0 0 0\n' >>thing.ply
+expect "a mesh that announces too much" 2 "^selkie: thing.ply: .*announces more points or faces" info thing.ply
+
 # --- Memory: told before it is tried
 sed 's/"dimension": 2, "size": \[1, 0.75\]/"dimension": 3, "size": [1, 1, 1]/; s/"max": \[0.35, 0.5\]/"max": [1, 1, 0.9]/;
      s/"min": \[0, 0\]/"min": [0, 0, 0]/; /"obstacles"/d; /"probes"/d' dam.json >huge.json
@@ -85,12 +111,14 @@ expect "force where no run was" 2 "no scene.json" run dam.json --out full --forc
 echo file >afile
 expect "a file as the folder" 2 "afile" run dam.json --out afile
 expect "a folder that cannot be made" 2 "/proc/nowhere" run dam.json --out /proc/nowhere/out
+expect "the reason of a folder that cannot be made" 2 "/sys/never.*(no permission|read-only)" run dam.json --out /sys/never
 expect "nothing to resume" 2 "no run to resume" run --resume --out nothing
 
 # --- A run that fails must not cost the one that was there
 check "a run" "$selkie" run dam.json --out kept --quiet --frames 2
 expect "force with a scene that is bad" 2 "liquids\[0\]" run outside.json --out kept --force
 [ -s kept/frames/particles_0002.ply ] && [ -s kept/finished ] && good "the run is still there" || bad "the run was lost"
+expect "resume with another backend" 2 "^selkie: --backend changes backend" run --resume --out kept --backend plain
 expect "a run that exists" 2 "not empty" run dam.json --out kept
 
 # --- Full disk: a limit on the size of files does the same to a program

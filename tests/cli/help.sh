@@ -3,9 +3,11 @@
 manual=$source/docs/manual
 
 check "version" sh -c '"$0" --version | grep -Eq "^selkie [0-9]+\.[0-9]+\.[0-9]+$"' "$selkie"
+"$selkie" --help | awk 'length > 100 || / $/' | grep . && bad "--help: lines that are too long"
+"$selkie" --help | grep -q SPH && grep -q SPH "$manual/selkie.1" && good "help and manual page name SPH" || bad "SPH is not named"
 check "help" sh -c '"$0" --help | grep -q "^commands:"' "$selkie"
 commands=$("$selkie" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
-for command in run check render plot info list reproduce doctor schema; do
+for command in run check render plot info list reproduce doctor schema completion; do
     echo "$commands" | grep -qx "$command" || bad "$command is not in the help"
 done
 for command in $commands; do
@@ -29,6 +31,17 @@ if command -v groff >/dev/null; then
     [ ! -s error.txt ] && grep -q "simulate liquids" page.txt && good "the manual page can be formatted" ||
         bad "the manual page: $(cat error.txt)"
 fi
+
+# Every key of scene files, from the table, in the help and on the manual page.
+"$selkie" schema --keys >keys.txt || bad "schema --keys fails"
+"$selkie" run --help | tr ', ' '\n\n' >words.txt
+missing=
+for key in $(sed -n 's/^  \([a-z_]*\) .*/\1/p' keys.txt); do
+    grep -qx "$key" words.txt || missing="$missing $key (help)"
+    grep -qx "\.It Cm $key" "$manual/selkie.1" || missing="$missing $key (selkie.1)"
+done
+[ "$(grep -c '^  ' keys.txt)" -gt 150 ] && [ -z "$missing" ] && good "$(grep -c '^  ' keys.txt) keys in help and manual page" ||
+    bad "keys:$missing"
 
 "$selkie" schema --statistics >table.txt || bad "schema --statistics fails"
 sed -n '/^| column of `stats.csv`/,/^$/p' "$manual/output.md" | grep . | cmp -s - table.txt &&

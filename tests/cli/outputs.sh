@@ -26,6 +26,14 @@ awk -F, 'NR > 1 && ($5 < 0.7 || $5 > 1.3 || $4 < 500) { bad = 1 } END { exit bad
 awk -F, 'NR == 2 { first = $4 } END { exit !($4 > first && $4 <= 1.0001 && NR == 201) }' out/dam/probes.csv &&
     good "the front runs" || bad "front"
 
+# --- The table of statistics drives progress, info and plots: none of them names a column of its own
+for name in $("$selkie" schema --statistics | sed -n 's/^| `\([a-z0-9_]*\)` .*/\1/p'); do
+    case $name in step | time) continue ;; esac # what every table has
+    (cd "$source/tools/selkie" && grep -nE "\"$name[\"+]|(s|statistics)->$name\\b" plot.c info.c progress.c run.c) &&
+        bad "the command names the statistic $name itself"
+done
+good "the command takes statistics from their table"
+
 # --- Frames
 [ "$(ls out/dam/frames | wc -l)" -eq 11 ] && [ -s out/dam/frames/particles_0000.ply ] && [ -s out/dam/frames/particles_0010.ply ] &&
     good "frames 0 to 10" || bad "frames: $(ls out/dam/frames)"
@@ -94,6 +102,24 @@ SCENE
 check "a step that time.cfl chooses" "$selkie" run deep.json --out calm --set time.step=0 --quiet
 "$selkie" run deep.json --out short --set time.step=0.004 2>&1 | grep -q 'note' && bad "a note about a short step" ||
     good "no note about a short step"
+
+# --- Warnings: at the end of a run, kept in its folder, without another exit code
+cat >shrink.json <<'SCENE'
+{"domain": {"dimension": 2, "size": [1, 0.75], "resolution": 32}, "time": {"end": 0.1, "fps": 20}, "volume": "none",
+ "liquids": [{"shape": {"type": "box", "min": [0, 0], "max": [0.5, 0.5]}, "count": 5000}], "output": {"ply": false}}
+SCENE
+"$selkie" run shrink.json --out shrink --quiet 2>error.txt
+[ $? -eq 0 ] && grep -q '^selkie: warning: the volume of the liquid ended at 0\.[0-9]* of the start.*"volume": "idp"' error.txt &&
+    good "a volume that strayed is told" || bad "a volume that strayed: $(cat error.txt)"
+"$selkie" info shrink | grep -q '^warning *the volume of the liquid ended' && good "info shows it" || bad "info: $(selkie info shrink)"
+check "with as many particles as fit" "$selkie" run shrink.json --out shrink --force --quiet --set 'liquids[0].count=0'
+[ ! -e shrink/warnings.txt ] && good "and is gone after a good run" || bad "warnings.txt: $(cat shrink/warnings.txt)"
+# Liquid that rises by itself: a table with energy that grows.
+cp -r out/dam grows && awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i }
+    NR > 150 { $column["kinetic_energy"] *= 1.5 } { print }' out/dam/stats.csv >grows/stats.csv && rm grows/finished
+"$selkie" run --resume --out grows --end 0.55 --quiet 2>error.txt
+[ $? -eq 0 ] && grep -q '^selkie: warning: energy grew by' error.txt && "$selkie" info grows | grep -q '^warning *energy grew' &&
+    good "energy that grew is told" || bad "energy that grew: $(cat error.txt)"
 
 # --- Pictures
 if grep -q '^libpng *there' doctor.txt; then

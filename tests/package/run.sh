@@ -28,6 +28,10 @@ done
 for kind in libselkie.a libselkie.so pkgconfig/selkie.pc cmake/selkie/selkieConfig.cmake cmake/selkie/selkieConfigVersion.cmake; do
     [ -e "$library/$kind" ] || fail "not installed: $kind"
 done
+for file in doc/selkie/LICENSE bash-completion/completions/selkie zsh/site-functions/_selkie \
+    fish/vendor_completions.d/selkie.fish man/man1/selkie.1; do
+    [ -s "$prefix/share/$file" ] || fail "not installed: share/$file"
+done
 private=$(find "$prefix/include" -name '*.h' -exec grep -l '#include "' {} + || true)
 [ -z "$private" ] || fail "installed headers include private ones: $private"
 

@@ -268,6 +268,7 @@ static void solid_and_liquid_a_hundred_times(void **state)
     }
     note("a block, solid and liquid", "particles", (double)count);
     note("a block, solid and liquid", "time, s", selkie_world_time(world));
+    note("a block, solid and liquid", "changes of state", (double)turns);
     /* All of the height to fall from, and the speed at which candidates are led. */
     at_most("a block, solid and liquid", "fastest particle, m/s", fastest, sqrt(2.0 * GRAVITY * 0.8) + block->beta);
     double low_of_all[3] = {0.1, 0.1, 0};

@@ -335,8 +335,6 @@ static inline void backend_compare_reports(const char *phase, const sk_step *a, 
     BACKEND_COUNT_OF(pressure.converged);
     BACKEND_COUNT_OF(pressure.unknowns);
     BACKEND_COUNT_OF(pressure.closed_components);
-    BACKEND_ITERATIONS(viscosity.iterations);
-    BACKEND_COUNT_OF(viscosity.converged);
     BACKEND_ITERATIONS(density_report.iterations);
     BACKEND_COUNT_OF(density_report.unknowns);
     BACKEND_ITERATIONS(unilateral.iterations);

@@ -7,8 +7,9 @@
 #include "defs/fields.h"
 #include "defs/materials.h"
 #include "tool.h"
+#include "warnings.h"
 
-enum { check_set, check_end, check_frames, check_threads, check_open_meshes, check_option_count };
+enum { check_set, check_end, check_frames, check_threads, check_backend, check_open_meshes, check_option_count };
 
 static const option_spec check_options[] = {
     [check_set] = {.name = "set",
@@ -30,6 +31,11 @@ static const option_spec check_options[] = {
                        .least = 1,
                        .most = 1024,
                        .help = "threads to plan for"},
+    [check_backend] = {.name = "backend",
+                       .kind = OPTION_CHOICE,
+                       .value = "NAME",
+                       .choices = backend_names,
+                       .help = "form of the numerics, as of 'selkie run'"},
     [check_open_meshes] = {.name = "allow-open-meshes",
                            .kind = OPTION_FLAG,
                            .help = "a mesh with holes is no error, as of 'selkie run'"},
@@ -130,7 +136,9 @@ static int run_check(const tool_arguments *arguments)
     selkie_scene *scene = NULL;
     selkie_plan plan = {0};
     size_t available = 0;
-    int code = load_scene(path, &values[check_set], &values[check_end], &values[check_frames], &scene);
+    const scene_changes changes = {&values[check_set], &values[check_end], &values[check_frames],
+                                   &values[check_backend]};
+    int code = load_scene(path, &changes, &scene);
     if (!code)
         code = plan_scene(scene, (int)values[check_threads].integer, &plan, &available);
     if (!code) {
@@ -143,8 +151,13 @@ static int run_check(const tool_arguments *arguments)
         if (!code && report.code)
             code =
                 complain("%s; close it, or use --allow-open-meshes to accept an approximate inside", report.complaint);
-        if (!code)
-            printf("good\n");
+        if (!code) {
+            warning_list warnings = {0};
+            judge_scene(scene, &plan, &warnings);
+            print_warnings(&warnings);
+            printf(warnings.count ? "can run, with %d warning%s\n" : "good\n", warnings.count,
+                   warnings.count == 1 ? "" : "s");
+        }
     }
     if (scene)
         selkie_scene_free(scene);
@@ -160,7 +173,8 @@ const tool_command check_command = {
     .summary = "validate a scene and print a summary",
     .description = "Reads SCENE as 'selkie run' would and prints what it would run: cells, particles, expected memory, "
                    "time step, frames, method, and whether meshes are closed. Nothing is simulated or written. The "
-                   "first error is printed in one line, with exit code 2.",
+                   "first error is printed in one line, with exit code 2. Warnings name obstacles that are too thin "
+                   "for the cells, sources inside solids and steps that are far too long, and leave the exit code 0.",
     .options = check_options,
     .option_count = check_option_count,
     .examples = "  selkie check dam_break_3d --set domain.resolution=256\n",

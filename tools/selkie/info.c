@@ -14,7 +14,9 @@
 #include "io/particles_file.h"
 #include "io/table_file.h"
 #include "run_folder.h"
+#include "statistics_text.h"
 #include "tool.h"
+#include "warnings.h"
 #include "world/world_internal.h"
 
 /* --- Points and meshes --- */
@@ -138,7 +140,7 @@ static int info_mesh(const char *path)
     sk_solid_mesh mesh = {0};
     sk_mesh_placement placement = {.scale = {1, 1, 1}};
     selkie_error error = {0};
-    if (sk_solid_mesh_import(path, &placement, path, NULL, &mesh, &error))
+    if (sk_solid_mesh_import(path, &placement, "", NULL, &mesh, &error))
         return complain_error(&error);
     char vertices[32], triangles[32];
     point_bounds box = bounds_empty();
@@ -229,7 +231,7 @@ static void print_scene(const selkie_scene *scene)
 static int info_scene(const char *path)
 {
     selkie_scene *scene = NULL;
-    int code = load_scene(path, NULL, NULL, NULL, &scene);
+    int code = load_scene(path, NULL, &scene);
     if (code)
         return code;
     printf("file          %s: scene\n", path);
@@ -248,38 +250,24 @@ static int print_stats(const run_folder *folder)
         return EXIT_GOOD;
     }
 
-    /* Columns; a missing one is NULL. */
     sk_table *stats = NULL;
     selkie_error error = {0};
     int code = sk_table_read(path, &stats, &error) ? complain_error(&error) : EXIT_GOOD;
     free(path);
-    int64_t last = code ? -1 : stats->row_count - 1;
-    const double *time = code ? NULL : sk_table_column(stats, "time");
-    const double *step = code ? NULL : sk_table_column(stats, "step");
-    const double *volume = code ? NULL : sk_table_column(stats, "volume_ratio");
-    const double *particles = code ? NULL : sk_table_column(stats, "particles");
-    const double *iterations = code ? NULL : sk_table_column(stats, "pressure_iterations");
-    const double *ms = code ? NULL : sk_table_column(stats, "step_ms");
+    int64_t count = code ? 0 : stats->row_count;
+    const double *time = count ? sk_table_column(stats, "time") : NULL;
+    const double *step = count ? sk_table_column(stats, "step") : NULL;
+    if (time && step)
+        printf("reached       step %.0f, %g s\n", step[count - 1], time[count - 1]);
 
-    /* Last row. */
-    char text[32];
-    if (last >= 0 && time && step)
-        printf("reached       step %.0f, %g s\n", step[last], time[last]);
-    if (last >= 0 && particles && fabs(particles[last]) < 1e15)
-        printf("particles     %s\n", format_count((int64_t)particles[last], text));
-    if (last >= 0 && volume)
-        printf("volume        %.5f of the start's\n", volume[last]);
-
-    /* Means over the steps. */
-    double iteration_sum = 0, ms_sum = 0;
-    for (int64_t i = 0; i <= last; i++) {
-        iteration_sum += iterations ? iterations[i] : 0;
-        ms_sum += ms ? ms[i] : 0;
+    /* What the table of statistics says; an older run may lack a column. */
+    for (int i = 0; count && i < selkie_statistic_count(); i++) {
+        const selkie_statistic *row = selkie_statistic_info(i);
+        const double *column = row->summary ? sk_table_column(stats, row->name) : NULL;
+        char text[4 * statistic_text_length];
+        if (column)
+            printf("%-14s%s\n", statistic_brief(row), format_summary(row, column, count, text));
     }
-    if (last >= 0 && iterations)
-        printf("iterations    %.2f a solve\n", iteration_sum / (double)(last + 1));
-    if (last >= 0 && ms)
-        printf("steps took    %s, %.2f ms each\n", format_duration(ms_sum * 1e-3, text), ms_sum / (double)(last + 1));
     sk_table_free(stats);
     return code;
 }
@@ -307,7 +295,7 @@ static int info_run(const char *path)
         printf("folder        %s: a run, %s\n", folder.path, state.finished ? "finished" : "not finished");
         char *scene_path = run_folder_path(&folder, "scene.json");
         selkie_scene *scene = NULL;
-        code = scene_path ? load_scene(scene_path, NULL, NULL, NULL, &scene) : complain("out of memory");
+        code = scene_path ? load_scene(scene_path, NULL, &scene) : complain("out of memory");
         free(scene_path);
         if (!code)
             print_scene(scene);
@@ -316,6 +304,8 @@ static int info_run(const char *path)
     }
     if (!code)
         code = print_stats(&folder);
+    if (!code)
+        code = print_recorded_warnings(&folder);
     if (!code) {
         print_folder(&folder, "frames", "frames", "");
         print_folder(&folder, "surfaces", "surfaces", "");
@@ -371,10 +361,11 @@ const tool_command info_command = {
     .least_operands = 1,
     .most_operands = 1,
     .summary = "describe a file or the folder of a run",
-    .description = "Of the folder of a run: how far it is, volume, iterations and what was written. Of a particle file "
-                   "(.ply, .vtp): count and bounds. Of a checkpoint (.selkie): whether it is undamaged, and its parts. "
-                   "Of a scene (.json): title and sizes. Of a mesh (.ply, .obj, .stl, .gltf, .glb): triangles, "
-                   "whether it is closed, bounds.",
+    .description =
+        "Of the folder of a run: how far it is, volume, iterations, warnings and what was written. Of a particle file "
+        "(.ply, .vtp): count and bounds. Of a checkpoint (.selkie): whether it is undamaged, and its parts. "
+        "Of a scene (.json): title and sizes. Of a mesh (.ply, .obj, .stl, .gltf, .glb): triangles, "
+        "whether it is closed, bounds.",
     .examples = "  selkie info out/dam\n  selkie info out/dam/frames/particles_0010.ply\n",
     .run = run_info,
 };

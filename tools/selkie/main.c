@@ -8,12 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <omp.h>
+
 #include "tool.h"
 
-static const tool_command *const commands[] = {&run_command,       &check_command,  &render_command,
-                                               &plot_command,      &info_command,   &list_command,
-                                               &reproduce_command, &doctor_command, &schema_command};
-enum { command_count = sizeof commands / sizeof *commands };
+const tool_command *const commands[] = {
+    &run_command,       &check_command,  &render_command, &plot_command,       &info_command, &list_command,
+    &reproduce_command, &doctor_command, &schema_command, &completion_command, NULL};
+enum { command_count = sizeof commands / sizeof *commands - 1 };
 
 int complain(const char *format, ...)
 {
@@ -47,57 +49,18 @@ int complain_error(const selkie_error *error)
     }
 }
 
-char *format_bytes(double bytes, char text[32])
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    int unit = 0;
-    while (bytes >= 1000 && unit < 6) {
-        bytes /= 1024;
-        unit++;
-    }
-    snprintf(text, 32, unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
-    return text;
-}
-
-char *format_duration(double seconds, char text[32])
-{
-    if (!(seconds >= 0) || seconds > 3.6e9)
-        snprintf(text, 32, "?");
-    else if (seconds < 10)
-        snprintf(text, 32, "%.1f s", seconds);
-    else if (seconds < 60)
-        snprintf(text, 32, "%.0f s", seconds);
-    else if (seconds < 3600)
-        snprintf(text, 32, "%d min %02d s", (int)seconds / 60, (int)seconds % 60);
-    else
-        snprintf(text, 32, "%ld h %02ld min", (long)seconds / 3600, (long)seconds / 60 % 60);
-    return text;
-}
-
-char *format_count(int64_t count, char text[32])
-{
-    char digits[24];
-    int length = snprintf(digits, sizeof digits, "%lld", (long long)count);
-    char *out = text;
-    for (int i = 0; i < length; i++) {
-        *out++ = digits[i];
-        int left = length - 1 - i;
-        if (left && left % 3 == 0 && digits[i] != '-')
-            *out++ = ',';
-    }
-    *out = 0;
-    return text;
-}
-
 static void print_help(FILE *out)
 {
     fprintf(out, "usage: selkie COMMAND [arguments]\n\n"
-                 "Simulates liquids from scene files (FLIP, APIC, PIC; 2D and 3D).\n\ncommands:\n");
+                 "Simulates liquids from scene files, in 2D and 3D: particles on a sparse grid\n"
+                 "(FLIP, APIC, PIC) with volume conservation or unilateral pressure, or SPH\n"
+                 "with rigid bodies.\n\ncommands:\n");
     for (int i = 0; i < command_count; i++)
-        fprintf(out, "  %-10s%s\n", commands[i]->name, commands[i]->summary);
+        fprintf(out, "  %-12s%s\n", commands[i]->name, commands[i]->summary);
     fprintf(out, "\noptions:\n"
                  "  --version               print the version\n"
-                 "  -h, --help              print this; 'selkie COMMAND --help' describes one command\n"
+                 "  -h, --help              print this; 'selkie COMMAND --help' describes one command,\n"
+                 "                          'selkie run --help' also names all keys of scene files\n"
                  "\nexamples:\n"
                  "  selkie list\n"
                  "  selkie run double_dam_2d --out out/dam\n"
@@ -150,6 +113,20 @@ static void wait_politely(char **argv)
         execv("/proc/self/exe", argv); /* on failure the command continues unchanged */
 }
 
+/* --threads also limits the loops of readers and writers, which take the number from OpenMP. */
+static void limit_threads(const tool_command *command, const tool_arguments *arguments)
+{
+    for (int i = 0; i < command->option_count; i++)
+        if (!strcmp(command->options[i].name, "threads") && arguments->values[i].given)
+            omp_set_num_threads((int)arguments->values[i].integer);
+}
+
+static int run_command_with(const tool_command *command, const tool_arguments *arguments)
+{
+    limit_threads(command, arguments);
+    return command->run(arguments);
+}
+
 int main(int argc, char **argv)
 {
     wait_politely(argv);
@@ -189,7 +166,7 @@ int main(int argc, char **argv)
     else if (help)
         options_print_help(command, stdout);
     else
-        code = command->run(&arguments);
+        code = run_command_with(command, &arguments);
     options_free(&arguments);
     return close_output(code);
 }

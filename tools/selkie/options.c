@@ -221,8 +221,7 @@ void options_free(tool_arguments *arguments)
 
 enum { help_column = 26, help_width = 78 };
 
-/* Prints `text` from the current column, wrapped at words, continued at `indent`. */
-static void print_wrapped(FILE *out, const char *text, int column, int indent)
+void print_wrapped(FILE *out, const char *text, int column, int indent)
 {
     int at_start = 1;
     while (*text) {
@@ -272,6 +271,8 @@ void options_print_help(const tool_command *command, FILE *out)
         print_option(out, &command->options[i]);
     option_spec help = {.name = "help", .letter = 'h', .kind = OPTION_FLAG, .help = "print this and leave"};
     print_option(out, &help);
+    if (command->more_help)
+        command->more_help(out);
     if (command->examples)
         fprintf(out, "\nexamples:\n%s", command->examples);
 }

@@ -52,7 +52,9 @@ typedef struct tool_command {
     const char *description; /* paragraphs of the help */
     const option_spec *options;
     int option_count;
-    const char *examples; /* lines, may be NULL */
+    const char *const *words;     /* what an operand may be, ends with NULL; NULL = see the synopsis */
+    const char *examples;         /* lines, may be NULL */
+    void (*more_help)(FILE *out); /* printed after the options, may be NULL */
     int (*run)(const tool_arguments *arguments);
 } tool_command;
 
@@ -63,6 +65,8 @@ int options_parse(const tool_command *command, int argument_count, char **argume
 void options_free(tool_arguments *arguments);
 
 void options_print_help(const tool_command *command, FILE *out);
+/* Prints `text` from the current column, wrapped at words to a width of 78, continued at `indent`. */
+void print_wrapped(FILE *out, const char *text, int column, int indent);
 
 /* The candidate that differs least from `word`, NULL if none is near enough. */
 const char *nearest_word(const char *word, const char *const *candidates, int count);

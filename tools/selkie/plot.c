@@ -11,6 +11,7 @@
 #include "io/folder.h"
 #include "io/table_file.h"
 #include "render/plot.h"
+#include "statistics_text.h"
 #include "tool.h"
 
 enum { plot_out, plot_columns, plot_option_count };
@@ -89,18 +90,23 @@ static sk_plot_panel *add_panel(plot_job *job, const char *title, const char *y_
     return panel;
 }
 
-/* A column of a table; "kinetic_energy+potential_energy" is their sum. NULL if there is none. */
+/* A column of a table; "a+b+c" is the sum of these. NULL if one is missing. */
 static const double *find_column(plot_job *job, const sk_table *table, const char *column)
 {
-    const char *plus = strchr(column, '+');
-    if (!plus || sk_table_column(table, column))
+    if (!strchr(column, '+') || sk_table_column(table, column))
         return sk_table_column(table, column);
-    char first[64];
-    snprintf(first, sizeof first, "%.*s", (int)(plus - column), column);
-    const double *a = sk_table_column(table, first), *b = sk_table_column(table, plus + 1);
-    double *sum = a && b ? keep(job, calloc((size_t)table->row_count, sizeof *sum)) : NULL;
-    for (int64_t i = 0; sum && i < table->row_count; i++)
-        sum[i] = a[i] + b[i];
+    double *sum = keep(job, calloc((size_t)table->row_count, sizeof *sum));
+    for (const char *part = column; sum && part;) {
+        char name[64];
+        const char *plus = strchr(part, '+');
+        snprintf(name, sizeof name, "%.*s", (int)(plus ? plus - part : (long)strlen(part)), part);
+        const double *values = sk_table_column(table, name);
+        if (!values)
+            return NULL;
+        for (int64_t i = 0; i < table->row_count; i++)
+            sum[i] += values[i];
+        part = plus ? plus + 1 : NULL;
+    }
     return sum;
 }
 
@@ -152,60 +158,61 @@ static void drop_empty_panel(plot_job *job)
 static int is_phase(const char *column)
 {
     size_t length = strlen(column);
-    return length > 3 && !strcmp(column + length - 3, "_ms") && strcmp(column, "step_ms");
+    int is_phase_name = length > 3 && !strcmp(column + length - 3, "_ms");
+    for (int i = 0; is_phase_name && i < selkie_statistic_count(); i++)
+        is_phase_name = strcmp(column, selkie_statistic_info(i)->name) != 0;
+    return is_phase_name;
 }
 
-static void add_step_time(plot_job *job)
+/* The phases of a single run, as stacked areas. */
+static void add_phases(plot_job *job, sk_plot_panel *panel)
 {
-    sk_plot_panel *panel = add_panel(job, "Wall time of a step", "time (ms)");
-    panel->from_zero[0] = 1;
     const sk_table *stats = job->runs[0].stats;
-    if (job->run_count > 1) {
-        add_quantity(job, panel, 0, "step_ms", 0, 0, "");
-    } else {
-        panel->stacked = 1;
-        for (int i = 0, color = 0; i < stats->column_count; i++) {
-            if (!is_phase(stats->names[i]))
-                continue;
-            char *label = keep(job, strndup(stats->names[i], strlen(stats->names[i]) - 3));
-            for (char *c = label; c && *c; c++)
-                *c = *c == '_' ? ' ' : *c;
-            add_series(job, panel, stats, stats->names[i], &(sk_plot_series){.label = label, .color = color++});
-        }
+    panel->stacked = 1;
+    for (int i = 0, color = 0; i < stats->column_count; i++) {
+        if (!is_phase(stats->names[i]))
+            continue;
+        char *label = keep(job, strndup(stats->names[i], strlen(stats->names[i]) - 3));
+        for (char *c = label; c && *c; c++)
+            *c = *c == '_' ? ' ' : *c;
+        add_series(job, panel, stats, stats->names[i], &(sk_plot_series){.label = label, .color = color++});
     }
-    drop_empty_panel(job);
 }
 
-static void add_usual_panels(plot_job *job)
+/* Rows of the table of statistics in a panel. */
+static int count_rows(selkie_panel panel)
 {
-    sk_plot_panel *panel = add_panel(job, "Volume, relative to the start", "ratio");
-    add_quantity(job, panel, 0, "volume_ratio", 0, 0, "kernel volume");
-    add_quantity(job, panel, 0, "volume_eq19", 0, 1, "count (Eq. 19)");
-    add_quantity(job, panel, 0, "occupied_ratio", 0, 2, "occupied cells");
-    drop_empty_panel(job);
-    panel = add_panel(job, "Energy", "energy (J)");
-    add_quantity(job, panel, 0, "kinetic_energy", 0, 0, "kinetic");
-    add_quantity(job, panel, 0, "potential_energy", 0, 1, "potential");
-    add_quantity(job, panel, 0, "kinetic_energy+potential_energy", 0, 2, "total");
-    drop_empty_panel(job);
-    panel = add_panel(job, "Iterations of the pressure solve", "iterations");
-    panel->from_zero[0] = 1;
-    add_quantity(job, panel, 0, "pressure_iterations", 0, 0, "");
-    drop_empty_panel(job);
-    panel = add_panel(job, "Residual of the pressure solve", "residual");
-    panel->logarithmic[0] = 1;
-    add_quantity(job, panel, 0, "pressure_residual", 0, 0, "");
-    drop_empty_panel(job);
-    add_step_time(job);
-    panel = add_panel(job, "Particles and time step", "particles");
-    panel->y_label[1] = "time step (s)";
-    panel->from_zero[1] = 1;
-    add_quantity(job, panel, 0, "particles", 0, 0, "particles");
-    add_quantity(job, panel, 0, "dt", 1, 1, "step (right)");
-    drop_empty_panel(job);
-    panel = add_panel(job, "Fastest particle", "speed (m/s)");
-    panel->from_zero[0] = 1;
-    add_quantity(job, panel, 0, "max_speed", 0, 0, "");
+    int count = 0;
+    for (int i = 0; i < selkie_statistic_count(); i++)
+        count += selkie_statistic_info(i)->panel == panel;
+    return count;
+}
+
+/* One panel of the table of statistics. A single curve needs no label. */
+static void add_statistics_panel(plot_job *job, selkie_panel which)
+{
+    const selkie_panel_info *info = selkie_statistic_panel(which);
+    sk_plot_panel *panel = add_panel(job, info->title, info->axes[0]);
+    panel->y_label[1] = *info->axes[1] ? info->axes[1] : NULL;
+    panel->from_zero[0] = (info->flags & SELKIE_PANEL_FROM_ZERO) != 0;
+    panel->from_zero[1] = (info->flags & SELKIE_PANEL_RIGHT_FROM_ZERO) != 0;
+    panel->logarithmic[0] = (info->flags & SELKIE_PANEL_LOGARITHMIC) != 0;
+    if (info->flags & SELKIE_PANEL_PHASES && job->run_count == 1) {
+        add_phases(job, panel);
+        drop_empty_panel(job);
+        return;
+    }
+    int alone = count_rows(which) == 1, index = 0;
+    const char *total = "";
+    for (int i = 0; i < selkie_statistic_count(); i++) {
+        const selkie_statistic *row = selkie_statistic_info(i);
+        if (row->panel != which)
+            continue;
+        add_quantity(job, panel, 0, row->name, row->axis, index++, alone ? "" : statistic_label(row));
+        total = keep_word(job, "%s%s%s", total, *total ? "+" : "", row->name);
+    }
+    if (info->flags & SELKIE_PANEL_TOTAL)
+        add_quantity(job, panel, 0, total, 0, index, "total");
     drop_empty_panel(job);
 }
 
@@ -408,7 +415,8 @@ static int run_plot(const tool_arguments *arguments)
     if (!code && values[plot_columns].given) {
         code = add_asked_panels(&job, values[plot_columns].text);
     } else if (!code) {
-        add_usual_panels(&job);
+        for (int panel = SELKIE_PANEL_NONE + 1; panel < SELKIE_PANEL_COUNT; panel++)
+            add_statistics_panel(&job, (selkie_panel)panel);
         add_probe_panels(&job);
     }
     const char *title = "", *prefix = "plots";

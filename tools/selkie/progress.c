@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/timer.h"
+#include "statistics_text.h"
 #include "tool.h"
 
 enum { rewrite_interval_ms = 100, bar_width = 20 };
@@ -83,47 +84,55 @@ static int due(progress_line *progress, int is_last)
     return 1;
 }
 
+/* One line for each frame, with all statistics of the progress in the order of the table. */
+static void print_log_line(const progress_line *progress, const selkie_statistics *s, int64_t frame, const char *left)
+{
+    char text[statistic_text_length];
+    printf("frame %lld/%lld", (long long)frame, (long long)progress->total_frames);
+    for (int i = 0; i < selkie_statistic_count(); i++) {
+        const selkie_statistic *row = selkie_statistic_info(i);
+        if (row->progress)
+            printf("  %s %s", statistic_brief(row), format_statistic(row, selkie_statistic_value(s, i), text));
+    }
+    printf("  left %s\n", left);
+    fflush(stdout);
+}
+
 void progress_step(progress_line *progress, const selkie_statistics *s, int64_t frame, int at_frame)
 {
     if (progress->quiet)
         return;
     double span = progress->end_time - progress->start_time, done = s->time - progress->start_time;
-    char left[32], particles[32];
-
-    /* One line for each frame, or the line on the terminal. */
+    char left[32];
+    format_time_left(progress, done, span, left);
     if (!progress->terminal) {
-        if (!at_frame)
-            return;
-        printf("frame %lld/%lld  time %.4f s  step %lld  dt %.3g s  particles %lld  iterations %d  volume %.5f  "
-               "left %s\n",
-               (long long)frame, (long long)progress->total_frames, s->time, (long long)s->step, s->dt,
-               (long long)s->particles, s->pressure_iterations, s->volume_ratio,
-               format_time_left(progress, done, span, left));
-        fflush(stdout);
+        if (at_frame)
+            print_log_line(progress, s, frame, left);
         return;
     }
     if (!due(progress, s->time >= progress->end_time))
         return;
 
     /* Parts of the line, first the most important ones. */
-    enum { part_count = 8 };
-    char text[part_count][96];
-    const char *parts[part_count];
-    int widths[part_count];
+    enum { fixed = 3, most_parts = fixed + 16 };
+    char text[most_parts][96];
+    const char *parts[most_parts];
+    int widths[most_parts], count = fixed, index;
     double share = progress->end_time > 0 ? s->time / progress->end_time : 1;
     snprintf(text[0], sizeof text[0], "frame %lld/%lld", (long long)frame, (long long)progress->total_frames);
     format_bar(share, text[1]);
-    snprintf(text[2], sizeof text[2], "%s left", format_time_left(progress, done, span, left));
-    snprintf(text[3], sizeof text[3], "t %.3f s", s->time);
-    snprintf(text[4], sizeof text[4], "volume %.4f", s->volume_ratio);
-    snprintf(text[5], sizeof text[5], "%s particles", format_count(s->particles, particles));
-    snprintf(text[6], sizeof text[6], "%d it", s->pressure_iterations);
-    snprintf(text[7], sizeof text[7], "step %lld of %.2g s", (long long)s->step, s->dt);
-    for (int i = 0; i < part_count; i++) {
+    snprintf(text[2], sizeof text[2], "%s left", left);
+    for (const selkie_statistic *row; count < most_parts && (row = progress_statistic(count - fixed + 1, &index));
+         count++) {
+        char value[statistic_text_length];
+        format_statistic(row, selkie_statistic_value(s, index), value);
+        snprintf(text[count], sizeof text[count], "%.30s %s", statistic_brief(row), value);
+    }
+    for (int i = 0; i < count; i++) {
         parts[i] = text[i];
         widths[i] = i == 1 ? bar_width : (int)strlen(text[i]);
     }
-    rewrite_line(progress, parts, widths, part_count);
+    rewrite_line(progress, parts, widths, count);
 }
 
 void progress_count(progress_line *progress, const char *what, int64_t done)

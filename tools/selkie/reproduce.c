@@ -12,6 +12,8 @@
 
 static const reproduce_paper *const papers[] = {&reproduce_idp, &reproduce_uic, &reproduce_liquid_boundary};
 enum { paper_count = sizeof papers / sizeof *papers };
+static const char *const paper_names[] = {"idp", "uic", "liquid_boundary", NULL};
+_Static_assert(sizeof paper_names / sizeof *paper_names == paper_count + 1, "a name for each paper");
 
 enum {
     reproduce_figure_option,
@@ -385,6 +387,7 @@ const tool_command reproduce_command = {
     .least_operands = 1,
     .most_operands = 1,
     .summary = "simulate a paper's experiments and write a report",
+    .words = paper_names,
     .description =
         "Simulates the figures of a paper and writes DIR/report.html and DIR/report.md with plots, "
         "pictures and tables: the paper's numbers beside those of these runs. NAME is: idp (Kugelstadt et al. 2019, "

@@ -22,12 +22,12 @@ static int same_simulation(const selkie_scene *a, const selkie_scene *b, sk_path
 }
 
 /* SCENE as a run records it: names of meshes are absolute in scene.json, so it is written and read again. */
-static int load_as_recorded(const run_folder *folder, const char *scene_path, const option_value *set,
-                            const option_value *end, const option_value *frames, selkie_scene **scene)
+static int load_as_recorded(const run_folder *folder, const char *scene_path, const scene_changes *changes,
+                            selkie_scene **scene)
 {
     selkie_scene *named = NULL;
     *scene = NULL;
-    int code = load_scene(scene_path, set, end, frames, &named);
+    int code = load_scene(scene_path, changes, &named);
     if (code)
         return code;
     char *path = run_folder_path(folder, "scene.json.compare");
@@ -37,7 +37,7 @@ static int load_as_recorded(const run_folder *folder, const char *scene_path, co
     else if (selkie_scene_save(named, path, &error))
         code = complain_error(&error);
     else
-        code = load_scene(path, NULL, NULL, NULL, scene);
+        code = load_scene(path, NULL, scene);
     if (path)
         unlink(path);
     free(path);
@@ -46,12 +46,11 @@ static int load_as_recorded(const run_folder *folder, const char *scene_path, co
 }
 
 /* SCENE as it is now against the scene of the run. */
-static int compare_with_argument(const run_folder *folder, const char *scene_path, const option_value *set,
-                                 const option_value *end, const option_value *frames, int quiet,
-                                 const selkie_scene *recorded)
+static int compare_with_argument(const run_folder *folder, const char *scene_path, const scene_changes *changes,
+                                 int quiet, const selkie_scene *recorded)
 {
     selkie_scene *named = NULL;
-    int code = load_as_recorded(folder, scene_path, set, end, frames, &named);
+    int code = load_as_recorded(folder, scene_path, changes, &named);
     if (code)
         return code;
     sk_path where;
@@ -66,8 +65,8 @@ static int compare_with_argument(const run_folder *folder, const char *scene_pat
     return code;
 }
 
-int load_resumed_scene(const run_folder *folder, const char *scene_path, const option_value *set,
-                       const option_value *end, const option_value *frames, int quiet, selkie_scene **scene)
+int load_resumed_scene(const run_folder *folder, const char *scene_path, const scene_changes *changes, int quiet,
+                       selkie_scene **scene)
 {
     *scene = NULL;
     char *path = run_folder_path(folder, "scene.json");
@@ -78,16 +77,17 @@ int load_resumed_scene(const run_folder *folder, const char *scene_path, const o
         return EXIT_GOOD;
     }
     selkie_scene *recorded = NULL, *changed = NULL;
-    int code = load_scene(path, NULL, NULL, NULL, &recorded);
+    int code = load_scene(path, NULL, &recorded);
     if (!code)
-        code = load_scene(path, set, end, frames, &changed);
+        code = load_scene(path, changes, &changed);
     sk_path where;
     if (!code && !same_simulation(changed, recorded, &where))
-        code = complain("--set changes %s, and %s was started with another value; a resumed run may change time.end, "
+        code = complain("%s changes %s, and %s was started with another value; a resumed run may change time.end, "
                         "output and render only",
-                        where.text, path);
+                        changes->backend->given && !strcmp(where.text, "backend") ? "--backend" : "--set", where.text,
+                        path);
     if (!code && scene_path)
-        code = compare_with_argument(folder, scene_path, set, end, frames, quiet, changed);
+        code = compare_with_argument(folder, scene_path, changes, quiet, changed);
     free(path);
     if (recorded)
         selkie_scene_free(recorded);

@@ -9,8 +9,8 @@
 /* The scene of DIR/scene.json with the options applied. Only time.end, output and render may differ from what is
  * recorded; SCENE (path, may be NULL) must be the recorded one but for these. *scene stays NULL if there is no
  * scene.json. Returns an exit code. */
-int load_resumed_scene(const run_folder *folder, const char *scene_path, const option_value *set,
-                       const option_value *end, const option_value *frames, int quiet, selkie_scene **scene);
+int load_resumed_scene(const run_folder *folder, const char *scene_path, const scene_changes *changes, int quiet,
+                       selkie_scene **scene);
 
 /* The world at the newest checkpoint that can be read, and its step. A damaged one is named on stderr and set aside as
  * *.damaged. *world stays NULL if there is none. Returns an exit code. */

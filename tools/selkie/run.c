@@ -19,7 +19,9 @@
 #include "progress.h"
 #include "resume.h"
 #include "run_folder.h"
+#include "statistics_text.h"
 #include "tool.h"
+#include "warnings.h"
 
 /* --- Options --- */
 
@@ -36,8 +38,6 @@ enum {
     run_quiet,
     run_option_count
 };
-
-static const char *const backends[] = {"tuned", "plain", NULL};
 
 static const option_spec run_options[] = {
     [run_out] = {.name = "out",
@@ -68,7 +68,7 @@ static const option_spec run_options[] = {
     [run_backend] = {.name = "backend",
                      .kind = OPTION_CHOICE,
                      .value = "NAME",
-                     .choices = backends,
+                     .choices = backend_names,
                      .help = "form of the numerics: tuned (the default) or plain, its simple and slow reference; the "
                              "same as --set backend"},
     [run_resume] = {.name = "resume",
@@ -81,7 +81,7 @@ static const option_spec run_options[] = {
     [run_open_meshes] = {.name = "allow-open-meshes",
                          .kind = OPTION_FLAG,
                          .help = "accept meshes with holes, whose inside is approximate"},
-    [run_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
+    [run_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors and warnings only"},
 };
 
 /* --- Signals --- */
@@ -325,15 +325,17 @@ static int step_to_end(run_state *run)
 static void say_summary(const run_state *run)
 {
     const selkie_statistics *s = selkie_world_statistics(run->world);
-    char time[32], size[32], memory[32];
+    char time[32], size[32], memory[32], text[statistic_text_length];
     double bytes;
     double seconds = progress_wall_seconds(&run->progress);
     printf("done: %.4g s, %lld frames, %lld steps, in %s of wall time, %s of memory\n", selkie_world_time(run->world),
            (long long)selkie_world_frame(run->world), (long long)selkie_world_step_count(run->world),
            format_duration(seconds, time), format_bytes((double)selkie_world_memory_peak(run->world), memory));
-    if (s->step > 0)
-        printf("  volume    %.5f of the start's (by Eq. 19 %.5f, by occupied cells %.5f)\n", s->volume_ratio,
-               s->volume_eq19, s->occupied_ratio);
+    for (int i = 0; s->step > 0 && i < selkie_statistic_count(); i++) {
+        const selkie_statistic *row = selkie_statistic_info(i);
+        if (row->summary == SELKIE_SUMMARY_LAST || row->summary == SELKIE_SUMMARY_RANGE)
+            printf("  %-10s%s\n", statistic_brief(row), format_statistic(row, selkie_statistic_value(s, i), text));
+    }
     printf("  tables    %s/stats.csv, %s/probes.csv\n", run->folder.path, run->folder.path);
     int64_t frames = run_folder_count(&run->folder, "frames", "", &bytes);
     if (frames)
@@ -371,7 +373,12 @@ static int look_before(run_state *run, const char *scene_path, selkie_plan *plan
     size_t available = 0;
     if (!code)
         code = plan_scene(run->scene, threads, plan, &available);
-    if (code || run->quiet)
+    if (code)
+        return code;
+    warning_list warnings = {0};
+    judge_scene(run->scene, plan, &warnings);
+    print_warnings(&warnings);
+    if (run->quiet)
         return code;
     char particles[32], memory[32];
     printf("%s (%s)\n", run->scene->title && *run->scene->title ? run->scene->title : "untitled", scene_path);
@@ -471,6 +478,28 @@ static int close_tables(run_state *run)
     return code;
 }
 
+/* Warnings about the whole run, from its table; printed and kept in the folder. */
+static int warn_at_end(run_state *run)
+{
+    char *path = run_folder_path(&run->folder, "stats.csv");
+    warning_list warnings = {0};
+    sk_table *stats = NULL;
+    selkie_error error = {0};
+    int code = path ? EXIT_GOOD : complain("out of memory");
+    if (path && sk_table_read(path, &stats, &error))
+        code = complain_error(&error);
+    free(path);
+    if (!code)
+        judge_run(run->scene, stats, &warnings);
+    sk_table_free(stats);
+    if (selkie_world_warning(run->world))
+        add_warning(&warnings, "%s", selkie_world_warning(run->world));
+    if (!code)
+        code = record_warnings(&run->folder, &warnings);
+    print_warnings(&warnings);
+    return code;
+}
+
 /* After the loop: final files, messages and the exit code. */
 static int finish(run_state *run, int code)
 {
@@ -483,6 +512,8 @@ static int finish(run_state *run, int code)
     }
     if (code == EXIT_GOOD)
         code = close_tables(run);
+    if (code == EXIT_GOOD)
+        code = warn_at_end(run);
     if (code == EXIT_GOOD &&
         sk_run_mark_finished(run->folder.path, selkie_world_step_count(run->world), selkie_world_time(run->world),
                              selkie_world_memory_peak(run->world), &error))
@@ -525,50 +556,24 @@ static int run_scene(run_state *run, const char *scene_path, run_start start)
     return finish(run, step_to_end(run));
 }
 
-/* --set with what --backend stands for. */
-static int set_with_backend(const option_value *values, option_value *set, char *text, size_t size)
-{
-    *set = values[run_set];
-    set->list = calloc((size_t)set->given + 1, sizeof *set->list);
-    if (!set->list)
-        return complain("out of memory");
-    for (int i = 0; i < set->given; i++)
-        set->list[i] = values[run_set].list[i];
-    snprintf(text, size, "backend=\"%s\"", values[run_backend].given ? values[run_backend].text : "");
-    if (values[run_backend].given)
-        set->list[set->given++] = text;
-    return EXIT_GOOD;
-}
-
 /* The scene: DIR/scene.json of a resumed run, else the given one. */
-static int choose_scene_with(run_state *run, const char *scene_path, run_start start, const option_value *set)
+static int choose_scene(run_state *run, const char *scene_path, run_start start)
 {
     const option_value *values = run->arguments->values;
+    const scene_changes changes = {&values[run_set], &values[run_end], &values[run_frames], &values[run_backend]};
     if (start == RUN_RESUME && sk_folder_exists(run->folder.path)) {
         int code = run_folder_open(&run->folder, start);
         if (!code)
-            code = load_resumed_scene(&run->folder, scene_path, set, &values[run_end], &values[run_frames], run->quiet,
-                                      &run->scene);
+            code = load_resumed_scene(&run->folder, scene_path, &changes, run->quiet, &run->scene);
         if (code || run->scene)
             return code;
     }
     if (!scene_path)
         return complain("%s: there is no run to resume in it (no scene.json); name a SCENE to start one",
                         run->folder.path);
-    int code = load_scene(scene_path, set, &values[run_end], &values[run_frames], &run->scene);
+    int code = load_scene(scene_path, &changes, &run->scene);
     if (!code && start == RUN_FRESH)
         code = run_folder_refuse(&run->folder);
-    return code;
-}
-
-static int choose_scene(run_state *run, const char *scene_path, run_start start)
-{
-    option_value set;
-    char backend[64];
-    int code = set_with_backend(run->arguments->values, &set, backend, sizeof backend);
-    if (!code)
-        code = choose_scene_with(run, scene_path, start, &set);
-    free(set.list);
     return code;
 }
 
@@ -649,5 +654,6 @@ const tool_command run_command = {
     .examples = "  selkie run double_dam_2d\n"
                 "  selkie run my_scene.json --out out/fine --set domain.resolution=256 --end 2\n"
                 "  selkie run --resume --out out/fine\n",
+    .more_help = print_key_help,
     .run = run_run,
 };

@@ -129,6 +129,10 @@ static void complain_unknown_scene(const known_scenes *scenes, const char *wante
 char *find_scene(const char *wanted)
 {
     struct stat status;
+    if (!*wanted) {
+        complain("SCENE is empty; it is a JSON file or a name that 'selkie list' shows");
+        return NULL;
+    }
     if (!stat(wanted, &status) && !S_ISDIR(status.st_mode))
         return strdup(wanted);
     known_scenes scenes;
@@ -160,18 +164,54 @@ char *scene_name(const char *path)
 
 /* --- Loading, meshes, plan --- */
 
-int load_scene(const char *path, const option_value *set, const option_value *end, const option_value *frames,
-               selkie_scene **scene)
+const char *const backend_names[] = {
+    [SELKIE_BACKEND_TUNED] = "tuned", [SELKIE_BACKEND_PLAIN] = "plain", [SELKIE_BACKEND_PLAIN + 1] = NULL};
+
+static int is_given(const option_value *value)
 {
-    selkie_error error = {0};
-    if (end && end->given && frames && frames->given)
+    return value && value->given;
+}
+
+/* Whether --set gives this key. */
+static int is_set(const option_value *set, const char *key)
+{
+    size_t length = strlen(key);
+    for (int i = 0; set && i < set->given; i++)
+        if (!strncmp(set->list[i], key, length) && set->list[i][length] == '=')
+            return 1;
+    return 0;
+}
+
+/* Two options for one value contradict each other. */
+static int refuse_doubles(const scene_changes *changes)
+{
+    if (is_given(changes->end) && is_given(changes->frames))
         return complain("--end and --frames both set the end; give one of them");
+    if ((is_given(changes->end) || is_given(changes->frames)) && is_set(changes->set, "time.end"))
+        return complain("%s and --set time.end both set the end; give one of them",
+                        is_given(changes->end) ? "--end" : "--frames");
+    if (is_given(changes->backend) && is_set(changes->set, "backend"))
+        return complain("--backend and --set backend both set the backend; give one of them");
+    return EXIT_GOOD;
+}
+
+int load_scene(const char *path, const scene_changes *changes, selkie_scene **scene)
+{
+    static const scene_changes none;
+    selkie_error error = {0};
+    changes = changes ? changes : &none;
+    const option_value *set = changes->set;
+    int code = refuse_doubles(changes);
+    if (code)
+        return code;
     if (selkie_scene_load(path, set ? set->given : 0, set ? set->list : NULL, scene, &error))
         return complain_error(&error);
-    if (end && end->given)
-        (*scene)->time.end = end->number;
-    if (frames && frames->given)
-        (*scene)->time.end = (double)frames->integer / (*scene)->time.fps;
+    if (is_given(changes->end))
+        (*scene)->time.end = changes->end->number;
+    if (is_given(changes->frames))
+        (*scene)->time.end = (double)changes->frames->integer / (*scene)->time.fps;
+    if (is_given(changes->backend))
+        (*scene)->backend = (selkie_backend)changes->backend->integer;
     if (selkie_scene_check(*scene, &error)) {
         selkie_scene_free(*scene);
         *scene = NULL;

@@ -6,12 +6,15 @@
 #include "defs/describe.h"
 #include "tool.h"
 
-enum { schema_statistics, schema_option_count };
+enum { schema_statistics, schema_keys, schema_option_count };
 
 static const option_spec schema_options[] = {
     [schema_statistics] = {.name = "statistics",
                            .kind = OPTION_FLAG,
                            .help = "print the columns of stats.csv instead, as a table in Markdown"},
+    [schema_keys] = {.name = "keys",
+                     .kind = OPTION_FLAG,
+                     .help = "print all keys of scene files instead, with defaults and meanings, as plain text"},
 };
 
 /* The table in docs/manual/output.md. */
@@ -30,6 +33,8 @@ static int run_schema(const tool_arguments *arguments)
 {
     if (arguments->values[schema_statistics].given)
         return print_statistics();
+    if (arguments->values[schema_keys].given)
+        return sk_scene_keys_write(stdout) ? complain("the keys could not be written") : EXIT_GOOD;
     if (sk_scene_schema_write(stdout))
         return complain("the schema could not be written");
     return EXIT_GOOD;
@@ -40,10 +45,12 @@ const tool_command schema_command = {
     .synopsis = "",
     .options = schema_options,
     .option_count = schema_option_count,
-    .summary = "print the JSON Schema of scene files, or the columns of stats.csv",
+    .summary = "print keys of scene files, their JSON Schema, or columns of stats.csv",
     .description =
         "Prints the JSON Schema of scene files, made from the same table that scenes are read with. An editor "
-        "that uses it completes keys and marks mistakes. With --statistics it prints the columns of stats.csv.",
-    .examples = "  selkie schema > selkie.schema.json\n",
+        "that uses it completes keys and marks mistakes. With --keys it prints the keys for people, with --statistics "
+        "the columns of stats.csv.",
+    .examples = "  selkie schema > selkie.schema.json\n"
+                "  selkie schema --keys | less\n",
     .run = run_schema,
 };

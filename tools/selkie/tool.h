@@ -18,7 +18,10 @@ enum exit_code {
 };
 
 extern const tool_command run_command, check_command, render_command, plot_command, info_command, list_command,
-    reproduce_command, doctor_command, schema_command;
+    reproduce_command, doctor_command, schema_command, completion_command;
+
+/* All commands, in the order of the help; ends with NULL. */
+extern const tool_command *const commands[];
 
 /* `selkie run SCENE --resume --out OUT --set ...`: starts a run, or resumes an interrupted one. */
 int simulate(const char *scene, int set_count, const char *const *sets, const char *out, int threads, int quiet);
@@ -34,6 +37,9 @@ int has_ending(const char *text, const char *ending);
 char *format_bytes(double bytes, char text[32]);
 char *format_duration(double seconds, char text[32]);
 char *format_count(int64_t count, char text[32]); /* 1,234,567 */
+
+/* The part of the help of `run` and `check` that names every key of scene files. */
+void print_key_help(FILE *out);
 
 /* --- Scenes --- */
 
@@ -58,10 +64,16 @@ char *find_scene(const char *scene);
 /* "dam" of "scenes/examples/dam.json"; free() it. */
 char *scene_name(const char *path);
 
-/* Loads SCENE with --set, --end and --frames applied and checks it. `end` and `frames` may be NULL.
- * Returns an exit code. */
-int load_scene(const char *path, const option_value *set, const option_value *end, const option_value *frames,
-               selkie_scene **scene);
+/* Options that change a scene after it was read. Members may be NULL. */
+typedef struct scene_changes {
+    const option_value *set, *end, *frames, *backend;
+} scene_changes;
+
+/* The values of --backend; the index is a selkie_backend. */
+extern const char *const backend_names[];
+
+/* Loads SCENE, applies the changes and checks it. Returns an exit code. */
+int load_scene(const char *path, const scene_changes *changes, selkie_scene **scene);
 
 /* Calls `visit` for each mesh of the scene's shapes, with its path ("obstacles[1].shape"), until it returns non-zero;
  * returns that. */

@@ -1,0 +1,69 @@
+# What `selkie check` warns of: it says what is wrong and what would be right, and the exit code stays 0.
+. "$(dirname "$0")/common.sh"
+cat >good.json <<'SCENE'
+{"domain": {"dimension": 2, "size": [1, 1], "resolution": 32}, "time": {"end": 0.1, "fps": 10},
+ "liquids": [{"shape": {"type": "box", "min": [0, 0], "max": [0.35, 0.5]}}],
+ "obstacles": [{"shape": {"type": "box", "min": [0.7, 0.1], "max": [0.9, 0.6]}}],
+ "sources": [{"shape": {"type": "sphere", "center": [0.5, 0.9], "radius": 0.05}, "velocity": [0, -1]}]}
+SCENE
+
+# warns WHAT PATTERN ARGUMENTS...: one warning with the pattern in it, and success.
+warns() {
+    what=$1
+    pattern=$2
+    shift 2
+    "$selkie" "$@" >.output 2>.error
+    code=$?
+    if [ $code -eq 0 ] && [ "$(wc -l <.error)" -eq 1 ] && grep -Eq "^selkie: warning: $pattern" .error; then
+        good "$what: $(cut -c18- .error | cut -c-140)"
+    else
+        bad "$what: exit code $code"
+        sed 's/^/      | /' .error
+    fi
+}
+
+"$selkie" check good.json >.output 2>.error && [ ! -s .error ] && grep -qx good .output && good "a good scene" ||
+    bad "a good scene: $(cat .error)"
+warns "a thin obstacle" 'obstacles\[0\].shape: is about 0.01 m thick, thinner than a cell of 0.0312 m.*cells of 0.01 m' \
+    check good.json --set 'obstacles[0].shape.max=[0.71, 0.6]'
+warns "a thin one in a union" 'obstacles\[0\].shape: is about 0.02 m thick' check good.json --set \
+    'obstacles[0].shape={"type": "union", "shapes": [{"type": "sphere", "center": [0.8, 0.3], "radius": 0.1}, {"type": "sphere", "center": [0.8, 0.6], "radius": 0.01}]}'
+warns "a source in an obstacle" 'sources\[0\].shape: 100 % of it lies inside obstacles' \
+    check good.json --set 'sources[0].shape.center=[0.8, 0.3]'
+warns "a source outside" 'sources\[0\].shape: 8[0-9] % of it lies outside the domain' \
+    check good.json --set 'sources[0].shape={"type": "box", "min": [-0.5, 0.8], "max": [0.1, 0.9]}'
+warns "a step that is far too long" 'time.step: 0.1 s is far too long: .*use at most 0.0[0-9]+ s' \
+    check good.json --set time.step=0.1 --set domain.resolution=64
+warns "a least step that is far too long" 'time.min_step: 0.1 s is far too long' \
+    check good.json --set time.min_step=0.1 --set time.max_step=0.1 --set domain.resolution=64
+warns "a CFL number out of all measure" 'time.cfl: 50 .*use at most 6' check good.json --set time.cfl=50
+warns "no frame" 'time.fps: 0.5 makes no frame until 0.1 s.*use at least 10' check good.json --set time.fps=0.5
+warns "run says it too" 'obstacles\[0\].shape: is about 0.01 m thick' \
+    run good.json --quiet --frames 1 --out thin --set 'obstacles[0].shape.max=[0.71, 0.6]'
+
+# A cup of thin walls is a mesh whose bounds are wide.
+cat >cup.json <<'SCENE'
+{"domain": {"size": [1, 1, 1], "resolution": 16}, "time": {"end": 0.1, "fps": 10},
+ "liquids": [{"shape": {"type": "box", "min": [0.4, 0.6, 0.4], "max": [0.6, 0.9, 0.6]}}],
+ "obstacles": [{"shape": {"type": "mesh", "file": "plate.obj"}}]}
+SCENE
+cat >plate.obj <<'MESH'
+v 0.2 0.30 0.2
+v 0.8 0.30 0.2
+v 0.8 0.30 0.8
+v 0.2 0.30 0.8
+v 0.2 0.32 0.2
+v 0.8 0.32 0.2
+v 0.8 0.32 0.8
+v 0.2 0.32 0.8
+f 1 2 3 4
+f 8 7 6 5
+f 1 5 6 2
+f 2 6 7 3
+f 3 7 8 4
+f 4 8 5 1
+MESH
+if "$selkie" doctor | grep -q '^assimp *there'; then
+    warns "a thin mesh" 'obstacles\[0\].shape: is about 0.0[12][0-9]* m thick, thinner than a cell' check cup.json
+fi
+finish

@@ -1,0 +1,127 @@
+/* The files of a world: an empty one keeps its columns, and a world of one thread writes and reads with one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <selkie/selkie.h>
+
+#include "base/memory.h"
+#include "io/atomic_file.h"
+#include "scratch_folder.h"
+
+/* A square basin; `filled` from the start, or by a source that begins later. */
+static selkie_world *make_world(int filled, int cells, int threads)
+{
+    selkie_scene scene;
+    selkie_scene_defaults(&scene);
+    scene.domain.dimension = 2;
+    scene.domain.size[0] = scene.domain.size[1] = 1;
+    scene.domain.resolution = cells;
+    selkie_liquid_def liquid;
+    selkie_liquid_defaults(&liquid);
+    selkie_source_def source;
+    selkie_source_defaults(&source);
+    selkie_shape_defaults(&liquid.shape, SELKIE_SHAPE_BOX);
+    for (int axis = 0; axis < 3; axis++) {
+        liquid.shape.min[axis] = 0;
+        liquid.shape.max[axis] = axis == 1 ? 0.5 : 1;
+    }
+    source.shape = liquid.shape;
+    source.start = 5;
+    scene.liquids = &liquid;
+    scene.sources = &source;
+    scene.liquid_count = filled;
+    scene.source_count = !filled;
+    selkie_world_options options;
+    selkie_world_options_defaults(&options);
+    options.threads = threads;
+    selkie_world *world = NULL;
+    selkie_error error = {0};
+    if (selkie_world_create(&scene, &options, &world, &error))
+        fail_msg("%s", error.message);
+    return world;
+}
+
+/* The lines of a PLY header that name properties. */
+static void read_properties(const char *name, char *lines, size_t size)
+{
+    FILE *file = fopen(in_root(name), "rb");
+    assert_non_null(file);
+    char line[256];
+    lines[0] = 0;
+    while (fgets(line, sizeof line, file) && strncmp(line, "end_header", 10) != 0)
+        if (strncmp(line, "property", 8) == 0)
+            strncat(lines, line, size - strlen(lines) - 1);
+    fclose(file);
+}
+
+static void an_empty_frame_keeps_its_columns(void **state)
+{
+    (void)state;
+    char empty[1024], full[1024];
+    selkie_error error = {0};
+    for (int filled = 0; filled < 2; filled++) {
+        selkie_world *world = make_world(filled, 16, 1);
+        assert_true((selkie_world_particle_count(world) > 0) == filled);
+        assert_int_equal(selkie_write_particles(world, in_root(filled ? "full.ply" : "empty.ply"), &error), 0);
+        assert_int_equal(selkie_write_particles(world, in_root(filled ? "full.vtp" : "empty.vtp"), &error), 0);
+        selkie_world_destroy(world);
+    }
+    read_properties("empty.ply", empty, sizeof empty);
+    read_properties("full.ply", full, sizeof full);
+    assert_string_equal(empty, full);
+    assert_non_null(strstr(empty, "velocity_x"));
+
+    char *text = NULL;
+    size_t bytes;
+    assert_int_equal(sk_file_read(in_root("empty.vtp"), &text, &bytes, &error), 0);
+    assert_non_null(strstr(text, "Name=\"velocity\""));
+    assert_non_null(strstr(text, "Name=\"id\""));
+    sk_release(NULL, text);
+}
+
+static int count_threads(void)
+{
+    int count = -1;
+    char line[256];
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "Threads: %d", &count) != 1)
+        continue;
+    if (file)
+        fclose(file);
+    return count;
+}
+
+/* The OpenMP runtime keeps the threads that it starts, so a count at the end sees all of them. */
+static void a_world_of_one_thread_uses_one(void **state)
+{
+    (void)state;
+    omp_set_num_threads(4); /* what a caller may have set for its own loops */
+    if (count_threads() != 1)
+        skip();
+    selkie_error error = {0};
+    selkie_world *world = make_world(1, 128, 1); /* 73,728 particles: several batches of a file */
+    assert_int_equal(selkie_world_step(world, &error), 0);
+    assert_int_equal(selkie_write_particles(world, in_root("full.ply"), &error), 0);
+    assert_int_equal(selkie_write_particles(world, in_root("full.vtp"), &error), 0);
+    assert_int_equal(selkie_world_save(world, in_root("state.selkie"), &error), 0);
+    assert_int_equal(selkie_world_load(world, in_root("state.selkie"), &error), 0);
+    selkie_world_destroy(world);
+    assert_int_equal(count_threads(), 1);
+    assert_int_equal(omp_get_max_threads(), 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_world_of_one_thread_uses_one),
+        cmocka_unit_test(an_empty_frame_keeps_its_columns),
+    };
+    return cmocka_run_group_tests(tests, make_root, remove_root);
+}
