@@ -458,7 +458,7 @@ static const sk_field unilateral_fields[] = {
     {ENUM(selkie_unilateral_def, flight, flight, SELKIE_FLIGHT_OWN),
      .doc = "how particles move where no pressure acts"},
     {BOOL(selkie_unilateral_def, clip_bisection, 1),
-     .doc = "bring particles that would end in an obstacle, and cannot be set onto it, back along their path"},
+     .doc = "no effect, read for old scene files: paths of particles always end before obstacles"},
 };
 static const sk_struct unilateral_struct = {.name = "unilateral",
                                             .doc = "Used if incompressibility is unilateral.",
@@ -492,13 +492,13 @@ static const sk_field sph_fields[] = {
      .doc = "kernel: weight of a neighbour by its distance"},
     {NUMBER(selkie_sph_def, density_error, 0.003), BETWEEN(0, 1), .low_open = 1,
      .doc = "mean error of density / rest density that a pressure solve may leave, by its own prediction"},
-    {NUMBER(selkie_sph_def, divergence_error, 0.01), BETWEEN(0, 1000), .low_open = 1,
+    {NUMBER(selkie_sph_def, divergence_error, 0.005), BETWEEN(0, 1000), .low_open = 1,
      .doc = "solver accelerated: mean |divergence| that velocities may keep, over the speed of a fall through the "
             "domain / its longest side"},
     {INTEGER(selkie_sph_def, min_iterations, 2), BETWEEN(0, 100000), .doc = "of a pressure solve, at least"},
     {INTEGER(selkie_sph_def, max_iterations, 200), BETWEEN(1, 100000),
      .doc = "a solve that needs more ends there; its error is in the statistics"},
-    {NUMBER(selkie_sph_def, xsph, 0.01), BETWEEN(0, 1),
+    {NUMBER(selkie_sph_def, xsph, 0.02), BETWEEN(0, 1),
      .doc = "share of its neighbours' mean velocity that a particle takes up in the time of a step at the speed of a "
             "fall (XSPH): calms noise"},
     {ENUM(selkie_sph_def, surface_tension, sph_tension, SELKIE_TENSION_NONE), .doc = "model of surface tension"},
@@ -635,7 +635,11 @@ static const sk_field obstacle_fields[] = {
      .doc = "motion by keyframes, instead of the constant one"},
 };
 const sk_struct sk_obstacle_struct = {.name = "obstacle",
-                                      .doc = "A solid, at rest or moving.",
+                                      .doc = "A solid, at rest or moving. It holds liquid at any thickness and speed: "
+                                             "particles stop before its surface. The grid resolves the flow around "
+                                             "walls of two cells or more. An open mesh whose holes have more than 2 % "
+                                             "of its area is a sheet that holds liquid on both sides; one with smaller "
+                                             "holes is a solid.",
                                       .size = sizeof(selkie_obstacle_def),
                                       .field_count = COUNT(obstacle_fields),
                                       .fields = obstacle_fields};

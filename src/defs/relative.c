@@ -110,6 +110,7 @@ static void move_struct(const sk_struct *type, void *base, const double origin[3
 /* A wave has a level along the up direction and a phase at the point 0. */
 static void move_waves(const sk_struct *type, void *base, const double origin[3], const double up[3])
 {
+    /* Level and phase of a wave. */
     if (type == &sk_shape_struct && ((selkie_shape *)base)->kind == SELKIE_SHAPE_WAVE) {
         selkie_shape *wave = base;
         double turns = 0.0;
@@ -123,6 +124,8 @@ static void move_waves(const sk_struct *type, void *base, const double origin[3]
         if (fabs(turns) > 1e-9)
             wave->phase += 360.0 * turns;
     }
+
+    /* Waves inside the members. */
     for (int i = 0; i < type->field_count; i++) {
         const sk_field *field = &type->fields[i];
         if (!sk_struct_uses(type, field, base))

@@ -326,6 +326,25 @@ static void drop_slivers(sk_solid_mesh *mesh)
     mesh->triangle_count = kept;
 }
 
+/* An edge is open unless as many triangles run along it in one direction as in the other. */
+static selkie_code count_open_edges(sk_solid_mesh *mesh, const char *name, selkie_error *error)
+{
+    edge *edges = list_edges(mesh);
+    if (!edges)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the edges of %zu triangles", name,
+                       mesh->triangle_count);
+    mesh->open_edges = 0;
+    for (size_t start = 0, end; start < 3 * mesh->triangle_count; start = end) {
+        end = group_end(edges, 3 * mesh->triangle_count, start);
+        size_t falling = 0;
+        for (size_t i = start; i < end; i++)
+            falling += edges[i].falling;
+        mesh->open_edges += 2 * falling != end - start;
+    }
+    sk_release(mesh->memory, edges);
+    return SELKIE_OK;
+}
+
 selkie_code sk_clean_mesh(sk_solid_mesh *mesh, const char *name, selkie_error *error)
 {
     drop_repeated_corners(mesh);
@@ -337,19 +356,7 @@ selkie_code sk_clean_mesh(sk_solid_mesh *mesh, const char *name, selkie_error *e
         selkie_code code = make_directions_agree(mesh, edges, name, error);
         sk_release(mesh->memory, edges);
         SK_TRY(code);
-        edges = list_edges(mesh);
-        if (!edges)
-            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the edges of %zu triangles", name,
-                           mesh->triangle_count);
-        mesh->open_edges = 0;
-        for (size_t start = 0, end; start < 3 * mesh->triangle_count; start = end) {
-            end = group_end(edges, 3 * mesh->triangle_count, start);
-            size_t falling = 0;
-            for (size_t i = start; i < end; i++)
-                falling += edges[i].falling;
-            mesh->open_edges += 2 * falling != end - start;
-        }
-        sk_release(mesh->memory, edges);
+        SK_TRY(count_open_edges(mesh, name, error));
         drop_slivers(mesh);
     }
     if (mesh->triangle_count == 0)
@@ -541,6 +548,8 @@ selkie_code sk_solid_mesh_is_sheet(const sk_solid_mesh *mesh, const char *name, 
     uint32_t *parents = sk_allocate(mesh->memory, mesh->vertex_count * sizeof *parents);
     double(*areas)[3] = sk_allocate_zeroed(mesh->memory, mesh->vertex_count * sizeof *areas);
     selkie_code code = SELKIE_OK;
+
+    /* Compare the area of the holes with that of the mesh. */
     if (edges && parents && areas) {
         double holes = 0.0, whole = 0.0, normal[3];
         for (size_t v = 0; v < mesh->vertex_count; v++)
@@ -557,6 +566,7 @@ selkie_code sk_solid_mesh_is_sheet(const sk_solid_mesh *mesh, const char *name, 
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the edges of %zu triangles", name,
                        mesh->triangle_count);
     }
+
     sk_release(mesh->memory, edges);
     sk_release(mesh->memory, parents);
     sk_release(mesh->memory, areas);

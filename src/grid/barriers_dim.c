@@ -268,6 +268,19 @@ void SK_DIM(sk_barriers_normal)(const sk_solids *solids, const sk_grid *grid, in
     }
 }
 
+/* Does a stand see the particles of a cell? 1 all, 0 none, -1 a wall passes through the cell: each is tested. */
+static int sees_cell(const sk_solids *solids, const sk_grid *grid, const double from[3], sk_plain_cell cell)
+{
+    double centre[3] = {0.0, 0.0, 0.0};
+    int at[3];
+    if (fabsf(solids->distance[sk_plain_solid_index(solids, cell)]) < 1.0f)
+        return -1;
+    sk_plain_coordinates(grid, cell, at);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        centre[d] = grid->corner[d] + (at[d] + 0.5) * grid->cell_size;
+    return !sk_sweep_hidden(solids, from, centre);
+}
+
 /* Density of one cell from the particles that its stand sees. */
 static float count_seen(const sk_solids *solids, const sk_grid *grid, const sk_particles *particles, sk_plain_cell cell,
                         const sk_transfer_options *options)
@@ -280,21 +293,21 @@ static float count_seen(const sk_solids *solids, const sk_grid *grid, const sk_p
         centre[d] = grid->corner[d] + (at[d] + 0.5) * grid->cell_size;
     const stand place = find_stand(solids, centre);
     const sk_attribute *material = options->material_mask ? sk_particles_find_attribute(particles, "material") : NULL;
-    if (!place.exists)
-        return 0.0f;
-    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+    for (int n = 0; place.exists && n < SK_NEIGHBOURS; n++) {
         const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        const sk_plain_cell other = sk_plain_beside(grid, cell, offset);
         uint32_t first, last;
-        sk_plain_particles(grid, sk_plain_beside(grid, cell, offset), &first, &last);
-        for (uint32_t p = first; p < last; p++) {
+        sk_plain_particles(grid, other, &first, &last);
+        const int seen = first < last ? sees_cell(solids, grid, place.x, other) : 0;
+        for (uint32_t p = first; seen && p < last; p++) {
+            double x[3] = {0.0, 0.0, 0.0}, weight = 1.0;
             if (options->material_mask && material && !options->material_mask[material->data[p]])
                 continue;
-            double x[3] = {0.0, 0.0, 0.0}, weight = 1.0;
             for (int d = 0; d < SELKIE_DIM; d++) {
                 x[d] = (double)particles->records[p].position[d];
                 weight *= fmax(0.0, 1.0 - fabs(x[d] - centre[d]) / grid->cell_size);
             }
-            if (weight > 0.0 && !sk_sweep_hidden(solids, place.x, x))
+            if (weight > 0.0 && (seen > 0 || !sk_sweep_hidden(solids, place.x, x)))
                 sum += (float)weight;
         }
     }

@@ -89,13 +89,13 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
 void sk_solids_free(sk_solids *solids);
 /* Moves the obstacles to their poses at `time`. */
 void sk_solids_move(sk_solids *solids, double time);
+/* Sets the motion of the obstacles from one time to another; the pose stays. */
+void sk_solids_step(sk_solids *solids, double start, double end);
 /* Do the slots have velocities? */
 static inline int sk_solids_have_velocity(const sk_solids *solids)
 {
     return solids->moving_count > 0 || solids->inlet_count > 0;
 }
-/* Sets the motion of the obstacles from one time to another; the pose stays. */
-void sk_solids_step(sk_solids *solids, double start, double end);
 /* Updates block_slot and the slots for the grid's blocks. */
 selkie_code sk_solids_update_2d(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error);
 selkie_code sk_solids_update_3d(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error);

@@ -113,11 +113,15 @@ static selkie_code write_ply(sk_atomic_file *file, const sk_mesh_frame *frame, c
     double matrix[9] = {0};
     for (int k = 0; k < 3; k++)
         matrix[3 * k + writer->turn.axis[k]] = writer->turn.sign[k];
+
+    /* Header. */
     SK_TRY(sk_atomic_print(file, error,
                            "ply\nformat binary_little_endian 1.0\ncomment Selkie surface: metres, seconds\n"));
     SK_TRY(sk_atomic_print(file, error, "comment selkie_time %.17g\n", frame->time));
     SK_TRY(sk_atomic_print(file, error, "comment selkie_turn %g %g %g %g %g %g %g %g %g\n", matrix[0], matrix[1],
                            matrix[2], matrix[3], matrix[4], matrix[5], matrix[6], matrix[7], matrix[8]));
+
+    /* Columns of the vertices. */
     const char *type = writer->wide ? "double" : "float";
     SK_TRY(sk_atomic_print(file, error, "element vertex %zu\nproperty %s x\nproperty %s y\nproperty %s z\n",
                            mesh->vertex_count, type, type, type));
@@ -129,8 +133,11 @@ static selkie_code write_ply(sk_atomic_file *file, const sk_mesh_frame *frame, c
         SK_TRY(sk_atomic_print(file, error, "property float %s\nproperty float %s\nproperty float %s\n", names[0],
                                names[1], names[2]));
     }
+
     SK_TRY(sk_atomic_print(file, error, "element face %zu\nproperty list uchar int vertex_indices\nend_header\n",
                            mesh->triangle_count));
+
+    /* Vertices and triangles. */
     SK_TRY(sk_atomic_write_records(file, (int64_t)mesh->vertex_count,
                                    (size_t)writer->vectors * 12 + (writer->wide ? 12 : 0), fill_vertices, writer,
                                    error));

@@ -222,6 +222,7 @@ static selkie_code read_comment(ply_header *header, const words *line, sk_partic
     double values[9];
     int wanted = 0;
     const char *key = line->count >= 2 ? line->word[1] : "";
+    /* The number of values follows from the key. */
     if (strcmp(key, "selkie_turn") == 0)
         wanted = 9;
     else if (strcmp(key, "selkie_origin") == 0)
@@ -231,11 +232,15 @@ static selkie_code read_comment(ply_header *header, const words *line, sk_partic
         wanted = 1;
     if (wanted == 0)
         return SELKIE_OK;
+
+    /* Read the values. */
     int good = line->count == wanted + 2;
     for (int i = 0; good && i < wanted; i++) {
         const char *word = line->word[i + 2], *end = word + strlen(word);
         good = sk_number_parse(word, end, &values[i]) == end;
     }
+
+    /* Check and store them. */
     if (good && wanted == 9)
         good = sk_up_turn_from_matrix(values, &data->turn);
     else if (good && wanted == 3)

@@ -15,6 +15,7 @@ expect "threads that are no number" 2 "whole number" run dam.json --threads two
 expect "no threads" 2 "whole number" run dam.json --threads 0
 expect "an end that is no number" 2 "not a number" run dam.json --end soon
 expect "an option twice" 2 "twice" run dam.json --end 1 --end 2
+expect "an unknown letter" 2 "unknown option -x" run dam.json -qx
 expect "two operands" 2 "takes no argument 'b'" check dam.json b
 expect "end and frames" 2 "give one" run dam.json --end 1 --frames 3
 expect "resume and force" 2 "give one" run dam.json --resume --force
