@@ -86,6 +86,8 @@ selkie_code sk_clean_weld(size_t point_count, double (*points)[3], uint32_t *wel
                           const char *name, sk_memory *memory, selkie_error *error)
 {
     weld_table table = {64, NULL, (const double(*)[3])points, weld_tolerance(point_count, (const double(*)[3])points)};
+
+    /* Hash table, at most half full. */
     while (table.slots < 2 * point_count)
         table.slots *= 2;
     table.vertex_of = sk_allocate(memory, table.slots * sizeof *table.vertex_of);
@@ -93,6 +95,8 @@ selkie_code sk_clean_weld(size_t point_count, double (*points)[3], uint32_t *wel
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory to weld %zu vertices (%.1f MiB more needed)", name,
                        point_count, (double)table.slots * sizeof *table.vertex_of / 1048576.0);
     memset(table.vertex_of, 0xff, table.slots * sizeof *table.vertex_of);
+
+    /* A point takes the vertex at its place, or becomes a new vertex. */
     size_t count = 0;
     for (size_t i = 0; i < point_count; i++) {
         double point[3], cell[3];
@@ -108,6 +112,7 @@ selkie_code sk_clean_weld(size_t point_count, double (*points)[3], uint32_t *wel
         }
         welded[i] = vertex;
     }
+
     sk_release(memory, table.vertex_of);
     *vertex_count = count;
     return SELKIE_OK;
@@ -321,6 +326,25 @@ static void drop_slivers(sk_solid_mesh *mesh)
     mesh->triangle_count = kept;
 }
 
+/* An edge is open unless as many triangles run along it in one direction as in the other. */
+static selkie_code count_open_edges(sk_solid_mesh *mesh, const char *name, selkie_error *error)
+{
+    edge *edges = list_edges(mesh);
+    if (!edges)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the edges of %zu triangles", name,
+                       mesh->triangle_count);
+    mesh->open_edges = 0;
+    for (size_t start = 0, end; start < 3 * mesh->triangle_count; start = end) {
+        end = group_end(edges, 3 * mesh->triangle_count, start);
+        size_t falling = 0;
+        for (size_t i = start; i < end; i++)
+            falling += edges[i].falling;
+        mesh->open_edges += 2 * falling != end - start;
+    }
+    sk_release(mesh->memory, edges);
+    return SELKIE_OK;
+}
+
 selkie_code sk_clean_mesh(sk_solid_mesh *mesh, const char *name, selkie_error *error)
 {
     drop_repeated_corners(mesh);
@@ -332,19 +356,7 @@ selkie_code sk_clean_mesh(sk_solid_mesh *mesh, const char *name, selkie_error *e
         selkie_code code = make_directions_agree(mesh, edges, name, error);
         sk_release(mesh->memory, edges);
         SK_TRY(code);
-        edges = list_edges(mesh);
-        if (!edges)
-            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the edges of %zu triangles", name,
-                           mesh->triangle_count);
-        mesh->open_edges = 0;
-        for (size_t start = 0, end; start < 3 * mesh->triangle_count; start = end) {
-            end = group_end(edges, 3 * mesh->triangle_count, start);
-            size_t falling = 0;
-            for (size_t i = start; i < end; i++)
-                falling += edges[i].falling;
-            mesh->open_edges += 2 * falling != end - start;
-        }
-        sk_release(mesh->memory, edges);
+        SK_TRY(count_open_edges(mesh, name, error));
         drop_slivers(mesh);
     }
     if (mesh->triangle_count == 0)
@@ -536,6 +548,8 @@ selkie_code sk_solid_mesh_is_sheet(const sk_solid_mesh *mesh, const char *name, 
     uint32_t *parents = sk_allocate(mesh->memory, mesh->vertex_count * sizeof *parents);
     double(*areas)[3] = sk_allocate_zeroed(mesh->memory, mesh->vertex_count * sizeof *areas);
     selkie_code code = SELKIE_OK;
+
+    /* Compare the area of the holes with that of the mesh. */
     if (edges && parents && areas) {
         double holes = 0.0, whole = 0.0, normal[3];
         for (size_t v = 0; v < mesh->vertex_count; v++)
@@ -552,6 +566,7 @@ selkie_code sk_solid_mesh_is_sheet(const sk_solid_mesh *mesh, const char *name, 
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the edges of %zu triangles", name,
                        mesh->triangle_count);
     }
+
     sk_release(mesh->memory, edges);
     sk_release(mesh->memory, parents);
     sk_release(mesh->memory, areas);

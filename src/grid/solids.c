@@ -17,12 +17,10 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
     memcpy(solids->low, grid->low, sizeof solids->low);
     memcpy(solids->high, grid->high, sizeof solids->high);
     memcpy(solids->walls, scene->domain.walls, sizeof solids->walls);
-    solids->places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
-    solids->table = sk_allocate_zeroed(memory, solids->places * sizeof *solids->table);
+    SK_TRY(sk_block_table_reserve(&solids->table, memory, 128, error));
     solids->obstacles = sk_allocate_zeroed(memory, ((size_t)scene->obstacle_count + 1) * sizeof *solids->obstacles);
-    if (!solids->table || !solids->obstacles)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "obstacles: %.1f MiB for their table cannot be had",
-                       (double)solids->places * 4 / 1048576.0);
+    if (!solids->obstacles)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "obstacles: no memory for %d of them", scene->obstacle_count);
     double up[3];
     selkie_scene_up(scene, up);
     for (int o = 0; o < scene->obstacle_count; o++) {
@@ -55,7 +53,7 @@ void sk_solids_free(sk_solids *solids)
     for (int o = 0; o < solids->obstacle_count; o++)
         sk_shape_destroy(solids->obstacles[o].shape);
     sk_release(solids->memory, solids->obstacles);
-    sk_release(solids->memory, solids->table);
+    sk_block_table_free(&solids->table, solids->memory);
     for (int d = 0; d < 3; d++) {
         sk_release(solids->memory, solids->fraction[d]);
         sk_release(solids->memory, solids->blurred_face[d]);
@@ -212,10 +210,10 @@ int sk_solids_near(const sk_solids *solids, const sk_grid *grid, const float x[3
         cell[d] = (int)coordinate;
     }
     size_t local;
-    const int64_t place = sk_grid_place(grid, cell, &local);
-    int block = grid->table[place];
+    const uint64_t place = sk_grid_place(grid, cell, &local);
+    int block = sk_block_find(&grid->table, place);
     if (!block)
-        return solids->table[place] >= 0 || solids->moving_count; /* not known: ask */
+        return sk_block_find(&solids->table, place) >= 0 || solids->moving_count; /* not known: ask */
     return solids->distance[(size_t)solids->block_slot[block] * (size_t)solids->block_cells + local] < 1.0f;
 }
 

@@ -433,15 +433,20 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
         compute_cell(solids, &work, c);
 }
 
-/* Reserves `count` slots and keeps existing ones. */
-static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *error)
+static uint64_t key_of_block(const sk_grid *grid, int block)
+{
+    const int32_t *at = grid->coordinates[block];
+    return sk_block_key(at[0], at[1], at[2]);
+}
+
+selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_error *error)
 {
     if (count <= solids->capacity)
         return SELKIE_OK;
     size_t before = solids->capacity, capacity = before, element = SK_BLOCK_CELLS * sizeof(float);
     float **const vectors[] = {solids->fraction, solids->blurred_face, solids->velocity};
     float **arrays[] = {&solids->blurred, &solids->distance};
-    const int wanted[] = {1, solids->blur_faces, solids->moving_count};
+    const int wanted[] = {1, solids->blur_faces, sk_solids_have_velocity(solids)};
     for (int v = 0; v < 3; v++)
         for (int d = 0; wanted[v] && d < SELKIE_DIM; d++) {
             capacity = before;
@@ -463,7 +468,7 @@ static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *
                 solids->fraction[d][c] = 1.0f;
                 if (solids->blur_faces)
                     solids->blurred_face[d][c] = 0.0f;
-                if (solids->moving_count)
+                if (sk_solids_have_velocity(solids))
                     solids->velocity[d][c] = 0.0f;
             }
             solids->blurred[c] = 0.0f;
@@ -500,30 +505,30 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
     /* Static slots for places that liquid reaches for the first time. */
     int32_t fresh = 0;
     for (int b = 1; b < grid->block_count; b++) {
-        int32_t *known = &solids->table[grid->coordinates[b][3]];
-        if (!*known) {
+        int32_t known = sk_block_find(&solids->table, key_of_block(grid, b));
+        if (!known) {
             double corner[3];
             block_corner(grid, grid->coordinates[b], corner);
             int near = wall_near(solids, grid, corner);
             for (int o = 0; !near && o < solids->obstacle_count; o++)
                 near = !solids->obstacles[o].moves && obstacle_near(&solids->obstacles[o], grid, corner);
-            *known = near ? (int32_t)solids->slot_count++ : -1;
+            known = near ? (int32_t)solids->slot_count++ : -1;
             if (near)
                 solids->work[fresh++] = b;
+            else
+                SK_TRY(sk_block_table_set(&solids->table, solids->memory, key_of_block(grid, b), known, error));
         }
-        solids->block_slot[b] = *known > 0 ? *known : 0;
+        solids->block_slot[b] = known > 0 ? known : 0;
     }
-    selkie_code code = reserve_slots(solids, solids->slot_count, error);
-    if (code != SELKIE_OK) {
-        /* Resets slots that could not be allocated, so that a later call does not use them. */
-        for (int32_t w = 0; w < fresh; w++)
-            solids->table[grid->coordinates[solids->work[w]][3]] = 0;
-        return code;
-    }
+    /* The table gets the slots after they are allocated, so that a later call does not use missing ones. */
+    SK_TRY(SK_DIM(sk_solids_reserve)(solids, solids->slot_count, error));
+    for (int32_t w = 0; w < fresh; w++)
+        SK_TRY(sk_block_table_set(&solids->table, solids->memory, key_of_block(grid, solids->work[w]),
+                                  solids->block_slot[solids->work[w]], error));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int32_t w = 0; w < fresh; w++)
         compute_block(solids, grid, solids->work[w], (size_t)solids->block_slot[solids->work[w]], 0);
-    if (solids->moving_count)
+    if (sk_solids_have_velocity(solids))
         for (size_t slot = solids->static_count; slot < solids->slot_count; slot++)
             for (int d = 0; d < SELKIE_DIM; d++)
                 memset(solids->velocity[d] + slot * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
@@ -541,9 +546,9 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
                 break;
             }
     }
-    SK_TRY(reserve_slots(solids, solids->slot_count, error));
+    SK_TRY(SK_DIM(sk_solids_reserve)(solids, solids->slot_count, error));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int32_t w = 0; w < touched; w++)
         compute_block(solids, grid, solids->work[w], (size_t)solids->block_slot[solids->work[w]], 1);
-    return SELKIE_OK;
+    return SK_DIM(sk_solids_impose)(solids, grid, error);
 }

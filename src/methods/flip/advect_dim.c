@@ -512,8 +512,8 @@ static block_ends start_of(const sk_step *step, int block)
 {
     block_ends ends;
     memset(&ends, 0, sizeof ends);
-    ends.clearance = step->solids.clearance[block];
     ends.leavers = sk_leavers_of(&step->grid, block);
+    ends.clearance = step->solids.clearance[block];
     return ends;
 }
 

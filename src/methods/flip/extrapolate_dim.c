@@ -13,6 +13,7 @@
 #include "grid/tile.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/shore.h"
 
 enum { LAYERS = 2 };
 
@@ -110,6 +111,13 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
         sk_step_scratch(step, (size_t)grid->block_count * 2 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
     int32_t *solid_blocks = blocks + grid->block_count;
 
+    /* Faces in the air beside the surface change like the liquid. */
+    if (sk_step_has_pressure(step)) {
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+        for (int b = 1; b < grid->block_count; b++)
+            move_shore_faces(step, b);
+    }
+
     /* Blocks with unknown faces, and those of them with solids. */
     int count = 0, solid_count = 0;
     for (int b = 1; b < grid->block_count; b++)
@@ -133,6 +141,9 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     if (step->scene->transfer == SELKIE_TRANSFER_FLIP) {
         sk_extrapolation of_change = of_velocity;
         of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+        of_change.blocks = solid_blocks;
+        of_change.block_count = solid_count;
+        of_change.layers = 1;
         SK_DIM(sk_extrapolate)(grid, &of_change);
     }
 

@@ -285,6 +285,7 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
     if (step->solids.obstacle_count)
         sk_sweep_keep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);
     form->displace(grid, &step->particles, &by);
+
     /* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
     if (step->solids.obstacle_count)
         sk_sweep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);
