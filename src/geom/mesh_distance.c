@@ -538,18 +538,26 @@ double sk_mesh_distance_signed(const sk_mesh_distance *mesh, const double x[3], 
 double sk_mesh_distance_within(const sk_mesh_distance *mesh, const double x[3], double radius, double normal[3])
 {
     nearest_piece best = {radius * radius, {0.0, 0.0, 0.0}, SIZE_MAX};
+    double front[3], arm[3];
     search(mesh, x, &best);
     if (best.piece == SIZE_MAX || best.squared > radius * radius)
         return INFINITY;
+    piece_moment(mesh, best.piece, front);
+    subtract(x, best.point, arm);
+    /* Beside a convex edge the point lies before both pieces, so that either may decide. */
+    const double sign = dot(arm, front) < 0.0 ? -1.0 : 1.0;
     if (normal) {
-        subtract(x, best.point, normal);
+        memcpy(normal, arm, sizeof arm);
         if (!unit(normal)) {
-            piece_moment(mesh, best.piece, normal);
+            memcpy(normal, front, sizeof front);
             if (!unit(normal))
                 normal[0] = 1.0;
+            return 0.0;
         }
+        for (int i = 0; i < 3; i++)
+            normal[i] *= sign;
     }
-    return sqrt(best.squared);
+    return sign * sqrt(best.squared);
 }
 
 /* --- First hit --- */
@@ -573,8 +581,9 @@ static int meets_box(const box_node *node, const segment_query *q)
         }
         const double low = (node->low[i] - margin - q->a[i]) * q->inverse[i],
                      high = (node->high[i] + margin - q->a[i]) * q->inverse[i];
-        enter = fmax(enter, fmin(low, high));
-        leave = fmin(leave, fmax(low, high));
+        const double first = low < high ? low : high, last = low < high ? high : low;
+        enter = first > enter ? first : enter;
+        leave = last < leave ? last : leave;
     }
     return enter <= leave;
 }
@@ -646,10 +655,10 @@ int sk_mesh_distance_first_hit(const sk_mesh_distance *mesh, const double a[3], 
     piece_moment(mesh, q.piece, normal);
     if (!unit(normal))
         return 0;
-    const double sign = dot(normal, q.way) > 0.0 ? -1.0 : 1.0;
+    const int front = dot(normal, q.way) > 0.0 ? -1 : 1;
     for (int i = 0; i < 3; i++)
-        normal[i] *= sign;
-    return 1;
+        normal[i] *= front;
+    return front;
 }
 
 /* --- The rest --- */

@@ -45,9 +45,8 @@ static int hit_union(const sk_shape *shape, const double a[3], const double b[3]
 
 static int hit_mesh(const sk_shape *shape, const double a[3], const double b[3], sk_surface_hit *hit)
 {
-    if (!sk_mesh_distance_first_hit(shape->mesh, a, b, &hit->at, hit->normal))
-        return 0;
-    return shape->sheet || !sk_mesh_distance_inside(shape->mesh, a);
+    const int front = sk_mesh_distance_first_hit(shape->mesh, a, b, &hit->at, hit->normal);
+    return shape->sheet ? front != 0 : front > 0;
 }
 
 int sk_shape_first_hit(const sk_shape *shape, const double from[3], const double to[3], sk_surface_hit *hit)
@@ -81,28 +80,34 @@ int sk_shape_first_hit(const sk_shape *shape, const double from[3], const double
     return advance_to_surface(shape, a, way, hit);
 }
 
+/* The samples decide beyond the radius. Their sign may be wrong at walls thinner than two samples: what is not clearly
+ * inside counts as outside. */
+static double mesh_distance_within(const sk_shape *shape, const double x[3], double radius, double normal[3])
+{
+    double sampled = INFINITY, clearly = 0.0;
+    if (shape->sample) {
+        clearly = 2.0 * sk_mesh_sample_cell(shape->sample);
+        sampled = sk_mesh_sample_distance(shape->sample, x, normal);
+        if (fabs(sampled) > radius + clearly)
+            return shape->sheet ? fabs(sampled) : sampled;
+    }
+    double found = sk_mesh_distance_within(shape->mesh, x, radius, normal);
+    if (found <= radius) {
+        for (int i = 0; shape->sheet && found < 0.0 && normal && i < 3; i++)
+            normal[i] = -normal[i];
+        return shape->sheet ? fabs(found) : found;
+    }
+    if (!shape->sample)
+        sampled = sk_mesh_distance_signed(shape->mesh, x, normal);
+    const double beyond = fmax(fabs(sampled), radius);
+    return !shape->sheet && sampled < -0.5 * clearly ? -beyond : beyond;
+}
+
 double sk_shape_distance_within(const sk_shape *shape, const double x[3], double radius, double normal[3])
 {
     const double point[3] = {x[0], x[1], shape->dimension == 3 ? x[2] : 0.0};
-    if (shape->kind == SELKIE_SHAPE_MESH) {
-        /* The samples decide which points are far: their error is below the diagonal of a sample cell. */
-        double sampled = 0.0;
-        if (shape->sample) {
-            sampled = sk_mesh_sample_distance(shape->sample, point, normal);
-            if (fabs(sampled) > radius + 2.0 * sk_mesh_sample_cell(shape->sample))
-                return shape->sheet ? fabs(sampled) : sampled;
-        }
-        const double found = sk_mesh_distance_within(shape->mesh, point, radius, normal);
-        if (found <= radius || !shape->sample) {
-            const int inside = !shape->sheet && sk_mesh_distance_inside(shape->mesh, point);
-            for (int i = 0; normal && inside && i < 3; i++)
-                normal[i] = -normal[i];
-            return inside ? -found : found;
-        }
-        /* Close to the surface, but not within the radius: the sign of the samples may be wrong at thin walls. */
-        return !shape->sheet && sk_mesh_distance_inside(shape->mesh, point) ? -fmax(fabs(sampled), radius)
-                                                                            : fmax(fabs(sampled), radius);
-    }
+    if (shape->kind == SELKIE_SHAPE_MESH)
+        return mesh_distance_within(shape, point, radius, normal);
     double least = INFINITY, candidate[3];
     for (int i = 0; i < shape->child_count; i++) {
         const double distance = sk_shape_distance_within(shape->children[i], point, radius, normal ? candidate : NULL);

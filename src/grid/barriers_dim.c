@@ -158,7 +158,7 @@ static int is_open(const sk_solids *solids, const double x[3])
     for (int o = 0; o < solids->obstacle_count; o++) {
         double local[3];
         to_local(&solids->obstacles[o], x, local);
-        if (sk_shape_distance_within(solids->obstacles[o].shape, local, 0.0, NULL) < 0.0)
+        if (sk_shape_distance_within(solids->obstacles[o].shape, local, solids->cell_size, NULL) < 0.0)
             return 0;
     }
     return 1;
