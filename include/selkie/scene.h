@@ -121,13 +121,15 @@ typedef struct selkie_source_def {
     const char *name;
     selkie_shape shape;
     const char *material; /*    of the scene's materials; "" = the only one */
-    double velocity[3];   /* m/s */
+    double velocity[3];   /* m/s imposed on the liquid inside; 0 without a flow_rate: the shape is kept filled */
+    double flow_rate;     /* m3/s (2D: m2/s) in place of the velocity's length; 0 = from the velocity */
     double start, end;    /* s   end < 0: never ends */
 } selkie_source_def;
 
 typedef struct selkie_drain_def {
     const char *name;
     selkie_shape shape;
+    double flow_rate;  /* m3/s (2D: m2/s) that it removes at most; 0 = all liquid inside */
     double start, end; /* s  end < 0: never ends */
 } selkie_drain_def;
 

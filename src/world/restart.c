@@ -77,6 +77,17 @@ static int admit(const sk_step *step, const float low[3], const float high[3], s
     return !still;
 }
 
+/* From the positions of the checkpoint to those of the scene, m. Positions of version 1 are those of the world; later
+ * ones are relative to an origin. */
+static void find_shift(const sk_step *step, const restart *from, double shift[3])
+{
+    double origin[3] = {0, 0, 0};
+    if (from->header.version != 1)
+        memcpy(origin, find_chunk(from, "origin")->data, sizeof origin);
+    for (int d = 0; d < 3; d++)
+        shift[d] = d < step->dimension ? origin[d] - step->grid.origin[d] : 0.0;
+}
+
 /* Copies the particles that fit. */
 static selkie_code take_old(sk_step *step, const restart *from, old_liquid *old, selkie_error *error)
 {
@@ -87,9 +98,13 @@ static selkie_code take_old(sk_step *step, const restart *from, old_liquid *old,
     if (!old->records || !old->rows)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %lld particles", from->file, (long long)count);
     float low[3], high[3];
+    double shift[3];
     sk_solids_bounds(&step->solids, &step->grid, low, high);
+    find_shift(step, from, shift);
     for (int64_t p = 0; p < count; p++) {
         sk_particle record = records[p];
+        for (int d = 0; d < 3; d++)
+            record.position[d] = (float)(record.position[d] + shift[d]);
         if (record.flags & SK_PARTICLE_DEAD || !admit(step, low, high, &record, from->report))
             continue;
         for (int d = 0; d < 3; d++)
@@ -467,9 +482,12 @@ static selkie_code check_state(const selkie_scene *scene, restart *from, selkie_
     if (!chunk || chunk->bytes != sizeof *header)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: is not a checkpoint of this version of Selkie", from->file);
     memcpy(header, chunk->data, sizeof *header);
-    if (header->version != SK_STATE_VERSION)
+    if (header->version != SK_STATE_VERSION && header->version != 1)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: state version %u; this build reads %d", from->file,
                        header->version, SK_STATE_VERSION);
+    const sk_state_chunk *origin = find_chunk(from, "origin");
+    if (header->version != 1 && (!origin || origin->bytes != 3 * sizeof(double)))
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the origin of its positions is missing", from->file);
     const sk_state_chunk *records = find_chunk(from, "particles");
     if (header->particle_count < 0 || header->particle_count > (int64_t)UINT32_MAX / 2 ||
         !(header->cell_size > 0.0 && header->cell_size < 1e30) || header->particles_per_cell < 1 || !records ||

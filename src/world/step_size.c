@@ -46,6 +46,7 @@ static double step_by_cfl(const selkie_world *world, double longest)
             world->methods.methods[m]->limit_step(step, &limits);
     double speed = limits.speed + sk_force_fields_speed(world->scene, window) +
                    sqrt(acceleration * step->grid.cell_size) + limits.extra;
+    speed = fmax(speed, limits.waves);
     double dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * limits.length / speed : longest;
     /* A wave of one cell's length must not travel farther than a cell in a step, or water at rest becomes unstable. */
     if (acceleration > 0.0 && step->grid.cell_size > 0.0)

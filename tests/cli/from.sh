@@ -9,6 +9,9 @@ last() {
     awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } { v = $c } END { print v }' "$1/stats.csv"
 }
 
+# near A B TOLERANCE: a relative one.
+near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { d = a - b; exit !((d < 0 ? -d : d) <= t * (b < 0 ? -b : b)) }'; }
+
 # --- Another obstacle, the same particles
 check "another obstacle" "$selkie" run other.json --from first --end 0.05 --quiet --out second
 [ "$(last second particles)" = "$(last first particles)" ] && good "all particles are there" || bad "$(last second particles) particles"
@@ -26,6 +29,11 @@ for resolution in 24 48; do
     [ "$(last r$resolution particles)" = "$wanted" ] && [ ! -s error.txt ] && grep -q 'sampled again' out.txt &&
         good "resolution $resolution: $wanted particles" || bad "resolution $resolution: $(last r$resolution particles), not $wanted; $(cat error.txt)"
 done
+
+# --- Another origin: the liquid stays where it is in the world
+check "another domain" "$selkie" run other.json --from first --set domain.origin=[-0.25,0] --set domain.size=[1.5,0.75] --set domain.resolution=48 --end 0.01 --quiet --out wide
+near "$(awk -F, 'NR == 2 { print $4 }' wide/probes.csv)" "$(tail -1 first/probes.csv | cut -d, -f4)" 0.1 && good "the front is where it was" ||
+    bad "the front: $(head -2 wide/probes.csv), not $(tail -1 first/probes.csv)"
 
 # --- What does not fit
 "$selkie" run other.json --from first --set domain.size=[0.5,0.75] --set domain.resolution=16 --set 'obstacles[0].shape.min=[0.45,0]' \

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "methods/sph/near_walls.h"
-#include "methods/sph/sph_kernels.h"
+#include "methods/sph/sph_pair_kernels.h"
 
 enum { MOST_PARTS = 16 }; /* parts in contact with one particle */
 
@@ -54,6 +54,8 @@ static void find_contacts_of(finder *f, const near_walls *walls, const float x[3
     const sk_sph *sph = f->step->sph;
     const float inverse_reach = (float)(1.0 / sph->point.reach), reach2 = (float)(sph->point.reach * sph->point.reach);
     const float steepness = (float)(sph->point.weight / sph->volume * sph->spacing / sph->point.reach);
+    const float *const own[3] = {sph->correction[0][list->particle], sph->correction[1][list->particle],
+                                 sph->correction[2][list->particle]};
     for (int r = 0; r < walls->range_count; r++)
         for (uint32_t b = walls->ranges[r].from; b < walls->ranges[r].to; b++) {
             const sk_boundary_particle *wall = &f->boundary->particles[b];
@@ -68,7 +70,9 @@ static void find_contacts_of(finder *f, const near_walls *walls, const float x[3
                 continue;
             float distance = sqrtf(r2), q = distance * inverse_reach;
             float slope = sk_sph_point_slope(q) * steepness * wall->volume / (q > 1e-6f ? distance : 1e-6f);
-            const float g[3] = {slope * difference[0], slope * difference[1], slope * difference[2]};
+            const float gradient[3] = {slope * difference[0], slope * difference[1], slope * difference[2]};
+            float g[3];
+            SK_DIM(sk_sph_correct_gradient)(own, own, gradient, g);
             add_contact(f, list, wall->body, g, wall->position);
         }
     float along[6];

@@ -52,7 +52,21 @@ SK_VECTOR void evaluate(int wendland, f8 q2, f8 *value, f8 *slope_over_q)
 
 typedef struct lane_sums {
     f8 density, gradient[3], squares;
+    f8 moment[SK_SPH_COMPONENTS]; /* minus that of sk_sph_sums, times the spacing */
 } lane_sums;
+
+SK_VECTOR void add_moments(f8 slope, const f8 d[3], f8 moment[SK_SPH_COMPONENTS])
+{
+    const f8 x = slope * d[0], y = slope * d[1];
+    moment[SK_SPH_XX] += x * d[0];
+    moment[SK_SPH_YY] += y * d[1];
+    moment[SK_SPH_XY] += x * d[1];
+    if (SELKIE_DIM == 3) {
+        moment[SK_SPH_ZZ] += slope * d[2] * d[2];
+        moment[SK_SPH_XZ] += x * d[2];
+        moment[SK_SPH_YZ] += y * d[2];
+    }
+}
 
 /* Writes eight entries of the lean form from their components. */
 SK_VECTOR void write_lean(sk_sph_lean_entry *entry, const uint16_t component[4][8])
@@ -89,6 +103,7 @@ SK_VECTOR void write_list(const sk_sph_list_constants *constants, const sk_cloud
         evaluate(constants->wendland, f8_max(r2 * scale2, f8_splat(1e-12f)), &value, &slope);
         total->density += f8_select(lanes, value, zero);
         slope *= constants->slope;
+        add_moments(slope, d, total->moment);
         i8 index = sk_load_index(a->index + k) & lanes;
         if (wide) {
             sk_sph_wide_entry *entry = (sk_sph_wide_entry *)list + k;
@@ -162,6 +177,8 @@ static void do_particle(builder *b, worker *w, uint32_t candidates, uint32_t sel
     sk_sph_sums sums = {.density = b->frame.constants.weight * (f8_sum(total.density) + 1.0f),
                         .gradient = {f8_sum(total.gradient[0]), f8_sum(total.gradient[1]),
                                      SELKIE_DIM == 3 ? f8_sum(total.gradient[2]) : 0.0f}};
+    for (int m = 0; m < SK_SPH_COMPONENTS; m++)
+        sums.moment[m] = -b->frame.constants.inverse_spacing * f8_sum(total.moment[m]);
     finish_particle(&b->frame, &w->walls, i, &sums, f8_sum(total.squares), block);
 }
 
