@@ -97,7 +97,7 @@ typedef struct selkie_material_def {
     const char *name; /*          unique; liquids and sources name their material by it */
     selkie_material_kind kind;
     double density;         /* kg/m3 */
-    double viscosity;       /* m2/s     kinematic; the same for all materials of a scene so far */
+    double viscosity;       /* m2/s     kinematic; for sph the same for all materials of a scene so far */
     double surface_tension; /* N/m      no effect yet */
     double heat_capacity;   /* J/(kg K) no effect yet */
     double conductivity;    /* W/(m K)  no effect yet */
@@ -121,13 +121,15 @@ typedef struct selkie_source_def {
     const char *name;
     selkie_shape shape;
     const char *material; /*    of the scene's materials; "" = the only one */
-    double velocity[3];   /* m/s */
+    double velocity[3];   /* m/s imposed on the liquid inside; 0 without a flow_rate: the shape is kept filled */
+    double flow_rate;     /* m3/s (2D: m2/s) in place of the velocity's length; 0 = from the velocity */
     double start, end;    /* s   end < 0: never ends */
 } selkie_source_def;
 
 typedef struct selkie_drain_def {
     const char *name;
     selkie_shape shape;
+    double flow_rate;  /* m3/s (2D: m2/s) that it removes at most; 0 = all liquid inside */
     double start, end; /* s  end < 0: never ends */
 } selkie_drain_def;
 

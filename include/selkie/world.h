@@ -67,14 +67,16 @@ typedef struct selkie_attribute_view {
     const char *name;
     selkie_attribute_type type;
     int components;
-    size_t stride; /* bytes from one particle to the next */
-    void *data;    /* may be written between steps; positions must stay inside the domain */
+    size_t stride;    /* bytes from one particle to the next */
+    void *data;       /* may be written between steps; positions must stay inside the domain */
+    double origin[3]; /* add it to the values to get scene coordinates: domain.origin for "position", else 0 */
 } selkie_attribute_view;
 
 SELKIE_API int64_t selkie_world_particle_count(const selkie_world *world);
 SELKIE_API int selkie_world_attribute_count(const selkie_world *world);
 SELKIE_API selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_attribute_view *view);
-/* "position" (m), "velocity" (m/s), "id", and for APIC "affine" (1/s, 9 components) */
+/* "position" (m, relative to domain.origin: single precision would lose positions far from 0), "velocity" (m/s), "id",
+ * and for APIC "affine" (1/s, 9 components) */
 SELKIE_API selkie_code selkie_world_find_attribute(const selkie_world *world, const char *name,
                                                    selkie_attribute_view *view, selkie_error *error);
 SELKIE_API double selkie_world_particle_mass(const selkie_world *world);

@@ -1,5 +1,6 @@
 #include "defs/materials.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,10 +33,25 @@ int sk_scene_has_densities(const selkie_scene *scene)
     return 0;
 }
 
+double sk_scene_viscosity_of(const selkie_scene *scene, int material)
+{
+    return scene->viscosity > 0.0 || !scene->material_count ? scene->viscosity : scene->materials[material].viscosity;
+}
+
 double sk_scene_viscosity(const selkie_scene *scene)
 {
-    return scene->material_count && scene->materials[0].viscosity > 0.0 ? scene->materials[0].viscosity
-                                                                        : scene->viscosity;
+    double largest = scene->viscosity;
+    for (int m = 0; m < scene->material_count; m++)
+        largest = fmax(largest, sk_scene_viscosity_of(scene, m));
+    return largest;
+}
+
+int sk_scene_has_viscosities(const selkie_scene *scene)
+{
+    for (int m = 1; m < scene->material_count; m++)
+        if (sk_scene_viscosity_of(scene, m) != sk_scene_viscosity_of(scene, 0))
+            return 1;
+    return 0;
 }
 
 /* --- Checks --- */
@@ -102,10 +118,11 @@ static selkie_code check_material(const selkie_scene *scene, int m, sk_path *whe
         return fail_at(where, "materials", m, "kind", error,
                        "\"%s\" is not simulated yet: must be \"liquid\"; solids are obstacles or bodies",
                        sk_enum_name(sk_struct_find(&sk_material_struct, "kind")->choices, (int)material->kind));
-    if (material->viscosity != scene->materials[0].viscosity)
-        return fail_at(where, "materials", m, "viscosity", error,
-                       "%g m2/s differs from that of materials[0], %g: one viscosity for all materials so far",
-                       material->viscosity, scene->materials[0].viscosity);
+    if (material->viscosity != scene->materials[0].viscosity && scene->discretization == SELKIE_DISCRETIZATION_SPH)
+        return fail_at(
+            where, "materials", m, "viscosity", error,
+            "%g m2/s differs from that of materials[0], %g: discretization \"sph\" takes one viscosity so far",
+            material->viscosity, scene->materials[0].viscosity);
     if (material->viscosity > 0.0 && scene->viscosity > 0.0)
         return fail_at(where, "materials", m, "viscosity", error,
                        "%g m2/s stands beside the scene's viscosity, %g: give one of them", material->viscosity,

@@ -17,8 +17,12 @@ int sk_scene_find_material(const selkie_scene *scene, const char *name);
 double sk_scene_density(const selkie_scene *scene, int material);
 /* Do the materials differ in density? */
 int sk_scene_has_densities(const selkie_scene *scene);
-/* m2/s: the scene's viscosity, or the one that all its materials have. */
+/* m2/s: the scene's viscosity, or the largest of its materials. */
 double sk_scene_viscosity(const selkie_scene *scene);
+/* m2/s: the scene's viscosity, or that of the material. */
+double sk_scene_viscosity_of(const selkie_scene *scene, int material);
+/* Do the materials differ in viscosity? */
+int sk_scene_has_viscosities(const selkie_scene *scene);
 
 /* The rules of the table and of who names its materials; where says at which key one is broken. */
 selkie_code sk_materials_check(const selkie_scene *scene, sk_path *where, selkie_error *error);

@@ -65,6 +65,13 @@ static selkie_code check_time(sk_rules *rules)
     if (time->end * time->fps > 1e7)
         return fail_at(rules, "fps", "%g makes %.3g frames until %g s: at most 1e7", time->fps, time->end * time->fps,
                        time->end);
+    const double most_steps = 1e10; /* years, even of the smallest scene */
+    if (time->step > 0 && time->end / time->step > most_steps)
+        return fail_at(rules, "step", "%g s makes %.3g steps until %g s: at most %g", time->step,
+                       time->end / time->step, time->end, most_steps);
+    if (time->max_step > 0 && time->end / time->max_step > most_steps)
+        return fail_at(rules, "max_step", "%g s makes %.3g steps until %g s: at most %g", time->max_step,
+                       time->end / time->max_step, time->end, most_steps);
     sk_path_cut(rules->where, before);
     return SELKIE_OK;
 }

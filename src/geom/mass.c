@@ -165,6 +165,8 @@ static void primitive_mass(const sk_shape *shape, sk_mass_properties *mass)
 selkie_code sk_shape_mass(const sk_shape *shape, const char *what, sk_mass_properties *mass, selkie_error *error)
 {
     double low[3], high[3];
+
+    /* Infinite shapes have no mass. */
     memset(mass, 0, sizeof *mass);
     sk_shape_bounds(shape, low, high);
     for (int d = 0; d < shape->dimension; d++)
@@ -172,6 +174,8 @@ selkie_code sk_shape_mass(const sk_shape *shape, const char *what, sk_mass_prope
             return sk_fail(
                 error, SELKIE_ERROR_INPUT,
                 "%s: an infinite shape (half space, wave, height field) has no mass: a body needs a finite one", what);
+
+    /* Exact for primitives, closed meshes and 2D meshes, sampled for other shapes. */
     if (shape->kind == SELKIE_SHAPE_UNION && shape->child_count == 1)
         return sk_shape_mass(shape->children[0], what, mass, error);
     if (shape->kind != SELKIE_SHAPE_MESH && shape->kind != SELKIE_SHAPE_UNION) {
@@ -187,6 +191,8 @@ selkie_code sk_shape_mass(const sk_shape *shape, const char *what, sk_mass_prope
         if (m.volume > 0.0)
             finish(&m, shape->dimension, mass);
     }
+
+    /* Flat shapes have no volume. */
     if (!(mass->volume > 0.0) || !isfinite(mass->volume))
         return sk_fail(error, SELKIE_ERROR_INPUT, "%s: a body needs a volume above 0, this one has %g", what,
                        mass->volume);

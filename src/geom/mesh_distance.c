@@ -535,6 +535,123 @@ double sk_mesh_distance_signed(const sk_mesh_distance *mesh, const double x[3], 
     return inside ? -distance : distance;
 }
 
+double sk_mesh_distance_within(const sk_mesh_distance *mesh, const double x[3], double radius, double normal[3])
+{
+    nearest_piece best = {radius * radius, {0.0, 0.0, 0.0}, SIZE_MAX};
+    search(mesh, x, &best);
+    if (best.piece == SIZE_MAX || best.squared > radius * radius)
+        return INFINITY;
+    if (normal) {
+        subtract(x, best.point, normal);
+        if (!unit(normal)) {
+            piece_moment(mesh, best.piece, normal);
+            if (!unit(normal))
+                normal[0] = 1.0;
+        }
+    }
+    return sqrt(best.squared);
+}
+
+/* --- First hit --- */
+
+typedef struct segment_query {
+    double a[3], way[3], inverse[3];
+    double at; /* of the first hit so far */
+    size_t piece;
+} segment_query;
+
+/* Does the segment up to the first hit so far pass through a node's box? The margin covers rounding. */
+static int meets_box(const box_node *node, const segment_query *q)
+{
+    double enter = 0.0, leave = q->at;
+    for (int i = 0; i < 3; i++) {
+        const double margin = 1e-12 * (fabs(node->low[i]) + fabs(node->high[i]));
+        if (q->way[i] == 0.0) {
+            if (q->a[i] < node->low[i] - margin || q->a[i] > node->high[i] + margin)
+                return 0;
+            continue;
+        }
+        const double low = (node->low[i] - margin - q->a[i]) * q->inverse[i],
+                     high = (node->high[i] + margin - q->a[i]) * q->inverse[i];
+        enter = fmax(enter, fmin(low, high));
+        leave = fmin(leave, fmax(low, high));
+    }
+    return enter <= leave;
+}
+
+/* A triangle: the segment pierces its plane at a point inside (Moeller and Trumbore 1997). A segment of an outline: the
+ * same in the plane. The borders belong to the piece with a margin, so that nothing passes between two pieces. */
+static void cross_piece(const sk_mesh_distance *mesh, size_t piece, segment_query *q)
+{
+    static const double margin = 1e-9;
+    const double(*p)[3] = (const double(*)[3])(mesh->corners + piece * (size_t)mesh->dimension);
+    double u[3], v[3], arm[3], normal[3], turned[3], s, t, over;
+    subtract(p[1], p[0], u);
+    subtract(q->a, p[0], arm);
+    if (mesh->dimension == 2) {
+        over = u[0] * q->way[1] - u[1] * q->way[0];
+        if (over == 0.0)
+            return;
+        s = (arm[0] * q->way[1] - arm[1] * q->way[0]) / over;
+        if (!(s >= -margin && s <= 1.0 + margin))
+            return;
+        normal[0] = u[1];
+        normal[1] = -u[0];
+        normal[2] = 0.0;
+    } else {
+        subtract(p[2], p[0], v);
+        cross(u, v, normal);
+        over = dot(normal, q->way);
+        if (over == 0.0)
+            return;
+        cross(arm, q->way, turned);
+        s = -dot(v, turned) / over;
+        t = dot(u, turned) / over;
+        if (!(s >= -margin && t >= -margin && s + t <= 1.0 + margin))
+            return;
+    }
+    const double at = -dot(normal, arm) / dot(normal, q->way);
+    if (at >= 0.0 && at <= q->at) {
+        q->at = at;
+        q->piece = piece;
+    }
+}
+
+int sk_mesh_distance_first_hit(const sk_mesh_distance *mesh, const double a[3], const double b[3], double *at,
+                               double normal[3])
+{
+    segment_query q = {.at = 1.0, .piece = SIZE_MAX};
+    memcpy(q.a, a, sizeof q.a);
+    subtract(b, a, q.way);
+    for (int i = 0; i < 3; i++)
+        q.inverse[i] = q.way[i] != 0.0 ? 1.0 / q.way[i] : 0.0;
+
+    uint32_t stack[stack_limit];
+    int height = 0;
+    stack[height++] = 0;
+    while (height > 0) {
+        const uint32_t node = stack[--height];
+        if (!meets_box(&mesh->nodes[node], &q))
+            continue;
+        for (uint32_t i = 0; i < mesh->nodes[node].count; i++)
+            cross_piece(mesh, mesh->nodes[node].first + i, &q);
+        if (mesh->nodes[node].count == 0) {
+            stack[height++] = mesh->nodes[node].first;
+            stack[height++] = node + 1;
+        }
+    }
+    if (q.piece == SIZE_MAX)
+        return 0;
+    *at = q.at;
+    piece_moment(mesh, q.piece, normal);
+    if (!unit(normal))
+        return 0;
+    const double sign = dot(normal, q.way) > 0.0 ? -1.0 : 1.0;
+    for (int i = 0; i < 3; i++)
+        normal[i] *= sign;
+    return 1;
+}
+
 /* --- The rest --- */
 
 int sk_mesh_distance_closed(const sk_mesh_distance *mesh)

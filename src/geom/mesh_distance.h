@@ -33,6 +33,14 @@ int sk_mesh_distance_inside(const sk_mesh_distance *mesh, const double x[3]);
 /* Negative inside; `normal` (may be NULL) is the outward unit normal. */
 double sk_mesh_distance_signed(const sk_mesh_distance *mesh, const double x[3], double normal[3]);
 
+/* The first piece that the segment from a to b crosses, from either side: `at` is 0 at a and 1 at b, `normal` (unit)
+ * points to the side of a. Returns whether there is one. */
+int sk_mesh_distance_first_hit(const sk_mesh_distance *mesh, const double a[3], const double b[3], double *at,
+                               double normal[3]);
+/* Distance to the nearest piece if it is at most `radius`, else INFINITY. `normal` (may be NULL) then points from the
+ * piece to x. */
+double sk_mesh_distance_within(const sk_mesh_distance *mesh, const double x[3], double radius, double normal[3]);
+
 int sk_mesh_distance_closed(const sk_mesh_distance *mesh);
 void sk_mesh_distance_bounds(const sk_mesh_distance *mesh, double low[3], double high[3]);
 size_t sk_mesh_distance_piece_count(const sk_mesh_distance *mesh);

@@ -8,6 +8,7 @@
 #include "base/dimension.h"
 #include "base/simd.h"
 #include "grid/deal.h"
+#include "grid/sweep.h"
 #include "grid/tile.h"
 
 enum {
@@ -131,16 +132,16 @@ static inline __attribute__((always_inline)) fw move_along(const int d, const mo
 }
 
 /* Keeps particles within closed walls and out of obstacles. */
-static inline __attribute__((always_inline)) void confine_lanes(const frame *f, int clip, int lanes, fw moved[3])
+static inline __attribute__((always_inline)) void confine_lanes(const frame *f, int clip, int lanes, const fw from[3],
+                                                                fw moved[3])
 {
     for (int d = 0; d < SELKIE_DIM; d++)
         moved[d] = fw_min(fw_splat(f->high[d]), fw_max(fw_splat(f->low[d]), moved[d]));
     for (int l = 0; clip && l < lanes; l++) {
-        float at[3] = {0, 0, 0};
+        float at[3] = {0, 0, 0}, start[3] = {0, 0, 0};
         for (int d = 0; d < SELKIE_DIM; d++)
-            at[d] = moved[d][l];
-        if (sk_solids_near(f->options->solids, f->grid, at) &&
-            sk_solids_push_out(f->options->solids, f->low, f->high, at))
+            at[d] = moved[d][l], start[d] = from[d][l];
+        if (sk_sweep_displacement(f->options->solids, f->low, f->high, start, at, f->options->dt > 0.0f ? 1.0 : 0.0))
             for (int d = 0; d < SELKIE_DIM; d++)
                 moved[d][l] = at[d];
     }
@@ -301,7 +302,7 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
                 moved[d] = r[d] + (!(f->options->dt > 0.0f) ? move_along(d, &way, node, &w, 0, 1)
                                    : f->options->shifted    ? move_along(d, &way, node, &w, 1, 1)
                                                             : move_along(d, &way, node, &w, 1, 0));
-            confine_lanes(f, clip, lanes, moved);
+            confine_lanes(f, clip, lanes, r, moved);
             weigh_lanes(f, moved, origin, lanes, &s, tile);
         }
     }

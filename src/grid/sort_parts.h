@@ -131,9 +131,14 @@ static inline __attribute__((unused)) void sk_sort_all_changed(sk_grid *grid)
 
 /* --- sort_dim.c --- */
 
-/* Slots 1.. for the marked places, in the order of the table. */
-selkie_code SK_DIM(sk_sort_assign_blocks)(sk_grid *grid, selkie_error *error);
-/* Slots for the places that kernels reach, and the table of neighbours. */
+/* Makes `count` empty lists of blocks. */
+selkie_code SK_DIM(sk_sort_clear_lists)(sk_grid *grid, int count, selkie_error *error);
+/* Puts the blocks of the first `count` lists into the grid's sorted_blocks. Returns their number in `total`. */
+selkie_code SK_DIM(sk_sort_join_lists)(sk_grid *grid, int count, size_t *total, selkie_error *error);
+/* Slots 1.. for the first `count` keys of sorted_blocks, in ascending order. Keys may be there twice, or SK_NO_BLOCK.
+ */
+selkie_code SK_DIM(sk_sort_assign_blocks)(sk_grid *grid, size_t count, selkie_error *error);
+/* Slots for the blocks that kernels reach, and the table of neighbours. */
 selkie_code SK_DIM(sk_sort_assign_surroundings)(sk_grid *grid, const uint32_t *reach, int threads, selkie_error *error);
 /* Ends a sort. On failure the grid becomes empty. */
 selkie_code SK_DIM(sk_sort_settle)(sk_grid *grid, sk_particles *particles, selkie_code code);

@@ -75,7 +75,6 @@ typedef struct sk_step {
     double positions[3];        /* m  sum of the particles' positions now */
     double positions_before[3]; /* m  and before the last advection */
     sk_poisson_report pressure;
-    sk_poisson_report viscosity;
     double surface_volume; /* cells: inside the surface that the fill describes */
 
     /* results of the volume correction */

@@ -11,6 +11,7 @@
 #include "methods/sources/sources.h"
 #include "methods/sph/sph.h"
 #include "methods/uic/uic.h"
+#include "methods/viscosity/viscosity.h"
 #include "methods/volume_terms/volume_terms.h"
 #include "world/world_internal.h"
 
@@ -23,6 +24,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_ando,      &sk_method_sato,
     &sk_method_eq8,       &sk_method_losasso,
     &sk_method_uic,       &sk_method_liquid_boundary,
+    &sk_method_viscosity,
 };
 
 sk_method_list sk_all_methods(void)

@@ -71,7 +71,7 @@ static double measure_front(const sk_probes *probes, const sk_step *step, const 
         int bin = def->direction >= 0 ? bins - 1 - n : n;
         ahead += probes->histogram[bin];
         if (ahead >= enough)
-            return grid->low[axis] + (bin + 0.5) / scale;
+            return grid->origin[axis] + grid->low[axis] + (bin + 0.5) / scale;
     }
     return NAN;
 }

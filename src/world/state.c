@@ -115,7 +115,14 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     memcpy(&header, chunk->data, sizeof header);
 
     /* Does the checkpoint fit this build and this scene? */
-    if (header.version != SK_STATE_VERSION)
+    const double *origin = step->grid.origin;
+    const int at_zero = origin[0] == 0.0 && origin[1] == 0.0 && origin[2] == 0.0;
+    if (header.version == 1 && !at_zero)
+        return sk_fail(error, SELKIE_ERROR_FORMAT,
+                       "%s: state version 1 has rounded positions where domain.origin is not 0; run it again from the "
+                       "start",
+                       file);
+    if (header.version != SK_STATE_VERSION && header.version != 1)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: state version %u; this build reads %d", file, header.version,
                        SK_STATE_VERSION);
     if ((int)header.dimension != step->dimension || memcmp(header.cells, step->grid.cells, sizeof header.cells) != 0 ||

@@ -89,7 +89,8 @@ selkie_code selkie_world_body(const selkie_world *world, int index, selkie_body_
     if (index < 0 || index >= selkie_world_body_count(world))
         return SELKIE_ERROR_INPUT;
     const sk_rigid_state *from = &world->step.rigid->states[index];
-    memcpy(state->position, from->position, sizeof state->position);
+    for (int d = 0; d < 3; d++)
+        state->position[d] = from->position[d] + world->step.grid.origin[d];
     memcpy(state->quaternion, from->quaternion, sizeof state->quaternion);
     memcpy(state->velocity, from->velocity, sizeof state->velocity);
     memcpy(state->angular_velocity, from->angular_velocity, sizeof state->angular_velocity);
@@ -135,6 +136,8 @@ selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_
         view->components = index == 2 ? 1 : 3;
         view->stride = sizeof(sk_particle);
         view->data = particles->records ? (char *)particles->records + offsets[index] : NULL;
+        if (index == 0)
+            memcpy(view->origin, world->step.grid.origin, sizeof view->origin);
         *world->positions_shown = 1;
         return SELKIE_OK;
     }

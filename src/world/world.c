@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "base/timer.h"
 #include "defs/materials.h"
+#include "defs/relative.h"
 #include "defs/structs.h"
 #include "world/world_internal.h"
 
@@ -166,7 +167,7 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms)
 static void set_constants(selkie_world *world, const selkie_world_options *options, double cell_size)
 {
     sk_step *step = &world->step;
-    const selkie_scene *scene = step->scene = world->scene;
+    const selkie_scene *scene = step->scene = world->relative;
     step->threads = options && options->threads > 0 ? options->threads : omp_get_num_procs();
     selkie_backend backend = options && options->with_backend ? options->backend : scene->backend;
     step->backend = backend == SELKIE_BACKEND_PLAIN ? SK_BACKEND_PLAIN : SK_BACKEND_TUNED;
@@ -180,9 +181,11 @@ static void set_constants(selkie_world *world, const selkie_world_options *optio
 static selkie_code build(selkie_world *world, const int cells[3], double cell_size, selkie_error *error)
 {
     sk_step *step = &world->step;
-    const selkie_scene *scene = world->scene;
+    const selkie_scene *scene = world->relative;
     if (step->needs & (SK_NEEDS_GRID | SK_NEEDS_PARTICLES)) {
         SK_TRY(sk_grid_init(&step->grid, step->dimension, cells, scene->domain.origin, cell_size, step->memory, error));
+        for (int d = 0; d < step->dimension; d++)
+            step->grid.origin[d] = world->scene->domain.origin[d];
         SK_TRY(sk_grid_declare(&step->grid, sk_methods_fields(world->methods), error));
         SK_TRY(sk_solids_init(&step->solids, scene, &step->grid, step->memory, error));
     }
@@ -224,12 +227,16 @@ selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene
     int cells[3];
     double cell_size = selkie_scene_cells(scene, cells);
     selkie_code code = sk_scene_copy(scene, &world->scene, error);
+    if (code == SELKIE_OK)
+        code = sk_scene_copy(scene, &world->relative, error);
+    if (code == SELKIE_OK)
+        sk_scene_make_relative(world->relative);
     if (code == SELKIE_OK && !world->positions_shown)
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");
     if (code == SELKIE_OK) {
         set_constants(world, options, cell_size);
-        world->methods = sk_choose_methods(methods, world->scene, world->chosen_methods);
-        world->step.needs = sk_methods_need(world->methods, world->scene);
+        world->methods = sk_choose_methods(methods, world->relative, world->chosen_methods);
+        world->step.needs = sk_methods_need(world->methods, world->relative);
         code = build(world, cells, cell_size, error);
     }
     if (code != SELKIE_OK) {
@@ -268,6 +275,7 @@ void selkie_world_destroy(selkie_world *world)
     if (step->grid.memory)
         sk_grid_free(&step->grid);
     selkie_scene_free(world->scene);
+    selkie_scene_free(world->relative);
     free(world->positions_shown);
     free(world);
 }
@@ -316,6 +324,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     double kick = sk_step_kick(step);
     world->pressure_unit = step->density * step->grid.cell_size / kick;
     step->time = end_time;
+    sk_solids_move(&step->solids, end_time);
     step->last_dt = step->dt;
     step->step_count++;
     world->at_frame = on_frame;

@@ -8,7 +8,8 @@
 
 struct selkie_world {
     sk_memory memory;
-    selkie_scene *scene; /* own copy */
+    selkie_scene *scene;    /* own copy */
+    selkie_scene *relative; /* the same in coordinates relative to domain.origin: the scene of all phases */
     sk_step step;
     sk_method_list methods; /* those that take part, in the order of the list */
     const sk_method *chosen_methods[SK_STEP_MAX_METHODS];
@@ -89,7 +90,8 @@ typedef struct sk_state_header {
     uint32_t next_id, at_frame;
 } sk_state_header;
 
-enum { SK_STATE_VERSION = 1 };
+/* 2: positions are relative to domain.origin. */
+enum { SK_STATE_VERSION = 2 };
 
 int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_chunk chunks[SK_STATE_MAX_CHUNKS]);
 /* Checks everything before it changes anything. `file` is for messages. */

@@ -106,8 +106,7 @@ static void count_leaks(const selkie_world *world, const double low[3], const do
         const float *x = particle_of(&position, p);
         double nearest = 1e9, inside = 1e9;
         for (int d = 0; d < scene->domain.dimension; d++) {
-            nearest = fmin(
-                nearest, fmin(x[d] - scene->domain.origin[d], scene->domain.origin[d] + scene->domain.size[d] - x[d]));
+            nearest = fmin(nearest, fmin(x[d], scene->domain.size[d] - x[d]));
             inside = fmin(inside, fmin(x[d] - low[d], high[d] - x[d]));
         }
         *through += nearest < 0.0 || inside > 0.1 * spacing;

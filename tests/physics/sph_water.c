@@ -187,7 +187,7 @@ static void plane_dam_break(void **state)
     selkie_world_destroy(world);
     double scale = sqrt(2 * GRAVITY / a), shift = 1.19 - scale * interpolate(count, position, time, 1.44), near = 0.0,
            all = 0.0;
-    table measured = read_table("martin_moyce_front.csv", 4);
+    data_table measured = read_table("martin_moyce_front.csv", 4);
     int near_count = 0, all_count = 0;
     for (int n = 0; n < measured.rows; n++) {
         double z = measured.value[n][0], ours = scale * interpolate(count, position, time, z);

@@ -245,7 +245,7 @@ static void a_world_needs_neither_particles_nor_grid(void **state)
     selkie_world *world = make((sk_method_list){1, only}, &scene, 2);
     assert_int_equal(selkie_world_phase_count(world), 1);
     assert_int_equal(selkie_world_particle_count(world), 0);
-    assert_true(world->step.grid.table == NULL);
+    assert_true(world->step.grid.table.entries == NULL);
 
     char path[] = "/tmp/selkie_modes_XXXXXX";
     int file = mkstemp(path);

@@ -464,7 +464,7 @@ static void memory_that_ends_is_an_error(void **state)
         assert_int_equal(selkie_world_save(good, path, NULL), SELKIE_OK);
         selkie_world_destroy(good);
         int refused = 0, failed = 0;
-        for (size_t limit = 32768;; limit = limit * 9 / 8) {
+        for (size_t limit = 32768;; limit += limit / 32) {
             selkie_world_options options = {.threads = 2, .memory_limit = limit};
             selkie_world *world;
             selkie_error error = {0};

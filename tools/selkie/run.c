@@ -81,7 +81,10 @@ static const option_spec run_options[] = {
     [run_open_meshes] = {.name = "allow-open-meshes",
                          .kind = OPTION_FLAG,
                          .help = "accept meshes with holes, whose inside is approximate"},
-    [run_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors and warnings only"},
+    [run_quiet] = {.name = "quiet",
+                   .letter = 'q',
+                   .kind = OPTION_FLAG,
+                   .help = "print errors and warnings only; given twice, errors only"},
 };
 
 /* --- Signals --- */
@@ -118,7 +121,7 @@ typedef struct run_state {
     sk_table_writer *stats, *probes, *bodies; /* bodies NULL where there are none */
     double *probe_row;
     progress_line progress;
-    int quiet;
+    int quiet;              /* 1 = errors and warnings only, 2 = errors only (-qq) */
     int warned;             /* of a key that spoils the run: once is enough */
     double checkpoint_wall; /* ms, when the last one was written */
     int64_t saved_step;     /* of the newest checkpoint, -1 = none */
@@ -377,7 +380,8 @@ static int look_before(run_state *run, const char *scene_path, selkie_plan *plan
         return code;
     warning_list warnings = {0};
     judge_scene(run->scene, plan, &warnings);
-    print_warnings(&warnings);
+    if (run->quiet < 2)
+        print_warnings(&warnings);
     if (run->quiet)
         return code;
     char particles[32], memory[32];
@@ -496,7 +500,8 @@ static int warn_at_end(run_state *run)
         add_warning(&warnings, "%s", selkie_world_warning(run->world));
     if (!code)
         code = record_warnings(&run->folder, &warnings);
-    print_warnings(&warnings);
+    if (run->quiet < 2)
+        print_warnings(&warnings);
     return code;
 }
 
@@ -632,7 +637,7 @@ int simulate(const char *scene, int set_count, const char *const *sets, const ch
     arguments.values[run_set] = (option_value){.given = set_count, .list = (const char **)sets};
     arguments.values[run_threads] = (option_value){.given = threads > 0, .integer = threads};
     arguments.values[run_resume].given = 1;
-    arguments.values[run_quiet].given = quiet;
+    arguments.values[run_quiet].given = quiet ? 2 : 0; /* the report shows what the runs lose */
     return run_run(&arguments);
 }
 

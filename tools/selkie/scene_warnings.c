@@ -234,9 +234,22 @@ static void judge_step(const selkie_scene *scene, const selkie_plan *plan, warni
         speed * step / length, sph ? "spacings" : "cells", by_waves, right);
 }
 
+static void judge_frames(const selkie_scene *scene, const selkie_plan *plan, warning_list *list)
+{
+    if (plan->frames == 0 && scene->time.end > 0)
+        add_warning(
+            list, "time.fps: %g makes no frame until %g s, so there is nothing to see but the start; use at least %.3g",
+            scene->time.fps, scene->time.end, 1 / scene->time.end);
+    else if (scene->output.every > plan->frames && plan->frames > 0)
+        add_warning(list,
+                    "output.every: %d is more than the %lld frames of the run, so only the start is written; use less",
+                    scene->output.every, (long long)plan->frames);
+}
+
 void judge_scene(const selkie_scene *scene, const selkie_plan *plan, warning_list *list)
 {
     judge_thickness(scene, plan, list);
     judge_sources(scene, list);
     judge_step(scene, plan, list);
+    judge_frames(scene, plan, list);
 }

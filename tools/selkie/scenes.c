@@ -129,6 +129,10 @@ static void complain_unknown_scene(const known_scenes *scenes, const char *wante
 char *find_scene(const char *wanted)
 {
     struct stat status;
+    if (!*wanted) {
+        complain("SCENE is empty; it is a JSON file or a name that 'selkie list' shows");
+        return NULL;
+    }
     if (!stat(wanted, &status) && !S_ISDIR(status.st_mode))
         return strdup(wanted);
     known_scenes scenes;

@@ -115,7 +115,7 @@ static void judge_energy(const selkie_scene *scene, const sk_table *stats, warni
     if (growth > allowed * scale)
         add_warning(
             list,
-            "energy grew by %.3g J until %.3g s, %.2g %% of the start's, though nothing in the scene puts energy "
+            "energy grew by %.3g J until %.3g s, %.3g %% of the start's, though nothing in the scene puts energy "
             "in: the motion of the liquid is wrong; use shorter steps (time.cfl, time.step)",
             growth, when, 100 * growth / scale);
 }

@@ -2,7 +2,8 @@
  *
  * No stage may cross more than a cell. Otherwise, at a large step, the midpoint of a falling drop could lie in the
  * still pool below it, and the drop would hover. A fast particle therefore takes sub-steps, with a collision test after
- * each. Beyond the extrapolation band the grid's velocity is unknown, and a particle keeps its own velocity.
+ * each: grid/sweep.h. Beyond the extrapolation band the grid's velocity is unknown, and a particle keeps its own
+ * velocity.
  *
  * The velocities of a block with a halo of four cells are copied into one dense tile. A batch of particles fills the
  * SIMD lanes, each lane with its own sub-steps. A lane that leaves the tile or meets an unknown node uses the plain
@@ -263,9 +264,21 @@ SK_VECTOR fw runge_kutta(const local_piece *local, const home_row *home, fw x[3]
     return h;
 }
 
-/* Keeps positions within closed walls and out of obstacles. `gone` marks lanes that left through an open side,
- * `touched` those that touched an obstacle. Lanes in `left` may stay inside an obstacle. */
-SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw from[3], fw x[3], iw *gone, iw *touched)
+/* Lanes of a batch after the move. */
+typedef struct batch_ends {
+    iw gone, touched; /* left through an open side; touched an obstacle */
+    sk_touch touches[SK_WIDE];
+} batch_ends;
+
+/* A part of the step for each lane. */
+typedef struct path_part {
+    fw from[3];          /* m  places at its beginning */
+    fw remaining, after; /* s  of the step, before it and after it */
+    fw travelled;        /* cells, from the beginning of the step to its end, or more */
+} path_part;
+
+/* Keeps positions within closed walls. Marks lanes that left through an open side. */
+SK_VECTOR void confine(const advect_frame *frame, fw x[3], iw *gone)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
         if (frame->open[2 * d])
@@ -275,23 +288,35 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw f
         /* This order keeps a NaN position NaN, so the sort detects it. */
         x[d] = fw_min(fw_splat(frame->high[d]), fw_max(fw_splat(frame->low[d]), x[d]));
     }
-    if (!frame->step->solids.obstacle_count)
-        return;
+}
+
+/* Keeps the paths of a batch out of obstacles. Lanes in `left` may stay inside one. The block and the cells (-1:
+ * unknown) are those at the beginning of the step. */
+static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, int block, iw cells, int lanes, iw left,
+                                                  const path_part *part, fw x[3], batch_ends *end)
+{
+    const sk_solids *solids = &frame->step->solids;
     for (int l = 0; l < lanes; l++) {
         float at[3] = {0, 0, 0}, start[3] = {0, 0, 0};
+        sk_touch touch;
+        if (end->gone[l] || !(part->remaining[l] > part->after[l]) ||
+            (cells[l] >= 0 && sk_sweep_is_cell_clear(solids, block, cells[l], part->travelled[l])))
+            continue;
         for (int d = 0; d < SELKIE_DIM; d++)
-            at[d] = x[d][l], start[d] = from[d][l];
-        if (!(*gone)[l] && !left[l] && sk_solids_near(&frame->step->solids, &frame->step->grid, at) &&
-            clip(frame, start, at)) {
-            (*touched)[l] = -1;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                x[d][l] = at[d];
-        }
+            at[d] = x[d][l], start[d] = part->from[d][l];
+        if (!sweep_particle(frame, start, at, 1.0 - part->remaining[l] / frame->dt, 1.0 - part->after[l] / frame->dt,
+                            left[l] != 0, &touch))
+            continue;
+        end->touched[l] = -1;
+        end->touches[l] = touch;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            x[d][l] = at[d];
     }
 }
 
 /* Sums over a block's particles after the move. */
 typedef struct block_ends {
+    float clearance;    /* cells to the nearest obstacle, or less */
     d8 positions[3];    /* m  sum of the final positions of particles still in the domain */
     sk_leavers leavers; /* migrating particles of the block, for the next sort */
 } block_ends;
@@ -304,14 +329,9 @@ typedef struct batch_start {
     int lanes;            /* particles */
 } batch_start;
 
-/* Lanes of a batch after the move. */
-typedef struct batch_ends {
-    iw gone, touched; /* left through an open side; touched an obstacle */
-} batch_ends;
-
 /* Moves a batch. `r` are the columns of the records, and k1 the grid's velocities (NaN where unknown). */
-SK_VECTOR batch_ends advect_batch(const local_piece *local, const batch_start *batch, fw r[8], fw k1[3],
-                                  block_ends *ends)
+SK_VECTOR void advect_batch(const local_piece *local, const batch_start *batch, fw r[8], fw k1[3], block_ends *ends,
+                            batch_ends *end)
 {
     const advect_frame *frame = local->frame;
     const int lanes = batch->lanes;
@@ -319,7 +339,8 @@ SK_VECTOR batch_ends advect_batch(const local_piece *local, const batch_start *b
     for (int d = 0; d < SELKIE_DIM; d++)
         x[d] = r[d];
     fw remaining = fw_splat(frame->dt);
-    batch_ends end = {iw_splat(0), iw_splat(0)};
+    path_part part = {.travelled = fw_splat(0.0f)};
+    end->gone = end->touched = iw_splat(0);
     const iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* left to the density projection */
     const iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
     fill_unknown(frame, local, x, r + 3, flying, k1);
@@ -335,20 +356,27 @@ SK_VECTOR batch_ends advect_batch(const local_piece *local, const batch_start *b
             whole = fw_select(whole < far, whole + 1.0f, whole);
             h = fw_select(far <= 1.0f, remaining, remaining / fw_max(whole, fw_splat(1.0f)));
         }
-        fw from[3];
         for (int d = 0; d < SELKIE_DIM; d++)
-            from[d] = x[d];
+            part.from[d] = x[d];
+        part.remaining = remaining;
         h = runge_kutta(local, sub_step ? NULL : batch->home, x, r + 3, flying, k1, h);
-        confine(frame, lanes, left, from, x, &end.gone, &end.touched);
+        confine(frame, x, &end->gone);
         /* A remainder from rounding counts as 0. */
         remaining -= h;
-        remaining = fw_select(end.gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
+        remaining = fw_select(end->gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
+        if (frame->step->solids.obstacle_count) {
+            part.after = remaining;
+            for (int d = 0; d < SELKIE_DIM; d++)
+                part.travelled += fw_abs(x[d] - part.from[d]) * frame->inverse;
+            if (iw_any(part.travelled >= ends->clearance))
+                sweep_lanes(frame, ends->leavers.block, batch->cells, lanes, left, &part, x, end);
+        }
         if (!iw_any((remaining > 0.0f) & iw_first(lanes)))
             break;
     }
 
     /* Final positions and their sums. */
-    iw counted = iw_first(lanes) & ~end.gone;
+    iw counted = iw_first(lanes) & ~end->gone;
     for (int d = 0; d < SELKIE_DIM; d++) {
         r[d] = x[d];
         ends->positions[d] += d8_from_fw(fw_select(counted, x[d], fw_splat(0.0f)));
@@ -363,9 +391,8 @@ SK_VECTOR batch_ends advect_batch(const local_piece *local, const batch_start *b
     if (frame->lists_leavers) {
         sk_grid *grid = (sk_grid *)&frame->step->grid;
         sk_leavers_add(grid, &ends->leavers, batch->first, lanes, r, batch->cells,
-                       end.gone & iw_first(lanes) & SK_PARTICLE_DEAD);
+                       end->gone & iw_first(lanes) & SK_PARTICLE_DEAD);
     }
-    return end;
 }
 
 static void end_batch(const advect_frame *frame, const batch_ends *end, sk_particle *records, int lanes)
@@ -376,7 +403,7 @@ static void end_batch(const advect_frame *frame, const batch_ends *end, sk_parti
         if (end->gone[l])
             records[l].flags |= SK_PARTICLE_DEAD;
         else if (end->touched[l])
-            stop_at_solid(frame, &records[l]);
+            sk_sweep_stop(&frame->step->solids, &end->touches[l], records[l].position, records[l].velocity);
     }
 }
 
@@ -395,7 +422,8 @@ static void advect_lanes(const local_piece *local, const sk_carried *carried, sk
             k1[d][l] = k1[d][lanes - 1];
     }
     const batch_start batch = {NULL, iw_splat(-1), first, lanes};
-    const batch_ends end = advect_batch(local, &batch, r, k1, ends);
+    batch_ends end;
+    advect_batch(local, &batch, r, k1, ends, &end);
     fw_store_columns(sk_particle_floats(records), lanes, r);
     end_batch(local->frame, &end, records, lanes);
 }
@@ -437,7 +465,8 @@ static inline __attribute__((always_inline)) void move_row(const sk_transfer_kin
         fw_load_columns(floats + 4, lanes, r + 4);
         lane_weights w;
         lanes_of(r, g->corner, g->inverse, &row->cells, kind == SK_TRANSFER_APIC, &w);
-        batch_ends last = {iw_splat(0), iw_splat(0)};
+        batch_ends last;
+        last.gone = last.touched = iw_splat(0);
         const gathered_batch batch = {WIDTH * WIDTH,
                                       lanes,
                                       j,
@@ -447,7 +476,7 @@ static inline __attribute__((always_inline)) void move_row(const sk_transfer_kin
         const batch_start start = {SK_WIDE == 16 ? &home : NULL, w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG),
                                    first, lanes};
         if (gather_batch(kind, g, &batch, r, &w, sampled))
-            last = advect_batch(&mover->local, &start, r, sampled, mover->ends);
+            advect_batch(&mover->local, &start, r, sampled, mover->ends, &last);
         fw_store_columns(floats, lanes, r);
         fw_store_columns(floats + 4, lanes, r + 4);
         end_batch(mover->local.frame, &last, all + first, lanes);
@@ -479,11 +508,12 @@ static void move_block(const advect_frame *frame, const sk_transfer_options *opt
     }
 }
 
-static block_ends start_of(const sk_grid *grid, int block)
+static block_ends start_of(const sk_step *step, int block)
 {
     block_ends ends;
     memset(&ends, 0, sizeof ends);
-    ends.leavers = sk_leavers_of(grid, block);
+    ends.leavers = sk_leavers_of(&step->grid, block);
+    ends.clearance = step->solids.clearance[block];
     return ends;
 }
 
@@ -533,7 +563,7 @@ selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
         mover.affine = attribute ? (float *)attribute->data : NULL;
         SK_EACH_DEALT(b, &deal)
         {
-            block_ends ends = start_of(&step->grid, b);
+            block_ends ends = start_of(step, b);
             mover.ends = &ends;
             move_block(&frame, &options, b, &mover);
             SK_DIM(sk_gather_end)(&mover.gather, &sums[b].velocity);
@@ -564,7 +594,8 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
         SK_EACH_DEALT(b, &deal)
         {
             const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
-            block_ends ends = start_of(grid, b);
+            block_ends ends = start_of(step, b);
+            ends.clearance -= 1.0f; /* shifts since the sort move particles by less than a cell */
             load_piece(&frame, b, &local);
             for (uint32_t p = start[0], end = start[SK_BLOCK_CELLS]; p < end; p += SK_WIDE)
                 advect_lanes(&local, &carried, step->particles.records, p, end - p < SK_WIDE ? (int)(end - p) : SK_WIDE,

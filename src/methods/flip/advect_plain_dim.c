@@ -34,23 +34,27 @@ static int advect_particle(const advect_frame *frame, const sk_advection *a, sk_
     memcpy(traveller.x, particle->position, SELKIE_DIM * sizeof(float));
     memcpy(traveller.own, particle->velocity, SELKIE_DIM * sizeof(float));
     float remaining = a->dt;
-    int gone = 0, touched = 0;
+    int gone = 0;
+    sk_touch touch = {.obstacle = -1};
     /* More sub-steps mean a step far beyond any sensible length. */
     for (int sub_step = 0; sub_step < 1000 && remaining > 0.0f && !gone; sub_step++) {
         float k1[3] = {0.0f, 0.0f, 0.0f}, from[3];
+        const float before = remaining;
         memcpy(from, traveller.x, sizeof from);
         sk_travel_velocity(a, &traveller, traveller.x, k1);
         remaining -= sk_runge_kutta(a, &traveller, k1, sk_sub_step(a, k1, remaining));
         remaining = remaining < 1e-6f * a->dt ? 0.0f : remaining; /* a remainder from rounding counts as 0 */
         gone = sk_confine_to_walls(a, traveller.x);
-        if (!gone && !stays_inside && sk_solids_near(solids, &frame->step->grid, traveller.x))
-            touched |= clip(frame, from, traveller.x);
+        sk_touch met;
+        if (!gone && solids->obstacle_count &&
+            sweep_particle(frame, from, traveller.x, 1.0 - before / a->dt, 1.0 - remaining / a->dt, stays_inside, &met))
+            touch = met;
     }
     memcpy(particle->position, traveller.x, SELKIE_DIM * sizeof(float));
     if (gone)
         particle->flags |= SK_PARTICLE_DEAD;
-    else if (touched)
-        stop_at_solid(frame, particle);
+    else
+        sk_sweep_stop(solids, &touch, particle->position, particle->velocity);
     return gone;
 }
 

@@ -8,10 +8,12 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "grid/barriers.h"
 #include "grid/extrapolate.h"
 #include "grid/tile.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/shore.h"
 
 enum { LAYERS = 2 };
 
@@ -89,7 +91,10 @@ static void constrain_block(const sk_step *step, int block, float *const result[
                 continue;
             }
             float normal[3], through = 0.0f;
-            normal_at_face(&view, d, node, normal);
+            if (solids->barriers[solid + (size_t)c] >> d & 1)
+                SK_DIM(sk_barriers_normal)(solids, grid, block, c, d, normal);
+            else
+                normal_at_face(&view, d, node, normal);
             for (int e = 0; e < SELKIE_DIM; e++) {
                 float wall = moving ? solids->velocity[e][solid + (size_t)c] : 0.0f;
                 through += normal[e] * (velocity_at_face(&view, d, e, node) - wall);
@@ -105,6 +110,13 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     SK_TRY(
         sk_step_scratch(step, (size_t)grid->block_count * 2 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
     int32_t *solid_blocks = blocks + grid->block_count;
+
+    /* Faces in the air beside the surface change like the liquid. */
+    if (sk_step_has_pressure(step)) {
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+        for (int b = 1; b < grid->block_count; b++)
+            move_shore_faces(step, b);
+    }
 
     /* Blocks with unknown faces, and those of them with solids. */
     int count = 0, solid_count = 0;
@@ -129,6 +141,9 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     if (step->scene->transfer == SELKIE_TRANSFER_FLIP) {
         sk_extrapolation of_change = of_velocity;
         of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+        of_change.blocks = solid_blocks;
+        of_change.block_count = solid_count;
+        of_change.layers = 1;
         SK_DIM(sk_extrapolate)(grid, &of_change);
     }
 

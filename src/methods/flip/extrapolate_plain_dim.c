@@ -1,11 +1,13 @@
 /* The plain form of the extrapolation, one face at a time: see extrapolate_dim.c. */
 #include "base/dimension.h"
+#include "grid/barriers.h"
 #include "grid/extrapolate_kernels.h"
 #include "grid/plain.h"
 #include "grid/plain_forms.h"
 #include "grid/transfer_kernels.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/shore_plain.h"
 #include "methods/flip/transfer_options.h"
 
 enum { LAYERS = 2 };
@@ -64,7 +66,10 @@ static float constrained_velocity(const sk_step *step, sk_plain_cell cell, int d
     float here[1 + 2 * SELKIE_DIM], below[1 + 2 * SELKIE_DIM], normal[3], relative[3];
     distances_around(step, cell, d, 0, here);
     distances_around(step, cell, d, 1, below);
-    sk_normal_at_face(d, here, below, normal);
+    if (solids->barriers[solid] >> d & 1)
+        SK_DIM(sk_barriers_normal)(solids, &step->grid, cell.slot, cell.local, d, normal);
+    else
+        sk_normal_at_face(d, here, below, normal);
     for (int e = 0; e < SELKIE_DIM; e++)
         relative[e] = velocity_at_face(&step->grid, cell, d, e) - (moving ? solids->velocity[e][solid] : 0.0f);
     return sk_slip_velocity(d, own, relative, normal);
@@ -94,14 +99,26 @@ selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error
     sk_grid *grid = &step->grid;
     int32_t *blocks;
     SK_TRY(
-        sk_step_scratch(step, (size_t)grid->block_count * 2 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
-    int32_t *constrained = blocks + grid->block_count;
-    int count = 0, constrained_count = 0;
+        sk_step_scratch(step, (size_t)grid->block_count * 3 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
+    int32_t *solid_blocks = blocks + grid->block_count, *constrained = solid_blocks + grid->block_count;
+    int count = 0, solid_count = 0, constrained_count = 0;
+
+    /* Faces in the air beside the surface change like the liquid. */
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int b = 1; b < grid->block_count * sk_step_has_pressure(step); b++)
+        SK_PLAIN_EACH_CELL(cell, b)
+    for (int d = 0; d < SELKIE_DIM; d++)
+        if (is_shore_face(grid, cell, d))
+            move_shore_face(step, cell, d);
+
+    /* Blocks with unknown faces, with solids, and with other solids than plain walls. */
     for (int b = 1; b < grid->block_count; b++) {
         const int slot = step->solids.block_slot[b];
         if (!needs_work(grid, b))
             continue;
         blocks[count++] = b;
+        if (slot)
+            solid_blocks[solid_count++] = b;
         /* Behind plain walls the means are right already. */
         if (slot && !step->solids.plain[slot])
             constrained[constrained_count++] = b;
@@ -119,6 +136,9 @@ selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error
     if (flip_transfer_options(step).kind == SK_TRANSFER_FLIP) {
         sk_extrapolation of_change = of_velocity;
         of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+        of_change.blocks = solid_blocks;
+        of_change.block_count = solid_count;
+        of_change.layers = 1;
         SK_DIM(sk_extrapolate_plain)(grid, &of_change);
     }
     constrain(step, constrained, constrained_count, scratch);

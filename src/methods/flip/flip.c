@@ -27,11 +27,6 @@ static void destroy(sk_step *step)
     step->solver = NULL;
 }
 
-static int has_viscosity(const sk_step *step)
-{
-    return sk_scene_viscosity(step->scene) > 0.0;
-}
-
 static int moves_at_once(const sk_step *step)
 {
     return !(step->needs & SK_NEEDS_SPLIT_MOVE);
@@ -69,10 +64,6 @@ const sk_method sk_method_flip = {
             {.name = "to_grid", .slot = SK_SLOT_TO_GRID, .run = SK_FORMS(sk_flip_to_grid, sk_flip_to_grid_plain)},
             {.name = "classify", .slot = SK_SLOT_CLASSIFY, .run = SK_FORMS(sk_classify, sk_classify_plain)},
             {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_flip_forces)},
-            {.name = "viscosity",
-             .slot = SK_SLOT_VISCOSITY,
-             .run = SK_FORMS(sk_flip_viscosity, sk_flip_viscosity_plain),
-             .when = has_viscosity},
             {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_FORMS(sk_flip_pressure, sk_flip_pressure_plain)},
             {.name = "extrapolate",
              .slot = SK_SLOT_EXTRAPOLATE,

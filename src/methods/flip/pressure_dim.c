@@ -13,7 +13,6 @@
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/pressure.h"
-#include "methods/flip/shore.h"
 #include "methods/liquid_system.h"
 
 /* Fluxes through the lower faces along axis d, m/s, for the block's cells and the next ones. */
@@ -92,7 +91,6 @@ static void pass_block(const sk_step *step, int block)
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     int known = 0;
-    forget_shore_faces(step, block);
     for (int d = 0; d < SELKIE_DIM; d++) {
         float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
               *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
@@ -107,8 +105,8 @@ static void pass_block(const sk_step *step, int block)
     set_flags(grid, block, (known ? SK_BLOCK_KNOWN : 0) | (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
 }
 
-/* Velocities after the solve, the change for FLIP, and the unknown faces: those without particles, behind solids, or in
- * the air beside the surface. The extrapolation fills them. */
+/* Velocities after the solve, the change for FLIP, and the unknown faces: those without particles or behind solids. The
+ * extrapolation fills them. */
 static void project_block(const sk_step *step, int block, liquid_view *view, float *potential)
 {
     const sk_grid *grid = &step->grid;
@@ -129,7 +127,6 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
     load_liquid_cells(step, block, &rows, view);
     sk_tile_load_rows(grid, grid->fields[SK_FIELD_POTENTIAL], block, &rows, potential);
     const size_t solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
-    forget_shore_faces(step, block);
 
     int known = 0, unknown = 0;
     for (int d = 0; d < SELKIE_DIM; d++) {

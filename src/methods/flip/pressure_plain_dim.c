@@ -59,21 +59,6 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
     }
 }
 
-/* Is the lower face of a cell across axis d in the air beside the surface? See shore.h. */
-static int is_shore_face(const sk_grid *grid, sk_plain_cell cell, int d)
-{
-    int air[2], liquid[2], liquid_beside[2] = {0, 0};
-    for (int n = 0; n < 2; n++) {
-        const sk_plain_cell own = n ? sk_plain_next(grid, cell, d, -1) : cell;
-        const int kind = grid->kinds[sk_plain_index(own)] & SK_CELL_KIND_MASK;
-        air[n] = kind == SK_CELL_AIR;
-        liquid[n] = kind == SK_CELL_LIQUID;
-        for (int side = 0; side < 2 * SELKIE_DIM; side++)
-            liquid_beside[n] |= liquid_cell_at(grid, sk_plain_next(grid, own, side / 2, side % 2 ? 1 : -1)).liquid;
-    }
-    return sk_liquid_is_shore(air, liquid, liquid_beside);
-}
-
 /* Velocities after the solve, the change for FLIP, and the unknown faces. */
 static void project_block(const sk_step *step, int block)
 {
@@ -87,7 +72,6 @@ static void project_block(const sk_step *step, int block)
                   *change = &grid->fields[SK_FIELD_CHANGE_X + d][here];
             int beside_liquid;
             const float descent = lightness_at(step, cell, d) * gather_descent(step, cell, d, &beside_liquid);
-            *velocity = is_shore_face(grid, cell, d) ? __builtin_nanf("") : *velocity;
             *velocity = sk_liquid_projected(*velocity, descent, beside_liquid, open_fraction_at(step, cell, d),
                                             face_on_wall(step, cell, d), *change == *change);
             *change = *velocity - *change;

@@ -1,5 +1,6 @@
 /* Transfers and forces as phases. */
 #include "base/dimension.h"
+#include "grid/barriers.h"
 #include "grid/deal.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/transfer_options.h"
@@ -8,7 +9,10 @@
 selkie_code SK_DIM(sk_flip_to_grid)(sk_step *step, selkie_error *error)
 {
     sk_transfer_options options = flip_transfer_options(step);
-    return SK_DIM(sk_transfer_to_grid)(&step->grid, &step->particles, &options, error);
+    SK_TRY(SK_DIM(sk_transfer_to_grid)(&step->grid, &step->particles, &options, error));
+    if (step->solids.obstacle_count)
+        SK_DIM(sk_barriers_recount)(&step->solids, &step->grid, &step->particles, &options);
+    return SELKIE_OK;
 }
 
 selkie_code SK_DIM(sk_flip_to_particles)(sk_step *step, selkie_error *error)

@@ -1,6 +1,7 @@
 #include "methods/idp/idp.h"
 
 #include "base/dimension.h"
+#include "grid/barriers.h"
 #include "grid/deal.h"
 #include "grid/extrapolate.h"
 #include "methods/cells.h"
@@ -16,7 +17,10 @@ selkie_code SK_DIM(sk_idp_density)(sk_step *step, selkie_error *error)
     options.left_out = step->solids.closed;
     options.left_out_slot = step->solids.block_slot;
     options.only_changes = step->density_passes > 0 && !step->solids.obstacle_count;
-    return SK_DIM(sk_transfer_density)(&step->grid, &step->particles, &options, error);
+    SK_TRY(SK_DIM(sk_transfer_density)(&step->grid, &step->particles, &options, error));
+    if (step->solids.obstacle_count)
+        SK_DIM(sk_barriers_recount)(&step->solids, &step->grid, &step->particles, &options);
+    return SELKIE_OK;
 }
 
 /* --- overfull cells (sec. 3.2, degenerate configurations) --- */

@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "grid/deal.h"
+#include "grid/sweep.h"
 #include "methods/cells.h"
 #include "methods/liquid_system.h"
 
@@ -73,19 +74,25 @@ int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, in
             return 0; /* a sliver: only the push along the surface can help */
     }
     double mean[3];
+    float low[3], high[3];
     mean_velocity(step, records, count, mean);
+    sk_solids_bounds(&step->solids, &step->grid, low, high);
     for (int64_t p = 0; p < count; p++) {
         int64_t place = room >= count ? p * room / count : p % room;
         place = cut ? open[place] : place;
         const int64_t sub[3] = {place % per_axis, place / per_axis % per_axis, place / per_axis / per_axis};
+        float to[3] = {0.0f, 0.0f, 0.0f};
         for (int d = 0; d < SELKIE_DIM; d++) {
             float jitter = 0.5f * (sk_random_float(step->scene->seed + (uint64_t)step->step_count, records[p].id,
                                                    (uint64_t)d + 16) -
                                    0.5f);
-            records[p].position[d] =
-                (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / (double)per_axis * step->grid.cell_size);
+            to[d] = (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / (double)per_axis * step->grid.cell_size);
             records[p].velocity[d] = (float)mean[d];
         }
+        /* A wall may divide the cell. */
+        if (cut)
+            sk_sweep_displacement(&step->solids, low, high, records[p].position, to, 0.0);
+        memcpy(records[p].position, to, SELKIE_DIM * sizeof(float));
     }
     return count;
 }
@@ -131,25 +138,6 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
     return found;
 }
 
-/* Keeps particles out of solids. Particles that were inside before move out half a cell at a time, and are projected
- * onto the surface only when they are close to it. */
-static void confine_block(const sk_step *step, sk_particle *all, int block, const float low[3], const float high[3])
-{
-    const sk_grid *grid = &step->grid;
-    const sk_solids *solids = &step->solids;
-    if (!solids->block_slot[block])
-        return;
-    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
-        float *x = all[p].position;
-        if (!sk_solids_near(solids, grid, x))
-            continue;
-        double deepest = all[p].flags & SK_PARTICLE_INSIDE ? 0.5 * grid->cell_size : INFINITY;
-        if (sk_solids_push_out_shallow(solids, low, high, deepest, x))
-            all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
-    }
-}
-
 /* --- repeated corrections --- */
 
 /* Width of the region around the cells of a second correction. Odd, since layers alternate between two masks. */
@@ -190,6 +178,9 @@ static int choose_region(const sk_step *step, const sk_idp_form *form)
 }
 
 /* --- the correction --- */
+
+/* Cells: at most 1 along each axis. */
+static const float farthest_displacement = 1.8f;
 
 /* The share of the liquid that the bound may hide before the correction is repeated. Larger values lose volume for a
  * moment in the double dams when the fronts meet; smaller ones gain nothing. */
@@ -291,12 +282,12 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
                           .threads = step->threads};
     sk_solids_bounds(&step->solids, grid, by.low, by.high);
     SK_TRY(sk_grid_reserve_leavers(grid, error));
+    if (step->solids.obstacle_count)
+        sk_sweep_keep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);
     form->displace(grid, &step->particles, &by);
-    if (!step->solids.obstacle_count)
-        return SELKIE_OK;
-    sk_deal_particle_blocks(&deal, grid, step->threads);
-#pragma omp parallel num_threads(step->threads)
-    SK_EACH_DEALT(b, &deal)
-    confine_block(step, records, b, by.low, by.high);
+
+    /* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
+    if (step->solids.obstacle_count)
+        sk_sweep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);
     return SELKIE_OK;
 }

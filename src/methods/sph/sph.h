@@ -67,7 +67,7 @@ typedef struct sk_sph_boundary {
     sk_sph_side sides[6];
     size_t count;
     sk_boundary_particle *particles;
-    sk_cell_index index; /* of the particles; its table uses the indices of grid->table */
+    sk_cell_index index; /* of the particles */
     int body_count;
     sk_sph_body *bodies;
 } sk_sph_boundary;

@@ -78,4 +78,18 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
     }
 }
 
+/* sk_uic_real_mass and sk_uic_solved_mass for eight faces. */
+SK_VECTOR f8 uic_real_mass(f8 room, f8 density)
+{
+    return f8_max(density, f8_max(UIC_LEAST_FLOWING_DENSITY * room, f8_splat(1e-6f)));
+}
+
+SK_VECTOR f8 uic_solved_mass(f8 room, f8 mass, i8 full)
+{
+    f8 even = (UIC_UNEVEN - (room - mass)) * (1.0f / (UIC_UNEVEN - UIC_EVEN));
+    even = f8_max(f8_min(even, f8_splat(1.0f)), f8_splat(0.0f));
+    f8 light = f8_max(mass, f8_min(UIC_LIGHT * room, 2.0f * mass));
+    return f8_select(full & (room > 0.0f), mass + even * (room - mass), light);
+}
+
 #endif

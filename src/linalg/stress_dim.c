@@ -1,0 +1,335 @@
+/* Conjugate gradients and the multigrid cycle of the stress solver: see stress.h. */
+#include <math.h>
+#include <string.h>
+
+#include "base/timer.h"
+#include "linalg/stress_solver.h"
+
+enum {
+    SMOOTHINGS = 2,   /* sweeps before and after the coarse correction, on the finest level */
+    MORE = 1,         /* further ones on coarse levels: they cost little, and a bulk viscosity needs them */
+    LAST_SWEEPS = 12, /* symmetric sweeps on the coarsest level */
+    FEW_ROWS = 2048,  /* rows for which one thread is fastest */
+    CHUNK = 4096      /* unknowns of a partial sum */
+};
+
+/* --- The cycle --- */
+
+static inline float neighbour_sum(const sk_stress_level *level, int32_t row)
+{
+    const float *coefficient = level->coefficient + (size_t)row * SK_STRESS_NEIGHBOURS;
+    const int32_t *column = level->column + (size_t)row * SK_STRESS_NEIGHBOURS;
+    float sum = 0.0f;
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+        sum += coefficient[m] * level->x[column[m]];
+    return sum;
+}
+
+/* One Gauss-Seidel sweep, over the colours in order or against it. */
+static void smooth(const sk_stress_level *level, int threads, int backward)
+{
+    for (int n = 0; n < SK_STRESS_COLOURS; n++) {
+        const int k = backward ? SK_STRESS_COLOURS - 1 - n : n;
+        const int32_t first = level->colour[k], last = level->colour[k + 1];
+#pragma omp parallel for num_threads(threads) schedule(static) if (last - first > FEW_ROWS)
+        for (int32_t i = first; i < last; i++)
+            level->x[i] = level->inverse[i] * (level->b[i] - neighbour_sum(level, i));
+    }
+}
+
+static void find_residual(const sk_stress_level *level, int threads)
+{
+#pragma omp parallel for num_threads(threads) schedule(static) if (level->count > FEW_ROWS)
+    for (int32_t i = 0; i < level->count; i++)
+        level->residual[i] = level->b[i] - level->diagonal[i] * level->x[i] - neighbour_sum(level, i);
+}
+
+/* The transposed interpolation, over the number of fine faces of a coarse one. */
+static void restrict_residual(const sk_stress_level *fine, const sk_stress_level *coarse, int threads)
+{
+    static const float along[3] = {0.25f, 0.5f, 0.25f}, across[4] = {0.125f, 0.375f, 0.375f, 0.125f};
+#pragma omp parallel for num_threads(threads) schedule(static) if (coarse->count > FEW_ROWS / 4)
+    for (int32_t i = 0; i < coarse->count; i++) {
+        const int32_t *child = fine->child + (size_t)i * SK_STRESS_CHILDREN;
+        const int axis = fine->coarse_axis[i];
+        const float *x = axis == 0 ? along : across, *y = axis == 1 ? along : across, *z = axis == 2 ? along : across;
+        const int nx = axis == 0 ? 3 : 4, ny = axis == 1 ? 3 : 4, nz = SELKIE_DIM == 2 ? 1 : axis == 2 ? 3 : 4;
+        float sum = 0.0f;
+        for (int c = 0, n = 0; c < nz; c++)
+            for (int b = 0; b < ny; b++)
+                for (int a = 0; a < nx; a++, n++)
+                    sum += (SELKIE_DIM == 2 ? 1.0f : z[c]) * y[b] * x[a] * fine->residual[child[n]];
+        coarse->b[i] = sum;
+        coarse->x[i] = 0.0f;
+    }
+}
+
+static void add_correction(const sk_stress_level *fine, const sk_stress_level *coarse, int threads)
+{
+    float weights[3 * 8][SK_STRESS_PARENTS];
+    for (int kind = 0; kind < 8 * SELKIE_DIM; kind++)
+        for (int p = 0; p < SK_STRESS_PARENTS; p++)
+            weights[kind][p] = sk_stress_parent_weight(kind / 8, kind % 8, p);
+#pragma omp parallel for num_threads(threads) schedule(static) if (fine->count > FEW_ROWS)
+    for (int32_t i = 0; i < fine->count; i++) {
+        const int32_t *parent = fine->parent + (size_t)i * SK_STRESS_PARENTS;
+        const float *weight = weights[fine->kind[i]];
+        float sum = 0.0f;
+        for (int p = 0; p < SK_STRESS_PARENTS; p++)
+            sum += weight[p] * coarse->x[parent[p]];
+        fine->x[i] += sum;
+    }
+}
+
+/* x = (L L^T)^-1 b. */
+static void solve_directly(const sk_stress_level *level, const double *factor)
+{
+    const int count = level->count;
+    double y[SK_STRESS_DIRECT];
+    for (int i = 0; i < count; i++) {
+        double sum = (double)level->b[i];
+        for (int k = 0; k < i; k++)
+            sum -= factor[(size_t)i * (size_t)count + (size_t)k] * y[k];
+        y[i] = sum / factor[(size_t)i * (size_t)count + (size_t)i];
+    }
+    for (int i = count - 1; i >= 0; i--) {
+        double sum = y[i];
+        for (int k = i + 1; k < count; k++)
+            sum -= factor[(size_t)k * (size_t)count + (size_t)i] * y[k];
+        y[i] = sum / factor[(size_t)i * (size_t)count + (size_t)i];
+        level->x[i] = (float)y[i];
+    }
+}
+
+/* A symmetric V cycle for A x = b from x = 0. The sweeps after the correction run backwards. */
+static void cycle(const sk_stress_hierarchy *hierarchy, int at)
+{
+    const sk_stress_level *level = &hierarchy->levels[at];
+    const int threads = hierarchy->threads;
+    if (at + 1 == hierarchy->count && hierarchy->factor) {
+        solve_directly(level, hierarchy->factor);
+        return;
+    }
+    if (at + 1 == hierarchy->count) {
+        for (int n = 0; n < LAST_SWEEPS; n++) {
+            smooth(level, threads, 0);
+            smooth(level, threads, 1);
+        }
+        return;
+    }
+    const int sweeps = at ? SMOOTHINGS + MORE : SMOOTHINGS;
+    for (int n = 0; n < sweeps; n++)
+        smooth(level, threads, 0);
+    find_residual(level, threads);
+    restrict_residual(level, level + 1, threads);
+    cycle(hierarchy, at + 1);
+    add_correction(level, level + 1, threads);
+    for (int n = 0; n < sweeps; n++)
+        smooth(level, threads, 1);
+}
+
+/* --- Conjugate gradients --- */
+
+typedef struct vectors {
+    double *x, *r, *p, *q; /* [count + 1]; the last stays 0 */
+    double *partial;
+} vectors;
+
+static double dot(const sk_stress_hierarchy *hierarchy, const double *a, const double *b, double *partial)
+{
+    const int32_t count = hierarchy->levels[0].count, chunks = (count + CHUNK - 1) / CHUNK;
+#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
+    for (int32_t c = 0; c < chunks; c++) {
+        const int32_t last = count - c * CHUNK < CHUNK ? count : (c + 1) * CHUNK;
+        double sum = 0.0;
+        for (int32_t i = c * CHUNK; i < last; i++)
+            sum += a[i] * b[i];
+        partial[c] = sum;
+    }
+    double total = 0.0;
+    for (int32_t c = 0; c < chunks; c++)
+        total += partial[c];
+    return total;
+}
+
+static void multiply(const sk_stress_hierarchy *hierarchy, const double *x, double *result)
+{
+    const sk_stress_level *level = &hierarchy->levels[0];
+#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
+    for (int32_t i = 0; i < level->count; i++) {
+        const float *coefficient = level->coefficient + (size_t)i * SK_STRESS_NEIGHBOURS;
+        const int32_t *column = level->column + (size_t)i * SK_STRESS_NEIGHBOURS;
+        double sum = (double)level->diagonal[i] * x[i];
+        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+            sum += (double)coefficient[m] * x[column[m]];
+        result[i] = sum;
+    }
+}
+
+/* q = one cycle for the residual. Scaled to 1, so that single precision neither overflows nor loses small values. */
+static void precondition(const sk_stress_hierarchy *hierarchy, const double *r, double scale, double *q)
+{
+    const sk_stress_level *level = &hierarchy->levels[0];
+    const int32_t count = level->count;
+    const double up = scale > 0.0 ? 1.0 / scale : 0.0;
+#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
+    for (int32_t i = 0; i < count; i++) {
+        level->b[i] = (float)(r[i] * up);
+        level->x[i] = 0.0f;
+    }
+    cycle(hierarchy, 0);
+#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
+    for (int32_t i = 0; i < count; i++)
+        q[i] = (double)level->x[i] * scale;
+}
+
+/* Solves for x. r holds the right side. */
+static void solve(const sk_stress_hierarchy *hierarchy, vectors *v, const sk_stress_options *options,
+                  sk_stress_report *report)
+{
+    const int32_t count = hierarchy->levels[0].count;
+    const double size = sqrt(dot(hierarchy, v->r, v->r, v->partial));
+    multiply(hierarchy, v->x, v->q);
+#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
+    for (int32_t i = 0; i < count; i++)
+        v->r[i] -= v->q[i];
+
+    double norm = sqrt(dot(hierarchy, v->r, v->r, v->partial)), energy = 0.0;
+    for (int iteration = 0;; iteration++) {
+        report->residual = size > 0.0 ? norm / size : 0.0;
+        report->converged = report->residual <= options->tolerance;
+        report->iterations = iteration > report->iterations ? iteration : report->iterations;
+        if (report->converged || iteration >= options->max_iterations || !isfinite(norm))
+            return;
+        precondition(hierarchy, v->r, norm, v->q);
+        const double now = dot(hierarchy, v->r, v->q, v->partial), beta = energy > 0.0 ? now / energy : 0.0;
+#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
+        for (int32_t i = 0; i < count; i++)
+            v->p[i] = v->q[i] + beta * v->p[i];
+        multiply(hierarchy, v->p, v->q);
+        const double alpha = now / dot(hierarchy, v->p, v->q, v->partial);
+#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
+        for (int32_t i = 0; i < count; i++) {
+            v->x[i] += alpha * v->p[i];
+            v->r[i] -= alpha * v->q[i];
+        }
+        energy = now;
+        norm = sqrt(dot(hierarchy, v->r, v->r, v->partial));
+    }
+}
+
+/* --- In and out --- */
+
+/* The right side of a block's rows into r, the start into x. */
+static void load_block(const sk_stress_system *system, const sk_stress_level *level, const float *source, int block,
+                       vectors *v)
+{
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+            const int32_t number = level->index[a][here];
+            if (number == level->count)
+                continue;
+            const float mass = system->mass[a][here], start = system->velocity[a][here];
+            double right = mass > 0.0f ? (double)mass * (double)system->target[a][here] : 0.0;
+
+            /* Given velocities beside the face, and the source of the cells beside it. */
+            int at[3] = {0, 0, 0};
+            size_t places[SK_STRESS_NEIGHBOURS];
+            for (int d = 0; d < SELKIE_DIM; d++)
+                at[d] = c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK;
+            sk_stress_places(level->neighbours, block, at, a, places);
+            for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
+                const int component = sk_stress_component(a, m);
+                if (system->fixed[component][places[m]])
+                    right -= (double)level->coefficient[(size_t)number * SK_STRESS_NEIGHBOURS + (size_t)m] *
+                             (double)system->velocity[component][places[m]];
+            }
+            if (source)
+                right -= (double)(source[here] - source[places[0]]);
+            v->r[number] = right;
+            v->x[number] = start == start ? (double)start : 0.0;
+        }
+}
+
+static void store_block(const sk_stress_system *system, const sk_stress_level *level, int block, const double *x)
+{
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+            const int32_t number = level->index[a][here];
+            if (number != level->count)
+                system->velocity[a][here] = (float)x[number];
+        }
+}
+
+/* q - b div u in the cells of a block. */
+static void lower_source(const sk_stress_system *system, const sk_stress_level *level, int block, float *source)
+{
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+        float divergence = 0.0f;
+        if (!(system->bulk[here] > 0.0f))
+            continue;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            int at[3] = {0, 0, 0};
+            for (int e = 0; e < SELKIE_DIM; e++)
+                at[e] = (c >> (e * SK_BLOCK_LOG) & SK_BLOCK_MASK) + (e == d);
+            divergence +=
+                system->velocity[d][sk_stress_place(level->neighbours, block, at)] - system->velocity[d][here];
+        }
+        source[here] -= system->bulk[here] * (divergence == divergence ? divergence : 0.0f);
+    }
+}
+
+selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_stress_options *options,
+                                    sk_stress_report *report, selkie_error *error)
+{
+    sk_stress_hierarchy hierarchy;
+    const sk_stress_level *level = &hierarchy.levels[0];
+    vectors v;
+    double begin = sk_wall_ms();
+    memset(report, 0, sizeof *report);
+    SK_TRY(SK_DIM(sk_stress_make_levels)(system, options, &hierarchy, error));
+    report->levels = hierarchy.count;
+    report->unknowns = level->count;
+
+    double **pieces[4] = {&v.x, &v.r, &v.p, &v.q};
+    for (int n = 0; n < 4; n++) {
+        SK_TRY(sk_arena_take(options->arena, ((size_t)level->count + 1) * sizeof(double), "viscosity",
+                             (void **)pieces[n], error));
+        memset(*pieces[n], 0, ((size_t)level->count + 1) * sizeof(double));
+    }
+    SK_TRY(sk_arena_take(options->arena, ((size_t)level->count / CHUNK + 1) * sizeof(double), "viscosity",
+                         (void **)&v.partial, error));
+    float *source = NULL;
+    const size_t values = (size_t)system->block_count * SK_BLOCK_CELLS;
+    if (options->passes > 1 && system->bulk) {
+        SK_TRY(sk_arena_take(options->arena, values * sizeof(float), "viscosity", (void **)&source, error));
+        memset(source, 0, values * sizeof(float));
+    }
+    report->setup_ms = sk_wall_ms() - begin;
+
+    begin = sk_wall_ms();
+    const int passes = source ? options->passes : 1;
+    for (int pass = 0; pass < passes; pass++) {
+        if (pass > 0) {
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+            for (int b = 1; b < system->block_count; b++)
+                lower_source(system, level, b, source);
+        }
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+        for (int b = 1; b < system->block_count; b++)
+            load_block(system, level, source, b, &v);
+        solve(&hierarchy, &v, options, report);
+        if (!report->converged)
+            break;
+        if (pass + 1 == passes)
+            SK_TRY(SK_DIM(sk_stress_keep_momenta)(system, options, level, v.x, error));
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+        for (int b = 1; b < system->block_count; b++)
+            store_block(system, level, b, v.x);
+    }
+    report->solve_ms = sk_wall_ms() - begin;
+    return SELKIE_OK;
+}

@@ -1,0 +1,176 @@
+/* Momentum and angular momentum of liquid that touches no wall.
+ *
+ * Viscous forces are internal, so both stay what the target says. The conjugate gradients stop at a tolerance and leave
+ * an error. A rigid motion removes it: it has no strain, so the stress does not change. Each connected part of the
+ * liquid gets its own (Batty and Bridson 2008, sec. 4, keep it by tight tolerances). */
+#include <math.h>
+#include <string.h>
+
+#include "linalg/stress_solver.h"
+
+enum { MODES = SELKIE_DIM == 3 ? 6 : 3, TRIANGLE = MODES * (MODES + 1) / 2 };
+
+/* Sums over the faces of a part. */
+typedef struct part {
+    double matrix[TRIANGLE]; /* of masses: lower triangle */
+    double missing[MODES];   /* momentum and angular momentum; then the rigid motion */
+    int held;                /* a wall acts on it */
+} part;
+
+static int32_t find_root(int32_t *root, int32_t i)
+{
+    while (root[i] != i) {
+        root[i] = root[root[i]];
+        i = root[i];
+    }
+    return i;
+}
+
+/* The smallest number of a part is its root, so the result does not depend on the order. */
+static void join_rows(const sk_stress_level *level, int32_t *root)
+{
+    for (int32_t i = 0; i < level->count; i++)
+        root[i] = i;
+    for (int32_t i = 0; i < level->count; i++)
+        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
+            const size_t entry = (size_t)i * SK_STRESS_NEIGHBOURS + (size_t)m;
+            const int32_t other = level->column[entry];
+            if (other >= i || level->coefficient[entry] == 0.0f)
+                continue;
+            const int32_t a = find_root(root, i), b = find_root(root, other);
+            root[a > b ? a : b] = a > b ? b : a;
+        }
+}
+
+/* Velocity of the rigid motions at a face across axis a: translations, then rotations. */
+static void rigid_modes(const double x[3], int a, double mode[MODES])
+{
+    memset(mode, 0, MODES * sizeof *mode);
+    mode[a] = 1.0;
+#if SELKIE_DIM == 2
+    mode[2] = a == 0 ? -x[1] : x[0];
+#else
+    mode[3 + (a + 1) % 3] = x[(a + 2) % 3];
+    mode[3 + (a + 2) % 3] = -x[(a + 1) % 3];
+#endif
+}
+
+static void face_centre(const sk_stress_level *level, int block, int c, int a, double x[3])
+{
+    x[2] = 0.0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        x[d] = level->coordinates[block][d] * SK_BLOCK_N + (c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) +
+               (d == a ? 0.0 : 0.5);
+}
+
+/* Is a neighbour of the face with a stress between the two given? */
+static int is_held(const sk_stress_system *system, const sk_stress_level *level, int block, int c, int a,
+                   int32_t number)
+{
+    int at[3] = {0, 0, 0}, held = 0;
+    size_t places[SK_STRESS_NEIGHBOURS];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        at[d] = c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK;
+    sk_stress_places(level->neighbours, block, at, a, places);
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
+        held |= system->fixed[sk_stress_component(a, m)][places[m]] &&
+                level->coefficient[(size_t)number * SK_STRESS_NEIGHBOURS + (size_t)m] != 0.0f;
+    return held;
+}
+
+/* The rigid motion that carries the missing momenta, by Cholesky. Modes without mass stay out. */
+static void solve_part(part *p)
+{
+    double l[MODES][MODES] = {{0}}, *x = p->missing;
+    for (int i = 0; i < MODES; i++) {
+        for (int j = 0; j <= i; j++) {
+            double sum = p->matrix[i * (i + 1) / 2 + j];
+            const double whole = sum;
+            for (int k = 0; k < j; k++)
+                sum -= l[i][k] * l[j][k];
+            if (i == j)
+                l[i][i] = sum > 1e-9 * whole ? sqrt(sum) : 0.0;
+            else
+                l[i][j] = l[j][j] > 0.0 ? sum / l[j][j] : 0.0;
+        }
+        for (int k = 0; k < i; k++)
+            x[i] -= l[i][k] * x[k];
+        x[i] = l[i][i] > 0.0 ? x[i] / l[i][i] : 0.0;
+    }
+    for (int i = MODES - 1; i >= 0; i--) {
+        for (int k = i + 1; k < MODES; k++)
+            x[i] -= l[k][i] * x[k];
+        x[i] = l[i][i] > 0.0 ? x[i] / l[i][i] : 0.0;
+    }
+}
+
+/* Adds the faces of a block to the sums of their parts. */
+static void sum_block(const sk_stress_system *system, const sk_stress_level *level, int block, const double *x,
+                      const int32_t *number_of_part, part *parts)
+{
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+            const int32_t number = level->index[a][here];
+            const double mass = (double)system->mass[a][here];
+            if (number == level->count)
+                continue;
+            part *p = &parts[number_of_part[number]];
+            p->held = p->held || is_held(system, level, block, c, a, number);
+            if (p->held || !(mass > 0.0))
+                continue;
+            double centre[3], mode[MODES];
+            face_centre(level, block, c, a, centre);
+            rigid_modes(centre, a, mode);
+            const double change = (double)system->target[a][here] - x[number];
+            for (int i = 0; i < MODES; i++) {
+                p->missing[i] += mass * mode[i] * change;
+                for (int j = 0; j <= i; j++)
+                    p->matrix[i * (i + 1) / 2 + j] += mass * mode[i] * mode[j];
+            }
+        }
+}
+
+/* Adds the rigid motion of its part to each face. */
+static void move_block(const sk_stress_level *level, int block, double *x, const int32_t *number_of_part,
+                       const part *parts)
+{
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const int32_t number = level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
+            if (number == level->count || parts[number_of_part[number]].held)
+                continue;
+            double centre[3], mode[MODES];
+            face_centre(level, block, c, a, centre);
+            rigid_modes(centre, a, mode);
+            for (int i = 0; i < MODES; i++)
+                x[number] += parts[number_of_part[number]].missing[i] * mode[i];
+        }
+}
+
+selkie_code SK_DIM(sk_stress_keep_momenta)(const sk_stress_system *system, const sk_stress_options *options,
+                                           const sk_stress_level *level, double *x, selkie_error *error)
+{
+    int32_t *root, *number, count = 0;
+    part *parts;
+    const size_t bytes = ((size_t)level->count + 1) * sizeof *root;
+    SK_TRY(sk_arena_take(options->arena, bytes, "viscosity", (void **)&root, error));
+    SK_TRY(sk_arena_take(options->arena, bytes, "viscosity", (void **)&number, error));
+    join_rows(level, root);
+
+    /* Parts in the order of their roots. A root is the smallest of its part, so it is numbered before the others. */
+    for (int32_t i = 0; i < level->count; i++)
+        number[i] = root[i] == i ? count++ : number[find_root(root, i)];
+    SK_TRY(sk_arena_take(options->arena, ((size_t)count + 1) * sizeof *parts, "viscosity", (void **)&parts, error));
+    memset(parts, 0, (size_t)count * sizeof *parts);
+
+    /* One thread and one order: the same bits. */
+    for (int b = 1; b < system->block_count; b++)
+        sum_block(system, level, b, x, number, parts);
+    for (int32_t n = 0; n < count; n++)
+        solve_part(&parts[n]);
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+    for (int b = 1; b < system->block_count; b++)
+        move_block(level, b, x, number, parts);
+    return SELKIE_OK;
+}

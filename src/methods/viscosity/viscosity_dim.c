@@ -1,0 +1,298 @@
+/* Implicit viscosity: the velocities that minimise kinetic energy of the change plus viscous work (linalg/stress.h).
+ *
+ * The liquid's share of a cell, face or edge is the mean of the sub-cells in the cube of a cell's size around it. Faces
+ * that no particle reaches have mass 0 and take part where stress acts on them: extrapolated velocities would change
+ * the damping of waves by 20 %. Closed faces have the velocity of the solid. Shear at a no-slip wall acts over half a
+ * cell; at a free-slip wall there is none.
+ *
+ * The pressure solve follows and would undo half of the bending stiffness of a thin sheet, since each solve ignores the
+ * stress of the other. A bulk viscosity of four times the shear viscosity and a second pass with the remaining
+ * divergence as its source keep the velocities nearly free of divergence (an augmented Lagrangian).
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "defs/materials.h"
+#include "grid/plain.h"
+#include "linalg/stress.h"
+#include "linalg/stress_kernels.h"
+#include "methods/liquid_plain.h"
+#include "methods/viscosity/viscosity.h"
+#include "methods/viscosity/viscosity_kernels.h"
+
+enum { PASSES = 2 };
+static const float bulk_share = 4.0f; /* bulk over shear viscosity */
+
+typedef struct viscous_fields {
+    float strength;             /* viscosity x time / cell size^2, if there is one viscosity */
+    float *own_log, *log;       /* its logarithm a cell, from the cell's particles and smoothed; NULL = one viscosity */
+    float (*share)[SK_CORNERS]; /* liquid's share of each sub-cell */
+    float *mass[3], *normal, *bulk, *shear[3], *velocity[3];
+    uint8_t *fixed[3];
+} viscous_fields;
+
+static int is_solid(const sk_grid *grid, sk_plain_cell cell)
+{
+    return (grid->kinds[sk_plain_index(cell)] & SK_CELL_KIND_MASK) == SK_CELL_SOLID;
+}
+
+/* Shares of the sub-cells of a cell. Solid neighbours have no depth of their own. */
+static void measure_cell(const sk_step *step, sk_plain_cell cell, float share[SK_CORNERS])
+{
+    const sk_grid *grid = &step->grid;
+    const float *depth = grid->fields[SK_FIELD_DEPTH], own = depth[sk_plain_index(cell)];
+    const int cut = step->solids.obstacle_count > 0 && step->solids.block_slot[cell.slot];
+    memset(share, 0, SK_CORNERS * sizeof *share);
+    if (is_solid(grid, cell))
+        return;
+    for (int n = 0; n < SK_CORNERS; n++) {
+        float below[SK_CORNERS], outside[SK_CORNERS];
+        for (int m = 0; m < SK_CORNERS; m++) {
+            int offset[3] = {0, 0, 0};
+            for (int d = 0; d < SELKIE_DIM; d++)
+                offset[d] = m >> d & 1 ? (n >> d & 1 ? 1 : -1) : 0;
+            const sk_plain_cell other = sk_plain_beside(grid, cell, offset);
+            const int solid = is_solid(grid, other);
+            below[m] = solid ? own : depth[sk_plain_index(other)];
+            outside[m] = cut ? step->solids.distance[sk_plain_solid_index(&step->solids, other)] : 1.0f;
+        }
+        share[n] = sk_viscous_sub_share(sk_viscous_sub_value(below));
+        if (cut)
+            share[n] *= sk_viscous_sub_share(sk_viscous_sub_value(outside));
+    }
+}
+
+/* The mean of the sub-cells around the lower face (axes has one bit) or edge (two bits) of a cell, or in it (none). */
+static float share_around(const viscous_fields *f, const sk_grid *grid, sk_plain_cell cell, int axes)
+{
+    float sum = 0.0f;
+    for (int n = 0; n < SK_CORNERS; n++) {
+        /* Below the face lies the upper half of the cell before it. */
+        int offset[3] = {0, 0, 0};
+        for (int d = 0; d < SELKIE_DIM; d++)
+            offset[d] = axes >> d & 1 && n >> d & 1 ? -1 : 0;
+        sum += f->share[sk_plain_index(sk_plain_beside(grid, cell, offset))][n];
+    }
+    return sum / SK_CORNERS;
+}
+
+static int is_closed(const sk_step *step, sk_plain_cell cell, int d)
+{
+    return open_fraction_at(step, cell, d) == 0.0f;
+}
+
+/* Density at a face over the reference density. */
+static float density_at(const sk_step *step, sk_plain_cell cell, int d)
+{
+    return step->relative_density ? 1.0f / lightness_at(step, cell, d) : 1.0f;
+}
+
+/* Weight of the shear between axes a and b at the lower edge of a cell, over viscosity and density. */
+static float shear_weight(const sk_step *step, const viscous_fields *f, sk_plain_cell cell, int a, int b)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_plain_cell before_a = sk_plain_next(grid, cell, a, -1), before_b = sk_plain_next(grid, cell, b, -1);
+    const float share = share_around(f, grid, cell, 1 << a | 1 << b);
+    const int wall = is_closed(step, cell, a) != is_closed(step, before_b, a) ||
+                     is_closed(step, cell, b) != is_closed(step, before_a, b);
+    const uint8_t *no_slip = step->solids.no_slip;
+    if (!wall || share == 0.0f)
+        return share;
+    if (!no_slip[sk_plain_solid_index(&step->solids, cell)] &&
+        !no_slip[sk_plain_solid_index(&step->solids, before_a)] &&
+        !no_slip[sk_plain_solid_index(&step->solids, before_b)])
+        return 0.0f;
+    return sk_viscous_wall_weight(share, 0.0f, (float)grid->cell_size);
+}
+
+/* --- Several viscosities --- */
+
+/* The mean of the particles' logarithms in a cell; NaN without particles. */
+static float own_log_of(const sk_step *step, sk_plain_cell cell, const uint32_t *material,
+                        const float logs[SK_TRANSFER_MATERIALS])
+{
+    uint32_t first, last;
+    double sum = 0.0;
+    sk_plain_particles(&step->grid, cell, &first, &last);
+    for (uint32_t p = first; p < last; p++)
+        sum += (double)logs[material[p] % SK_TRANSFER_MATERIALS];
+    return last > first ? (float)(sum / (double)(last - first)) : __builtin_nanf("");
+}
+
+/* The mean of the cells around, weights 1 2 1 along each axis: the solver needs many iterations for a jump between two
+ * cells. NaN if no cell around has particles. */
+static float smooth_log(const sk_grid *grid, const float *own_log, sk_plain_cell cell)
+{
+    float sum = 0.0f, weights = 0.0f;
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        const sk_plain_cell other = sk_plain_beside(grid, cell, offset);
+        const float value = own_log[sk_plain_index(other)];
+        if (!other.slot || value != value)
+            continue;
+        float weight = 1.0f;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            weight *= offset[d] ? 1.0f : 2.0f;
+        sum += weight * value;
+        weights += weight;
+    }
+    return weights > 0.0f ? sum / weights : __builtin_nanf("");
+}
+
+static selkie_code measure_viscosity(sk_step *step, viscous_fields *f, double scale, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    if (!sk_scene_has_viscosities(step->scene) || !material)
+        return SELKIE_OK;
+    const size_t bytes = (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float);
+    SK_TRY(sk_step_scratch(step, bytes, "viscosity", (void **)&f->own_log, error));
+    SK_TRY(sk_step_scratch(step, bytes, "viscosity", (void **)&f->log, error));
+
+    /* A liquid without viscosity has a millionth of the largest. */
+    float logs[SK_TRANSFER_MATERIALS] = {0};
+    const double least = 1e-6 * sk_scene_viscosity(step->scene);
+    for (int m = 0; m < step->scene->material_count && m < SK_TRANSFER_MATERIALS; m++)
+        logs[m] = (float)log(fmax(sk_scene_viscosity_of(step->scene, m), least) * scale);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int b = 0; b < grid->block_count; b++)
+        SK_PLAIN_EACH_CELL(cell, b)
+    f->own_log[sk_plain_index(cell)] = own_log_of(step, cell, material->data, logs);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int b = 0; b < grid->block_count; b++)
+        SK_PLAIN_EACH_CELL(cell, b)
+    f->log[sk_plain_index(cell)] = b ? smooth_log(grid, f->own_log, cell) : __builtin_nanf("");
+    return SELKIE_OK;
+}
+
+/* Viscosity x time / cell size^2 at a cell (axes 0) or at the lower edge across two axes. */
+static float strength_at(const viscous_fields *f, const sk_grid *grid, sk_plain_cell cell, int axes)
+{
+    float sum = 0.0f;
+    int count = 0;
+    if (!f->log)
+        return f->strength;
+    for (int n = 0; n < SK_CORNERS; n++) {
+        int offset[3] = {0, 0, 0};
+        if (n & ~axes)
+            continue;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            offset[d] = n >> d & 1 ? -1 : 0;
+        const float value = f->log[sk_plain_index(sk_plain_beside(grid, cell, offset))];
+        sum += value == value ? value : 0.0f;
+        count += value == value;
+    }
+    return count ? expf(sum / (float)count) : 0.0f;
+}
+
+/* Weights and velocities of a block. */
+static void weigh_block(const sk_step *step, const viscous_fields *f, int block)
+{
+    const sk_grid *grid = &step->grid;
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        const size_t here = sk_plain_index(cell);
+        float density = 0.0f;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][here];
+            const int fixed = is_closed(step, cell, d);
+            density +=
+                (density_at(step, cell, d) + density_at(step, sk_plain_next(grid, cell, d, 1), d)) / (2 * SELKIE_DIM);
+            f->fixed[d][here] = (uint8_t)fixed;
+            f->velocity[d][here] = fixed ? solid_velocity_at(step, cell, d) : velocity;
+            f->mass[d][here] =
+                fixed || velocity != velocity ? 0.0f : density_at(step, cell, d) * share_around(f, grid, cell, 1 << d);
+        }
+        f->normal[here] = strength_at(f, grid, cell, 0) * density * share_around(f, grid, cell, 0);
+        f->bulk[here] = bulk_share * f->normal[here];
+        for (int a = 0; a < SELKIE_DIM; a++)
+            for (int b = a + 1; b < SELKIE_DIM; b++) {
+                const float mean = 0.5f * (density_at(step, cell, a) + density_at(step, cell, b));
+                const float strength = strength_at(f, grid, cell, 1 << a | 1 << b);
+                f->shear[sk_stress_edge(a, b)][here] = strength * mean * shear_weight(step, f, cell, a, b);
+            }
+    }
+}
+
+static void store_block(const sk_step *step, const viscous_fields *f, int block)
+{
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (size_t n = (size_t)block * SK_BLOCK_CELLS; n < (size_t)(block + 1) * SK_BLOCK_CELLS; n++) {
+            float *velocity = &step->grid.fields[SK_FIELD_VELOCITY_X + d][n];
+            if (*velocity == *velocity && !f->fixed[d][n])
+                *velocity = f->velocity[d][n];
+        }
+}
+
+/* Scratch for all fields, with the empty block 0. */
+static selkie_code take_fields(sk_step *step, viscous_fields *f, selkie_error *error)
+{
+    const size_t values = (size_t)step->grid.block_count * SK_BLOCK_CELLS;
+    float **floats[11] = {&f->normal, &f->bulk};
+    int count = 2;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        floats[count++] = &f->mass[d];
+        floats[count++] = &f->velocity[d];
+        SK_TRY(sk_step_scratch(step, values, "viscosity", (void **)&f->fixed[d], error));
+        memset(f->fixed[d], 0, SK_BLOCK_CELLS);
+    }
+    for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++)
+        floats[count++] = &f->shear[edge];
+    for (int n = 0; n < count; n++) {
+        SK_TRY(sk_step_scratch(step, values * sizeof(float), "viscosity", (void **)floats[n], error));
+        memset(*floats[n], 0, SK_BLOCK_CELLS * sizeof(float));
+    }
+    SK_TRY(sk_step_scratch(step, values * sizeof *f->share, "viscosity", (void **)&f->share, error));
+    memset(f->share, 0, SK_BLOCK_CELLS * sizeof *f->share);
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
+{
+    sk_grid *grid = &step->grid;
+    viscous_fields f = {.share = NULL};
+    SK_TRY(take_fields(step, &f, error));
+    const double scale = sk_step_kick(step) / (grid->cell_size * grid->cell_size);
+    f.strength = (float)(sk_scene_viscosity(step->scene) * scale);
+    SK_TRY(measure_viscosity(step, &f, scale, error));
+
+    /* Shares of the sub-cells, then the weights, which read those of the cells around. */
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int b = 1; b < grid->block_count; b++)
+        SK_PLAIN_EACH_CELL(cell, b)
+    measure_cell(step, cell, f.share[sk_plain_index(cell)]);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int b = 1; b < grid->block_count; b++)
+        weigh_block(step, &f, b);
+
+    sk_stress_system system = {.block_count = grid->block_count,
+                               .coordinates = (const int32_t(*)[4])grid->coordinates,
+                               .neighbours = (const int32_t(*)[SK_MAX_NEIGHBOURS])grid->neighbours,
+                               .normal = f.normal,
+                               .bulk = f.bulk};
+    for (int d = 0; d < 3; d++) {
+        system.mass[d] = f.mass[d];
+        system.shear[d] = f.shear[d];
+        system.fixed[d] = f.fixed[d];
+        system.target[d] = grid->fields[SK_FIELD_VELOCITY_X + d];
+        system.velocity[d] = f.velocity[d];
+    }
+    const sk_stress_options options = {.tolerance = 1e-5,
+                                       .max_iterations = step->scene->pressure.max_iterations,
+                                       .passes = PASSES,
+                                       .threads = step->threads,
+                                       .arena = &step->arena};
+    sk_stress_report report;
+    SK_TRY(SK_DIM(sk_stress_solve)(&system, &options, &report, error));
+    if (!report.converged)
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "step %lld at %g s: the viscosity solve stopped at a residual of %.3g after %d iterations; raise "
+            "pressure.max_iterations (now %d) or lower time.cfl",
+            (long long)step->step_count + 1, step->time, report.residual, report.iterations, options.max_iterations);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < grid->block_count; b++)
+        store_block(step, &f, b);
+    return SELKIE_OK;
+}
