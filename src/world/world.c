@@ -178,7 +178,8 @@ static void set_constants(selkie_world *world, const selkie_world_options *optio
 }
 
 /* Grid and solids, methods, particles, and the methods' state from the particles. */
-static selkie_code build(selkie_world *world, const int cells[3], double cell_size, selkie_error *error)
+static selkie_code build(selkie_world *world, const int cells[3], double cell_size, const sk_filling *filling,
+                         selkie_error *error)
 {
     sk_step *step = &world->step;
     const selkie_scene *scene = world->relative;
@@ -194,7 +195,9 @@ static selkie_code build(selkie_world *world, const int cells[3], double cell_si
             SK_TRY(world->methods.methods[m]->create(step, error));
 
     int64_t total, liquid_cells;
-    if (step->needs & SK_NEEDS_PARTICLES)
+    if (step->needs & SK_NEEDS_PARTICLES && filling)
+        SK_TRY(filling->fill(step, filling->context, error));
+    else if (step->needs & SK_NEEDS_PARTICLES)
         SK_TRY(
             sk_world_sample(&(sk_sampling){scene, &step->grid, &step->solids, step->threads, step->particles_per_cell},
                             &step->particles, &total, &liquid_cells, error));
@@ -208,8 +211,8 @@ static selkie_code build(selkie_world *world, const int cells[3], double cell_si
     return measure_start(world, error);
 }
 
-selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
-                               selkie_world **out, selkie_error *error)
+selkie_code sk_world_create_with(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
+                                 const sk_filling *filling, selkie_world **out, selkie_error *error)
 {
     *out = NULL;
     if (!scene)
@@ -237,7 +240,7 @@ selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene
         set_constants(world, options, cell_size);
         world->methods = sk_choose_methods(methods, world->relative, world->chosen_methods);
         world->step.needs = sk_methods_need(world->methods, world->relative);
-        code = build(world, cells, cell_size, error);
+        code = build(world, cells, cell_size, filling, error);
     }
     if (code != SELKIE_OK) {
         selkie_world_destroy(world);
@@ -248,6 +251,12 @@ selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene
     world->at_frame = 1;
     *out = world;
     return SELKIE_OK;
+}
+
+selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
+                               selkie_world **out, selkie_error *error)
+{
+    return sk_world_create_with(methods, scene, options, NULL, out, error);
 }
 
 selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_options *options, selkie_world **out,

@@ -40,6 +40,13 @@ selkie_code sk_world_compose(selkie_world *world, selkie_error *error);
 /* Creates a world with the given methods; selkie_world_create passes all of them. */
 selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
                                selkie_world **out, selkie_error *error);
+/* What puts the first particles into a world; NULL samples the liquids of the scene. */
+typedef struct sk_filling {
+    selkie_code (*fill)(sk_step *step, void *context, selkie_error *error);
+    void *context;
+} sk_filling;
+selkie_code sk_world_create_with(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
+                                 const sk_filling *filling, selkie_world **out, selkie_error *error);
 
 /* Input of sk_world_sample. */
 typedef struct sk_sampling {
@@ -99,5 +106,15 @@ int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_
 /* Checks everything before it changes anything. `file` is for messages. */
 selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
                              selkie_error *error);
+
+/* A state that starts another scene (src/world/restart.c). */
+typedef struct sk_state_source {
+    int count;
+    const sk_state_chunk *chunks;
+    const char *file; /* for messages */
+} sk_state_source;
+selkie_code sk_world_create_from_state(const selkie_scene *scene, const selkie_world_options *options,
+                                       const sk_state_source *source, selkie_restart_report *report,
+                                       selkie_world **world, selkie_error *error);
 
 #endif

@@ -32,6 +32,7 @@ enum {
     run_frames,
     run_threads,
     run_backend,
+    run_from,
     run_resume,
     run_force,
     run_open_meshes,
@@ -71,6 +72,12 @@ static const option_spec run_options[] = {
                      .choices = backend_names,
                      .help = "form of the numerics: tuned (the default) or plain, its simple and slow reference; the "
                              "same as --set backend"},
+    [run_from] = {.name = "from",
+                  .kind = OPTION_TEXT,
+                  .value = "CHECKPOINT",
+                  .help =
+                      "start with the liquid of this checkpoint, or of the newest one of this run's folder, instead "
+                      "of the scene's liquids; all else is the scene's"},
     [run_resume] = {.name = "resume",
                     .kind = OPTION_FLAG,
                     .help = "continue from the newest valid checkpoint in DIR, to the same bits as an uninterrupted "
@@ -419,6 +426,13 @@ static int make_world(run_state *run, int resume)
         fflush(stdout);
     }
     selkie_error error = {0};
+    const option_value *from = &run->arguments->values[run_from];
+    if (from->given)
+        return start_from_checkpoint(from->text, run->scene, &options, run->quiet, &run->world);
+    if (!run->world && resume && started_from_checkpoint(&run->folder))
+        return complain("%s: the run was started --from a checkpoint and has none of its own left; start it again with "
+                        "--force",
+                        run->folder.path);
     if (!run->world && selkie_world_create(run->scene, &options, &run->world, &error)) {
         run->world = NULL;
         return complain_error(&error);
@@ -552,6 +566,10 @@ static int run_scene(run_state *run, const char *scene_path, run_start start)
     code = make_world(run, start == RUN_RESUME);
     if (!code)
         code = prepare_folder(run, start);
+    if (!code && run->arguments->values[run_from].given) {
+        code = record_start(&run->folder, run->arguments->values[run_from].text);
+        code = code ? code : save_checkpoint(run);
+    }
     if (code)
         return code;
     progress_begin_work(&run->progress, selkie_world_time(run->world));
@@ -603,6 +621,8 @@ static int run_run(const tool_arguments *arguments)
     int resume = values[run_resume].given, force = values[run_force].given;
     if (resume && force)
         return complain("--resume continues a run and --force removes it; give one of them");
+    if (resume && values[run_from].given)
+        return complain("--from starts a run and --resume continues one; give one of them");
     if (!arguments->operand_count && !(resume && values[run_out].given))
         return complain("'selkie run' needs a SCENE; 'selkie list' shows those that come with the program");
     run_state run = {
