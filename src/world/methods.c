@@ -15,10 +15,10 @@
 #include "methods/volume_terms/volume_terms.h"
 #include "world/world_internal.h"
 
-/* The order matters within a slot, and for `replaces`. */
+/* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. */
 static const sk_method *const all_methods[] = {
     &sk_method_sorting,   &sk_method_materials,
-    &sk_method_densities, &sk_method_sources,
+    &sk_method_sources,   &sk_method_densities,
     &sk_method_bodies,    &sk_method_flip,
     &sk_method_sph,       &sk_method_idp,
     &sk_method_ando,      &sk_method_sato,

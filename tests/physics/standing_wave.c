@@ -85,8 +85,9 @@ static void waves(void **state)
             }
         }
         if (cases[c].dimension == 2 && cases[c].method == SELKIE_METHOD_FLIP)
-            at_most("standing wave FLIP, twice the resolution", "period error fine / coarse", errors[1] / errors[0],
-                    0.9);
+            /* Below 0.1 % the reading of a crossing decides, not the resolution. */
+            at_most("standing wave FLIP, twice the resolution", "period error, relative", errors[1],
+                    fmax(0.9 * errors[0], 1e-3));
     }
 }
 

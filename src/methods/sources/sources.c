@@ -166,6 +166,15 @@ static int in_bounds(const sk_source *source, const float x[3], int dimension)
     return inside;
 }
 
+/* (m/s)^2 */
+static double speed_squared(const sk_step *step, int64_t p)
+{
+    double sum = 0.0;
+    for (int d = 0; d < step->dimension; d++)
+        sum += (double)step->particles.records[p].velocity[d] * step->particles.records[p].velocity[d];
+    return sum;
+}
+
 /* Updates the mass sums for a particle that is added (sign 1) or removed (-1). */
 static void count_mass(sk_step *step, const sk_attribute *material, int64_t p, double sign)
 {
@@ -173,6 +182,7 @@ static void count_mass(sk_step *step, const sk_attribute *material, int64_t p, d
         return;
     const double mass = sign * sk_step_mass(step, material, p);
     step->mass_sums.mass += mass;
+    step->mass_sums.kinetic += 0.5 * mass * speed_squared(step, p);
     for (int d = 0; d < step->dimension; d++)
         step->mass_sums.moment[d] += mass * step->particles.records[p].position[d];
 }
@@ -281,6 +291,9 @@ static selkie_code add_particle(sk_step *step, const selkie_source_def *def, con
     if (material)
         material->data[particles->count - 1] = (uint32_t)sk_scene_find_material(step->scene, def->material);
     count_mass(step, material, particles->count - 1, 1.0);
+    const double speed2 = speed_squared(step, particles->count - 1);
+    step->sums.kinetic += 0.5 * speed2;
+    step->sums.max_speed = fmax(step->sums.max_speed, sqrt(speed2));
     for (int d = 0; d < step->dimension; d++)
         step->positions[d] += x[d];
     step->emitted++;

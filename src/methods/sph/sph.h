@@ -172,6 +172,8 @@ int sk_sph_viscosity_is_implicit(const sk_step *step);
  * pressure keeps their density implicitly. Sideways its gradients act as explicit springs of the frequency sqrt(p /
  * rho) / spacing, which a step must resolve. In a column of depth H this is sqrt(g H). */
 double sk_sph_pressure_speed(const sk_step *step);
+/* The same for the pressure that surface tension makes, which is not known before the first step, m/s. */
+double sk_sph_tension_speed(const sk_step *step);
 /* Bytes per particle of the lists and arrays above, for plans. */
 double sk_sph_bytes_per_particle(int dimension);
 

@@ -46,7 +46,7 @@ static void statistics(const sk_step *step, selkie_statistics *s)
 static void limit_step(const sk_step *step, sk_step_limits *limits)
 {
     limits->length = step->sph->spacing;
-    limits->waves = fmax(limits->waves, sk_sph_pressure_speed(step));
+    limits->waves = fmax(limits->waves, fmax(sk_sph_pressure_speed(step), sk_sph_tension_speed(step)));
 }
 
 /* A solve predicts the density at the end of the step along straight paths. If the step is too long for the pressure,

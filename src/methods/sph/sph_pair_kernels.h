@@ -89,7 +89,7 @@ SK_KERNEL void SK_DIM(sk_sph_add_point)(const sk_sph_point_constants *constants,
 
 /* --- Correction of gradients (correction_parts.h) --- */
 
-#define SK_SPH_ISOTROPY 0.75f    /* share of the correction in full neighbourhoods */
+#define SK_SPH_ISOTROPY 0.68f    /* share of the correction in full neighbourhoods */
 #define SK_SPH_CORRECT_FROM 0.8f /* density ratio at which the correction begins: a surface particle has no ... */
 #define SK_SPH_CORRECT_FULL 0.9f /* ... and from here on it is complete */
 #define SK_SPH_LEAST_MOMENT 0.1f /* determinant: below it neighbours lie in a line or a plane */
