@@ -137,6 +137,7 @@ static void set_liquid_boundary(check_scene *t)
 #define WHY_SPRINGS "the springs push particles apart beyond rest density, so the pool swells and stirs"
 #define WHY_SPH_NOISE "single particles at the surface slip past each other"
 #define WHY_SPH_BALL "particles of the lattice lie too close to a curved obstacle at the start"
+#define WHY_SPH_ENERGY "corrected gradients are not derivatives of the density: correcting a density error does work"
 #define WHY_IDP_CENTRE                                                                                                 \
     "the displacement of the density solve does not keep the centre of mass at a free surface: 3e-5 cells"             \
     " a step"
@@ -295,6 +296,7 @@ static const exception unilateral_apic_exceptions[] = {
 
 static const exception sph_exceptions[] = {
     {"rest-voxel/*", EXCEPTION_NO_MEANING, "pressure.surface is for grids"},
+    {"energy/2d/default", EXCEPTION_FAILS, WHY_SPH_ENERGY "; 0.0026 of 0.001"},
     {"rest-between/2d/default", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.051 of 0.03"},
     {"rest-ball/2d/default", EXCEPTION_FAILS, WHY_SPH_BALL "; energy 0.0099 of 0.004"},
     {"steps/2d/5ms", EXCEPTION_FAILS, WHY_SPH_STEP ""},
@@ -332,6 +334,7 @@ static const exception sph_exceptions[] = {
 
 static const exception sph_iisph_exceptions[] = {
     {"rest-voxel/*", EXCEPTION_NO_MEANING, "pressure.surface is for grids"},
+    {"energy/2d/default", EXCEPTION_FAILS, WHY_SPH_ENERGY "; 0.0022 of 0.001"},
     {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_SPH_BALL "; energy 0.0069 of 0.004"},
     {"steps/2d/5ms", EXCEPTION_FAILS, WHY_SPH_STEP ""},
     {"steps/2d/10ms", EXCEPTION_FAILS, WHY_SPH_STEP ""},
