@@ -62,13 +62,14 @@ typedef struct selkie_domain_def {
 } selkie_domain_def;
 
 typedef struct selkie_time_def {
-    double end;      /* s  */
-    double fps;      /* 1/s frames per second */
-    double step;     /* s  fixed step, 0 = by the CFL number */
-    double cfl;      /*    cells (sph: particle spacings) that the fastest particle crosses in a step;
-                           0 = 3, or 6 where volume is idp, or 0.4 for sph */
-    double min_step; /* s  lower bound of steps by the CFL number, except before a frame */
-    double max_step; /* s  0 = 1 / fps */
+    double end;        /* s  */
+    double fps;        /* 1/s frames per second */
+    double step;       /* s  fixed step, 0 = by the CFL number */
+    double cfl;        /*    cells (sph: particle spacings) that the fastest particle crosses in a step;
+                             0 = 3, or 6 where volume is idp, or 0.4 for sph */
+    double min_step;   /* s  lower bound of steps by the CFL number, except before a frame */
+    double max_step;   /* s  0 = 1 / fps */
+    double reflection; /*  part of the pressure's net change of velocity that a step adds once more; 0 = none */
 } selkie_time_def;
 
 typedef enum selkie_arrangement {

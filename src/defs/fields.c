@@ -335,11 +335,14 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "fixed step; 0 = by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
-     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 6 where volume is "
-            "idp, or 1 where incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
+     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 1 where "
+            "incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
      .doc = "lower bound of steps by the CFL number, except before a frame"},
     {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "their upper bound; 0 = 1 / fps"},
+    {NUMBER(selkie_time_def, reflection, 0.8), BETWEEN(0, 1),
+     .doc = "discretization grid, incompressibility bilateral: part of a step's change of velocity, projected at its "
+            "middle, that is added once more, so that the flow keeps its energy; 0 = projection at the end"},
 };
 static const sk_struct time_struct = {.name = "time",
                                       .doc = "Steps are shortened to land exactly on the frames.",
@@ -848,7 +851,9 @@ static const sk_field scene_fields[] = {
     {ENUM(selkie_scene, transfer, transfer, SELKIE_TRANSFER_FLIP),
      .doc = "discretization grid: how velocity goes from particles to the grid and back"},
     {ENUM(selkie_scene, backend, backend, SELKIE_BACKEND_TUNED), .doc = "form of the numerics"},
-    {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1), .doc = "transfer flip: share of FLIP, the rest is PIC"},
+    {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1),
+     .doc = "transfer flip: share of FLIP, the rest is PIC, while the fastest liquid crosses a cell; a step takes the "
+            "power of its CFL number"},
     {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_NONE), .doc = "how volume is kept over many steps"},
     {STRUCT(selkie_scene, idp, idp_struct), .doc = "parameters of volume idp"},
     {STRUCT(selkie_scene, losasso, losasso_struct), .doc = "parameters of volume losasso"},

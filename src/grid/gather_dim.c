@@ -125,7 +125,7 @@ selkie_code SK_DIM(sk_transfer_to_particles)(sk_grid *grid, sk_particles *partic
         const float *const plain[3] = {values[0], values[1], values[SELKIE_DIM - 1]};
         const sk_tile_rows rows = sk_tile_rows_around(grid->occupied[b]);
         for (int d = 0; d < SELKIE_DIM; d++)
-            sk_row_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], b, &rows, values[d]);
+            sk_row_tile_load(grid, sk_transfer_velocity(options, grid, d), b, &rows, values[d]);
         SK_DIM(sk_gather_begin)(&gather, options, grid, b, plain, SK_ROW_PLANE);
         gather_block(&gather, grid, particles->records, affine ? (float *)affine->data : NULL, &carried, b);
         SK_DIM(sk_gather_end)(&gather, &partial[b]);

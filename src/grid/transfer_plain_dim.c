@@ -186,7 +186,7 @@ static void load_mixed(const sk_grid *grid, const sk_transfer_options *options, 
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
         float change[SK_AROUND];
-        sk_plain_load_nodes(grid, grid->fields[SK_FIELD_VELOCITY_X + d], cell, d, nodes[d]);
+        sk_plain_load_nodes(grid, sk_transfer_velocity(options, grid, d), cell, d, nodes[d]);
         if (options->kind == SK_TRANSFER_FLIP)
             sk_plain_load_nodes(grid, grid->fields[SK_FIELD_CHANGE_X + d], cell, d, change);
         for (int n = 0; n < SK_AROUND; n++)

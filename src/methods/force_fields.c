@@ -108,6 +108,19 @@ int sk_force_fields_in(const selkie_scene *scene, sk_force_window window, sk_for
     return count;
 }
 
+void sk_force_fields_scale(sk_force_field *fields, int count, double factor)
+{
+    const float scale = (float)factor;
+    for (int f = 0; f < count; f++) {
+        fields[f].radial *= scale;
+        fields[f].angular *= scale;
+        fields[f].inward *= scale;
+        fields[f].along *= scale;
+        for (int d = 0; d < 3; d++)
+            fields[f].uniform[d] *= scale;
+    }
+}
+
 double sk_force_fields_speed(const selkie_scene *scene, sk_force_window window)
 {
     const int countable =

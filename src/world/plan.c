@@ -117,7 +117,8 @@ static double first_step(const selkie_scene *scene, double cell_size)
     if (scene->time.step > 0.0)
         step = scene->time.step;
     else if (speed > 0.0)
-        step = selkie_scene_cfl(scene) * step_length(scene, cell_size) / speed;
+        step = fmin(selkie_scene_cfl(scene) * step_length(scene, cell_size) / speed,
+                    sk_world_wave_step(scene, cell_size, acceleration));
     return fmin(step, longest);
 }
 

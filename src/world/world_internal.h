@@ -72,6 +72,8 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms);
 /* Runs the methods' sums over particles outside of a step. */
 selkie_code sk_methods_measure(selkie_world *world, selkie_error *error);
 
+/* Longest step (s) that follows the waves of the grid under an acceleration (m/s2). */
+double sk_world_wave_step(const selkie_scene *scene, double cell_size, double acceleration);
 /* The step's length and end time: steps end exactly on frames and on the end of the run. */
 double sk_world_choose_step(const selkie_world *world, double *end_time, int *on_frame);
 /* After a step: sets world->warning if its fixed length gives wrong densities. */

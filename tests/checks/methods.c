@@ -150,6 +150,7 @@ static void set_liquid_boundary(check_scene *t)
 #define WHY_SHIFTS "the shifts of the density correction move the centre of mass a little in each step"
 #define WHY_SPH_NOISE "single particles at the surface slip past each other"
 #define WHY_SPH_BALL "particles of the lattice lie too close to a curved obstacle at the start"
+#define WHY_SPH_ENERGY "corrected gradients are not derivatives of the density: correcting a density error does work"
 #define UNTRIED "not tried yet"
 
 #define END                                                                                                            \
@@ -327,6 +328,7 @@ static const exception sph_exceptions[] = {
     {"steps/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
     {"rest-between/2d/default", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.051 of 0.03"},
     {"rest-ball/2d/default", EXCEPTION_FAILS, WHY_SPH_BALL "; energy 0.0099 of 0.004"},
+    {"energy/2d/default", EXCEPTION_FAILS, WHY_SPH_ENERGY "; 0.0026 of 0.001"},
     END,
 };
 
@@ -368,6 +370,7 @@ static const exception sph_iisph_exceptions[] = {
     {"steps/3d/20ms", EXCEPTION_UNTRIED, UNTRIED},
     {"paddle-fast/2d/5ms", EXCEPTION_FAILS, WHY_SPH_STEP ""},
     {"rest-ball/2d/default", EXCEPTION_UNSTABLE, WHY_SPH_BALL "; energy 0.0069 of 0.004"},
+    {"energy/2d/default", EXCEPTION_FAILS, WHY_SPH_ENERGY "; 0.0022 of 0.001"},
     END,
 };
 

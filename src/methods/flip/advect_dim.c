@@ -17,10 +17,12 @@
 #include "grid/gather_lanes.h"
 #include "grid/grid_kernels.h"
 #include "grid/leavers.h"
+#include "grid/runs.h"
 #include "grid/sampler_kernels.h"
 #include "grid/tile.h"
 #include "methods/flip/advect_frame.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/reflection_kernels.h"
 #include "methods/flip/transfer_options.h"
 
 enum { HALO = SK_ROW_LEAD, WIDTH = SK_TILE_N(HALO) }; /* row stride as in a row tile */
@@ -148,6 +150,28 @@ SK_VECTOR void fill_unknown(const advect_frame *frame, const local_piece *local,
     velocities_at(frame, local, x, own, flying, sampled);
     for (int d = 0; d < SELKIE_DIM; d++)
         velocity[d] = fw_select(settled, velocity[d], sampled[d]);
+}
+
+/* The velocity that a batch starts with. Unknown values are replaced by samples of single nodes. */
+SK_VECTOR void fill_start(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3],
+                          iw flying, fw velocity[3])
+{
+    if (!frame->straight) {
+        fill_unknown(frame, local, x, own, flying, velocity);
+        return;
+    }
+    const iw known = are_known(velocity);
+    for (int l = 0; l < SK_WIDE && iw_any(~known); l++)
+        if (!known[l]) {
+            float coordinate[3] = {0, 0, 0}, mine[3] = {0, 0, 0}, v[3] = {0, 0, 0};
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                coordinate[d] = sk_cell_coordinate(x[d][l], frame->corner[d], frame->inverse);
+                mine[d] = own[d][l];
+            }
+            sk_velocity_at(&frame->end, coordinate, mine, v);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                velocity[d][l] = v[d];
+        }
 }
 
 /* The row of cells along x that contains a batch. */
@@ -329,13 +353,40 @@ typedef struct batch_start {
     int lanes;            /* particles */
 } batch_start;
 
+/* sk_straighten for a batch that moved from `start` to x. */
+SK_VECTOR void straighten(const advect_frame *frame, iw stays, const fw start[3], const fw velocity[3], fw x[3])
+{
+    fw way[3], length2 = fw_splat(0.0f);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        way[d] = (start[d] + frame->dt * velocity[d]) - x[d];
+        length2 += way[d] * way[d];
+    }
+    const fw reach = fw_splat(frame->reach);
+    const fw part = fw_select(length2 > reach * reach, reach / fw_sqrt(length2), fw_splat(1.0f));
+    for (int d = 0; d < SELKIE_DIM; d++)
+        x[d] = fw_select(stays, x[d], x[d] + part * way[d]);
+}
+
+/* Tests a part of the paths against the obstacles, where one is near. */
+SK_VECTOR void keep_out(const local_piece *local, const batch_start *batch, iw left, path_part *part, fw x[3],
+                        const block_ends *ends, batch_ends *end)
+{
+    const advect_frame *frame = local->frame;
+    if (!frame->step->solids.obstacle_count)
+        return;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        part->travelled += fw_abs(x[d] - part->from[d]) * frame->inverse;
+    if (iw_any(part->travelled >= ends->clearance))
+        sweep_lanes(frame, ends->leavers.block, batch->cells, batch->lanes, left, part, x, end);
+}
+
 /* Moves a batch. `r` are the columns of the records, and k1 the grid's velocities (NaN where unknown). */
 SK_VECTOR void advect_batch(const local_piece *local, const batch_start *batch, fw r[8], fw k1[3], block_ends *ends,
                             batch_ends *end)
 {
     const advect_frame *frame = local->frame;
     const int lanes = batch->lanes;
-    fw x[3];
+    fw x[3], drift[3];
     for (int d = 0; d < SELKIE_DIM; d++)
         x[d] = r[d];
     fw remaining = fw_splat(frame->dt);
@@ -343,7 +394,9 @@ SK_VECTOR void advect_batch(const local_piece *local, const batch_start *batch, 
     end->gone = end->touched = iw_splat(0);
     const iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* left to the density projection */
     const iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
-    fill_unknown(frame, local, x, r + 3, flying, k1);
+    fill_start(frame, local, x, r + 3, flying, k1);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        drift[d] = k1[d];
 
     /* More sub-steps mean a step far beyond any sensible length; the rest of the path is dropped. */
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
@@ -364,15 +417,21 @@ SK_VECTOR void advect_batch(const local_piece *local, const batch_start *batch, 
         /* A remainder from rounding counts as 0. */
         remaining -= h;
         remaining = fw_select(end->gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
-        if (frame->step->solids.obstacle_count) {
-            part.after = remaining;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                part.travelled += fw_abs(x[d] - part.from[d]) * frame->inverse;
-            if (iw_any(part.travelled >= ends->clearance))
-                sweep_lanes(frame, ends->leavers.block, batch->cells, lanes, left, &part, x, end);
-        }
+        part.after = remaining;
+        keep_out(local, batch, left, &part, x, ends, end);
         if (!iw_any((remaining > 0.0f) & iw_first(lanes)))
             break;
+    }
+
+    /* The straight drift, at the end of the step. */
+    if (frame->straight) {
+        for (int d = 0; d < SELKIE_DIM; d++)
+            part.from[d] = x[d];
+        part.remaining = fw_splat(1e-6f * frame->dt);
+        part.after = fw_splat(0.0f);
+        straighten(frame, end->gone | end->touched, r, drift, x);
+        confine(frame, x, &end->gone);
+        keep_out(local, batch, left, &part, x, ends, end);
     }
 
     /* Final positions and their sums. */
@@ -443,6 +502,7 @@ typedef struct block_mover {
     sk_particle *records;
     float *affine; /* APIC's matrices, NULL for others */
     block_ends *ends;
+    _Alignas(64) float start[SELKIE_DIM][SK_ROW_TILE_VALUES]; /* m/s  the velocity that paths start with */
 } block_mover;
 
 /* Gathers the velocities of the particles in a row of a block's cells and moves them. */
@@ -467,7 +527,7 @@ static inline __attribute__((always_inline)) void move_row(const sk_transfer_kin
         lanes_of(r, g->corner, g->inverse, &row->cells, kind == SK_TRANSFER_APIC, &w);
         batch_ends last;
         last.gone = last.touched = iw_splat(0);
-        const gathered_batch batch = {WIDTH * WIDTH,
+        const gathered_batch batch = {SK_ROW_PLANE,
                                       lanes,
                                       j,
                                       k,
@@ -488,12 +548,12 @@ static void move_block(const advect_frame *frame, const sk_transfer_options *opt
     const sk_grid *grid = &frame->step->grid;
     sk_gather *g = &mover->gather;
     load_piece(frame, block, &mover->local);
-
-    /* The tile has the row layout of the gather, with a halo three cells wider. */
-    const float *plain[3] = {NULL, NULL, NULL};
+    const float *const plain[3] = {mover->start[0], mover->start[1], mover->start[SELKIE_DIM - 1]};
+    const sk_tile_rows rows = sk_tile_rows_around(grid->occupied[block]);
     for (int d = 0; d < SELKIE_DIM; d++)
-        plain[d] = mover->local.values[d] + WIDTH * (HALO - 1) * (SELKIE_DIM == 3 ? WIDTH + 1 : 1);
-    SK_DIM(sk_gather_begin)(g, options, grid, block, plain, WIDTH * WIDTH);
+        sk_row_tile_load(grid, sk_transfer_velocity(options, grid, d), block, &rows, mover->start[d]);
+    SK_DIM(sk_gather_begin)(g, options, grid, block, plain, SK_ROW_PLANE);
+
     /* Each call has a constant kind, so that the compiler makes a loop for each. */
     for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
         const particle_row row = particles_of_row(grid, block, c, g->flying);

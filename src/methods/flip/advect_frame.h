@@ -8,6 +8,7 @@
 #include "base/dimension.h"
 #include "grid/sweep.h"
 #include "grid/velocity_kernels.h"
+#include "methods/flip/reflection.h"
 #include "methods/step.h"
 
 typedef struct advect_frame {
@@ -19,8 +20,11 @@ typedef struct advect_frame {
     int open[6], any_open;
     float dt; /* s   */
     int order;
-    int trapezoidal;   /*     rule of order 2 */
-    int lists_leavers; /*     list the migrating particles of each block for the next sort */
+    int trapezoidal;        /*     rule of order 2 */
+    sk_velocity_blocks end; /* the velocity at the end of a reflected step */
+    int straight;           /*     paths end at a straight drift with it: see sk_straighten */
+    float reach;            /* m   its largest distance from the path along the field */
+    int lists_leavers;      /*     list the migrating particles of each block for the next sort */
 } advect_frame;
 
 static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
@@ -35,11 +39,15 @@ static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
     const selkie_advection_rule rule = step->scene->advection.rule;
     frame.trapezoidal =
         frame.order == 2 && (rule == SELKIE_RULE_TRAPEZOIDAL || (rule == SELKIE_RULE_AUTO && unilateral));
+    frame.end.table = grid->table;
+    frame.straight = flip_reflects(step);
+    frame.reach = frame.straight ? flip_drift_reach(step) : 0.0f;
     frame.lists_leavers = sk_step_is_calm(step, step->dt);
     /* A small gap to the walls, so that no particle lies in the cell behind. */
     for (int d = 0; d < 3; d++) {
         frame.velocity.component[d] = grid->fields[SK_FIELD_VELOCITY_X + d];
-        frame.velocity.blocks[d] = grid->blocks[d];
+        frame.end.component[d] = grid->fields[step->end_velocity + d];
+        frame.velocity.blocks[d] = frame.end.blocks[d] = grid->blocks[d];
         frame.corner[d] = (float)grid->corner[d];
         double gap = 1e-3 * grid->cell_size;
         frame.open[2 * d] = d < SELKIE_DIM && step->scene->domain.walls[2 * d] == SELKIE_WALL_OPEN;

@@ -3,7 +3,7 @@
  * Unknown faces (NaN) take the mean of their known neighbours, layer by layer, in existing blocks only: a band of a few
  * cells. Faces behind solids then lose the velocity component through the surface (free slip) or take the solid's
  * velocity (no slip). FLIP's change is extrapolated with the same mask. Otherwise the difference of two means would
- * push particles along walls.
+ * push particles along walls. The velocity at the end of a reflected step is treated like the velocity.
  */
 #include <math.h>
 
@@ -13,6 +13,7 @@
 #include "grid/tile.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/reflection.h"
 #include "methods/flip/shore.h"
 
 enum { LAYERS = 2 };
@@ -67,8 +68,8 @@ static void normal_at_face(const solid_view *view, int d, int node, float normal
         normal[e] *= scale;
 }
 
-/* Constrains the velocity of a block's closed faces to the solid, into `result`. */
-static void constrain_block(const sk_step *step, int block, float *const result[3])
+/* Constrains a velocity, the fields from `first` on, at a block's closed faces to the solid, into `result`. */
+static void constrain_block(const sk_step *step, int first, int block, float *const result[3])
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
@@ -77,10 +78,10 @@ static void constrain_block(const sk_step *step, int block, float *const result[
     solid_view view;
     sk_tile_load_mapped(grid, solids->block_slot, solids->distance, block, 1, view.distance);
     for (int d = 0; d < SELKIE_DIM; d++)
-        sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, view.velocity[d]);
+        sk_tile_load(grid, grid->fields[first + d], block, 1, view.velocity[d]);
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            float u = grid->fields[SK_FIELD_VELOCITY_X + d][base + (size_t)c];
+            float u = grid->fields[first + d][base + (size_t)c];
             result[d][base + (size_t)c] = u;
             if (solids->fraction[d][solid + (size_t)c] > 0.0f || u != u || on_wall(step, block, c, d))
                 continue;
@@ -100,6 +101,28 @@ static void constrain_block(const sk_step *step, int block, float *const result[
                 through += normal[e] * (velocity_at_face(&view, d, e, node) - wall);
             }
             result[d][base + (size_t)c] = u - through * normal[d];
+        }
+}
+
+/* Constrains a velocity, the fields from `first` on, in some blocks. The velocity that the particles take carries its
+ * change along. */
+static void constrain(const sk_step *step, int first, const int32_t *blocks, int count, float *const result[3])
+{
+    const sk_grid *grid = &step->grid;
+    const int with_change = first == step->end_velocity;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int w = 0; w < count; w++)
+        constrain_block(step, first, blocks[w], result);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int w = 0; w < count; w++)
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const size_t base = (size_t)blocks[w] * SK_BLOCK_CELLS;
+            float *velocity = grid->fields[first + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+            for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+                if (with_change)
+                    change[c] += result[d][base + (size_t)c] - velocity[c];
+                velocity[c] = result[d][base + (size_t)c];
+            }
         }
 }
 
@@ -130,9 +153,15 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     /* Means of known neighbours, for the velocity and for FLIP's change. */
     float *const result[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y],
                               grid->fields[SK_FIELD_FACE_Z]};
-    const sk_extrapolation of_velocity = {.fields = grid->fields + SK_FIELD_VELOCITY_X,
+    float *velocities[2 * SELKIE_DIM];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        velocities[d] = grid->fields[SK_FIELD_VELOCITY_X + d];
+        velocities[SELKIE_DIM + d] = grid->fields[step->end_velocity + d];
+    }
+    const sk_extrapolation of_velocity = {.fields = velocities,
                                           .scratch = result,
                                           .field_count = SELKIE_DIM,
+                                          .groups = flip_reflects(step) ? 2 : 1,
                                           .blocks = blocks,
                                           .block_count = count,
                                           .layers = LAYERS,
@@ -141,6 +170,7 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     if (step->scene->transfer == SELKIE_TRANSFER_FLIP) {
         sk_extrapolation of_change = of_velocity;
         of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+        of_change.groups = 1;
         of_change.blocks = solid_blocks;
         of_change.block_count = solid_count;
         of_change.layers = 1;
@@ -152,20 +182,8 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     for (int w = 0; w < solid_count; w++)
         if (!step->solids.plain[step->solids.block_slot[solid_blocks[w]]])
             solid_blocks[constrained++] = solid_blocks[w];
-    solid_count = constrained;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
-    for (int w = 0; w < solid_count; w++)
-        constrain_block(step, solid_blocks[w], result);
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
-    for (int w = 0; w < solid_count; w++)
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            size_t base = (size_t)solid_blocks[w] * SK_BLOCK_CELLS;
-            float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
-                  *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
-            for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-                change[c] += result[d][base + (size_t)c] - velocity[c];
-                velocity[c] = result[d][base + (size_t)c];
-            }
-        }
+    constrain(step, SK_FIELD_VELOCITY_X, solid_blocks, constrained, result);
+    if (flip_reflects(step))
+        constrain(step, step->end_velocity, solid_blocks, constrained, result);
     return SELKIE_OK;
 }

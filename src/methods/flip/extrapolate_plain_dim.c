@@ -7,6 +7,7 @@
 #include "grid/transfer_kernels.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/reflection.h"
 #include "methods/flip/shore_plain.h"
 #include "methods/flip/transfer_options.h"
 
@@ -21,10 +22,11 @@ static int needs_work(const sk_grid *grid, int block)
     return near && grid->block_flags[block] & SK_BLOCK_UNKNOWN;
 }
 
-/* Component e at the lower face of a cell across axis d: the value itself, or the mean of the faces around. */
-static float velocity_at_face(const sk_grid *grid, sk_plain_cell cell, int d, int e)
+/* Component e of the velocity in the fields from `first` on, at the lower face of a cell across axis d: the value
+ * itself, or the mean of the faces around. */
+static float velocity_at_face(const sk_grid *grid, int first, sk_plain_cell cell, int d, int e)
 {
-    const float *field = grid->fields[SK_FIELD_VELOCITY_X + e];
+    const float *field = grid->fields[first + e];
     float around[4];
     if (d == e)
         return field[sk_plain_index(cell)];
@@ -53,12 +55,12 @@ static void distances_around(const sk_step *step, sk_plain_cell cell, int d, int
 }
 
 /* The velocity of the lower face of a cell across axis d, constrained by the solid. */
-static float constrained_velocity(const sk_step *step, sk_plain_cell cell, int d)
+static float constrained_velocity(const sk_step *step, int first, sk_plain_cell cell, int d)
 {
     const sk_solids *solids = &step->solids;
     const size_t solid = sk_plain_solid_index(solids, cell);
     const int moving = (size_t)solids->block_slot[cell.slot] >= solids->static_count;
-    const float own = step->grid.fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
+    const float own = step->grid.fields[first + d][sk_plain_index(cell)];
     if (solids->fraction[d][solid] > 0.0f || own != own || on_wall(step, cell.slot, cell.local, d))
         return own;
     if (solids->no_slip[solid])
@@ -71,26 +73,29 @@ static float constrained_velocity(const sk_step *step, sk_plain_cell cell, int d
     else
         sk_normal_at_face(d, here, below, normal);
     for (int e = 0; e < SELKIE_DIM; e++)
-        relative[e] = velocity_at_face(&step->grid, cell, d, e) - (moving ? solids->velocity[e][solid] : 0.0f);
+        relative[e] = velocity_at_face(&step->grid, first, cell, d, e) - (moving ? solids->velocity[e][solid] : 0.0f);
     return sk_slip_velocity(d, own, relative, normal);
 }
 
-/* Constrains the faces behind solids in some blocks; `result` is scratch. */
-static void constrain(sk_step *step, const int32_t *blocks, int count, float *const result[3])
+/* Constrains a velocity, the fields from `first` on, behind solids in some blocks; `result` is scratch. The velocity
+ * that the particles take carries its change along. */
+static void constrain(sk_step *step, int first, const int32_t *blocks, int count, float *const result[3])
 {
     const sk_grid *grid = &step->grid;
+    const int with_change = first == step->end_velocity;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int w = 0; w < count; w++)
         SK_PLAIN_EACH_CELL(cell, blocks[w])
     for (int d = 0; d < SELKIE_DIM; d++)
-        result[d][sk_plain_index(cell)] = constrained_velocity(step, cell, d);
+        result[d][sk_plain_index(cell)] = constrained_velocity(step, first, cell, d);
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int w = 0; w < count; w++)
         SK_PLAIN_EACH_CELL(cell, blocks[w])
     for (int d = 0; d < SELKIE_DIM; d++) {
         const size_t at = sk_plain_index(cell);
-        grid->fields[SK_FIELD_CHANGE_X + d][at] += result[d][at] - grid->fields[SK_FIELD_VELOCITY_X + d][at];
-        grid->fields[SK_FIELD_VELOCITY_X + d][at] = result[d][at];
+        if (with_change)
+            grid->fields[SK_FIELD_CHANGE_X + d][at] += result[d][at] - grid->fields[first + d][at];
+        grid->fields[first + d][at] = result[d][at];
     }
 }
 
@@ -125,9 +130,15 @@ selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error
     }
     float *const scratch[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y],
                                grid->fields[SK_FIELD_FACE_Z]};
-    const sk_extrapolation of_velocity = {.fields = grid->fields + SK_FIELD_VELOCITY_X,
+    float *velocities[2 * SELKIE_DIM];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        velocities[d] = grid->fields[SK_FIELD_VELOCITY_X + d];
+        velocities[SELKIE_DIM + d] = grid->fields[step->end_velocity + d];
+    }
+    const sk_extrapolation of_velocity = {.fields = velocities,
                                           .scratch = scratch,
                                           .field_count = SELKIE_DIM,
+                                          .groups = flip_reflects(step) ? 2 : 1,
                                           .blocks = blocks,
                                           .block_count = count,
                                           .layers = LAYERS,
@@ -136,11 +147,14 @@ selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error
     if (flip_transfer_options(step).kind == SK_TRANSFER_FLIP) {
         sk_extrapolation of_change = of_velocity;
         of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+        of_change.groups = 1;
         of_change.blocks = solid_blocks;
         of_change.block_count = solid_count;
         of_change.layers = 1;
         SK_DIM(sk_extrapolate_plain)(grid, &of_change);
     }
-    constrain(step, constrained, constrained_count, scratch);
+    constrain(step, SK_FIELD_VELOCITY_X, constrained, constrained_count, scratch);
+    if (flip_reflects(step))
+        constrain(step, step->end_velocity, constrained, constrained_count, scratch);
     return SELKIE_OK;
 }

@@ -6,6 +6,9 @@
 #include "methods/cell_kernels.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/pressure.h"
+#include "methods/flip/reflection.h"
+#include "methods/flip/reflection_kernels.h"
+#include "methods/flip/transfer_options.h"
 #include "methods/liquid_plain.h"
 
 static float inflow_of(const sk_step *step, sk_plain_cell cell, const sk_liquid_view *view)
@@ -72,10 +75,20 @@ static void project_block(const sk_step *step, int block)
                   *change = &grid->fields[SK_FIELD_CHANGE_X + d][here];
             int beside_liquid;
             const float descent = lightness_at(step, cell, d) * gather_descent(step, cell, d, &beside_liquid);
-            *velocity = sk_liquid_projected(*velocity, descent, beside_liquid, open_fraction_at(step, cell, d),
-                                            face_on_wall(step, cell, d), *change == *change);
-            *change = *velocity - *change;
+            const sk_closed_face closed = {face_on_wall(step, cell, d),
+                                           step->solids.no_slip[sk_plain_solid_index(&step->solids, cell)],
+                                           solid_velocity_at(step, cell, d)};
+            *velocity = sk_liquid_projected(*velocity, descent, beside_liquid, open_fraction_at(step, cell, d), &closed,
+                                            *change == *change);
+            *change = sk_net_change(*velocity, *change, flip_gravity_gain(step, d));
             known += *velocity == *velocity;
+            if (flip_reflects(step)) {
+                /* Closed walls of the domain do not reflect. */
+                const float rho = face_on_wall(step, cell, d) ? 0.0f : (float)step->reflection;
+                const float more = rho * sk_reflected_change(*change, flip_most_reflected(step));
+                grid->fields[step->end_velocity + d][here] = *velocity + more;
+                *change += more;
+            }
         }
     }
     grid->block_flags[block] = (uint8_t)((grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |

@@ -2,6 +2,7 @@
 #ifndef SK_METHODS_FLIP_SHORE_PLAIN_H
 #define SK_METHODS_FLIP_SHORE_PLAIN_H
 
+#include "methods/flip/reflection.h"
 #include "methods/liquid_plain.h"
 
 /* Is the lower face of a cell across axis d in the air beside the surface? See shore.h. */
@@ -43,8 +44,11 @@ static __attribute__((unused)) void move_shore_face(const sk_step *step, sk_plai
     if (!(open_fraction_at(step, cell, d) > 0.0f))
         return;
     const float change = shore_change(step, cell, d);
+    const float all = (1.0f + (float)step->reflection) * change; /* of the whole step: reflection_kernels.h */
     step->grid.fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)] += change;
-    step->grid.fields[SK_FIELD_CHANGE_X + d][sk_plain_index(cell)] += change;
+    step->grid.fields[SK_FIELD_CHANGE_X + d][sk_plain_index(cell)] += all;
+    if (flip_reflects(step))
+        step->grid.fields[step->end_velocity + d][sk_plain_index(cell)] += all;
 }
 
 #endif

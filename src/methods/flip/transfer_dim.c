@@ -60,6 +60,7 @@ static selkie_code add_force_fields(sk_step *step, selkie_error *error)
     SK_TRY(sk_step_scratch(step, (size_t)step->scene->force_count * sizeof(sk_force_field), "forces", &scratch, error));
     sk_force_field *fields = scratch;
     int count = sk_force_fields_in(step->scene, sk_step_force_window(step), fields);
+    sk_force_fields_scale(fields, count, 1.0 / (1.0 + step->reflection));
     const sk_grid *grid = &step->grid;
     if (!count)
         return SELKIE_OK;
@@ -76,9 +77,9 @@ static selkie_code add_force_fields(sk_step *step, selkie_error *error)
 selkie_code SK_DIM(sk_flip_forces)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
-    double kick = sk_step_kick(step);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        float gain = (float)(step->scene->gravity[d] * kick), *velocity = grid->fields[SK_FIELD_VELOCITY_X + d];
+        const float gain = flip_gravity_gain(step, d);
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d];
         if (gain == 0.0f)
             continue;
         int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;

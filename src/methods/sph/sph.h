@@ -168,9 +168,10 @@ selkie_code sk_sph_reserve_lists(sk_sph *sph, int64_t lines, selkie_error *error
 double sk_sph_at(const sk_step *step, const double at[3], int component);
 /* Is the scene's viscosity too strong for an explicit step of this length? */
 int sk_sph_viscosity_is_implicit(const sk_step *step);
-/* sqrt(2 x mean pressure / density), m/s, with the hydrostatic pressure before the first step: the speed at which particles under pressure slip past each other. The
- * pressure keeps their density implicitly. Sideways its gradients act as explicit springs of the frequency sqrt(p /
- * rho) / spacing, which a step must resolve. In a column of depth H this is sqrt(g H). */
+/* sqrt(2 x mean pressure / density), m/s, with the hydrostatic pressure before the first step: the speed at which
+ * particles under pressure slip past each other. The pressure keeps their density implicitly. Sideways its gradients
+ * act as explicit springs of the frequency sqrt(p / rho) / spacing, which a step must resolve. In a column of depth H
+ * this is sqrt(g H). */
 double sk_sph_pressure_speed(const sk_step *step);
 /* The same for the pressure that surface tension makes, which is not known before the first step, m/s. */
 double sk_sph_tension_speed(const sk_step *step);

@@ -1,0 +1,42 @@
+/* The reflection of a step: see reflection_kernels.h. */
+#ifndef SK_METHODS_FLIP_REFLECTION_H
+#define SK_METHODS_FLIP_REFLECTION_H
+
+#include <math.h>
+
+#include "methods/step.h"
+
+/* Does the scene reflect? Unilateral incompressibility has a projection of its own. Methods that prescribe a divergence
+ * (eq8, losasso) would reflect it as velocity and feed it back. */
+static inline int flip_reflects(const sk_step *step)
+{
+    const selkie_volume volume = step->scene->volume;
+    return step->scene->time.reflection > 0.0 && volume != SELKIE_VOLUME_EQ8 && volume != SELKIE_VOLUME_LOSASSO &&
+           step->scene->incompressibility != SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+}
+
+/* rho of the step that begins: 0 in the first one, whose velocities are those of the positions. If steps grow, the
+ * change covers the longer step. */
+static inline double flip_reflection(const sk_step *step)
+{
+    if (!flip_reflects(step) || !(step->last_dt > 0.0))
+        return 0.0;
+    return fmin(1.0, step->scene->time.reflection * step->dt / step->last_dt);
+}
+
+/* The largest change of velocity (m/s) that is reflected. */
+static inline float flip_most_reflected(const sk_step *step)
+{
+    return (float)(step->grid.cell_size / step->dt);
+}
+
+/* The largest distance (m) of a straight drift from the path: a quarter of a cell, and the way that gravity adds in
+ * free fall, which is exact. */
+static inline float flip_drift_reach(const sk_step *step)
+{
+    const double *g = step->scene->gravity;
+    const double gravity = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]);
+    return (float)(0.25 * step->grid.cell_size + step->reflection * step->dt * gravity * sk_step_kick(step));
+}
+
+#endif
