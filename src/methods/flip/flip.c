@@ -19,7 +19,7 @@ static selkie_code add_end_velocity(sk_step *step, selkie_error *error)
     for (int d = 0; d < step->dimension; d++) {
         const int field = sk_grid_add_field(&step->grid, &defs[d], error);
         if (field < 0)
-            return SELKIE_ERROR_INTERNAL;
+            return SELKIE_ERROR_MEMORY; /* there is room for the three fields */
         step->end_velocity = d ? step->end_velocity : field;
     }
     return SELKIE_OK;

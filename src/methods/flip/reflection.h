@@ -6,12 +6,12 @@
 
 #include "methods/step.h"
 
-/* Does the scene reflect? Unilateral incompressibility has a projection of its own. Methods that prescribe a divergence
- * (eq8, losasso) would reflect it as velocity and feed it back. */
+/* Does the scene reflect? Unilateral incompressibility has a projection of its own, and the older volume methods keep
+ * the scheme that they were published with: a divergence that they prescribe would be reflected as velocity. */
 static inline int flip_reflects(const sk_step *step)
 {
     const selkie_volume volume = step->scene->volume;
-    return step->scene->time.reflection > 0.0 && volume != SELKIE_VOLUME_EQ8 && volume != SELKIE_VOLUME_LOSASSO &&
+    return step->scene->time.reflection > 0.0 && (volume == SELKIE_VOLUME_NONE || volume == SELKIE_VOLUME_IDP) &&
            step->scene->incompressibility != SELKIE_INCOMPRESSIBILITY_UNILATERAL;
 }
 
