@@ -10,6 +10,7 @@ static void fills(int dimension, selkie_method method)
     selkie_scene_set_method(&t.scene, method);
     t.scene.time.cfl = 2.0;
     t.scene.time.fps = 30.0;
+    t.scene.volume = SELKIE_VOLUME_IDP; /* otherwise the air that a jet takes along stays in the liquid */
     selkie_source_def *source = add_source(&t, box_shape(0.1, 0.8, 0.1, 0.3, 0.9, 0.3));
     set3(source->velocity, 0.0, -speed, 0.0);
     source->end = 1.0;
