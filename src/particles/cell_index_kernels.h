@@ -6,8 +6,8 @@
 
 #include "base/block_table_kernels.h"
 
-/* grid/cell_index.h fills it for the particles, the SPH walls fill it for boundary particles. base/dimension.h sets
- * the size of a block. */
+/* particles/cell_index.h fills it for the particles, the SPH walls fill it for boundary particles. base/dimension.h
+ * sets the size of a block. */
 typedef struct sk_cell_index {
     int blocks[3];                   /* of the grid along each axis */
     int block_count;                 /* slots 1 .. block_count hold points; the others count as absent */

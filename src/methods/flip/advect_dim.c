@@ -16,7 +16,7 @@
 #include "grid/deal.h"
 #include "grid/gather_lanes.h"
 #include "grid/grid_kernels.h"
-#include "grid/leavers.h"
+#include "particles/leavers.h"
 #include "grid/runs.h"
 #include "grid/sampler_kernels.h"
 #include "grid/tile.h"

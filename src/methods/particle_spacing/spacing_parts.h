@@ -25,7 +25,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "grid/cell_index.h"
+#include "particles/cell_index.h"
 #include "grid/sweep.h"
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/particle_spacing/spacing_kernels.h"

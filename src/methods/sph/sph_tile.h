@@ -18,7 +18,7 @@
 
 #include "base/dimension.h"
 #include "base/simd.h"
-#include "grid/cell_index.h"
+#include "particles/cell_index.h"
 #include "methods/sph/sph.h"
 #include "methods/sph/sph_list_kernels.h"
 #include "particles/neighbour_tile.h"

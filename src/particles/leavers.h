@@ -1,7 +1,7 @@
 /* Lists of migrating particles (leavers), written while particles move. A sort after small moves starts from them. For
  * files compiled per dimension. */
-#ifndef SK_GRID_LEAVERS_H
-#define SK_GRID_LEAVERS_H
+#ifndef SK_PARTICLES_LEAVERS_H
+#define SK_PARTICLES_LEAVERS_H
 
 #include <string.h>
 #include "base/dimension.h"

@@ -13,8 +13,8 @@
 #include "grid/deal.h"
 #include "grid/grid.h"
 #include "grid/grid_kernels.h"
-#include "grid/leavers.h"
-#include "grid/sort_parts.h"
+#include "particles/leavers.h"
+#include "particles/sort_parts.h"
 
 enum { DEAD_KEY = -1 };
 

@@ -7,8 +7,8 @@
 #include "grid/deal.h"
 #include "grid/grid.h"
 #include "grid/grid_kernels.h"
-#include "grid/leavers.h"
-#include "grid/sort_parts.h"
+#include "particles/leavers.h"
+#include "particles/sort_parts.h"
 
 /* Cell keys of a block's particles and the list of its migrating particles. Returns their number, or -1: see
  * leavers.h. */

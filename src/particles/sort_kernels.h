@@ -1,6 +1,6 @@
 /* Block and cell of a particle for the cell sort. Compiled by the C compiler and by nvcc. */
-#ifndef SK_GRID_SORT_KERNELS_H
-#define SK_GRID_SORT_KERNELS_H
+#ifndef SK_PARTICLES_SORT_KERNELS_H
+#define SK_PARTICLES_SORT_KERNELS_H
 
 #include "base/dimension.h"
 #include "base/kernel.h"

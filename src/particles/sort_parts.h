@@ -1,7 +1,7 @@
 /* Parts shared by the full cell sort (sort_dim.c) and the sort after small moves (sort_again_dim.c). For files
  * compiled per dimension. */
-#ifndef SK_GRID_SORT_PARTS_H
-#define SK_GRID_SORT_PARTS_H
+#ifndef SK_PARTICLES_SORT_PARTS_H
+#define SK_PARTICLES_SORT_PARTS_H
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  */
 #include "base/dimension.h"
 #include "grid/plain_forms.h"
-#include "grid/sort_kernels.h"
-#include "grid/sort_parts.h"
+#include "particles/sort_kernels.h"
+#include "particles/sort_parts.h"
 
 enum {
     BEYOND = SK_PARTICLES_BEYOND /* the tuned sort after small moves reads and writes whole batches of cell keys */
