@@ -269,7 +269,8 @@ typedef enum selkie_volume {
     SELKIE_VOLUME_EQ8,     /* the density error in the pressure's right side (their Eq. 8) */
     SELKIE_VOLUME_LOSASSO, /* the same, averaged over a time, Losasso et al. 2008 */
     SELKIE_VOLUME_ANDO,    /* weak springs between particles, Ando and Tsuruno 2011 */
-    SELKIE_VOLUME_SATO     /* distance constraints between particles, Sato et al. 2018 */
+    SELKIE_VOLUME_SATO,    /* distance constraints between particles, Sato et al. 2018 */
+    SELKIE_VOLUME_AUTO     /* idp on grids with bilateral incompressibility, else none */
 } selkie_volume;
 
 typedef enum selkie_idp_solids {
@@ -549,6 +550,8 @@ SELKIE_API double selkie_scene_cells(const selkie_scene *scene, int cells[3]);
 /* time.cfl, or its default if it is 0: the density projection makes large steps safe, the unilateral kind needs smaller
  * ones. For sph it counts particle spacings, for the others cells. */
 SELKIE_API double selkie_scene_cfl(const selkie_scene *scene);
+/* How volume is kept: SELKIE_VOLUME_AUTO resolved. */
+SELKIE_API selkie_volume selkie_scene_volume(const selkie_scene *scene);
 /* particles.per_cell, or its default if it is 0. */
 SELKIE_API int selkie_scene_particles_per_cell(const selkie_scene *scene);
 /* m: distance of neighbouring particles at rest. */

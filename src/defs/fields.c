@@ -93,6 +93,7 @@ static const sk_enum_value volume_values[] = {
     {"losasso", SELKIE_VOLUME_LOSASSO, "the same averaged over a time (Losasso et al. 2008), to compare with"},
     {"ando", SELKIE_VOLUME_ANDO, "weak springs between particles (Ando and Tsuruno 2011), to compare with"},
     {"sato", SELKIE_VOLUME_SATO, "distance constraints between particles (Sato et al. 2018), to compare with"},
+    {"auto", SELKIE_VOLUME_AUTO, "idp on grids with bilateral incompressibility, none elsewhere"},
 };
 CHOICES(volume);
 
@@ -854,7 +855,7 @@ static const sk_field scene_fields[] = {
     {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1),
      .doc = "transfer flip: share of FLIP, the rest is PIC, while the fastest liquid crosses a cell; a step takes the "
             "power of its CFL number"},
-    {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_NONE), .doc = "how volume is kept over many steps"},
+    {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_AUTO), .doc = "how volume is kept over many steps"},
     {STRUCT(selkie_scene, idp, idp_struct), .doc = "parameters of volume idp"},
     {STRUCT(selkie_scene, losasso, losasso_struct), .doc = "parameters of volume losasso"},
     {STRUCT(selkie_scene, ando, ando_struct), .doc = "parameters of volume ando"},

@@ -110,7 +110,8 @@ static selkie_code check_unilateral(sk_rules *rules)
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL &&
         scene->discretization == SELKIE_DISCRETIZATION_SPH)
         return fail_at(rules, "incompressibility", "\"unilateral\" needs a grid: discretization must be \"grid\"");
-    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && scene->volume != SELKIE_VOLUME_NONE)
+    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL &&
+        selkie_scene_volume(scene) != SELKIE_VOLUME_NONE)
         return fail_at(rules, "volume",
                        "is for incompressibility \"bilateral\": must be \"none\" beside \"unilateral\", which corrects "
                        "density by itself (unilateral.density_correction)");
@@ -120,7 +121,8 @@ static selkie_code check_unilateral(sk_rules *rules)
 /* SPH has no phases of the volume methods of the grid. */
 static selkie_code check_sph(sk_rules *rules)
 {
-    if (rules->scene->discretization == SELKIE_DISCRETIZATION_SPH && rules->scene->volume != SELKIE_VOLUME_NONE)
+    if (rules->scene->discretization == SELKIE_DISCRETIZATION_SPH &&
+        selkie_scene_volume(rules->scene) != SELKIE_VOLUME_NONE)
         return fail_at(
             rules, "volume",
             "is for the grid methods: must be \"none\" beside discretization \"sph\", which keeps density by itself");

@@ -324,6 +324,15 @@ double selkie_scene_cells(const selkie_scene *scene, int cells[3])
     return h;
 }
 
+selkie_volume selkie_scene_volume(const selkie_scene *scene)
+{
+    if (scene->volume != SELKIE_VOLUME_AUTO)
+        return scene->volume;
+    const int bilateral_grid = scene->discretization == SELKIE_DISCRETIZATION_GRID &&
+                               scene->incompressibility == SELKIE_INCOMPRESSIBILITY_BILATERAL;
+    return bilateral_grid ? SELKIE_VOLUME_IDP : SELKIE_VOLUME_NONE;
+}
+
 double selkie_scene_cfl(const selkie_scene *scene)
 {
     if (scene->time.cfl > 0.0)

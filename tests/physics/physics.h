@@ -59,6 +59,7 @@ UNUSED_IS_FINE void tank(test_scene *t, int dimension, double x, double y, doubl
     memset(t, 0, sizeof *t);
     selkie_scene *scene = &t->scene;
     selkie_scene_defaults(scene);
+    scene->volume = SELKIE_VOLUME_NONE;
     scene->domain.dimension = dimension;
     scene->domain.size[0] = x;
     scene->domain.size[1] = y;

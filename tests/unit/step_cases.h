@@ -23,6 +23,7 @@ static inline void case_begin(step_case *c, int dimension, int nx, int ny, int n
 {
     memset(c, 0, sizeof *c);
     selkie_scene_defaults(&c->scene);
+    c->scene.volume = SELKIE_VOLUME_NONE;
     const int cells[3] = {nx, ny, nz};
     c->scene.domain.dimension = dimension;
     c->scene.domain.cell_size = cell_size;

@@ -29,6 +29,7 @@ static sk_method_list with_drag(const sk_method **all)
 static void flying_ball(selkie_scene *scene, selkie_liquid_def *liquid, int dimension)
 {
     selkie_scene_defaults(scene);
+    scene->volume = SELKIE_VOLUME_NONE;
     scene->domain.dimension = dimension;
     for (int d = 0; d < dimension; d++)
         scene->domain.size[d] = 2.0;

@@ -62,6 +62,7 @@ static void make_scene(moved_case *c, int dimension, const double origin[3])
     memset(c, 0, sizeof *c);
     selkie_scene *scene = &c->scene;
     selkie_scene_defaults(scene);
+    scene->volume = SELKIE_VOLUME_NONE;
     c->origin = origin;
     scene->domain.dimension = dimension;
     put(c, scene->domain.origin, 0, 0, 0);

@@ -39,6 +39,7 @@ static sums sum_particles(const selkie_world *world)
 static void disk(selkie_scene *scene, selkie_liquid_def liquids[2], selkie_transfer transfer)
 {
     selkie_scene_defaults(scene);
+    scene->volume = SELKIE_VOLUME_NONE;
     scene->domain.dimension = 2;
     scene->domain.size[0] = scene->domain.size[1] = 1;
     scene->domain.resolution = 32;

@@ -56,6 +56,7 @@ static void dam(case_parts *c, int dimension, selkie_method method)
 {
     memset(c, 0, sizeof *c);
     selkie_scene_defaults(&c->scene);
+    c->scene.volume = SELKIE_VOLUME_NONE;
     selkie_scene *scene = &c->scene;
     scene->domain.dimension = dimension;
     set3(scene->domain.size, 1.0, 0.75, dimension == 3 ? 0.5 : 1.0);

@@ -130,8 +130,8 @@ static void judge_volume(const selkie_scene *scene, const sk_table *stats, warni
     if (fabs(end - 1) <= allowed) /* not a NaN */
         return;
     int grid = scene->discretization == SELKIE_DISCRETIZATION_GRID;
-    int plain =
-        grid && scene->volume == SELKIE_VOLUME_NONE && scene->incompressibility == SELKIE_INCOMPRESSIBILITY_BILATERAL;
+    int plain = grid && selkie_scene_volume(scene) == SELKIE_VOLUME_NONE &&
+                scene->incompressibility == SELKIE_INCOMPRESSIBILITY_BILATERAL;
     add_warning(list, "the volume of the liquid ended at %.3f of the start, more than 5 %% off; use %s", end,
                 plain ? "\"volume\": \"idp\", which keeps it, or shorter steps (time.cfl, time.step)"
                       : "shorter steps (time.cfl, time.step)");

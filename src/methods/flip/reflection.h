@@ -10,7 +10,7 @@
  * the scheme that they were published with: a divergence that they prescribe would be reflected as velocity. */
 static inline int flip_reflects(const sk_step *step)
 {
-    const selkie_volume volume = step->scene->volume;
+    const selkie_volume volume = selkie_scene_volume(step->scene);
     return step->scene->time.reflection > 0.0 && (volume == SELKIE_VOLUME_NONE || volume == SELKIE_VOLUME_IDP) &&
            step->scene->incompressibility != SELKIE_INCOMPRESSIBILITY_UNILATERAL;
 }
