@@ -25,6 +25,8 @@ static stand find_stand(const sk_solids *solids, const double centre[3])
 {
     const double h = solids->cell_size, gap = SK_SWEEP_GAP * h;
     stand place = {{centre[0], centre[1], centre[2]}, 1};
+
+    /* Push the place out of each obstacle whose surface is nearer than the gap. */
     for (int pass = 0; pass < 2; pass++) {
         int pushed = 0;
         for (int o = 0; o < solids->obstacle_count; o++) {
@@ -39,10 +41,14 @@ static stand find_stand(const sk_solids *solids, const double centre[3])
             const double distance = sk_shape_distance_within(obstacle->shape, local, h, normal);
             if (distance >= gap)
                 continue;
+
+            /* Deep inside, or still too near after the first pass: there is no such place. */
             if (distance < -0.5 * h || pass) {
                 place.exists = 0;
                 return place;
             }
+
+            /* Push along the normal until the gap is kept. */
             if (obstacle->placed)
                 sk_pose_rotate(obstacle->placed, normal, normal);
             for (int d = 0; d < SELKIE_DIM; d++)
@@ -288,10 +294,14 @@ static float count_seen(const sk_solids *solids, const sk_grid *grid, const sk_p
     double centre[3] = {0.0, 0.0, 0.0};
     int at[3];
     float sum = 0.0f;
+
+    /* The stand of the cell. */
     sk_plain_coordinates(grid, cell, at);
     for (int d = 0; d < SELKIE_DIM; d++)
         centre[d] = grid->corner[d] + (at[d] + 0.5) * grid->cell_size;
     const stand place = find_stand(solids, centre);
+
+    /* Sum the interpolation weights of the particles in the cells around. */
     const sk_attribute *material = options->material_mask ? sk_particles_find_attribute(particles, "material") : NULL;
     for (int n = 0; place.exists && n < SK_NEIGHBOURS; n++) {
         const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
@@ -299,6 +309,8 @@ static float count_seen(const sk_solids *solids, const sk_grid *grid, const sk_p
         uint32_t first, last;
         sk_plain_particles(grid, other, &first, &last);
         const int seen = first < last ? sees_cell(solids, grid, place.x, other) : 0;
+
+        /* Where a wall passes through the cell, test the line of sight to each particle. */
         for (uint32_t p = first; seen && p < last; p++) {
             double x[3] = {0.0, 0.0, 0.0}, weight = 1.0;
             if (options->material_mask && material && !options->material_mask[material->data[p]])

@@ -117,8 +117,11 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
         return SELKIE_OK;
     size_t capacity = count + count / 4;
     sk_memory *memory = grid->memory;
+
     /* The old arrays are freed first: each step writes their content anew. */
     free_blocks(grid);
+
+    /* Allocate the arrays of the blocks, and the fields that the grid has. */
     size_t cells = (size_t)grid->block_cells;
     grid->coordinates = sk_allocate(memory, capacity * sizeof *grid->coordinates);
     grid->neighbours = sk_allocate(memory, capacity * sizeof *grid->neighbours);
@@ -135,6 +138,8 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
     if (!ok)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%zu blocks of %zu cells need %.1f MiB, which cannot be had", count,
                        cells, (double)capacity * (double)cells * SK_FIELD_COUNT * 4 / 1048576.0);
+
+    /* Slot 0 is the shared empty block. */
     grid->block_capacity = capacity;
     memset(grid->coordinates, 0, sizeof *grid->coordinates);
     memset(grid->neighbours, 0, sizeof *grid->neighbours);

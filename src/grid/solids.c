@@ -17,10 +17,14 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
     memcpy(solids->low, grid->low, sizeof solids->low);
     memcpy(solids->high, grid->high, sizeof solids->high);
     memcpy(solids->walls, scene->domain.walls, sizeof solids->walls);
+
+    /* Reserve the block table and the obstacles. */
     SK_TRY(sk_block_table_reserve(&solids->table, memory, 128, error));
     solids->obstacles = sk_allocate_zeroed(memory, ((size_t)scene->obstacle_count + 1) * sizeof *solids->obstacles);
     if (!solids->obstacles)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "obstacles: no memory for %d of them", scene->obstacle_count);
+
+    /* Create the shape of each obstacle, and note whether it moves. */
     double up[3];
     selkie_scene_up(scene, up);
     for (int o = 0; o < scene->obstacle_count; o++) {
@@ -42,6 +46,8 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
         solids->moving_count += obstacle->moves;
         sk_shape_bounds(obstacle->shape, obstacle->local_low, obstacle->local_high);
     }
+
+    /* Set the poses at time 0. Slot 0 has no solids. */
     solids->static_count = solids->slot_count = 1;
     sk_solids_move(solids, 0.0);
     sk_solids_step(solids, 0.0, 0.0);
@@ -135,6 +141,8 @@ void sk_solids_step(sk_solids *solids, double start, double end)
             obstacle->swept_low[d] = obstacle->placed ? INFINITY : obstacle->local_low[d];
             obstacle->swept_high[d] = obstacle->placed ? -INFINITY : obstacle->local_high[d];
         }
+
+        /* Bounds of the obstacle at the start and at the end of the step. */
         if (!obstacle->placed)
             continue;
         sk_pose_turn(&obstacle->start, &obstacle->end, obstacle->turn);
@@ -142,6 +150,7 @@ void sk_solids_step(sk_solids *solids, double start, double end)
         add_bounds(obstacle, &obstacle->end, obstacle->swept_low, obstacle->swept_high);
         if (!obstacle->moves)
             continue;
+
         /* Between the poses corners move along arcs, which bulge by less than half of their length. */
         const double move = farthest_move(obstacle), bulge = 0.5 * move;
         const int turns = obstacle->turn[0] != 0.0 || obstacle->turn[1] != 0.0 || obstacle->turn[2] != 0.0;
@@ -159,6 +168,8 @@ double sk_solids_distance(const sk_solids *solids, const double x[3], double nor
     double nearest = INFINITY;
     *obstacle = -1;
     memset(normal, 0, 3 * sizeof *normal);
+
+    /* Walls of the domain. */
     for (int side = 0; side < 2 * solids->dimension; side++) {
         if (solids->walls[side] == SELKIE_WALL_OPEN)
             continue;
@@ -170,6 +181,8 @@ double sk_solids_distance(const sk_solids *solids, const double x[3], double nor
             normal[d] = side & 1 ? -1.0 : 1.0;
         }
     }
+
+    /* Obstacles whose bounds are within two cells. */
     for (int o = 0; o < solids->obstacle_count; o++) {
         const sk_obstacle *candidate = &solids->obstacles[o];
         int near = 1;

@@ -88,6 +88,8 @@ static void sample_walls(const sk_solids *solids, const sk_grid *grid, const dou
     double axis_distance[3][NODES];
     float along_x[NODES];
     int axis_side[3][NODES];
+
+    /* Along each axis: distance to the nearer wall, in cells, and its side. */
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int i = 0; i < NODES; i++) {
             double x = corner[d] + (0.5 * i - 1.0) * h;
@@ -96,6 +98,8 @@ static void sample_walls(const sk_solids *solids, const sk_grid *grid, const dou
             axis_distance[d][i] = below < above ? below : above;
             axis_side[d][i] = below < above ? 2 * d : 2 * d + 1;
         }
+
+    /* At each node: the smallest distance of the axes. */
     for (int i = 0; i < NODES; i++)
         along_x[i] = (float)axis_distance[0][i];
     for (int k = 0; k < NODES_Z; k++)
@@ -353,9 +357,13 @@ static float compute_face(sk_solids *solids, const block_work *work, int c, int 
     const int node = (2 * cell[0] + 2) + NODES * ((2 * cell[1] + 2) + NODES * (SELKIE_DIM == 3 ? 2 * cell[2] + 2 : 0));
     const int a = SELKIE_DIM == 2 ? steps[1 - d] : steps[(d + 1) % 3], b = steps[(d + 2) % 3];
     const size_t at = work->slot * SK_BLOCK_CELLS + (size_t)c;
+
+    /* Open fractions from the samples, and the solid nearest to the centre of the face. */
     float fraction = face_fraction(work->s.distance, node, a, b);
     float above = face_fraction(work->s.distance, node + 2 * steps[d], a, b);
     int owner = work->s.nearest[node + a + (SELKIE_DIM == 3 ? b : 0)];
+
+    /* Barriers reduce the fractions: the samples do not resolve them. */
     if (work->barriers.found) {
         const int lower = sk_barrier_index(cell[0], cell[1], cell[2]),
                   upper = sk_barrier_index(cell[0] + (d == 0), cell[1] + (d == 1), cell[2] + (d == 2));
@@ -365,6 +373,8 @@ static float compute_face(sk_solids *solids, const block_work *work, int c, int 
         fraction *= work->barriers.open[d][lower];
         above *= work->barriers.open[d][upper];
     }
+
+    /* Store the fraction, and the velocity of a moving solid at the centre of the face. */
     solids->fraction[d][at] = fraction;
     if (work->moving) {
         double x[3], velocity[3];
@@ -447,6 +457,8 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
     float **const vectors[] = {solids->fraction, solids->blurred_face, solids->velocity};
     float **arrays[] = {&solids->blurred, &solids->distance};
     const int wanted[] = {1, solids->blur_faces, sk_solids_have_velocity(solids)};
+
+    /* Grow the arrays of floats. */
     for (int v = 0; v < 3; v++)
         for (int d = 0; wanted[v] && d < SELKIE_DIM; d++) {
             capacity = before;
@@ -456,12 +468,16 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
         capacity = before;
         SK_TRY(sk_reserve(solids->memory, (void **)arrays[a], &capacity, count, element, "solids", error));
     }
+
+    /* Grow the arrays of bytes. The last two have one value per slot. */
     uint8_t **bytes[] = {&solids->no_slip, &solids->closed, &solids->barriers, &solids->plain, &solids->split};
     for (int a = 0; a < 5; a++) {
         size_t got = before;
         SK_TRY(sk_reserve(solids->memory, (void **)bytes[a], &got, count, a > 2 ? 1 : SK_BLOCK_CELLS, "solids", error));
         capacity = got < capacity ? got : capacity;
     }
+
+    /* Slot 0 stands for all blocks without solids. */
     if (before == 0) {
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             for (int d = 0; d < SELKIE_DIM; d++) {

@@ -153,6 +153,8 @@ static int settle(const sk_solids *solids, const sk_path *path, way_point *end, 
 {
     const double gap = SK_SWEEP_GAP * solids->cell_size;
     int pushed = 0;
+
+    /* Each attempt treats all obstacles: a push away from one may lead into another. */
     for (int attempt = 0; attempt < SWEEP_ATTEMPTS; attempt++) {
         int moved = 0;
         for (int o = 0; o < solids->obstacle_count; o++) {
@@ -164,11 +166,14 @@ static int settle(const sk_solids *solids, const sk_path *path, way_point *end, 
             const double distance = sk_shape_distance_within(obstacle->shape, local, gap, normal);
             if (distance >= 0.5 * gap || distance < -path->deepest)
                 continue;
+
+            /* Push the end out along the normal. */
             note_touch(solids, obstacle, end->share, normal, touch);
             way_point out = *end;
             for (int d = 0; d < solids->dimension; d++)
                 out.x[d] += (gap - distance) * (double)touch->normal[d];
             clamp_to_bounds(solids, path, out.x);
+
             /* Between two surfaces closer than the gap the particle stays in the middle. */
             const contact other = distance > 0.0 ? first_contact(solids, end, &out) : (contact){.obstacle = NULL};
             const double share = other.obstacle ? 0.5 * other.at : 1.0;

@@ -230,8 +230,12 @@ static sk_particle_sums give_block(const sk_plain_frame *frame, const sk_transfe
         sk_plain_particles(frame->grid, cell, &begin, &end);
         if (begin == end)
             continue;
+
+        /* Load the nodes around the cell once for all its particles. */
         load_mixed(frame->grid, options, cell, nodes);
         sk_plain_coordinates(frame->grid, cell, at);
+
+        /* Set the velocity and the flag of each particle, and add to the sums. */
         for (uint32_t p = begin; p < end; p++) {
             const float speed2 =
                 give_velocity(frame, options, nodes, at, &records[p], affine ? affine + 9 * (size_t)p : NULL);

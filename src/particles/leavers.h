@@ -54,6 +54,7 @@ sk_leavers_add(sk_grid *grid, sk_leavers *leavers, uint32_t p, int lanes, const 
     const iw sign = iw_splat(INT32_MIN);
     fw g[3];
     iw cell = iw_splat(0), elsewhere = iw_splat(0);
+
     /* Fast path: most particles stay in their block. Then every index is within the block, and no coordinate is
      * negative. */
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -62,6 +63,8 @@ sk_leavers_add(sk_grid *grid, sk_leavers *leavers, uint32_t p, int lanes, const 
         elsewhere |= (i & ~SK_BLOCK_MASK) | ((iw)g[d] & sign);
         cell |= (i & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
     }
+
+    /* Store the cell keys. Marks: the particle left its block, or its cell at the last sort. */
     const iw leaves = elsewhere != 0;
     leavers->wrong |= (flags & SK_PARTICLE_DEAD) != 0;
     sk_store_cell_keys(grid->cell_keys + p, cell | (leaves & SK_LEAVES) | ((leaves | (cell != home)) & SK_STRAYS),
@@ -69,6 +72,8 @@ sk_leavers_add(sk_grid *grid, sk_leavers *leavers, uint32_t p, int lanes, const 
     const unsigned left = iw_bits(leaves & iw_first(lanes));
     if (!left)
         return;
+
+    /* New blocks relative to the old one. Beyond the domain or the reach, the list is not valid. */
     iw relative = iw_splat(0), wrong = iw_splat(0);
     for (int d = 0; d < SELKIE_DIM; d++) {
         iw here = (g[d] >= 0.0f) & (g[d] < (float)(grid->blocks[d] * grid->extent[d]));
@@ -78,6 +83,8 @@ sk_leavers_add(sk_grid *grid, sk_leavers *leavers, uint32_t p, int lanes, const 
         relative |= offset << (d * SK_LEAVER_BITS);
     }
     leavers->wrong |= wrong & leaves & iw_first(lanes);
+
+    /* Append the migrating particles. */
     const iw numbers = (iw){SK_WIDE_LANES} + (int32_t)p;
     iw_store_chosen(grid->keys + first + leavers->count, relative, left);
     leavers->count += iw_store_chosen(grid->order + first + leavers->count, numbers, left);

@@ -414,6 +414,8 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
 {
     regrouping to = {.old_count = grid->particle_blocks};
     const size_t room = grid->block_capacity;
+
+    /* Find the new set of blocks, and list the arrivals of each. */
     if ((size_t)left >= grid->arrival_capacity)
         SK_TRY(sk_reserve(grid->memory, (void **)&grid->arrivals, &grid->arrival_capacity,
                           (size_t)left + (size_t)left / 2 + 1, sizeof *grid->arrivals, "cell sort", error));
@@ -422,10 +424,13 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     const size_t starts = (size_t)blocks * SK_BLOCK_CELLS + 1;
     uint32_t *arrivals = grid->arrivals;
     deal_leavers(grid, &to, arrivals);
+
     /* Other threads still read the old starts, so the new ones go to a second array. */
     SK_TRY(sk_reserve(grid->memory, (void **)&grid->next_start, &grid->next_start_capacity, starts,
                       sizeof *grid->next_start, "cell sort", error));
     SK_TRY(reserve_occupied(grid, (size_t)blocks, error));
+
+    /* Merge the arrivals of each block with the particles that stay. */
     sk_deal deal;
     sk_deal_begin(&deal, threads);
     sk_deal_add(&deal, 1, blocks + 1, to.start + 1, 1);
@@ -441,6 +446,8 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
         sort_block_again(grid, particles, old, to.start[b], &in, start);
         to.reach[b] = reach_of(grid, b, start, to.start[b + 1]);
     }
+
+    /* The new starts and records replace the old ones. */
     grid->next_start[starts - 1] = (uint32_t)particles->count;
     uint32_t *start = grid->cell_start;
     size_t capacity = grid->cell_start_capacity;
@@ -450,11 +457,14 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     grid->next_start_capacity = capacity;
     sk_particles_swap(particles);
     particles->in_order = 1;
+
     /* Touched flags are indexed by old blocks. `arrived` carries them to the new blocks. */
     for (int b = blocks; b > 0; b--) {
         const uint32_t came = to.arrived[b] - (b > 1 ? to.arrived[b - 1] : 0);
         to.arrived[b] = came || to.regrouped || grid->leavers[b] || !grid->moved || grid->moved[b];
     }
+
+    /* Assign the blocks around the particles, and note which blocks changed. */
     SK_TRY(SK_DIM(sk_sort_assign_surroundings)(grid, to.reach, threads, error));
     if (grid->block_capacity == room)
         note_changes(grid, to.arrived, threads);

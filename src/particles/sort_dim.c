@@ -195,6 +195,8 @@ static inline int all_in_one(const uint32_t *keys)
 static int64_t count_blocks(sk_grid *grid, int64_t particle_count, int chunks, int threads, uint32_t *block_start)
 {
     size_t width = (size_t)grid->particle_blocks + 1;
+
+    /* Histogram of each chunk. The keys become slots. */
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int chunk = 0; chunk < chunks; chunk++) {
         uint32_t *counts = grid->histogram + (size_t)chunk * width;
@@ -203,6 +205,8 @@ static int64_t count_blocks(sk_grid *grid, int64_t particle_count, int chunks, i
         for (int32_t i = 0; i < list->table.count; i++)
             list->slots[i] = sk_block_find(&grid->table, list->keys[i]);
         chunk_range range = chunk_of(particle_count, chunks, chunk);
+
+        /* A batch of particles of one block needs a single addition. */
         for (int64_t first = range.begin, next; first < range.end; first = next) {
             next = first + SK_WIDE < range.end ? first + SK_WIDE : range.end;
             if (next - first == SK_WIDE && all_in_one(grid->keys + first)) {
@@ -219,6 +223,8 @@ static int64_t count_blocks(sk_grid *grid, int64_t particle_count, int chunks, i
                 }
         }
     }
+
+    /* Prefix sums: by slot, and by chunk within a slot. */
     uint32_t total = 0;
     for (size_t slot = 1; slot < width; slot++) {
         block_start[slot] = total;

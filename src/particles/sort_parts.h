@@ -55,6 +55,8 @@ static inline __attribute__((unused)) uint32_t reach_of(sk_grid *grid, int block
         for (int d = 0, spread = 1; d < 3; d++, spread *= 3)
             bits[d][i] = (uint32_t)((lower ? 1u : 0u) | 1u << spread | (upper ? 1u << 2 * spread : 0u));
     }
+
+    /* Combine the bits of all cells with particles, eight cells along x at a time. */
     uint32_t reach = 0;
     uint64_t occupied = 0, first = 0, last = 0;
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
@@ -66,6 +68,8 @@ static inline __attribute__((unused)) uint32_t reach_of(sk_grid *grid, int block
         memcpy(&next, start + c + 1, 7 * sizeof *start);
         next[7] = (int32_t)until;
         const unsigned held = i8_bits(here != next);
+
+        /* Only cells at the ends of a row reach the neighbours along x. */
         const int i = c & SK_BLOCK_MASK;
         uint32_t along = bits[0][2]; /* the cells within */
         along |= i == 0 && held & 3 ? bits[0][0] : 0;
@@ -73,6 +77,8 @@ static inline __attribute__((unused)) uint32_t reach_of(sk_grid *grid, int block
         uint32_t all = along * bits[1][c >> SK_BLOCK_LOG & SK_BLOCK_MASK];
         if (SELKIE_DIM == 3)
             all *= bits[2][c >> 2 * SK_BLOCK_LOG];
+
+        /* Note the run, and whether its cells at the ends of the row have particles. */
         reach |= all;
         occupied |= UINT64_C(1) << (c / 8);
         first |= (uint64_t)(i == 0 && held & 1) << (c / 8);
