@@ -477,6 +477,7 @@ static selkie_code fill_from_state(sk_step *step, void *context, selkie_error *e
 /* Whether the state can start this scene at all. */
 static selkie_code check_state(const selkie_scene *scene, restart *from, selkie_error *error)
 {
+    /* The header and its version. */
     const sk_state_chunk *chunk = find_chunk(from, "header");
     sk_state_header *header = &from->header;
     if (!chunk || chunk->bytes != sizeof *header)
@@ -485,6 +486,8 @@ static selkie_code check_state(const selkie_scene *scene, restart *from, selkie_
     if (header->version != SK_STATE_VERSION && header->version != 1)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: state version %u; this build reads %d", from->file,
                        header->version, SK_STATE_VERSION);
+
+    /* Origin and particles, with the sizes that the header implies. */
     const sk_state_chunk *origin = find_chunk(from, "origin");
     if (header->version != 1 && (!origin || origin->bytes != 3 * sizeof(double)))
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the origin of its positions is missing", from->file);
@@ -494,16 +497,21 @@ static selkie_code check_state(const selkie_scene *scene, restart *from, selkie_
         records->bytes != (uint64_t)header->particle_count * sizeof(sk_particle))
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the header makes no sense (%lld particles at %g s)", from->file,
                        (long long)header->particle_count, header->time);
+
+    /* The scene must have the same dimension and discretization. */
     if ((int)header->dimension != scene->domain.dimension)
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%s: is a state in %uD; domain.dimension of the scene is %d: both must be the same", from->file,
                        header->dimension, scene->domain.dimension);
+
     /* Particles of a grid lie too irregularly for SPH, and those of SPH carry its pressure. */
     int was_sph = find_chunk(from, "a:pressure") != NULL, is_sph = scene->discretization == SELKIE_DISCRETIZATION_SPH;
     if (was_sph != is_sph)
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%s: was written with discretization \"%s\"; that of the scene is \"%s\": both must be the same",
                        from->file, was_sph ? "sph" : "grid", is_sph ? "sph" : "grid");
+
+    /* Scenes with objects sample their own liquid. */
     if (scene->object_count)
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%s: cannot start a scene with objects, whose liquid is sampled together with them", from->file);

@@ -356,6 +356,8 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
     const sk_grid *grid = sampler->grid;
     const sk_shape *shape = sampler->shapes[liquid];
     int leave_solids = !sampler->scene->liquids[liquid].fill_obstacles;
+
+    /* Bounds of the shape within the domain. */
     double low[3], high[3], margin = 1e-3 * grid->cell_size; /* rounding must not put a particle behind a wall */
     sk_shape_bounds(shape, low, high);
     for (int d = 0; d < grid->dimension; d++) {
@@ -366,6 +368,8 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
                            "liquids[%d].shape: lies outside the domain along %c, which is %g..%g m there", liquid,
                            "xyz"[d], grid -> low[d] + grid -> origin[d], grid -> high[d] + grid -> origin[d]);
     }
+
+    /* Make attempts in rounds, each in parallel, up to a limit. */
     uint8_t *inside = sk_allocate(grid->memory, ATTEMPTS);
     if (!inside)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "liquids[%d]: no memory", liquid);
@@ -377,6 +381,8 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
             attempt(sampler, liquid, (uint64_t)(tried + i), low, high, x);
             inside[i] = sk_shape_inside(shape, x) && !(leave_solids && in_solid(sampler, x));
         }
+
+        /* Take the places inside in the order of the attempts. */
         for (int i = 0; i < ATTEMPTS && found < wanted; i++) {
             if (!inside[i])
                 continue;
@@ -389,6 +395,8 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
         }
         tried += ATTEMPTS;
     }
+
+    /* With too few places the shape is too thin for the number of particles. */
     sk_release(grid->memory, inside);
     if (found < wanted)
         return sk_fail(error, SELKIE_ERROR_INPUT,

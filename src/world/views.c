@@ -169,6 +169,8 @@ selkie_code selkie_world_field(const selkie_world *world, const char *name, selk
     } known[] = {{"velocity_x", SK_FIELD_VELOCITY_X}, {"velocity_y", SK_FIELD_VELOCITY_Y},
                  {"velocity_z", SK_FIELD_VELOCITY_Z}, {"pressure", SK_FIELD_POTENTIAL},
                  {"density", SK_FIELD_DENSITY},       {"fill", SK_FIELD_FILL}};
+
+    /* Find the field by its name, if the grid has it. */
     const sk_grid *grid = &world->step.grid;
     memset(view, 0, sizeof *view);
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
@@ -183,6 +185,8 @@ selkie_code selkie_world_field(const selkie_world *world, const char *name, selk
             view->scale = known[k].field == SK_FIELD_POTENTIAL ? world->pressure_unit : 1.0;
             return SELKIE_OK;
         }
+
+    /* Otherwise list the fields that exist. */
     char fields[128] = "";
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (grid->fields[known[k].field])
