@@ -519,12 +519,16 @@ static inline __attribute__((always_inline)) void move_row(const sk_transfer_kin
         const int lanes = row->end - first < SK_WIDE ? (int)(row->end - first) : SK_WIDE;
         float *floats = sk_particle_floats(all + first);
         fw r[8], sampled[3];
+
+        /* Load a batch of records, and compute its interpolation weights. */
         KEEP_IN_MEMORY(j);
         prefetch_ahead(all + first);
         fw_load_columns(floats, lanes, r);
         fw_load_columns(floats + 4, lanes, r + 4);
         lane_weights w;
         lanes_of(r, g->corner, g->inverse, &row->cells, kind == SK_TRANSFER_APIC, &w);
+
+        /* Gather the velocities, then move the particles along them. */
         batch_ends last;
         last.gone = last.touched = iw_splat(0);
         const gathered_batch batch = {SK_ROW_PLANE,
@@ -537,6 +541,8 @@ static inline __attribute__((always_inline)) void move_row(const sk_transfer_kin
                                    first, lanes};
         if (gather_batch(kind, g, &batch, r, &w, sampled))
             advect_batch(&mover->local, &start, r, sampled, mover->ends, &last);
+
+        /* Store the records, then treat particles that left or touched an obstacle. */
         fw_store_columns(floats, lanes, r);
         fw_store_columns(floats + 4, lanes, r + 4);
         end_batch(mover->local.frame, &last, all + first, lanes);
@@ -614,6 +620,8 @@ selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
     const sk_transfer_options options = flip_transfer_options(step);
     const sk_attribute *attribute =
         options.kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(&step->particles, "affine") : NULL;
+
+    /* Gather and move the particles, block by block. */
     sk_deal deal;
     sk_deal_particle_blocks(&deal, &step->grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
@@ -630,6 +638,8 @@ selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
             finish_block(&frame, &ends, &sums[b]);
         }
     }
+
+    /* Add the sums of the blocks in their order. */
     memset(&step->sums, 0, sizeof step->sums);
     for (int b = 1; b <= step->grid.particle_blocks; b++)
         sk_particle_sums_add(&step->sums, &sums[b].velocity);
@@ -644,8 +654,12 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
     SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "advect", (void **)&sums, error));
     SK_TRY(sk_grid_reserve_leavers(&step->grid, error));
     const advect_frame frame = frame_of(step);
+
+    /* The transfer may have sampled the velocities of the first stage already. */
     const int few = step->particles.count < SK_WIDE; /* scratch for so few particles has no room for idle lanes */
     const sk_carried carried = {few ? NULL : step->particles.carried, (size_t)step->particles.count, 0};
+
+    /* Move the particles, block by block. */
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)

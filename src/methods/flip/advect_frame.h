@@ -35,14 +35,19 @@ static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
                           .velocity.table = grid->table,
                           .dt = (float)step->dt,
                           .order = step->scene->advection.order};
+
+    /* The automatic rule is trapezoidal if incompressibility is unilateral. */
     const int unilateral = step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
     const selkie_advection_rule rule = step->scene->advection.rule;
     frame.trapezoidal =
         frame.order == 2 && (rule == SELKIE_RULE_TRAPEZOIDAL || (rule == SELKIE_RULE_AUTO && unilateral));
     frame.end.table = grid->table;
+
+    /* Straight drift of reflections, and whether to list migrating particles. */
     frame.straight = flip_reflects(step);
     frame.reach = frame.straight ? flip_drift_reach(step) : 0.0f;
     frame.lists_leavers = sk_step_is_calm(step, step->dt);
+
     /* A small gap to the walls, so that no particle lies in the cell behind. */
     for (int d = 0; d < 3; d++) {
         frame.velocity.component[d] = grid->fields[SK_FIELD_VELOCITY_X + d];

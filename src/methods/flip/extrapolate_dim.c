@@ -75,22 +75,30 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
     const sk_solids *solids = &step->solids;
     size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
     int moving = (size_t)solids->block_slot[block] >= solids->static_count;
+
+    /* Load distance and velocity with a halo of one cell. */
     solid_view view;
     sk_tile_load_mapped(grid, solids->block_slot, solids->distance, block, 1, view.distance);
     for (int d = 0; d < SELKIE_DIM; d++)
         sk_tile_load(grid, grid->fields[first + d], block, 1, view.velocity[d]);
+
+    /* Open faces, unknown velocities and walls of the domain stay unchanged. */
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             float u = grid->fields[first + d][base + (size_t)c];
             result[d][base + (size_t)c] = u;
             if (solids->fraction[d][solid + (size_t)c] > 0.0f || u != u || on_wall(step, block, c, d))
                 continue;
+
+            /* No-slip: the face takes the velocity of the solid. */
             int node = node_of(c);
             float own = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
             if (solids->no_slip[solid + (size_t)c]) {
                 result[d][base + (size_t)c] = own;
                 continue;
             }
+
+            /* Free slip: remove the velocity normal to the surface, relative to the solid. */
             float normal[3], through = 0.0f;
             if (solids->barriers[solid + (size_t)c] >> d & 1)
                 SK_DIM(sk_barriers_normal)(solids, grid, block, c, d, normal);

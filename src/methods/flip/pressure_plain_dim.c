@@ -73,6 +73,8 @@ static void project_block(const sk_step *step, int block)
         for (int d = 0; d < SELKIE_DIM; d++) {
             float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][here],
                   *change = &grid->fields[SK_FIELD_CHANGE_X + d][here];
+
+            /* Velocity of the face after the solve. */
             int beside_liquid;
             const float descent = lightness_at(step, cell, d) * gather_descent(step, cell, d, &beside_liquid);
             const sk_closed_face closed = {face_on_wall(step, cell, d),
@@ -80,6 +82,8 @@ static void project_block(const sk_step *step, int block)
                                            solid_velocity_at(step, cell, d)};
             *velocity = sk_liquid_projected(*velocity, descent, beside_liquid, open_fraction_at(step, cell, d), &closed,
                                             *change == *change);
+
+            /* Change of the velocity, for FLIP, and its reflection. */
             *change = sk_net_change(*velocity, *change, flip_gravity_gain(step, d));
             known += *velocity == *velocity;
             if (flip_reflects(step)) {
@@ -91,6 +95,8 @@ static void project_block(const sk_step *step, int block)
             }
         }
     }
+
+    /* Note whether the block has known and unknown faces. */
     grid->block_flags[block] = (uint8_t)((grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
                                          (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
 }

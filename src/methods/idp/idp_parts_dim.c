@@ -63,6 +63,8 @@ int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, in
                                    int cut)
 {
     uint16_t open[MOST_ASKED];
+
+    /* Refine until there is a sub-cell for each particle; in a cut cell, an open one. */
     int64_t per_axis = 1;
     while (sub_cells(per_axis) < count && !(cut && sub_cells(per_axis + 1) > MOST_ASKED))
         per_axis++;
@@ -73,10 +75,14 @@ int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, in
         if (room == 0)
             return 0; /* a sliver: only the push along the surface can help */
     }
+
+    /* Mean velocity of the cell, and bounds of the domain. */
     double mean[3];
     float low[3], high[3];
     mean_velocity(step, records, count, mean);
     sk_solids_bounds(&step->solids, &step->grid, low, high);
+
+    /* Distribute the particles evenly over the sub-cells, with jitter. */
     for (int64_t p = 0; p < count; p++) {
         int64_t place = room >= count ? p * room / count : p % room;
         place = cut ? open[place] : place;
@@ -89,6 +95,7 @@ int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, in
             to[d] = (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / (double)per_axis * step->grid.cell_size);
             records[p].velocity[d] = (float)mean[d];
         }
+
         /* A wall may divide the cell. */
         if (cut)
             sk_sweep_displacement(&step->solids, low, high, records[p].position, to, 0.0);
@@ -108,8 +115,12 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
     const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     int64_t found = 0;
+
+    /* Clear the flags of the last step. */
     for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
         all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
+
+    /* Particles in closed cells take the velocity of the solid. */
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if ((kinds[c] & SK_CELL_KIND_MASK) != SK_CELL_SOLID || start[c] == start[c + 1])
             continue;
@@ -124,6 +135,8 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
             sk_solids_velocity(&step->solids, obstacle, x, velocity);
             for (int d = 0; d < SELKIE_DIM; d++)
                 particle->velocity[d] = (float)velocity[d];
+
+            /* The deepest particle determines the displacement of the cell. */
             if (distance < deepest) {
                 deepest = distance;
                 /* Outside the solid, but in a nook without an open face: push it out as well. */
@@ -153,6 +166,8 @@ static int choose_region(const sk_step *step, const sk_idp_form *form)
     uint64_t *const *runs = grid->runs;
     int found = 0;
     runs[SK_RUNS_CHOSEN][0] = runs[SK_RUNS_SCRATCH][0] = 0;
+
+    /* Find the cells that need a correction, then widen the region. */
 #pragma omp parallel num_threads(step->threads)
     {
 #pragma omp for schedule(static) reduction(| : found)
@@ -160,9 +175,13 @@ static int choose_region(const sk_step *step, const sk_idp_form *form)
             runs[SK_RUNS_SCRATCH][b] = form->needy_runs(step, b);
             found |= runs[SK_RUNS_SCRATCH][b] != 0;
         }
+
+        /* One cell along all axes; along x, whole rows. */
 #pragma omp for schedule(static)
         for (int b = 1; b < grid->block_count; b++)
             runs[SK_RUNS_CHOSEN][b] = sk_runs_around(grid, sk_whole_runs(runs[SK_RUNS_SCRATCH], grid->block_count), b);
+
+        /* One cell across x per layer. */
         for (int layer = 1; layer < region_width; layer++) {
             const uint64_t *from = runs[layer % 2 ? SK_RUNS_CHOSEN : SK_RUNS_SCRATCH];
             uint64_t *to = runs[layer % 2 ? SK_RUNS_SCRATCH : SK_RUNS_CHOSEN];
@@ -170,6 +189,8 @@ static int choose_region(const sk_step *step, const sk_idp_form *form)
             for (int b = 1; b < grid->block_count; b++)
                 to[b] = sk_runs_across(grid, from, b);
         }
+
+        /* Particles move in the region and in the cells next to it. */
 #pragma omp for schedule(static)
         for (int b = 1; b < grid->block_count; b++)
             runs[SK_RUNS_MOVED][b] = sk_runs_around(grid, sk_whole_runs(runs[SK_RUNS_CHOSEN], grid->block_count), b);
