@@ -137,6 +137,8 @@ static void primitive_mass(const sk_shape *shape, sk_mass_properties *mass)
     const double pi = 3.14159265358979323846;
     int solid = shape->dimension == 3;
     memcpy(mass->center, shape->center, sizeof mass->center);
+
+    /* Volume, axes and spread, by the kind of shape. */
     switch (shape->kind) {
     case SELKIE_SHAPE_BOX:
         mass->volume = 4.0 * shape->half[0] * shape->half[1] * (solid ? 2.0 * shape->half[2] : 1.0);
@@ -159,6 +161,8 @@ static void primitive_mass(const sk_shape *shape, sk_mass_properties *mass)
         spread[2] = solid ? spread[1] : 0.0;
         break;
     }
+
+    /* The inertia in the axes of the scene. */
     set_inertia(mass, (const double(*)[3])axes, spread);
 }
 

@@ -185,6 +185,8 @@ static void find_dipole(const sk_mesh_distance *mesh, size_t node)
     memset(d, 0, sizeof *d);
     size_t first, end, corners = (size_t)mesh->dimension;
     node_range(mesh, node, &first, &end);
+
+    /* Sum the moments; the center is the mean of the corners, weighted by area. */
     double weight = 0.0;
     for (size_t piece = first; piece < end; piece++) {
         double moment[3];
@@ -200,6 +202,8 @@ static void find_dipole(const sk_mesh_distance *mesh, size_t node)
     for (int i = 0; i < 3; i++)
         d->center[i] =
             weight > 0.0 ? d->center[i] / weight : 0.5 * (mesh->nodes[node].low[i] + mesh->nodes[node].high[i]);
+
+    /* The radius reaches the farthest corner. */
     double farthest = 0.0;
     for (size_t n = first * corners; n < end * corners; n++) {
         double arm[3];
@@ -401,6 +405,8 @@ static void search(const sk_mesh_distance *mesh, const double x[3], nearest_piec
         uint32_t node;
         double squared;
     } stack[stack_limit];
+
+    /* Start at the root; the stack holds nodes with their squared distance from x. */
     int height = 0;
     stack[height].node = 0;
     stack[height++].squared = box_squared(&mesh->nodes[0], x);
@@ -408,6 +414,7 @@ static void search(const sk_mesh_distance *mesh, const double x[3], nearest_piec
         height--;
         double to_node = stack[height].squared;
         uint32_t node = stack[height].node;
+
         /* Descends to a leaf, the nearer child first; pushes the other one unless it is too far. */
         while (to_node <= best->squared && mesh->nodes[node].count == 0) {
             uint32_t left = node + 1, right = mesh->nodes[node].first;
@@ -421,6 +428,8 @@ static void search(const sk_mesh_distance *mesh, const double x[3], nearest_piec
             node = left_first ? left : right;
             to_node = left_first ? to_left : to_right;
         }
+
+        /* Try the pieces of the leaf unless a nearer one is known. */
         if (to_node <= best->squared)
             for (uint32_t i = 0; i < mesh->nodes[node].count; i++)
                 try_piece(mesh, mesh->nodes[node].first + i, x, best);
@@ -597,6 +606,8 @@ static void cross_piece(const sk_mesh_distance *mesh, size_t piece, segment_quer
     double u[3], v[3], arm[3], normal[3], turned[3], s, t, over;
     subtract(p[1], p[0], u);
     subtract(q->a, p[0], arm);
+
+    /* Return unless the line of the query passes through the piece. */
     if (mesh->dimension == 2) {
         over = u[0] * q->way[1] - u[1] * q->way[0];
         if (over == 0.0)
@@ -619,6 +630,8 @@ static void cross_piece(const sk_mesh_distance *mesh, size_t piece, segment_quer
         if (!(s >= -margin && t >= -margin && s + t <= 1.0 + margin))
             return;
     }
+
+    /* Keep the first crossing along the query. */
     const double at = -dot(normal, arm) / dot(normal, q->way);
     if (at >= 0.0 && at <= q->at) {
         q->at = at;

@@ -547,6 +547,7 @@ static double mesh_distance(const sk_shape *shape, const double x[3], double nor
 
 static double distance_in_plane(const sk_shape *shape, const double x[3], double normal[3])
 {
+    /* Every kind but a union has a function of its own. */
     switch (shape->kind) {
     case SELKIE_SHAPE_BOX:
         return box_distance(shape, x, normal);
@@ -565,6 +566,8 @@ static double distance_in_plane(const sk_shape *shape, const double x[3], double
     case SELKIE_SHAPE_UNION:
         break;
     }
+
+    /* A union: the smallest distance of its members. */
     double least = INFINITY, candidate[3];
     for (int i = 0; i < shape->child_count; i++) {
         double distance = distance_in_plane(shape->children[i], x, normal ? candidate : NULL);

@@ -52,6 +52,8 @@ static int hit_mesh(const sk_shape *shape, const double a[3], const double b[3],
 int sk_shape_first_hit(const sk_shape *shape, const double from[3], const double to[3], sk_surface_hit *hit)
 {
     double a[3] = {from[0], from[1], 0.0}, b[3] = {to[0], to[1], 0.0}, offset[3], way[3];
+
+    /* The path, and its start relative to the centre; z is 0 in 2D. */
     if (shape->dimension == 3) {
         a[2] = from[2];
         b[2] = to[2];
@@ -60,6 +62,8 @@ int sk_shape_first_hit(const sk_shape *shape, const double from[3], const double
         offset[i] = a[i] - shape->center[i];
         way[i] = b[i] - a[i];
     }
+
+    /* Kinds whose first hit has a closed form or a search of its own. */
     switch (shape->kind) {
     case SELKIE_SHAPE_BOX:
         return sk_hit_box(shape->half, shape->dimension, offset, way, hit);
@@ -77,6 +81,8 @@ int sk_shape_first_hit(const sk_shape *shape, const double from[3], const double
     case SELKIE_SHAPE_HEIGHTFIELD:
         break;
     }
+
+    /* Waves and height fields. */
     return advance_to_surface(shape, a, way, hit);
 }
 

@@ -188,6 +188,8 @@ static int info_checkpoint(const char *path)
     double all = 0;
     for (int i = 0; i < sk_container_count(container); i++)
         all += (double)sk_container_at(container, i)->bytes;
+
+    /* The header of the state: step, time and size. */
     const sk_chunk *header_chunk = sk_container_find(container, "header");
     sk_state_header header;
     if (header_chunk && header_chunk->bytes == sizeof header) {
@@ -201,6 +203,8 @@ static int info_checkpoint(const char *path)
             printf("domain        3D, %d x %d x %d cells of %g m\n", header.cells[0], header.cells[1], header.cells[2],
                    header.cell_size);
     }
+
+    /* The chunks and their sizes. */
     printf("chunks        %d, %s\n", sk_container_count(container), format_bytes(all, size));
     for (int i = 0; i < sk_container_count(container); i++) {
         const sk_chunk *chunk = sk_container_at(container, i);
@@ -286,11 +290,15 @@ static int info_run(const char *path)
     run_folder folder = {.lock = -1};
     sk_run_state state = {0};
     selkie_error error = {0};
+
+    /* The folder must hold a run. */
     int code = run_folder_name(&folder, path);
     if (!code && sk_run_look(folder.path, &state, &error))
         code = complain_error(&error);
     if (!code && !state.exists)
         code = complain("%s: has no scene.json, so it is not the folder of a run", folder.path);
+
+    /* The scene as it was recorded. */
     if (!code) {
         printf("folder        %s: a run, %s\n", folder.path, state.finished ? "finished" : "not finished");
         char *scene_path = run_folder_path(&folder, "scene.json");
@@ -302,6 +310,8 @@ static int info_run(const char *path)
         if (scene)
             selkie_scene_free(scene);
     }
+
+    /* Statistics, warnings and files of the run. */
     if (!code)
         code = print_stats(&folder);
     if (!code)

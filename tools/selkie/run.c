@@ -307,6 +307,8 @@ static int step_to_end(run_state *run)
     while (!selkie_world_finished(run->world)) {
         if (stop_signal)
             return EXIT_INTERRUPTED;
+
+        /* Advance, and print the first warning. */
         selkie_error error = {0};
         if (selkie_world_step(run->world, &error)) {
             progress_break(&run->progress);
@@ -317,6 +319,8 @@ static int step_to_end(run_state *run)
             fprintf(stderr, "selkie: note: %s\n", selkie_world_warning(run->world));
             run->warned = 1;
         }
+
+        /* Write tables, frame and checkpoint where they are due. */
         int at_frame = selkie_world_at_frame(run->world);
         int code = write_rows(run);
         if (!code && at_frame)
@@ -410,6 +414,8 @@ static int make_world(run_state *run, int resume)
     selkie_world_options options;
     selkie_world_options_defaults(&options);
     options.threads = (int)run->arguments->values[run_threads].integer;
+
+    /* From the last checkpoint of the run. */
     if (resume) {
         int code = resume_from_checkpoint(&run->folder, run->scene, &options, &run->world, &run->saved_step);
         if (code)
@@ -425,6 +431,8 @@ static int make_world(run_state *run, int resume)
             printf("  no checkpoint in %s: starting anew\n", run->folder.path);
         fflush(stdout);
     }
+
+    /* From the checkpoint of another run, or from the scene. */
     selkie_error error = {0};
     const option_value *from = &run->arguments->values[run_from];
     if (from->given)
@@ -524,6 +532,8 @@ static int finish(run_state *run, int code)
 {
     selkie_error error = {0};
     progress_break(&run->progress);
+
+    /* Final files; a checkpoint also after an interruption. */
     if (code == EXIT_GOOD || code == EXIT_INTERRUPTED) {
         int saved = save_checkpoint(run);
         if (saved)
@@ -537,11 +547,15 @@ static int finish(run_state *run, int code)
         sk_run_mark_finished(run->folder.path, selkie_world_step_count(run->world), selkie_world_time(run->world),
                              selkie_world_memory_peak(run->world), &error))
         code = complain_error(&error);
+
+    /* Summary of a finished run. */
     if (code == EXIT_GOOD) {
         if (!run->quiet)
             say_summary(run);
         return code;
     }
+
+    /* What to do after a run that did not finish. */
     if (code == EXIT_DIVERGED)
         fprintf(stderr,
                 "selkie: try again with a smaller time.cfl or time.step, %s; 'selkie plot %s' shows what led to it\n",
@@ -619,12 +633,16 @@ static int run_run(const tool_arguments *arguments)
 {
     const option_value *values = arguments->values;
     int resume = values[run_resume].given, force = values[run_force].given;
+
+    /* Options that contradict each other. */
     if (resume && force)
         return complain("--resume continues a run and --force removes it; give one of them");
     if (resume && values[run_from].given)
         return complain("--from starts a run and --resume continues one; give one of them");
     if (!arguments->operand_count && !(resume && values[run_out].given))
         return complain("'selkie run' needs a SCENE; 'selkie list' shows those that come with the program");
+
+    /* Choose the folder and the scene, and run it. */
     run_state run = {
         .arguments = arguments, .quiet = values[run_quiet].given, .saved_step = -1, .folder = {.lock = -1}};
     run_start start = resume ? RUN_RESUME : force ? RUN_FORCE : RUN_FRESH;
@@ -636,6 +654,8 @@ static int run_run(const tool_arguments *arguments)
         code = choose_scene(&run, scene_path, start);
     if (!code)
         code = run_scene(&run, scene_path ? scene_path : run.folder.path, start);
+
+    /* Clean up after any result. */
     sk_table_close(&run.stats, NULL);
     sk_table_close(&run.probes, NULL);
     sk_table_close(&run.bodies, NULL);

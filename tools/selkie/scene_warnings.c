@@ -118,6 +118,8 @@ static source_share look_at_source(const selkie_scene *scene, const selkie_sourc
     sk_shape *shape = make_shape(scene, &source->shape);
     if (!shape)
         return share;
+
+    /* Bounds of the source. */
     double low[3], high[3];
     sk_shape_bounds(shape, low, high);
     int deep = scene->domain.dimension == 3;
@@ -126,6 +128,8 @@ static source_share look_at_source(const selkie_scene *scene, const selkie_sourc
         low[axis] = isfinite(low[axis]) ? low[axis] : from;
         high[axis] = isfinite(high[axis]) ? high[axis] : to;
     }
+
+    /* Count the points inside the source that lie outside the domain or in a solid. */
     for (int n = 0; n < (deep ? side * side * side : side * side); n++) {
         const int at[3] = {n % side, n / side % side, n / side / side};
         double x[3] = {0, 0, 0};
@@ -141,6 +145,7 @@ static source_share look_at_source(const selkie_scene *scene, const selkie_sourc
         share.outside += outside;
         share.in_solid += !outside && is_in_solid(scene, obstacles, source->start, x);
     }
+
     sk_shape_destroy(shape);
     return share;
 }

@@ -59,6 +59,8 @@ static void collect_scenes(known_scenes *scenes, const char *root, const char *r
     free(folder);
     if (!entries)
         return;
+
+    /* Add scene files and visit folders; hidden entries are skipped. */
     for (struct dirent *entry; (entry = readdir(entries));) {
         if (entry->d_name[0] == '.')
             continue;
@@ -80,6 +82,7 @@ static void collect_scenes(known_scenes *scenes, const char *root, const char *r
         free(inside);
         free(path);
     }
+
     closedir(entries);
 }
 

@@ -294,17 +294,20 @@ static int make_curves(const sweep *work, const sweep_axis *axis, const double *
 {
     int points = work->keys[0].count, count = work->run_count / points;
     size_t runs = (size_t)work->run_count;
+
     curves->x = calloc(runs, sizeof *curves->x);
     curves->y = calloc(runs, sizeof *curves->y);
     curves->labels = calloc((size_t)count, sizeof *curves->labels);
     curves->series = calloc(runs + (size_t)count, sizeof *curves->series);
     if (!curves->x || !curves->y || !curves->labels || !curves->series)
         return complain("out of memory");
+
     for (int c = 0; c < count; c++) {
         /* The last key is the fastest: runs of one curve are `count` apart. */
         sk_plot_series style = {.color = c % SK_PLOT_COLORS, .dash = c / SK_PLOT_COLORS % SK_PLOT_DASHES};
         double *x = curves->x + c * points, *y = curves->y + c * points;
         curves->labels[c] = curve_label(work, &work->runs[c], together);
+
         for (int p = 0; p < points; p++) {
             x[p] = axis->x[p];
             y[p] = values[p * count + c];
@@ -316,6 +319,7 @@ static int make_curves(const sweep *work, const sweep_axis *axis, const double *
                 dot->count = 1;
             }
         }
+
         sk_plot_series *line = &curves->series[curves->series_count++];
         *line = style;
         line->label = curves->labels[c];

@@ -20,6 +20,8 @@ static selkie_code prepare(sk_source *source, const selkie_shape *def, const cha
                            selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
+
+    /* The shape and its bounds. */
     double up[3];
     selkie_scene_up(step->scene, up);
     const sk_shape_options options = {.dimension = grid->dimension,
@@ -30,6 +32,8 @@ static selkie_code prepare(sk_source *source, const selkie_shape *def, const cha
                                       .memory = step->memory};
     SK_TRY(sk_shape_create(def, &options, &source->shape, error));
     sk_shape_bounds(source->shape, source->low, source->high);
+
+    /* Cut the bounds to the domain and find the cells that they cover. */
     for (int d = 0; d < 3; d++) {
         source->low[d] = fmax(source->low[d], grid->low[d]);
         source->high[d] = fmin(source->high[d], grid->high[d]);

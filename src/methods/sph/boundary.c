@@ -88,6 +88,8 @@ static selkie_code find_volumes(const sk_step *step, size_t count, const float (
     const kernel k = kernel_of(step);
     const sk_sph *sph = step->sph;
     const double gamma = sph->volume * pow(sph->point_spacing / sph->spacing, step->dimension - 1) * flat_sum(step, &k);
+
+    /* Allocate a hash table with at least one bucket per point. */
     size_t buckets = 64;
     while (buckets < count)
         buckets *= 2;
@@ -99,6 +101,8 @@ static selkie_code find_volumes(const sk_step *step, size_t count, const float (
         sk_release(step->memory, list.next);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for the volumes of %zu boundary particles", count);
     }
+
+    /* Link the points of each bucket into a list. */
     memset(list.buckets, -1, buckets * sizeof *list.buckets);
     for (size_t p = 0; p < count; p++) {
         size_t bucket = bucket_of(&list, (int64_t)floor(points[p][0] / list.cell),
@@ -106,6 +110,8 @@ static selkie_code find_volumes(const sk_step *step, size_t count, const float (
         list.next[p] = list.buckets[bucket];
         list.buckets[bucket] = (int32_t)p;
     }
+
+    /* The volume of each point from the points around it. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (size_t p = 0; p < count; p++)
         volumes[p] = (float)(gamma / sum_around(&list, &k, step->dimension, points, p));
@@ -478,10 +484,14 @@ selkie_code sk_sph_boundary_init(sk_step *step, selkie_error *error)
     walls->bodies = sk_allocate_zeroed(step->memory, parts * sizeof *walls->bodies);
     if (!walls->parts || !walls->bodies)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for walls");
+
+    /* Sample the surfaces of all parts. */
     sk_surface_points points = {.memory = step->memory};
     selkie_code code = sample_parts(step, walls, &points, error);
     sk_surface_points_free(&points);
     SK_TRY(code);
+
+    /* Find the parts whose force a probe measures; no-slip sides are the last part. */
     for (int p = 0; p < step->scene->probe_count; p++) {
         if (step->scene->probes[p].kind != SELKIE_PROBE_FORCE)
             continue;
@@ -495,6 +505,8 @@ selkie_code sk_sph_boundary_init(sk_step *step, selkie_error *error)
         if (part == 0)
             walls->parts[walls->part_count - 1].wants_force = 1;
     }
+
+    /* Place the boundary particles, compute their volumes and sort them. */
     step->sph->boundary.bodies = walls->bodies;
     step->sph->boundary.body_count = walls->part_count;
     SK_TRY(allocate(step, walls, error));

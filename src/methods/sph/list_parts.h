@@ -64,6 +64,8 @@ static inline void finish_particle(const list_frame *frame, const near_walls *wa
 {
     sk_sph *sph = frame->sph;
     const sk_particle *own = &frame->step->particles.records[i];
+
+    /* The walls' share: boundary particles, then the flat sides of the domain. */
     for (int r = 0; r < walls->range_count; r++)
         for (uint32_t b = walls->ranges[r].from; b < walls->ranges[r].to; b++) {
             const sk_boundary_particle *wall = &sph->boundary.particles[b];
@@ -81,6 +83,8 @@ static inline void finish_particle(const list_frame *frame, const near_walls *wa
             sums->moment[SK_SPH_XX + side->axis] += gradient[s] * beyond * frame->points.inverse_spacing;
         }
     }
+
+    /* The gradient correction, and the diagonal of the pressure system. */
     float diagonal = squares, column[3][3];
     const float density = sums->density;
     SK_DIM(sk_sph_make_correction)(sums->moment, density, column);
@@ -93,6 +97,7 @@ static inline void finish_particle(const list_frame *frame, const near_walls *wa
     sph->density[i] = density;
     sph->diagonal[i] = diagonal;
     sph->wall_flux[i] = sums->wall_flux;
+
     /* A boundary particle of a liquid boundary has no density equation. */
     if (own->flags & SK_PARTICLE_BOUNDARY) {
         block->boundaries += 1.0;

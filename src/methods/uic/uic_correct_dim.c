@@ -37,12 +37,16 @@ static void shift_block(const sk_step *step, int block, int again, int corrected
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     float potential[SK_TILE_VALUES(1)];
     uic_rooms rooms;
+
+    /* The potential, mirrored at closed walls, and the density before the shifts. */
     uic_load_rooms(step, block, &rooms);
     sk_tile_load(grid, grid->fields[SK_FIELD_POTENTIAL], block, 1, potential);
     mirror_at_walls(&rooms.walls, potential);
     float *predicted = grid->fields[SK_FIELD_PREDICTED] + base;
     if (corrected)
         memcpy(predicted, grid->fields[SK_FIELD_DENSITY] + base, SK_BLOCK_CELLS * sizeof *predicted);
+
+    /* The shift of a face is its sharpened flux over its density, with a limit. */
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d];
         float density[SK_TILE_VALUES(1)], *shift = grid->fields[SK_FIELD_SHIFT_X + d] + base;
@@ -55,6 +59,8 @@ static void shift_block(const sk_step *step, int block, int again, int corrected
                        f8_max(f8_load(density + n), f8_splat(UIC_LEAST_SHIFTED_DENSITY));
             moved += again ? f8_load(shift + c) : f8_splat(0.0f);
             f8_store(shift + c, f8_max(f8_min(moved, f8_splat(UIC_FARTHEST_SHIFT)), f8_splat(-UIC_FARTHEST_SHIFT)));
+
+            /* The density changes by the flux in minus the flux out. */
             if (corrected) {
                 f8 out = f8_load(rooms.face[d] + n + up) * (own - f8_load(potential + n + up));
                 f8_store(predicted + c, f8_load(predicted + c) + flux - out);

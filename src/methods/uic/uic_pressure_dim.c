@@ -160,9 +160,12 @@ static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
         return NULL;
     float *marks = grid->fields[SK_FIELD_LOWER], *next = grid->fields[SK_FIELD_POTENTIAL];
     int layers = (int)ceil(def->suction_depth);
+
     /* Cells outside all blocks are air. */
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         marks[c] = next[c] = 1.0f;
+
+    /* Mark cells at the surface and grow the marks by a layer of cells at a time. */
     sk_deal deal;
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
@@ -177,6 +180,8 @@ static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
         marks = next;
         next = swapped;
     }
+
+    /* Marked cells allow no suction. The potential of cells outside all blocks is 0 again. */
     const double unit =
         step->density * grid->cell_size * grid->cell_size / (step->dt * sk_step_kick(step)); /* Pa of q = 1 */
     const float least = (float)(-def->suction_pressure / unit);
@@ -331,6 +336,8 @@ selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form 
     const float unit = (float)(grid->cell_size / step->dt); /* m/s of q = 1 */
     double excess = 0.0;
     memset(&step->unilateral, 0, sizeof step->unilateral);
+
+    /* Solve for the potential. */
     if (sk_step_has_pressure(step)) {
         uic_problem problem = {.name = "pressure",
                                .target = grid->fields[SK_FIELD_PREDICTED],
@@ -347,11 +354,14 @@ selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form 
     } else {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
     }
+
+    /* Apply it to the velocities. */
     sk_deal deal;
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
     form->finish(step, b, unit);
+
     /* Other phases read the potential in the unit of the bilateral pressure. */
     float *potential = grid->fields[SK_FIELD_POTENTIAL];
     int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;

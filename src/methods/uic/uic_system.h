@@ -46,6 +46,8 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
+
+    /* Find out whether solids or obstacles touch the block or its neighbours. */
     rooms->has_solid = rooms->has_obstacle = 0;
     for (int n = 0; n < SK_NEIGHBOURS; n++) {
         int slot = solids->block_slot[grid->neighbours[block][n]];
@@ -59,6 +61,8 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
         uic_open_rooms(rooms);
         return;
     }
+
+    /* Rooms are 1 minus the solid fraction. */
     sk_tile_load_mapped(grid, solids->block_slot, solids->blurred, block, 1, rooms->cell);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         rooms->cell[n] = 1.0f - rooms->cell[n] > 0.0f ? 1.0f - rooms->cell[n] : 0.0f;
@@ -67,6 +71,8 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
         for (int n = 0; n < SK_TILE_VALUES(1); n++)
             rooms->face[d][n] = 1.0f - rooms->face[d][n] >= UIC_LEAST_FACE ? 1.0f - rooms->face[d][n] : 0.0f;
     }
+
+    /* Fold the rooms at closed walls and close the faces on them. */
     fold_at_walls(&rooms->walls, -1, rooms->cell);
     for (int d = 0; rooms->walls.any && d < SELKIE_DIM; d++) {
         fold_at_walls(&rooms->walls, d, rooms->face[d]);

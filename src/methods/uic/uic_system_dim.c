@@ -231,6 +231,8 @@ static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_r
         .forget = problem->is_first,
         .backend = step->backend,
     };
+
+    /* Solve; a problem that did not converge ends the run. */
     SK_TRY(SK_DIM(sk_bounded_solve)(step->bounded, &system, &options, report, error));
     if (!report->converged)
         return sk_fail(
