@@ -15,6 +15,13 @@ typedef struct decimal {
     int exponent;
 } decimal;
 
+/* By sums: a product of 128 bits that is tested for overflow needs a library that not every compiler links. */
+static wide_integer ten_times(wide_integer x)
+{
+    const wide_integer two = x + x, four = two + two;
+    return four + four + two;
+}
+
 /* The shortest decimal number that reads as `value`. */
 static decimal shortest(double value)
 {
@@ -32,7 +39,7 @@ static decimal shortest(double value)
     int behind = 0;
     for (; *at && *at != 'e'; at++) {
         if (*at >= '0' && *at <= '9') {
-            result.digits = 10 * result.digits + (*at - '0');
+            result.digits = ten_times(result.digits) + (*at - '0');
             result.exponent -= behind;
         } else {
             behind = 1;
@@ -75,9 +82,9 @@ double sk_relative(double value, double origin)
     if (abs(a.exponent - b.exponent) > most_digits)
         return value - origin;
     for (; a.exponent > b.exponent; a.exponent--)
-        a.digits *= 10;
+        a.digits = ten_times(a.digits);
     for (; b.exponent > a.exponent; b.exponent--)
-        b.digits *= 10;
+        b.digits = ten_times(b.digits);
     a.digits -= b.digits;
     return to_double(a);
 }
