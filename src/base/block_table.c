@@ -25,8 +25,8 @@ selkie_code sk_block_table_reserve(sk_block_table *table, sk_memory *memory, siz
     const size_t bytes = ((size_t)1 << larger.log) * sizeof *larger.entries;
     larger.entries = count > INT32_MAX / 2 ? NULL : sk_allocate_zeroed(memory, bytes);
     if (!larger.entries)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "the table of %zu blocks needs %.1f MiB, which cannot be had", count,
-                       (double)bytes / 1048576.0);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "the table of %zu blocks needs %.1f MiB, which are not available",
+                       count, (double)bytes / 1048576.0);
 
     for (size_t i = 0; table->entries && i < (size_t)1 << table->log; i++)
         if (table->entries[i].number)

@@ -136,8 +136,8 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
         if (field_exists(grid, f))
             ok = (grid->fields[f] = sk_allocate(memory, capacity * cells * sizeof(float))) != NULL;
     if (!ok)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%zu blocks of %zu cells need %.1f MiB, which cannot be had", count,
-                       cells, (double)capacity * (double)cells * SK_FIELD_COUNT * 4 / 1048576.0);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%zu blocks of %zu cells need %.1f MiB, which are not available",
+                       count, cells, (double)capacity * (double)cells * SK_FIELD_COUNT * 4 / 1048576.0);
 
     /* Slot 0 is the shared empty block. */
     grid->block_capacity = capacity;

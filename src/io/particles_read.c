@@ -470,7 +470,7 @@ static selkie_code allocate(ply_header *header, sk_particles_data *data, selkie_
         data->material = sk_allocate(NULL, count * sizeof *data->material);
     if (!data->position || (velocity && !data->velocity) || (header->has_role[role_id] && !data->id) ||
         (header->has_role[role_role] && !data->role) || (header->has_role[role_material] && !data->material))
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB are needed for its %lld points and cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB are needed for its %lld points and are not available",
                        header->name, (double)count * 28 / 1048576.0, (long long)data->count);
     return SELKIE_OK;
 }

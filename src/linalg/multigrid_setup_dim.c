@@ -40,7 +40,7 @@ selkie_code SK_DIM(sk_scratch_reserve)(sk_memory *memory, sk_scratch *scratch, s
     }
     if (!scratch->data) {
         scratch->bytes = 0;
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "pressure solver: %.1f MiB more are needed and cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "pressure solver: %.1f MiB more are needed and are not available",
                        (double)bytes / 1048576.0);
     }
     return SELKIE_OK;

@@ -296,6 +296,7 @@ typedef struct batch_ends {
 
 /* A part of the step for each lane. */
 typedef struct path_part {
+    int block;           /* at the beginning of the step */
     fw from[3];          /* m  places at its beginning */
     fw remaining, after; /* s  of the step, before it and after it */
     fw travelled;        /* cells, from the beginning of the step to its end, or more */
@@ -316,7 +317,7 @@ SK_VECTOR void confine(const advect_frame *frame, fw x[3], iw *gone)
 
 /* Keeps the paths of a batch out of obstacles. Lanes in `left` may stay inside one. The block and the cells (-1:
  * unknown) are those at the beginning of the step. */
-static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, int block, iw cells, int lanes, iw left,
+static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, iw cells, int lanes, iw left,
                                                   const path_part *part, fw x[3], batch_ends *end)
 {
     const sk_solids *solids = &frame->step->solids;
@@ -324,7 +325,7 @@ static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, int
         float at[3] = {0, 0, 0}, start[3] = {0, 0, 0};
         sk_touch touch;
         if (end->gone[l] || !(part->remaining[l] > part->after[l]) ||
-            (cells[l] >= 0 && sk_sweep_is_cell_clear(solids, block, cells[l], part->travelled[l])))
+            (cells[l] >= 0 && sk_sweep_is_cell_clear(solids, part->block, cells[l], part->travelled[l])))
             continue;
         for (int d = 0; d < SELKIE_DIM; d++)
             at[d] = x[d][l], start[d] = part->from[d][l];
@@ -377,7 +378,7 @@ SK_VECTOR void keep_out(const local_piece *local, const batch_start *batch, iw l
     for (int d = 0; d < SELKIE_DIM; d++)
         part->travelled += fw_abs(x[d] - part->from[d]) * frame->inverse;
     if (iw_any(part->travelled >= ends->clearance))
-        sweep_lanes(frame, ends->leavers.block, batch->cells, batch->lanes, left, part, x, end);
+        sweep_lanes(frame, batch->cells, batch->lanes, left, part, x, end);
 }
 
 /* Moves a batch. `r` are the columns of the records, and k1 the grid's velocities (NaN where unknown). */
@@ -390,7 +391,7 @@ SK_VECTOR void advect_batch(const local_piece *local, const batch_start *batch, 
     for (int d = 0; d < SELKIE_DIM; d++)
         x[d] = r[d];
     fw remaining = fw_splat(frame->dt);
-    path_part part = {.travelled = fw_splat(0.0f)};
+    path_part part = {.block = ends->leavers.block, .travelled = fw_splat(0.0f)};
     end->gone = end->touched = iw_splat(0);
     const iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* left to the density projection */
     const iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
