@@ -342,7 +342,8 @@ static const sk_field time_fields[] = {
      .doc = "lower bound of steps by the CFL number, except before a frame"},
     {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "their upper bound; 0 = 1 / fps"},
     {NUMBER(selkie_time_def, reflection, 0.8), BETWEEN(0, 1),
-     .doc = "discretization grid, incompressibility bilateral: part of a step's change of velocity, projected at its "
+     .doc = "discretization grid, incompressibility bilateral, volume none or idp: part of a step's change of "
+            "velocity, projected at its "
             "middle, that is added once more, so that the flow keeps its energy; 0 = projection at the end"},
 };
 static const sk_struct time_struct = {.name = "time",
@@ -854,7 +855,7 @@ static const sk_field scene_fields[] = {
     {ENUM(selkie_scene, backend, backend, SELKIE_BACKEND_TUNED), .doc = "form of the numerics"},
     {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1),
      .doc = "transfer flip: share of FLIP, the rest is PIC, while the fastest liquid crosses a cell; a step takes the "
-            "power of its CFL number"},
+            "power of its CFL number. Where a step is not reflected (time.reflection), the share in a step"},
     {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_AUTO), .doc = "how volume is kept over many steps"},
     {STRUCT(selkie_scene, idp, idp_struct), .doc = "parameters of volume idp"},
     {STRUCT(selkie_scene, losasso, losasso_struct), .doc = "parameters of volume losasso"},

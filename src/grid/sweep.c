@@ -102,7 +102,7 @@ static contact first_contact(const sk_solids *solids, const way_point *from, con
     return first;
 }
 
-static void clamp_to_bounds(const sk_solids *solids, const sk_path *path, double x[3])
+static void clamp_to_bounds(const sk_solids *solids, const sk_swept_path *path, double x[3])
 {
     for (int d = 0; d < solids->dimension; d++)
         x[d] = fmin(fmax(x[d], (double)path->low[d]), (double)path->high[d]);
@@ -119,7 +119,7 @@ static void note_touch(const sk_solids *solids, const sk_obstacle *obstacle, dou
 }
 
 /* Follows the path, with stops and slides. */
-static int follow(const sk_solids *solids, const sk_path *path, way_point *end, sk_touch *touch)
+static int follow(const sk_solids *solids, const sk_swept_path *path, way_point *end, sk_touch *touch)
 {
     way_point here = {{path->from[0], path->from[1], path->from[2]}, path->begin};
     int touched = 0;
@@ -149,7 +149,7 @@ static int follow(const sk_solids *solids, const sk_path *path, way_point *end, 
 
 /* Keeps the end of a path a gap off the surfaces, so that rounding cannot carry it across. A particle that was inside
  * an obstacle before is pushed out at the nearest side. */
-static int settle(const sk_solids *solids, const sk_path *path, way_point *end, sk_touch *touch)
+static int settle(const sk_solids *solids, const sk_swept_path *path, way_point *end, sk_touch *touch)
 {
     const double gap = SK_SWEEP_GAP * solids->cell_size;
     int pushed = 0;
@@ -188,7 +188,7 @@ static int settle(const sk_solids *solids, const sk_path *path, way_point *end, 
     return pushed;
 }
 
-int sk_sweep(const sk_solids *solids, sk_path *path, sk_touch *touch)
+int sk_sweep(const sk_solids *solids, sk_swept_path *path, sk_touch *touch)
 {
     way_point end = {{path->to[0], path->to[1], path->to[2]}, path->end};
     int near = 0;
@@ -245,7 +245,7 @@ int sk_sweep_hidden(const sk_solids *solids, const double from[3], const double 
 int sk_sweep_displacement(const sk_solids *solids, const float low[3], const float high[3], const float from[3],
                           float to[3], double end)
 {
-    sk_path path = {.end = end, .deepest = INFINITY};
+    sk_swept_path path = {.end = end, .deepest = INFINITY};
     sk_touch touch;
     for (int d = 0; d < solids->dimension; d++) {
         path.from[d] = from[d];
@@ -273,7 +273,7 @@ void sk_sweep_keep_places(const sk_solids *solids, const sk_grid *grid, sk_parti
     }
 }
 
-static void sweep_place(const sk_solids *solids, sk_path *path, const sk_particle *before, sk_particle *particle)
+static void sweep_place(const sk_solids *solids, sk_swept_path *path, const sk_particle *before, sk_particle *particle)
 {
     sk_touch touch;
     memcpy(path->from, before->position, sizeof path->from);
@@ -291,7 +291,7 @@ void sk_sweep_places(const sk_solids *solids, const sk_grid *grid, sk_particles 
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
     for (int b = 1; b <= grid->particle_blocks; b++) {
         const uint32_t *start = grid->cell_start + (size_t)(b - 1) * cells;
-        sk_path path = {.begin = 0.0};
+        sk_swept_path path = {.begin = 0.0};
         if (sk_sweep_is_clear(solids, b, reach))
             continue;
         sk_solids_bounds(solids, grid, path.low, path.high);

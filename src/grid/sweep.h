@@ -17,12 +17,12 @@
 #define SK_SWEEP_GAP 1e-3
 
 /* A straight path of a particle during a part of the step. */
-typedef struct sk_path {
+typedef struct sk_swept_path {
     float from[3], to[3];  /* m */
     double begin, end;     /* shares of the step; both 0: a correction of positions at its start */
     float low[3], high[3]; /* m  bounds of the particles */
     double deepest;        /* m  a particle that was inside before is pushed out only from this depth or less */
-} sk_path;
+} sk_swept_path;
 
 /* The surface that a particle met last. */
 typedef struct sk_touch {
@@ -32,7 +32,7 @@ typedef struct sk_touch {
 
 /* Moves `to` back to where the path can end. `from` lies outside the obstacles, or the particle may leave them. Returns
  * whether a surface stopped the particle or pushed it. */
-int sk_sweep(const sk_solids *solids, sk_path *path, sk_touch *touch);
+int sk_sweep(const sk_solids *solids, sk_swept_path *path, sk_touch *touch);
 /* Removes the velocity (m/s) into the surface that was met, at the end of the path. */
 void sk_sweep_stop(const sk_solids *solids, const sk_touch *touch, const float x[3], float velocity[3]);
 /* For displacements of all particles at the start of the step: keep_places stores the positions (in the spare records)

@@ -178,7 +178,7 @@ static void fast_plate(void **state)
         sk_solids_step(&solids, 0.0, 1.0);
         int touched = 0;
         for (uint64_t n = 0; n < 2000; n++) {
-            sk_path path = {.end = 1.0, .deepest = INFINITY};
+            sk_swept_path path = {.end = 1.0, .deepest = INFINITY};
             sk_touch touch;
             for (int d = 0; d < 3; d++) {
                 path.from[d] = d < dimension ? (float)(8.0 * number(n, d) - 4.0) : 0.0f;

@@ -22,8 +22,8 @@
 typedef enum reduction { TAKE_LAST, TAKE_LEAST, TAKE_LARGEST, TAKE_MEAN, TAKE_SECONDS } reduction;
 
 typedef struct sweep_column {
-    char name[64];
-    char source[64]; /* column of stats.csv or probes.csv */
+    char name[96];
+    char source[72]; /* column of stats.csv or probes.csv */
     reduction take;
     double *values; /* [run_count] */
 } sweep_column;
@@ -40,8 +40,8 @@ static void add_column(sweep_columns *columns, const char *source, const char *e
     if (columns->count == most_columns)
         return;
     sweep_column *column = &columns->items[columns->count++];
-    snprintf(column->name, sizeof column->name, "%.40s%s", source, ending);
-    snprintf(column->source, sizeof column->source, "%.60s", source);
+    snprintf(column->name, sizeof column->name, "%.*s%s", (int)sizeof column->source - 1, source, ending);
+    snprintf(column->source, sizeof column->source, "%.*s", (int)sizeof column->source - 1, source);
     column->take = take;
 }
 
@@ -353,6 +353,8 @@ static int write_plot(const sweep *work, sweep_columns *columns, int wanted_coun
     /* A panel a column. */
     for (int i = 0; i < wanted_count && !code; i++) {
         const sweep_column *column = find_column(columns, wanted[i]);
+        if (!column)
+            continue;
         const char *unit = unit_of(column);
         snprintf(labels[i], sizeof labels[i], *unit ? "%s (%s)" : "%s", column->name, unit);
         panels[i].title = column->name;
@@ -395,7 +397,7 @@ int sweep_report(const sweep *work, int column_count, const char *const *wanted)
     int found = 0;
     for (int i = 0; i < column_count && !code; i++)
         for (int r = 0; r < work->run_count; r++)
-            found |= isfinite(find_column(&columns, wanted[i])->values[r]);
+            found |= find_column(&columns, wanted[i]) && isfinite(find_column(&columns, wanted[i])->values[r]);
     if (!code && found)
         code = write_plot(work, &columns, column_count, wanted);
     for (int c = 0; c < columns.count; c++)

@@ -69,7 +69,7 @@ static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
 static __attribute__((unused)) int sweep_particle(const advect_frame *frame, const float from[3], float to[3],
                                                   double begin, double end, int inside, sk_touch *touch)
 {
-    sk_path path = {.begin = begin, .end = end, .deepest = inside ? 0.0 : INFINITY};
+    sk_swept_path path = {.begin = begin, .end = end, .deepest = inside ? 0.0 : INFINITY};
     for (int d = 0; d < SELKIE_DIM; d++) {
         path.from[d] = from[d];
         path.to[d] = to[d];

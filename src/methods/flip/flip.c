@@ -46,6 +46,19 @@ static void destroy(sk_step *step)
     step->solver = NULL;
 }
 
+/* rho of the step that begins: 0 in the first one, whose velocities are those of the positions. If steps grow, the
+ * change covers the longer step. In a viscous liquid a mode that decays by 1 / (1 + x / (1 + rho)) in the solve would
+ * change its sign if rho x > 1 + rho. x is at most 8 nu dt d / h^2, at the scale of a cell in d dimensions. */
+static double flip_reflection(const sk_step *step)
+{
+    if (!flip_reflects(step) || !(step->last_dt > 0.0))
+        return 0.0;
+    const double rho = fmin(1.0, step->scene->time.reflection * step->dt / step->last_dt), h = step->grid.cell_size;
+    const double x =
+        8.0 * step->dimension * sk_scene_viscosity(step->scene) * 0.5 * (step->dt + step->last_dt) / (h * h);
+    return x > 1.0 ? fmin(rho, 1.0 / (x - 1.0)) : rho;
+}
+
 static void begin(sk_step *step)
 {
     step->reflection = flip_reflection(step);

@@ -145,7 +145,7 @@ static int finish_faces(const sk_step *step, int block, int d)
             at_walls[side][n] = change[cell_of_plane(d, wall, n)];
     }
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        const float more = rho * sk_reflected_change(change[c], most);
+        const float more = rho * sk_reflected_change(change[c], gain, most);
         end[c] = velocity[c] + more;
         change[c] += more;
     }

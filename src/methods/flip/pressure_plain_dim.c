@@ -89,7 +89,8 @@ static void project_block(const sk_step *step, int block)
             if (flip_reflects(step)) {
                 /* Closed walls of the domain do not reflect. */
                 const float rho = face_on_wall(step, cell, d) ? 0.0f : (float)step->reflection;
-                const float more = rho * sk_reflected_change(*change, flip_most_reflected(step));
+                const float more =
+                    rho * sk_reflected_change(*change, flip_gravity_gain(step, d), flip_most_reflected(step));
                 grid->fields[step->end_velocity + d][here] = *velocity + more;
                 *change += more;
             }

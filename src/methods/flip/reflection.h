@@ -15,15 +15,6 @@ static inline int flip_reflects(const sk_step *step)
            step->scene->incompressibility != SELKIE_INCOMPRESSIBILITY_UNILATERAL;
 }
 
-/* rho of the step that begins: 0 in the first one, whose velocities are those of the positions. If steps grow, the
- * change covers the longer step. */
-static inline double flip_reflection(const sk_step *step)
-{
-    if (!flip_reflects(step) || !(step->last_dt > 0.0))
-        return 0.0;
-    return fmin(1.0, step->scene->time.reflection * step->dt / step->last_dt);
-}
-
 /* The largest change of velocity (m/s) that is reflected. */
 static inline float flip_most_reflected(const sk_step *step)
 {

@@ -22,12 +22,14 @@ SK_KERNEL float sk_net_change(float velocity, float before, float gain)
 }
 
 /* The part of a change (m/s) that is reflected. At an impact the change is large, and its reflection would bounce:
- * `most`, a cell a step, bounds it. 0 where the velocity before is unknown (NaN). */
-SK_KERNEL float sk_reflected_change(float change, float most)
+ * `most`, a cell a step, bounds what it has beyond the gain of gravity. 0 where the velocity before is unknown (NaN).
+ */
+SK_KERNEL float sk_reflected_change(float change, float gain, float most)
 {
+    const float beyond = change - gain;
     if (change != change)
         return 0.0f;
-    return change > most ? most : change < -most ? -most : change;
+    return (beyond > most ? most : beyond < -most ? -most : beyond) + gain;
 }
 
 /* The end of a particle's path (m), from its end along the field, and from a straight drift with the velocity at the

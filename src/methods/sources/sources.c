@@ -418,28 +418,22 @@ selkie_code sk_sources_run(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* The methods without an inlet on the grid have changed the velocities of driven particles. SPH moves a particle with
- * its new velocity: the difference to the source's is taken back. */
+/* The methods without an inlet on the grid have changed the velocities of driven particles. SPH starts each step with
+ * the source's velocity and keeps what pressure adds: taken back, the pressure in the source would never relax. */
 static void keep_driven(const sk_source *source, sk_step *step)
 {
     sk_particles *particles = &step->particles;
     const double *velocity = source->stream.velocity;
-    const float back = step->sph ? (float)step->dt : 0.0f;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t p = 0; p < particles->count; p++) {
         sk_particle *particle = &particles->records[p];
         if (!(particle->flags & SK_PARTICLE_DRIVEN) || (particle->flags & SK_PARTICLE_DEAD))
             continue;
-        float before[3];
-        for (int d = 0; d < 3; d++)
-            before[d] = particle->position[d] - back * (particle->velocity[d] - (float)velocity[d]);
-        if (!in_bounds(source, before, step->dimension))
+        if (!in_bounds(source, particle->position, step->dimension))
             continue;
         particle->flags &= ~(uint32_t)SK_PARTICLE_DRIVEN;
-        for (int d = 0; d < step->dimension; d++) {
-            particle->position[d] = before[d];
+        for (int d = 0; d < step->dimension; d++)
             particle->velocity[d] = (float)velocity[d];
-        }
     }
 }
 
@@ -468,7 +462,7 @@ selkie_code sk_sources_emit(sk_step *step, selkie_error *error)
         if (!sources->sources[s].streams)
             continue;
         streams = 1;
-        if (sources->inlets[s].running)
+        if (sources->inlets[s].running && !step->sph)
             keep_driven(&sources->sources[s], step);
         SK_TRY(emit(sources, &sources->sources[s], &scene->sources[s], step, error));
     }

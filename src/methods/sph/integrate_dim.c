@@ -19,7 +19,7 @@ typedef struct integrate_frame {
 static void sweep(const integrate_frame *frame, const float from[3], float clearance, sk_particle *particle)
 {
     const sk_solids *solids = &frame->step->solids;
-    sk_path path = {.end = 1.0, .deepest = INFINITY};
+    sk_swept_path path = {.end = 1.0, .deepest = INFINITY};
     sk_touch touch;
     float travelled = 0.0f; /* m, or more */
     for (int d = 0; d < SELKIE_DIM; d++) {
