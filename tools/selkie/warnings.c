@@ -94,8 +94,8 @@ static int has_drive(const selkie_scene *scene)
 }
 
 /* Mechanical energy above its least value so far, where nothing puts energy in: liquid only loses it. The limit is
- * above the swings when a dam break meets an obstacle (1.8 %). Steps after liquid
- * has left through a drain or an open side are not compared: it takes its energy along. */
+ * above the swings when a dam break meets an obstacle (1.8 %). Steps after liquid has left through a drain or an open
+ * side are not compared: it takes its energy along. */
 static void judge_energy(const selkie_scene *scene, const sk_table *stats, warning_list *list)
 {
     const double allowed = 0.03; /* of the energy at the start, against the domain's origin */
