@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "geom/frame.h"
 #include "methods/force_fields.h"
 #include "world/world_internal.h"
 
@@ -48,7 +49,9 @@ static double step_by_cfl(const selkie_world *world, double longest)
 {
     const sk_step *step = &world->step;
     const sk_force_window window = {step->time - 0.5 * step->last_dt, step->time + 0.5 * longest};
-    const double *g = world->scene->gravity;
+    sk_frame_mean mean;
+    sk_frame_mean_of(world->scene, world->scene->gravity, window.from, window.to, &mean);
+    const double *g = mean.gravity;
     double acceleration =
         sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(world->scene, window);
 
