@@ -445,6 +445,7 @@ typedef enum selkie_surface_format {
 typedef struct selkie_output_def {
     int ply;   /*   particles as binary PLY, 0 or 1 */
     int vtp;   /*   particles as VTK XML */
+    int skp;   /*   particles in compact files */
     int every; /*   write each n-th frame */
     selkie_attribute_names names;
     selkie_up_axis up;

@@ -803,6 +803,9 @@ const sk_struct sk_probe_struct = {.name = "probe",
 static const sk_field output_fields[] = {
     {BOOL(selkie_output_def, ply, 1), .doc = "particles as binary PLY"},
     {BOOL(selkie_output_def, vtp, 0), .doc = "particles as VTK XML (.vtp)"},
+    {BOOL(selkie_output_def, skp, 0),
+     .doc = "particles in compact files (.skp): positions to 1/1024 of a cell, half-precision velocities, compressed; "
+            "`selkie convert` makes .ply and .vtp of them"},
     {INTEGER(selkie_output_def, every, 1), BETWEEN(1, 1000000), .doc = "write each n-th frame"},
     {ENUM(selkie_output_def, names, attribute_names, SELKIE_NAMES_SELKIE), .doc = "names of the particles' attributes"},
     {ENUM(selkie_output_def, up, up_axis, SELKIE_UP_SCENE), .doc = "up axis in the files"},
