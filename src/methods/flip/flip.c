@@ -74,6 +74,12 @@ static int moves_in_two(const sk_step *step)
     return !moves_at_once(step);
 }
 
+/* Has a surface friction? */
+static int rubs(const sk_step *step)
+{
+    return step->solids.has_friction;
+}
+
 static void statistics(const sk_step *step, selkie_statistics *s)
 {
     s->pressure_iterations = step->pressure.iterations;
@@ -108,6 +114,7 @@ const sk_method sk_method_flip = {
             {.name = "classify", .slot = SK_SLOT_CLASSIFY, .run = SK_FORMS(sk_classify, sk_classify_plain)},
             {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_flip_forces)},
             {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_FORMS(sk_flip_pressure, sk_flip_pressure_plain)},
+            {.name = "wall_friction", .slot = SK_SLOT_PRESSURE, .run = SK_ONE_FORM(sk_flip_friction), .when = rubs},
             {.name = "extrapolate",
              .slot = SK_SLOT_EXTRAPOLATE,
              .run = SK_FORMS(sk_flip_extrapolate, sk_flip_extrapolate_plain)},

@@ -3,7 +3,7 @@
  * The liquid's share of a cell, face or edge is the mean of the sub-cells in the cube of a cell's size around it. Faces
  * that no particle reaches have mass 0 and take part where stress acts on them: extrapolated velocities would change
  * the damping of waves by 20 %. Closed faces have the velocity of the solid. Shear at a no-slip wall acts over half a
- * cell; at a free-slip wall there is none.
+ * cell and the slip length; at a free-slip wall there is none.
  *
  * The pressure solve follows and would undo half of the bending stiffness of a thin sheet, since each solve ignores the
  * stress of the other. A bulk viscosity of four times the shear viscosity and a second pass with the remaining
@@ -96,14 +96,13 @@ static float shear_weight(const sk_step *step, const viscous_fields *f, sk_plain
     const float share = share_around(f, grid, cell, 1 << a | 1 << b);
     const int wall = is_closed(step, cell, a) != is_closed(step, before_b, a) ||
                      is_closed(step, cell, b) != is_closed(step, before_a, b);
-    const uint8_t *no_slip = step->solids.no_slip;
+    const sk_solids *solids = &step->solids;
     if (!wall || share == 0.0f)
         return share;
-    if (!no_slip[sk_plain_solid_index(&step->solids, cell)] &&
-        !no_slip[sk_plain_solid_index(&step->solids, before_a)] &&
-        !no_slip[sk_plain_solid_index(&step->solids, before_b)])
-        return 0.0f;
-    return sk_viscous_wall_weight(share, 0.0f, (float)grid->cell_size);
+    float grip = sk_solids_grip(solids, sk_plain_solid_index(solids, cell));
+    grip = fmaxf(grip, sk_solids_grip(solids, sk_plain_solid_index(solids, before_a)));
+    grip = fmaxf(grip, sk_solids_grip(solids, sk_plain_solid_index(solids, before_b)));
+    return sk_viscous_wall_weight(share, grip);
 }
 
 /* --- Several viscosities --- */
