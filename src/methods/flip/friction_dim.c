@@ -24,8 +24,11 @@ typedef struct rubbed_field {
 static sk_rubbing_cell cell_at(const sk_step *step, sk_plain_cell cell)
 {
     const size_t solid = sk_plain_solid_index(&step->solids, cell);
-    sk_rubbing_cell found = {.potential = step->grid.fields[SK_FIELD_POTENTIAL][sk_plain_index(cell)],
-                             .friction = step->solids.friction[solid]};
+    const size_t here = sk_plain_index(cell);
+    sk_rubbing_cell found = {.friction = step->solids.friction[solid]};
+    for (int d = 0; d < SELKIE_DIM; d++)
+        found.push[d] = step->grid.fields[SK_FIELD_POTENTIAL][here] +
+                        (step->viscous_push ? step->grid.fields[step->viscous_push + d][here] : 0.0f);
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         found.open[side] = open_fraction_at(step, cell_of_side(&step->grid, cell, side), side / 2);
     return found;

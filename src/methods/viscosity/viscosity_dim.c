@@ -99,10 +99,17 @@ static float shear_weight(const sk_step *step, const viscous_fields *f, sk_plain
     const sk_solids *solids = &step->solids;
     if (!wall || share == 0.0f)
         return share;
-    float grip = sk_solids_grip(solids, sk_plain_solid_index(solids, cell));
-    grip = fmaxf(grip, sk_solids_grip(solids, sk_plain_solid_index(solids, before_a)));
-    grip = fmaxf(grip, sk_solids_grip(solids, sk_plain_solid_index(solids, before_b)));
-    return sk_viscous_wall_weight(share, grip);
+
+    /* Cells inside the solid know its surface. In a corner, the liquid's cell may be nearest to the other wall. */
+    const sk_plain_cell around[3] = {cell, before_a, before_b};
+    float inside = -1.0f, beside = 0.0f;
+    for (int n = 0; n < 3; n++) {
+        const float grip = sk_solids_grip(solids, sk_plain_solid_index(solids, around[n]));
+        if (around[n].slot && is_solid(grid, around[n]))
+            inside = fmaxf(inside, grip);
+        beside = fmaxf(beside, grip);
+    }
+    return sk_viscous_wall_weight(share, inside >= 0.0f ? inside : beside);
 }
 
 /* --- Several viscosities --- */
@@ -276,6 +283,7 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
         system.fixed[d] = f.fixed[d];
         system.target[d] = grid->fields[SK_FIELD_VELOCITY_X + d];
         system.velocity[d] = f.velocity[d];
+        system.push[d] = step->viscous_push && d < SELKIE_DIM ? grid->fields[step->viscous_push + d] : NULL;
     }
     const sk_stress_options options = {.tolerance = 1e-5,
                                        .max_iterations = step->scene->pressure.max_iterations,
