@@ -209,7 +209,7 @@ void sk_sweep_stop(const sk_solids *solids, const sk_touch *touch, const float x
 {
     const double point[3] = {x[0], x[1], x[2]};
     double wall[3] = {0.0, 0.0, 0.0}, into = 0.0;
-    if (touch->obstacle < 0)
+    if (touch->obstacle < 0 || solids->obstacles[touch->obstacle].follows)
         return;
     if (solids->obstacles[touch->obstacle].moves)
         sk_pose_velocity(&solids->obstacles[touch->obstacle].end, point, wall);
