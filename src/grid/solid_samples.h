@@ -83,6 +83,50 @@ static void sample_obstacle(const sk_obstacle *obstacle, int index, const sk_gri
     }
 }
 
+/* Rounding must not open a face that lies in a wall. */
+static void snap(samples *s)
+{
+    for (int n = 0; n < NODES_Z * SLICE; n++)
+        s->distance[n] = fabsf(s->distance[n]) < 1e-4f ? 0.0f : s->distance[n];
+}
+
+/* Distances to one rigid body, cells. Far from its bounds they are those to the bounds, which are less. */
+static __attribute__((unused)) void sample_body(const sk_obstacle *body, const sk_grid *grid, const double corner[3],
+                                                samples *s)
+{
+    const double h = grid->cell_size, far = 2.5 * h;
+    double points[SLICE * 3], distances[SLICE], outside2[3][NODES] = {{0.0}};
+    int16_t asked[SLICE];
+
+    /* Along each axis: the squared distance to the bounds. */
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int i = 0; i < NODES; i++) {
+            const double x = corner[d] + (0.5 * i - 1.0) * h;
+            const double out = fmax(0.0, fmax(body->low[d] - x, x - body->high[d]));
+            outside2[d][i] = out * out;
+        }
+    for (int k = 0; k < NODES_Z; k++) {
+        size_t count = 0;
+        for (int n = 0; n < SLICE; n++) {
+            const int i = n % NODES, j = n / NODES;
+            const double to_bounds2 = outside2[0][i] + outside2[1][j] + (SELKIE_DIM == 3 ? outside2[2][k] : 0.0);
+            if (to_bounds2 > far * far) {
+                s->distance[n + SLICE * k] = (float)(sqrt(to_bounds2) / h);
+                continue;
+            }
+            double *x = points + 3 * count;
+            asked[count++] = (int16_t)n;
+            x[0] = corner[0] + (0.5 * i - 1.0) * h;
+            x[1] = corner[1] + (0.5 * j - 1.0) * h;
+            x[2] = SELKIE_DIM == 3 ? corner[2] + (0.5 * k - 1.0) * h : 0.0;
+        }
+        sk_shape_distances(body->shape, body->placed, count, points, distances);
+        for (size_t n = 0; n < count; n++)
+            s->distance[asked[n] + SLICE * k] = (float)(distances[n] / h);
+    }
+    snap(s);
+}
+
 /* Part of a cube in which a linear function is positive, from its mean and its slope along each axis: the volume under
  * a plane (Scardovelli and Zaleski 2000, Eq. 1). The lower limit of the slopes avoids a division by zero; its error is
  * negligible. */
@@ -198,13 +242,6 @@ static void blur(const solid_halves *solid, int face, float *blurred)
                                  rows[flat ? 0 : 2 * k + first[2] + z][2 * j + first[1] + y][c];
                 blurred[c + SK_BLOCK_N * (j + SK_BLOCK_N * k)] = total;
             }
-}
-
-/* Rounding must not open a face that lies in a wall. */
-static void snap(samples *s)
-{
-    for (int n = 0; n < NODES_Z * SLICE; n++)
-        s->distance[n] = fabsf(s->distance[n]) < 1e-4f ? 0.0f : s->distance[n];
 }
 
 #endif

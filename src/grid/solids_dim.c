@@ -91,6 +91,9 @@ static float face_fraction(const float *distance, int n, int a, int b)
     return fraction < 0.1f ? 0.0f : fraction > 0.99f ? 1.0f : fraction;
 }
 
+/* Bodies near a block that are sampled once; further ones are sampled twice. */
+enum { SAMPLED_BODIES = 4 };
+
 /* A block while it is computed. */
 typedef struct block_work {
     double corner[3];
@@ -99,7 +102,9 @@ typedef struct block_work {
     int walls_alone; /* no obstacle is near */
     int which;       /* surfaces differ: the nearest one matters */
     samples s;
-    const samples *fixed; /* without rigid bodies */
+    const samples *fixed;          /* without rigid bodies */
+    samples alone[SAMPLED_BODIES]; /* of the first bodies near the block, each alone */
+    int alone_count;
     sk_barriers barriers;
 } block_work;
 
@@ -228,12 +233,11 @@ typedef struct face_room {
     float solid_flux[SELKIE_DIM][SK_BLOCK_CELLS]; /* m/s  of the closed part */
 } face_room;
 
-static void centre_of_face(const block_work *work, double cell_size, int c, int d, double x[3])
+static void centre_of_face(const double corner[3], double cell_size, int c, int d, double x[3])
 {
     for (int e = 0; e < 3; e++)
-        x[e] = e < SELKIE_DIM
-                   ? work->corner[e] + ((c >> e * SK_BLOCK_LOG & SK_BLOCK_MASK) + (e == d ? 0.0 : 0.5)) * cell_size
-                   : 0.0;
+        x[e] = e < SELKIE_DIM ? corner[e] + ((c >> e * SK_BLOCK_LOG & SK_BLOCK_MASK) + (e == d ? 0.0 : 0.5)) * cell_size
+                              : 0.0;
 }
 
 /* The share of one body: its part of the trilinear kernel around the face, over the part outside of obstacles. A plate
@@ -242,13 +246,12 @@ static void add_body(sk_solids *solids, const sk_grid *grid, size_t piece, const
 {
     const int number = solids->obstacle_count - solids->body_count + solids->pieces[piece].body;
     const sk_obstacle *body = &solids->obstacles[number];
-    samples alone;
+    const int order = (int)(piece - solids->piece_first[solids->pieces[piece].block]);
+    samples again;
     solid_halves halves;
-    for (int n = 0; n < NODES_Z * SLICE; n++)
-        alone.distance[n] = 1e9f;
-    sample_obstacle(body, number, grid, work->corner, &alone);
-    snap(&alone);
-    measure_halves(alone.distance, &halves);
+    if (order >= SAMPLED_BODIES)
+        sample_body(body, grid, work->corner, &again);
+    measure_halves(order < SAMPLED_BODIES ? work->alone[order].distance : again.distance, &halves);
     float *part = &halves.part[0][0][0], *solid = &faces->solid.part[0][0][0];
     for (int n = 0; n < HALVES_Z * HALVES * HALVES; n++) {
         part[n] = part[n] < 1.0f - solid[n] ? part[n] : 1.0f - solid[n];
@@ -269,7 +272,7 @@ static void add_body(sk_solids *solids, const sk_grid *grid, size_t piece, const
             if (!(share[c] > 0.0f))
                 continue;
             double x[3], velocity[3];
-            centre_of_face(work, solids->cell_size, c, d, x);
+            centre_of_face(work->corner, solids->cell_size, c, d, x);
             sk_pose_velocity(&body->pose, x, velocity);
             faces->solid_flux[d][c] += share[c] * (float)velocity[d];
         }
@@ -317,8 +320,20 @@ static int sample_block(const sk_solids *solids, const sk_grid *grid, block_work
             *fixed = work->s;
             work->fixed = fixed;
         }
-        sample_obstacle(&solids->obstacles[o], o, grid, work->corner, &work->s);
         plain = 0;
+        if (!is_body(solids, o)) {
+            sample_obstacle(&solids->obstacles[o], o, grid, work->corner, &work->s);
+            continue;
+        }
+
+        /* Bodies are near each block in the order of its pieces. */
+        samples spare, *alone = work->alone_count < SAMPLED_BODIES ? &work->alone[work->alone_count++] : &spare;
+        sample_body(&solids->obstacles[o], grid, work->corner, alone);
+        for (int n = 0; n < NODES_Z * SLICE; n++)
+            if (alone->distance[n] < work->s.distance[n]) {
+                work->s.distance[n] = alone->distance[n];
+                work->s.nearest[n] = (int16_t)o;
+            }
     }
     snap(&work->s);
     if (work->fixed == fixed)
@@ -328,9 +343,12 @@ static int sample_block(const sk_solids *solids, const sk_grid *grid, block_work
 
 static void compute_block(sk_solids *solids, const sk_grid *grid, int block, size_t slot, int moving)
 {
-    block_work work = {.slot = slot, .moving = moving};
+    block_work work;
     samples fixed;
     const size_t base = slot * SK_BLOCK_CELLS;
+    work.slot = slot;
+    work.moving = moving;
+    work.alone_count = work.barriers.found = 0;
     block_corner(grid, grid->coordinates[block], work.corner);
 
     /* Distances. */
@@ -408,15 +426,15 @@ void SK_DIM(sk_solids_change_velocity)(sk_solids *solids, const sk_grid *grid, c
         const int block = solids->pieces[piece].block;
         const sk_velocity_change *by = &changes[solids->pieces[piece].body];
         const size_t base = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
-        block_work work;
-        block_corner(grid, grid->coordinates[block], work.corner);
+        double corner[3];
+        block_corner(grid, grid->coordinates[block], corner);
         for (int d = 0; d < SELKIE_DIM; d++)
             for (int c = 0; c < SK_BLOCK_CELLS; c++) {
                 const float share = solids->piece_share[d][piece * SK_BLOCK_CELLS + (size_t)c];
                 double x[3];
                 if (!(share > 0.0f))
                     continue;
-                centre_of_face(&work, solids->cell_size, c, d, x);
+                centre_of_face(corner, solids->cell_size, c, d, x);
                 const int e = (d + 1) % 3, f = (d + 2) % 3;
                 const double change = by->velocity[d] + by->angular_velocity[e] * (x[f] - by->centre[f]) -
                                       by->angular_velocity[f] * (x[e] - by->centre[e]);
