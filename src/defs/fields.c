@@ -336,7 +336,7 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "fixed step; 0 = by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
-     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 1 where "
+     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 2, or 1 where "
             "incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
      .doc = "lower bound of steps by the CFL number, except before a frame"},
