@@ -39,9 +39,7 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
                                           .sheets = 1,
                                           .what = what,
                                           .memory = memory};
-        sk_shape *shape;
-        SK_TRY(sk_shape_create(&scene->obstacles[o].shape, &options, &shape, error));
-        obstacle->shape = shape;
+        SK_TRY(sk_shape_create(&scene->obstacles[o].shape, &options, &obstacle->shape, error));
         solids->obstacle_count++;
         obstacle->def = &scene->obstacles[o];
         obstacle->surface = obstacle->def->surface;
@@ -61,7 +59,7 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
 void sk_solids_free(sk_solids *solids)
 {
     for (int o = 0; o < solids->obstacle_count - solids->body_count; o++)
-        sk_shape_destroy((sk_shape *)solids->obstacles[o].shape);
+        sk_shape_destroy(solids->obstacles[o].shape);
     sk_release(solids->memory, solids->obstacles);
     sk_block_table_free(&solids->table, solids->memory);
     for (int d = 0; d < 3; d++) {
@@ -184,7 +182,7 @@ void sk_solids_step(sk_solids *solids, double start, double end)
     solids->motion = (float)(farthest / solids->cell_size);
 }
 
-void sk_solids_add_body(sk_solids *solids, const sk_shape *shape, selkie_wall surface, const sk_pose *follows)
+void sk_solids_add_body(sk_solids *solids, sk_shape *shape, selkie_wall surface, const sk_pose *follows)
 {
     sk_obstacle *obstacle = &solids->obstacles[solids->obstacle_count++];
     memset(obstacle, 0, sizeof *obstacle);
