@@ -18,7 +18,7 @@ packages() {
     apt-core) echo build-essential cmake ninja-build pkg-config zlib1g-dev ;;
     apt-extra) echo libjson-c-dev libassimp-dev libembree-dev libpng-dev libcairo2-dev libode-dev ;;
     apt-demo) echo ffmpeg ;;
-    apt-test) echo libcmocka-dev python3 ffmpeg clang-format ;;
+    apt-test) echo libcmocka-dev liblapacke-dev python3 ffmpeg clang-format ;;
     # libomp is the OpenMP of clang, which builds the fuzzers and the sanitized library.
     apt-fuzz) echo clang libclang-rt-dev libomp-dev ;;
 

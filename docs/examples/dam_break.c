@@ -60,7 +60,7 @@ static double front(const selkie_world *world)
     double farthest = 0.0;
     for (int64_t i = 0; i < selkie_world_particle_count(world); i++) {
         const float *x = (const float *)((const char *)position.data + (size_t)i * position.stride);
-        farthest = fmax(farthest, x[0]);
+        farthest = fmax(farthest, x[0] + position.origin[0]);
     }
     return farthest;
 }

@@ -62,13 +62,14 @@ typedef struct selkie_domain_def {
 } selkie_domain_def;
 
 typedef struct selkie_time_def {
-    double end;      /* s  */
-    double fps;      /* 1/s frames per second */
-    double step;     /* s  fixed step, 0 = by the CFL number */
-    double cfl;      /*    cells (sph: particle spacings) that the fastest particle crosses in a step;
-                           0 = 3, or 6 where volume is idp, or 0.4 for sph */
-    double min_step; /* s  lower bound of steps by the CFL number, except before a frame */
-    double max_step; /* s  0 = 1 / fps */
+    double end;        /* s  */
+    double fps;        /* 1/s frames per second */
+    double step;       /* s  fixed step, 0 = by the CFL number */
+    double cfl;        /*    cells (sph: particle spacings) that the fastest particle crosses in a step;
+                             0 = 3, or 6 where volume is idp, or 0.4 for sph */
+    double min_step;   /* s  lower bound of steps by the CFL number, except before a frame */
+    double max_step;   /* s  0 = 1 / fps */
+    double reflection; /*  part of the pressure's net change of velocity that a step adds once more; 0 = none */
 } selkie_time_def;
 
 typedef enum selkie_arrangement {
@@ -121,13 +122,15 @@ typedef struct selkie_source_def {
     const char *name;
     selkie_shape shape;
     const char *material; /*    of the scene's materials; "" = the only one */
-    double velocity[3];   /* m/s */
+    double velocity[3];   /* m/s imposed on the liquid inside; 0 without a flow_rate: the shape is kept filled */
+    double flow_rate;     /* m3/s (2D: m2/s) in place of the velocity's length; 0 = from the velocity */
     double start, end;    /* s   end < 0: never ends */
 } selkie_source_def;
 
 typedef struct selkie_drain_def {
     const char *name;
     selkie_shape shape;
+    double flow_rate;  /* m3/s (2D: m2/s) that it removes at most; 0 = all liquid inside */
     double start, end; /* s  end < 0: never ends */
 } selkie_drain_def;
 
@@ -266,7 +269,8 @@ typedef enum selkie_volume {
     SELKIE_VOLUME_EQ8,     /* the density error in the pressure's right side (their Eq. 8) */
     SELKIE_VOLUME_LOSASSO, /* the same, averaged over a time, Losasso et al. 2008 */
     SELKIE_VOLUME_ANDO,    /* weak springs between particles, Ando and Tsuruno 2011 */
-    SELKIE_VOLUME_SATO     /* distance constraints between particles, Sato et al. 2018 */
+    SELKIE_VOLUME_SATO,    /* distance constraints between particles, Sato et al. 2018 */
+    SELKIE_VOLUME_AUTO     /* idp on grids with bilateral incompressibility, else none */
 } selkie_volume;
 
 typedef enum selkie_idp_solids {
@@ -546,6 +550,8 @@ SELKIE_API double selkie_scene_cells(const selkie_scene *scene, int cells[3]);
 /* time.cfl, or its default if it is 0: the density projection makes large steps safe, the unilateral kind needs smaller
  * ones. For sph it counts particle spacings, for the others cells. */
 SELKIE_API double selkie_scene_cfl(const selkie_scene *scene);
+/* How volume is kept: SELKIE_VOLUME_AUTO resolved. */
+SELKIE_API selkie_volume selkie_scene_volume(const selkie_scene *scene);
 /* particles.per_cell, or its default if it is 0. */
 SELKIE_API int selkie_scene_particles_per_cell(const selkie_scene *scene);
 /* m: distance of neighbouring particles at rest. */

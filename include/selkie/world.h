@@ -67,14 +67,16 @@ typedef struct selkie_attribute_view {
     const char *name;
     selkie_attribute_type type;
     int components;
-    size_t stride; /* bytes from one particle to the next */
-    void *data;    /* may be written between steps; positions must stay inside the domain */
+    size_t stride;    /* bytes from one particle to the next */
+    void *data;       /* may be written between steps; positions must stay inside the domain */
+    double origin[3]; /* add it to the values to get scene coordinates: domain.origin for "position", else 0 */
 } selkie_attribute_view;
 
 SELKIE_API int64_t selkie_world_particle_count(const selkie_world *world);
 SELKIE_API int selkie_world_attribute_count(const selkie_world *world);
 SELKIE_API selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_attribute_view *view);
-/* "position" (m), "velocity" (m/s), "id", and for APIC "affine" (1/s, 9 components) */
+/* "position" (m, relative to domain.origin: single precision would lose positions far from 0), "velocity" (m/s), "id",
+ * and for APIC "affine" (1/s, 9 components) */
 SELKIE_API selkie_code selkie_world_find_attribute(const selkie_world *world, const char *name,
                                                    selkie_attribute_view *view, selkie_error *error);
 SELKIE_API double selkie_world_particle_mass(const selkie_world *world);
@@ -137,6 +139,27 @@ SELKIE_API selkie_code selkie_world_body(const selkie_world *world, int index, s
  * are valid after the next step. */
 SELKIE_API selkie_code selkie_world_save(const selkie_world *world, const char *path, selkie_error *error);
 SELKIE_API selkie_code selkie_world_load(selkie_world *world, const char *path, selkie_error *error);
+
+/* What became of the particles of a checkpoint that starts another scene. */
+typedef struct selkie_restart_report {
+    int64_t in_checkpoint; /*   its particles */
+    int64_t taken;         /*   particles of the new world */
+    int64_t outside;       /*   dropped: outside the domain */
+    int64_t inside_solids; /*   dropped: a cell or more deep in a solid */
+    int64_t pushed_out;    /*   less deep: moved to its surface */
+    int64_t no_room;       /*   new particles that found no place (resampled) */
+    int resampled;         /*   the volume of a particle differs */
+    double time;           /* s of the checkpoint */
+    double cell_size;      /* m of the checkpoint */
+} selkie_restart_report;
+
+/* A world whose liquid comes from the checkpoint of another scene, and everything else from `scene`: domain, obstacles,
+ * sources, forces, walls, method, resolution. The liquids of the scene are left out, and time starts at 0. Positions,
+ * velocities and matching attributes are taken over; where the volume of a particle differs, the liquid is sampled
+ * again. Dimension and discretization must be those of the checkpoint. `report` may be NULL. */
+SELKIE_API selkie_code selkie_world_create_from(const selkie_scene *scene, const selkie_world_options *options,
+                                                const char *path, selkie_restart_report *report, selkie_world **world,
+                                                selkie_error *error);
 
 #ifdef __cplusplus
 }

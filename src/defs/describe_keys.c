@@ -38,6 +38,8 @@ static void write_facts(FILE *out, const sk_field *field)
         fprintf(out, "%s", field->unit);
         between = "; ";
     }
+
+    /* Default, unless the key is required. */
     if (field->required) {
         fprintf(out, "%srequired", between);
         between = "; ";
@@ -56,6 +58,8 @@ static void write_facts(FILE *out, const sk_field *field)
             fprintf(out, " %s", sk_number_text(text, sizeof text, field->initial[i]));
         between = "; ";
     }
+
+    /* Choices of an enumeration. */
     if (field->type == SK_FIELD_ENUM) {
         fprintf(out, "%sone of", between);
         for (int i = 0; i < field->choices->count; i++)

@@ -13,9 +13,22 @@ static void number(FILE *out, double value)
     fputs(sk_number_text(buffer, sizeof buffer, value), out);
 }
 
+/* A vector with equal components is written as one number. */
+static void write_numbers(FILE *out, const sk_field *field)
+{
+    int components = sk_field_components(field), uniform = 1;
+    for (int i = 1; i < components; i++)
+        uniform &= field->initial[i] == field->initial[0];
+    fputs(uniform ? "`" : "`[", out);
+    for (int i = 0; i < (uniform ? 1 : components); i++) {
+        fputs(i ? ", " : "", out);
+        number(out, field->initial[i]);
+    }
+    fputs(uniform ? "`" : "]`", out);
+}
+
 static void write_default(FILE *out, const sk_field *field)
 {
-    int components = sk_field_components(field);
     if (field->required)
         fputs("required", out);
     else if (field->type == SK_FIELD_STRUCT || field->type == SK_FIELD_ARRAY)
@@ -26,23 +39,8 @@ static void write_default(FILE *out, const sk_field *field)
         fputs(field->initial[0] != 0 ? "`true`" : "`false`", out);
     else if (field->text)
         fprintf(out, "`\"%s\"`", field->text);
-    else if (components > 1) {
-        int uniform = 1;
-        for (int i = 1; i < components; i++)
-            uniform &= field->initial[i] == field->initial[0];
-        fputc('`', out);
-        if (!uniform)
-            fputc('[', out);
-        for (int i = 0; i < (uniform ? 1 : components); i++) {
-            fputs(i ? ", " : "", out);
-            number(out, field->initial[i]);
-        }
-        fputs(uniform ? "`" : "]`", out);
-    } else {
-        fputc('`', out);
-        number(out, field->initial[0]);
-        fputc('`', out);
-    }
+    else
+        write_numbers(out, field);
 }
 
 static void write_type(FILE *out, const sk_field *field)
@@ -80,6 +78,8 @@ static void write_row(FILE *out, const sk_struct *type, const sk_field *field)
     fprintf(out, " | %s | ", field->unit ? field->unit : "");
     write_default(out, field);
     fputs(" | ", out);
+
+    /* Variants that have the key. */
     if (type->variant && field->variants) {
         const sk_enum *variants = type->variant->choices;
         int first = 1;
@@ -90,6 +90,8 @@ static void write_row(FILE *out, const sk_struct *type, const sk_field *field)
             }
         fputs(":* ", out);
     }
+
+    /* Meaning, range and choices. */
     fputs(field->doc, out);
     write_range(out, field);
     if (field->dimension == 3)

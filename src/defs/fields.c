@@ -93,6 +93,7 @@ static const sk_enum_value volume_values[] = {
     {"losasso", SELKIE_VOLUME_LOSASSO, "the same averaged over a time (Losasso et al. 2008), to compare with"},
     {"ando", SELKIE_VOLUME_ANDO, "weak springs between particles (Ando and Tsuruno 2011), to compare with"},
     {"sato", SELKIE_VOLUME_SATO, "distance constraints between particles (Sato et al. 2018), to compare with"},
+    {"auto", SELKIE_VOLUME_AUTO, "idp on grids with bilateral incompressibility, none elsewhere"},
 };
 CHOICES(volume);
 
@@ -260,13 +261,15 @@ CHOICES(picture_color);
 
 static const sk_field shape_fields[] = {
     {TYPE(selkie_shape, shape_kind, SELKIE_SHAPE_BOX), .doc = "kind of shape"},
-    {VECTOR(selkie_shape, min), OF_BOX, .unit = "m", .required = 1, .doc = "lower corner"},
-    {VECTOR(selkie_shape, max), OF_BOX, .unit = "m", .required = 1, .initial = {1, 1, 1}, .doc = "upper corner"},
-    {VECTOR(selkie_shape, center), OF_SPHERE, .unit = "m", .required = 1, .doc = "centre"},
-    {VECTOR(selkie_shape, from), OF_CYLINDER, .unit = "m", .required = 1, .doc = "one end of the axis"},
-    {VECTOR(selkie_shape, to), OF_CYLINDER, .unit = "m", .required = 1, .initial = {0, 1, 0}, .doc = "its other end"},
+    {VECTOR(selkie_shape, min), .place = 1, OF_BOX, .unit = "m", .required = 1, .doc = "lower corner"},
+    {VECTOR(selkie_shape, max), .place = 1, OF_BOX, .unit = "m", .required = 1, .initial = {1, 1, 1},
+     .doc = "upper corner"},
+    {VECTOR(selkie_shape, center), .place = 1, OF_SPHERE, .unit = "m", .required = 1, .doc = "centre"},
+    {VECTOR(selkie_shape, from), .place = 1, OF_CYLINDER, .unit = "m", .required = 1, .doc = "one end of the axis"},
+    {VECTOR(selkie_shape, to), .place = 1, OF_CYLINDER, .unit = "m", .required = 1, .initial = {0, 1, 0},
+     .doc = "its other end"},
     {NUMBER(selkie_shape, radius, 0.5), ABOVE(0), OF_ROUND, .unit = "m", .required = 1, .doc = "radius"},
-    {VECTOR(selkie_shape, point), OF_HALF_SPACE, .unit = "m", .required = 1, .doc = "a point of the plane"},
+    {VECTOR(selkie_shape, point), .place = 1, OF_HALF_SPACE, .unit = "m", .required = 1, .doc = "a point of the plane"},
     {VECTOR(selkie_shape, normal), OF_HALF_SPACE, .initial = {0, 1, 0},
      .doc = "outward direction, of any length above 0"},
     {NUMBER(selkie_shape, level, 0), ANY, OF_WAVE, .unit = "m", .required = 1,
@@ -281,7 +284,7 @@ static const sk_field shape_fields[] = {
      .doc = "applied first: scale about the origin"},
     {ROW(selkie_shape, rotate, SK_FIELD_ROTATION), ANY, OF_MESH, .unit = "deg",
      .doc = "applied second: rotation about x, then y, then z"},
-    {VECTOR(selkie_shape, translate), OF_FILE, .unit = "m", .doc = "applied last: translation"},
+    {VECTOR(selkie_shape, translate), .place = 1, OF_FILE, .unit = "m", .doc = "applied last: translation"},
     {ARRAY(selkie_shape, "shapes", children, child_count, sk_shape_struct), OF_UNION, .required = 1,
      .doc = "its members"},
 };
@@ -333,11 +336,15 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "fixed step; 0 = by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
-     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 6 where volume is "
-            "idp, or 1 where incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
+     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 1 where "
+            "incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
      .doc = "lower bound of steps by the CFL number, except before a frame"},
     {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "their upper bound; 0 = 1 / fps"},
+    {NUMBER(selkie_time_def, reflection, 0.8), BETWEEN(0, 1),
+     .doc = "discretization grid, incompressibility bilateral, volume none or idp: part of a step's change of "
+            "velocity, projected at its "
+            "middle, that is added once more, so that the flow keeps its energy; 0 = projection at the end"},
 };
 static const sk_struct time_struct = {.name = "time",
                                       .doc = "Steps are shortened to land exactly on the frames.",
@@ -456,7 +463,7 @@ static const sk_field unilateral_fields[] = {
     {ENUM(selkie_unilateral_def, flight, flight, SELKIE_FLIGHT_OWN),
      .doc = "how particles move where no pressure acts"},
     {BOOL(selkie_unilateral_def, clip_bisection, 1),
-     .doc = "bring particles that would end in an obstacle, and cannot be set onto it, back along their path"},
+     .doc = "no effect, read for old scene files: paths of particles always end before obstacles"},
 };
 static const sk_struct unilateral_struct = {.name = "unilateral",
                                             .doc = "Used if incompressibility is unilateral.",
@@ -490,13 +497,13 @@ static const sk_field sph_fields[] = {
      .doc = "kernel: weight of a neighbour by its distance"},
     {NUMBER(selkie_sph_def, density_error, 0.003), BETWEEN(0, 1), .low_open = 1,
      .doc = "mean error of density / rest density that a pressure solve may leave, by its own prediction"},
-    {NUMBER(selkie_sph_def, divergence_error, 0.01), BETWEEN(0, 1000), .low_open = 1,
+    {NUMBER(selkie_sph_def, divergence_error, 0.005), BETWEEN(0, 1000), .low_open = 1,
      .doc = "solver accelerated: mean |divergence| that velocities may keep, over the speed of a fall through the "
             "domain / its longest side"},
     {INTEGER(selkie_sph_def, min_iterations, 2), BETWEEN(0, 100000), .doc = "of a pressure solve, at least"},
     {INTEGER(selkie_sph_def, max_iterations, 200), BETWEEN(1, 100000),
      .doc = "a solve that needs more ends there; its error is in the statistics"},
-    {NUMBER(selkie_sph_def, xsph, 0.01), BETWEEN(0, 1),
+    {NUMBER(selkie_sph_def, xsph, 0.02), BETWEEN(0, 1),
      .doc = "share of its neighbours' mean velocity that a particle takes up in the time of a step at the speed of a "
             "fall (XSPH): calms noise"},
     {ENUM(selkie_sph_def, surface_tension, sph_tension, SELKIE_TENSION_NONE), .doc = "model of surface tension"},
@@ -564,7 +571,7 @@ static const sk_field liquid_fields[] = {
      .doc = "turning at the start"},
     {ROW(selkie_liquid_def, velocity_gradient, SK_FIELD_MATRIX), ANY, .unit = "1/s",
      .doc = "stretching at the start: du_i/dx_j, row by row"},
-    {VECTOR(selkie_liquid_def, center), .unit = "m",
+    {VECTOR(selkie_liquid_def, center), .place = 1, .unit = "m",
      .doc = "point that angular_velocity and velocity_gradient leave at rest"},
     {INTEGER(selkie_liquid_def, count, 0), BETWEEN(0, 1e9),
      .doc = "exact number of particles, at random positions in the shape; 0 = by its cells"},
@@ -578,10 +585,13 @@ const sk_struct sk_liquid_struct = {.name = "liquid",
 
 static const sk_field source_fields[] = {
     {STRING(selkie_source_def, name), .doc = "a label"},
-    {STRUCT(selkie_source_def, shape, sk_shape_struct), .required = 1,
-     .doc = "region that is kept filled to rest density"},
+    {STRUCT(selkie_source_def, shape, sk_shape_struct), .required = 1, .doc = "region that liquid comes from"},
     {STRING(selkie_source_def, material), .doc = "name of its material; may be left out where there is but one"},
-    {VECTOR(selkie_source_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "of the liquid that it emits"},
+    {VECTOR(selkie_source_def, velocity), .unit = "m/s", .in_plane = 1,
+     .doc = "imposed on the liquid inside; without velocity and flow_rate the shape is kept filled to rest density"},
+    {NUMBER(selkie_source_def, flow_rate, 0), AT_LEAST(0), .unit = "m3/s",
+     .doc = "volume that it emits in a second, in 2D m2/s; the velocity then gives the direction alone, and without it "
+            "the flow goes down; 0 = the velocity times the section across it"},
     {NUMBER(selkie_source_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_source_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
 };
@@ -594,6 +604,8 @@ const sk_struct sk_source_struct = {.name = "source",
 static const sk_field drain_fields[] = {
     {STRING(selkie_drain_def, name), .doc = "a label"},
     {STRUCT(selkie_drain_def, shape, sk_shape_struct), .required = 1, .doc = "region where liquid is removed"},
+    {NUMBER(selkie_drain_def, flow_rate, 0), AT_LEAST(0), .unit = "m3/s",
+     .doc = "volume that it removes in a second as long as there is enough inside, in 2D m2/s; 0 = all liquid inside"},
     {NUMBER(selkie_drain_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_drain_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
 };
@@ -623,12 +635,16 @@ static const sk_field obstacle_fields[] = {
     {VECTOR(selkie_obstacle_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "constant motion; 0 = at rest"},
     {ROW(selkie_obstacle_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
      .doc = "constant turning about center, which moves along"},
-    {VECTOR(selkie_obstacle_def, center), .unit = "m", .doc = "point that it turns about"},
+    {VECTOR(selkie_obstacle_def, center), .place = 1, .unit = "m", .doc = "point that it turns about"},
     {ARRAY(selkie_obstacle_def, "keyframes", keyframes, keyframe_count, sk_keyframe_struct),
      .doc = "motion by keyframes, instead of the constant one"},
 };
 const sk_struct sk_obstacle_struct = {.name = "obstacle",
-                                      .doc = "A solid, at rest or moving.",
+                                      .doc = "A solid, at rest or moving. It holds liquid at any thickness and speed: "
+                                             "particles stop before its surface. The grid resolves the flow around "
+                                             "walls of two cells or more. An open mesh whose holes have more than 2 % "
+                                             "of its area is a sheet that holds liquid on both sides; one with smaller "
+                                             "holes is a solid.",
                                       .size = sizeof(selkie_obstacle_def),
                                       .field_count = COUNT(obstacle_fields),
                                       .fields = obstacle_fields};
@@ -668,12 +684,14 @@ const sk_struct sk_body_struct = {.name = "body",
 static const sk_field force_fields[] = {
     {STRING(selkie_force_def, name), .doc = "a label"},
     {TYPE(selkie_force_def, force_kind, SELKIE_FORCE_EXPLOSION), .doc = "kind of force"},
-    {VECTOR(selkie_force_def, center), OF_EXPLOSION, .unit = "m", .required = 1, .doc = "where it explodes"},
-    {VECTOR(selkie_force_def, point), OF_VORTEX, .unit = "m", .required = 1, .doc = "a point of the axis"},
+    {VECTOR(selkie_force_def, center), .place = 1, OF_EXPLOSION, .unit = "m", .required = 1,
+     .doc = "where it explodes"},
+    {VECTOR(selkie_force_def, point), .place = 1, OF_VORTEX, .unit = "m", .required = 1, .doc = "a point of the axis"},
     {VECTOR(selkie_force_def, axis), OF_VORTEX, .initial = {0, 1, 0}, .dimension = 3,
      .doc = "direction of the axis, of any length but 0; liquid turns counterclockwise seen from its tip"},
-    {VECTOR(selkie_force_def, from), OF_JET, .unit = "m", .required = 1, .doc = "the end of the axis where it begins"},
-    {VECTOR(selkie_force_def, to), OF_JET, .unit = "m", .required = 1, .initial = {0, 1, 0},
+    {VECTOR(selkie_force_def, from), .place = 1, OF_JET, .unit = "m", .required = 1,
+     .doc = "the end of the axis where it begins"},
+    {VECTOR(selkie_force_def, to), .place = 1, OF_JET, .unit = "m", .required = 1, .initial = {0, 1, 0},
      .doc = "the end that it pushes towards"},
     {NUMBER(selkie_force_def, radius, 0.5), ABOVE(0), OF_LOCAL, .unit = "m", .required = 1,
      .doc = "range from its centre or axis"},
@@ -740,7 +758,7 @@ static const sk_field object_fields[] = {
      .doc = "distance at which a candidate becomes boundary, in particle spacings"},
     {ARRAY(selkie_object_def, "regions", regions, region_count, sk_shape_struct),
      .doc = "regions that candidates come from; empty = everywhere"},
-    {VECTOR(selkie_object_def, center), .unit = "m", .doc = "point that it turns about"},
+    {VECTOR(selkie_object_def, center), .place = 1, .unit = "m", .doc = "point that it turns about"},
     {ARRAY(selkie_object_def, "keyframes", keyframes, keyframe_count, sk_keyframe_struct),
      .doc = "motion by keyframes"},
     {ARRAY(selkie_object_def, "timeline", timeline, timeline_count, sk_timeline_entry_struct),
@@ -761,15 +779,16 @@ const sk_struct sk_object_struct = {
 static const sk_field probe_fields[] = {
     {STRING(selkie_probe_def, name), .required = 1, .doc = "name of its column: letters, digits and _"},
     {TYPE(selkie_probe_def, probe_kind, SELKIE_PROBE_HEIGHT), .doc = "kind of measurement"},
-    {VECTOR(selkie_probe_def, at), .unit = "m", .required = 1, OF_POINT_PROBE, .doc = "point of the measurement"},
+    {VECTOR(selkie_probe_def, at), .place = 1, .unit = "m", .required = 1, OF_POINT_PROBE,
+     .doc = "point of the measurement"},
     {ENUM(selkie_probe_def, axis, axis, SELKIE_AXIS_X), OF_FRONT_PROBE, .doc = "along which axis"},
     {INTEGER(selkie_probe_def, direction, 1), BETWEEN(-1, 1), OF_FRONT_PROBE,
      .doc = "1 = towards its high end, -1 = its low end"},
     {ROW(selkie_probe_def, on, SK_FIELD_STRING), .text = "walls", OF_FORCE_PROBE,
      .doc = "name of an obstacle or body; walls = those of the domain"},
-    {VECTOR(selkie_probe_def, min), .unit = "m", OF_LEVEL_PROBE,
+    {VECTOR(selkie_probe_def, min), .place = 1, .unit = "m", OF_LEVEL_PROBE,
      .doc = "lower corner of the area; its height does not matter"},
-    {VECTOR(selkie_probe_def, max), .unit = "m", OF_LEVEL_PROBE,
+    {VECTOR(selkie_probe_def, max), .place = 1, .unit = "m", OF_LEVEL_PROBE,
      .doc = "upper corner; along an axis where min and max are 0 the area is as wide as the domain"},
 };
 const sk_struct sk_probe_struct = {.name = "probe",
@@ -805,9 +824,10 @@ static const sk_field render_fields[] = {
      .doc = "of a picture; 0 = follows the domain"},
     {ENUM(selkie_render_def, style, picture_style, SELKIE_STYLE_SURFACE), .doc = "style of the liquid"},
     {ENUM(selkie_render_def, color, picture_color, SELKIE_COLOR_WATER), .doc = "quantity shown by the colour"},
-    {VECTOR(selkie_render_def, eye), .unit = "m", .dimension = 3,
+    {VECTOR(selkie_render_def, eye), .place = 1, .unit = "m", .dimension = 3,
      .doc = "position of the camera; eye = target: framed automatically"},
-    {VECTOR(selkie_render_def, target), .unit = "m", .dimension = 3, .doc = "point in the middle of the picture"},
+    {VECTOR(selkie_render_def, target), .place = 1, .unit = "m", .dimension = 3,
+     .doc = "point in the middle of the picture"},
     {NUMBER(selkie_render_def, field_of_view, 40), BETWEEN(0, 180), .low_open = 1, .high_open = 1, .unit = "deg",
      .dimension = 3, .doc = "vertical field of view"},
 };
@@ -833,8 +853,10 @@ static const sk_field scene_fields[] = {
     {ENUM(selkie_scene, transfer, transfer, SELKIE_TRANSFER_FLIP),
      .doc = "discretization grid: how velocity goes from particles to the grid and back"},
     {ENUM(selkie_scene, backend, backend, SELKIE_BACKEND_TUNED), .doc = "form of the numerics"},
-    {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1), .doc = "transfer flip: share of FLIP, the rest is PIC"},
-    {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_NONE), .doc = "how volume is kept over many steps"},
+    {NUMBER(selkie_scene, flip_ratio, 0.97), BETWEEN(0, 1),
+     .doc = "transfer flip: share of FLIP, the rest is PIC, while the fastest liquid crosses a cell; a step takes the "
+            "power of its CFL number. Where a step is not reflected (time.reflection), the share in a step"},
+    {ENUM(selkie_scene, volume, volume, SELKIE_VOLUME_AUTO), .doc = "how volume is kept over many steps"},
     {STRUCT(selkie_scene, idp, idp_struct), .doc = "parameters of volume idp"},
     {STRUCT(selkie_scene, losasso, losasso_struct), .doc = "parameters of volume losasso"},
     {STRUCT(selkie_scene, ando, ando_struct), .doc = "parameters of volume ando"},

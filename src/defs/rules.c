@@ -65,6 +65,13 @@ static selkie_code check_time(sk_rules *rules)
     if (time->end * time->fps > 1e7)
         return fail_at(rules, "fps", "%g makes %.3g frames until %g s: at most 1e7", time->fps, time->end * time->fps,
                        time->end);
+    const double most_steps = 1e10; /* years, even of the smallest scene */
+    if (time->step > 0 && time->end / time->step > most_steps)
+        return fail_at(rules, "step", "%g s makes %.3g steps until %g s: at most %g", time->step,
+                       time->end / time->step, time->end, most_steps);
+    if (time->max_step > 0 && time->end / time->max_step > most_steps)
+        return fail_at(rules, "max_step", "%g s makes %.3g steps until %g s: at most %g", time->max_step,
+                       time->end / time->max_step, time->end, most_steps);
     sk_path_cut(rules->where, before);
     return SELKIE_OK;
 }
@@ -103,7 +110,8 @@ static selkie_code check_unilateral(sk_rules *rules)
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL &&
         scene->discretization == SELKIE_DISCRETIZATION_SPH)
         return fail_at(rules, "incompressibility", "\"unilateral\" needs a grid: discretization must be \"grid\"");
-    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL && scene->volume != SELKIE_VOLUME_NONE)
+    if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL &&
+        selkie_scene_volume(scene) != SELKIE_VOLUME_NONE)
         return fail_at(rules, "volume",
                        "is for incompressibility \"bilateral\": must be \"none\" beside \"unilateral\", which corrects "
                        "density by itself (unilateral.density_correction)");
@@ -113,7 +121,8 @@ static selkie_code check_unilateral(sk_rules *rules)
 /* SPH has no phases of the volume methods of the grid. */
 static selkie_code check_sph(sk_rules *rules)
 {
-    if (rules->scene->discretization == SELKIE_DISCRETIZATION_SPH && rules->scene->volume != SELKIE_VOLUME_NONE)
+    if (rules->scene->discretization == SELKIE_DISCRETIZATION_SPH &&
+        selkie_scene_volume(rules->scene) != SELKIE_VOLUME_NONE)
         return fail_at(
             rules, "volume",
             "is for the grid methods: must be \"none\" beside discretization \"sph\", which keeps density by itself");

@@ -324,6 +324,15 @@ double selkie_scene_cells(const selkie_scene *scene, int cells[3])
     return h;
 }
 
+selkie_volume selkie_scene_volume(const selkie_scene *scene)
+{
+    if (scene->volume != SELKIE_VOLUME_AUTO)
+        return scene->volume;
+    const int bilateral_grid = scene->discretization == SELKIE_DISCRETIZATION_GRID &&
+                               scene->incompressibility == SELKIE_INCOMPRESSIBILITY_BILATERAL;
+    return bilateral_grid ? SELKIE_VOLUME_IDP : SELKIE_VOLUME_NONE;
+}
+
 double selkie_scene_cfl(const selkie_scene *scene)
 {
     if (scene->time.cfl > 0.0)
@@ -332,7 +341,7 @@ double selkie_scene_cfl(const selkie_scene *scene)
         return 0.4;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         return 1.0;
-    return scene->volume == SELKIE_VOLUME_IDP ? 6.0 : 3.0;
+    return 3.0;
 }
 
 int selkie_scene_particles_per_cell(const selkie_scene *scene)

@@ -226,6 +226,8 @@ static void place_heights(const sk_heightfield_def *def, const grid_header *head
 {
     sk_heightfield_frame *frame = &field->frame;
     choose_axes(def, frame);
+
+    /* Spacing, origin and size of the table in the scene. */
     for (int a = 0; a < 2; a++) {
         int d = frame->axis[a];
         frame->spacing[a] = def->scale[d] * header->cell;
@@ -233,10 +235,14 @@ static void place_heights(const sk_heightfield_def *def, const grid_header *head
     }
     frame->count[0] = (int)header->columns;
     frame->count[1] = (int)header->rows;
+
+    /* Heights in metres. */
     int up = frame->axis[2];
     size_t points = (size_t)frame->count[0] * (size_t)frame->count[1];
     for (size_t i = 0; i < points; i++)
         field->heights[i] = (float)(def->scale[up] * field->heights[i] + frame->sign[2] * def->translate[up]);
+
+    /* 2D: interpolate the profile between two rows. */
     if (field->dimension == 2) {
         double v = -frame->sign[1] * frame->origin[1] / frame->spacing[1];
         v = fmin(fmax(v, 0.0), frame->count[1] - 1.0);
@@ -247,6 +253,8 @@ static void place_heights(const sk_heightfield_def *def, const grid_header *head
         frame->count[1] = 1;
         frame->origin[1] = 0.0;
     }
+
+    /* Lowest and highest point. */
     field->highest = -INFINITY;
     field->lowest = INFINITY;
     points = (size_t)frame->count[0] * (size_t)frame->count[1];
@@ -336,6 +344,8 @@ selkie_code sk_heightfield_create(const sk_heightfield_def *def, sk_memory *memo
                            "%s: scale %g and translate %g along %c: a height field needs finite "
                            "ones, and a scale above 0",
                            def->name, def->scale[d], def->translate[d], "xyz"[d]);
+
+    /* Read with the C locale, whose decimal separator is a point. */
     sk_heightfield *field = sk_allocate_zeroed(memory, sizeof *field);
     grid_text input = {.name = def->name, .plain = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
     selkie_code code = SELKIE_OK;
@@ -346,6 +356,8 @@ selkie_code sk_heightfield_create(const sk_heightfield_def *def, sk_memory *memo
         field->dimension = def->dimension;
         code = read_field(def, &input, field, error);
     }
+
+    /* Release what only the reading needed. */
     sk_release(memory, input.text);
     if (input.plain)
         freelocale(input.plain);
@@ -574,6 +586,8 @@ static void search_squares(ground_query *query)
     const sk_heightfield_frame *frame = &field->frame;
     double rest = sqrt(query->best2), least = smaller(frame->spacing[0], frame->spacing[1]);
     int first[2], last[2], own[2], within = 1, level = 0;
+
+    /* Range of squares within the distance found so far. */
     for (int a = 0; a < 2; a++) {
         first[a] = square_index((query->place[a] - rest) / frame->spacing[a]);
         last[a] = square_index((query->place[a] + rest) / frame->spacing[a]);
@@ -585,7 +599,8 @@ static void search_squares(ground_query *query)
         last[a] = last[a] > field->size[0][a] ? field->size[0][a] : last[a] < -1 ? -1 : last[a];
         own[a] = own[a] < first[a] || own[a] > last[a] ? own[a] : INT_MIN;
     }
-    /* Nor is there a pyramid. */
+
+    /* Within the table, start at the level of the pyramid whose squares are as large as the distance. */
     while (within && level < field->levels - 1 && least * (double)(1 << level) < rest)
         level++;
     if (within) {
@@ -594,6 +609,8 @@ static void search_squares(ground_query *query)
                 ask_squares(query, level, i, j);
         return;
     }
+
+    /* Beyond the table there is no pyramid: visit the squares one by one. */
     for (int j = first[1]; j <= last[1] + 1; j++)
         for (int i = first[0]; i <= last[0] + 1; i++) {
             int x = i <= last[0] ? i : own[0], y = j <= last[1] ? j : own[1];
@@ -650,11 +667,15 @@ double sk_heightfield_distance(const sk_heightfield *field, const double x[3], d
 {
     const sk_heightfield_frame *frame = &field->frame;
     ground_query query = {.field = field};
+
+    /* Bounds that need no search. */
     double above = find_place(field, x, query.place, &query.height);
     double vertical = fabs(above), sign = above < 0.0 ? -1.0 : 1.0;
     double bound = safe_distance(field, query.place, query.height, above), found = bound;
     double local[3];
     normal_over(field, query.place, local);
+
+    /* Search only near the ground. */
     if (bound < field->reach && bound < vertical) {
         /* The point straight below also bounds the distance. The search stops at twice the reach. */
         double radius = smaller(vertical, 2.0 * field->reach);
@@ -672,6 +693,7 @@ double sk_heightfield_distance(const sk_heightfield *field, const double x[3], d
             for (int a = 0; a < 3; a++)
                 local[a] = -sign * query.nearest[a];
     }
+
     if (normal)
         set_normal(field, local, normal);
     return sign * found;

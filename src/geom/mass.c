@@ -137,6 +137,8 @@ static void primitive_mass(const sk_shape *shape, sk_mass_properties *mass)
     const double pi = 3.14159265358979323846;
     int solid = shape->dimension == 3;
     memcpy(mass->center, shape->center, sizeof mass->center);
+
+    /* Volume, axes and spread, by the kind of shape. */
     switch (shape->kind) {
     case SELKIE_SHAPE_BOX:
         mass->volume = 4.0 * shape->half[0] * shape->half[1] * (solid ? 2.0 * shape->half[2] : 1.0);
@@ -159,12 +161,16 @@ static void primitive_mass(const sk_shape *shape, sk_mass_properties *mass)
         spread[2] = solid ? spread[1] : 0.0;
         break;
     }
+
+    /* The inertia in the axes of the scene. */
     set_inertia(mass, (const double(*)[3])axes, spread);
 }
 
 selkie_code sk_shape_mass(const sk_shape *shape, const char *what, sk_mass_properties *mass, selkie_error *error)
 {
     double low[3], high[3];
+
+    /* Infinite shapes have no mass. */
     memset(mass, 0, sizeof *mass);
     sk_shape_bounds(shape, low, high);
     for (int d = 0; d < shape->dimension; d++)
@@ -172,6 +178,8 @@ selkie_code sk_shape_mass(const sk_shape *shape, const char *what, sk_mass_prope
             return sk_fail(
                 error, SELKIE_ERROR_INPUT,
                 "%s: an infinite shape (half space, wave, height field) has no mass: a body needs a finite one", what);
+
+    /* Exact for primitives, closed meshes and 2D meshes, sampled for other shapes. */
     if (shape->kind == SELKIE_SHAPE_UNION && shape->child_count == 1)
         return sk_shape_mass(shape->children[0], what, mass, error);
     if (shape->kind != SELKIE_SHAPE_MESH && shape->kind != SELKIE_SHAPE_UNION) {
@@ -187,6 +195,8 @@ selkie_code sk_shape_mass(const sk_shape *shape, const char *what, sk_mass_prope
         if (m.volume > 0.0)
             finish(&m, shape->dimension, mass);
     }
+
+    /* Flat shapes have no volume. */
     if (!(mass->volume > 0.0) || !isfinite(mass->volume))
         return sk_fail(error, SELKIE_ERROR_INPUT, "%s: a body needs a volume above 0, this one has %g", what,
                        mass->volume);

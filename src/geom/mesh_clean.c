@@ -86,6 +86,8 @@ selkie_code sk_clean_weld(size_t point_count, double (*points)[3], uint32_t *wel
                           const char *name, sk_memory *memory, selkie_error *error)
 {
     weld_table table = {64, NULL, (const double(*)[3])points, weld_tolerance(point_count, (const double(*)[3])points)};
+
+    /* Hash table, at most half full. */
     while (table.slots < 2 * point_count)
         table.slots *= 2;
     table.vertex_of = sk_allocate(memory, table.slots * sizeof *table.vertex_of);
@@ -93,6 +95,8 @@ selkie_code sk_clean_weld(size_t point_count, double (*points)[3], uint32_t *wel
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory to weld %zu vertices (%.1f MiB more needed)", name,
                        point_count, (double)table.slots * sizeof *table.vertex_of / 1048576.0);
     memset(table.vertex_of, 0xff, table.slots * sizeof *table.vertex_of);
+
+    /* A point takes the vertex at its place, or becomes a new vertex. */
     size_t count = 0;
     for (size_t i = 0; i < point_count; i++) {
         double point[3], cell[3];
@@ -108,6 +112,7 @@ selkie_code sk_clean_weld(size_t point_count, double (*points)[3], uint32_t *wel
         }
         welded[i] = vertex;
     }
+
     sk_release(memory, table.vertex_of);
     *vertex_count = count;
     return SELKIE_OK;
@@ -321,6 +326,25 @@ static void drop_slivers(sk_solid_mesh *mesh)
     mesh->triangle_count = kept;
 }
 
+/* An edge is open unless as many triangles run along it in one direction as in the other. */
+static selkie_code count_open_edges(sk_solid_mesh *mesh, const char *name, selkie_error *error)
+{
+    edge *edges = list_edges(mesh);
+    if (!edges)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the edges of %zu triangles", name,
+                       mesh->triangle_count);
+    mesh->open_edges = 0;
+    for (size_t start = 0, end; start < 3 * mesh->triangle_count; start = end) {
+        end = group_end(edges, 3 * mesh->triangle_count, start);
+        size_t falling = 0;
+        for (size_t i = start; i < end; i++)
+            falling += edges[i].falling;
+        mesh->open_edges += 2 * falling != end - start;
+    }
+    sk_release(mesh->memory, edges);
+    return SELKIE_OK;
+}
+
 selkie_code sk_clean_mesh(sk_solid_mesh *mesh, const char *name, selkie_error *error)
 {
     drop_repeated_corners(mesh);
@@ -332,19 +356,7 @@ selkie_code sk_clean_mesh(sk_solid_mesh *mesh, const char *name, selkie_error *e
         selkie_code code = make_directions_agree(mesh, edges, name, error);
         sk_release(mesh->memory, edges);
         SK_TRY(code);
-        edges = list_edges(mesh);
-        if (!edges)
-            return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the edges of %zu triangles", name,
-                           mesh->triangle_count);
-        mesh->open_edges = 0;
-        for (size_t start = 0, end; start < 3 * mesh->triangle_count; start = end) {
-            end = group_end(edges, 3 * mesh->triangle_count, start);
-            size_t falling = 0;
-            for (size_t i = start; i < end; i++)
-                falling += edges[i].falling;
-            mesh->open_edges += 2 * falling != end - start;
-        }
-        sk_release(mesh->memory, edges);
+        SK_TRY(count_open_edges(mesh, name, error));
         drop_slivers(mesh);
     }
     if (mesh->triangle_count == 0)
@@ -487,5 +499,76 @@ selkie_code sk_solid_mesh_outline(const sk_solid_mesh *mesh, const char *name, s
     if (code == SELKIE_OK)
         *segment_count = flat ? boundary(mesh, edges, *segments) : cut(mesh, *segments);
     sk_release(mesh->memory, edges);
+    return code;
+}
+
+/* --- Sheets --- */
+
+static uint32_t root_of(uint32_t *parents, uint32_t vertex)
+{
+    while (parents[vertex] != vertex)
+        vertex = parents[vertex] = parents[parents[vertex]];
+    return vertex;
+}
+
+/* Adds the open edges of a hole to its vector area: the hole is all open edges that hang together. Edges with more
+ * passes in one direction count as often. */
+static void add_open_edges(const sk_solid_mesh *mesh, const edge *edges, uint32_t *parents, double (*areas)[3])
+{
+    const size_t count = 3 * mesh->triangle_count;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t start = 0, end; start < count; start = end) {
+            long long excess = 0;
+            end = group_end(edges, count, start);
+            for (size_t i = start; i < end; i++)
+                excess += edges[i].falling ? -1 : 1;
+            if (excess == 0)
+                continue;
+            const uint32_t low = edges[start].low, high = edges[start].high;
+            if (pass == 0) {
+                parents[root_of(parents, low)] = root_of(parents, high);
+                continue;
+            }
+            const double *p = mesh->vertices[low], *q = mesh->vertices[high], *base = mesh->vertices[0];
+            double *area = areas[root_of(parents, low)];
+            for (int i = 0; i < 3; i++) {
+                const int j = (i + 1) % 3, k = (i + 2) % 3;
+                area[i] +=
+                    0.5 * (double)excess * ((p[j] - base[j]) * (q[k] - base[k]) - (p[k] - base[k]) * (q[j] - base[j]));
+            }
+        }
+}
+
+selkie_code sk_solid_mesh_is_sheet(const sk_solid_mesh *mesh, const char *name, int *sheet, selkie_error *error)
+{
+    *sheet = 0;
+    if (mesh->open_edges == 0)
+        return SELKIE_OK;
+    edge *edges = list_edges(mesh);
+    uint32_t *parents = sk_allocate(mesh->memory, mesh->vertex_count * sizeof *parents);
+    double(*areas)[3] = sk_allocate_zeroed(mesh->memory, mesh->vertex_count * sizeof *areas);
+    selkie_code code = SELKIE_OK;
+
+    /* Compare the area of the holes with that of the mesh. */
+    if (edges && parents && areas) {
+        double holes = 0.0, whole = 0.0, normal[3];
+        for (size_t v = 0; v < mesh->vertex_count; v++)
+            parents[v] = (uint32_t)v;
+        add_open_edges(mesh, edges, parents, areas);
+        for (size_t v = 0; v < mesh->vertex_count; v++)
+            holes += sqrt(areas[v][0] * areas[v][0] + areas[v][1] * areas[v][1] + areas[v][2] * areas[v][2]);
+        for (size_t t = 0; t < mesh->triangle_count; t++) {
+            double_area_normal(mesh, mesh->triangles[t], normal);
+            whole += 0.5 * sqrt(normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]);
+        }
+        *sheet = holes > 0.02 * whole;
+    } else {
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for the edges of %zu triangles", name,
+                       mesh->triangle_count);
+    }
+
+    sk_release(mesh->memory, edges);
+    sk_release(mesh->memory, parents);
+    sk_release(mesh->memory, areas);
     return code;
 }

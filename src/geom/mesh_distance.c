@@ -185,6 +185,8 @@ static void find_dipole(const sk_mesh_distance *mesh, size_t node)
     memset(d, 0, sizeof *d);
     size_t first, end, corners = (size_t)mesh->dimension;
     node_range(mesh, node, &first, &end);
+
+    /* Sum the moments; the center is the mean of the corners, weighted by area. */
     double weight = 0.0;
     for (size_t piece = first; piece < end; piece++) {
         double moment[3];
@@ -200,6 +202,8 @@ static void find_dipole(const sk_mesh_distance *mesh, size_t node)
     for (int i = 0; i < 3; i++)
         d->center[i] =
             weight > 0.0 ? d->center[i] / weight : 0.5 * (mesh->nodes[node].low[i] + mesh->nodes[node].high[i]);
+
+    /* The radius reaches the farthest corner. */
     double farthest = 0.0;
     for (size_t n = first * corners; n < end * corners; n++) {
         double arm[3];
@@ -401,6 +405,8 @@ static void search(const sk_mesh_distance *mesh, const double x[3], nearest_piec
         uint32_t node;
         double squared;
     } stack[stack_limit];
+
+    /* Start at the root; the stack holds nodes with their squared distance from x. */
     int height = 0;
     stack[height].node = 0;
     stack[height++].squared = box_squared(&mesh->nodes[0], x);
@@ -408,6 +414,7 @@ static void search(const sk_mesh_distance *mesh, const double x[3], nearest_piec
         height--;
         double to_node = stack[height].squared;
         uint32_t node = stack[height].node;
+
         /* Descends to a leaf, the nearer child first; pushes the other one unless it is too far. */
         while (to_node <= best->squared && mesh->nodes[node].count == 0) {
             uint32_t left = node + 1, right = mesh->nodes[node].first;
@@ -421,6 +428,8 @@ static void search(const sk_mesh_distance *mesh, const double x[3], nearest_piec
             node = left_first ? left : right;
             to_node = left_first ? to_left : to_right;
         }
+
+        /* Try the pieces of the leaf unless a nearer one is known. */
         if (to_node <= best->squared)
             for (uint32_t i = 0; i < mesh->nodes[node].count; i++)
                 try_piece(mesh, mesh->nodes[node].first + i, x, best);
@@ -533,6 +542,136 @@ double sk_mesh_distance_signed(const sk_mesh_distance *mesh, const double x[3], 
         }
     }
     return inside ? -distance : distance;
+}
+
+double sk_mesh_distance_within(const sk_mesh_distance *mesh, const double x[3], double radius, double normal[3])
+{
+    nearest_piece best = {radius * radius, {0.0, 0.0, 0.0}, SIZE_MAX};
+    double front[3], arm[3];
+    search(mesh, x, &best);
+    if (best.piece == SIZE_MAX || best.squared > radius * radius)
+        return INFINITY;
+    piece_moment(mesh, best.piece, front);
+    subtract(x, best.point, arm);
+    /* Beside a convex edge the point lies before both pieces, so that either may decide. */
+    const double sign = dot(arm, front) < 0.0 ? -1.0 : 1.0;
+    if (normal) {
+        memcpy(normal, arm, sizeof arm);
+        if (!unit(normal)) {
+            memcpy(normal, front, sizeof front);
+            if (!unit(normal))
+                normal[0] = 1.0;
+            return 0.0;
+        }
+        for (int i = 0; i < 3; i++)
+            normal[i] *= sign;
+    }
+    return sign * sqrt(best.squared);
+}
+
+/* --- First hit --- */
+
+typedef struct segment_query {
+    double a[3], way[3], inverse[3];
+    double at; /* of the first hit so far */
+    size_t piece;
+} segment_query;
+
+/* Does the segment up to the first hit so far pass through a node's box? The margin covers rounding. */
+static int meets_box(const box_node *node, const segment_query *q)
+{
+    double enter = 0.0, leave = q->at;
+    for (int i = 0; i < 3; i++) {
+        const double margin = 1e-12 * (fabs(node->low[i]) + fabs(node->high[i]));
+        if (q->way[i] == 0.0) {
+            if (q->a[i] < node->low[i] - margin || q->a[i] > node->high[i] + margin)
+                return 0;
+            continue;
+        }
+        const double low = (node->low[i] - margin - q->a[i]) * q->inverse[i],
+                     high = (node->high[i] + margin - q->a[i]) * q->inverse[i];
+        const double first = low < high ? low : high, last = low < high ? high : low;
+        enter = first > enter ? first : enter;
+        leave = last < leave ? last : leave;
+    }
+    return enter <= leave;
+}
+
+/* A triangle: the segment pierces its plane at a point inside (Moeller and Trumbore 1997). A segment of an outline: the
+ * same in the plane. The borders belong to the piece with a margin, so that nothing passes between two pieces. */
+static void cross_piece(const sk_mesh_distance *mesh, size_t piece, segment_query *q)
+{
+    static const double margin = 1e-9;
+    const double(*p)[3] = (const double(*)[3])(mesh->corners + piece * (size_t)mesh->dimension);
+    double u[3], v[3], arm[3], normal[3], turned[3], s, t, over;
+    subtract(p[1], p[0], u);
+    subtract(q->a, p[0], arm);
+
+    /* Return unless the line of the query passes through the piece. */
+    if (mesh->dimension == 2) {
+        over = u[0] * q->way[1] - u[1] * q->way[0];
+        if (over == 0.0)
+            return;
+        s = (arm[0] * q->way[1] - arm[1] * q->way[0]) / over;
+        if (!(s >= -margin && s <= 1.0 + margin))
+            return;
+        normal[0] = u[1];
+        normal[1] = -u[0];
+        normal[2] = 0.0;
+    } else {
+        subtract(p[2], p[0], v);
+        cross(u, v, normal);
+        over = dot(normal, q->way);
+        if (over == 0.0)
+            return;
+        cross(arm, q->way, turned);
+        s = -dot(v, turned) / over;
+        t = dot(u, turned) / over;
+        if (!(s >= -margin && t >= -margin && s + t <= 1.0 + margin))
+            return;
+    }
+
+    /* Keep the first crossing along the query. */
+    const double at = -dot(normal, arm) / dot(normal, q->way);
+    if (at >= 0.0 && at <= q->at) {
+        q->at = at;
+        q->piece = piece;
+    }
+}
+
+int sk_mesh_distance_first_hit(const sk_mesh_distance *mesh, const double a[3], const double b[3], double *at,
+                               double normal[3])
+{
+    segment_query q = {.at = 1.0, .piece = SIZE_MAX};
+    memcpy(q.a, a, sizeof q.a);
+    subtract(b, a, q.way);
+    for (int i = 0; i < 3; i++)
+        q.inverse[i] = q.way[i] != 0.0 ? 1.0 / q.way[i] : 0.0;
+
+    uint32_t stack[stack_limit];
+    int height = 0;
+    stack[height++] = 0;
+    while (height > 0) {
+        const uint32_t node = stack[--height];
+        if (!meets_box(&mesh->nodes[node], &q))
+            continue;
+        for (uint32_t i = 0; i < mesh->nodes[node].count; i++)
+            cross_piece(mesh, mesh->nodes[node].first + i, &q);
+        if (mesh->nodes[node].count == 0) {
+            stack[height++] = mesh->nodes[node].first;
+            stack[height++] = node + 1;
+        }
+    }
+    if (q.piece == SIZE_MAX)
+        return 0;
+    *at = q.at;
+    piece_moment(mesh, q.piece, normal);
+    if (!unit(normal))
+        return 0;
+    const int front = dot(normal, q.way) > 0.0 ? -1 : 1;
+    for (int i = 0; i < 3; i++)
+        normal[i] *= front;
+    return front;
 }
 
 /* --- The rest --- */

@@ -33,6 +33,14 @@ int sk_mesh_distance_inside(const sk_mesh_distance *mesh, const double x[3]);
 /* Negative inside; `normal` (may be NULL) is the outward unit normal. */
 double sk_mesh_distance_signed(const sk_mesh_distance *mesh, const double x[3], double normal[3]);
 
+/* The first piece that the segment from a to b crosses: `at` is 0 at a and 1 at b, `normal` (unit) points to the side
+ * of a. Returns 1 if the segment comes from outside (the front of the piece), -1 from inside, 0 if there is none. */
+int sk_mesh_distance_first_hit(const sk_mesh_distance *mesh, const double a[3], const double b[3], double *at,
+                               double normal[3]);
+/* Distance to the nearest piece if it is at most `radius`, else INFINITY. It is negative behind the piece. `normal`
+ * (may be NULL) then points outwards. Faster than sk_mesh_distance_signed; for meshes whose pieces face outwards. */
+double sk_mesh_distance_within(const sk_mesh_distance *mesh, const double x[3], double radius, double normal[3]);
+
 int sk_mesh_distance_closed(const sk_mesh_distance *mesh);
 void sk_mesh_distance_bounds(const sk_mesh_distance *mesh, double low[3], double high[3]);
 size_t sk_mesh_distance_piece_count(const sk_mesh_distance *mesh);

@@ -40,6 +40,9 @@ void sk_solid_mesh_release(sk_solid_mesh *mesh);
 /* Volume inside, m3; never negative for a closed mesh. */
 double sk_solid_mesh_volume(const sk_solid_mesh *mesh);
 
+/* Is the mesh a surface without an inside, such as a plate or a cup of zero thickness? Its holes then have more than 2
+ * % of its area. Smaller holes are gaps in a solid. */
+selkie_code sk_solid_mesh_is_sheet(const sk_solid_mesh *mesh, const char *name, int *sheet, selkie_error *error);
 /* All of it in one plane of equal z. */
 int sk_solid_mesh_is_flat(const sk_solid_mesh *mesh);
 /* The mesh in a 2D scene: its section with the plane z = 0, or, if it is flat, its boundary. Segments have the inside

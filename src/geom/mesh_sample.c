@@ -344,6 +344,11 @@ static double distance_within(const sk_mesh_sample *sample, const double x[3], d
     return interpolate(values, block_corners, block_corners * block_corners, t, gradient);
 }
 
+double sk_mesh_sample_cell(const sk_mesh_sample *sample)
+{
+    return sample->cell;
+}
+
 double sk_mesh_sample_distance(const sk_mesh_sample *sample, const double x[3], double normal[3])
 {
     double inner[3], beyond[3], gradient[3] = {0.0, 0.0, 0.0}, squared = 0.0;

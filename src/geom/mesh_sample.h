@@ -16,6 +16,8 @@ typedef struct sk_mesh_sample sk_mesh_sample;
 selkie_code sk_mesh_sample_create(const sk_mesh_distance *mesh, double sample_size, const char *name, sk_memory *memory,
                                   sk_mesh_sample **sample, selkie_error *error);
 void sk_mesh_sample_destroy(sk_mesh_sample *sample);
+/* m  spacing of the samples */
+double sk_mesh_sample_cell(const sk_mesh_sample *sample);
 /* `normal` may be NULL; it is the direction of the interpolated gradient. */
 double sk_mesh_sample_distance(const sk_mesh_sample *sample, const double x[3], double normal[3]);
 

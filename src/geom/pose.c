@@ -160,6 +160,46 @@ int sk_obstacle_moves(const selkie_obstacle_def *obstacle)
     return 0;
 }
 
+void sk_pose_turn(const sk_pose *from, const sk_pose *to, double turn[3])
+{
+    /* The matrix to * from^T; its quaternion from the largest of the four squares. */
+    double m[9];
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            m[3 * i + j] = 0.0;
+            for (int k = 0; k < 3; k++)
+                m[3 * i + j] += to->rotation[3 * i + k] * from->rotation[3 * j + k];
+        }
+    const double squares[4] = {1.0 + m[0] + m[4] + m[8], 1.0 + m[0] - m[4] - m[8], 1.0 - m[0] + m[4] - m[8],
+                               1.0 - m[0] - m[4] + m[8]};
+    quaternion q = {squares[0], m[7] - m[5], m[2] - m[6], m[3] - m[1]};
+    if (squares[1] > squares[0] && squares[1] >= squares[2] && squares[1] >= squares[3])
+        q = (quaternion){m[7] - m[5], squares[1], m[1] + m[3], m[2] + m[6]};
+    else if (squares[2] > squares[0] && squares[2] >= squares[3])
+        q = (quaternion){m[2] - m[6], m[1] + m[3], squares[2], m[5] + m[7]};
+    else if (squares[3] > squares[0])
+        q = (quaternion){m[3] - m[1], m[2] + m[6], m[5] + m[7], squares[3]};
+    to_rotation_vector(q, turn);
+}
+
+void sk_pose_between(const sk_pose *from, const sk_pose *to, const double turn[3], double share, sk_pose *pose)
+{
+    *pose = share < 1.0 ? *from : *to;
+    if (share <= 0.0 || share >= 1.0)
+        return;
+    for (int i = 0; i < 3; i++)
+        pose->translation[i] = from->translation[i] + share * (to->translation[i] - from->translation[i]);
+    if (turn[0] == 0.0 && turn[1] == 0.0 && turn[2] == 0.0)
+        return;
+    const double part[3] = {share * turn[0], share * turn[1], share * turn[2]};
+    double matrix[9];
+    to_matrix(from_rotation_vector(part), matrix);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            pose->rotation[3 * i + j] = matrix[3 * i] * from->rotation[j] + matrix[3 * i + 1] * from->rotation[3 + j] +
+                                        matrix[3 * i + 2] * from->rotation[6 + j];
+}
+
 void sk_pose_to_local(const sk_pose *pose, const double world[3], double local[3])
 {
     double y[3];

@@ -251,7 +251,10 @@ static selkie_code make_mesh(const selkie_shape *def, const char *what, making *
     if (code == SELKIE_OK)
         code = mesh_pieces(&solid, name, shape, error);
     /* A flat mesh in 2D is open by nature. */
-    if (code == SELKIE_OK && !(shape->dimension == 2 && sk_solid_mesh_is_flat(&solid)))
+    const int outlined = shape->dimension == 2 && sk_solid_mesh_is_flat(&solid);
+    if (code == SELKIE_OK && !outlined && context->options->sheets)
+        code = sk_solid_mesh_is_sheet(&solid, name, &shape->sheet, error);
+    if (code == SELKIE_OK && !outlined)
         warn_of_open_edges(&solid, path, context->options->warning);
     sk_solid_mesh_release(&solid);
     /* Outlines have few pieces; their queries need no samples. */
@@ -530,8 +533,21 @@ static double wave_distance(const sk_shape *shape, const double x[3], double nor
     return copysign(hypot(along - nearest, rise), above);
 }
 
+/* A sheet has two outer sides: where the sign of its distance says inside, it is turned round. */
+static double mesh_distance(const sk_shape *shape, const double x[3], double normal[3])
+{
+    const double distance = shape->sample ? sk_mesh_sample_distance(shape->sample, x, normal)
+                                          : sk_mesh_distance_signed(shape->mesh, x, normal);
+    if (!shape->sheet || distance >= 0.0)
+        return distance;
+    for (int i = 0; normal && i < 3; i++)
+        normal[i] = -normal[i];
+    return -distance;
+}
+
 static double distance_in_plane(const sk_shape *shape, const double x[3], double normal[3])
 {
+    /* Every kind but a union has a function of its own. */
     switch (shape->kind) {
     case SELKIE_SHAPE_BOX:
         return box_distance(shape, x, normal);
@@ -544,13 +560,14 @@ static double distance_in_plane(const sk_shape *shape, const double x[3], double
     case SELKIE_SHAPE_WAVE:
         return wave_distance(shape, x, normal);
     case SELKIE_SHAPE_MESH:
-        return shape->sample ? sk_mesh_sample_distance(shape->sample, x, normal)
-                             : sk_mesh_distance_signed(shape->mesh, x, normal);
+        return mesh_distance(shape, x, normal);
     case SELKIE_SHAPE_HEIGHTFIELD:
         return sk_heightfield_distance(shape->heightfield, x, normal);
     case SELKIE_SHAPE_UNION:
         break;
     }
+
+    /* A union: the smallest distance of its members. */
     double least = INFINITY, candidate[3];
     for (int i = 0; i < shape->child_count; i++) {
         double distance = distance_in_plane(shape->children[i], x, normal ? candidate : NULL);

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <selkie/scene.h>
 #include "base/memory.h"
+#include "geom/hit_kernels.h"
 
 typedef struct sk_shape sk_shape;
 
@@ -26,6 +27,7 @@ typedef struct sk_shape_options {
     const double *up;   /*   [3] direction against gravity; NULL: y */
     const char *folder; /*   relative file names start here; NULL: the current folder */
     double sample_size; /* m spacing of the narrow-band grid on which a mesh's distance is sampled; 0: not sampled */
+    int sheets;         /*   an open mesh may be a sheet without an inside; otherwise its winding number decides */
     const char *what;   /*   name of the shape in messages ("obstacles[1].shape") */
     sk_memory *memory;  /*   may be NULL */
     char *warning;      /*   [256], may be NULL; gets one line if a mesh is not closed, else "" */
@@ -46,6 +48,18 @@ void sk_shape_distances(const sk_shape *shape, const sk_pose *pose_or_null, size
                         double *distances);
 /* Also the outward unit normal (gradient of the distance). */
 double sk_shape_distance_normal(const sk_shape *shape, const double x[3], double normal[3]);
+/* The first place where the segment from a to b enters the shape. A segment that starts inside may leave: no hit. A
+ * mesh that is a sheet stops paths from both sides. Exact: nothing is sampled. */
+int sk_shape_first_hit(const sk_shape *shape, const double a[3], const double b[3], sk_surface_hit *hit);
+/* The signed distance from the surface itself, exact up to `radius` (m) and at least `radius` beyond. The distance of a
+ * mesh elsewhere in this header may be sampled and miss thin walls. */
+double sk_shape_distance_within(const sk_shape *shape, const double x[3], double radius, double normal[3]);
+/* m: the thickness of the shape's walls. At most 5 % of a mesh's surface has less behind it; 0 for a sheet, INFINITY
+ * for shapes without a back. Walls thinner than a cell hold liquid, but the grid does not resolve the flow around them.
+ */
+double sk_shape_thickness(const sk_shape *shape);
+/* Does the shape contain a sheet, an open mesh without an inside? Its distance is positive on both sides. */
+int sk_shape_is_sheet(const sk_shape *shape);
 /* May be infinite (+-INFINITY) for half spaces and waves. In 2D the third is 0 .. 0. */
 void sk_shape_bounds(const sk_shape *shape, double low[3], double high[3]);
 
@@ -81,6 +95,11 @@ void sk_pose_to_world(const sk_pose *pose, const double local[3], double world[3
 void sk_pose_rotate(const sk_pose *pose, const double local[3], double world[3]);
 /* Velocity of the solid at a world point, m/s. */
 void sk_pose_velocity(const sk_pose *pose, const double world[3], double velocity[3]);
+
+/* The rotation vector (rad, world frame) from one pose to another, the shorter way. */
+void sk_pose_turn(const sk_pose *from, const sk_pose *to, double turn[3]);
+/* The pose at a share of the way, 0 to 1, with the vector of sk_pose_turn. Both ends are exact. */
+void sk_pose_between(const sk_pose *from, const sk_pose *to, const double turn[3], double share, sk_pose *pose);
 
 /* Signed distance of a world point to a shape in a pose (NULL: as it is); `normal_world` may be NULL. */
 double sk_obstacle_distance(const sk_shape *shape, const sk_pose *pose_or_null, const double world[3],

@@ -22,6 +22,7 @@ struct sk_shape {
     double wave_number; /* 1/m wave, along `side`; 0: flat */
     double phase;       /* rad wave */
     sk_mesh_distance *mesh;
+    int sheet;              /*    mesh: a surface without an inside */
     sk_mesh_sample *sample; /* NULL: not sampled */
     sk_heightfield *heightfield;
     int child_count;

@@ -243,6 +243,8 @@ static selkie_code sort_particles(sk_surface_grid *grid, const cloud *c, const b
         return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB to sort %zu particles",
                        (double)c->count * 20 / 1048576.0, c->count);
     }
+
+    /* Find the block of each particle. */
 #pragma omp parallel for num_threads(grid->threads) schedule(static)
     for (size_t i = 0; i < c->count; ++i) {
         int b[3];
@@ -250,6 +252,8 @@ static selkie_code sort_particles(sk_surface_grid *grid, const cloud *c, const b
             b[a] = (int)c->x[a][i] >> sk_node_log;
         block[i] = find_block(set, b);
     }
+
+    /* Counting sort by block. */
     size_t *first = grid->first;
     for (size_t i = 0; i < c->count; ++i)
         ++first[block[i] + 2];
@@ -261,6 +265,7 @@ static selkie_code sort_particles(sk_surface_grid *grid, const cloud *c, const b
             grid->particle[a][to] = c->x[a][i];
         grid->source[to] = c->source[i];
     }
+
     grid->particle_count = c->count;
     sk_release(NULL, block);
     return SELKIE_OK;

@@ -138,6 +138,8 @@ static void level_set_block(const sk_surface_grid *grid, size_t block, float *ph
             phi[i] = -SK_SURFACE_BAND;
         return;
     }
+
+    /* Weighted sums of positions at the nodes. */
     sk_node_sums sums;
     float base[3];
     const float *values[3];
@@ -146,6 +148,8 @@ static void level_set_block(const sk_surface_grid *grid, size_t block, float *ph
         values[a] = grid->particle[a];
     }
     sk_surface_gather(grid, block, values, base, &sums);
+
+    /* Distance to the mean position, less the radius of a particle. */
     for (int i = 0; i < sk_node_count; ++i) {
         phi[i] = SK_SURFACE_BAND;
         if (!(sums.weight[i] > 1e-12f))
@@ -270,6 +274,8 @@ static void gaussian_taps(double sigma, filter_taps taps)
 static void blur(const float *restrict padded, const filter_taps taps, float *restrict result)
 {
     float pass_z[sk_node_n][sk_padded_n][sk_padded_n], pass_y[sk_padded_n];
+
+    /* Along z. */
     for (int k = 0; k < sk_node_n; ++k)
         for (int j = 0; j < sk_padded_n; ++j) {
             float *row = pass_z[k][j];
@@ -281,6 +287,8 @@ static void blur(const float *restrict padded, const filter_taps taps, float *re
                     row[i] += taps[t] * from[i];
             }
         }
+
+    /* Along y and x. */
     for (int k = 0; k < sk_node_n; ++k)
         for (int j = 0; j < sk_node_n; ++j) {
             memset(pass_y, 0, sizeof pass_y);

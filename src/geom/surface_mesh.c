@@ -451,6 +451,8 @@ selkie_code sk_surface_triangulate(const sk_surface_grid *grid, const float *vel
 {
     case_table table;
     build_table(&table);
+
+    /* Count vertices and triangles of each block. */
     block_edges *edges = sk_allocate(NULL, (grid->block_count + 1) * sizeof *edges);
     if (!edges)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for edges",
@@ -458,6 +460,8 @@ selkie_code sk_surface_triangulate(const sk_surface_grid *grid, const float *vel
 #pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 16)
     for (size_t b = 0; b < grid->block_count; ++b)
         count_block(grid, &table, b, &edges[b]);
+
+    /* First vertex and triangle of each block. */
     size_t vertices = 0, triangles = 0;
     for (size_t b = 0; b < grid->block_count; ++b) {
         edges[b].first_vertex = (uint32_t)vertices;
@@ -465,6 +469,8 @@ selkie_code sk_surface_triangulate(const sk_surface_grid *grid, const float *vel
         vertices += edges[b].vertex_count;
         triangles += edges[b].triangle_count;
     }
+
+    /* Write them. Each block writes its own part of the mesh. */
     mesher m = {grid, options, &table, edges, NULL, mesh};
     selkie_code code = allocate_mesh(mesh, vertices, triangles, velocity != NULL, error);
     if (!code && velocity)
@@ -474,6 +480,7 @@ selkie_code sk_surface_triangulate(const sk_surface_grid *grid, const float *vel
         for (size_t b = 0; b < grid->block_count; ++b)
             emit_block(&m, b);
     }
+
     sk_release(NULL, m.node_velocity);
     sk_release(NULL, edges);
     return code;

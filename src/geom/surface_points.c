@@ -181,6 +181,8 @@ static selkie_code cover_box(sampler *s, const sk_shape *shape, const double cen
     double corner[3], step[3] = {0, 0, 0};
     int64_t count[3] = {0, 0, 0}, range[3][2] = {{0, 0}, {0, 0}, {0, 0}};
     memcpy(corner, center, sizeof corner);
+
+    /* Steps along each axis, and the range of them that may be in the sampled region. */
     for (int d = 0; d < s->dimension; d++) {
         double half = fmax(half_sizes[d] - s->def->depth, 0.0);
         count[d] = steps_over(2.0 * half, s->def->spacing);
@@ -190,6 +192,8 @@ static selkie_code cover_box(sampler *s, const sk_shape *shape, const double cen
     }
     for (int d = 0; d < s->dimension; d++)
         steps_in_box(s, corner, axes[d], step[d], count[d], range[d]);
+
+    /* Visit the lattice points on the surface. */
     for (int64_t k = range[2][0]; k <= range[2][1]; k++)
         for (int64_t j = range[1][0]; j <= range[1][1]; j++) {
             int on_side = j == 0 || j == count[1] || (s->dimension == 3 && (k == 0 || k == count[2]));
@@ -303,11 +307,15 @@ static void sink(const sampler *s, const sk_shape *shape, double x[3])
 {
     double normal[3], start[3], inward[3], depth = s->def->depth;
     memcpy(start, x, sizeof start);
+
+    /* Move to the surface. */
     double distance = sk_shape_distance_normal(shape, x, inward);
     for (int i = 0; i < 3; i++)
         x[i] = start[i] -= distance * inward[i];
     if (!(depth > 0.0))
         return;
+
+    /* Newton steps to the depth. */
     for (int i = 0; i < 3; i++)
         x[i] -= depth * inward[i];
     for (int n = 0; n < 6; n++) {
@@ -319,6 +327,8 @@ static void sink(const sampler *s, const sk_shape *shape, double x[3])
     }
     if (fabs(sk_shape_distance(shape, x) + depth) <= 0.05 * s->def->spacing)
         return;
+
+    /* The solid is too thin: bisect along the inward normal for its middle. */
     double low = 0.0, high = depth; /* the point at `low` is as deep as it went */
     for (int n = 0; n < 12; n++) {
         double middle = 0.5 * (low + high), y[3];

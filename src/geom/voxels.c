@@ -102,6 +102,8 @@ static void cross_triangle(voxel_job *job, int axis, const double t[3][3])
     sk_voxels *v = job->voxels;
     int u_axis = (axis + 1) % 3, w_axis = (axis + 2) % 3;
     double a[3], b[3], n[3];
+
+    /* Normal of the triangle. */
     for (int d = 0; d < 3; d++) {
         a[d] = t[1][d] - t[0][d];
         b[d] = t[2][d] - t[0][d];
@@ -110,11 +112,15 @@ static void cross_triangle(voxel_job *job, int axis, const double t[3][3])
         n[d] = a[(d + 1) % 3] * b[(d + 2) % 3] - a[(d + 2) % 3] * b[(d + 1) % 3];
     if (n[axis] == 0.0)
         return; /* seen from the edge */
+
+    /* Range of lines along the axis that may cross it. */
     int u_first, u_last, w_first, w_last;
     span_of(v, u_axis, fmin(t[0][u_axis], fmin(t[1][u_axis], t[2][u_axis])),
             fmax(t[0][u_axis], fmax(t[1][u_axis], t[2][u_axis])), &u_first, &u_last);
     span_of(v, w_axis, fmin(t[0][w_axis], fmin(t[1][w_axis], t[2][w_axis])),
             fmax(t[0][w_axis], fmax(t[1][w_axis], t[2][w_axis])), &w_first, &w_last);
+
+    /* Flip the vote of the cell behind each crossing. */
     for (int q = w_first; q <= w_last; q++)
         for (int p = u_first; p <= u_last; p++) {
             double u = center_along(v, u_axis, p), w = center_along(v, w_axis, q);
@@ -205,6 +211,7 @@ static int is_thin(const voxel_job *job, const double x[3], const double normal[
     const sk_voxels *v = job->voxels;
     int dimension = v->dimension;
     double depth = 0.0;
+
     /* Fast path: cells at depths of 1 to 2 cells are inside. */
     int deep = 1;
     for (int part = 2; part <= 4 && deep; part++) {
@@ -221,6 +228,8 @@ static int is_thin(const voxel_job *job, const double x[3], const double normal[
     }
     if (deep)
         return 0;
+
+    /* Test points down to the depth of a closed layer. */
     for (int d = 0; d < dimension; d++)
         depth += fabs(normal[d]);
     depth *= 0.98 * v->cell;

@@ -4,7 +4,7 @@
 #include "base/dimension.h"
 #include "grid/deal.h"
 #include "grid/lanes.h"
-#include "grid/leavers.h"
+#include "particles/leavers.h"
 #include "grid/runs.h"
 #include "grid/tile.h"
 

@@ -9,6 +9,7 @@ typedef struct sk_extrapolation {
     float *const *fields;  /* [field_count] */
     float *const *scratch; /* [field_count] fields of the same size */
     int field_count;
+    int groups;            /* of fields that have the unknown values of the first group; 0 = 1 */
     const int32_t *blocks; /* [block_count] the blocks to fill */
     int block_count;
     const uint64_t *wanted; /* runs to fill of each block of the grid; NULL = all runs */

@@ -76,10 +76,21 @@ static void mean_block(const sk_grid *grid, const float *field, int block, uint6
     }
 }
 
+/* Copies the filled runs of a block back from the scratch. */
+static void take_filled(float *const *fields, const sk_extrapolation *what, int block, uint64_t runs)
+{
+    for (int f = 0; f < what->field_count; f++) {
+        float *field = fields[f] + (size_t)block * SK_BLOCK_CELLS;
+        const float *filled = what->scratch[f] + (size_t)block * SK_BLOCK_CELLS;
+        SK_EACH_RUN(c, runs)
+        memcpy(field + c, filled + c, 8 * sizeof(float));
+    }
+}
+
 void SK_DIM(sk_extrapolate)(const sk_grid *grid, const sk_extrapolation *what)
 {
     float *const *fields = what->fields, *const *scratch = what->scratch;
-    const int field_count = what->field_count, count = what->block_count;
+    const int field_count = what->field_count, count = what->block_count, groups = what->groups > 1 ? what->groups : 1;
     const int32_t *blocks = what->blocks;
     const uint64_t *wanted = what->wanted;
 
@@ -100,27 +111,27 @@ void SK_DIM(sk_extrapolate)(const sk_grid *grid, const sk_extrapolation *what)
             last[b] = here.last;
             full[b] = here.full;
         }
-        for (int layer = 0; layer < what->layers; layer++) {
+        for (int layer = 0; layer < what->layers; layer++)
+            for (int g = 0; g < groups; g++) {
+                float *const *group = fields + g * field_count;
 #pragma omp for schedule(static)
-            for (int w = 0; w < count; w++) {
-                const int b = blocks[w];
-                taken[b] = sk_runs_around(grid, masks, b) & ~full[b] & (wanted ? wanted[b] : SK_ALL_RUNS);
-                for (int f = 0; taken[b] && f < field_count; f++)
-                    mean_block(grid, fields[f], b, taken[b], scratch[f] + (size_t)b * SK_BLOCK_CELLS);
-            }
-#pragma omp for schedule(static)
-            for (int w = 0; w < count; w++) {
-                const int b = blocks[w];
-                for (int f = 0; f < field_count; f++) {
-                    float *field = fields[f] + (size_t)b * SK_BLOCK_CELLS;
-                    const float *filled = scratch[f] + (size_t)b * SK_BLOCK_CELLS;
-                    SK_EACH_RUN(c, taken[b])
-                    memcpy(field + c, filled + c, 8 * sizeof(float));
+                for (int w = 0; w < count; w++) {
+                    const int b = blocks[w];
+                    if (g == 0)
+                        taken[b] = sk_runs_around(grid, masks, b) & ~full[b] & (wanted ? wanted[b] : SK_ALL_RUNS);
+                    for (int f = 0; taken[b] && f < field_count; f++)
+                        mean_block(grid, group[f], b, taken[b], scratch[f] + (size_t)b * SK_BLOCK_CELLS);
                 }
-                known[b] |= taken[b]; /* at least some of them */
-                first[b] |= taken[b] & SK_LOWER_RUNS;
-                last[b] |= taken[b] & SK_UPPER_RUNS;
+#pragma omp for schedule(static)
+                for (int w = 0; w < count; w++) {
+                    const int b = blocks[w];
+                    take_filled(group, what, b, taken[b]);
+                    if (g < groups - 1)
+                        continue;
+                    known[b] |= taken[b]; /* at least some of them */
+                    first[b] |= taken[b] & SK_LOWER_RUNS;
+                    last[b] |= taken[b] & SK_UPPER_RUNS;
+                }
             }
-        }
     }
 }

@@ -25,8 +25,8 @@ void SK_DIM(sk_extrapolate_plain)(const sk_grid *grid, const sk_extrapolation *w
 {
     const int32_t *blocks = what->blocks;
     for (int layer = 0; layer < what->layers; layer++)
-        for (int f = 0; f < what->field_count; f++) {
-            float *field = what->fields[f], *scratch = what->scratch[f];
+        for (int f = 0; f < what->field_count * (what->groups > 1 ? what->groups : 1); f++) {
+            float *field = what->fields[f], *scratch = what->scratch[f % what->field_count];
             /* Writes into the scratch, then copies back: a layer must not read its own values. */
 #pragma omp parallel for num_threads(what->threads) schedule(static)
             for (int w = 0; w < what->block_count; w++)

@@ -47,6 +47,8 @@ void SK_DIM(sk_gather_begin)(sk_gather *g, const sk_transfer_options *options, c
     const float ratio = options->flip_ratio;
     _Alignas(64) float change[SK_ROW_TILE_VALUES];
     const sk_tile_rows rows = sk_tile_rows_around(grid->occupied[block]);
+
+    /* Constants of the gather, and cleared sums. */
     g->kind = options->kind;
     g->inverse = (float)(1.0 / grid->cell_size);
     g->ratio = ratio;
@@ -57,6 +59,8 @@ void SK_DIM(sk_gather_begin)(sk_gather *g, const sk_transfer_options *options, c
     g->bad = 0;
     for (int d = 0; d < 3; d++)
         g->corner[d] = (float)grid->corner[d];
+
+    /* Tiles of the field that the particles sample, one per component. */
     for (int d = 0; d < SELKIE_DIM; d++) {
         i8 unknown = i8_splat(0);
         float *mixed = g->tiles[d];
@@ -75,6 +79,8 @@ void SK_DIM(sk_gather_begin)(sk_gather *g, const sk_transfer_options *options, c
             changed = f8_select(changed == changed, ratio * changed, f8_splat(0.0f));
             f8_store(mixed + at, g->kind == SK_TRANSFER_FLIP ? changed + (1.0f - ratio) * value : value);
         }
+
+        /* The plain field is sampled as well if the mixed one differs from it. */
         g->plain[d] = i8_any(unknown) || g->kind == SK_TRANSFER_FLIP ? plain[d] : NULL;
     }
 }
@@ -107,11 +113,14 @@ selkie_code SK_DIM(sk_transfer_to_particles)(sk_grid *grid, sk_particles *partic
 {
     const sk_attribute *affine =
         options->kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(particles, "affine") : NULL;
+
     /* Partial sums of blocks are added in block order: the same bits on any number of threads. */
     sk_particle_sums *partial = NULL;
     size_t room = 0;
     SK_TRY(sk_reserve(grid->memory, (void **)&partial, &room, (size_t)grid->particle_blocks + 1, sizeof *partial,
                       "grid to particles", error));
+
+    /* Gather block by block. */
     particles->carried = sk_particles_scratch(particles);
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, options->threads);
@@ -125,11 +134,13 @@ selkie_code SK_DIM(sk_transfer_to_particles)(sk_grid *grid, sk_particles *partic
         const float *const plain[3] = {values[0], values[1], values[SELKIE_DIM - 1]};
         const sk_tile_rows rows = sk_tile_rows_around(grid->occupied[b]);
         for (int d = 0; d < SELKIE_DIM; d++)
-            sk_row_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], b, &rows, values[d]);
+            sk_row_tile_load(grid, sk_transfer_velocity(options, grid, d), b, &rows, values[d]);
         SK_DIM(sk_gather_begin)(&gather, options, grid, b, plain, SK_ROW_PLANE);
         gather_block(&gather, grid, particles->records, affine ? (float *)affine->data : NULL, &carried, b);
         SK_DIM(sk_gather_end)(&gather, &partial[b]);
     }
+
+    /* Add up the partial sums. */
     memset(sums, 0, sizeof *sums);
     for (int b = 1; b <= grid->particle_blocks; b++)
         sk_particle_sums_add(sums, &partial[b]);

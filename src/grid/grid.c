@@ -13,14 +13,6 @@ static void grid_shape(int dimension, const int cells[3], int padding[3], int ex
     }
 }
 
-double sk_grid_table_bytes(int dimension, const int cells[3])
-{
-    int padding[3], extent[3], blocks[3];
-    grid_shape(dimension, cells, padding, extent, blocks);
-    /* Slot, mark, and the solids' slot of each place. */
-    return (double)blocks[0] * blocks[1] * blocks[2] * (sizeof(int32_t) * 2 + 1);
-}
-
 selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const double low[3], double cell_size,
                          sk_memory *memory, selkie_error *error)
 {
@@ -37,14 +29,8 @@ selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const
         grid->high[d] = low[d] + cells[d] * cell_size;
         grid->corner[d] = low[d] - grid->padding[d] * cell_size;
     }
-    double places = (double)grid->blocks[0] * grid->blocks[1] * grid->blocks[2];
-    /* Places are stored as signed 32-bit numbers. */
-    if (places > INT32_MAX || !(grid->table = sk_allocate_zeroed(memory, (size_t)places * sizeof *grid->table)) ||
-        !(grid->marks = sk_allocate_zeroed(memory, (size_t)places)))
-        return sk_fail(error, SELKIE_ERROR_MEMORY,
-                       "domain: %d x %d x %d cells need %.1f GiB for the table of blocks alone; use larger cells",
-                       cells[0], cells[1], cells[2], places * 9 / 1073741824.0);
     grid->declared = SK_FIELDS_LIQUID;
+    SK_TRY(sk_block_table_reserve(&grid->table, memory, 128, error));
     return sk_grid_reserve_blocks(grid, 64, error);
 }
 
@@ -73,8 +59,11 @@ static void free_blocks(sk_grid *grid)
 void sk_grid_free(sk_grid *grid)
 {
     free_blocks(grid);
-    sk_release(grid->memory, grid->table);
-    sk_release(grid->memory, grid->marks);
+    sk_block_table_free(&grid->table, grid->memory);
+    for (int l = 0; l < grid->list_count; l++)
+        sk_block_list_free(&grid->lists[l], grid->memory);
+    sk_release(grid->memory, grid->lists);
+    sk_release(grid->memory, grid->sorted_blocks);
     sk_release(grid->memory, grid->cell_start);
     sk_release(grid->memory, grid->keys);
     sk_release(grid->memory, grid->cell_keys);
@@ -128,8 +117,11 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
         return SELKIE_OK;
     size_t capacity = count + count / 4;
     sk_memory *memory = grid->memory;
+
     /* The old arrays are freed first: each step writes their content anew. */
     free_blocks(grid);
+
+    /* Allocate the arrays of the blocks, and the fields that the grid has. */
     size_t cells = (size_t)grid->block_cells;
     grid->coordinates = sk_allocate(memory, capacity * sizeof *grid->coordinates);
     grid->neighbours = sk_allocate(memory, capacity * sizeof *grid->neighbours);
@@ -144,8 +136,10 @@ selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *er
         if (field_exists(grid, f))
             ok = (grid->fields[f] = sk_allocate(memory, capacity * cells * sizeof(float))) != NULL;
     if (!ok)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%zu blocks of %zu cells need %.1f MiB, which cannot be had", count,
-                       cells, (double)capacity * (double)cells * SK_FIELD_COUNT * 4 / 1048576.0);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%zu blocks of %zu cells need %.1f MiB, which are not available",
+                       count, cells, (double)capacity * (double)cells * SK_FIELD_COUNT * 4 / 1048576.0);
+
+    /* Slot 0 is the shared empty block. */
     grid->block_capacity = capacity;
     memset(grid->coordinates, 0, sizeof *grid->coordinates);
     memset(grid->neighbours, 0, sizeof *grid->neighbours);

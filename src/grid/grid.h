@@ -1,10 +1,11 @@
 /* The sparse staggered grid.
  *
  * The domain has a few cells of padding around it for walls. It is cut into blocks of 8x8x8 cells (16x16 in 2D).
- * Blocks exist if they hold particles or if the kernels of particles reach them. A table over all block places holds
- * the slot of each. All other arrays are indexed by slot. Slot 0 is the shared empty block and stands for every absent
- * neighbour. Slots 1 .. particle_blocks hold particles. The rest up to block_count are the blocks around them. Each
- * step assigns slots anew, in the order of the table, so that they depend on the particles' positions alone.
+ * Blocks exist if they hold particles or if the kernels of particles reach them. A hash table holds the slot of each,
+ * so that memory follows the liquid, not the domain. All other arrays are indexed by slot. Slot 0 is the shared empty
+ * block and stands for every absent neighbour. Slots 1 .. particle_blocks hold particles. The rest up to block_count
+ * are the blocks around them. Each step assigns slots anew, in the order of the blocks along z, y and x, so that they
+ * depend on the particles' positions alone.
  *
  * A field is an array [block_count][cells of a block], x fastest. Velocities sit on the lower faces of the cells. NaN
  * marks an unknown velocity, one that no particle and no extrapolation reaches. Slot 0 is unknown too.
@@ -13,6 +14,7 @@
 #define SK_GRID_GRID_H
 
 #include <stdint.h>
+#include "base/block_table.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "particles/store.h"
@@ -107,17 +109,17 @@ typedef struct sk_grid {
     int block_cells;
     int cells[3];           /*      of the domain */
     int padding[3];         /*      cells before the domain's lower corner */
-    int blocks[3];          /*      places in the table along each axis */
+    int blocks[3];          /*      of the domain with its padding */
     double cell_size;       /* m    */
     double corner[3];       /* m    lower corner of grid cell (0,0,0): the domain's minus the padding */
     double low[3], high[3]; /* m    the domain */
+    double origin[3]; /* m    of these coordinates in the scene: 0 unless a world sets it; for messages and output */
 
-    int32_t *table;      /*      [places] slot, 0 = absent */
-    uint8_t *marks;      /*      [places] scratch of the sort */
-    int block_count;     /*      with slot 0 */
-    int particle_blocks; /*      slots 1 .. particle_blocks hold particles */
+    sk_block_table table; /*      slot of each block, 0 = absent */
+    int block_count;      /*      with slot 0 */
+    int particle_blocks;  /*      slots 1 .. particle_blocks hold particles */
     size_t block_capacity;
-    int32_t (*coordinates)[4];                /* [block_count] block coordinates, then the place in the table */
+    int32_t (*coordinates)[4];                /* [block_count] block coordinates; the fourth is 0 */
     int32_t (*neighbours)[SK_MAX_NEIGHBOURS]; /* [block_count] slots of the 3^dim blocks around, x fastest */
     int32_t (*faces)[6];                      /* [block_count] slots of the blocks -x +x -y +y -z +z */
     float *fields[SK_FIELD_LIMIT];            /* [block_count][block_cells] */
@@ -134,7 +136,11 @@ typedef struct sk_grid {
     size_t cell_start_capacity;
 
     /* scratch of the sort */
-    uint32_t *keys;        /* [particles] place of the block */
+    sk_block_list *lists; /* [list_count] blocks of each chunk of particles */
+    int list_count;
+    uint64_t *sorted_blocks; /* keys of blocks in ascending order */
+    size_t sorted_capacity;
+    uint32_t *keys;        /* [particles] number of the block in its chunk's list, then its slot */
     uint16_t *cell_keys;   /* [particles] cell in the block */
     uint32_t *order;       /* [particles] */
     uint16_t *order_cells; /* [particles] */
@@ -158,28 +164,27 @@ static inline int sk_grid_leavers_known(const sk_grid *grid, const sk_particles 
     return grid->leavers_at && grid->leavers_at == particles->moves;
 }
 
-/* Place of a grid cell's block in the table, and the cell's index in the block; -1 outside the table. */
-static inline int64_t sk_grid_place(const sk_grid *grid, const int cell[3], size_t *local)
+/* Key of a grid cell's block, and the cell's index in the block; SK_NO_BLOCK outside the grid. */
+static inline uint64_t sk_grid_place(const sk_grid *grid, const int cell[3], size_t *local)
 {
-    int64_t place = 0, stride = 1;
+    int block[3] = {0, 0, 0};
     *local = 0;
     for (int d = 0; d < grid->dimension; d++) {
         if (cell[d] < 0 || cell[d] >= grid->blocks[d] << grid->block_log)
-            return -1;
-        place += (int64_t)(cell[d] >> grid->block_log) * stride;
-        stride *= grid->blocks[d];
+            return SK_NO_BLOCK;
+        block[d] = cell[d] >> grid->block_log;
         *local |= (size_t)(cell[d] & ((1 << grid->block_log) - 1)) << (d * grid->block_log);
     }
-    return place;
+    return sk_block_key(block[0], block[1], block[2]);
 }
 
 /* Slot and index of a grid cell; slot 0 and index 0 if it does not exist. */
 static inline size_t sk_grid_find_cell(const sk_grid *grid, const int cell[3], int *slot)
 {
     size_t local;
-    int64_t place = sk_grid_place(grid, cell, &local);
-    *slot = place < 0 ? 0 : grid->table[place];
-    return place < 0 ? 0 : local;
+    const uint64_t place = sk_grid_place(grid, cell, &local);
+    *slot = place == SK_NO_BLOCK ? 0 : sk_block_find(&grid->table, place);
+    return place == SK_NO_BLOCK ? 0 : local;
 }
 
 /* Changes since the sort before. Results that depend on particles alone stay valid in blocks without changes. */
@@ -201,15 +206,13 @@ void sk_grid_free(sk_grid *grid);
 selkie_code sk_grid_declare(sk_grid *grid, uint64_t fields, selkie_error *error);
 /* Adds a field to an empty grid. Returns its index in `fields`, or -1 if there is no room. */
 int sk_grid_add_field(sk_grid *grid, const sk_field_def *def, selkie_error *error);
-/* Bytes of the tables, which do not depend on the liquid. May be called before sk_grid_init. */
-double sk_grid_table_bytes(int dimension, const int cells[3]);
 /* Reserves the lists of migrating particles. */
 selkie_code sk_grid_reserve_leavers(sk_grid *grid, selkie_error *error);
 /* Reserves the block fields. Content is lost. */
 selkie_code sk_grid_reserve_blocks(sk_grid *grid, size_t count, selkie_error *error);
 
 /* Sorts the particles by block and cell, drops dead particles and assigns slots to blocks. The sort is stable, so that
- * the result does not depend on threads. Particles outside the table are an error. */
+ * the result does not depend on threads. Particles outside the grid are an error. */
 selkie_code sk_grid_sort_2d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 selkie_code sk_grid_sort_3d(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error);
 

@@ -65,10 +65,14 @@ SK_KERNEL float sk_open_segment(float a, float b)
 SK_KERNEL float sk_open_triangle(float a, float b, float c)
 {
     int inside = (a < 0.0f) + (b < 0.0f) + (c < 0.0f);
+
+    /* All corners on one side: closed or open. */
     if (a <= 0.0f && b <= 0.0f && c <= 0.0f)
         return 0.0f;
     if (inside == 0)
         return 1.0f;
+
+    /* One corner inside: the closed part is the triangle at this corner. */
     if (inside == 1) { /* rotate the corner inside into a */
         float t = a;
         if (b < 0.0f) {
@@ -82,6 +86,8 @@ SK_KERNEL float sk_open_triangle(float a, float b, float c)
         }
         return 1.0f - (a / (a - b)) * (a / (a - c));
     }
+
+    /* Two corners inside: the open part is the triangle at the third corner. */
     float t = a; /* rotate the corner outside into a */
     if (b >= 0.0f) {
         a = b;

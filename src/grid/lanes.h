@@ -93,6 +93,8 @@ static inline __attribute__((always_inline)) fw sample_component(const int d, co
     const iw column = d == 0 ? w->face_column : w->centre_column;
     const fw way = d == 0 ? w->face_way : w->centre_way;
     fw total = fw_splat(0.0f);
+
+    /* Interpolate along x, then along y: one value per plane. */
 #pragma GCC unroll 3
     for (int k = 0; k < nz; k++) {
         fw plane = fw_splat(0.0f), plane_x = fw_splat(0.0f), plane_y = fw_splat(0.0f);
@@ -109,6 +111,8 @@ static inline __attribute__((always_inline)) fw sample_component(const int d, co
             if (gradient)
                 plane_y += d == 1 ? (j ? value : -value) : w->slope[1][j] * value;
         }
+
+        /* Interpolate the planes along z. */
         const fw weight = SELKIE_DIM == 2 ? fw_splat(1.0f)
                           : d == 2        ? w->face[SELKIE_DIM - 1][k]
                                           : w->centre[SELKIE_DIM - 1][k];

@@ -8,6 +8,7 @@
 #include "base/dimension.h"
 #include "base/simd.h"
 #include "grid/deal.h"
+#include "grid/sweep.h"
 #include "grid/tile.h"
 
 enum {
@@ -131,16 +132,16 @@ static inline __attribute__((always_inline)) fw move_along(const int d, const mo
 }
 
 /* Keeps particles within closed walls and out of obstacles. */
-static inline __attribute__((always_inline)) void confine_lanes(const frame *f, int clip, int lanes, fw moved[3])
+static inline __attribute__((always_inline)) void confine_lanes(const frame *f, int clip, int lanes, const fw from[3],
+                                                                fw moved[3])
 {
     for (int d = 0; d < SELKIE_DIM; d++)
         moved[d] = fw_min(fw_splat(f->high[d]), fw_max(fw_splat(f->low[d]), moved[d]));
     for (int l = 0; clip && l < lanes; l++) {
-        float at[3] = {0, 0, 0};
+        float at[3] = {0, 0, 0}, start[3] = {0, 0, 0};
         for (int d = 0; d < SELKIE_DIM; d++)
-            at[d] = moved[d][l];
-        if (sk_solids_near(f->options->solids, f->grid, at) &&
-            sk_solids_push_out(f->options->solids, f->low, f->high, at))
+            at[d] = moved[d][l], start[d] = from[d][l];
+        if (sk_sweep_displacement(f->options->solids, f->low, f->high, start, at, f->options->dt > 0.0f ? 1.0 : 0.0))
             for (int d = 0; d < SELKIE_DIM; d++)
                 moved[d][l] = at[d];
     }
@@ -160,6 +161,8 @@ static inline __attribute__((always_inline)) void weigh_together(const fw place[
     enum { ROWS = SELKIE_DIM == 3 ? 9 : 3 };
     fw part[3][3];
     int node = 0, stride = 1;
+
+    /* Interpolation weights of the three nodes along each axis. */
     for (int d = 0; d < SELKIE_DIM; d++) {
         fw x = place[d] - fw_splat(first[d]);
         part[d][0] = fw_max(1.0f - x, fw_splat(0.0f));
@@ -168,12 +171,17 @@ static inline __attribute__((always_inline)) void weigh_together(const fw place[
         node += (int)first[d] * stride;
         stride *= WIDTH;
     }
+
+    /* Stage the weights: along x by particle, across x by row. */
     fw_store_columns(s->along_x[0], SK_WIDE, (const fw[4]){part[0][0], part[0][1], part[0][2], fw_splat(0.0f)});
 #pragma GCC unroll 9
     for (int row = 0; row < ROWS; row++)
         fw_store(s->across[row], SELKIE_DIM == 3 ? part[1][row % 3] * part[SELKIE_DIM - 1][row / 3] : part[1][row]);
+
     /* Broadcasts from memory are cheaper than the shuffles that the compiler would generate. */
     __asm__ __volatile__("" : "+m"(*s));
+
+    /* Sum over the particles, then add the rows to the tile. */
     f4 rows[ROWS];
     for (int row = 0; row < ROWS; row++)
         rows[row] = (f4){0, 0, 0, 0};
@@ -274,12 +282,16 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
     motion way;
     staged s;
     float origin[3];
+
+    /* Load the motion of the block, and clear the tile. */
     load_motion(f, block, &way);
     for (int d = 0; d < 3; d++)
         origin[d] = (float)(grid->coordinates[block][d] * grid->extent[d] - REACH) + 0.5f; /* of the first centre */
     const int clip = obstacle_near(f, block);
     float tile[TILE + WIDTH * WIDTH * 2 + WIDTH * 2 + 4]; /* rows may extend beyond it, with zeros there */
     memset(tile, 0, sizeof tile);
+
+    /* Skip cells without particles and layers that are not needed. */
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
@@ -291,6 +303,8 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
         float cell[3];
         for (int d = 0; d < 3; d++)
             cell[d] = (float)(grid->coordinates[block][d] * grid->extent[d] + local[d]);
+
+        /* Move the particles and add their interpolation weights to the tile. */
         for (uint32_t p = start[c]; p < start[c + 1]; p += SK_WIDE) {
             int lanes = start[c + 1] - p < SK_WIDE ? (int)(start[c + 1] - p) : SK_WIDE;
             fw r[4], moved[3];
@@ -301,7 +315,7 @@ static void predict_block(const frame *f, const sk_particles *particles, int blo
                 moved[d] = r[d] + (!(f->options->dt > 0.0f) ? move_along(d, &way, node, &w, 0, 1)
                                    : f->options->shifted    ? move_along(d, &way, node, &w, 1, 1)
                                                             : move_along(d, &way, node, &w, 1, 0));
-            confine_lanes(f, clip, lanes, moved);
+            confine_lanes(f, clip, lanes, r, moved);
             weigh_lanes(f, moved, origin, lanes, &s, tile);
         }
     }

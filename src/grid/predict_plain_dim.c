@@ -4,6 +4,7 @@
 
 #include "base/dimension.h"
 #include "grid/plain_forms.h"
+#include "grid/sweep.h"
 #include "grid/transfer_plain.h"
 
 enum { REACH = 4 }; /* cells outside its block at which a particle still counts, as in predict_dim.c */
@@ -39,14 +40,15 @@ static void predict_position(const sk_plain_frame *frame, const sk_predict_optio
                              const int at[3], const float low[3], const float high[3], float x[3])
 {
     float fraction[3];
+    const float from[3] = {x[0], x[1], x[2]};
     sk_plain_fractions(frame, x, at, fraction);
     for (int d = 0; d < SELKIE_DIM; d++) {
         x[d] += options->dt * sk_interpolate(d, m->velocity[d], fraction) +
                 frame->cell_size * sk_interpolate_nearest(d, m->shift[d], fraction);
         x[d] = sk_clamp(x[d], low[d], high[d]);
     }
-    if (sk_solids_near(options->solids, frame->grid, x))
-        sk_solids_push_out(options->solids, low, high, x);
+    if (options->solids->obstacle_count)
+        sk_sweep_displacement(options->solids, low, high, from, x, options->dt > 0.0f ? 1.0 : 0.0);
 }
 
 static void predict_block(const sk_plain_frame *frame, const sk_predict_options *options, const sk_particles *particles,

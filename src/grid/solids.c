@@ -17,12 +17,14 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
     memcpy(solids->low, grid->low, sizeof solids->low);
     memcpy(solids->high, grid->high, sizeof solids->high);
     memcpy(solids->walls, scene->domain.walls, sizeof solids->walls);
-    solids->places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
-    solids->table = sk_allocate_zeroed(memory, solids->places * sizeof *solids->table);
+
+    /* Reserve the block table and the obstacles. */
+    SK_TRY(sk_block_table_reserve(&solids->table, memory, 128, error));
     solids->obstacles = sk_allocate_zeroed(memory, ((size_t)scene->obstacle_count + 1) * sizeof *solids->obstacles);
-    if (!solids->table || !solids->obstacles)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "obstacles: %.1f MiB for their table cannot be had",
-                       (double)solids->places * 4 / 1048576.0);
+    if (!solids->obstacles)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "obstacles: no memory for %d of them", scene->obstacle_count);
+
+    /* Create the shape of each obstacle, and note whether it moves. */
     double up[3];
     selkie_scene_up(scene, up);
     for (int o = 0; o < scene->obstacle_count; o++) {
@@ -33,6 +35,7 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
                                           .up = up,
                                           .folder = scene->folder,
                                           .sample_size = 0.5 * grid->cell_size,
+                                          .sheets = 1,
                                           .what = what,
                                           .memory = memory};
         SK_TRY(sk_shape_create(&scene->obstacles[o].shape, &options, &obstacle->shape, error));
@@ -43,8 +46,11 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
         solids->moving_count += obstacle->moves;
         sk_shape_bounds(obstacle->shape, obstacle->local_low, obstacle->local_high);
     }
+
+    /* Set the poses at time 0. Slot 0 has no solids. */
     solids->static_count = solids->slot_count = 1;
     sk_solids_move(solids, 0.0);
+    sk_solids_step(solids, 0.0, 0.0);
     return SELKIE_OK;
 }
 
@@ -53,7 +59,7 @@ void sk_solids_free(sk_solids *solids)
     for (int o = 0; o < solids->obstacle_count; o++)
         sk_shape_destroy(solids->obstacles[o].shape);
     sk_release(solids->memory, solids->obstacles);
-    sk_release(solids->memory, solids->table);
+    sk_block_table_free(&solids->table, solids->memory);
     for (int d = 0; d < 3; d++) {
         sk_release(solids->memory, solids->fraction[d]);
         sk_release(solids->memory, solids->blurred_face[d]);
@@ -64,9 +70,34 @@ void sk_solids_free(sk_solids *solids)
     sk_release(solids->memory, solids->no_slip);
     sk_release(solids->memory, solids->closed);
     sk_release(solids->memory, solids->plain);
+    sk_release(solids->memory, solids->barriers);
+    sk_release(solids->memory, solids->split);
     sk_release(solids->memory, solids->block_slot);
+    sk_release(solids->memory, solids->clearance);
     sk_release(solids->memory, solids->work);
     memset(solids, 0, sizeof *solids);
+}
+
+/* Adds the bounds of an obstacle in a pose. The corners of the local bounds span them. An infinite corner makes all
+ * bounds infinite. */
+static void add_bounds(const sk_obstacle *obstacle, const sk_pose *pose, double low[3], double high[3])
+{
+    for (int corner = 0; corner < 8; corner++) {
+        double local[3], world[3];
+        int finite = 1;
+        for (int d = 0; d < 3; d++) {
+            local[d] = corner >> d & 1 ? obstacle->local_high[d] : obstacle->local_low[d];
+            finite &= isfinite(local[d]) != 0;
+        }
+        if (finite)
+            sk_pose_to_world(pose, local, world);
+        for (int d = 0; d < 3; d++) {
+            low[d] = finite ? fmin(low[d], world[d]) : -INFINITY;
+            high[d] = finite ? fmax(high[d], world[d]) : INFINITY;
+        }
+        if (!finite)
+            break;
+    }
 }
 
 void sk_solids_move(sk_solids *solids, double time)
@@ -78,24 +109,58 @@ void sk_solids_move(sk_solids *solids, double time)
             obstacle->low[d] = obstacle->placed ? INFINITY : obstacle->local_low[d];
             obstacle->high[d] = obstacle->placed ? -INFINITY : obstacle->local_high[d];
         }
-        /* The corners of the local bounds span the current bounds. An infinite corner makes all bounds infinite. */
-        for (int corner = 0; obstacle->placed && corner < 8; corner++) {
-            double local[3], world[3];
-            int finite = 1;
-            for (int d = 0; d < 3; d++) {
-                local[d] = corner >> d & 1 ? obstacle->local_high[d] : obstacle->local_low[d];
-                finite &= isfinite(local[d]) != 0;
-            }
-            if (finite)
-                sk_pose_to_world(&obstacle->pose, local, world);
-            for (int d = 0; d < 3; d++) {
-                obstacle->low[d] = finite ? fmin(obstacle->low[d], world[d]) : -INFINITY;
-                obstacle->high[d] = finite ? fmax(obstacle->high[d], world[d]) : INFINITY;
-            }
-            if (!finite)
-                break;
-        }
+        if (obstacle->placed)
+            add_bounds(obstacle, &obstacle->pose, obstacle->low, obstacle->high);
     }
+}
+
+/* m: how far a point of an obstacle moves at most in the step. */
+static double farthest_move(const sk_obstacle *obstacle)
+{
+    double centre2 = 0.0, arm2 = 0.0, turn2 = 0.0;
+    for (int d = 0; d < 3; d++) {
+        const double move = obstacle->end.translation[d] - obstacle->start.translation[d];
+        const double arm = fmax(fabs(obstacle->local_low[d] - obstacle->start.center[d]),
+                                fabs(obstacle->local_high[d] - obstacle->start.center[d]));
+        centre2 += move * move;
+        arm2 += arm * arm;
+        turn2 += obstacle->turn[d] * obstacle->turn[d];
+    }
+    return sqrt(centre2) + (turn2 > 0.0 ? sqrt(turn2 * arm2) : 0.0);
+}
+
+void sk_solids_step(sk_solids *solids, double start, double end)
+{
+    double farthest = 0.0;
+    for (int o = 0; o < solids->obstacle_count; o++) {
+        sk_obstacle *obstacle = &solids->obstacles[o];
+        sk_pose_at(obstacle->def, start, &obstacle->start);
+        sk_pose_at(obstacle->def, end, &obstacle->end);
+        memset(obstacle->turn, 0, sizeof obstacle->turn);
+        for (int d = 0; d < 3; d++) {
+            obstacle->swept_low[d] = obstacle->placed ? INFINITY : obstacle->local_low[d];
+            obstacle->swept_high[d] = obstacle->placed ? -INFINITY : obstacle->local_high[d];
+        }
+
+        /* Bounds of the obstacle at the start and at the end of the step. */
+        if (!obstacle->placed)
+            continue;
+        sk_pose_turn(&obstacle->start, &obstacle->end, obstacle->turn);
+        add_bounds(obstacle, &obstacle->start, obstacle->swept_low, obstacle->swept_high);
+        add_bounds(obstacle, &obstacle->end, obstacle->swept_low, obstacle->swept_high);
+        if (!obstacle->moves)
+            continue;
+
+        /* Between the poses corners move along arcs, which bulge by less than half of their length. */
+        const double move = farthest_move(obstacle), bulge = 0.5 * move;
+        const int turns = obstacle->turn[0] != 0.0 || obstacle->turn[1] != 0.0 || obstacle->turn[2] != 0.0;
+        for (int d = 0; turns && d < 3; d++) {
+            obstacle->swept_low[d] -= bulge;
+            obstacle->swept_high[d] += bulge;
+        }
+        farthest = fmax(farthest, move);
+    }
+    solids->motion = (float)(farthest / solids->cell_size);
 }
 
 double sk_solids_distance(const sk_solids *solids, const double x[3], double normal[3], int *obstacle)
@@ -103,6 +168,8 @@ double sk_solids_distance(const sk_solids *solids, const double x[3], double nor
     double nearest = INFINITY;
     *obstacle = -1;
     memset(normal, 0, 3 * sizeof *normal);
+
+    /* Walls of the domain. */
     for (int side = 0; side < 2 * solids->dimension; side++) {
         if (solids->walls[side] == SELKIE_WALL_OPEN)
             continue;
@@ -114,6 +181,8 @@ double sk_solids_distance(const sk_solids *solids, const double x[3], double nor
             normal[d] = side & 1 ? -1.0 : 1.0;
         }
     }
+
+    /* Obstacles whose bounds are within two cells. */
     for (int o = 0; o < solids->obstacle_count; o++) {
         const sk_obstacle *candidate = &solids->obstacles[o];
         int near = 1;
@@ -154,10 +223,10 @@ int sk_solids_near(const sk_solids *solids, const sk_grid *grid, const float x[3
         cell[d] = (int)coordinate;
     }
     size_t local;
-    const int64_t place = sk_grid_place(grid, cell, &local);
-    int block = grid->table[place];
+    const uint64_t place = sk_grid_place(grid, cell, &local);
+    int block = sk_block_find(&grid->table, place);
     if (!block)
-        return solids->table[place] >= 0 || solids->moving_count; /* not known: ask */
+        return sk_block_find(&solids->table, place) >= 0 || solids->moving_count; /* not known: ask */
     return solids->distance[(size_t)solids->block_slot[block] * (size_t)solids->block_cells + local] < 1.0f;
 }
 

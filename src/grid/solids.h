@@ -16,6 +16,13 @@
 #include "geom/shape.h"
 #include "grid/grid.h"
 
+/* Walls thinner than the grid resolves: see grid/barriers_dim.c. */
+enum sk_barrier {
+    SK_BARRIER_FACES = 7, /* bit d: a wall closes the lower face across axis d, which the samples leave open */
+    SK_BARRIER_NEAR = 8,  /* a wall separates the cell from one beside it */
+    SK_BARRIER_SPLIT = 16 /* a wall hides a part of the cell's kernel */
+};
+
 typedef struct sk_obstacle {
     const selkie_obstacle_def *def;
     sk_shape *shape;
@@ -24,7 +31,21 @@ typedef struct sk_obstacle {
     const sk_pose *placed;  /* the pose, or NULL if the shape stays as defined */
     double low[3], high[3]; /* m  bounds now */
     double local_low[3], local_high[3];
+
+    /* The motion of this step (sk_solids_step). */
+    sk_pose start, end;
+    double turn[3];                     /* rad  rotation vector from start to end */
+    double swept_low[3], swept_high[3]; /* m    bounds of all poses between */
 } sk_obstacle;
+
+/* A region of liquid with an imposed velocity, such as a running source: its faces are closed and move with the
+ * velocity, but it takes no room from the liquid. */
+typedef struct sk_inlet {
+    const sk_shape *shape;
+    double low[3], high[3]; /* m    bounds of the shape */
+    double velocity[3];     /* m/s  */
+    int running;            /*      0 = open, without effect */
+} sk_inlet;
 
 typedef struct sk_solids {
     sk_memory *memory;
@@ -36,10 +57,11 @@ typedef struct sk_solids {
     sk_obstacle *obstacles;
     int moving_count;
     int blur_faces; /* fill blurred_face; set before the first update */
+    int inlet_count;
+    sk_inlet *inlets; /* of the method that owns them; set before the first update */
 
-    int32_t *table; /* [places] 0 not computed yet, -1 open, else static slot */
-    size_t places;
-    size_t static_count; /* slots 1 .. static_count - 1 are static, the rest are moving */
+    sk_block_table table; /* of the blocks that liquid has reached: 0 not computed yet, -1 open, else static slot */
+    size_t static_count;  /* slots 1 .. static_count - 1 are static, the rest are moving */
     size_t slot_count;
     size_t capacity;
     int block_cells;
@@ -50,9 +72,14 @@ typedef struct sk_solids {
     float *velocity[3];     /* [slots][block_cells] m/s of the solid at the lower face; in moving slots alone */
     uint8_t *no_slip;       /* [slots][block_cells] the nearest solid is no-slip */
     uint8_t *closed;        /* [slots][block_cells] no face of the cell is open */
+    uint8_t *barriers;      /* [slots][block_cells] sk_barrier bits of walls that the samples do not resolve */
+    uint8_t *split;         /* [slots] some cell has SK_BARRIER_SPLIT */
     uint8_t *plain;         /* [slots] only free-slip walls of the domain are near */
     int32_t *block_slot;    /* [grid blocks] */
     size_t block_capacity;
+    float *clearance; /* [grid blocks] cells, at most the distance from the block to any obstacle during the step */
+    size_t clearance_capacity;
+    float motion;  /* cells that the surface of an obstacle moves at most in the step */
     int32_t *work; /* scratch: blocks to compute */
     size_t work_capacity;
 } sk_solids;
@@ -62,9 +89,23 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
 void sk_solids_free(sk_solids *solids);
 /* Moves the obstacles to their poses at `time`. */
 void sk_solids_move(sk_solids *solids, double time);
+/* Sets the motion of the obstacles from one time to another; the pose stays. */
+void sk_solids_step(sk_solids *solids, double start, double end);
+/* Do the slots have velocities? */
+static inline int sk_solids_have_velocity(const sk_solids *solids)
+{
+    return solids->moving_count > 0 || solids->inlet_count > 0;
+}
 /* Updates block_slot and the slots for the grid's blocks. */
 selkie_code sk_solids_update_2d(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error);
 selkie_code sk_solids_update_3d(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error);
+
+/* Reserves `count` slots and keeps existing ones. */
+selkie_code sk_solids_reserve_2d(sk_solids *solids, size_t count, selkie_error *error);
+selkie_code sk_solids_reserve_3d(sk_solids *solids, size_t count, selkie_error *error);
+/* The last part of an update: blocks that running inlets reach get slots of their own with the inlets' velocities. */
+selkie_code sk_solids_impose_2d(sk_solids *solids, const sk_grid *grid, selkie_error *error);
+selkie_code sk_solids_impose_3d(sk_solids *solids, const sk_grid *grid, selkie_error *error);
 
 /* Signed distance (m) to the nearest obstacle or closed wall, and its obstacle (-1 = a wall). */
 double sk_solids_distance(const sk_solids *solids, const double x[3], double normal[3], int *obstacle);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/dimension.h"
+#include "grid/barriers.h"
 #include "grid/grid_kernels.h"
 #include "grid/solids.h"
 
@@ -41,6 +42,31 @@ static int obstacle_near(const sk_obstacle *obstacle, const sk_grid *grid, const
     return distance < sqrt((double)SELKIE_DIM) * (half + 2 * h);
 }
 
+/* Cells from a block to the nearest obstacle during the step, or less. First from the boxes, then from the distance of
+ * the block's centre. */
+static float clearance_of(const sk_solids *solids, const sk_grid *grid, const double corner[3])
+{
+    const double h = grid->cell_size, half = 0.5 * SK_BLOCK_N * h;
+    double least = 1e9 * h;
+    for (int o = 0; o < solids->obstacle_count; o++) {
+        const sk_obstacle *obstacle = &solids->obstacles[o];
+        double apart = 0.0, middle[3] = {0, 0, 0}, normal[3];
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const double below = obstacle->swept_low[d] - (corner[d] + SK_BLOCK_N * h),
+                         above = corner[d] - obstacle->swept_high[d];
+            apart = fmax(apart, fmax(below, above));
+            middle[d] = corner[d] + half;
+        }
+        if (apart < 4 * h) {
+            /* The sampled distance of a mesh may be too large by a fraction of a cell. */
+            const double distance = sk_obstacle_distance(obstacle->shape, obstacle->placed, middle, normal);
+            apart = fmax(apart, distance - half * sqrt((double)SELKIE_DIM) - ((double)solids->motion + 0.5) * h);
+        }
+        least = fmin(least, apart);
+    }
+    return (float)(least / h);
+}
+
 static int wall_near(const sk_solids *solids, const sk_grid *grid, const double corner[3])
 {
     double h = grid->cell_size;
@@ -62,6 +88,8 @@ static void sample_walls(const sk_solids *solids, const sk_grid *grid, const dou
     double axis_distance[3][NODES];
     float along_x[NODES];
     int axis_side[3][NODES];
+
+    /* Along each axis: distance to the nearer wall, in cells, and its side. */
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int i = 0; i < NODES; i++) {
             double x = corner[d] + (0.5 * i - 1.0) * h;
@@ -70,6 +98,8 @@ static void sample_walls(const sk_solids *solids, const sk_grid *grid, const dou
             axis_distance[d][i] = below < above ? below : above;
             axis_side[d][i] = below < above ? 2 * d : 2 * d + 1;
         }
+
+    /* At each node: the smallest distance of the axes. */
     for (int i = 0; i < NODES; i++)
         along_x[i] = (float)axis_distance[0][i];
     for (int k = 0; k < NODES_Z; k++)
@@ -259,75 +289,176 @@ static void snap(samples *s)
         s->distance[n] = fabsf(s->distance[n]) < 1e-4f ? 0.0f : s->distance[n];
 }
 
-static void compute_block(sk_solids *solids, const sk_grid *grid, int block, size_t slot, int moving)
-{
-    samples s;
+/* A block while it is computed. */
+typedef struct block_work {
     double corner[3];
-    block_corner(grid, grid->coordinates[block], corner);
-    int plain = 1, walls_alone = 1;
-    for (int side = 0; side < 2 * SELKIE_DIM; side++)
-        plain &= solids->walls[side] != SELKIE_WALL_NO_SLIP;
-    const int which = !plain || solids->obstacle_count > 0; /* otherwise every surface is free-slip */
-    sample_walls(solids, grid, corner, which, &s);
-    for (int o = 0; o < solids->obstacle_count; o++)
-        if ((moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, corner)) {
-            sample_obstacle(&solids->obstacles[o], o, grid, corner, &s);
-            plain = walls_alone = 0;
-        }
-    snap(&s);
-    solids->plain[slot] = (uint8_t)plain;
+    size_t slot;
+    int moving;      /* moving obstacles count */
+    int walls_alone; /* no obstacle is near */
+    int which;       /* surfaces differ: the nearest one matters */
+    samples s;
+    sk_barriers barriers;
+} block_work;
 
-    size_t base = slot * SK_BLOCK_CELLS;
-    solid_halves halves;
-    measure_halves(s.distance, &halves);
-    blur(&halves, -1, solids->blurred + base);
-    for (int d = 0; solids->blur_faces && d < SELKIE_DIM; d++)
-        blur(&halves, d, solids->blurred_face[d] + base);
-    static const int steps[3] = {1, NODES, SLICE};
-    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        int i = c & SK_BLOCK_MASK, j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);
-        int node = (2 * i + 2) + NODES * ((2 * j + 2) + NODES * (SELKIE_DIM == 3 ? 2 * k + 2 : 0));
-        int centre = node + 1 + NODES + (SELKIE_DIM == 3 ? SLICE : 0);
-        solids->distance[base + (size_t)c] = s.distance[centre];
-        const int nearest = which ? s.nearest[centre] : 0;
-        solids->no_slip[base + (size_t)c] = !which ? 0
-                                            : nearest >= 0
-                                                ? solids->obstacles[nearest].def->surface == SELKIE_WALL_NO_SLIP
-                                                : solids->walls[-1 - nearest] == SELKIE_WALL_NO_SLIP;
-        float open = 0.0f;
-        /* Fast path: most cells are wholly open or closed. Walls are axis-aligned, so that the distance changes by at
-         * most half a cell from the centre to any corner. Walls do not move. */
-        const int whole = walls_alone && !moving && fabsf(s.distance[centre]) > 0.501f;
-        for (int d = 0; whole && d < SELKIE_DIM; d++)
-            solids->fraction[d][base + (size_t)c] = open = s.distance[centre] > 0.0f ? 1.0f : 0.0f;
-        for (int d = 0; !whole && d < SELKIE_DIM; d++) {
-            int a = SELKIE_DIM == 2 ? steps[1 - d] : steps[(d + 1) % 3], b = steps[(d + 2) % 3];
-            float fraction = face_fraction(s.distance, node, a, b);
-            solids->fraction[d][base + (size_t)c] = fraction;
-            open += fraction + face_fraction(s.distance, node + 2 * steps[d], a, b);
-            if (!moving)
-                continue;
-            int middle = node + a + (SELKIE_DIM == 3 ? b : 0), owner = s.nearest[middle];
-            double x[3], velocity[3];
-            int cell[3] = {i, j, k};
-            for (int e = 0; e < 3; e++)
-                x[e] = corner[e] + (cell[e] + (e == d || e >= SELKIE_DIM ? 0.0 : 0.5)) * grid->cell_size;
-            sk_solids_velocity(solids, owner, x, velocity);
-            solids->velocity[d][base + (size_t)c] = fraction < 1.0f ? (float)velocity[d] : 0.0f;
+/* Walls between the samples close faces and hide parts of kernels. */
+static void find_barriers(sk_solids *solids, const sk_grid *grid, block_work *work)
+{
+    /* The obstacles near the block. */
+    enum { MOST = 32 };
+    sk_obstacle near[MOST];
+    int16_t numbers[MOST];
+    sk_solids view = *solids;
+    view.obstacles = near;
+    view.obstacle_count = 0;
+    for (int o = 0; o < solids->obstacle_count && view.obstacle_count < MOST; o++)
+        if ((work->moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, work->corner)) {
+            numbers[view.obstacle_count] = (int16_t)o;
+            near[view.obstacle_count++] = solids->obstacles[o];
         }
-        solids->closed[base + (size_t)c] = open == 0.0f;
+
+    /* Faces. */
+    float distances[SK_BARRIER_CELLS];
+    for (int n = 0; n < SK_BARRIER_CELLS; n++) {
+        const int at[3] = {n % SK_BARRIER_N, n / SK_BARRIER_N % SK_BARRIER_N, n / (SK_BARRIER_N * SK_BARRIER_N)};
+        distances[n] =
+            work->s.distance[2 * at[0] + 1 + NODES * (2 * at[1] + 1 + (SELKIE_DIM == 3 ? NODES * (2 * at[2] + 1) : 0))];
+    }
+    SK_DIM(sk_barriers_find)(&view, work->corner, distances, &work->barriers);
+    for (int d = 0; work->barriers.found && d < SELKIE_DIM; d++)
+        for (int n = 0; n < SK_BARRIER_CELLS; n++)
+            if (work->barriers.wall[d][n] >= 0)
+                work->barriers.wall[d][n] = numbers[work->barriers.wall[d][n]];
+
+    /* Kernels, which reach one cell to each side. */
+    for (int c = 0; work->barriers.found && c < SK_BLOCK_CELLS; c++) {
+        const int at[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+        const size_t cell = work->slot * SK_BLOCK_CELLS + (size_t)c;
+        double centre[3] = {0.0, 0.0, 0.0};
+        int split = 0;
+        for (int n = 0; n < SK_NEIGHBOURS; n++)
+            split |= work->barriers.near[sk_barrier_index(at[0] + n % 3 - 1, at[1] + n / 3 % 3 - 1,
+                                                          SELKIE_DIM == 3 ? at[2] + n / 9 - 1 : 0)];
+        if (!split)
+            continue;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            centre[d] = work->corner[d] + (at[d] + 0.5) * solids->cell_size;
+        solids->barriers[cell] |= SK_BARRIER_SPLIT;
+        solids->blurred[cell] = SK_DIM(sk_barriers_hidden_share)(&view, centre);
+        solids->split[work->slot] = 1;
     }
 }
 
-/* Reserves `count` slots and keeps existing ones. */
-static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *error)
+/* Open fraction of the lower face of cell c across axis d, and the solid's velocity there. Returns the fractions of the
+ * lower and the upper face together. */
+static float compute_face(sk_solids *solids, const block_work *work, int c, int d)
+{
+    static const int steps[3] = {1, NODES, SLICE};
+    const int cell[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
+    const int node = (2 * cell[0] + 2) + NODES * ((2 * cell[1] + 2) + NODES * (SELKIE_DIM == 3 ? 2 * cell[2] + 2 : 0));
+    const int a = SELKIE_DIM == 2 ? steps[1 - d] : steps[(d + 1) % 3], b = steps[(d + 2) % 3];
+    const size_t at = work->slot * SK_BLOCK_CELLS + (size_t)c;
+
+    /* Open fractions from the samples, and the solid nearest to the centre of the face. */
+    float fraction = face_fraction(work->s.distance, node, a, b);
+    float above = face_fraction(work->s.distance, node + 2 * steps[d], a, b);
+    int owner = work->s.nearest[node + a + (SELKIE_DIM == 3 ? b : 0)];
+
+    /* Barriers reduce the fractions: the samples do not resolve them. */
+    if (work->barriers.found) {
+        const int lower = sk_barrier_index(cell[0], cell[1], cell[2]),
+                  upper = sk_barrier_index(cell[0] + (d == 0), cell[1] + (d == 1), cell[2] + (d == 2));
+        if (fraction > 0.0f && work->barriers.open[d][lower] == 0.0f)
+            solids->barriers[at] |= (uint8_t)(1 << d);
+        owner = work->barriers.wall[d][lower] >= 0 ? work->barriers.wall[d][lower] : owner;
+        fraction *= work->barriers.open[d][lower];
+        above *= work->barriers.open[d][upper];
+    }
+
+    /* Store the fraction, and the velocity of a moving solid at the centre of the face. */
+    solids->fraction[d][at] = fraction;
+    if (work->moving) {
+        double x[3], velocity[3];
+        for (int e = 0; e < 3; e++)
+            x[e] = work->corner[e] + (cell[e] + (e == d || e >= SELKIE_DIM ? 0.0 : 0.5)) * solids->cell_size;
+        sk_solids_velocity(solids, owner, x, velocity);
+        solids->velocity[d][at] = fraction < 1.0f ? (float)velocity[d] : 0.0f;
+    }
+    return fraction + above;
+}
+
+/* Distance, slip and faces of one cell. */
+static void compute_cell(sk_solids *solids, const block_work *work, int c)
+{
+    const int i = c & SK_BLOCK_MASK, j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> (2 * SK_BLOCK_LOG);
+    const int centre = (2 * i + 3) + NODES * ((2 * j + 3) + NODES * (SELKIE_DIM == 3 ? 2 * k + 3 : 0));
+    const size_t at = work->slot * SK_BLOCK_CELLS + (size_t)c;
+    const float distance = work->s.distance[centre];
+    const int nearest = work->which ? work->s.nearest[centre] : 0;
+    solids->distance[at] = distance;
+    solids->no_slip[at] = !work->which   ? 0
+                          : nearest >= 0 ? solids->obstacles[nearest].def->surface == SELKIE_WALL_NO_SLIP
+                                         : solids->walls[-1 - nearest] == SELKIE_WALL_NO_SLIP;
+    float open = 0.0f;
+    /* Fast path: most cells are wholly open or closed. Walls are axis-aligned, so that the distance changes by at most
+     * half a cell from the centre to any corner. Walls do not move. */
+    const int whole = work->walls_alone && !work->moving && fabsf(distance) > 0.501f;
+    for (int d = 0; whole && d < SELKIE_DIM; d++)
+        solids->fraction[d][at] = open = distance > 0.0f ? 1.0f : 0.0f;
+    for (int d = 0; !whole && d < SELKIE_DIM; d++)
+        open += compute_face(solids, work, c, d);
+    solids->closed[at] = open == 0.0f;
+}
+
+static void compute_block(sk_solids *solids, const sk_grid *grid, int block, size_t slot, int moving)
+{
+    block_work work = {.slot = slot, .moving = moving, .walls_alone = 1};
+    const size_t base = slot * SK_BLOCK_CELLS;
+    block_corner(grid, grid->coordinates[block], work.corner);
+
+    /* Distances. */
+    int plain = 1;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++)
+        plain &= solids->walls[side] != SELKIE_WALL_NO_SLIP;
+    work.which = !plain || solids->obstacle_count > 0; /* otherwise every surface is free-slip */
+    sample_walls(solids, grid, work.corner, work.which, &work.s);
+    for (int o = 0; o < solids->obstacle_count; o++)
+        if ((moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, work.corner)) {
+            sample_obstacle(&solids->obstacles[o], o, grid, work.corner, &work.s);
+            plain = work.walls_alone = 0;
+        }
+    snap(&work.s);
+    solids->plain[slot] = (uint8_t)plain;
+    solids->split[slot] = 0;
+    memset(solids->barriers + base, 0, SK_BLOCK_CELLS);
+
+    /* Kernels, then cells and faces. */
+    solid_halves halves;
+    measure_halves(work.s.distance, &halves);
+    blur(&halves, -1, solids->blurred + base);
+    for (int d = 0; solids->blur_faces && d < SELKIE_DIM; d++)
+        blur(&halves, d, solids->blurred_face[d] + base);
+    if (!work.walls_alone)
+        find_barriers(solids, grid, &work);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        compute_cell(solids, &work, c);
+}
+
+static uint64_t key_of_block(const sk_grid *grid, int block)
+{
+    const int32_t *at = grid->coordinates[block];
+    return sk_block_key(at[0], at[1], at[2]);
+}
+
+selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_error *error)
 {
     if (count <= solids->capacity)
         return SELKIE_OK;
     size_t before = solids->capacity, capacity = before, element = SK_BLOCK_CELLS * sizeof(float);
     float **const vectors[] = {solids->fraction, solids->blurred_face, solids->velocity};
     float **arrays[] = {&solids->blurred, &solids->distance};
-    const int wanted[] = {1, solids->blur_faces, solids->moving_count};
+    const int wanted[] = {1, solids->blur_faces, sk_solids_have_velocity(solids)};
+
+    /* Grow the arrays of floats. */
     for (int v = 0; v < 3; v++)
         for (int d = 0; wanted[v] && d < SELKIE_DIM; d++) {
             capacity = before;
@@ -337,28 +468,33 @@ static selkie_code reserve_slots(sk_solids *solids, size_t count, selkie_error *
         capacity = before;
         SK_TRY(sk_reserve(solids->memory, (void **)arrays[a], &capacity, count, element, "solids", error));
     }
-    uint8_t **bytes[] = {&solids->no_slip, &solids->closed, &solids->plain};
-    for (int a = 0; a < 3; a++) {
+
+    /* Grow the arrays of bytes. The last two have one value per slot. */
+    uint8_t **bytes[] = {&solids->no_slip, &solids->closed, &solids->barriers, &solids->plain, &solids->split};
+    for (int a = 0; a < 5; a++) {
         size_t got = before;
-        SK_TRY(
-            sk_reserve(solids->memory, (void **)bytes[a], &got, count, a == 2 ? 1 : SK_BLOCK_CELLS, "solids", error));
+        SK_TRY(sk_reserve(solids->memory, (void **)bytes[a], &got, count, a > 2 ? 1 : SK_BLOCK_CELLS, "solids", error));
         capacity = got < capacity ? got : capacity;
     }
+
+    /* Slot 0 stands for all blocks without solids. */
     if (before == 0) {
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             for (int d = 0; d < SELKIE_DIM; d++) {
                 solids->fraction[d][c] = 1.0f;
                 if (solids->blur_faces)
                     solids->blurred_face[d][c] = 0.0f;
-                if (solids->moving_count)
+                if (sk_solids_have_velocity(solids))
                     solids->velocity[d][c] = 0.0f;
             }
             solids->blurred[c] = 0.0f;
             solids->distance[c] = 1e9f;
             solids->no_slip[c] = 0;
             solids->closed[c] = 0;
+            solids->barriers[c] = 0;
         }
         solids->plain[0] = 1;
+        solids->split[0] = 0;
     }
     solids->capacity = capacity;
     return SELKIE_OK;
@@ -371,36 +507,44 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
                       "solids", error));
     SK_TRY(sk_reserve(solids->memory, (void **)&solids->work, &solids->work_capacity, blocks, sizeof(int32_t), "solids",
                       error));
+    SK_TRY(sk_reserve(solids->memory, (void **)&solids->clearance, &solids->clearance_capacity, blocks, sizeof(float),
+                      "solids", error));
     solids->block_slot[0] = 0;
     solids->slot_count = solids->static_count;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int b = 0; b < grid->block_count; b++) {
+        double corner[3];
+        block_corner(grid, grid->coordinates[b], corner);
+        solids->clearance[b] = b ? clearance_of(solids, grid, corner) : 0.0f;
+    }
 
     /* Static slots for places that liquid reaches for the first time. */
     int32_t fresh = 0;
     for (int b = 1; b < grid->block_count; b++) {
-        int32_t *known = &solids->table[grid->coordinates[b][3]];
-        if (!*known) {
+        int32_t known = sk_block_find(&solids->table, key_of_block(grid, b));
+        if (!known) {
             double corner[3];
             block_corner(grid, grid->coordinates[b], corner);
             int near = wall_near(solids, grid, corner);
             for (int o = 0; !near && o < solids->obstacle_count; o++)
                 near = !solids->obstacles[o].moves && obstacle_near(&solids->obstacles[o], grid, corner);
-            *known = near ? (int32_t)solids->slot_count++ : -1;
+            known = near ? (int32_t)solids->slot_count++ : -1;
             if (near)
                 solids->work[fresh++] = b;
+            else
+                SK_TRY(sk_block_table_set(&solids->table, solids->memory, key_of_block(grid, b), known, error));
         }
-        solids->block_slot[b] = *known > 0 ? *known : 0;
+        solids->block_slot[b] = known > 0 ? known : 0;
     }
-    selkie_code code = reserve_slots(solids, solids->slot_count, error);
-    if (code != SELKIE_OK) {
-        /* Resets slots that could not be allocated, so that a later call does not use them. */
-        for (int32_t w = 0; w < fresh; w++)
-            solids->table[grid->coordinates[solids->work[w]][3]] = 0;
-        return code;
-    }
+    /* The table gets the slots after they are allocated, so that a later call does not use missing ones. */
+    SK_TRY(SK_DIM(sk_solids_reserve)(solids, solids->slot_count, error));
+    for (int32_t w = 0; w < fresh; w++)
+        SK_TRY(sk_block_table_set(&solids->table, solids->memory, key_of_block(grid, solids->work[w]),
+                                  solids->block_slot[solids->work[w]], error));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int32_t w = 0; w < fresh; w++)
         compute_block(solids, grid, solids->work[w], (size_t)solids->block_slot[solids->work[w]], 0);
-    if (solids->moving_count)
+    if (sk_solids_have_velocity(solids))
         for (size_t slot = solids->static_count; slot < solids->slot_count; slot++)
             for (int d = 0; d < SELKIE_DIM; d++)
                 memset(solids->velocity[d] + slot * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
@@ -418,9 +562,9 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
                 break;
             }
     }
-    SK_TRY(reserve_slots(solids, solids->slot_count, error));
+    SK_TRY(SK_DIM(sk_solids_reserve)(solids, solids->slot_count, error));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int32_t w = 0; w < touched; w++)
         compute_block(solids, grid, solids->work[w], (size_t)solids->block_slot[solids->work[w]], 1);
-    return SELKIE_OK;
+    return SK_DIM(sk_solids_impose)(solids, grid, error);
 }

@@ -23,6 +23,7 @@ typedef struct sk_transfer_options {
     float flip_ratio;
     float density_per_particle; /* 1 / particles per cell at rest */
     int threads;
+    const float *velocity[3]; /* to the particles alone: fields to sample instead of VELOCITY_*; NULL = those */
     /* To the particles alone: sets SK_PARTICLE_FLYING in cells with a value above 0 and clears it in others; NULL =
      * flags stay. */
     const float *flying;
@@ -70,8 +71,14 @@ typedef struct sk_displacement {
 void sk_transfer_displace_2d(sk_grid *grid, sk_particles *particles, const sk_displacement *by);
 void sk_transfer_displace_3d(sk_grid *grid, sk_particles *particles, const sk_displacement *by);
 
-/* Grid-to-particle: velocities (and the attribute "affine") from VELOCITY_* and CHANGE_* (new minus old); sums over
- * particles. */
+/* The field of component d that the particles sample for their new velocity. */
+static inline const float *sk_transfer_velocity(const sk_transfer_options *options, const sk_grid *grid, int d)
+{
+    return options->velocity[d] ? options->velocity[d] : grid->fields[SK_FIELD_VELOCITY_X + d];
+}
+
+/* Grid-to-particle: velocities (and the attribute "affine") from sk_transfer_velocity and CHANGE_* (new minus old);
+ * sums over particles. */
 selkie_code sk_transfer_to_particles_2d(sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,
                                         sk_particle_sums *sums, selkie_error *error);
 selkie_code sk_transfer_to_particles_3d(sk_grid *grid, sk_particles *particles, const sk_transfer_options *options,

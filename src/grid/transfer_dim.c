@@ -229,6 +229,8 @@ static inline __attribute__((always_inline)) void add_sums(const int d, const en
 {
     const int along = d == 0 ? 2 : 3, ny = d == 1 ? 2 : 3, rows = d == 1 ? ROWS_Y : d == 2 ? ROWS_Z : ROWS_X;
     fw sums[9][3];
+
+    /* Sum a few rows at a time, so that the sums stay in registers. */
 #pragma GCC unroll 3
     for (int first = 0; first < rows; first += ROWS_AT_ONCE) {
         const int end = first + ROWS_AT_ONCE < rows ? first + ROWS_AT_ONCE : rows;
@@ -238,10 +240,13 @@ static inline __attribute__((always_inline)) void add_sums(const int d, const en
 #pragma GCC unroll 3
             for (int i = 0; i < along; i++)
                 part[row - first][i] = fw_splat(0.0f);
+
 #pragma GCC unroll 1
         for (int n = 0; n < depth; n++) {
             const staged *p = s + n;
             fw x[3], carried[3];
+
+            /* The quantity times the weight along x. */
 #pragma GCC unroll 3
             for (int i = 0; i < along; i++) {
                 x[i] = d == 0 ? p->face[i] : p->centre[i];
@@ -253,6 +258,8 @@ static inline __attribute__((always_inline)) void add_sums(const int d, const en
                 if (what == AFFINE_MOMENTUM)
                     carried[i] = x[i] * (p->velocity[d] + p->slope[d][0] * ((d == 0 ? 0.0f : -0.5f) + (float)i));
             }
+
+            /* Times the weight across x of each row. */
 #pragma GCC unroll 9
             for (int row = first; row < end; row++) {
                 const fw across = d == 1 ? p->across_y[row] : d == 2 ? p->across_z[row] : p->across_x[row];
@@ -273,6 +280,8 @@ static inline __attribute__((always_inline)) void add_sums(const int d, const en
             for (int i = 0; i < along; i++)
                 sums[row][i] = part[row - first][i];
     }
+
+    /* Add the sums to the tile, eight cells along x at a time. */
     float *base[SK_WIDE / 8];
     for (int r = 0; r < SK_WIDE / 8; r++) {
         base[r] = tile + at->node[r];
@@ -362,10 +371,14 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     const size_t fields = velocity_on && materials ? MASS_TILE_FIELDS : TILE_FIELDS;
     float *tiles = grid->tiles + (size_t)(block - 1) * fields * TILE;
+
+    /* Clear the tiles; without velocity, only that of the density. */
     if (velocity_on)
         memset(tiles, 0, fields * TILE * sizeof *tiles);
     else
         memset(tiles + 2 * SELKIE_DIM * TILE, 0, TILE * sizeof *tiles);
+
+    /* Process batches of cells, one cell per lane. */
     for (int c = 0; c < SK_BLOCK_CELLS; c += SK_WIDE) {
         if (start[c] == start[c + SK_WIDE])
             continue;
@@ -377,6 +390,8 @@ static inline __attribute__((always_inline)) void add_block(const int velocity_o
         if (left_out)
             cells.count &= iw_from_bytes(left_out + c) == 0;
         cells.most = iw_largest(cells.count);
+
+        /* Coordinates of the cells, then their sums. */
         const iw cell = (iw){SK_WIDE_LANES} + c;
         const iw local[3] = {cell & SK_BLOCK_MASK, cell >> SK_BLOCK_LOG & SK_BLOCK_MASK, cell >> (2 * SK_BLOCK_LOG)};
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -418,6 +433,8 @@ static void collect(const sk_grid *grid, int block, int field, int fields, uint6
 {
     enum { SIDES_Z = SELKIE_DIM == 3 ? 3 : 1, ROW_RUNS = SK_BLOCK_N / 8 };
     tile_row rows[SIDES_Z][3];
+
+    /* Tiles around the block, in rows of three along x. */
     for (int z = 0; z < SIDES_Z; z++)
         for (int y = 0; y < 3; y++) {
             int n = 3 * (y + 3 * z);
@@ -426,10 +443,14 @@ static void collect(const sk_grid *grid, int block, int field, int fields, uint6
             row.any = row.left != no_tile || row.middle != no_tile || row.right != no_tile;
             rows[z][y] = row;
         }
+
+    /* Rows that no particle reaches are zero. */
     if (reached != SK_ALL_RUNS)
         memset(sums, 0, SK_BLOCK_CELLS * sizeof *sums);
     if (ROW_RUNS == 2) /* both halves of a row go together */
         reached = (reached | reached >> 1) & 0x55555555u;
+
+    /* Each row of cells: the own tile, and halos if the row lies at an edge of the block. */
     SK_EACH_RUN(c, reached)
     {
         const int j = c >> SK_BLOCK_LOG & SK_BLOCK_MASK, k = c >> 2 * SK_BLOCK_LOG;
@@ -579,6 +600,8 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
     const material_table *materials = look_up_materials(particles, options, &table);
     const int fields = materials ? MASS_TILE_FIELDS : TILE_FIELDS;
     SK_TRY(reserve_tiles(grid, fields, error));
+
+    /* Sum the particles of each block into its tiles. */
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
@@ -593,6 +616,8 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
         else
             add_block(1, 0, NULL, grid, &from, b, NULL);
     }
+
+    /* Combine the tiles and their halos into the fields. */
     sk_deal_blocks(&deal, grid, options->threads);
 #pragma omp parallel num_threads(options->threads)
     SK_EACH_DEALT(b, &deal)

@@ -186,7 +186,7 @@ static void load_mixed(const sk_grid *grid, const sk_transfer_options *options, 
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
         float change[SK_AROUND];
-        sk_plain_load_nodes(grid, grid->fields[SK_FIELD_VELOCITY_X + d], cell, d, nodes[d]);
+        sk_plain_load_nodes(grid, sk_transfer_velocity(options, grid, d), cell, d, nodes[d]);
         if (options->kind == SK_TRANSFER_FLIP)
             sk_plain_load_nodes(grid, grid->fields[SK_FIELD_CHANGE_X + d], cell, d, change);
         for (int n = 0; n < SK_AROUND; n++)
@@ -230,8 +230,12 @@ static sk_particle_sums give_block(const sk_plain_frame *frame, const sk_transfe
         sk_plain_particles(frame->grid, cell, &begin, &end);
         if (begin == end)
             continue;
+
+        /* Load the nodes around the cell once for all its particles. */
         load_mixed(frame->grid, options, cell, nodes);
         sk_plain_coordinates(frame->grid, cell, at);
+
+        /* Set the velocity and the flag of each particle, and add to the sums. */
         for (uint32_t p = begin; p < end; p++) {
             const float speed2 =
                 give_velocity(frame, options, nodes, at, &records[p], affine ? affine + 9 * (size_t)p : NULL);

@@ -3,6 +3,7 @@
 #ifndef SK_GRID_VELOCITY_KERNELS_H
 #define SK_GRID_VELOCITY_KERNELS_H
 
+#include "base/block_table_kernels.h"
 #include "base/dimension.h"
 #include "base/kernel.h"
 #include "grid/sampler_kernels.h"
@@ -10,8 +11,8 @@
 /* The velocity field in its blocks. */
 typedef struct sk_velocity_blocks {
     const float *component[3]; /* m/s  [slots][cells of a block], NaN where unknown */
-    const int *table;          /*      [places] slot, 0 = absent */
-    int blocks[3];             /*      places along each axis */
+    sk_block_table table;      /*      slot of each block, 0 = absent */
+    int blocks[3];             /*      along each axis */
 } sk_velocity_blocks;
 
 enum { SK_PIECE_NODES = SELKIE_DIM == 3 ? 27 : 9 }; /* of a piece of three nodes along each axis */
@@ -22,16 +23,14 @@ SK_KERNEL void sk_load_small_piece(const sk_velocity_blocks *field, const int fi
 {
     for (int n = 0; n < SK_PIECE_NODES; n++) {
         const int cell[3] = {first[0] + n % 3, first[1] + n / 3 % 3, SELKIE_DIM == 3 ? first[2] + n / 9 : 0};
-        int slot = 0, inside = 1, local = 0;
-        long place = 0, stride = 1;
+        int slot = 0, inside = 1, local = 0, block[3] = {0, 0, 0};
         for (int d = 0; d < SELKIE_DIM; d++) {
             inside &= cell[d] >= 0 && cell[d] < field->blocks[d] * SK_BLOCK_N;
-            place += (inside ? cell[d] >> SK_BLOCK_LOG : 0) * stride;
-            stride *= field->blocks[d];
+            block[d] = cell[d] >> SK_BLOCK_LOG;
             local += (cell[d] & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
         }
         if (inside)
-            slot = field->table[place];
+            slot = sk_block_find(&field->table, sk_block_key(block[0], block[1], block[2]));
         for (int d = 0; d < SELKIE_DIM; d++)
             values[d][n] = field->component[d][(long)slot * SK_BLOCK_CELLS + local];
     }

@@ -383,11 +383,15 @@ static selkie_code read_open(const char *path, int descriptor, char **data, size
         return fail_read(path, errno, error);
     if (!S_ISREG(status.st_mode))
         return sk_fail(error, SELKIE_ERROR_FILE, "%s: cannot read: it is not a plain file", path);
+
+    /* Room for the whole file and a closing zero. */
     size_t size = (size_t)status.st_size;
     char *buffer = sk_allocate(NULL, size + 1);
     if (!buffer)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory to read it (%.1f MiB)", path,
                        (double)size / 1048576.0);
+
+    /* One read may return less than it was asked for. */
     size_t got = 0;
     while (got < size) {
         size_t piece = size - got < (size_t)largest_write ? size - got : (size_t)largest_write;
@@ -403,6 +407,7 @@ static selkie_code read_open(const char *path, int descriptor, char **data, size
             break; /* the file was truncated meanwhile */
         got += (size_t)chunk;
     }
+
     buffer[got] = '\0';
     *data = buffer;
     *bytes = got;

@@ -23,23 +23,46 @@ selkie_code selkie_world_save(const selkie_world *world, const char *path, selki
     return code;
 }
 
-selkie_code selkie_world_load(selkie_world *world, const char *path, selkie_error *error)
+/* Reads a checkpoint; its chunks stay in the container. */
+static selkie_code read_state(const char *path, int threads, sk_container **container,
+                              sk_state_chunk state[SK_STATE_MAX_CHUNKS], int *chunk_count, selkie_error *error)
 {
-    sk_container *container;
-    int before = sk_threads_begin(world->step.threads);
-    selkie_code code = sk_container_read(path, &container, error);
+    int before = sk_threads_begin(threads);
+    selkie_code code = sk_container_read(path, container, error);
     sk_threads_end(before);
     SK_TRY(code);
-    sk_state_chunk state[SK_STATE_MAX_CHUNKS];
-    int count = sk_container_count(container);
+    int count = sk_container_count(*container);
     count = count < SK_STATE_MAX_CHUNKS ? count : SK_STATE_MAX_CHUNKS;
     for (int c = 0; c < count; c++) {
-        const sk_chunk *chunk = sk_container_at(container, c);
+        const sk_chunk *chunk = sk_container_at(*container, c);
         memcpy(state[c].name, chunk->name, sizeof state[c].name);
         state[c].data = chunk->data;
         state[c].bytes = chunk->bytes;
     }
-    code = sk_world_restore(world, count, state, path, error);
+    *chunk_count = count;
+    return SELKIE_OK;
+}
+
+selkie_code selkie_world_load(selkie_world *world, const char *path, selkie_error *error)
+{
+    sk_container *container;
+    sk_state_chunk state[SK_STATE_MAX_CHUNKS];
+    int count;
+    SK_TRY(read_state(path, world->step.threads, &container, state, &count, error));
+    selkie_code code = sk_world_restore(world, count, state, path, error);
+    sk_container_close(container);
+    return code;
+}
+
+selkie_code selkie_world_create_from(const selkie_scene *scene, const selkie_world_options *options, const char *path,
+                                     selkie_restart_report *report, selkie_world **world, selkie_error *error)
+{
+    sk_container *container;
+    sk_state_chunk state[SK_STATE_MAX_CHUNKS];
+    sk_state_source source = {.chunks = state, .file = path};
+    *world = NULL;
+    SK_TRY(read_state(path, options ? options->threads : 0, &container, state, &source.count, error));
+    selkie_code code = sk_world_create_from_state(scene, options, &source, report, world, error);
     sk_container_close(container);
     return code;
 }

@@ -15,12 +15,17 @@ typedef struct mesh_writer {
     sk_up_turn turn;
     int vectors; /* 3 floats each: position, normal, velocity, as far as the mesh has them */
     const float *sources[3];
+    double origin[3]; /* m  of the positions, in the axes of the file */
+    int wide;         /* positions are doubles */
 } mesh_writer;
 
 static mesh_writer make_writer(const sk_mesh_frame *frame)
 {
     mesh_writer writer = {.mesh = frame->mesh, .turn = sk_up_turn_make(frame->up, frame->scene_up)};
     writer.sources[writer.vectors++] = frame->mesh->positions;
+    for (int k = 0; k < 3; k++)
+        writer.origin[k] = writer.turn.sign[k] * frame->origin[writer.turn.axis[k]];
+    writer.wide = sk_needs_doubles(frame->origin, frame->detail);
     if (frame->mesh->normals)
         writer.sources[writer.vectors++] = frame->mesh->normals;
     if (frame->mesh->velocities)
@@ -53,6 +58,23 @@ static void put_word(unsigned char *out, uint32_t word)
     out[3] = (unsigned char)(word >> 24);
 }
 
+static unsigned char *put_place(const mesh_writer *writer, const float turned[3], unsigned char *out)
+{
+    for (int k = 0; k < 3; k++) {
+        const double place = turned[k] + writer->origin[k];
+        const float narrow = (float)place;
+        uint64_t bits;
+        uint32_t narrow_bits;
+        memcpy(&bits, &place, sizeof bits);
+        memcpy(&narrow_bits, &narrow, sizeof narrow_bits);
+        put_word(out, writer->wide ? (uint32_t)bits : narrow_bits);
+        if (writer->wide)
+            put_word(out + 4, (uint32_t)(bits >> 32));
+        out += writer->wide ? 8 : 4;
+    }
+    return out;
+}
+
 static void fill_vertices(const void *context, int64_t first, int64_t count, unsigned char *out)
 {
     const mesh_writer *writer = context;
@@ -60,6 +82,10 @@ static void fill_vertices(const void *context, int64_t first, int64_t count, uns
         for (int v = 0; v < writer->vectors; v++) {
             float turned[3];
             sk_up_turn_apply(&writer->turn, writer->sources[v] + 3 * i, turned);
+            if (v == 0) {
+                out = put_place(writer, turned, out);
+                continue;
+            }
             for (int k = 0; k < 3; k++, out += 4) {
                 uint32_t bits;
                 memcpy(&bits, &turned[k], sizeof bits);
@@ -87,13 +113,18 @@ static selkie_code write_ply(sk_atomic_file *file, const sk_mesh_frame *frame, c
     double matrix[9] = {0};
     for (int k = 0; k < 3; k++)
         matrix[3 * k + writer->turn.axis[k]] = writer->turn.sign[k];
+
+    /* Header. */
     SK_TRY(sk_atomic_print(file, error,
                            "ply\nformat binary_little_endian 1.0\ncomment Selkie surface: metres, seconds\n"));
     SK_TRY(sk_atomic_print(file, error, "comment selkie_time %.17g\n", frame->time));
     SK_TRY(sk_atomic_print(file, error, "comment selkie_turn %g %g %g %g %g %g %g %g %g\n", matrix[0], matrix[1],
                            matrix[2], matrix[3], matrix[4], matrix[5], matrix[6], matrix[7], matrix[8]));
-    SK_TRY(sk_atomic_print(file, error, "element vertex %zu\nproperty float x\nproperty float y\nproperty float z\n",
-                           mesh->vertex_count));
+
+    /* Columns of the vertices. */
+    const char *type = writer->wide ? "double" : "float";
+    SK_TRY(sk_atomic_print(file, error, "element vertex %zu\nproperty %s x\nproperty %s y\nproperty %s z\n",
+                           mesh->vertex_count, type, type, type));
     if (mesh->normals)
         SK_TRY(sk_atomic_print(file, error, "property float nx\nproperty float ny\nproperty float nz\n"));
     if (mesh->velocities) {
@@ -102,10 +133,14 @@ static selkie_code write_ply(sk_atomic_file *file, const sk_mesh_frame *frame, c
         SK_TRY(sk_atomic_print(file, error, "property float %s\nproperty float %s\nproperty float %s\n", names[0],
                                names[1], names[2]));
     }
+
     SK_TRY(sk_atomic_print(file, error, "element face %zu\nproperty list uchar int vertex_indices\nend_header\n",
                            mesh->triangle_count));
-    SK_TRY(sk_atomic_write_records(file, (int64_t)mesh->vertex_count, (size_t)writer->vectors * 12, fill_vertices,
-                                   writer, error));
+
+    /* Vertices and triangles. */
+    SK_TRY(sk_atomic_write_records(file, (int64_t)mesh->vertex_count,
+                                   (size_t)writer->vectors * 12 + (writer->wide ? 12 : 0), fill_vertices, writer,
+                                   error));
     return sk_atomic_write_records(file, (int64_t)mesh->triangle_count, triangle_record_bytes, fill_triangles, writer,
                                    error);
 }
@@ -127,7 +162,16 @@ static size_t vector_line(const mesh_writer *writer, const float *source, size_t
 
 static size_t position_line(const mesh_writer *writer, size_t index, char *line)
 {
-    return vector_line(writer, writer->mesh->positions, index, "v", line);
+    float turned[3];
+    sk_up_turn_apply(&writer->turn, writer->mesh->positions + 3 * index, turned);
+    if (!writer->wide) {
+        for (int k = 0; k < 3; k++)
+            turned[k] = (float)(turned[k] + writer->origin[k]);
+        return (size_t)snprintf(line, line_room, "v %.9g %.9g %.9g\n", (double)turned[0], (double)turned[1],
+                                (double)turned[2]);
+    }
+    return (size_t)snprintf(line, line_room, "v %.15g %.15g %.15g\n", turned[0] + writer->origin[0],
+                            turned[1] + writer->origin[1], turned[2] + writer->origin[2]);
 }
 
 static size_t normal_line(const mesh_writer *writer, size_t index, char *line)

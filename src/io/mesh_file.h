@@ -14,6 +14,8 @@ typedef struct sk_mesh_frame {
     selkie_attribute_names names;
     selkie_up_axis up;
     double scene_up[3];
+    double origin[3]; /* m  of the mesh in the scene */
+    double detail;    /* m  decides about doubles: sk_needs_doubles */
 } sk_mesh_frame;
 
 selkie_code sk_mesh_write_ply(const sk_mesh_frame *frame, const char *path, selkie_error *error);

@@ -25,7 +25,8 @@ int sk_number_format(double value, char text[SK_NUMBER_LENGTH])
         return snprintf(text, SK_NUMBER_LENGTH, "nan");
     if (fabs(value) < 9007199254740992.0 && value == floor(value)) /* 2^53: below, each whole number is exact */
         return snprintf(text, SK_NUMBER_LENGTH, "%lld", (long long)value);
-    return snprintf(text, SK_NUMBER_LENGTH, "%.9g", value);
+    /* Positions far from 0 need more digits. */
+    return snprintf(text, SK_NUMBER_LENGTH, "%.*g", fabs(value) < 1e5 || fabs(value) > 1e10 ? 9 : 14, value);
 }
 
 const char *sk_number_parse(const char *text, const char *limit, double *value)

@@ -66,10 +66,13 @@ selkie_code selkie_write_particles(const selkie_world *world, const char *path, 
     double cell_size = selkie_scene_cells(scene, cells);
     selkie_attribute_view position, velocity, id, extras[SK_MAX_EXTRA_ATTRIBUTES];
     int extra_count;
+
+    /* Find the arrays of the world. */
     SK_TRY(find_typed(world, "position", SELKIE_FLOAT32, dimension, &position, error));
     SK_TRY(find_typed(world, "velocity", SELKIE_FLOAT32, dimension, &velocity, error));
     SK_TRY(find_typed(world, "id", SELKIE_UINT32, 1, &id, error));
     SK_TRY(find_extras(world, extras, &extra_count, error));
+
     /* A world without particles has no arrays. Its files have the same columns as the others. */
     static const uint32_t nothing[3];
     sk_frame frame = {
@@ -88,7 +91,10 @@ selkie_code selkie_write_particles(const selkie_world *world, const char *path, 
         .extra_count = extra_count,
         .extra = extras,
     };
+    memcpy(frame.origin, position.origin, sizeof frame.origin);
     selkie_scene_up(scene, frame.scene_up);
+
+    /* Write with as many threads as the world steps with. */
     int before = sk_threads_begin(world->step.threads);
     selkie_code code = sk_particles_write(&frame, path, error);
     sk_threads_end(before);
@@ -117,8 +123,8 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
         .threads = world->step.threads,
     };
     for (int k = 0; k < 3; k++) {
-        options.low[k] = scene->domain.origin[k];
-        options.high[k] = scene->domain.origin[k] + cells[k] * cell_size;
+        options.low[k] = scene->domain.origin[k] - position.origin[k];
+        options.high[k] = options.low[k] + cells[k] * cell_size;
     }
 
     /* Surface and file. */
@@ -129,7 +135,12 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
                                             .velocity = velocity.data,
                                             .velocity_stride = velocity.stride};
     SK_TRY(sk_surface_extract(&particles, &options, &mesh, error));
-    sk_mesh_frame frame = {&mesh, selkie_world_time(world), scene->output.names, scene->output.up, {0, 0, 0}};
+    sk_mesh_frame frame = {.mesh = &mesh,
+                           .time = selkie_world_time(world),
+                           .names = scene->output.names,
+                           .up = scene->output.up,
+                           .detail = 0.5 * options.particle_spacing};
+    memcpy(frame.origin, position.origin, sizeof frame.origin);
     selkie_scene_up(scene, frame.scene_up);
     int before = sk_threads_begin(world->step.threads);
     selkie_code code = sk_mesh_write(&frame, path, error);

@@ -16,9 +16,10 @@ enum { max_components = 16, max_columns = SK_MAX_EXTRA_ATTRIBUTES + 4 };
 typedef struct column {
     char name[64];
     selkie_attribute_type type;
-    int components; /* written; each has four bytes */
+    int components; /* written; each has four bytes, or eight if wide */
     int stored;     /* components that the source has; the others are zero */
     int turns;      /* a vector */
+    int wide;       /* doubles: positions far from 0 */
     size_t stride;
     const char *data; /* NULL: `constant` for every particle */
     float constant;
@@ -31,6 +32,8 @@ typedef struct table {
     int record_bytes;
     sk_up_turn turn;
     int turned;
+    double origin[3]; /* m  of the positions, in the axes of the file */
+    int moved;        /* it is not 0 */
 } table;
 
 /* --- From a frame to columns --- */
@@ -48,6 +51,33 @@ static column *add_column(table *to, const char *name, selkie_attribute_type typ
     to->offsets[to->count++] = to->record_bytes;
     to->record_bytes += 4 * components;
     return added;
+}
+
+static size_t column_bytes(const column *source)
+{
+    return (source->wide ? 8 : 4) * (size_t)source->components;
+}
+
+int sk_needs_doubles(const double origin[3], double length)
+{
+    const double far = fmax(fmax(fabs(origin[0]), fabs(origin[1])), fabs(origin[2]));
+    return far * 0x1p-24 > 1e-3 * length;
+}
+
+/* Positions come first, so that a wide one shifts the other columns. */
+static void place_origin(const sk_frame *frame, table *to)
+{
+    column *position = &to->columns[0];
+    for (int k = 0; k < 3; k++) {
+        to->origin[k] = to->turn.sign[k] * frame->origin[to->turn.axis[k]];
+        to->moved |= to->origin[k] != 0.0;
+    }
+    if (!to->moved)
+        return;
+    position->wide = sk_needs_doubles(frame->origin, frame->particle_radius);
+    for (int c = 1; c < to->count && position->wide; c++)
+        to->offsets[c] += 12;
+    to->record_bytes += position->wide ? 12 : 0;
 }
 
 static const char *velocity_name(selkie_attribute_names names)
@@ -73,6 +103,8 @@ static selkie_code make_table(const sk_frame *frame, const char *path, table *to
         return sk_fail(error, SELKIE_ERROR_INTERNAL,
                        "%s: a frame of dimension %d with %lld particles and %d extra attributes", path,
                        frame->dimension, (long long)frame->count, frame->extra_count);
+
+    /* Vectors have three components in the file, also in 2D. */
     column *position = add_column(to, "position", SELKIE_FLOAT32, 3, frame->position, frame->position_stride);
     position->stored = frame->dimension;
     position->turns = 1;
@@ -82,6 +114,8 @@ static selkie_code make_table(const sk_frame *frame, const char *path, table *to
         velocity->stored = frame->dimension;
         velocity->turns = 1;
     }
+
+    /* Scalars and further attributes. */
     if (frame->names == SELKIE_NAMES_HOUDINI)
         add_column(to, "pscale", SELKIE_FLOAT32, 1, NULL, 0)->constant = (float)frame->particle_radius;
     if (frame->id)
@@ -94,6 +128,7 @@ static selkie_code make_table(const sk_frame *frame, const char *path, table *to
         column *added = add_column(to, extra->name, extra->type, extra->components, extra->data, extra->stride);
         added->turns = extra->type == SELKIE_FLOAT32 && extra->components == 3;
     }
+    place_origin(frame, to);
     return SELKIE_OK;
 }
 
@@ -116,12 +151,28 @@ static void fill_vectors(const table *from, const column *source, int64_t first,
     }
 }
 
+/* Positions in the scene. */
+static void fill_places(const table *from, const column *source, int64_t first, int64_t count, unsigned char *out,
+                        size_t out_stride)
+{
+    for (int64_t i = 0; i < count; i++, out += out_stride) {
+        float relative[3], narrow[3];
+        double place[3];
+        fill_vectors(from, source, first + i, 1, (unsigned char *)relative, sizeof relative);
+        for (int k = 0; k < 3; k++)
+            narrow[k] = (float)(place[k] = relative[k] + from->origin[k]);
+        memcpy(out, source->wide ? (const void *)place : narrow, column_bytes(source));
+    }
+}
+
 static void fill_column(const table *from, const column *source, int64_t first, int64_t count, unsigned char *out,
                         size_t out_stride)
 {
     if (!source->data) {
         for (int64_t i = 0; i < count; i++)
             memcpy(out + (size_t)i * out_stride, &source->constant, sizeof source->constant);
+    } else if (source == &from->columns[0] && from->moved) {
+        fill_places(from, source, first, count, out, out_stride);
     } else if (source->turns) {
         fill_vectors(from, source, first, count, out, out_stride);
     } else {
@@ -132,20 +183,30 @@ static void fill_column(const table *from, const column *source, int64_t first, 
 }
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-static void to_little_endian(unsigned char *words, size_t bytes)
+static void to_little_endian(const table *from, unsigned char *records, int64_t count)
 {
-    for (size_t i = 0; i < bytes; i += 4) {
-        uint32_t word;
-        memcpy(&word, words + i, 4);
-        word = __builtin_bswap32(word);
-        memcpy(words + i, &word, 4);
+    for (int64_t r = 0; r < count; r++, records += from->record_bytes) {
+        int at = 0;
+        for (; from->columns[0].wide && at < 24; at += 8) {
+            uint64_t word;
+            memcpy(&word, records + at, 8);
+            word = __builtin_bswap64(word);
+            memcpy(records + at, &word, 8);
+        }
+        for (; at < from->record_bytes; at += 4) {
+            uint32_t word;
+            memcpy(&word, records + at, 4);
+            word = __builtin_bswap32(word);
+            memcpy(records + at, &word, 4);
+        }
     }
 }
 #else
-static void to_little_endian(unsigned char *words, size_t bytes)
+static void to_little_endian(const table *from, unsigned char *records, int64_t count)
 {
-    (void)words;
-    (void)bytes;
+    (void)from;
+    (void)records;
+    (void)count;
 }
 #endif
 
@@ -154,7 +215,7 @@ static void fill_ply(const void *context, int64_t first, int64_t count, unsigned
     const table *from = context;
     for (int c = 0; c < from->count; c++)
         fill_column(from, &from->columns[c], first, count, out + from->offsets[c], (size_t)from->record_bytes);
-    to_little_endian(out, (size_t)count * (size_t)from->record_bytes);
+    to_little_endian(from, out, count);
 }
 
 /* --- PLY --- */
@@ -169,7 +230,7 @@ static selkie_code write_ply_column(sk_atomic_file *file, const table *from, int
     sk_ply_velocity_names(frame->names, names);
     for (int k = 0; k < source->components; k++) {
         if (index == 0)
-            SK_TRY(sk_atomic_print(file, error, "property float %s\n", axes[k]));
+            SK_TRY(sk_atomic_print(file, error, "property %s %s\n", source->wide ? "double" : "float", axes[k]));
         else if (index == 1 && frame->velocity)
             SK_TRY(sk_atomic_print(file, error, "property float %s\n", names[k]));
         else if (source->components == 1)
@@ -194,6 +255,9 @@ static selkie_code write_ply(sk_atomic_file *file, const table *from, const sk_f
     SK_TRY(sk_atomic_print(file, error, "comment selkie_radius %.9g\n", frame->particle_radius));
     SK_TRY(sk_atomic_print(file, error, "comment selkie_turn %g %g %g %g %g %g %g %g %g\n", matrix[0], matrix[1],
                            matrix[2], matrix[3], matrix[4], matrix[5], matrix[6], matrix[7], matrix[8]));
+    if (from->columns[0].wide)
+        SK_TRY(sk_atomic_print(file, error, "comment selkie_origin %.17g %.17g %.17g\n", from->origin[0],
+                               from->origin[1], from->origin[2]));
     SK_TRY(sk_atomic_print(file, error, "element vertex %lld\n", (long long)frame->count));
     for (int c = 0; c < from->count; c++)
         SK_TRY(write_ply_column(file, from, c, frame, error));
@@ -211,7 +275,7 @@ typedef struct vtp_array {
 static void fill_vtp_array(const void *context, int64_t first, int64_t count, unsigned char *out)
 {
     const vtp_array *array = context;
-    fill_column(array->from, array->source, first, count, out, 4 * (size_t)array->source->components);
+    fill_column(array->from, array->source, first, count, out, column_bytes(array->source));
 }
 
 /* One vertex cell a particle: connectivity i, offsets i + 1. ParaView shows and filters cells, not bare points. */
@@ -239,9 +303,11 @@ static selkie_code write_vtp_array_tag(sk_atomic_file *file, const column *sourc
     SK_TRY(sk_atomic_print(file, error,
                            "        <DataArray type=\"%s\" Name=\"%s\" NumberOfComponents=\"%d\" format=\"appended\" "
                            "offset=\"%llu\"/>\n",
-                           source->type == SELKIE_UINT32 ? "UInt32" : "Float32", source->name, source->components,
-                           (unsigned long long)*offset));
-    *offset += 8 + 4 * (uint64_t)source->components * (uint64_t)count;
+                           source->wide                    ? "Float64"
+                           : source->type == SELKIE_UINT32 ? "UInt32"
+                                                           : "Float32",
+                           source->name, source->components, (unsigned long long)*offset));
+    *offset += 8 + column_bytes(source) * (uint64_t)count;
     return SELKIE_OK;
 }
 
@@ -302,8 +368,7 @@ static selkie_code write_vtp(sk_atomic_file *file, const table *from, const sk_f
     SK_TRY(write_vtp_header(file, from, frame, &cells, error));
     for (int c = 0; c < from->count; c++) {
         vtp_array array = {from, &from->columns[c]};
-        SK_TRY(
-            write_vtp_block(file, frame->count, 4 * (size_t)array.source->components, fill_vtp_array, &array, error));
+        SK_TRY(write_vtp_block(file, frame->count, column_bytes(array.source), fill_vtp_array, &array, error));
     }
     for (int a = 0; a < 2; a++) {
         cells.start = a;

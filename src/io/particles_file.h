@@ -1,7 +1,8 @@
 /* Particles of one frame as files that other programs read: binary PLY and VTK XML (.vtp), and PLY back again.
  *
  * docs/manual/output.md describes the formats and the programs that read them. Positions are in metres, velocities in
- * metres per second.
+ * metres per second. Files have scene coordinates. Where single precision would blur them (sk_needs_doubles), positions
+ * are doubles, and a comment of the PLY file names the origin that our reader subtracts again.
  */
 #ifndef SK_IO_PARTICLES_FILE_H
 #define SK_IO_PARTICLES_FILE_H
@@ -19,13 +20,14 @@ typedef struct sk_frame {
     int dimension;
     double time; /* s  */
     int64_t count;
-    const float *position; /* m  */
+    const float *position; /* m  relative to origin */
     size_t position_stride;
     const float *velocity; /* m/s, NULL = none */
     size_t velocity_stride;
     const uint32_t *id; /*    NULL = none */
     size_t id_stride;
     double particle_radius; /* m  for pscale */
+    double origin[3];       /* m  of the positions in the scene */
     selkie_attribute_names names;
     selkie_up_axis up;
     double scene_up[3];
@@ -34,6 +36,9 @@ typedef struct sk_frame {
 } sk_frame;
 
 enum { SK_MAX_EXTRA_ATTRIBUTES = 32 };
+
+/* Do floats at this distance from 0 have an error above 0.1 % of a length (m)? */
+int sk_needs_doubles(const double origin[3], double length);
 
 selkie_code sk_particles_write_ply(const sk_frame *frame, const char *path, selkie_error *error);
 selkie_code sk_particles_write_vtp(const sk_frame *frame, const char *path, selkie_error *error);
@@ -49,7 +54,8 @@ typedef struct sk_particles_data {
     double particle_radius; /* m  0 where the file does not say */
     sk_up_turn turn;        /*    scene axes -> axes of position and velocity below */
     int64_t count;
-    float *position;    /* m   [count][3] */
+    double origin[3];   /* m   of the positions, in the axes of the file; 0 where the file does not say */
+    float *position;    /* m   [count][3] relative to origin */
     float *velocity;    /* m/s [count][3], NULL = none */
     uint32_t *id;       /*     [count], NULL = none */
     uint32_t *role;     /*     [count] of liquid boundaries, NULL = none */
@@ -64,6 +70,8 @@ selkie_code sk_particles_parse_ply(const void *bytes, size_t size, const char *n
                                    selkie_error *error);
 /* Rotates positions and velocities back to the scene's axes if the file has other axes. */
 void sk_particles_turn_back(sk_particles_data *data);
+/* Makes positions relative to another origin, in the current axes. */
+void sk_particles_rebase(sk_particles_data *data, const double origin[3]);
 void sk_particles_data_free(sk_particles_data *data);
 
 #endif

@@ -179,15 +179,20 @@ static selkie_code read_property(ply_header *header, const words *line, selkie_e
 {
     if (header->seen_vertex && !header->in_vertex)
         return SELKIE_OK; /* after the vertices: not read */
+
+    /* A list has no fixed size. It can only be skipped as a line of text. */
     if (line->count >= 2 && strcmp(line->word[1], "list") == 0) {
         if (!header->ascii || header->in_vertex)
             return fail(header, error,
                         "this PLY file has lists at or before its vertices; only points in fixed records can be read");
         return SELKIE_OK;
     }
+
     ply_type type = line->count == 3 ? type_named(line->word[1]) : PLY_NO_TYPE;
     if (type == PLY_NO_TYPE)
         return fail(header, error, "damaged PLY header: a property needs a known type and a name");
+
+    /* Elements before the vertices only move the start of the vertices. */
     if (!header->in_vertex) {
         uint64_t bytes = (uint64_t)type_bytes[type];
         if (header->other_count > (INT64_MAX - header->bytes_before) / bytes)
@@ -195,6 +200,8 @@ static selkie_code read_property(ply_header *header, const words *line, selkie_e
         header->bytes_before += header->other_count * bytes;
         return SELKIE_OK;
     }
+
+    /* A vertex property has a place in the record. Known ones also have a role. */
     if (header->property_count == max_properties)
         return fail(header, error, "a PLY file with more than 256 properties cannot be read");
     int role = role_named(line->word[2]);
@@ -215,20 +222,30 @@ static selkie_code read_comment(ply_header *header, const words *line, sk_partic
     double values[9];
     int wanted = 0;
     const char *key = line->count >= 2 ? line->word[1] : "";
+    /* The number of values follows from the key. */
     if (strcmp(key, "selkie_turn") == 0)
         wanted = 9;
+    else if (strcmp(key, "selkie_origin") == 0)
+        wanted = 3;
     else if (strcmp(key, "selkie_time") == 0 || strcmp(key, "selkie_dimension") == 0 ||
              strcmp(key, "selkie_radius") == 0)
         wanted = 1;
     if (wanted == 0)
         return SELKIE_OK;
+
+    /* Read the values. */
     int good = line->count == wanted + 2;
     for (int i = 0; good && i < wanted; i++) {
         const char *word = line->word[i + 2], *end = word + strlen(word);
         good = sk_number_parse(word, end, &values[i]) == end;
     }
+
+    /* Check and store them. */
     if (good && wanted == 9)
         good = sk_up_turn_from_matrix(values, &data->turn);
+    else if (good && wanted == 3)
+        for (int k = 0; k < 3 && good; k++)
+            good = isfinite(data->origin[k] = values[k]);
     else if (good && strcmp(key, "selkie_time") == 0)
         data->time = values[0];
     else if (good && strcmp(key, "selkie_radius") == 0)
@@ -253,6 +270,8 @@ static selkie_code read_header(ply_header *header, const char *bytes, size_t siz
 {
     if (size < 4 || memcmp(bytes, "ply", 3) != 0 || (bytes[3] != '\n' && bytes[3] != '\r'))
         return fail(header, error, "not a PLY file (it does not start with 'ply')");
+
+    /* Read line by line up to end_header. */
     const char *limit = bytes + (size < max_header_bytes ? size : max_header_bytes);
     words line;
     for (const char *text = bytes;;) {
@@ -266,6 +285,8 @@ static selkie_code read_header(ply_header *header, const char *bytes, size_t siz
             *body = (size_t)(text - bytes);
             return check_header(header, error);
         }
+
+        /* Each keyword has its own reader. */
         selkie_code code = SELKIE_OK;
         if (strcmp(key, "format") == 0)
             code = read_format(header, &line, error);
@@ -344,7 +365,7 @@ static int store_value(sk_particles_data *data, int64_t particle, int role, doub
     if (role >= role_velocity)
         data->velocity[3 * particle + role - role_velocity] = (float)value;
     else
-        data->position[3 * particle + role] = (float)value;
+        data->position[3 * particle + role] = (float)(value - data->origin[role]);
     return 1;
 }
 
@@ -371,10 +392,15 @@ static int is_plain_vector(const ply_header *header, int role)
     return !header->swapped;
 }
 
+static int has_origin(const sk_particles_data *data)
+{
+    return data->origin[0] != 0.0 || data->origin[1] != 0.0 || data->origin[2] != 0.0;
+}
+
 static selkie_code read_binary(const ply_header *header, const unsigned char *records, sk_particles_data *data,
                                selkie_error *error)
 {
-    int plain_position = is_plain_vector(header, role_position);
+    int plain_position = is_plain_vector(header, role_position) && !has_origin(data);
     int plain_velocity = data->velocity && is_plain_vector(header, role_velocity);
     int64_t first_bad = INT64_MAX;
 #pragma omp parallel for schedule(static) reduction(min : first_bad) if (data->count > 10000)
@@ -444,7 +470,7 @@ static selkie_code allocate(ply_header *header, sk_particles_data *data, selkie_
         data->material = sk_allocate(NULL, count * sizeof *data->material);
     if (!data->position || (velocity && !data->velocity) || (header->has_role[role_id] && !data->id) ||
         (header->has_role[role_role] && !data->role) || (header->has_role[role_material] && !data->material))
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB are needed for its %lld points and cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB are needed for its %lld points and are not available",
                        header->name, (double)count * 28 / 1048576.0, (long long)data->count);
     return SELKIE_OK;
 }
@@ -454,6 +480,8 @@ static selkie_code parse(ply_header *header, const char *bytes, size_t size, sk_
 {
     size_t body = 0;
     SK_TRY(read_header(header, bytes, size, &body, data, error));
+
+    /* Skip the elements before the points. */
     const char *text = bytes + body, *end = bytes + size;
     uint64_t left = size - body;
     if (header->ascii) {
@@ -470,12 +498,15 @@ static selkie_code parse(ply_header *header, const char *bytes, size_t size, sk_
         text += header->bytes_before;
         left -= header->bytes_before;
     }
+
     /* In ASCII a number takes a digit and a blank (but for the very last one). */
     uint64_t least = header->ascii ? 2 * (uint64_t)header->property_count : (uint64_t)header->record_bytes;
     if ((uint64_t)header->vertex_count > (left + header->ascii) / least)
         return sk_fail(error, SELKIE_ERROR_FORMAT,
                        "%s: damaged: it promises %lld points, but has bytes for %llu at most", header->name,
                        (long long)header->vertex_count, (unsigned long long)((left + header->ascii) / least));
+
+    /* Read the points. */
     SK_TRY(allocate(header, data, error));
     return header->ascii ? read_ascii(header, text, end, data, error)
                          : read_binary(header, (const unsigned char *)text, data, error);
@@ -535,7 +566,21 @@ void sk_particles_turn_back(sk_particles_data *data)
     turn_all(data->position, data->count, &back);
     if (data->velocity)
         turn_all(data->velocity, data->count, &back);
+    double origin[3];
+    for (int k = 0; k < 3; k++)
+        origin[k] = back.sign[k] * data->origin[back.axis[k]];
+    memcpy(data->origin, origin, sizeof origin);
     data->turn = sk_up_turn_none();
+}
+
+void sk_particles_rebase(sk_particles_data *data, const double origin[3])
+{
+    const double shift[3] = {data->origin[0] - origin[0], data->origin[1] - origin[1], data->origin[2] - origin[2]};
+    memcpy(data->origin, origin, sizeof data->origin);
+    if (shift[0] == 0.0 && shift[1] == 0.0 && shift[2] == 0.0)
+        return;
+    for (int64_t i = 0; i < 3 * data->count; i++)
+        data->position[i] = (float)(data->position[i] + shift[i % 3]);
 }
 
 void sk_particles_data_free(sk_particles_data *data)

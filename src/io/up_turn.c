@@ -51,6 +51,8 @@ int sk_up_turn_from_matrix(const double matrix[9], sk_up_turn *turn)
 {
     sk_up_turn found;
     int used = 0;
+
+    /* Each row has one entry of 1 or -1, in a column of its own. */
     for (int k = 0; k < 3; k++) {
         int entries = 0;
         for (int c = 0; c < 3; c++) {
@@ -69,6 +71,7 @@ int sk_up_turn_from_matrix(const double matrix[9], sk_up_turn *turn)
     }
     if (used != 7)
         return 0;
+
     /* The permutation 0 1 2, 1 2 0 or 2 0 1 is even. */
     int even = (found.axis[0] + 1) % 3 == found.axis[1];
     if (found.sign[0] * found.sign[1] * found.sign[2] * (even ? 1 : -1) != 1)

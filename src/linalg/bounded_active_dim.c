@@ -225,9 +225,13 @@ static double solve_level(const work *w, int depth, sk_team team, goal to, sk_bo
     for (int i = 0; i < solver->part.level_count; ++i)
         changed[i] = solver->bound[i].changed;
     const sk_share share = SK_DIM(sk_level_share)(&solver->poisson->multigrid.level[depth], team);
+
+    /* The levels below coarsen the free cells of this level. */
     if (team.thread == 0)
         set_root(solver, depth);
     sk_team_wait(team);
+
+    /* Step until the goal. Residuals in single precision are enough until they come near it. */
     int exactly = to.exactly && to.tolerance < quick_accuracy;
     for (int count = 0;; ++count) {
         double rounding, residual = judge(w, depth, team, to.norm, exactly, &rounding);
@@ -239,10 +243,14 @@ static double solve_level(const work *w, int depth, sk_team team, goal to, sk_bo
             residual = judge(w, depth, team, to.norm, 1, &rounding) / to.unit;
             exactly = 1; /* the goal is below the accuracy of quick residuals */
         }
+
+        /* Report the residual and stop at the goal. */
         if (report && team.thread == 0)
             write_down(w, report, count, residual, to.tolerance);
         if (residual <= to.tolerance || count >= to.max_steps || !isfinite(residual))
             return residual;
+
+        /* Coarsen again where the free cells changed, then step. Near the limit of one float, x becomes a pair. */
         SK_DIM(sk_multigrid_recoarsen)(&solver->part, depth, team, changed, solver->mark);
         SK_EACH_OWN_BLOCK(block, share)
         bound->changed[block] = 0;
@@ -273,10 +281,14 @@ static input start_problem(work *w)
     sk_bound_level *bound = &solver->bound[0];
     int overfull = 0;
     const sk_share share = SK_DIM(sk_level_share)(level, w->team);
+
+    /* Read the right side and the largest value of each block. */
     SK_EACH_OWN_BLOCK(block, share)
     solver->partial[0][block] = (double)solver->poisson->operations->read_right_side(
         poisson, &w->system->poisson, block, 1.0f, bound->f + (size_t)block * SK_BLOCK_CELLS);
     sk_team_wait(w->team);
+
+    /* Scale it by a power of two, which rounds nothing. */
     int exponent = 0;
     double largest = largest_block(level, solver->partial[0]);
     if (!isfinite(largest))
@@ -286,6 +298,8 @@ static input start_problem(work *w)
     w->scale = ldexpf(1.0f, -exponent);
     SK_EACH_OWN_BLOCK(block, share)
     poisson->operations->scale(bound->f + (size_t)block * SK_BLOCK_CELLS, w->scale);
+
+    /* Read the bounds in the same scale. */
     sk_poisson_system other = w->system->poisson;
     other.right_side = w->system->lower;
     SK_EACH_OWN_BLOCK(block, share)
@@ -298,6 +312,8 @@ static input start_problem(work *w)
     sk_team_wait(w->team);
     if (largest_block(level, solver->partial[1]) > 0)
         return bad_bounds;
+
+    /* Subtract the mean from right sides without a solution. */
     SK_DIM(sk_bounded_pockets_start)(solver, w->team, &overfull);
     if (w->team.thread == 0)
         w->report->overfull_components = overfull;
@@ -412,12 +428,16 @@ static input solve_in_team(work *w, int *finite)
 {
     sk_bounded_solver *solver = w->solver;
     const sk_bounded_options *options = w->options;
+
+    /* Clear all levels and read the problem. */
     for (int depth = 0; depth < solver->poisson->multigrid.level_count; ++depth)
         SK_DIM(sk_bounded_clear_level)(solver, depth, w->team);
     sk_team_wait(w->team);
     input found = start_problem(w);
     if (found != good_input)
         return found;
+
+    /* Solve from the caller's solution, or from those of coarser problems. */
     w->norm_start = norm_at_start(w);
     int64_t free_cells = 0;
     if (w->norm_start > 0) {
@@ -437,6 +457,8 @@ static input solve_in_team(work *w, int *finite)
     } else if (w->team.thread == 0) {
         w->report->converged = 1;
     }
+
+    /* Each thread writes its own blocks and counts their free cells. */
     if (!write_solution(w, &free_cells)) {
 #pragma omp atomic write
         *finite = 0;
@@ -456,9 +478,13 @@ selkie_code SK_DIM(sk_bounded_solve_active)(sk_bounded_solver *solver, const sk_
     report->unknowns = solver->poisson->multigrid.level[0].unknowns;
     double ready = sk_wall_ms();
     report->setup_ms = ready - start;
+
+    /* A small system is faster on fewer threads. */
     int blocks = solver->poisson->multigrid.level[0].block_count;
     if (threads > 1 + blocks / blocks_per_thread)
         threads = 1 + blocks / blocks_per_thread;
+
+    /* Every thread runs the whole solve on its own blocks. */
     int finite = 1;
     input found = good_input;
     sk_barrier barrier = {0, 0};
@@ -472,6 +498,8 @@ selkie_code SK_DIM(sk_bounded_solve_active)(sk_bounded_solver *solver, const sk_
             found = mine;
         sk_restore_denormals(mode);
     }
+
+    /* Report times, counts and errors. */
     report->active_cells = report->unknowns - report->free_cells;
     report->solve_ms = sk_wall_ms() - ready;
     if (found == bad_right_side)

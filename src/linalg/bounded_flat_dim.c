@@ -41,10 +41,14 @@ static selkie_code allocate(flattening *f, selkie_error *error)
     if (level->unknowns >= INT32_MAX)
         return sk_fail(error, SELKIE_ERROR_INPUT, "bounded solver: more than %d unknowns are too many for MPRGP",
                        (int)INT32_MAX - 1);
+
+    /* Bytes of all pieces. */
     size_t scratch_bytes = (sk_mprgp_scratch_bytes((int32_t)level->unknowns) + 63) / 64 * 64;
     size_t bytes = scratch_bytes + n * doubles * sizeof(double) + n * integers * sizeof(int32_t) +
                    blocks * (sizeof(placed_block) + sizeof(int32_t)) + cells * sizeof(int32_t);
     SK_TRY(SK_DIM(sk_scratch_reserve)(f->solver->memory, &f->solver->flat_memory, bytes, error));
+
+    /* Scratch comes first, then doubles, then integers: so all are aligned. */
     char *at = f->solver->flat_memory.data;
     f->scratch = at;
     double *real = (double *)(at + scratch_bytes);
@@ -321,16 +325,22 @@ selkie_code SK_DIM(sk_bounded_solve_flat)(sk_bounded_solver *solver, const sk_bo
     int threads = options->threads > 0 ? options->threads : omp_get_max_threads();
     SK_TRY(SK_DIM(sk_poisson_read)(solver->poisson, &system->poisson, threads, error));
     SK_TRY(SK_DIM(sk_pockets_find)(solver->poisson, error));
+
+    /* Flatten the blocks into one sparse matrix. */
     flattening f = {.solver = solver, .system = system, .level = &solver->poisson->multigrid.level[0]};
     SK_TRY(allocate(&f, error));
     sort_blocks(&f);
     number_cells(&f);
     fill(&f, options->warm_start);
+
+    /* The last solve's eigenvector is a good start for this one. */
     if (options->forget)
         solver->last_count = 0;
     start_eigenvector(&f);
     report->unknowns = f.level->unknowns;
     report->overfull_components = balance_overfull(&f);
+
+    /* Solve, and write the solution back to the blocks. */
     double ready = sk_wall_ms();
     report->setup_ms = ready - start;
     sk_mprgp_solve(&f.flat, options, f.scratch, report);

@@ -20,6 +20,8 @@ static selkie_code allocate_level(sk_bounded_solver *solver, int depth, int has_
     size_t bytes = fields * cells * sizeof(float) + coefficients * sizeof(float) +
                    blocks * (2 + 2 * sizeof(sk_active) + sizeof(int32_t) + 2 * sizeof(float)) + 16 * 64;
     SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &bound->memory, bytes, error));
+
+    /* Fields of the level's own problem. */
     char *at = bound->memory.data;
     float **field[6] = {&bound->high, &bound->low, &bound->f, &bound->r, &bound->z, &bound->part_inverse};
     for (int i = 0; i < 6; ++i)
@@ -28,6 +30,8 @@ static selkie_code allocate_level(sk_bounded_solver *solver, int depth, int has_
     bound->part = take(&at, blocks);
     bound->changed = take(&at, blocks);
     bound->active = take(&at, blocks * sizeof(sk_active));
+
+    /* Below the finest level: coefficients for the free cells of a finer level, numbered as in the plain one. */
     if (depth == 0)
         return SELKIE_OK;
     *coarse = *plain;
@@ -51,6 +55,8 @@ void SK_DIM(sk_bounded_clear_level)(sk_bounded_solver *solver, int depth, sk_tea
     share.first[0] -= team.thread == 0; /* block 0 */
     float *field[7] = {bound->high, bound->low, bound->r, bound->z, bound->part_inverse, bound->f, bound->lower};
     const size_t bytes = SK_BLOCK_CELLS * sizeof(float), slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
+
+    /* Own blocks start with values of 0, no free cells and a slot of their own. */
     SK_EACH_OWN_BLOCK(block, share)
     {
         const size_t at = (size_t)block * SK_BLOCK_CELLS;
@@ -67,6 +73,8 @@ void SK_DIM(sk_bounded_clear_level)(sk_bounded_solver *solver, int depth, sk_tea
             memset(coarse->coefficients + (size_t)coarse->slot[block] * slot_cells, 0, slot_cells * sizeof(float));
         }
     }
+
+    /* Slots of the empty block and of uniform blocks. */
     if (depth > 0) {
         if (team.thread == 0) {
             coarse->active[0] = 0;
@@ -76,6 +84,8 @@ void SK_DIM(sk_bounded_clear_level)(sk_bounded_solver *solver, int depth, sk_tea
                 coarse->coefficients[SK_SLOT_UNIFORM * slot_cells + i] = 1.0f;
         }
     }
+
+    /* Block 0 stands for missing neighbours. It counts as whole and never changes. */
     if (team.thread == 0) {
         bound->paired = 0;
         bound->changed[0] = 0;

@@ -120,6 +120,8 @@ void SK_DIM(sk_interpolate_block)(const sk_level *fine, const sk_level *coarse, 
     sk_place_in_parent(fine, block, origin);
     coarse_rows rows = {coarse, from->high, fine->parent[block], origin[0] != 0};
     float *x = to->high + (size_t)block * SK_BLOCK_CELLS;
+
+    /* A half row of coarse cells and its slopes give two rows of fine cells (3D: four). */
     for (int k = 0; k < SK_PLANES; k += 2)
         for (int j = 0; j < SK_BLOCK_N; j += 2) {
             sk_half_row towards[6], own = half_row_at(&rows, -1, origin[1] + j / 2, origin[2] + k / 2);
@@ -132,6 +134,7 @@ void SK_DIM(sk_interpolate_block)(const sk_level *fine, const sk_level *coarse, 
                     *(sk_half_row *)(x + (1 - even) * SK_HALF + offset) = base + towards[1];
                 }
         }
+
     /* Not below the bounds, and 0 in cells that are no unknowns. */
     const float *lower = to->lower ? to->lower + (size_t)block * SK_BLOCK_CELLS : NULL;
     const float *inverse =

@@ -38,6 +38,8 @@ void SK_DIM(sk_bounded_pockets_start)(sk_bounded_solver *solver, sk_team team, i
     const sk_bound_level *bound = &solver->bound[0];
     if (pockets->component_count == 0)
         return;
+
+    /* One thread sums the right side of each component and looks for bounds. */
     if (team.thread == 0) {
         memset(pockets->mean, 0, (size_t)pockets->component_count * sizeof(double));
         memset(solver->skip, 0, (size_t)pockets->component_count);
@@ -49,6 +51,8 @@ void SK_DIM(sk_bounded_pockets_start)(sk_bounded_solver *solver, sk_team team, i
                 solver->skip[piece->component] |= !bound->lower || bound->lower[cell] > -INFINITY;
             }
         }
+
+        /* A sum above 0 has no solution. Without bounds, a sum below 0 has none either. */
         *overfull = 0;
         for (int component = 0; component < pockets->component_count; ++component) {
             double sum = pockets->mean[component];
@@ -58,6 +62,8 @@ void SK_DIM(sk_bounded_pockets_start)(sk_bounded_solver *solver, sk_team team, i
         }
         pockets->skip = solver->skip;
     }
+
+    /* All threads subtract the means of these components. */
     sk_team_wait(team);
     SK_DIM(sk_pockets_balance)(pockets, team, bound->f);
 }
@@ -89,6 +95,8 @@ void SK_DIM(sk_bounded_pockets_lower)(sk_bounded_solver *solver, sk_team team)
     sk_bound_level *bound = &solver->bound[0];
     if (pockets->component_count == 0)
         return;
+
+    /* Smallest gap to the bounds in each piece. */
     size_t share[2];
     share_of(pockets, team, share);
     for (size_t p = share[0]; p < share[1]; ++p) {
@@ -100,6 +108,8 @@ void SK_DIM(sk_bounded_pockets_lower)(sk_bounded_solver *solver, sk_team team)
         pockets->sum[p] = (double)least;
     }
     sk_team_wait(team);
+
+    /* Smallest gap of each component. */
     if (team.thread == 0) {
         for (int component = 0; component < pockets->component_count; ++component)
             pockets->mean[component] = INFINITY;
@@ -108,6 +118,8 @@ void SK_DIM(sk_bounded_pockets_lower)(sk_bounded_solver *solver, sk_team team)
                 fmin(pockets->mean[pockets->piece[p].component], pockets->sum[p]);
     }
     sk_team_wait(team);
+
+    /* Lower each component by its gap. A cell that meets its bound equals it to the bit. */
     for (size_t p = share[0]; p < share[1]; ++p) {
         const sk_pocket_piece *piece = &pockets->piece[p];
         float least = (float)pockets->mean[piece->component];

@@ -195,6 +195,8 @@ static double judge(const sk_level *level, const sk_bound_level *bound, int bloc
         SK_DIM(sk_residual_block)(level, bound->high, bound->low, bound->f + at, block, bound->r + at);
     else
         quick_residual(level, bound, block, bound->r + at);
+
+    /* Find the cells that are caught or released, and the natural residual, vector by vector. */
     judged j = {.high = bound->high + at,
                 .low = low_of(bound, block),
                 .r = bound->r + at,
@@ -208,6 +210,8 @@ static double judge(const sk_level *level, const sk_bound_level *bound, int bloc
             judge_at(offset, &j, 1);
     else
         SK_EACH_OFFSET(level->active[block], judge_at, &j, 0);
+
+    /* Note which part of the block is free if that changed. */
     if (any_lane(j.caught | j.released)) {
         bound->changed[block] |=
             (uint8_t)((any_lane(j.caught) ? SK_CELLS_CAUGHT : 0) | (any_lane(j.released) ? SK_CELLS_RELEASED : 0));
@@ -217,6 +221,8 @@ static double judge(const sk_level *level, const sk_bound_level *bound, int bloc
     }
     if (bound->part[block] != SK_PART_ALL) /* z must be 0 in held cells */
         memset(bound->z + at, 0, SK_BLOCK_CELLS * sizeof(float));
+
+    /* Sum over the lanes in a fixed order. */
     double result = 0;
     *size = 0;
     for (int i = 0; i < SK_LANES; ++i)

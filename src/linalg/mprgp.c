@@ -219,11 +219,15 @@ static int free_or_expansion_step(state *t, sk_bounded_report *report)
     double longest = feasible_step(t), step = curvature > 0 ? slope / curvature : INFINITY;
     if (!(slope > 0) || (isinf(step) && isinf(longest)))
         return 0;
+
+    /* Step to the minimum along p, but not beyond the first bound. */
     double taken = fmin(step, longest);
     for (int32_t i = 0; i < s->count; ++i) {
         s->x[i] = fmax(s->bound[i], s->x[i] - taken * t->p[i]);
         t->g[i] -= taken * t->q[i];
     }
+
+    /* Within the bounds: turn to the next conjugate direction. */
     if (step <= longest) {
         precondition(t);
         double turn = dot(t->n, t->z, t->q) / curvature;
@@ -232,6 +236,7 @@ static int free_or_expansion_step(state *t, sk_bounded_report *report)
         report->free_steps++;
         return 1;
     }
+
     /* The free gradient of the cells that are free before the step and after its first half. */
     for (int32_t i = 0; i < s->count; ++i)
         if (s->x[i] > s->bound[i])
@@ -271,12 +276,16 @@ void sk_mprgp_solve(sk_flat_system *system, const sk_bounded_options *options, v
     for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); ++i)
         *field[i] = vector + i * (n + 1);
     t.is_free = (uint8_t *)(vector + vectors * (n + 1));
+
+    /* The largest eigenvalue gives the step length of expansions. */
     t.norm_start = natural_residual_at_start(system, t.p, t.q);
     report->eigenvalue = largest_eigenvalue(system, t.q);
     /* The estimate is a lower bound and depends a little on the start of the power iterations. Rounding it up to a
      * multiple of 1/8 of a power of two removes nearly all of that dependence. */
     double bound = exp2(ceil(8 * log2(1.01 * report->eigenvalue)) / 8);
     t.alpha = report->eigenvalue > 0 ? 1.9 / bound : 1;
+
+    /* Conjugate gradients while the free cells dominate the residual. Otherwise release active cells. */
     gradient(system, t.g);
     restart(&t);
     int iteration = 0, going = 1;
@@ -294,6 +303,8 @@ void sk_mprgp_solve(sk_flat_system *system, const sk_bounded_options *options, v
             residual = residual_of(&t, t.g);
         }
     }
+
+    /* Report the true residual. */
     gradient(system, t.g);
     report->iterations = iteration;
     report->residual = residual_of(&t, t.g);

@@ -52,6 +52,7 @@ static void invert_matrix(int count, bottom_matrix a, float inverse[SK_BOTTOM_UN
  * that sum to zero keep their solution, and round-off in the sum does not grow. */
 static void stiffen_closed_regions(int count, bottom_matrix matrix, const double *excess)
 {
+    /* Number each component by its first cell. */
     int region[SK_BOTTOM_UNKNOWNS];
     for (int i = 0; i < count; ++i)
         region[i] = i;
@@ -64,6 +65,8 @@ static void stiffen_closed_regions(int count, bottom_matrix matrix, const double
                     changed = 1;
                 }
     }
+
+    /* Add the stiffness to components without excess. */
     for (int first = 0; first < count; ++first) {
         double sum = 0, stiffness = 0;
         int cells = 0;
@@ -85,6 +88,8 @@ static void stiffen_closed_regions(int count, bottom_matrix matrix, const double
 void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid)
 {
     const sk_level *level = &multigrid->level[multigrid->level_count - 1];
+
+    /* List the unknowns of the coarsest level. */
     int32_t cells[SK_BOTTOM_UNKNOWNS][4];
     int count = 0;
     for (int block = 1; block <= level->block_count; ++block)
@@ -98,6 +103,8 @@ void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid)
                     multigrid->bottom_cell[count++] = block * SK_BLOCK_CELLS + index;
                 }
     multigrid->bottom_unknowns = count;
+
+    /* Rows of their matrix. */
     bottom_matrix matrix;
     double excess[SK_BOTTOM_UNKNOWNS];
     memset(matrix, 0, sizeof(matrix));
@@ -115,6 +122,8 @@ void SK_DIM(sk_multigrid_prepare_bottom)(sk_multigrid *multigrid)
                 excess[n] += (double)coefficient; /* towards a held cell */
         }
     }
+
+    /* Invert the matrix once, so that each cycle only multiplies. */
     stiffen_closed_regions(count, matrix, excess);
     invert_matrix(count, matrix, multigrid->bottom_inverse);
 }

@@ -77,6 +77,8 @@ void SK_DIM(sk_coarsen_block)(const sk_level *fine, const sk_level *coarse, int 
         coarse->coefficients + (size_t)coarse->slot[fine->parent[block]] * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
     int origin[3];
     sk_place_in_parent(fine, block, origin);
+
+    /* Fine coefficients, only of unknowns that take part. */
     int uniform = fine->slot[block] == SK_SLOT_UNIFORM;
     const float *source[SK_COEFFICIENT_ARRAYS];
     for (int array = 0; array < SK_COEFFICIENT_ARRAYS; ++array)
@@ -88,6 +90,8 @@ void SK_DIM(sk_coarsen_block)(const sk_level *fine, const sk_level *coarse, int 
         coefficients_of_part(fine, block, target_of);
         uniform = 0;
     }
+
+    /* Two fine rows (3D: four) become half a row of the parent. */
     float mass = fine->excess[block] * SK_RESTRICTION_SCALE * SK_CORNERS;
     for (int k = 0; k < SK_PLANES; k += 2)
         for (int j = 0; j < SK_BLOCK_N; j += 2) {

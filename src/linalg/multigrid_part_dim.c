@@ -60,6 +60,8 @@ static void recoarsen_level(const sk_multigrid *multigrid, int depth, sk_team te
 {
     const sk_level *fine = &multigrid->level[depth], *coarse = fine + 1;
     const sk_share children = SK_DIM(sk_level_share)(fine, team), share = SK_DIM(sk_level_share)(coarse, team);
+
+    /* Mark blocks with changed children. These and their lower neighbours need a slot of their own. */
     SK_EACH_OWN_BLOCK(block, share)
     coarse_changed[block] = 0;
     if (team.thread == 0)
@@ -70,10 +72,14 @@ static void recoarsen_level(const sk_multigrid *multigrid, int depth, sk_team te
     if (is_near_change(coarse, coarse_changed, block))
         coarse->slot[block] = SK_SLOT_FIRST + block - 1;
     sk_team_wait(team);
+
+    /* Faces and excess from the changed children. */
     SK_EACH_OWN_BLOCK(block, children)
     if (changed[block])
         multigrid->operations->coarsen(fine, coarse, block);
     sk_team_wait(team);
+
+    /* Diagonals. Slots change only after all threads have read them. */
     SK_EACH_OWN_BLOCK(block, share)
     {
         int count; /* second bit: the block is uniform */

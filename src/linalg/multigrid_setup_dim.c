@@ -40,7 +40,7 @@ selkie_code SK_DIM(sk_scratch_reserve)(sk_memory *memory, sk_scratch *scratch, s
     }
     if (!scratch->data) {
         scratch->bytes = 0;
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "pressure solver: %.1f MiB more are needed and cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "pressure solver: %.1f MiB more are needed and are not available",
                        (double)bytes / 1048576.0);
     }
     return SELKIE_OK;
@@ -167,6 +167,7 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
     sk_level *coarse = &multigrid->level[depth + 1];
     (void)threads; /* in builds without OpenMP */
     const size_t slot_cells = SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
+
     /* Slots equal block numbers here. The first two slots are those of the empty block and of uniform blocks. */
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && coarse->block_count > few_blocks)
     for (int block = 0; block <= coarse->block_count; ++block) {
@@ -176,12 +177,16 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
         memset(coarse->b + at, 0, SK_BLOCK_CELLS * sizeof(float));
         memset(coarse->coefficients + slot * slot_cells, 0, slot_cells * sizeof(float));
     }
+
+    /* All uniform blocks share one slot with faces of 1. */
     memset(coarse->coefficients + SK_SLOT_UNIFORM * slot_cells, 0, slot_cells * sizeof(float));
     for (size_t i = 0; i < SELKIE_DIM * SK_BLOCK_CELLS; ++i)
         coarse->coefficients[SK_SLOT_UNIFORM * slot_cells + i] = 1.0f;
+
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && fine->block_count > few_blocks)
     for (int i = 0; i < fine->block_count; ++i)
         multigrid->operations->coarsen(fine, coarse, fine->morton[i]);
+
     /* Other threads still read the block's faces, so its uniform flag is kept in the work array, which is free until
      * then. */
     int64_t unknowns = 0;

@@ -60,6 +60,8 @@ static void smooth(const sk_level *level, int block, sk_sweep sweep)
     sk_part part = sk_part_of(level, block);
     if (part == SK_PART_NONE)
         return;
+
+    /* Values in the block and around it. */
     sk_around x;
     sk_look_around(level, level->x, block, &x);
     float *own = level->x + (size_t)block * SK_BLOCK_CELLS;
@@ -71,6 +73,8 @@ static void smooth(const sk_level *level, int block, sk_sweep sweep)
             for (int side = 0; side < SK_SIDES; ++side)
                 x.side[side] = level->x;
     }
+
+    /* Two red and two black half sweeps, in the fastest form that fits the block. */
     int first_colour = sweep == SK_SWEEP_BACKWARD;
     if (level->slot[block] == SK_SLOT_UNIFORM && part == SK_PART_ALL) {
         for (int half = 0; half < 4; ++half)
@@ -196,6 +200,8 @@ static void restrict_residual(const sk_level *fine, const sk_level *coarse, int 
 {
     float product[SK_BLOCK_CELLS] __attribute__((aligned(64)));
     float sums[coarse_planes * SK_PLANE_FLOATS] __attribute__((aligned(64)));
+
+    /* A x of the unknowns that take part. */
     sk_active active = fine->active[block];
     const float *b = fine->b + (size_t)block * SK_BLOCK_CELLS;
     sk_part part = sk_part_of(fine, block);
@@ -204,6 +210,8 @@ static void restrict_residual(const sk_level *fine, const sk_level *coarse, int 
     if (part == SK_PART_SOME) /* held cells have no residual */
         for (int i = 0; i < SK_BLOCK_CELLS; i += SK_LANES)
             fs_store(product + i, fs_select(takes_part(fine, block, i), fs_load(product + i), fs_load(b + i)));
+
+    /* Residual, summed over pairs of planes and over colours. */
     for (int plane = 0; plane < coarse_planes; ++plane)
         for (int v = 0; v < SK_PLANE_VECTORS; ++v) {
             fs sum = {0};
@@ -215,6 +223,8 @@ static void restrict_residual(const sk_level *fine, const sk_level *coarse, int 
                 }
             fs_store(sums + plane * SK_PLANE_FLOATS + v * SK_LANES, sum);
         }
+
+    /* Sum pairs of rows into the right side of the parent. */
     int origin[3];
     sk_place_in_parent(fine, block, origin);
     float *target = coarse->b + (size_t)fine->parent[block] * SK_BLOCK_CELLS;

@@ -104,11 +104,14 @@ static void cross(flood *state, int block, int side)
     int other = level->neighbour[block][side];
     if (!other)
         return;
+
     const uint64_t *wet = state->wet[block].word;
     uint64_t *there = state->wet[other].word, fresh = 0;
     int axis = side / 2, upper = side & 1;
     /* The upper block stores the faces between two blocks. */
     const uint64_t *face = state->solver->links[level->slot[upper ? other : block]].face[axis].word;
+
+    /* Pass flooded cells through open faces, a word at a time. */
     for (int w = 0; w < SK_BLOCK_WORDS; ++w) {
         int target = w;
         uint64_t gift = 0;
@@ -174,6 +177,8 @@ static selkie_code record_component(sk_poisson_solver *solver, flood *state, sel
     SK_TRY(reserve(solver, (void **)&pockets->cells_of, &pockets->cells_of_capacity, (size_t)component + 1,
                    sizeof(size_t), error));
     pockets->cells_of[component] = 0;
+
+    /* Blocks in ascending order: the result does not depend on the order of the flood. */
     qsort(state->touched, (size_t)state->touched_count, sizeof(int32_t), compare_blocks);
     for (int n = 0; n < state->touched_count; ++n) {
         int block = state->touched[n];
@@ -185,6 +190,8 @@ static selkie_code record_component(sk_poisson_solver *solver, flood *state, sel
                        sizeof(sk_pocket_piece), error));
         sk_pocket_piece *piece = &pockets->piece[pockets->piece_count++];
         *piece = (sk_pocket_piece){block, component, -1, count};
+
+        /* A block that is closed in part lists its closed cells. */
         if (count < SK_BLOCK_CELLS) {
             SK_TRY(reserve(solver, (void **)&pockets->cell, &pockets->cell_capacity,
                            pockets->cell_count + (size_t)count, sizeof(uint16_t), error));
@@ -194,6 +201,8 @@ static selkie_code record_component(sk_poisson_solver *solver, flood *state, sel
                     pockets->cell[pockets->cell_count++] = (uint16_t)sk_split_index(
                         cell % SK_BLOCK_N, cell / SK_BLOCK_N % SK_BLOCK_N, cell / (SK_BLOCK_N * SK_BLOCK_N));
         }
+
+        /* Its cells are done. Reset the flood in this block. */
         pockets->cells_of[component] += (size_t)count;
         for (int w = 0; w < SK_BLOCK_WORDS; ++w) {
             solver->open[block].word[w] |= wet[w];
@@ -273,6 +282,8 @@ void SK_DIM(sk_pockets_balance)(sk_pockets *pockets, sk_team team, float *field)
 {
     if (pockets->component_count == 0)
         return;
+
+    /* Sum of each piece. */
     size_t share[2];
     for (int end = 0; end < 2; ++end)
         share[end] = pockets->piece_count * (size_t)(team.thread + end) / (size_t)team.threads;
@@ -281,6 +292,8 @@ void SK_DIM(sk_pockets_balance)(sk_pockets *pockets, sk_team team, float *field)
         pockets->sum[n] = piece_sum(pockets, piece, field + (size_t)piece->block * SK_BLOCK_CELLS);
     }
     sk_team_wait(team);
+
+    /* Mean of each component, summed in a fixed order. */
     if (team.thread == 0) {
         memset(pockets->mean, 0, (size_t)pockets->component_count * sizeof(double));
         for (size_t n = 0; n < pockets->piece_count; ++n)
@@ -289,6 +302,8 @@ void SK_DIM(sk_pockets_balance)(sk_pockets *pockets, sk_team team, float *field)
             pockets->mean[component] /= (double)pockets->cells_of[component];
     }
     sk_team_wait(team);
+
+    /* Subtract the mean. */
     for (size_t n = share[0]; n < share[1]; ++n) {
         const sk_pocket_piece *piece = &pockets->piece[n];
         if (pockets->skip && pockets->skip[piece->component])

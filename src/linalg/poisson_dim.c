@@ -253,6 +253,8 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
     const sk_poisson_options *options = w->options;
     double residual = start_solution(w), computed = residual, rz = 0, drifted = 0;
     int converged = w->norm_b == 0 || residual <= options->tolerance, iteration = 0, fresh = 1, careful = 0;
+
+    /* Preconditioned conjugate gradients. */
     while (!converged && iteration < options->max_iterations) {
         SK_DIM(sk_multigrid_cycle)(&solver->multigrid, 0, w->team, careful, solver->partial[0]);
         SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->z);
@@ -267,6 +269,8 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
             sk_team_wait(w->team);
             continue;
         }
+
+        /* Step along the new direction. */
         turn(w, rz_before == 0 ? 0 : (float)(rz / rz_before));
         double curvature = apply(w);
         if (!(curvature > 0))
@@ -280,6 +284,8 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
         }
         ++iteration;
         fresh = 0;
+
+        /* Near the goal, or after much round-off, compute the true residual instead of its recurrence. */
         if (residual + drifted <= options->tolerance) {
             /* The residual meets the tolerance, including its rounding error. */
             converged = fresh = 1;
@@ -296,6 +302,8 @@ static void iterate(work *w, sk_poisson_report *report, int *finite)
         if (!isfinite(residual))
             break;
     }
+
+    /* Report the true residual and write the solution. */
     if (!fresh) {
         fold(w);
         residual = true_residual(w);

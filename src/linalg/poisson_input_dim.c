@@ -74,9 +74,13 @@ static selkie_code choose_blocks(sk_poisson_solver *solver, const sk_poisson_sys
     solver->inside = solver->map_memory.data;
     solver->outside = solver->inside + (count + 15) / 16 * 16;
     solver->inside[0] = 0;
+
+    /* Find blocks with unknowns, and flaws of the diagonal. */
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && count > 64)
     for (int block = 1; block < count; ++block)
         solver->inside[block] = look_at_diagonal(system->diagonal + (size_t)block * SK_BLOCK_CELLS);
+
+    /* List them along the Morton curve. */
     curve_entry *entry = solver->sort_memory.data;
     int active = 0, sorted = 1;
     for (int block = 1; block < count; ++block) {
@@ -105,6 +109,8 @@ static selkie_code number_blocks(sk_poisson_solver *solver, const sk_poisson_sys
 {
     sk_level *level = &solver->multigrid.level[0];
     SK_TRY(SK_DIM(sk_level_allocate)(&solver->multigrid, 0, active, error));
+
+    /* Coordinates along the curve. Two blocks at one place are an error. */
     const curve_entry *entry = solver->sort_memory.data;
     int32_t(*curve)[4] = (void *)((char *)solver->sort_memory.data + (size_t)active * sizeof(curve_entry));
     for (int i = 0; i < active; ++i) {
@@ -113,12 +119,16 @@ static selkie_code number_blocks(sk_poisson_solver *solver, const sk_poisson_sys
         memcpy(curve[i], system->coordinates[entry[i].block], sizeof(curve[i]));
         curve[i][3] = 0;
     }
+
+    /* Map the caller's numbers to the level's and back. */
     SK_DIM(sk_level_number)(level, (const int32_t(*)[4])curve, level->slot);
     solver->outside[0] = 0;
     for (int i = 0; i < active; ++i) {
         solver->inside[entry[i].block] = level->slot[i];
         solver->outside[level->slot[i]] = entry[i].block;
     }
+
+    /* Neighbours, checked against the coordinates. */
     for (int block = 1; block <= active; ++block) {
         int out = solver->outside[block];
         memset(level->neighbour[block], 0, sizeof(level->neighbour[block]));

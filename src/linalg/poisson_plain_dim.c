@@ -60,9 +60,13 @@ static int read_general(sk_poisson_solver *solver, const sk_poisson_system *syst
     sk_level *level = &solver->multigrid.level[0];
     sk_tile diagonal, face[SELKIE_DIM];
     read_source(solver, system, block, &diagonal, face);
+
+    /* The block's slot of coefficients, without links yet. */
     float *array = level->coefficients + (size_t)level->slot[block] * SK_COEFFICIENT_ARRAYS * SK_BLOCK_CELLS;
     sk_links *links = &solver->links[level->slot[block]];
     memset(links, 0, sizeof(*links));
+
+    /* Coefficients and links, cell by cell. */
     int flaws = 0;
     *unknowns = 0;
     SK_EACH_CELL(i, j, k)
@@ -81,6 +85,8 @@ static int read_general(sk_poisson_solver *solver, const sk_poisson_system *syst
         /* Rows without unknowns may hold anything. */
         flaws |= has_unknowns(&diagonal, j, k) ? cell.flaws : 0;
     }
+
+    /* A general block has no uniform coefficients. */
     level->excess[block] = level->inverse[block] = 0;
     level->active[block] = SK_ALL_ACTIVE;
     return flaws;

@@ -57,6 +57,8 @@ SK_INLINE void read_row(const sk_source *from, int j, int k, row_coefficients *r
     const sk_row zero = {0}, least = SK_SMALLEST_DIAGONAL - zero;
     sk_row d = row_at(from->diagonal, j, k), sum = zero;
     sk_int_row unknown = d > least, unlike = ~unknown;
+
+    /* Only faces between two unknowns count. */
     for (int axis = 0; axis < SELKIE_DIM; ++axis) {
         sk_row face = row_at(from->face[axis], j, k), d_lower, d_upper, face_upper;
         flaw[0] |= ((sk_int_row)face & 0x7f800000) == 0x7f800000;
@@ -76,6 +78,8 @@ SK_INLINE void read_row(const sk_source *from, int j, int k, row_coefficients *r
         row->face[axis] = face;
         sum += face + face_upper;
     }
+
+    /* Excess is the part of the diagonal beyond its faces. Round-off counts as none. */
     sk_row excess = keep(d - sum, unknown);
     flaw[2] |= excess < -SK_DOMINANCE_ROUND_OFF * d;
     excess = keep(excess, excess > SK_EXCESS_ROUND_OFF * d);
@@ -126,12 +130,16 @@ static int read_general(sk_poisson_solver *solver, const sk_poisson_system *syst
     sk_level *level = &solver->multigrid.level[0];
     sk_source from;
     SK_DIM(sk_look_up_source)(solver, system, block, &from);
+
+    /* The block's slot of coefficients, without links yet. */
     int slot = level->slot[block];
     float *array[SK_COEFFICIENT_ARRAYS];
     for (int i = 0; i < SK_COEFFICIENT_ARRAYS; ++i)
         array[i] = level->coefficients + ((size_t)slot * SK_COEFFICIENT_ARRAYS + (size_t)i) * SK_BLOCK_CELLS;
     sk_links *links = &solver->links[slot];
     memset(links, 0, sizeof(*links));
+
+    /* Coefficients and links, row by row. */
     sk_int_row flaw[3] = {{0}}, count = {0};
     for (int k = 0; k < SK_PLANES; ++k)
         for (int j = 0; j < SK_BLOCK_N; ++j) {
@@ -153,6 +161,8 @@ static int read_general(sk_poisson_solver *solver, const sk_poisson_system *syst
             set_row_bits(&solver->open[block], j, k, row.excess > (sk_row){0});
             count -= row.unknown;
         }
+
+    /* Count the unknowns and find the vectors that hold any. */
     *unknowns = 0;
     for (int i = 0; i < SK_BLOCK_N; ++i)
         *unknowns += count[i];

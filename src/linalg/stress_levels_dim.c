@@ -496,6 +496,8 @@ static selkie_code factorize(sk_stress_hierarchy *hierarchy, const sk_stress_lev
     double *l;
     TAKE(arena, l, count * count, "viscosity");
     memset(l, 0, count * count * sizeof *l);
+
+    /* Lower triangle of the matrix. */
     for (size_t i = 0; i < count; i++) {
         l[i * count + i] = (double)level->diagonal[i];
         for (size_t m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
@@ -504,6 +506,8 @@ static selkie_code factorize(sk_stress_hierarchy *hierarchy, const sk_stress_lev
                 l[i * count + j] += (double)level->coefficient[i * SK_STRESS_NEIGHBOURS + m];
         }
     }
+
+    /* Factorize in place, row by row. */
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j <= i; j++) {
             double sum = l[i * count + j];

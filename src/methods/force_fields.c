@@ -108,12 +108,27 @@ int sk_force_fields_in(const selkie_scene *scene, sk_force_window window, sk_for
     return count;
 }
 
+void sk_force_fields_scale(sk_force_field *fields, int count, double factor)
+{
+    const float scale = (float)factor;
+    for (int f = 0; f < count; f++) {
+        fields[f].radial *= scale;
+        fields[f].angular *= scale;
+        fields[f].inward *= scale;
+        fields[f].along *= scale;
+        for (int d = 0; d < 3; d++)
+            fields[f].uniform[d] *= scale;
+    }
+}
+
 double sk_force_fields_speed(const selkie_scene *scene, sk_force_window window)
 {
     const int countable =
         256; /* explosions at once; above this the sum of all replaces the test of pairs and is a safe bound */
     double largest = 0.0, total = 0.0;
     int count = 0;
+
+    /* Sum the speeds of all explosions. */
     for (int f = 0; f < scene->force_count; f++)
         if (explodes_in(&scene->forces[f], window)) {
             total += fabs(scene->forces[f].speed);
@@ -121,6 +136,8 @@ double sk_force_fields_speed(const selkie_scene *scene, sk_force_window window)
         }
     if (count < 2 || count > countable)
         return total;
+
+    /* Otherwise only explosions that overlap add up: find the largest such sum. */
     for (int f = 0; f < scene->force_count; f++) {
         const selkie_force_def *one = &scene->forces[f];
         if (!explodes_in(one, window))

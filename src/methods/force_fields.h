@@ -17,7 +17,7 @@ typedef struct sk_force_window {
     double from, to; /* s */
 } sk_force_window;
 
-/* From the middle of the step before to the middle of this one (sk_step_kick is its length). */
+/* From the middle of the step before to the middle of this one. */
 static inline sk_force_window sk_step_force_window(const sk_step *step)
 {
     sk_force_window window = {step->time - 0.5 * step->last_dt, step->end_time - 0.5 * step->dt};
@@ -27,6 +27,9 @@ static inline sk_force_window sk_step_force_window(const sk_step *step)
 /* The fields that act in the window, multiplied by their time in it. Returns their number. `fields` must have room for
  * scene->force_count. */
 int sk_force_fields_in(const selkie_scene *scene, sk_force_window window, sk_force_field *fields);
+
+/* Multiplies the effect of some fields. */
+void sk_force_fields_scale(sk_force_field *fields, int count, double factor);
 
 /* The largest speed that the explosions of the window add anywhere (m/s). Explosions with overlapping balls add up. */
 double sk_force_fields_speed(const selkie_scene *scene, sk_force_window window);

@@ -53,6 +53,8 @@ SK_KERNEL void sk_force_field_add(const sk_force_field *field, const float x[3],
             change[d] += field->uniform[d];
         return;
     }
+
+    /* Offset from the centre of an explosion, otherwise from the axis. */
     float offset[3], along = 0.0f, r2 = 0.0f;
     for (int d = 0; d < 3; d++)
         offset[d] = x[d] - field->point[d];
@@ -63,16 +65,22 @@ SK_KERNEL void sk_force_field_add(const sk_force_field *field, const float x[3],
         for (int d = 0; d < 3; d++)
             offset[d] -= along * field->axis[d];
     }
+
+    /* Weight at this distance; 0 beyond the radius. */
     r2 = offset[0] * offset[0] + offset[1] * offset[1] + offset[2] * offset[2];
     float r = __builtin_sqrtf(r2), weight = sk_force_falloff(field->falloff, r * field->inverse_radius);
     if (weight == 0.0f)
         return;
+
+    /* Explosion: away from the centre. */
     if (field->kind == SK_FORCE_EXPLOSION) {
         float scale = r > 0.0f ? field->radial * weight / r : 0.0f; /* the centre itself has no direction */
         for (int d = 0; d < 3; d++)
             change[d] += scale * offset[d];
         return;
     }
+
+    /* Vortex and jet: around the axis, towards it and along it. */
     float turn = field->angular * weight, pull = field->inward * field->inverse_radius * weight,
           push = field->along * weight;
     change[0] +=

@@ -80,17 +80,24 @@ SK_KERNEL int sk_liquid_is_shore(const int air[2], const int liquid[2], const in
     return !liquid[0] && !liquid[1] && ((air[0] && liquid_beside[0]) || (air[1] && liquid_beside[1]));
 }
 
+/* The solid of a closed face. */
+typedef struct sk_closed_face {
+    int on_wall;    /*      a closed wall of the domain, normal to the face: the velocity is 0 */
+    int sticks;     /*      the surface is no-slip */
+    float velocity; /* m/s  of the solid */
+} sk_closed_face;
+
 /* Velocity of a face after the solve. It is unknown (NaN) behind solids, and far from particles unless liquid is beside
- * the face. `had_velocity`: particles are near the face. The velocity on a closed wall of the domain is 0. */
-SK_KERNEL float sk_liquid_projected(float velocity, float descent, int beside_liquid, float open, int on_wall,
-                                    int had_velocity)
+ * the face. Particles near the face (`had_velocity`) take the velocity of a no-slip surface. */
+SK_KERNEL float sk_liquid_projected(float velocity, float descent, int beside_liquid, float open,
+                                    const sk_closed_face *closed, int had_velocity)
 {
     float projected = velocity;
     if (beside_liquid)
         projected = (velocity == velocity ? velocity : 0.0f) + descent;
     if (!(open > 0.0f))
-        projected = __builtin_nanf("");
-    return projected != projected && on_wall && had_velocity ? 0.0f : projected;
+        projected = closed->sticks && had_velocity ? closed->velocity : __builtin_nanf("");
+    return closed->on_wall && had_velocity && (projected != projected || !(open > 0.0f)) ? 0.0f : projected;
 }
 
 #endif

@@ -22,7 +22,8 @@ static inline __attribute__((unused)) float open_fraction_at(const sk_step *step
 
 static inline __attribute__((unused)) float solid_velocity_at(const sk_step *step, sk_plain_cell cell, int d)
 {
-    return step->solids.moving_count ? step->solids.velocity[d][sk_plain_solid_index(&step->solids, cell)] : 0.0f;
+    return sk_solids_have_velocity(&step->solids) ? step->solids.velocity[d][sk_plain_solid_index(&step->solids, cell)]
+                                                  : 0.0f;
 }
 
 /* The cell that stores the face on a side of this one. A face belongs to the cell above it. */

@@ -183,6 +183,8 @@ static inline void measure_density_errors(const sk_step *step, int block, const 
     const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     d8 absolute = {0}, squares = {0}, sum = {0};
     f8 largest = f8_splat(0.0f), count = f8_splat(0.0f);
+
+    /* Inner cells only: each open face of theirs leads to another liquid cell. */
     SK_EACH_RUN(c, step->grid.runs[SK_RUNS_LIQUID][block])
     {
         int n = node_of(c);
@@ -192,6 +194,8 @@ static inline void measure_density_errors(const sk_step *step, int block, const 
             inner &= (f8_load(view->liquid + n - up) > 0.0f) | (f8_load(view->fraction[d] + n) == 0.0f);
             inner &= (f8_load(view->liquid + n + up) > 0.0f) | (f8_load(view->fraction[d] + n + up) == 0.0f);
         }
+
+        /* Add their errors, lane by lane. */
         f8 error = f8_select(inner, f8_load(density + c) + f8_load(blurred + c) - 1.0f, f8_splat(0.0f));
         absolute += d8_from_f8(f8_abs(error));
         squares += d8_from_f8(error * error);
@@ -199,6 +203,8 @@ static inline void measure_density_errors(const sk_step *step, int block, const 
         largest = f8_max(largest, f8_abs(error));
         count += f8_select(inner, f8_splat(1.0f), f8_splat(0.0f));
     }
+
+    /* Combine the lanes. */
     errors->absolute = d8_sum(absolute);
     errors->squares = d8_sum(squares);
     errors->sum = d8_sum(sum);

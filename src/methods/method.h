@@ -71,6 +71,7 @@ typedef struct sk_step_limits {
     double length; /* m    the cell size, or a method's own */
     double speed;  /* m/s  the fastest thing that moves */
     double extra;  /* m/s  added to it */
+    double waves;  /* m/s  that the step resolves beside these: the larger of the two counts */
 } sk_step_limits;
 
 typedef struct sk_method {

@@ -15,9 +15,15 @@ selkie_code SK_DIM(sk_sort_particles_again)(sk_step *step, selkie_error *error)
     return SK_DIM(sk_grid_sort_again)(&step->grid, &step->particles, step->threads, error);
 }
 
-/* Solids take their pose at the end of the step, because the liquid must not enter that volume. */
+/* Solids take their pose at the start of the step, and particles follow them from there (grid/sweep.h). The room that
+ * unilateral pressure and SPH may fill is that at the end of the step. */
 selkie_code SK_DIM(sk_move_solids)(sk_step *step, selkie_error *error)
 {
-    sk_solids_move(&step->solids, step->time + step->dt);
+    const selkie_scene *scene = step->scene;
+    const int at_end = scene->discretization != SELKIE_DISCRETIZATION_GRID ||
+                       scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    const double end = step->time + step->dt;
+    sk_solids_move(&step->solids, at_end ? end : step->time);
+    sk_solids_step(&step->solids, step->time, end);
     return SK_DIM(sk_solids_update)(&step->solids, &step->grid, step->threads, error);
 }

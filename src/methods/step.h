@@ -58,6 +58,9 @@ typedef struct sk_step {
     double dt;                     /* s  of this step */
     double end_time;               /* s  at its end: time + dt but for rounding, since steps end exactly on frames */
     double last_dt;                /* s  of the step before, 0 at the start */
+    double reflection;             /*    rho of this step, 0 = none: see flip/reflection_kernels.h */
+    int end_velocity; /* first of the three fields of the velocity at the end of the step; VELOCITY_X without reflection
+                       */
     int64_t step_count;
     int64_t emitted, drained; /* particles since the start */
     int64_t exchanged;        /* emitted - drained when the volume was measured */
@@ -116,10 +119,11 @@ static inline double sk_step_mass(const sk_step *step, const sk_attribute *mater
 }
 
 /* Gravity acts from the middle of one step to the middle of the next (leapfrog: v is half a step behind x). Free fall
- * is then exact at any step size. */
+ * is then exact at any step size. A reflected step applies its change 1 + reflection times, so that forces, viscosity
+ * and pressure act for a shorter time. */
 static inline double sk_step_kick(const sk_step *step)
 {
-    return 0.5 * (step->last_dt + step->dt);
+    return 0.5 * (step->last_dt + step->dt) / (1.0 + step->reflection);
 }
 
 /* At least `bytes` of memory for the phase until it returns. Not cleared. */

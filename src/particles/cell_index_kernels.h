@@ -4,12 +4,14 @@
 
 #include <stdint.h>
 
-/* grid/cell_index.h fills it for the particles, the SPH walls fill it for boundary particles. base/dimension.h sets
- * the size of a block. */
+#include "base/block_table_kernels.h"
+
+/* particles/cell_index.h fills it for the particles, the SPH walls fill it for boundary particles. base/dimension.h
+ * sets the size of a block. */
 typedef struct sk_cell_index {
-    int blocks[3];                   /* size of the table along each axis */
+    int blocks[3];                   /* of the grid along each axis */
     int block_count;                 /* slots 1 .. block_count hold points; the others count as absent */
-    const int32_t *table;            /* [places] slot of each block, x fastest; 0 = absent */
+    sk_block_table table;            /* slot of each block; 0 = absent */
     const int32_t (*coordinates)[4]; /* [block_count + 1] place of each block along the axes; or NULL */
     const int32_t (*neighbours)[27]; /* [block_count + 1] slots of the 3^dimension blocks around, x fastest; or NULL */
     const uint32_t *cell_start;      /* [block_count * cells of a block + 1] first point of each cell; slot 1 first */

@@ -46,6 +46,7 @@ static void select_median(sk_kd_point *points, size_t count, size_t middle, int 
 {
     size_t low = 0, high = count - 1;
     while (low < high) {
+        /* Sort the first, middle and last point. The middle one is the pivot. */
         size_t half = low + (high - low) / 2;
         if (before(&points[half], &points[low], axis))
             exchange(&points[half], &points[low]);
@@ -53,6 +54,8 @@ static void select_median(sk_kd_point *points, size_t count, size_t middle, int 
             exchange(&points[high], &points[low]);
         if (before(&points[high], &points[half], axis))
             exchange(&points[high], &points[half]);
+
+        /* Exchange pairs of points that are on the wrong side of the pivot. */
         sk_kd_point pivot = points[half];
         size_t i = low, j = high;
         for (;;) {
@@ -64,6 +67,7 @@ static void select_median(sk_kd_point *points, size_t count, size_t middle, int 
                 break;
             exchange(&points[i++], &points[j--]);
         }
+
         /* Points up to j are at most the pivot, points from i on at least. A point between the two equals the pivot. */
         if (i == j) {
             if (middle == i)
@@ -84,6 +88,8 @@ static void build(sk_kd_tree *tree, size_t node_index, size_t begin, size_t coun
     node->begin = (uint32_t)begin;
     node->left = (uint32_t)count;
     sk_kd_point *points = tree->points + begin;
+
+    /* Bounding box of the points. */
     for (int d = 0; d < 3; d++) {
         node->low[d] = FLT_MAX;
         node->high[d] = -FLT_MAX;
@@ -96,6 +102,8 @@ static void build(sk_kd_tree *tree, size_t node_index, size_t begin, size_t coun
         }
     if (levels == 0)
         return;
+
+    /* Split at the median of the longest axis. */
     int axis = 0;
     for (int d = 1; d < 3; d++)
         if (node->high[d] - node->low[d] > node->high[axis] - node->low[axis])
@@ -103,6 +111,8 @@ static void build(sk_kd_tree *tree, size_t node_index, size_t begin, size_t coun
     size_t half = count / 2;
     if (half)
         select_median(points, count, half, axis);
+
+    /* Build the children, large ones as tasks. */
     int worth_it = count > task_points;
 #pragma omp task if (worth_it)
     build(tree, 2 * node_index + 1, begin, half, levels - 1);
@@ -197,14 +207,20 @@ static int find(const sk_kd_tree *tree, const float x[3], kd_found *found)
     uint32_t best_id = UINT32_MAX;
     found->distance2 = FLT_MAX;
     found->leaf = SIZE_MAX;
+
+    /* Start at the root. */
     if (!tree->nodes[0].left)
         return 0;
     stack[depth].node = 0;
     stack[depth++].distance2 = 0.0f;
+
+    /* Visit the boxes on the stack, unless a nearer point was found meanwhile. */
     while (depth) {
         size_t n = stack[--depth].node;
         if (stack[depth].distance2 > found->distance2)
             continue;
+
+        /* Descend into the nearer child. The farther child goes onto the stack. */
         while (n < first_leaf) {
             size_t near = 2 * n + 1, far = near + 1;
             const kd_node *a = &tree->nodes[near], *b = &tree->nodes[far];
@@ -227,6 +243,8 @@ static int find(const sk_kd_tree *tree, const float x[3], kd_found *found)
         }
         if (n < first_leaf)
             continue;
+
+        /* Compare the points of the leaf. The smallest id wins among equally near ones. */
         const kd_node *leaf = &tree->nodes[n];
         for (size_t p = leaf->begin; p < (size_t)leaf->begin + leaf->left; p++) {
             float distance2 = point_distance2(&tree->points[p], x);

@@ -12,18 +12,14 @@
 /* Slot of the block at these block coordinates; 0 if it has no points. */
 SK_KERNEL int SK_DIM(sk_slot_at)(const sk_cell_index *index, const int block[3])
 {
-    size_t place = 0, stride = 1;
-    for (int d = 0; d < SELKIE_DIM; d++) {
+    for (int d = 0; d < SELKIE_DIM; d++)
         if (block[d] < 0 || block[d] >= index->blocks[d])
             return 0;
-        place += (size_t)block[d] * stride;
-        stride *= (size_t)index->blocks[d];
-    }
-    int slot = index->table[place];
+    int slot = sk_block_find(&index->table, sk_block_key(block[0], block[1], SELKIE_DIM == 3 ? block[2] : 0));
     return slot <= index->block_count ? slot : 0;
 }
 
-/* The points of the cell at these coordinates; an empty range outside the table. */
+/* The points of the cell at these coordinates; an empty range outside the grid. */
 SK_KERNEL sk_cell_range SK_DIM(sk_points_of_cell)(const sk_cell_index *index, const int cell[3])
 {
     sk_cell_range range = {0, 0};

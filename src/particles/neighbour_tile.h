@@ -41,6 +41,8 @@ SK_TILE_INLINE void sk_particle_tile_make(const sk_cell_index *index, int block,
 {
     uint32_t at = 0, *start = tile->start;
     tile->run_count = 0;
+
+    /* Rows of cells. The outermost ones lie in neighbouring blocks. */
     for (int tz = 0; tz < SK_PARTICLE_TILE_NZ; tz++)
         for (int ty = 0; ty < SK_PARTICLE_TILE_N; ty++) {
             int by = ty == 0                        ? 0
@@ -51,6 +53,8 @@ SK_TILE_INLINE void sk_particle_tile_make(const sk_cell_index *index, int block,
                                                     : 1;
             int row = SK_BLOCK_N * ((ty - 1) & SK_BLOCK_MASK) +
                       (SELKIE_DIM == 3 ? SK_BLOCK_N * SK_BLOCK_N * ((tz - 1) & SK_BLOCK_MASK) : 0);
+
+            /* Along x: one cell of the lower neighbour, the whole row, one cell of the upper neighbour. */
             for (int bx = 0; bx < 3; bx++) {
                 int slot = index->neighbours[block][bx + 3 * by + (SELKIE_DIM == 3 ? 9 * bz : 0)];
                 int first = bx == 0 ? SK_BLOCK_N - 1 : 0, count = bx == 1 ? SK_BLOCK_N : 1;
@@ -59,6 +63,8 @@ SK_TILE_INLINE void sk_particle_tile_make(const sk_cell_index *index, int block,
                         *start++ = at;
                     continue;
                 }
+
+                /* Starts of the cells in the tile, and the run of particles that they hold. */
                 const uint32_t *cell = index->cell_start + (size_t)(slot - 1) * SK_BLOCK_CELLS + row + first;
                 for (int c = 0; c < count; c++)
                     *start++ = at + cell[c] - cell[0];
@@ -204,6 +210,8 @@ SK_TILE_INLINE uint32_t sk_search_cull(const sk_lane_search *search, int cell, c
     const sk_cloud *all = &search->all, *near = &search->near;
     const uint32_t *start = search->tile->start;
     uint32_t n = 0;
+
+    /* Test the rows around the cell, three cells along x each. */
     for (int r = 0; r < SK_PARTICLE_TILE_ROWS; r++) {
         int row = cell + SK_PARTICLE_TILE_N * (r % 3 - 1) +
                   (SELKIE_DIM == 3 ? SK_PARTICLE_TILE_N * SK_PARTICLE_TILE_N * (r / 3 - 1) : 0);
@@ -217,12 +225,16 @@ SK_TILE_INLINE uint32_t sk_search_cull(const sk_lane_search *search, int cell, c
                 f8 dz = sk_outside(z, own->low[2], own->high[2]);
                 distance2 += dz * dz;
             }
+
+            /* Append the particles within the radius, without lanes beyond the row. */
             unsigned bits = i8_bits(distance2 < search->radius2);
             if (to - p < 8)
                 bits &= (1u << (to - p)) - 1;
             n = sk_cloud_append(near, n, bits, x, y, z, (i8){0, 1, 2, 3, 4, 5, 6, 7} + (int32_t)p);
         }
     }
+
+    /* Pad with far particles. */
     f8_store(near->x + n, f8_splat(1e18f));
     f8_store(near->y + n, f8_splat(0.0f));
     if (SELKIE_DIM == 3)

@@ -53,7 +53,7 @@ selkie_code sk_particles_reserve(sk_particles *particles, int64_t count, selkie_
              grow(memory, (void **)&attribute->spare, 0, room * bytes);
     }
     if (!ok)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%lld particles need %.1f MiB, which cannot be had",
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "%lld particles need %.1f MiB, which are not available",
                        (long long)count, 2.0 * (double)capacity * sizeof(sk_particle) / 1048576.0);
     particles->capacity = capacity;
     return SELKIE_OK;

@@ -15,7 +15,7 @@
 #include "base/status.h"
 
 typedef struct sk_particle {
-    float position[3]; /* m, world; z = 0 in 2D */
+    float position[3]; /* m, relative to domain.origin; z = 0 in 2D */
     float velocity[3]; /* m/s */
     uint32_t id;       /* unique in a run */
     uint32_t flags;    /* sk_particle_flag */
@@ -33,7 +33,8 @@ enum sk_particle_flag {
     /* Roles in SPH with liquid boundaries (Cornelis et al. 2015); a fluid particle has neither. */
     SK_PARTICLE_CANDIDATE = 4u,
     SK_PARTICLE_BOUNDARY = 8u,
-    SK_PARTICLE_FLYING = 16u /* no pressure acts near it: it moves with its own velocity */
+    SK_PARTICLE_FLYING = 16u, /* no pressure acts near it: it moves with its own velocity */
+    SK_PARTICLE_DRIVEN = 32u  /* inside a running source: it moves with the velocity of the source */
 };
 
 enum {

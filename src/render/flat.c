@@ -169,12 +169,16 @@ static void fill_row(const flat_picture *f, int y, const float *solid)
     float down = (float)(f->stage->high[1] - f->stage->low[1]) - ((float)y + 0.5f - f->top) / f->scale;
     if (down < 0.0f || down > (float)(f->stage->high[1] - f->stage->low[1]))
         return;
+
+    /* Visit the pixels between the left and the right edge of the domain. */
     int first = (int)floorf(f->left), last = (int)ceilf(to_x(f, (float)f->stage->high[0]));
     for (int x = first < 0 ? 0 : first; x < last && x < f->image->width; ++x) {
         float u = ((float)x + 0.5f - f->left) / f->scale / f->step, v = down / f->step;
         int i = (int)u, j = (int)v;
         if (u < 0.0f || i >= f->nodes[0] - 1 || j >= f->nodes[1] - 1)
             continue;
+
+        /* Interpolate distance, value and weight from the four nodes around the pixel. */
         float phi = 0.0f, value = 0.0f, weight = 0.0f;
         for (int c = 0; c < 4; ++c) {
             const node *n = &f->node[(size_t)(i + (c & 1)) + (size_t)(j + (c >> 1)) * (size_t)f->nodes[0]];
@@ -184,6 +188,8 @@ static void fill_row(const flat_picture *f, int y, const float *solid)
             value += share * n->value;
             weight += share * n->weight;
         }
+
+        /* Extend the liquid to obstacles and smooth its edge. */
         phi -= 1.3f * radius * (1.0f - smoothstepf(0.0f, 3.0f * radius * f->scale, solid[x]));
         float cover = clampf(0.5f - phi * f->scale * 1.4f, 0.0f, 1.0f);
         if (cover <= 0.0f || weight <= 0.0f)
@@ -328,17 +334,22 @@ selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *part
     flat_picture f = {.stage = stage, .particles = particles, .options = options, .image = image};
     lay_out(&f);
     f.speed_scale = sk_stage_speed_scale(stage, particles, options);
+
     /* Nodes at least two pixels apart bound the cost of a large domain in a small picture. */
     f.step = fmaxf(0.5f * (float)stage->spacing, 1.0f / f.scale);
     f.reach = fmaxf(2.3f * (float)stage->spacing, 2.0f * f.step);
     for (int a = 0; a < 2; ++a)
         f.nodes[a] = (int)ceilf((float)(stage->high[a] - stage->low[a]) / f.step) + 2;
+
+    /* Allocate the nodes, the order of the particles and the distances to obstacles. */
     size_t nodes = (size_t)f.nodes[0] * (size_t)f.nodes[1];
     f.node = sk_allocate_zeroed(NULL, nodes * sizeof *f.node);
     f.order = sk_allocate(NULL, (particles->count + 1) * sizeof *f.order);
     f.first = sk_allocate_zeroed(NULL, ((size_t)f.nodes[1] + 3) * sizeof *f.first);
     f.poses = sk_allocate(NULL, ((size_t)stage->solid_count + 1) * sizeof *f.poses);
     f.solid = sk_allocate(NULL, (size_t)image->width * (size_t)image->height * sizeof *f.solid);
+
+    /* Sort the particles into rows and draw. */
     selkie_code code = SELKIE_OK;
     if (f.node && f.order && f.first && f.poses && f.solid) {
         for (int i = 0; i < stage->solid_count; ++i)
@@ -349,6 +360,7 @@ selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *part
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for a grid of %d x %d",
                        (double)nodes * sizeof *f.node / 1048576.0, f.nodes[0], f.nodes[1]);
     }
+
     sk_release(NULL, f.node);
     sk_release(NULL, f.order);
     sk_release(NULL, f.first);

@@ -5,12 +5,14 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "defs/relative.h"
+#include "defs/structs.h"
 #include "render/picture.h"
 
-selkie_code selkie_write_picture(const selkie_world *world, const char *path, selkie_error *error)
+/* Draws in coordinates relative to domain.origin, as the world's particles are. */
+static selkie_code write_picture(const selkie_world *world, const selkie_scene *scene, const char *path,
+                                 selkie_error *error)
 {
-    const selkie_scene *scene = selkie_world_scene(world);
-
     /* Particles. */
     selkie_attribute_view position, velocity;
     SK_TRY(selkie_world_find_attribute(world, "position", &position, error));
@@ -49,7 +51,8 @@ selkie_code selkie_write_picture(const selkie_world *world, const char *path, se
     for (int b = 0; b < options.body_count; b++) {
         selkie_body_state state;
         selkie_world_body(world, b, &state);
-        memcpy(bodies[b].position, state.position, sizeof state.position);
+        for (int d = 0; d < 3; d++)
+            bodies[b].position[d] = state.position[d] - position.origin[d];
         memcpy(bodies[b].quaternion, state.quaternion, sizeof state.quaternion);
     }
     options.bodies = bodies;
@@ -63,5 +66,15 @@ selkie_code selkie_write_picture(const selkie_world *world, const char *path, se
     }
     sk_release(NULL, bodies);
     sk_stage_destroy(stage);
+    return code;
+}
+
+selkie_code selkie_write_picture(const selkie_world *world, const char *path, selkie_error *error)
+{
+    selkie_scene *scene;
+    SK_TRY(sk_scene_copy(selkie_world_scene(world), &scene, error));
+    sk_scene_make_relative(scene);
+    selkie_code code = write_picture(world, scene, path, error);
+    selkie_scene_free(scene);
     return code;
 }

@@ -103,6 +103,8 @@ static void fill_area(cairo_t *c, const sk_plot_series *series)
         cairo_fill(c);
         return;
     }
+
+    /* Clip stripes to the area. */
     cairo_fill_preserve(c);
     cairo_path_extents(c, &left, &top, &right, &bottom);
     cairo_save(c);
@@ -120,6 +122,8 @@ static void fill_area(cairo_t *c, const sk_plot_series *series)
             cairo_line_to(c, x + height, way ? bottom : top);
         }
     }
+
+    /* Draw the stripes darker than the area. */
     set_color(c, 0x000000, 0.55);
     cairo_set_line_width(c, 1.4);
     cairo_stroke(c);
@@ -378,6 +382,8 @@ static void draw_y_axis(cairo_t *c, const plot_area *area, int side, const char 
     const plot_axis *axis = &area->y[side];
     double edge = side ? area->left + area->width : area->left, outward = side ? 1 : -1;
     char text[256];
+
+    /* Ticks with labels. Only the first axis has a grid. */
     for (int i = 0; i < axis->ticks.count; i++) {
         double value = axis->ticks.first + i * axis->ticks.step;
         double y = area->top + area->height * (1 - (value - axis->low) / (axis->high - axis->low));
@@ -395,6 +401,8 @@ static void draw_y_axis(cairo_t *c, const plot_area *area, int side, const char 
         cairo_stroke(c);
         draw_text(c, edge + outward * 7, y + 4, side ? 0 : 1, axis_label(axis, i, text));
     }
+
+    /* Title, turned by 90 degrees. */
     axis_title(axis, label, text);
     set_color(c, 0x222222, 1);
     cairo_save(c);
@@ -493,6 +501,8 @@ static selkie_code draw_stack(cairo_t *c, const plot_area *area, const sk_plot_p
 {
     if (!panel->series_count || !panel->series[0].count)
         return SELKIE_OK;
+
+    /* Columns of one point, fewer if there are fewer values. */
     const sk_plot_series *first = &panel->series[0];
     size_t columns = (size_t)area->width < first->count ? (size_t)area->width : first->count;
     double *x = calloc(columns * 3, sizeof *x);
@@ -501,6 +511,8 @@ static selkie_code draw_stack(cairo_t *c, const plot_area *area, const sk_plot_p
     double *bottom = x + columns, *top = x + 2 * columns;
     for (size_t k = 0; k < columns; k++)
         x[k] = columns > 1 ? place_x(area, first->x[k * (first->count - 1) / (columns - 1)]) : area->left;
+
+    /* Stack the areas, each on top of the last. */
     for (int s = 0; s < panel->series_count; s++) {
         const sk_plot_series *series = &panel->series[s];
         for (size_t k = 0; k < columns; k++) {
@@ -510,6 +522,8 @@ static selkie_code draw_stack(cairo_t *c, const plot_area *area, const sk_plot_p
                 sum += isfinite(series->y[i]) ? series->y[i] : 0;
             top[k] = bottom[k] + sum / (double)(end - begin);
         }
+
+        /* The outline runs along the bottom and back along the top. */
         cairo_new_path(c);
         for (size_t k = 0; k < columns; k++)
             cairo_line_to(c, x[k], place_y(area, 0, bottom[k]));
@@ -530,11 +544,15 @@ static void draw_legend(cairo_t *c, const sk_plot_panel *panel, double left, dou
     const double room = panel_height - space_top - 12, least_row = 11;
     double row = 15, y = top + 6;
     int labels = 0, shown = 0;
+
+    /* Reduce the distance of rows so that all labels fit. */
     for (int k = 0; k < panel->series_count; k++)
         labels += panel->series[k].label != NULL;
     if (labels * row > room) /* smaller distances, so that all fit */
         row = fmax(room / labels, least_row);
     int most = (int)(room / row + 1e-9);
+
+    /* Draw a sample and a label for each series. */
     for (int k = 0; k < panel->series_count && shown < most; k++) {
         /* The legend has the order of the stack, top first. */
         const sk_plot_series *series = &panel->series[panel->stacked ? panel->series_count - 1 - k : k];
@@ -568,6 +586,8 @@ static selkie_code draw_panel(cairo_t *c, const sk_plot_panel *panel, double lef
     area.top = top + space_top;
     area.width = panel_width - space_left - legend_width - (has_right ? space_right_axis : space_right);
     area.height = panel_height - space_top - space_bottom;
+
+    /* Title and axes. */
     set_font(c, title_size, 1);
     set_color(c, 0x222222, 1);
     draw_fitting(c, area.left, top + 21, panel_width - space_left - 8, panel->title ? panel->title : "");
@@ -578,6 +598,8 @@ static selkie_code draw_panel(cairo_t *c, const sk_plot_panel *panel, double lef
     draw_y_axis(c, &area, 0, panel->y_label[0]);
     if (has_right)
         draw_y_axis(c, &area, 1, panel->y_label[1]);
+
+    /* Data, clipped to the plot. */
     cairo_save(c);
     cairo_rectangle(c, area.left, area.top - 1, area.width + 1, area.height + 2);
     cairo_clip(c);
@@ -587,6 +609,8 @@ static selkie_code draw_panel(cairo_t *c, const sk_plot_panel *panel, double lef
     else
         draw_lines(c, &area, panel);
     cairo_restore(c);
+
+    /* Frame and legend. */
     draw_frame(c, &area);
     draw_legend(c, panel, area.left + area.width + (has_right ? space_right_axis : space_right) + 2, area.top);
     return code;

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/timer.h"
+#include "defs/relative.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
 #include "io/particles_file.h"
@@ -27,7 +28,8 @@ typedef struct run_renderer {
     const sk_render_run_options *options;
     sk_render_run_callback callback;
     void *context;
-    selkie_scene *scene;
+    selkie_scene *scene; /* in coordinates relative to its origin, like the particles and bodies that are drawn */
+    double origin[3];    /* m */
     sk_stage *stage;
     sk_picture_options picture;
     sk_file_list frames;
@@ -119,7 +121,7 @@ static void place_bodies(const run_renderer *r, int64_t frame, sk_picture_option
         if (columns[0][row] != (double)frame || columns[1][row] != found)
             continue;
         for (int i = 0; i < 3; ++i)
-            r->poses[found].position[i] = columns[2 + i][row];
+            r->poses[found].position[i] = columns[2 + i][row] - r->origin[i];
         for (int i = 0; i < 4; ++i)
             r->poses[found].quaternion[i] = columns[5 + i][row];
         found++;
@@ -133,6 +135,7 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
     sk_particles_data *data;
     SK_TRY(sk_particles_read_ply(file->path, &data, error));
     sk_particles_turn_back(data);
+    sk_particles_rebase(data, r->origin);
     sk_picture_particles particles = {
         (size_t)data->count, data->position, 12, data->velocity, 12, data->role, 4, data->material, 4};
     sk_picture_options options = r->picture;
@@ -205,6 +208,9 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_FILE, "%s: no scene.json in it, so it is not the folder of a run",
                        r->folder);
     SK_TRY(selkie_scene_load(path, 0, NULL, &r->scene, error));
+    for (int d = 0; d < r->scene->domain.dimension; d++)
+        r->origin[d] = r->scene->domain.origin[d];
+    sk_scene_make_relative(r->scene);
 
     /* Frames. */
     SK_TRY(join_path(path, r->folder, SK_FRAMES_FOLDER, error));

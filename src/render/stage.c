@@ -170,6 +170,7 @@ void sk_stage_pose(const sk_stage *stage, int solid, const sk_picture_options *o
 selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *options, size_t *count, float **points,
                                int **solid, selkie_error *error)
 {
+    /* Count and allocate the triangles of all solids. */
     size_t total = 0;
     for (int i = 0; i < stage->solid_count; ++i)
         total += stage->solids[i].triangle_count;
@@ -184,6 +185,8 @@ selkie_code sk_stage_triangles(const sk_stage *stage, const sk_picture_options *
         return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for the triangles of obstacles",
                        (double)total * 40 / 1048576.0);
     }
+
+    /* Move the points to their place in the scene and note the solid of each triangle. */
     float *to = *points;
     int *owner = *solid;
     for (int i = 0; i < stage->solid_count; ++i) {

@@ -89,6 +89,7 @@ vec3 sk_studio_tone(vec3 light)
 
 void sk_draw_container(const sk_stage *stage, const sk_camera *camera, const float *depth, sk_image *image)
 {
+    /* Bits 0, 1 and 2 of a corner's number choose the high side along x, y and z. */
     static const int edge[12][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3},
                                     {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}};
     enum { pieces = 64 };
@@ -101,12 +102,16 @@ void sk_draw_container(const sk_stage *stage, const sk_camera *camera, const flo
                 v3((float)(c & 1 ? stage->high[0] : stage->low[0]), (float)(c & 2 ? stage->high[1] : stage->low[1]),
                    (float)(c & 4 ? stage->high[2] : stage->low[2]));
         }
+
+        /* Draw an edge in short pieces, since parts of it may be hidden. */
         for (int i = 0; i < pieces; ++i) {
             float x[2], y[2], z[2];
             for (int k = 0; k < 2; ++k)
                 z[k] = sk_camera_project(camera, v3_mix(end[0], end[1], (float)(i + k) / pieces), &x[k], &y[k]);
             if (z[0] <= 0.0f || z[1] <= 0.0f)
                 continue;
+
+            /* A piece behind water or an obstacle is faint. */
             int px = (int)(0.5f * (x[0] + x[1])), py = (int)(0.5f * (y[0] + y[1]));
             float alpha = 0.38f;
             if (depth && px >= 0 && py >= 0 && px < image->width && py < image->height) {

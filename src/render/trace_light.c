@@ -99,6 +99,8 @@ static photon follow(const sk_tracer *t, vec3 from)
         sk_hit opaque = sk_trace_solids(t, from, d, t->near, water.distance + (inside ? t->contact : 0.0f));
         if (opaque.kind == SK_HIT_SOLID || (opaque.kind == SK_HIT_SKY && water.kind == SK_HIT_SKY))
             return none;
+
+        /* The path ends at the floor. */
         if (opaque.kind == SK_HIT_FLOOR) {
             if (inside)
                 result.weight = v3_mul(result.weight, sk_transmittance(t, fminf(opaque.distance, water.distance)));
@@ -106,6 +108,8 @@ static photon follow(const sk_tracer *t, vec3 from)
             result.v = (v3_dot(opaque.point, s->front) - t->floor_low[1]) / t->floor_size[1] * (float)t->map_side;
             return wet ? result : none;
         }
+
+        /* At the surface, light is absorbed, refracted and in part reflected. */
         int entering = v3_dot(water.face, d) < 0.0f;
         if (!entering)
             result.weight = v3_mul(result.weight, sk_transmittance(t, water.distance));
@@ -180,6 +184,8 @@ static selkie_code blur_map(sk_tracer *t, selkie_error *error)
         sk_release(NULL, sky);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for the light on the floor");
     }
+
+    /* Blur sunlight little, so that caustics stay sharp. */
     for (int j = 0; j < t->map_side; ++j)
         for (int i = 0; i < t->map_side; ++i) {
             vec3 sum = v3(0, 0, 0);
@@ -187,6 +193,7 @@ static selkie_code blur_map(sk_tracer *t, selkie_error *error)
             for (int b = -1; b <= 1; ++b)
                 for (int a = -1; a <= 1; ++a)
                     sum = v3_along(sum, taps[a + 1] * taps[b + 1], lit(t, i + a, j + b, &open));
+
             /* The sky's light is smooth: a wide blur hides the small number of rays. */
             for (int b = -3; b <= 3; ++b)
                 for (int a = -3; a <= 3; ++a) {
@@ -196,6 +203,8 @@ static selkie_code blur_map(sk_tracer *t, selkie_error *error)
             sun[i + j * t->map_side] = sum;
             sky[i + j * t->map_side] = open_sum;
         }
+
+    /* Replace the maps by the blurred ones. */
     memcpy(t->sunlight, sun, texels * sizeof *sun);
     memcpy(t->openness, sky, texels * sizeof *sky);
     sk_release(NULL, sun);

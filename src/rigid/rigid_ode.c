@@ -347,6 +347,8 @@ selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error)
 {
     if (!begin_use())
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: the rigid body engine cannot start");
+
+    /* Memory, world and contacts. */
     struct sk_rigid_engine *engine = rigid->engine = sk_allocate_zeroed(rigid->memory, sizeof *engine);
     if (!engine) {
         end_use();
@@ -360,6 +362,8 @@ selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error)
     engine->contacts = dJointGroupCreate(0);
     if (!engine->bodies || !engine->obstacles || !engine->world || !engine->contacts)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %d of them", rigid->body_count);
+
+    /* Parameters of contacts follow gravity and the cell size. */
     const double *g = rigid->scene->gravity;
     double gravity = sqrt(sk_dot(g, g));
     dWorldSetGravity(engine->world, 0, 0, 0); /* added in sk_rigid_engine_step() */
@@ -369,6 +373,8 @@ selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error)
     /* Overlapping bodies separate no faster than a fall over one cell. */
     dWorldSetContactMaxCorrectingVel(engine->world, fmax(sqrt(2 * gravity * rigid->solids->cell_size), 1e-3));
     engine->resting_speed = 0.3 * sqrt(2 * gravity * rigid->solids->cell_size);
+
+    /* Bodies, walls and obstacles. */
     SK_TRY(make_bodies(rigid, error));
     return make_surroundings(rigid, error);
 }

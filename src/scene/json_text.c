@@ -134,6 +134,8 @@ static int is_number(const char *word, size_t length, int *integer)
 {
     size_t i = 0;
     *integer = 1;
+
+    /* Sign and whole part, without leading zeros. */
     if (i < length && word[i] == '-')
         i++;
     if (i >= length || !is_digit(word[i]))
@@ -142,6 +144,8 @@ static int is_number(const char *word, size_t length, int *integer)
         return 0;
     while (i < length && is_digit(word[i]))
         i++;
+
+    /* Fraction. */
     if (i < length && word[i] == '.') {
         *integer = 0;
         i++;
@@ -150,6 +154,8 @@ static int is_number(const char *word, size_t length, int *integer)
         while (i < length && is_digit(word[i]))
             i++;
     }
+
+    /* Exponent. */
     if (i < length && (word[i] == 'e' || word[i] == 'E')) {
         *integer = 0;
         i++;

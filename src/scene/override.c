@@ -327,12 +327,16 @@ static selkie_code follow(walk *w)
     while (object) {
         step s;
         SK_TRY(next_step(w, &s));
+
+        /* Find the field. At the top, the key may also be the older `method`. */
         const sk_field *field = s.index < 0 ? sk_struct_find(type, s.key) : NULL;
         if (!field && object == w->root && at_end(w) && strcmp(s.key, sk_method_field.key) == 0)
             return set_method(w);
         if (!field)
             return unknown_key(w, type, s.key);
         sk_path_key(&w->override->path, field->key);
+
+        /* The last part of the path sets a value. */
         if (at_end(w)) {
             if (field->replaces && !is_set_elsewhere(w, field->replaces))
                 json_object_object_del(object, field->replaces);
@@ -340,6 +344,8 @@ static selkie_code follow(walk *w)
         }
         if (sk_field_components(field) > 1)
             return set_component(w, object, field);
+
+        /* The other parts lead into an object or an array. */
         if (field->type == SK_FIELD_STRUCT)
             SK_TRY(enter_object(w, object, field->key, &object));
         else if (field->type == SK_FIELD_ARRAY)

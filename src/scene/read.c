@@ -191,6 +191,8 @@ static selkie_code read_numbers(sk_reader *reader, const sk_field *field, json_o
 {
     int flat = reader->dimension == 2, components = sk_field_components(field);
     double number;
+
+    /* A single number fills all components. A rotation in 2D is about z. */
     if (json_object_get_type(value) != json_type_array) {
         int single = field->type == SK_FIELD_NUMBER || field->type == SK_FIELD_SCALE ||
                      (field->type == SK_FIELD_ROTATION && flat);
@@ -203,11 +205,15 @@ static selkie_code read_numbers(sk_reader *reader, const sk_field *field, json_o
                 out[i] = number;
         return SELKIE_OK;
     }
+
+    /* Arrays in 2D may leave out z: 2 of 3 numbers, 4 of 9. */
     size_t count = json_object_array_length(value);
     int is_short = flat && ((count == 2 && (field->type == SK_FIELD_VECTOR || field->type == SK_FIELD_SCALE)) ||
                             (count == 4 && field->type == SK_FIELD_MATRIX));
     if (field->type == SK_FIELD_NUMBER || (count != (size_t)components && !is_short))
         return wrong_type(reader, field, value);
+
+    /* A 2 x 2 matrix fills the upper left corner of the 3 x 3 one. */
     for (size_t i = 0; i < count; i++) {
         json_object *element = json_object_array_get_idx(value, i);
         if (!get_number(element, &number)) {
@@ -365,6 +371,7 @@ static selkie_code read_struct(sk_reader *reader, const sk_struct *type, json_ob
         return sk_reader_fail(reader, NULL, "%s does not fit: must be an object {...}",
                               sk_value_text(object, shown, sizeof shown));
     sk_struct_defaults(type, base, 0);
+
     /* The variant first: it decides which keys are allowed. */
     int variant = -1;
     json_object *value;
@@ -374,6 +381,8 @@ static selkie_code read_struct(sk_reader *reader, const sk_struct *type, json_ob
         SK_TRY(read_member(reader, type->variant, value, base, depth));
         variant = sk_field_int(type->variant, base);
     }
+
+    /* Read the given keys. */
     json_object_object_foreach(object, key, member)
     {
         const sk_field *field = sk_struct_find(type, key);
@@ -383,6 +392,8 @@ static selkie_code read_struct(sk_reader *reader, const sk_struct *type, json_ob
             return unknown_key(reader, type, variant, key);
         SK_TRY(read_member(reader, field, member, base, depth));
     }
+
+    /* Find keys that are required but missing. */
     for (int i = 0; i < type->field_count; i++) {
         const sk_field *field = &type->fields[i];
         if (field->required && sk_field_in_variant(field, variant) &&

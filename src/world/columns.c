@@ -59,11 +59,15 @@ void sk_columns_fill(const sk_step *step, float *columns)
     const int across = up == 0 ? 1 : 0;
     const float reach = (float)(1.001 * step->grid.cell_size);
     int any = 0;
+
+    /* Clear the columns of the probes. */
     for (int p = 0; p < scene->probe_count; p++)
         if (scene->probes[p].kind == SELKIE_PROBE_HEIGHT) {
             memset(columns + (size_t)p * length, 0, length * sizeof *columns);
             any = 1;
         }
+
+    /* Test batches of particles against each probe. */
     for (int64_t first = 0; any && first < step->particles.count; first += SK_WIDE) {
         int lanes = step->particles.count - first < SK_WIDE ? (int)(step->particles.count - first) : SK_WIDE;
         const sk_particle *records = step->particles.records + first;
@@ -80,6 +84,8 @@ void sk_columns_fill(const sk_step *step, float *columns)
             }
             if (!iw_any(near))
                 continue;
+
+            /* Add the particles of the batch that are near. */
             for (int l = 0; l < lanes; l++)
                 if (near[l])
                     add_to_column(step, records + l, def, up, columns + (size_t)p * length);
@@ -170,17 +176,23 @@ selkie_code sk_levels_init(sk_levels *levels, const sk_step *step, selkie_error 
     const sk_grid *grid = &step->grid;
     memset(levels, 0, sizeof *levels);
     levels->memory = step->memory;
+
+    /* Only probes of type level need memory. */
     int sign, up = sk_scene_up_axis(step->scene, &sign), any = 0;
     for (int p = 0; p < step->scene->probe_count; p++)
         any |= step->scene->probes[p].kind == SELKIE_PROBE_LEVEL;
     if (!any)
         return SELKIE_OK;
+
+    /* Slabs follow each other along the longer horizontal axis. */
     levels->axis[0] = up == 0 ? 1 : 0;
     levels->axis[1] = grid->dimension == 3 ? 3 - up - levels->axis[0] : -1;
     if (grid->dimension == 3 && grid->cells[levels->axis[1]] > grid->cells[levels->axis[0]]) {
         levels->axis[1] = levels->axis[0];
         levels->axis[0] = 3 - up - levels->axis[1];
     }
+
+    /* One slab per thread, or thinner slabs if the limit requires it. */
     const int planes = grid->cells[levels->axis[0]];
     const size_t row =
         (size_t)(grid->dimension == 3 ? grid->cells[levels->axis[1]] + 2 : 1) * (size_t)(grid->cells[up] + 2);
@@ -188,6 +200,8 @@ selkie_code sk_levels_init(sk_levels *levels, const sk_step *step, selkie_error 
     while (levels->thickness > 1 && (size_t)(levels->thickness + 2) * row * sizeof *levels->rooms > most_bytes)
         levels->thickness = (levels->thickness + 1) / 2;
     levels->room = (size_t)(levels->thickness + 2) * row;
+
+    /* Nodes of a slab for each thread, and sums for each plane. */
     levels->rooms = sk_allocate(step->memory, (size_t)step->threads * levels->room * sizeof *levels->rooms);
     levels->sums = sk_allocate(step->memory, (size_t)planes * 2 * sizeof *levels->sums);
     if (!levels->rooms || !levels->sums)
@@ -317,6 +331,8 @@ double sk_level_measure(const sk_levels *levels, const sk_step *step, const selk
     int sign, up = sk_scene_up_axis(step->scene, &sign);
     sk_slab area = {.to = {1, 1}, .strides = {(size_t)(grid->cells[up] + 2), (size_t)(grid->cells[up] + 2)}};
     double sides[2][2] = {{0.0, 1.0}, {0.0, 1.0}}; /* cells */
+
+    /* The area in cells; min and max both 0: the whole extent. */
     for (int a = 0; a < grid->dimension - 1; a++) {
         const int d = levels->axis[a];
         const int all = def->min[d] == 0.0 && def->max[d] == 0.0;
@@ -327,8 +343,10 @@ double sk_level_measure(const sk_levels *levels, const sk_step *step, const selk
     }
     if (grid->dimension == 3)
         area.strides[0] *= (size_t)(area.to[1] - area.from[1] + 2);
+
 #pragma omp parallel for num_threads(step->threads) schedule(static, 1)
     for (int first = area.from[0]; first < area.to[0]; first += levels->thickness) {
+        /* Fill and measure one slab, in the nodes of this thread. */
         sk_slab slab = area;
         slab.from[0] = first;
         slab.to[0] = first + levels->thickness < area.to[0] ? first + levels->thickness : area.to[0];
@@ -336,6 +354,8 @@ double sk_level_measure(const sk_levels *levels, const sk_step *step, const selk
         fill_slab(levels, step, up, &slab);
         measure_slab(levels, step, sides, &slab);
     }
+
+    /* Add the planes in order: the same bits on any number of threads. */
     double sum = 0.0, shares = 0.0;
     for (int i = area.from[0]; i < area.to[0]; i++) {
         sum += levels->sums[2 * i];

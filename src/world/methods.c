@@ -15,10 +15,10 @@
 #include "methods/volume_terms/volume_terms.h"
 #include "world/world_internal.h"
 
-/* The order matters within a slot, and for `replaces`. */
+/* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. */
 static const sk_method *const all_methods[] = {
     &sk_method_sorting,   &sk_method_materials,
-    &sk_method_densities, &sk_method_sources,
+    &sk_method_sources,   &sk_method_densities,
     &sk_method_bodies,    &sk_method_flip,
     &sk_method_sph,       &sk_method_idp,
     &sk_method_ando,      &sk_method_sato,
@@ -83,10 +83,14 @@ static selkie_code add_phases(selkie_world *world, const sk_method *method, sk_s
     for (const sk_phase_def *def = method->phases; def < method->phases + SK_METHOD_MAX_PHASES && def->name; def++) {
         if (def->slot != slot || (def->when && !def->when(&world->step)))
             continue;
+
+        /* A new phase at the end, or one that this phase replaces. */
         const int position = find_position(world, def, slot_begin);
         if (position == SELKIE_MAX_PHASES)
             return sk_fail(error, SELKIE_ERROR_INPUT, "the methods of the scene have more than %d phases together",
                            SELKIE_MAX_PHASES);
+
+        /* Fill in the phase, with the function of this backend and dimension. */
         sk_phase *phase = &world->phases[position];
         *phase = (sk_phase){.name = def->name,
                             .run = def->run[world->step.backend][world->step.dimension - 2],
@@ -99,6 +103,8 @@ static selkie_code add_phases(selkie_world *world, const sk_method *method, sk_s
                            "backend: \"plain\" cannot run this scene: the phase \"%s\" (%s) has no plain form; use "
                            "\"tuned\"",
                            def->name, method->name);
+
+        /* A phase that repeats goes back to an earlier phase of the method. */
         world->phase_count += position == world->phase_count;
         for (int p = own_begin; def->again && p < world->phase_count; p++)
             if (strcmp(world->phases[p].name, def->again_from) == 0)

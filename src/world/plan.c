@@ -7,6 +7,8 @@
 #include "base/bytes.h"
 #include "base/threads.h"
 #include "methods/force_fields.h"
+#include "defs/relative.h"
+#include "defs/structs.h"
 #include "world/world_internal.h"
 
 /* Bytes per particle and cell, rounded up; methods add their own. */
@@ -115,7 +117,8 @@ static double first_step(const selkie_scene *scene, double cell_size)
     if (scene->time.step > 0.0)
         step = scene->time.step;
     else if (speed > 0.0)
-        step = selkie_scene_cfl(scene) * step_length(scene, cell_size) / speed;
+        step = fmin(selkie_scene_cfl(scene) * step_length(scene, cell_size) / speed,
+                    sk_world_wave_step(scene, cell_size, acceleration));
     return fmin(step, longest);
 }
 
@@ -129,31 +132,29 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     int dimension = scene->domain.dimension;
     size_t limit = options && options->memory_limit ? options->memory_limit : sk_memory_available();
 
-    /* Refuse scenes whose table of blocks or coarse estimate exceeds the memory. */
-    double table = sk_grid_table_bytes(dimension, plan->cells);
-    if (limit && table > (double)limit)
-        return sk_fail(error, SELKIE_ERROR_MEMORY,
-                       "domain: %d x %d x %d cells need %.1f GiB for the table of blocks alone; %.1f GiB are there; "
-                       "use larger cells",
-                       plan->cells[0], plan->cells[1], plan->cells[2], table / 1073741824.0,
-                       (double)limit / 1073741824.0);
+    /* Refuse scenes whose coarse estimate exceeds the memory. */
     SK_TRY(refuse_hopeless(scene, options, plan, limit, error));
 
     /* Grid, solids and particle counts, without the particles. */
+    selkie_scene *relative;
+    SK_TRY(sk_scene_copy(scene, &relative, error));
+    sk_scene_make_relative(relative);
     sk_memory memory = {0, 0, limit};
     sk_grid grid;
     sk_solids solids;
     memset(&solids, 0, sizeof solids);
     int before = sk_threads_begin(threads);
     selkie_code code =
-        sk_grid_init(&grid, dimension, plan->cells, scene->domain.origin, plan->cell_size, &memory, error);
+        sk_grid_init(&grid, dimension, plan->cells, relative->domain.origin, plan->cell_size, &memory, error);
+    for (int d = 0; d < dimension; d++)
+        grid.origin[d] = scene->domain.origin[d];
     if (code == SELKIE_OK)
-        code = sk_solids_init(&solids, scene, &grid, &memory, error);
+        code = sk_solids_init(&solids, relative, &grid, &memory, error);
     if (code == SELKIE_OK)
-        code = sk_world_sample(&(sk_sampling){scene, &grid, &solids, threads, sk_scene_particles_per_cell(scene)}, NULL,
-                               &plan->particles, &plan->liquid_cells, error);
+        code = sk_world_sample(&(sk_sampling){relative, &grid, &solids, threads, sk_scene_particles_per_cell(scene)},
+                               NULL, &plan->particles, &plan->liquid_cells, error);
     if (code == SELKIE_OK)
-        code = check_methods(scene, &grid, &solids, threads, &memory, error);
+        code = check_methods(relative, &grid, &solids, threads, &memory, error);
     sk_threads_end(before);
 
     /* Memory, first step and frames. */
@@ -178,5 +179,6 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     if (solids.memory)
         sk_solids_free(&solids);
     sk_grid_free(&grid);
+    selkie_scene_free(relative);
     return code;
 }

@@ -71,7 +71,7 @@ static double measure_front(const sk_probes *probes, const sk_step *step, const 
         int bin = def->direction >= 0 ? bins - 1 - n : n;
         ahead += probes->histogram[bin];
         if (ahead >= enough)
-            return grid->low[axis] + (bin + 0.5) / scale;
+            return grid->origin[axis] + grid->low[axis] + (bin + 0.5) / scale;
     }
     return NAN;
 }
@@ -189,7 +189,11 @@ void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
     const sk_method *sampler = find_sampler(probes);
     int column = 0;
     const size_t length = (size_t)(step->grid.cells[sk_scene_up_axis(scene, NULL)] + 2);
+
+    /* Columns of all height probes, in one pass over the particles. */
     sk_columns_fill(step, probes->columns);
+
+    /* One value per scalar, one per axis for vectors. */
     for (int p = 0; p < scene->probe_count; p++) {
         const selkie_probe_def *def = &scene->probes[p];
         switch (def->kind) {

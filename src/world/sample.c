@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/block_table.h"
 #include "base/random.h"
 #include "defs/materials.h"
 #include "world/world_internal.h"
@@ -30,7 +31,8 @@ typedef struct sampler {
     sk_particle *records; /* of all particles, where they are written */
     uint32_t *materials;  /* parallel to the records; NULL for a scene with one material */
     int per_cell, per_axis, sub_cells;
-    int blocks[3];
+    uint64_t *spans; /* [span_count] keys of the spans that liquids may reach, ascending */
+    size_t span_count, span_capacity;
 } liquid_sampler;
 
 /* Place of the s-th particle of a cell, in cells. If there are more sub-cells than particles, random ones are left out.
@@ -214,7 +216,8 @@ static selkie_code check_liquids(const liquid_sampler *sampler, const int64_t *p
             if (low[d] >= grid->high[d] || high[d] <= grid->low[d])
                 return sk_fail(error, SELKIE_ERROR_INPUT,
                                "liquids[%d].shape: %g..%g m along %c lies outside the domain, which is %g..%g m", l,
-                               low[d], high[d], "xyz"[d], grid -> low[d], grid -> high[d]);
+                               low[d] + grid->origin[d], high[d] + grid->origin[d], "xyz"[d],
+                               grid -> low[d] + grid -> origin[d], grid -> high[d] + grid -> origin[d]);
         return sk_fail(
             error, SELKIE_ERROR_INPUT,
             "liquids[%d].shape: holds no particle: it lies wholly inside an obstacle or an earlier liquid, or is "
@@ -224,15 +227,52 @@ static selkie_code check_liquids(const liquid_sampler *sampler, const int64_t *p
     return SELKIE_OK;
 }
 
+/* Adds the spans within the bounds of a liquid, and one around them for rounding. */
+static selkie_code list_spans_of(liquid_sampler *sampler, int liquid, selkie_error *error)
+{
+    const sk_grid *grid = sampler->grid;
+    double low[3], high[3];
+    int first[3] = {0, 0, 0}, last[3] = {0, 0, 0};
+    sk_shape_bounds(sampler->shapes[liquid], low, high);
+    for (int d = 0; d < grid->dimension; d++) {
+        const double span = SPAN * grid->cell_size, most = (grid->cells[d] - 1) / SPAN;
+        first[d] = (int)fmin(fmax(floor((low[d] - grid->low[d]) / span) - 1.0, 0.0), most + 1.0);
+        last[d] = (int)fmax(fmin(floor((high[d] - grid->low[d]) / span) + 1.0, most), -1.0);
+    }
+    const double count =
+        fmax(last[0] - first[0] + 1.0, 0.0) * fmax(last[1] - first[1] + 1.0, 0.0) * fmax(last[2] - first[2] + 1.0, 0.0);
+    if (count > 1e15)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "liquids[%d].shape: no memory for counting its particles", liquid);
+    SK_TRY(sk_reserve(grid->memory, (void **)&sampler->spans, &sampler->span_capacity,
+                      sampler->span_count + (size_t)count, sizeof *sampler->spans, "liquids", error));
+    for (int k = first[2]; k <= last[2]; k++)
+        for (int j = first[1]; j <= last[1]; j++)
+            for (int i = first[0]; i <= last[0]; i++)
+                sampler->spans[sampler->span_count++] = sk_block_key(i, j, k);
+    return SELKIE_OK;
+}
+
+/* The spans that the filled liquids may reach, each once, in the order of the domain: time and memory follow the
+ * liquids, not the domain. */
+static selkie_code list_spans(liquid_sampler *sampler, selkie_error *error)
+{
+    size_t once = 0;
+    for (int l = 0; l < sampler->scene->liquid_count; l++)
+        if (!sampler->scene->liquids[l].count)
+            SK_TRY(list_spans_of(sampler, l, error));
+    sk_block_sort_keys(sampler->spans, sampler->span_count);
+    for (size_t s = 0; s < sampler->span_count; s++)
+        if (once == 0 || sampler->spans[once - 1] != sampler->spans[s])
+            sampler->spans[once++] = sampler->spans[s];
+    sampler->span_count = once;
+    return SELKIE_OK;
+}
+
 static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles *particles, int64_t *total,
                               int64_t *liquid_cells, sk_memory *memory, selkie_error *error)
 {
-    const sk_grid *grid = sampler->grid;
-    int64_t spans = 1;
-    for (int d = 0; d < 3; d++) {
-        sampler->blocks[d] = (grid->cells[d] + SPAN - 1) / SPAN;
-        spans *= sampler->blocks[d];
-    }
+    SK_TRY(list_spans(sampler, error));
+    const int64_t spans = (int64_t)sampler->span_count;
     int liquids = sampler->scene->liquid_count;
     int64_t *counts = sk_allocate_zeroed(memory, (size_t)(spans + 1) * sizeof *counts);
     int64_t *per_liquid = sk_allocate_zeroed(memory, ((size_t)liquids + 1) * sizeof *per_liquid);
@@ -269,8 +309,9 @@ static selkie_code sample_all(liquid_sampler *sampler, int threads, sk_particles
             int64_t *tally = liquids <= 256 ? found : per_liquid;
 #pragma omp for schedule(dynamic, 16)
             for (int64_t s = 0; s < spans; s++) {
-                int span[3] = {(int)(s % sampler->blocks[0]), (int)(s / sampler->blocks[0] % sampler->blocks[1]),
-                               (int)(s / sampler->blocks[0] / sampler->blocks[1])};
+                int span[3];
+                for (int d = 0; d < 3; d++)
+                    span[d] = sk_block_coordinate(sampler->spans[s], d);
                 if (pass == 0)
                     counts[s] = sample_span(sampler, span, NULL, 0, tally, &filled);
                 else if (counts[s + 1] > counts[s])
@@ -315,6 +356,8 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
     const sk_grid *grid = sampler->grid;
     const sk_shape *shape = sampler->shapes[liquid];
     int leave_solids = !sampler->scene->liquids[liquid].fill_obstacles;
+
+    /* Bounds of the shape within the domain. */
     double low[3], high[3], margin = 1e-3 * grid->cell_size; /* rounding must not put a particle behind a wall */
     sk_shape_bounds(shape, low, high);
     for (int d = 0; d < grid->dimension; d++) {
@@ -323,8 +366,10 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
         if (!(low[d] < high[d]))
             return sk_fail(error, SELKIE_ERROR_INPUT,
                            "liquids[%d].shape: lies outside the domain along %c, which is %g..%g m there", liquid,
-                           "xyz"[d], grid -> low[d], grid -> high[d]);
+                           "xyz"[d], grid -> low[d] + grid -> origin[d], grid -> high[d] + grid -> origin[d]);
     }
+
+    /* Make attempts in rounds, each in parallel, up to a limit. */
     uint8_t *inside = sk_allocate(grid->memory, ATTEMPTS);
     if (!inside)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "liquids[%d]: no memory", liquid);
@@ -336,6 +381,8 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
             attempt(sampler, liquid, (uint64_t)(tried + i), low, high, x);
             inside[i] = sk_shape_inside(shape, x) && !(leave_solids && in_solid(sampler, x));
         }
+
+        /* Take the places inside in the order of the attempts. */
         for (int i = 0; i < ATTEMPTS && found < wanted; i++) {
             if (!inside[i])
                 continue;
@@ -348,6 +395,8 @@ static selkie_code sample_counted(const liquid_sampler *sampler, int liquid, int
         }
         tried += ATTEMPTS;
     }
+
+    /* With too few places the shape is too thin for the number of particles. */
     sk_release(grid->memory, inside);
     if (found < wanted)
         return sk_fail(error, SELKIE_ERROR_INPUT,
@@ -432,5 +481,6 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
     for (int l = 0; l < scene->liquid_count; l++)
         sk_shape_destroy(sampler.shapes[l]);
     sk_release(grid->memory, sampler.shapes);
+    sk_release(grid->memory, sampler.spans);
     return code;
 }

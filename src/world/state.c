@@ -58,6 +58,11 @@ int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_
         chunks[count].data = view.data;
         chunks[count++].bytes = view.bytes;
     }
+
+    /* The origin of the positions, for scenes of another domain. */
+    strcpy(chunks[count].name, "origin");
+    chunks[count].data = step->grid.origin;
+    chunks[count++].bytes = sizeof step->grid.origin;
     return count;
 }
 
@@ -115,9 +120,19 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     memcpy(&header, chunk->data, sizeof header);
 
     /* Does the checkpoint fit this build and this scene? */
-    if (header.version != SK_STATE_VERSION)
+    const double *origin = step->grid.origin;
+    const int at_zero = origin[0] == 0.0 && origin[1] == 0.0 && origin[2] == 0.0;
+    if (header.version == 1 && !at_zero)
+        return sk_fail(error, SELKIE_ERROR_FORMAT,
+                       "%s: state version 1 has rounded positions where domain.origin is not 0; run it again from the "
+                       "start",
+                       file);
+    if (header.version != SK_STATE_VERSION && header.version != 1)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: state version %u; this build reads %d", file, header.version,
                        SK_STATE_VERSION);
+    chunk = find_chunk(count, chunks, "origin");
+    if (header.version != 1 && (!chunk || chunk->bytes != sizeof step->grid.origin))
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the origin of its positions is missing", file);
     if ((int)header.dimension != step->dimension || memcmp(header.cells, step->grid.cells, sizeof header.cells) != 0 ||
         header.cell_size != step->grid.cell_size || header.particles_per_cell != step->particles_per_cell)
         return sk_fail(error, SELKIE_ERROR_INPUT,

@@ -30,6 +30,18 @@ static double obstacle_speed(const sk_step *step)
     return speed;
 }
 
+/* The shortest gravity wave that the grid resolves has a length of two cells and a frequency of sqrt(pi a / h). A step
+ * that is longer than its inverse does not follow the waves at the surface: they lose energy and grow teeth. Unilateral
+ * incompressibility and sph keep shorter steps by their CFL numbers; the bound is there for water at rest. */
+double sk_world_wave_step(const selkie_scene *scene, double cell_size, double acceleration)
+{
+    const int bilateral = scene->discretization == SELKIE_DISCRETIZATION_GRID &&
+                          scene->incompressibility != SELKIE_INCOMPRESSIBILITY_UNILATERAL;
+    if (!(acceleration > 0.0) || !(cell_size > 0.0))
+        return INFINITY;
+    return bilateral ? sqrt(cell_size / (M_PI * acceleration)) : 1.1 * sqrt(cell_size / acceleration);
+}
+
 /* The step from the CFL number. It includes the speed of explosions in advance: every explosion that may fall into the
  * longest possible step counts. */
 static double step_by_cfl(const selkie_world *world, double longest)
@@ -46,10 +58,9 @@ static double step_by_cfl(const selkie_world *world, double longest)
             world->methods.methods[m]->limit_step(step, &limits);
     double speed = limits.speed + sk_force_fields_speed(world->scene, window) +
                    sqrt(acceleration * step->grid.cell_size) + limits.extra;
+    speed = fmax(speed, limits.waves);
     double dt = speed > 0.0 ? selkie_scene_cfl(world->scene) * limits.length / speed : longest;
-    /* A wave of one cell's length must not travel farther than a cell in a step, or water at rest becomes unstable. */
-    if (acceleration > 0.0 && step->grid.cell_size > 0.0)
-        dt = fmin(dt, 1.1 * sqrt(step->grid.cell_size / acceleration));
+    dt = fmin(dt, sk_world_wave_step(world->scene, step->grid.cell_size, acceleration));
     return fmin(fmax(dt, world->scene->time.min_step), longest);
 }
 

@@ -89,7 +89,8 @@ selkie_code selkie_world_body(const selkie_world *world, int index, selkie_body_
     if (index < 0 || index >= selkie_world_body_count(world))
         return SELKIE_ERROR_INPUT;
     const sk_rigid_state *from = &world->step.rigid->states[index];
-    memcpy(state->position, from->position, sizeof state->position);
+    for (int d = 0; d < 3; d++)
+        state->position[d] = from->position[d] + world->step.grid.origin[d];
     memcpy(state->quaternion, from->quaternion, sizeof state->quaternion);
     memcpy(state->velocity, from->velocity, sizeof state->velocity);
     memcpy(state->angular_velocity, from->angular_velocity, sizeof state->angular_velocity);
@@ -135,6 +136,8 @@ selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_
         view->components = index == 2 ? 1 : 3;
         view->stride = sizeof(sk_particle);
         view->data = particles->records ? (char *)particles->records + offsets[index] : NULL;
+        if (index == 0)
+            memcpy(view->origin, world->step.grid.origin, sizeof view->origin);
         *world->positions_shown = 1;
         return SELKIE_OK;
     }
@@ -166,6 +169,8 @@ selkie_code selkie_world_field(const selkie_world *world, const char *name, selk
     } known[] = {{"velocity_x", SK_FIELD_VELOCITY_X}, {"velocity_y", SK_FIELD_VELOCITY_Y},
                  {"velocity_z", SK_FIELD_VELOCITY_Z}, {"pressure", SK_FIELD_POTENTIAL},
                  {"density", SK_FIELD_DENSITY},       {"fill", SK_FIELD_FILL}};
+
+    /* Find the field by its name, if the grid has it. */
     const sk_grid *grid = &world->step.grid;
     memset(view, 0, sizeof *view);
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
@@ -180,6 +185,8 @@ selkie_code selkie_world_field(const selkie_world *world, const char *name, selk
             view->scale = known[k].field == SK_FIELD_POTENTIAL ? world->pressure_unit : 1.0;
             return SELKIE_OK;
         }
+
+    /* Otherwise list the fields that exist. */
     char fields[128] = "";
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (grid->fields[known[k].field])

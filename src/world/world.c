@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "base/timer.h"
 #include "defs/materials.h"
+#include "defs/relative.h"
 #include "defs/structs.h"
 #include "world/world_internal.h"
 
@@ -166,7 +167,7 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms)
 static void set_constants(selkie_world *world, const selkie_world_options *options, double cell_size)
 {
     sk_step *step = &world->step;
-    const selkie_scene *scene = step->scene = world->scene;
+    const selkie_scene *scene = step->scene = world->relative;
     step->threads = options && options->threads > 0 ? options->threads : omp_get_num_procs();
     selkie_backend backend = options && options->with_backend ? options->backend : scene->backend;
     step->backend = backend == SELKIE_BACKEND_PLAIN ? SK_BACKEND_PLAIN : SK_BACKEND_TUNED;
@@ -177,12 +178,15 @@ static void set_constants(selkie_world *world, const selkie_world_options *optio
 }
 
 /* Grid and solids, methods, particles, and the methods' state from the particles. */
-static selkie_code build(selkie_world *world, const int cells[3], double cell_size, selkie_error *error)
+static selkie_code build(selkie_world *world, const int cells[3], double cell_size, const sk_filling *filling,
+                         selkie_error *error)
 {
     sk_step *step = &world->step;
-    const selkie_scene *scene = world->scene;
+    const selkie_scene *scene = world->relative;
     if (step->needs & (SK_NEEDS_GRID | SK_NEEDS_PARTICLES)) {
         SK_TRY(sk_grid_init(&step->grid, step->dimension, cells, scene->domain.origin, cell_size, step->memory, error));
+        for (int d = 0; d < step->dimension; d++)
+            step->grid.origin[d] = world->scene->domain.origin[d];
         SK_TRY(sk_grid_declare(&step->grid, sk_methods_fields(world->methods), error));
         SK_TRY(sk_solids_init(&step->solids, scene, &step->grid, step->memory, error));
     }
@@ -191,7 +195,9 @@ static selkie_code build(selkie_world *world, const int cells[3], double cell_si
             SK_TRY(world->methods.methods[m]->create(step, error));
 
     int64_t total, liquid_cells;
-    if (step->needs & SK_NEEDS_PARTICLES)
+    if (step->needs & SK_NEEDS_PARTICLES && filling)
+        SK_TRY(filling->fill(step, filling->context, error));
+    else if (step->needs & SK_NEEDS_PARTICLES)
         SK_TRY(
             sk_world_sample(&(sk_sampling){scene, &step->grid, &step->solids, step->threads, step->particles_per_cell},
                             &step->particles, &total, &liquid_cells, error));
@@ -205,8 +211,8 @@ static selkie_code build(selkie_world *world, const int cells[3], double cell_si
     return measure_start(world, error);
 }
 
-selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
-                               selkie_world **out, selkie_error *error)
+selkie_code sk_world_create_with(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
+                                 const sk_filling *filling, selkie_world **out, selkie_error *error)
 {
     *out = NULL;
     if (!scene)
@@ -224,13 +230,17 @@ selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene
     int cells[3];
     double cell_size = selkie_scene_cells(scene, cells);
     selkie_code code = sk_scene_copy(scene, &world->scene, error);
+    if (code == SELKIE_OK)
+        code = sk_scene_copy(scene, &world->relative, error);
+    if (code == SELKIE_OK)
+        sk_scene_make_relative(world->relative);
     if (code == SELKIE_OK && !world->positions_shown)
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");
     if (code == SELKIE_OK) {
         set_constants(world, options, cell_size);
-        world->methods = sk_choose_methods(methods, world->scene, world->chosen_methods);
-        world->step.needs = sk_methods_need(world->methods, world->scene);
-        code = build(world, cells, cell_size, error);
+        world->methods = sk_choose_methods(methods, world->relative, world->chosen_methods);
+        world->step.needs = sk_methods_need(world->methods, world->relative);
+        code = build(world, cells, cell_size, filling, error);
     }
     if (code != SELKIE_OK) {
         selkie_world_destroy(world);
@@ -241,6 +251,12 @@ selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene
     world->at_frame = 1;
     *out = world;
     return SELKIE_OK;
+}
+
+selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
+                               selkie_world **out, selkie_error *error)
+{
+    return sk_world_create_with(methods, scene, options, NULL, out, error);
 }
 
 selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_options *options, selkie_world **out,
@@ -268,6 +284,7 @@ void selkie_world_destroy(selkie_world *world)
     if (step->grid.memory)
         sk_grid_free(&step->grid);
     selkie_scene_free(world->scene);
+    selkie_scene_free(world->relative);
     free(world->positions_shown);
     free(world);
 }
@@ -316,6 +333,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     double kick = sk_step_kick(step);
     world->pressure_unit = step->density * step->grid.cell_size / kick;
     step->time = end_time;
+    sk_solids_move(&step->solids, end_time);
     step->last_dt = step->dt;
     step->step_count++;
     world->at_frame = on_frame;

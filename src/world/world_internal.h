@@ -8,7 +8,8 @@
 
 struct selkie_world {
     sk_memory memory;
-    selkie_scene *scene; /* own copy */
+    selkie_scene *scene;    /* own copy */
+    selkie_scene *relative; /* the same in coordinates relative to domain.origin: the scene of all phases */
     sk_step step;
     sk_method_list methods; /* those that take part, in the order of the list */
     const sk_method *chosen_methods[SK_STEP_MAX_METHODS];
@@ -39,6 +40,13 @@ selkie_code sk_world_compose(selkie_world *world, selkie_error *error);
 /* Creates a world with the given methods; selkie_world_create passes all of them. */
 selkie_code sk_world_create_of(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
                                selkie_world **out, selkie_error *error);
+/* What puts the first particles into a world; NULL samples the liquids of the scene. */
+typedef struct sk_filling {
+    selkie_code (*fill)(sk_step *step, void *context, selkie_error *error);
+    void *context;
+} sk_filling;
+selkie_code sk_world_create_with(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
+                                 const sk_filling *filling, selkie_world **out, selkie_error *error);
 
 /* Input of sk_world_sample. */
 typedef struct sk_sampling {
@@ -64,13 +72,15 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms);
 /* Runs the methods' sums over particles outside of a step. */
 selkie_code sk_methods_measure(selkie_world *world, selkie_error *error);
 
+/* Longest step (s) that follows the waves of the grid under an acceleration (m/s2). */
+double sk_world_wave_step(const selkie_scene *scene, double cell_size, double acceleration);
 /* The step's length and end time: steps end exactly on frames and on the end of the run. */
 double sk_world_choose_step(const selkie_world *world, double *end_time, int *on_frame);
 /* After a step: sets world->warning if its fixed length gives wrong densities. */
 void sk_world_judge_step(selkie_world *world);
 
 /* The state as named chunks, in place, for checkpoints (src/io/checkpoint.c). */
-enum { SK_STATE_MAX_CHUNKS = 2 + SK_MAX_ATTRIBUTES + SK_STEP_MAX_METHODS };
+enum { SK_STATE_MAX_CHUNKS = 3 + SK_MAX_ATTRIBUTES + SK_STEP_MAX_METHODS };
 typedef struct sk_state_chunk {
     char name[24];
     const void *data;
@@ -89,11 +99,22 @@ typedef struct sk_state_header {
     uint32_t next_id, at_frame;
 } sk_state_header;
 
-enum { SK_STATE_VERSION = 1 };
+/* 2: positions are relative to domain.origin. */
+enum { SK_STATE_VERSION = 2 };
 
 int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_chunk chunks[SK_STATE_MAX_CHUNKS]);
 /* Checks everything before it changes anything. `file` is for messages. */
 selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
                              selkie_error *error);
+
+/* A state that starts another scene (src/world/restart.c). */
+typedef struct sk_state_source {
+    int count;
+    const sk_state_chunk *chunks;
+    const char *file; /* for messages */
+} sk_state_source;
+selkie_code sk_world_create_from_state(const selkie_scene *scene, const selkie_world_options *options,
+                                       const sk_state_source *source, selkie_restart_report *report,
+                                       selkie_world **world, selkie_error *error);
 
 #endif

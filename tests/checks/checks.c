@@ -249,7 +249,7 @@ int reader_get(const particle_reader *reader, int64_t p, double x[3], double v[3
                 *velocity = (const float *)at(&reader->velocity, p);
     for (int d = 0; d < 3; d++) {
         int axis = reader->scene->axis[d];
-        x[d] = position[axis] - reader->scene->origin[axis];
+        x[d] = position[axis] + reader->position.origin[axis] - reader->scene->origin[axis];
         v[d] = velocity[axis];
     }
     return 1;

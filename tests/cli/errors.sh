@@ -15,12 +15,14 @@ expect "threads that are no number" 2 "whole number" run dam.json --threads two
 expect "no threads" 2 "whole number" run dam.json --threads 0
 expect "an end that is no number" 2 "not a number" run dam.json --end soon
 expect "an option twice" 2 "twice" run dam.json --end 1 --end 2
+expect "an unknown letter" 2 "unknown option -x" run dam.json -qx
 expect "two operands" 2 "takes no argument 'b'" check dam.json b
 expect "end and frames" 2 "give one" run dam.json --end 1 --frames 3
 expect "resume and force" 2 "give one" run dam.json --resume --force
 
 # --- Scene files
 expect "missing file" 2 "nowhere.json: no such file" run nowhere.json
+expect "an empty name" 2 "SCENE is empty" check ""
 expect "misspelt name of a scene" 2 "did you mean 'dam_break_3d'" run dam_brake_3d
 expect "a folder" 2 "is a folder" check .
 if [ "$(id -u)" -ne 0 ]; then
@@ -43,6 +45,7 @@ expect "unknown key in --set" 2 'did you mean "transfer"' check dam.json --set t
 expect "bad value in --set" 2 'flip' check dam.json --set method=flap
 expect "a density of nothing" 2 'liquids\[0\].density=1e-30: 1e-30 is out of range: must be at least 0.001 kg/m3' \
     check dam.json --set 'liquids[0].density=1e-30'
+expect "steps without end" 2 'time.step.*1e-300 s makes 5e\+299 steps until 0.5 s: at most 1e\+10' check dam.json --set time.step=1e-300
 expect "cells of nothing" 2 'domain.size.*at least 1e-09 m' check dam.json --set 'domain.size=[1e-300,1e-300]'
 expect "method against discretization" 2 'method=sph: contradicts --set discretization=grid' \
     check dam.json --set method=sph --set discretization=grid

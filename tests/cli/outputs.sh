@@ -112,6 +112,8 @@ SCENE
 [ $? -eq 0 ] && grep -q '^selkie: warning: the volume of the liquid ended at 0\.[0-9]* of the start.*"volume": "idp"' error.txt &&
     good "a volume that strayed is told" || bad "a volume that strayed: $(cat error.txt)"
 "$selkie" info shrink | grep -q '^warning *the volume of the liquid ended' && good "info shows it" || bad "info: $(selkie info shrink)"
+"$selkie" run shrink.json -qqo silent 2>error.txt && [ ! -s error.txt ] && [ -s silent/warnings.txt ] &&
+    good "-qq keeps the warnings in the folder" || bad "-qq: $(cat error.txt)"
 check "with as many particles as fit" "$selkie" run shrink.json --out shrink --force --quiet --set 'liquids[0].count=0'
 [ ! -e shrink/warnings.txt ] && good "and is gone after a good run" || bad "warnings.txt: $(cat shrink/warnings.txt)"
 # Liquid that rises by itself: a table with energy that grows.

@@ -30,6 +30,7 @@ static void prepare(void)
         return;
     selkie_error error;
     selkie_scene_defaults(&scene);
+    scene.volume = SELKIE_VOLUME_NONE;
     scene.domain.dimension = 2;
     scene.domain.size[0] = scene.domain.size[1] = 1.0;
     scene.domain.resolution = 8;

@@ -55,8 +55,10 @@ static double stretch(int dimension, selkie_method method, double h, double cfl,
     double x2 = 0.0, y2 = 0.0;
     for (int64_t p = 0; p < after.count; p++) {
         const float *x = particle_of(&position, p);
-        x2 += (x[0] - after.position[0]) * (x[0] - after.position[0]);
-        y2 += (x[1] - after.position[1]) * (x[1] - after.position[1]);
+        const double dx = x[0] + position.origin[0] - after.position[0],
+                     dy = x[1] + position.origin[1] - after.position[1];
+        x2 += dx * dx;
+        y2 += dy * dy;
     }
     double a = 2.0 * sqrt(x2 / (double)after.count), b = 2.0 * sqrt(y2 / (double)after.count),
            exact = exact_axis(rate, time);

@@ -36,8 +36,9 @@ static void column(const column_case *c)
     const double wave_speed = sqrt(GRAVITY * depth);
     particle_sums start = sum_particles(world, NULL);
     double height_start = selkie_world_probe_value(world, 0), fastest = 0.0;
-    run_until(world, 1.0);
-    while (selkie_world_time(world) < 3.0 - 1e-9) {
+    /* The noise of a jittered start decays while waves cross some tens of cells. */
+    run_until(world, 3.0);
+    while (selkie_world_time(world) < 5.0 - 1e-9) {
         step_world(world);
         fastest = fmax(fastest, selkie_world_statistics(world)->max_speed);
     }
@@ -66,7 +67,7 @@ static void column(const column_case *c)
     at_most(what, "pressure RMS error / (density g H)", sqrt(sum2 / count), ghost ? 1e-3 : 0.6 / CELLS);
     at_most(what, "floor pressure offset, cells of head", fabs(floor_pressure / floor_count) * CELLS,
             ghost ? 0.02 : 0.6);
-    at_most(what, "largest speed / sqrt(g H), 1..3 s", fastest / wave_speed, lattice ? 1e-5 : 1e-2);
+    at_most(what, "largest speed / sqrt(g H), 3..5 s", fastest / wave_speed, lattice ? 1e-5 : 1e-2);
     particle_sums end = sum_particles(world, NULL);
     at_most(what, "drift of the mean height in 3 s, cells", fabs(end.position[1] - start.position[1]) / h,
             lattice ? 1e-4 : 0.02);

@@ -39,7 +39,7 @@ static void dam_break(int dimension, selkie_method method, selkie_volume volume_
              volume_name(volume_kind), cells);
     double scale = sqrt(2 * GRAVITY / a);
     double shift = 1.19 - scale * interpolate(count, position, time, 1.44);
-    table measured = read_table("martin_moyce_front.csv", 4);
+    data_table measured = read_table("martin_moyce_front.csv", 4);
     assert_int_equal(measured.rows, 25);
     double near = 0.0, all = 0.0, unshifted = 0.0;
     int near_count = 0, all_count = 0;
@@ -61,7 +61,7 @@ static void dam_break(int dimension, selkie_method method, selkie_volume volume_
     at_most(what, "front, T at Z 1.44..14, RMS relative error", sqrt(all / all_count), 0.05);
     note(what, "the same without the shift of time", sqrt(unshifted / all_count));
     note(what, "shift of T", shift);
-    table column = read_table("martin_moyce_height.csv", 2);
+    data_table column = read_table("martin_moyce_height.csv", 2);
     assert_int_equal(column.rows, 17);
     double sum = 0.0;
     int points = 0;

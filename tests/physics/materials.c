@@ -187,7 +187,7 @@ static void heavy_sinks(void **state)
         /* Layers of equal volume: the centres of the two masses change places. */
         const double fall = GRAVITY * 0.5 * half * half * (heavy - light);
         double highest = 0.0;
-        while (selkie_world_time(world) < 6.0) {
+        while (selkie_world_time(world) < 9.0) {
             step_world(world);
             const selkie_statistics *s = selkie_world_statistics(world);
             highest = fmax(highest, s->kinetic_energy + s->potential_energy);

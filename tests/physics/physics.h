@@ -59,6 +59,7 @@ UNUSED_IS_FINE void tank(test_scene *t, int dimension, double x, double y, doubl
     memset(t, 0, sizeof *t);
     selkie_scene *scene = &t->scene;
     selkie_scene_defaults(scene);
+    scene->volume = SELKIE_VOLUME_NONE;
     scene->domain.dimension = dimension;
     scene->domain.size[0] = x;
     scene->domain.size[1] = y;
@@ -242,10 +243,10 @@ UNUSED_IS_FINE particle_sums sum_particles(const selkie_world *world, const doub
         const float *x = particle_of(&position, p), *v = particle_of(&velocity, p);
         double speed2 = 0.0, r[3];
         for (int d = 0; d < 3; d++) {
-            s.position[d] += x[d];
+            s.position[d] += x[d] + position.origin[d];
             s.momentum[d] += v[d];
             speed2 += (double)v[d] * v[d];
-            r[d] = x[d] - (center ? center[d] : 0.0);
+            r[d] = x[d] + position.origin[d] - (center ? center[d] : 0.0);
         }
         s.kinetic += 0.5 * speed2;
         s.max_speed = fmax(s.max_speed, sqrt(speed2));
@@ -273,7 +274,7 @@ UNUSED_IS_FINE int most_in_a_cell(const selkie_world *world)
         const float *x = particle_of(&position, p);
         size_t index = 0, stride = 1;
         for (int d = 0; d < scene->domain.dimension; d++) {
-            int i = (int)((x[d] - scene->domain.origin[d]) / h);
+            int i = (int)((x[d] + position.origin[d] - scene->domain.origin[d]) / h);
             index += (size_t)(i < 0 ? 0 : i >= cells[d] ? cells[d] - 1 : i) * stride;
             stride *= (size_t)cells[d];
         }

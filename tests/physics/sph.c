@@ -94,6 +94,33 @@ static void a_square_becomes_round(void **state)
     }
 }
 
+/* A square drop at the steps that the program chooses, from rest: cohesion, not time.fps, limits the first one. The
+ * drop stays in one piece: no particle is farther out than a corner of the square was. */
+static void a_square_stays_together(void **state)
+{
+    (void)state;
+    test_scene t;
+    tank(&t, 2, 1, 1, 0, 0.04);
+    selkie_scene_set_method(&t.scene, SELKIE_METHOD_SPH);
+    t.scene.time.cfl = 0.0;
+    t.scene.time.fps = 30.0;
+    set3(t.scene.gravity, 0, 0, 0);
+    t.scene.sph.surface_tension = SELKIE_TENSION_AKINCI;
+    t.scene.sph.tension = 20.0;
+    add_liquid(&t, box_shape(0.32, 0.32, 0, 0.68, 0.68, 0));
+    selkie_world *world = make_world(&t);
+    run_until(world, 0.5);
+    selkie_attribute_view position = attribute_of(world, "position");
+    const particle_sums sums = sum_particles(world, NULL);
+    double far = 0.0;
+    for (int64_t p = 0; p < sums.count; p++) {
+        const float *x = particle_of(&position, p);
+        far = fmax(far, hypot(x[0] - sums.position[0], x[1] - sums.position[1]));
+    }
+    at_most("square drop, default steps", "farthest particle / the square's corner", far / (0.18 * sqrt(2.0)), 1.0);
+    selkie_world_destroy(world);
+}
+
 /* --- Bits --- */
 
 static void splash(test_scene *t)
@@ -156,6 +183,7 @@ int main(void)
         cmocka_unit_test(free_fall),
         cmocka_unit_test(momentum_is_kept),
         cmocka_unit_test(a_square_becomes_round),
+        cmocka_unit_test(a_square_stays_together),
         cmocka_unit_test(threads_and_checkpoints_leave_no_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,19 +7,19 @@
 
 enum { TABLE_ROWS = 64, TABLE_COLUMNS = 4 };
 
-typedef struct table {
+typedef struct data_table {
     int rows;
     double value[TABLE_ROWS][TABLE_COLUMNS];
-} table;
+} data_table;
 
-UNUSED_IS_FINE table read_table(const char *name, int columns)
+UNUSED_IS_FINE data_table read_table(const char *name, int columns)
 {
     char path[1024], line[512];
     snprintf(path, sizeof path, "%s/%s", SELKIE_TEST_DATA, name);
     FILE *file = fopen(path, "r");
     if (!file)
         fail_msg("%s: cannot be read", path);
-    table t = {0};
+    data_table t = {0};
     while (fgets(line, sizeof line, file) && t.rows < TABLE_ROWS) {
         char *at = line, *end;
         int c = 0;

@@ -161,7 +161,7 @@ static void cavity(void **state)
     selkie_obstacle_def *lid = add_obstacle(&t, box_shape(-40, 1, -1, 3, 3, 1));
     lid->velocity[0] = 1.0;
     lid->surface = SELKIE_WALL_NO_SLIP;
-    table u = read_table("ghia_u.csv", 2), v = read_table("ghia_v.csv", 2);
+    data_table u = read_table("ghia_u.csv", 2), v = read_table("ghia_v.csv", 2);
     assert_int_equal(u.rows, 17);
     assert_int_equal(v.rows, 17);
     static const char *const names[] = {"p0",  "p1",  "p2",  "p3",  "p4",  "p5",  "p6",  "p7",  "p8",  "p9",

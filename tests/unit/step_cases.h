@@ -23,6 +23,7 @@ static inline void case_begin(step_case *c, int dimension, int nx, int ny, int n
 {
     memset(c, 0, sizeof *c);
     selkie_scene_defaults(&c->scene);
+    c->scene.volume = SELKIE_VOLUME_NONE;
     const int cells[3] = {nx, ny, nz};
     c->scene.domain.dimension = dimension;
     c->scene.domain.cell_size = cell_size;
@@ -120,17 +121,10 @@ static inline void case_run_through(step_case *c, const char *last)
 static inline size_t case_cell(const step_case *c, const int cell[3])
 {
     const sk_grid *grid = &c->step->grid;
-    size_t place = 0, stride = 1, local = 0, local_stride = 1;
-    for (int d = 0; d < grid->dimension; d++) {
-        int at = cell[d] + grid->padding[d];
-        if (at < 0 || at >= grid->blocks[d] * grid->extent[d])
-            return 0;
-        place += (size_t)(at / grid->extent[d]) * stride;
-        local += (size_t)(at % grid->extent[d]) * local_stride;
-        stride *= (size_t)grid->blocks[d];
-        local_stride *= (size_t)grid->extent[d];
-    }
-    return grid->table[place] ? (size_t)grid->table[place] * (size_t)grid->block_cells + local : 0;
+    const int at[3] = {cell[0] + grid->padding[0], cell[1] + grid->padding[1], cell[2] + grid->padding[2]};
+    int slot;
+    const size_t local = sk_grid_find_cell(grid, at, &slot);
+    return slot ? (size_t)slot * (size_t)grid->block_cells + local : 0;
 }
 
 /* The same in the fields of the solids. */

@@ -217,8 +217,8 @@ static void names_for_each_program(void **state)
     record *records = make_records(3);
     sk_frame frame = make_frame(records, 3);
     selkie_attribute_view extra[2] = {
-        {"temperature", SELKIE_FLOAT32, 1, sizeof(record), &records->temperature},
-        {"spin <1/s>", SELKIE_FLOAT32, 3, sizeof(record), records->spin},
+        {"temperature", SELKIE_FLOAT32, 1, sizeof(record), &records->temperature, {0, 0, 0}},
+        {"spin <1/s>", SELKIE_FLOAT32, 3, sizeof(record), records->spin, {0, 0, 0}},
     };
     frame.extra_count = 2;
     frame.extra = extra;
@@ -470,7 +470,7 @@ static void surfaces(void **state)
     float velocities[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     uint32_t triangles[12] = {0, 2, 1, 0, 1, 3, 1, 2, 3, 0, 3, 2};
     sk_mesh mesh = {4, positions, normals, velocities, 4, triangles};
-    sk_mesh_frame frame = {&mesh, 0.25, SELKIE_NAMES_SELKIE, SELKIE_UP_Z, {0, 1, 0}};
+    sk_mesh_frame frame = {&mesh, 0.25, SELKIE_NAMES_SELKIE, SELKIE_UP_Z, {0, 1, 0}, {0, 0, 0}, 0.0};
     assert_int_equal(sk_mesh_write(&frame, in_root("s.ply"), &error), SELKIE_OK);
     sk_particles_data *data; /* its points can be read as any PLY's */
     assert_int_equal(sk_particles_read_ply(in_root("s.ply"), &data, &error), SELKIE_OK);

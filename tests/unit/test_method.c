@@ -29,6 +29,7 @@ static sk_method_list with_drag(const sk_method **all)
 static void flying_ball(selkie_scene *scene, selkie_liquid_def *liquid, int dimension)
 {
     selkie_scene_defaults(scene);
+    scene->volume = SELKIE_VOLUME_NONE;
     scene->domain.dimension = dimension;
     for (int d = 0; d < dimension; d++)
         scene->domain.size[d] = 2.0;
@@ -245,7 +246,7 @@ static void a_world_needs_neither_particles_nor_grid(void **state)
     selkie_world *world = make((sk_method_list){1, only}, &scene, 2);
     assert_int_equal(selkie_world_phase_count(world), 1);
     assert_int_equal(selkie_world_particle_count(world), 0);
-    assert_true(world->step.grid.table == NULL);
+    assert_true(world->step.grid.table.entries == NULL);
 
     char path[] = "/tmp/selkie_modes_XXXXXX";
     int file = mkstemp(path);

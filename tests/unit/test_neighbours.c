@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "grid/cell_index.h"
+#include "particles/cell_index.h"
 #include "particles/neighbours.h"
 #include "step_cases.h"
 

@@ -41,6 +41,7 @@ static void pool(pool_case *c, int dimension, double depth)
     memset(c, 0, sizeof *c);
     selkie_scene *scene = &c->scene;
     selkie_scene_defaults(scene);
+    scene->volume = SELKIE_VOLUME_NONE;
     scene->domain.dimension = dimension;
     set3(scene->domain.size, 1, 1, 1);
     scene->domain.cell_size = h;

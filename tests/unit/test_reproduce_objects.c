@@ -77,7 +77,8 @@ static void write_frame(const run_case *c, int number, int count, const dot *dot
         id[p] = dots[p].id;
         role[p] = dots[p].role;
     }
-    const selkie_attribute_view roles = {"role", SELKIE_UINT32, 1, sizeof *role, role};
+    const selkie_attribute_view roles = {
+        .name = "role", .type = SELKIE_UINT32, .components = 1, .stride = sizeof *role, .data = role};
     const sk_frame frame = {.dimension = 3,
                             .time = number,
                             .count = count,

@@ -212,12 +212,50 @@ static void jitter_is_part_of_a_sub_cell(void **state)
     }
 }
 
+/* Memory follows the liquid: two balls in opposite corners of domains of 16, 80 and 1,000 m take the same. */
+static void memory_does_not_follow_the_domain(void **state)
+{
+    (void)state;
+    static const double sides[3] = {16.0, 80.0, 1000.0};
+    for (int sph = 0; sph < 2; sph++)
+        for (int n = 0; n < 3; n++) {
+            selkie_scene scene;
+            selkie_liquid_def liquids[2];
+            selkie_world_options options;
+            selkie_error error = {0};
+            make_scene(&scene, &liquids[0], 3);
+            scene.domain.cell_size = 0.02;
+            scene.discretization = sph ? SELKIE_DISCRETIZATION_SPH : SELKIE_DISCRETIZATION_GRID;
+            for (int d = 0; d < 3; d++)
+                scene.domain.size[d] = sides[n];
+            liquids[1] = liquids[0];
+            for (int l = 0; l < 2; l++) {
+                selkie_shape_defaults(&liquids[l].shape, SELKIE_SHAPE_SPHERE);
+                liquids[l].shape.radius = 0.1;
+                for (int d = 0; d < 3; d++)
+                    liquids[l].shape.center[d] = l ? sides[n] - 0.5 : 0.5;
+            }
+            scene.liquids = liquids;
+            scene.liquid_count = 2;
+            selkie_world_options_defaults(&options);
+            options.threads = 2;
+            options.memory_limit = 40u << 20;
+            selkie_world *world = NULL;
+            if (selkie_world_create(&scene, &options, &world, &error) != SELKIE_OK)
+                fail_msg("%g m: %s", sides[n], error.message);
+            for (int s = 0; s < 2; s++)
+                if (selkie_world_step(world, &error) != SELKIE_OK)
+                    fail_msg("%g m: %s", sides[n], error.message);
+            selkie_world_destroy(world);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_count_is_kept_exactly),          cmocka_unit_test(counted_liquids_stand_beside_others),
         cmocka_unit_test(obstacles_are_filled_where_asked), cmocka_unit_test(a_shape_without_room_is_refused),
-        cmocka_unit_test(jitter_is_part_of_a_sub_cell),
+        cmocka_unit_test(jitter_is_part_of_a_sub_cell),     cmocka_unit_test(memory_does_not_follow_the_domain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,14 +79,8 @@ static size_t index_of(const stage *s, int i, int j, int k)
 {
     const sk_grid *grid = &s->grid;
     const int at[3] = {i + grid->padding[0], j + grid->padding[1], k + grid->padding[2]};
-    size_t place = 0, stride = 1, local = 0, local_stride = 1;
-    for (int d = 0; d < grid->dimension; d++) {
-        place += (size_t)(at[d] / grid->extent[d]) * stride;
-        local += (size_t)(at[d] % grid->extent[d]) * local_stride;
-        stride *= (size_t)grid->blocks[d];
-        local_stride *= (size_t)grid->extent[d];
-    }
-    int slot = grid->table[place];
+    int slot;
+    const size_t local = sk_grid_find_cell(grid, at, &slot);
     assert_true(slot > 0);
     return (size_t)s->solids.block_slot[slot] * (size_t)grid->block_cells + local;
 }

@@ -137,11 +137,11 @@ static void terms_keep_their_bounds(void **state)
     (void)state;
     step_case c;
     make_pressed(&c, 2, SELKIE_VOLUME_LOSASSO, 0.8);
-    c.world->scene->losasso.averaging_time = 1e-5;
+    c.world->relative->losasso.averaging_time = 1e-5;
     case_run_through(&c, "pressure");
     check_divergence(&c, 0.02);
     assert_int_equal(c.step->has_expansion, 0);
-    c.world->scene->pressure.start = 1.0;
+    c.world->relative->pressure.start = 1.0;
     case_run_through(&c, "volume_term");
     assert_int_equal(c.step->has_expansion, 0);
     case_end(&c);
@@ -216,8 +216,8 @@ static void check_cloud(int dimension, selkie_volume volume, int per_cell, doubl
 {
     step_case c;
     make_tank(&c, dimension, volume, per_cell, 2);
-    c.world->scene->ando.radius = c.world->scene->sato.radius = radius;
-    c.world->scene->ando.stiffness = c.scene.ando.stiffness = 4.0; /* below the bound of a cell a step */
+    c.world->relative->ando.radius = c.world->relative->sato.radius = radius;
+    c.world->relative->ando.stiffness = c.scene.ando.stiffness = 4.0; /* below the bound of a cell a step */
     set_cloud(&c, count, 4, 15);
     run_phase(&c, "sort");
     run_phase(&c, "solids");
@@ -395,10 +395,10 @@ static void nothing_moves_before_the_start(void **state)
         run_phase(&c, "solids");
         sk_particle before[400];
         memcpy(before, c.step->particles.records, sizeof before);
-        c.world->scene->pressure.start = 1.0;
+        c.world->relative->pressure.start = 1.0;
         run_phase(&c, "spacing");
         assert_memory_equal(before, c.step->particles.records, sizeof before);
-        c.world->scene->pressure.start = 0.0;
+        c.world->relative->pressure.start = 0.0;
         c.step->dt = 0.0;
         run_phase(&c, "spacing");
         assert_memory_equal(before, c.step->particles.records, sizeof before);

@@ -56,6 +56,7 @@ static void dam(case_parts *c, int dimension, selkie_method method)
 {
     memset(c, 0, sizeof *c);
     selkie_scene_defaults(&c->scene);
+    c->scene.volume = SELKIE_VOLUME_NONE;
     selkie_scene *scene = &c->scene;
     scene->domain.dimension = dimension;
     set3(scene->domain.size, 1.0, 0.75, dimension == 3 ? 0.5 : 1.0);
@@ -464,7 +465,7 @@ static void memory_that_ends_is_an_error(void **state)
         assert_int_equal(selkie_world_save(good, path, NULL), SELKIE_OK);
         selkie_world_destroy(good);
         int refused = 0, failed = 0;
-        for (size_t limit = 32768;; limit = limit * 9 / 8) {
+        for (size_t limit = 32768;; limit += limit / 32) {
             selkie_world_options options = {.threads = 2, .memory_limit = limit};
             selkie_world *world;
             selkie_error error = {0};

@@ -100,6 +100,8 @@ static void print_method(const selkie_scene *scene)
 static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_t available)
 {
     char count[32], liquid[32], memory[32], there[32];
+
+    /* Title, domain, particles and memory. */
     printf("scene         %s\n", scene->title && *scene->title ? scene->title : "untitled");
     if (scene->domain.dimension == 2)
         printf("domain        2D, %d x %d cells of %g m\n", plan->cells[0], plan->cells[1], plan->cell_size);
@@ -111,6 +113,8 @@ static void print_plan(const selkie_scene *scene, const selkie_plan *plan, size_
     printf("memory        about %s", format_bytes((double)plan->memory_bytes, memory));
     if (available)
         printf(", %s are free", format_bytes((double)available, there));
+
+    /* Time, method, materials and parts. */
     printf("\ntime          %g s in %lld frames, ", scene->time.end, (long long)plan->frames);
     if (scene->time.step > 0)
         printf("fixed step %g s\n", scene->time.step);
@@ -133,6 +137,8 @@ static int run_check(const tool_arguments *arguments)
     char *path = find_scene(arguments->operands[0]);
     if (!path)
         return EXIT_BAD_INPUT;
+
+    /* Load the scene and plan its run. */
     selkie_scene *scene = NULL;
     selkie_plan plan = {0};
     size_t available = 0;
@@ -141,6 +147,8 @@ static int run_check(const tool_arguments *arguments)
     int code = load_scene(path, &changes, &scene);
     if (!code)
         code = plan_scene(scene, (int)values[check_threads].integer, &plan, &available);
+
+    /* Print the plan, the meshes and the notes; then the warnings. */
     if (!code) {
         print_plan(scene, &plan, available);
         mesh_report report = {.scene = scene, .allow_open = values[check_open_meshes].given};
@@ -159,6 +167,7 @@ static int run_check(const tool_arguments *arguments)
                    warnings.count == 1 ? "" : "s");
         }
     }
+
     if (scene)
         selkie_scene_free(scene);
     free(path);

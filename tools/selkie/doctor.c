@@ -80,6 +80,8 @@ static int print_libraries(void)
 {
     char assimp[32] = "", embree[32] = "", png[32] = "";
     const char *json = "", *cairo = "", *ode = "";
+
+    /* Versions; empty for a library that the program was built without. */
 #if SELKIE_HAVE_JSON
     json = json_c_version();
 #endif
@@ -98,6 +100,8 @@ static int print_libraries(void)
 #if SELKIE_HAVE_ODE
     ode = dODE_VERSION;
 #endif
+
+    /* zlib is always there; the others may be missing. */
     int missing = 0;
     print_library("zlib", 1, zlibVersion(), "compression and checksums", "zlib1g-dev");
     missing += print_library("json-c", SELKIE_HAVE_JSON, json, "scene files", "libjson-c-dev");

@@ -40,19 +40,24 @@ static void bounds_include(point_bounds *bounds, const double point[3])
 
 static void print_bounds(const point_bounds *bounds)
 {
+    double far = 0.0;
+    for (int d = 0; d < 3; d++)
+        far = fmax(far, fmax(fabs(bounds->low[d]), fabs(bounds->high[d])));
+    const int digits = far < 1e4 ? 6 : 12;
     if (bounds->low[0] <= bounds->high[0])
-        printf("bounds        (%.6g, %.6g, %.6g) to (%.6g, %.6g, %.6g) m\n", bounds->low[0], bounds->low[1],
-               bounds->low[2], bounds->high[0], bounds->high[1], bounds->high[2]);
+        printf("bounds        (%.*g, %.*g, %.*g) to (%.*g, %.*g, %.*g) m\n", digits, bounds->low[0], digits,
+               bounds->low[1], digits, bounds->low[2], digits, bounds->high[0], digits, bounds->high[1], digits,
+               bounds->high[2]);
 }
 
 /* Positions and, if there are any, velocities of particles. */
-static void print_particles(int64_t count, const float *position, const float *velocity)
+static void print_particles(int64_t count, const float *position, const double origin[3], const float *velocity)
 {
     point_bounds box = bounds_empty();
     double fastest = 0;
     for (int64_t i = 0; i < count; i++) {
         const float *x = position + 3 * i;
-        bounds_include(&box, (double[3]){x[0], x[1], x[2]});
+        bounds_include(&box, (double[3]){x[0] + origin[0], x[1] + origin[1], x[2] + origin[2]});
         if (velocity) {
             const float *u = velocity + 3 * i;
             fastest = fmax(fastest, (double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2]);
@@ -74,7 +79,7 @@ static int info_particles_ply(const char *path)
     printf("file          %s: particles, PLY\n", path);
     if (isfinite(data->time))
         printf("time          %g s\n", data->time);
-    print_particles(data->count, data->position, data->velocity);
+    print_particles(data->count, data->position, data->origin, data->velocity);
     sk_particles_data_free(data);
     return EXIT_GOOD;
 }
@@ -94,26 +99,38 @@ static int info_particles_vtp(const char *path)
     const char *underscore = start ? memchr(start, '_', size - (size_t)(start - data)) : NULL;
     long long count = points ? strtoll(points + 16, NULL, 10) : -1;
     uint64_t bytes = 0;
+    const char *first = memmem(data, size, "<Points>", 8);
+    const char *wide = first ? memmem(first, size - (size_t)(first - data), "Float64", 7) : NULL;
+    const size_t each = wide && start && wide < start ? 24 : 12; /* bytes of a position */
     int good = underscore && count >= 0 && count < (1LL << 40) && (size_t)(data + size - underscore) > 9;
     if (good) {
         memcpy(&bytes, underscore + 1, sizeof bytes);
-        good = bytes == (uint64_t)count * 12 && (uint64_t)(data + size - underscore) - 9 >= bytes;
+        good = bytes == (uint64_t)count * each && (uint64_t)(data + size - underscore) - 9 >= bytes;
     }
 
-    float *position = good ? malloc(bytes ? bytes : 1) : NULL;
+    point_bounds box = bounds_empty();
     int code = EXIT_GOOD;
     if (!good) {
         code = complain("%s: is not a .vtp file as selkie writes them (raw appended data, positions first), or it is "
                         "damaged",
                         path);
-    } else if (!position) {
-        code = complain("%s: no memory, %llu bytes are needed", path, (unsigned long long)bytes);
     } else {
-        memcpy(position, underscore + 9, bytes);
+        char text[32];
+        for (long long i = 0; i < count; i++) {
+            const char *at = underscore + 9 + (size_t)i * each;
+            float narrow[3];
+            double x[3];
+            memcpy(narrow, at, sizeof narrow);
+            for (int k = 0; k < 3; k++)
+                x[k] = narrow[k];
+            if (each == sizeof x)
+                memcpy(x, at, sizeof x);
+            bounds_include(&box, x);
+        }
         printf("file          %s: particles, VTK XML\n", path);
-        print_particles(count, position, NULL);
+        printf("particles     %s\n", format_count(count, text));
+        print_bounds(&box);
     }
-    free(position);
     sk_release(NULL, data);
     return code;
 }
@@ -171,6 +188,8 @@ static int info_checkpoint(const char *path)
     double all = 0;
     for (int i = 0; i < sk_container_count(container); i++)
         all += (double)sk_container_at(container, i)->bytes;
+
+    /* The header of the state: step, time and size. */
     const sk_chunk *header_chunk = sk_container_find(container, "header");
     sk_state_header header;
     if (header_chunk && header_chunk->bytes == sizeof header) {
@@ -184,6 +203,8 @@ static int info_checkpoint(const char *path)
             printf("domain        3D, %d x %d x %d cells of %g m\n", header.cells[0], header.cells[1], header.cells[2],
                    header.cell_size);
     }
+
+    /* The chunks and their sizes. */
     printf("chunks        %d, %s\n", sk_container_count(container), format_bytes(all, size));
     for (int i = 0; i < sk_container_count(container); i++) {
         const sk_chunk *chunk = sk_container_at(container, i);
@@ -269,11 +290,15 @@ static int info_run(const char *path)
     run_folder folder = {.lock = -1};
     sk_run_state state = {0};
     selkie_error error = {0};
+
+    /* The folder must hold a run. */
     int code = run_folder_name(&folder, path);
     if (!code && sk_run_look(folder.path, &state, &error))
         code = complain_error(&error);
     if (!code && !state.exists)
         code = complain("%s: has no scene.json, so it is not the folder of a run", folder.path);
+
+    /* The scene as it was recorded. */
     if (!code) {
         printf("folder        %s: a run, %s\n", folder.path, state.finished ? "finished" : "not finished");
         char *scene_path = run_folder_path(&folder, "scene.json");
@@ -285,6 +310,8 @@ static int info_run(const char *path)
         if (scene)
             selkie_scene_free(scene);
     }
+
+    /* Statistics, warnings and files of the run. */
     if (!code)
         code = print_stats(&folder);
     if (!code)

@@ -111,6 +111,31 @@ static int read_value(const option_spec *spec, option_value *value, const char *
     return 0;
 }
 
+/* The option of a letter, or -1. */
+static int find_letter(const tool_command *command, char letter)
+{
+    for (int i = 0; i < command->option_count; i++)
+        if (command->options[i].letter && command->options[i].letter == letter)
+            return i;
+    return -1;
+}
+
+/* "-qj4": takes flags off the front of the letters at *rest. Returns the option of the first other letter, with *rest
+ * behind it; -2 if all were flags, -1 on an unknown letter. */
+static int take_flags(const tool_command *command, const char **rest, tool_arguments *arguments)
+{
+    while (**rest) {
+        int index = find_letter(command, **rest);
+        if (index < 0)
+            return -1;
+        ++*rest;
+        if (command->options[index].kind != OPTION_FLAG)
+            return index;
+        arguments->values[index].given++;
+    }
+    return -2;
+}
+
 /* Takes the option at argv[*position] and, where it needs one, the value after it. */
 static int parse_option(const tool_command *command, int argc, char **argv, int *position, tool_arguments *arguments,
                         char *message, size_t size)
@@ -130,15 +155,16 @@ static int parse_option(const tool_command *command, int argc, char **argv, int 
         if (index < 0)
             return complain_unknown_option(command, name, length, message, size);
     } else {
-        for (int i = 0; i < command->option_count; i++)
-            if (command->options[i].letter && command->options[i].letter == word[1])
-                index = i;
-        if (index < 0) {
-            snprintf(message, size, "unknown option -%c of 'selkie %s'; see 'selkie %s --help'", word[1], command->name,
+        const char *rest = word + 1;
+        index = take_flags(command, &rest, arguments);
+        if (index == -1) {
+            snprintf(message, size, "unknown option -%c of 'selkie %s'; see 'selkie %s --help'", *rest, command->name,
                      command->name);
             return -1;
         }
-        attached = word[2] ? word + 2 : NULL;
+        if (index < 0)
+            return 0;
+        attached = *rest ? rest : NULL;
     }
 
     /* Flags take no value. */

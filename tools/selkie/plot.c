@@ -410,6 +410,8 @@ static int run_plot(const tool_arguments *arguments)
     int code = job.runs ? EXIT_GOOD : complain("out of memory");
     if (!job.runs)
         return code;
+
+    /* Read the runs and choose the panels. */
     for (int i = 0; i < job.run_count && !code; i++)
         code = read_run(&job.runs[i], arguments->operands[i]);
     if (!code && values[plot_columns].given) {
@@ -419,6 +421,8 @@ static int run_plot(const tool_arguments *arguments)
             add_statistics_panel(&job, (selkie_panel)panel);
         add_probe_panels(&job);
     }
+
+    /* Choose the title and the file names, and write the figures. */
     const char *title = "", *prefix = "plots";
     if (!code) {
         const selkie_scene *scene = job.runs[0].scene;
@@ -432,6 +436,7 @@ static int run_plot(const tool_arguments *arguments)
             prefix = keep_word(&job, "%s/plots", job.runs[0].folder);
         code = job.out_of_memory ? complain("out of memory") : write_figures(&job, prefix, title);
     }
+
     free_job(&job);
     return code;
 }

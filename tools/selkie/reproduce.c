@@ -75,6 +75,8 @@ static int find_run(const reproduce_paper *paper, const char *name)
 static int choose_figures(reproduction *work, const option_value *figures)
 {
     const reproduce_paper *paper = work->paper;
+
+    /* Mark the requested figures; all of them if none is given. */
     for (int f = 0; f < paper->figure_count; f++)
         work->wanted_figures[f] = figures->given == 0;
     for (int g = 0; g < figures->given; g++) {
@@ -92,6 +94,8 @@ static int choose_figures(reproduction *work, const option_value *figures)
             return complain("--figure %s: the report of '%s' has the figures %s", figures->list[g], paper->name, known);
         }
     }
+
+    /* Mark the runs that these figures need. */
     for (int f = 0; f < paper->figure_count; f++)
         for (int r = 0; work->wanted_figures[f] && r < REPRODUCE_MAX_RUNS && paper->figures[f].runs[r]; r++) {
             int run = find_run(paper, paper->figures[f].runs[r]);
@@ -169,12 +173,16 @@ static int simulate_all(reproduction *work)
 {
     int count = 0, number = 0;
     double left = 0, done = 0, begin = sk_wall_ms();
+
+    /* Count the unfinished runs and estimate their cost. */
     for (int i = 0; i < work->paper->run_count; i++)
         if (work->wanted_runs[i] && !has_file(&work->results[i], "finished") &&
             !has_file(&work->results[i], "diverged")) {
             count++;
             left += run_cost(work, i);
         }
+
+    /* Run them, with an estimate of the time left. */
     for (int i = 0; i < work->paper->run_count; i++) {
         if (!work->wanted_runs[i] || has_file(&work->results[i], "finished") || has_file(&work->results[i], "diverged"))
             continue;
@@ -278,6 +286,8 @@ static int write_report(reproduction *work)
 {
     reproduce_report report = {.folder = work->folder, .quick = work->quick, .threads = work->threads};
     int code = open_report(work, &report);
+
+    /* Head, introduction and figures. */
     if (!code) {
         fprintf(report.html,
                 "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title><style>%s</style>"
@@ -296,6 +306,8 @@ static int write_report(reproduction *work)
                 write_figure(work, &report, &work->paper->figures[f]);
         fputs("</body></html>\n", report.html);
     }
+
+    /* Close the files and print where they are. */
     int closed = close_report(work, &report);
     code = code ? code : closed;
     if (!code && report.failed)

@@ -140,6 +140,8 @@ static void write_alpha(reproduce_report *report, run_results *const *results)
 static void write_sampling(reproduce_report *report, run_results *const *results)
 {
     const double released = 0.1, until = 0.2;
+
+    /* Speed after the release, compared with free fall. */
     report_table(report,
                  "samples of the ball|particles|fastest within 0.1 s of the release (m/s)|what gravity makes of it "
                  "(m/s)|times that|largest density / rest density at the release");
@@ -150,6 +152,8 @@ static void write_sampling(reproduce_report *report, run_results *const *results
                    number(1.0 + largest_between(results[i], "density_error_max", released, released + 0.03)));
     }
     report_table_end(report);
+
+    /* The curves of all three runs. */
     report_text(report,
                 "The ball falls freely for the first 0.1 s. On the grid it does just that; with samples too close "
                 "together it bursts as soon as it is liquid.");
@@ -160,6 +164,8 @@ static void write_sampling(reproduce_report *report, run_results *const *results
                                  .group_size = 3,
                                  .column = "max_speed",
                                  .y_label = "m/s"});
+
+    /* A picture of each run. */
     for (int i = 0; i < 3; i++) {
         char caption[96];
         snprintf(caption, sizeof caption, "%s, 0.1 s after the release", results[i]->run->label);

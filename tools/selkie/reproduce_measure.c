@@ -149,6 +149,8 @@ static void splat(float *density, unsigned char *held, const int cells[3], int d
     int base[3] = {0, 0, 0};
     double weight[3] = {0, 0, 0};
     size_t own = 0, stride = 1;
+
+    /* The particle's cell, and the weights of the centres around the particle. */
     for (int d = 0; d < dimension; d++) {
         int cell = (int)fmin(fmax(place[d], 0), cells[d] - 1);
         own += (size_t)cell * stride;
@@ -157,6 +159,8 @@ static void splat(float *density, unsigned char *held, const int cells[3], int d
         weight[d] = place[d] - 0.5 - base[d];
     }
     held[own] = 1;
+
+    /* Add the share to each centre inside the grid. */
     for (int corner = 0; corner < 1 << dimension; corner++) {
         size_t at = 0;
         int inside = 1;

@@ -74,10 +74,14 @@ static void search_frame(void *context, const sk_particles_data *data, double ti
 {
     leak_search *search = context;
     object_leaks *leaks = &search->leaks;
+
+    /* Room for all particles, and the pose of the object in this frame. */
     if (!make_places(search, data))
         return;
     sk_pose pose;
     sk_pose_at(&search->motion, time, &pose);
+
+    /* Count free particles inside the wall, and paths that cross it. */
     long inside = 0;
     for (int64_t p = 0; p < data->count; p++) {
         const double x[3] = {data->position[3 * p], data->position[3 * p + 1], data->position[3 * p + 2]};
@@ -96,6 +100,7 @@ static void search_frame(void *context, const sk_particles_data *data, double ti
             place->x[d] = (float)local[d];
         place->known = 1;
     }
+
     leaks->inside = inside > leaks->inside ? inside : leaks->inside;
     leaks->frames++;
 }

@@ -69,6 +69,8 @@ int load_resumed_scene(const run_folder *folder, const char *scene_path, const s
                        selkie_scene **scene)
 {
     *scene = NULL;
+
+    /* A folder without a recorded scene has nothing to resume. */
     char *path = run_folder_path(folder, "scene.json");
     if (!path)
         return complain("out of memory");
@@ -76,6 +78,8 @@ int load_resumed_scene(const run_folder *folder, const char *scene_path, const s
         free(path);
         return EXIT_GOOD;
     }
+
+    /* Options may change only the keys that leave the simulation as it is. */
     selkie_scene *recorded = NULL, *changed = NULL;
     int code = load_scene(path, NULL, &recorded);
     if (!code)
@@ -86,8 +90,11 @@ int load_resumed_scene(const run_folder *folder, const char *scene_path, const s
                         "output and render only",
                         changes->backend->given && !strcmp(where.text, "backend") ? "--backend" : "--set", where.text,
                         path);
+
+    /* Compare with the scene that the command names. */
     if (!code && scene_path)
         code = compare_with_argument(folder, scene_path, changes, quiet, changed);
+
     free(path);
     if (recorded)
         selkie_scene_free(recorded);
@@ -115,6 +122,8 @@ int resume_from_checkpoint(const run_folder *folder, const selkie_scene *scene, 
     *step = -1;
     sk_file_list list;
     int code = run_folder_checkpoints(folder, &list);
+
+    /* Try the checkpoints, newest first, until one loads. */
     for (size_t i = list.count; i-- > 0 && !code && !*world;) {
         selkie_error error = {0};
         const char *path = list.files[i].path;
@@ -129,6 +138,8 @@ int resume_from_checkpoint(const run_folder *folder, const selkie_scene *scene, 
             *step = list.files[i].number;
             continue;
         }
+
+        /* Set aside a damaged checkpoint and go on; another error ends the search. */
         selkie_world_destroy(*world);
         *world = NULL;
         if (loaded == SELKIE_ERROR_FORMAT || loaded == SELKIE_ERROR_FILE) {
@@ -139,6 +150,7 @@ int resume_from_checkpoint(const run_folder *folder, const selkie_scene *scene, 
             code = complain_error(&error);
         }
     }
+
     sk_file_list_free(&list);
     return code;
 }

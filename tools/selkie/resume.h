@@ -17,4 +17,12 @@ int load_resumed_scene(const run_folder *folder, const char *scene_path, const s
 int resume_from_checkpoint(const run_folder *folder, const selkie_scene *scene, const selkie_world_options *options,
                            selkie_world **world, int64_t *step);
 
+/* `run --from`: a world with the liquid of a checkpoint, or of the newest one in a folder of a run. Prints what became
+ * of its particles; those that are lost even if `quiet`. Returns an exit code. */
+int start_from_checkpoint(const char *path, const selkie_scene *scene, const selkie_world_options *options, int quiet,
+                          selkie_world **world);
+/* DIR/from.txt: the checkpoint that a run was started with. */
+int record_start(const run_folder *folder, const char *path);
+int started_from_checkpoint(const run_folder *folder);
+
 #endif

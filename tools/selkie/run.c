@@ -32,6 +32,7 @@ enum {
     run_frames,
     run_threads,
     run_backend,
+    run_from,
     run_resume,
     run_force,
     run_open_meshes,
@@ -71,6 +72,12 @@ static const option_spec run_options[] = {
                      .choices = backend_names,
                      .help = "form of the numerics: tuned (the default) or plain, its simple and slow reference; the "
                              "same as --set backend"},
+    [run_from] = {.name = "from",
+                  .kind = OPTION_TEXT,
+                  .value = "CHECKPOINT",
+                  .help =
+                      "start with the liquid of this checkpoint, or of the newest one of this run's folder, instead "
+                      "of the scene's liquids; all else is the scene's"},
     [run_resume] = {.name = "resume",
                     .kind = OPTION_FLAG,
                     .help = "continue from the newest valid checkpoint in DIR, to the same bits as an uninterrupted "
@@ -81,7 +88,10 @@ static const option_spec run_options[] = {
     [run_open_meshes] = {.name = "allow-open-meshes",
                          .kind = OPTION_FLAG,
                          .help = "accept meshes with holes, whose inside is approximate"},
-    [run_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors and warnings only"},
+    [run_quiet] = {.name = "quiet",
+                   .letter = 'q',
+                   .kind = OPTION_FLAG,
+                   .help = "print errors and warnings only; given twice, errors only"},
 };
 
 /* --- Signals --- */
@@ -118,7 +128,7 @@ typedef struct run_state {
     sk_table_writer *stats, *probes, *bodies; /* bodies NULL where there are none */
     double *probe_row;
     progress_line progress;
-    int quiet;
+    int quiet;              /* 1 = errors and warnings only, 2 = errors only (-qq) */
     int warned;             /* of a key that spoils the run: once is enough */
     double checkpoint_wall; /* ms, when the last one was written */
     int64_t saved_step;     /* of the newest checkpoint, -1 = none */
@@ -297,6 +307,8 @@ static int step_to_end(run_state *run)
     while (!selkie_world_finished(run->world)) {
         if (stop_signal)
             return EXIT_INTERRUPTED;
+
+        /* Advance, and print the first warning. */
         selkie_error error = {0};
         if (selkie_world_step(run->world, &error)) {
             progress_break(&run->progress);
@@ -307,6 +319,8 @@ static int step_to_end(run_state *run)
             fprintf(stderr, "selkie: note: %s\n", selkie_world_warning(run->world));
             run->warned = 1;
         }
+
+        /* Write tables, frame and checkpoint where they are due. */
         int at_frame = selkie_world_at_frame(run->world);
         int code = write_rows(run);
         if (!code && at_frame)
@@ -377,7 +391,8 @@ static int look_before(run_state *run, const char *scene_path, selkie_plan *plan
         return code;
     warning_list warnings = {0};
     judge_scene(run->scene, plan, &warnings);
-    print_warnings(&warnings);
+    if (run->quiet < 2)
+        print_warnings(&warnings);
     if (run->quiet)
         return code;
     char particles[32], memory[32];
@@ -399,6 +414,8 @@ static int make_world(run_state *run, int resume)
     selkie_world_options options;
     selkie_world_options_defaults(&options);
     options.threads = (int)run->arguments->values[run_threads].integer;
+
+    /* From the last checkpoint of the run. */
     if (resume) {
         int code = resume_from_checkpoint(&run->folder, run->scene, &options, &run->world, &run->saved_step);
         if (code)
@@ -414,7 +431,16 @@ static int make_world(run_state *run, int resume)
             printf("  no checkpoint in %s: starting anew\n", run->folder.path);
         fflush(stdout);
     }
+
+    /* From the checkpoint of another run, or from the scene. */
     selkie_error error = {0};
+    const option_value *from = &run->arguments->values[run_from];
+    if (from->given)
+        return start_from_checkpoint(from->text, run->scene, &options, run->quiet, &run->world);
+    if (!run->world && resume && started_from_checkpoint(&run->folder))
+        return complain("%s: the run was started --from a checkpoint and has none of its own left; start it again with "
+                        "--force",
+                        run->folder.path);
     if (!run->world && selkie_world_create(run->scene, &options, &run->world, &error)) {
         run->world = NULL;
         return complain_error(&error);
@@ -496,7 +522,8 @@ static int warn_at_end(run_state *run)
         add_warning(&warnings, "%s", selkie_world_warning(run->world));
     if (!code)
         code = record_warnings(&run->folder, &warnings);
-    print_warnings(&warnings);
+    if (run->quiet < 2)
+        print_warnings(&warnings);
     return code;
 }
 
@@ -505,6 +532,8 @@ static int finish(run_state *run, int code)
 {
     selkie_error error = {0};
     progress_break(&run->progress);
+
+    /* Final files; a checkpoint also after an interruption. */
     if (code == EXIT_GOOD || code == EXIT_INTERRUPTED) {
         int saved = save_checkpoint(run);
         if (saved)
@@ -518,11 +547,15 @@ static int finish(run_state *run, int code)
         sk_run_mark_finished(run->folder.path, selkie_world_step_count(run->world), selkie_world_time(run->world),
                              selkie_world_memory_peak(run->world), &error))
         code = complain_error(&error);
+
+    /* Summary of a finished run. */
     if (code == EXIT_GOOD) {
         if (!run->quiet)
             say_summary(run);
         return code;
     }
+
+    /* What to do after a run that did not finish. */
     if (code == EXIT_DIVERGED)
         fprintf(stderr,
                 "selkie: try again with a smaller time.cfl or time.step, %s; 'selkie plot %s' shows what led to it\n",
@@ -547,6 +580,10 @@ static int run_scene(run_state *run, const char *scene_path, run_start start)
     code = make_world(run, start == RUN_RESUME);
     if (!code)
         code = prepare_folder(run, start);
+    if (!code && run->arguments->values[run_from].given) {
+        code = record_start(&run->folder, run->arguments->values[run_from].text);
+        code = code ? code : save_checkpoint(run);
+    }
     if (code)
         return code;
     progress_begin_work(&run->progress, selkie_world_time(run->world));
@@ -596,10 +633,16 @@ static int run_run(const tool_arguments *arguments)
 {
     const option_value *values = arguments->values;
     int resume = values[run_resume].given, force = values[run_force].given;
+
+    /* Options that contradict each other. */
     if (resume && force)
         return complain("--resume continues a run and --force removes it; give one of them");
+    if (resume && values[run_from].given)
+        return complain("--from starts a run and --resume continues one; give one of them");
     if (!arguments->operand_count && !(resume && values[run_out].given))
         return complain("'selkie run' needs a SCENE; 'selkie list' shows those that come with the program");
+
+    /* Choose the folder and the scene, and run it. */
     run_state run = {
         .arguments = arguments, .quiet = values[run_quiet].given, .saved_step = -1, .folder = {.lock = -1}};
     run_start start = resume ? RUN_RESUME : force ? RUN_FORCE : RUN_FRESH;
@@ -611,6 +654,8 @@ static int run_run(const tool_arguments *arguments)
         code = choose_scene(&run, scene_path, start);
     if (!code)
         code = run_scene(&run, scene_path ? scene_path : run.folder.path, start);
+
+    /* Clean up after any result. */
     sk_table_close(&run.stats, NULL);
     sk_table_close(&run.probes, NULL);
     sk_table_close(&run.bodies, NULL);
@@ -632,7 +677,7 @@ int simulate(const char *scene, int set_count, const char *const *sets, const ch
     arguments.values[run_set] = (option_value){.given = set_count, .list = (const char **)sets};
     arguments.values[run_threads] = (option_value){.given = threads > 0, .integer = threads};
     arguments.values[run_resume].given = 1;
-    arguments.values[run_quiet].given = quiet;
+    arguments.values[run_quiet].given = quiet ? 2 : 0; /* the report shows what the runs lose */
     return run_run(&arguments);
 }
 

@@ -17,7 +17,7 @@
 
 /* scene.json is removed last, so that an interrupted removal can be repeated. */
 static const char *const written_files[] = {"finished",     "stats.csv", "probes.csv", "bodies.csv",
-                                            "warnings.txt", "film.mp4",  "scene.json"};
+                                            "warnings.txt", "film.mp4",  "from.txt",   "scene.json"};
 static const char *const written_folders[] = {"frames", "checkpoints", "surfaces", "pictures"};
 enum {
     written_file_count = sizeof written_files / sizeof *written_files,

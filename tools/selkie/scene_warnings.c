@@ -118,6 +118,8 @@ static source_share look_at_source(const selkie_scene *scene, const selkie_sourc
     sk_shape *shape = make_shape(scene, &source->shape);
     if (!shape)
         return share;
+
+    /* Bounds of the source. */
     double low[3], high[3];
     sk_shape_bounds(shape, low, high);
     int deep = scene->domain.dimension == 3;
@@ -126,6 +128,8 @@ static source_share look_at_source(const selkie_scene *scene, const selkie_sourc
         low[axis] = isfinite(low[axis]) ? low[axis] : from;
         high[axis] = isfinite(high[axis]) ? high[axis] : to;
     }
+
+    /* Count the points inside the source that lie outside the domain or in a solid. */
     for (int n = 0; n < (deep ? side * side * side : side * side); n++) {
         const int at[3] = {n % side, n / side % side, n / side / side};
         double x[3] = {0, 0, 0};
@@ -141,6 +145,7 @@ static source_share look_at_source(const selkie_scene *scene, const selkie_sourc
         share.outside += outside;
         share.in_solid += !outside && is_in_solid(scene, obstacles, source->start, x);
     }
+
     sk_shape_destroy(shape);
     return share;
 }
@@ -234,9 +239,22 @@ static void judge_step(const selkie_scene *scene, const selkie_plan *plan, warni
         speed * step / length, sph ? "spacings" : "cells", by_waves, right);
 }
 
+static void judge_frames(const selkie_scene *scene, const selkie_plan *plan, warning_list *list)
+{
+    if (plan->frames == 0 && scene->time.end > 0)
+        add_warning(
+            list, "time.fps: %g makes no frame until %g s, so there is nothing to see but the start; use at least %.3g",
+            scene->time.fps, scene->time.end, 1 / scene->time.end);
+    else if (scene->output.every > plan->frames && plan->frames > 0)
+        add_warning(list,
+                    "output.every: %d is more than the %lld frames of the run, so only the start is written; use less",
+                    scene->output.every, (long long)plan->frames);
+}
+
 void judge_scene(const selkie_scene *scene, const selkie_plan *plan, warning_list *list)
 {
     judge_thickness(scene, plan, list);
     judge_sources(scene, list);
     judge_step(scene, plan, list);
+    judge_frames(scene, plan, list);
 }

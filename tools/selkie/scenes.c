@@ -59,6 +59,8 @@ static void collect_scenes(known_scenes *scenes, const char *root, const char *r
     free(folder);
     if (!entries)
         return;
+
+    /* Add scene files and visit folders; hidden entries are skipped. */
     for (struct dirent *entry; (entry = readdir(entries));) {
         if (entry->d_name[0] == '.')
             continue;
@@ -80,6 +82,7 @@ static void collect_scenes(known_scenes *scenes, const char *root, const char *r
         free(inside);
         free(path);
     }
+
     closedir(entries);
 }
 
@@ -129,6 +132,10 @@ static void complain_unknown_scene(const known_scenes *scenes, const char *wante
 char *find_scene(const char *wanted)
 {
     struct stat status;
+    if (!*wanted) {
+        complain("SCENE is empty; it is a JSON file or a name that 'selkie list' shows");
+        return NULL;
+    }
     if (!stat(wanted, &status) && !S_ISDIR(status.st_mode))
         return strdup(wanted);
     known_scenes scenes;

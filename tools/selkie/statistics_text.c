@@ -39,6 +39,8 @@ char *format_summary(const selkie_statistic *row, const double *values, int64_t 
 {
     enum { room = 4 * statistic_text_length };
     char last[statistic_text_length], low[statistic_text_length], high[statistic_text_length], duration[32];
+
+    /* Sum, range and mean. */
     double sum = 0, least = INFINITY, most = -INFINITY;
     for (int64_t i = 0; i < count; i++) {
         sum += values[i];
@@ -46,6 +48,8 @@ char *format_summary(const selkie_statistic *row, const double *values, int64_t 
         most = fmax(most, values[i]);
     }
     double mean = count > 0 ? sum / (double)count : NAN;
+
+    /* The text, by the kind of summary. */
     switch (row->summary) {
     case SELKIE_SUMMARY_RANGE:
         snprintf(text, room, "%s at the end, %s to %s", format_value(row, values[count - 1], 0, last),

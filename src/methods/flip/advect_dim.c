@@ -2,7 +2,8 @@
  *
  * No stage may cross more than a cell. Otherwise, at a large step, the midpoint of a falling drop could lie in the
  * still pool below it, and the drop would hover. A fast particle therefore takes sub-steps, with a collision test after
- * each. Beyond the extrapolation band the grid's velocity is unknown, and a particle keeps its own velocity.
+ * each: grid/sweep.h. Beyond the extrapolation band the grid's velocity is unknown, and a particle keeps its own
+ * velocity.
  *
  * The velocities of a block with a halo of four cells are copied into one dense tile. A batch of particles fills the
  * SIMD lanes, each lane with its own sub-steps. A lane that leaves the tile or meets an unknown node uses the plain
@@ -15,11 +16,13 @@
 #include "grid/deal.h"
 #include "grid/gather_lanes.h"
 #include "grid/grid_kernels.h"
-#include "grid/leavers.h"
+#include "particles/leavers.h"
+#include "grid/runs.h"
 #include "grid/sampler_kernels.h"
 #include "grid/tile.h"
 #include "methods/flip/advect_frame.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/reflection_kernels.h"
 #include "methods/flip/transfer_options.h"
 
 enum { HALO = SK_ROW_LEAD, WIDTH = SK_TILE_N(HALO) }; /* row stride as in a row tile */
@@ -149,6 +152,28 @@ SK_VECTOR void fill_unknown(const advect_frame *frame, const local_piece *local,
         velocity[d] = fw_select(settled, velocity[d], sampled[d]);
 }
 
+/* The velocity that a batch starts with. Unknown values are replaced by samples of single nodes. */
+SK_VECTOR void fill_start(const advect_frame *frame, const local_piece *local, const fw x[3], const fw own[3],
+                          iw flying, fw velocity[3])
+{
+    if (!frame->straight) {
+        fill_unknown(frame, local, x, own, flying, velocity);
+        return;
+    }
+    const iw known = are_known(velocity);
+    for (int l = 0; l < SK_WIDE && iw_any(~known); l++)
+        if (!known[l]) {
+            float coordinate[3] = {0, 0, 0}, mine[3] = {0, 0, 0}, v[3] = {0, 0, 0};
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                coordinate[d] = sk_cell_coordinate(x[d][l], frame->corner[d], frame->inverse);
+                mine[d] = own[d][l];
+            }
+            sk_velocity_at(&frame->end, coordinate, mine, v);
+            for (int d = 0; d < SELKIE_DIM; d++)
+                velocity[d][l] = v[d];
+        }
+}
+
 /* The row of cells along x that contains a batch. */
 typedef struct home_row {
     int first;       /* node of the tile where the row one cell lower along y and z begins */
@@ -263,9 +288,22 @@ SK_VECTOR fw runge_kutta(const local_piece *local, const home_row *home, fw x[3]
     return h;
 }
 
-/* Keeps positions within closed walls and out of obstacles. `gone` marks lanes that left through an open side,
- * `touched` those that touched an obstacle. Lanes in `left` may stay inside an obstacle. */
-SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw from[3], fw x[3], iw *gone, iw *touched)
+/* Lanes of a batch after the move. */
+typedef struct batch_ends {
+    iw gone, touched; /* left through an open side; touched an obstacle */
+    sk_touch touches[SK_WIDE];
+} batch_ends;
+
+/* A part of the step for each lane. */
+typedef struct path_part {
+    int block;           /* at the beginning of the step */
+    fw from[3];          /* m  places at its beginning */
+    fw remaining, after; /* s  of the step, before it and after it */
+    fw travelled;        /* cells, from the beginning of the step to its end, or more */
+} path_part;
+
+/* Keeps positions within closed walls. Marks lanes that left through an open side. */
+SK_VECTOR void confine(const advect_frame *frame, fw x[3], iw *gone)
 {
     for (int d = 0; d < SELKIE_DIM; d++) {
         if (frame->open[2 * d])
@@ -275,23 +313,35 @@ SK_VECTOR void confine(const advect_frame *frame, int lanes, iw left, const fw f
         /* This order keeps a NaN position NaN, so the sort detects it. */
         x[d] = fw_min(fw_splat(frame->high[d]), fw_max(fw_splat(frame->low[d]), x[d]));
     }
-    if (!frame->step->solids.obstacle_count)
-        return;
+}
+
+/* Keeps the paths of a batch out of obstacles. Lanes in `left` may stay inside one. The block and the cells (-1:
+ * unknown) are those at the beginning of the step. */
+static __attribute__((noinline)) void sweep_lanes(const advect_frame *frame, iw cells, int lanes, iw left,
+                                                  const path_part *part, fw x[3], batch_ends *end)
+{
+    const sk_solids *solids = &frame->step->solids;
     for (int l = 0; l < lanes; l++) {
         float at[3] = {0, 0, 0}, start[3] = {0, 0, 0};
+        sk_touch touch;
+        if (end->gone[l] || !(part->remaining[l] > part->after[l]) ||
+            (cells[l] >= 0 && sk_sweep_is_cell_clear(solids, part->block, cells[l], part->travelled[l])))
+            continue;
         for (int d = 0; d < SELKIE_DIM; d++)
-            at[d] = x[d][l], start[d] = from[d][l];
-        if (!(*gone)[l] && !left[l] && sk_solids_near(&frame->step->solids, &frame->step->grid, at) &&
-            clip(frame, start, at)) {
-            (*touched)[l] = -1;
-            for (int d = 0; d < SELKIE_DIM; d++)
-                x[d][l] = at[d];
-        }
+            at[d] = x[d][l], start[d] = part->from[d][l];
+        if (!sweep_particle(frame, start, at, 1.0 - part->remaining[l] / frame->dt, 1.0 - part->after[l] / frame->dt,
+                            left[l] != 0, &touch))
+            continue;
+        end->touched[l] = -1;
+        end->touches[l] = touch;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            x[d][l] = at[d];
     }
 }
 
 /* Sums over a block's particles after the move. */
 typedef struct block_ends {
+    float clearance;    /* cells to the nearest obstacle, or less */
     d8 positions[3];    /* m  sum of the final positions of particles still in the domain */
     sk_leavers leavers; /* migrating particles of the block, for the next sort */
 } block_ends;
@@ -304,25 +354,50 @@ typedef struct batch_start {
     int lanes;            /* particles */
 } batch_start;
 
-/* Lanes of a batch after the move. */
-typedef struct batch_ends {
-    iw gone, touched; /* left through an open side; touched an obstacle */
-} batch_ends;
+/* sk_straighten for a batch that moved from `start` to x. */
+SK_VECTOR void straighten(const advect_frame *frame, iw stays, const fw start[3], const fw velocity[3], fw x[3])
+{
+    fw way[3], length2 = fw_splat(0.0f);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        way[d] = (start[d] + frame->dt * velocity[d]) - x[d];
+        length2 += way[d] * way[d];
+    }
+    const fw reach = fw_splat(frame->reach);
+    const fw part = fw_select(length2 > reach * reach, reach / fw_sqrt(length2), fw_splat(1.0f));
+    for (int d = 0; d < SELKIE_DIM; d++)
+        x[d] = fw_select(stays, x[d], x[d] + part * way[d]);
+}
+
+/* Tests a part of the paths against the obstacles, where one is near. */
+SK_VECTOR void keep_out(const local_piece *local, const batch_start *batch, iw left, path_part *part, fw x[3],
+                        const block_ends *ends, batch_ends *end)
+{
+    const advect_frame *frame = local->frame;
+    if (!frame->step->solids.obstacle_count)
+        return;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        part->travelled += fw_abs(x[d] - part->from[d]) * frame->inverse;
+    if (iw_any(part->travelled >= ends->clearance))
+        sweep_lanes(frame, batch->cells, batch->lanes, left, part, x, end);
+}
 
 /* Moves a batch. `r` are the columns of the records, and k1 the grid's velocities (NaN where unknown). */
-SK_VECTOR batch_ends advect_batch(const local_piece *local, const batch_start *batch, fw r[8], fw k1[3],
-                                  block_ends *ends)
+SK_VECTOR void advect_batch(const local_piece *local, const batch_start *batch, fw r[8], fw k1[3], block_ends *ends,
+                            batch_ends *end)
 {
     const advect_frame *frame = local->frame;
     const int lanes = batch->lanes;
-    fw x[3];
+    fw x[3], drift[3];
     for (int d = 0; d < SELKIE_DIM; d++)
         x[d] = r[d];
     fw remaining = fw_splat(frame->dt);
-    batch_ends end = {iw_splat(0), iw_splat(0)};
+    path_part part = {.block = ends->leavers.block, .travelled = fw_splat(0.0f)};
+    end->gone = end->touched = iw_splat(0);
     const iw left = ((iw)r[7] & SK_PARTICLE_INSIDE) != 0; /* left to the density projection */
     const iw flying = ((iw)r[7] & SK_PARTICLE_FLYING) != 0;
-    fill_unknown(frame, local, x, r + 3, flying, k1);
+    fill_start(frame, local, x, r + 3, flying, k1);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        drift[d] = k1[d];
 
     /* More sub-steps mean a step far beyond any sensible length; the rest of the path is dropped. */
     for (int sub_step = 0; sub_step < 1000; sub_step++) {
@@ -335,20 +410,33 @@ SK_VECTOR batch_ends advect_batch(const local_piece *local, const batch_start *b
             whole = fw_select(whole < far, whole + 1.0f, whole);
             h = fw_select(far <= 1.0f, remaining, remaining / fw_max(whole, fw_splat(1.0f)));
         }
-        fw from[3];
         for (int d = 0; d < SELKIE_DIM; d++)
-            from[d] = x[d];
+            part.from[d] = x[d];
+        part.remaining = remaining;
         h = runge_kutta(local, sub_step ? NULL : batch->home, x, r + 3, flying, k1, h);
-        confine(frame, lanes, left, from, x, &end.gone, &end.touched);
+        confine(frame, x, &end->gone);
         /* A remainder from rounding counts as 0. */
         remaining -= h;
-        remaining = fw_select(end.gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
+        remaining = fw_select(end->gone | (remaining < 1e-6f * frame->dt), fw_splat(0.0f), remaining);
+        part.after = remaining;
+        keep_out(local, batch, left, &part, x, ends, end);
         if (!iw_any((remaining > 0.0f) & iw_first(lanes)))
             break;
     }
 
+    /* The straight drift, at the end of the step. */
+    if (frame->straight) {
+        for (int d = 0; d < SELKIE_DIM; d++)
+            part.from[d] = x[d];
+        part.remaining = fw_splat(1e-6f * frame->dt);
+        part.after = fw_splat(0.0f);
+        straighten(frame, end->gone | end->touched, r, drift, x);
+        confine(frame, x, &end->gone);
+        keep_out(local, batch, left, &part, x, ends, end);
+    }
+
     /* Final positions and their sums. */
-    iw counted = iw_first(lanes) & ~end.gone;
+    iw counted = iw_first(lanes) & ~end->gone;
     for (int d = 0; d < SELKIE_DIM; d++) {
         r[d] = x[d];
         ends->positions[d] += d8_from_fw(fw_select(counted, x[d], fw_splat(0.0f)));
@@ -363,9 +451,8 @@ SK_VECTOR batch_ends advect_batch(const local_piece *local, const batch_start *b
     if (frame->lists_leavers) {
         sk_grid *grid = (sk_grid *)&frame->step->grid;
         sk_leavers_add(grid, &ends->leavers, batch->first, lanes, r, batch->cells,
-                       end.gone & iw_first(lanes) & SK_PARTICLE_DEAD);
+                       end->gone & iw_first(lanes) & SK_PARTICLE_DEAD);
     }
-    return end;
 }
 
 static void end_batch(const advect_frame *frame, const batch_ends *end, sk_particle *records, int lanes)
@@ -376,7 +463,7 @@ static void end_batch(const advect_frame *frame, const batch_ends *end, sk_parti
         if (end->gone[l])
             records[l].flags |= SK_PARTICLE_DEAD;
         else if (end->touched[l])
-            stop_at_solid(frame, &records[l]);
+            sk_sweep_stop(&frame->step->solids, &end->touches[l], records[l].position, records[l].velocity);
     }
 }
 
@@ -395,7 +482,8 @@ static void advect_lanes(const local_piece *local, const sk_carried *carried, sk
             k1[d][l] = k1[d][lanes - 1];
     }
     const batch_start batch = {NULL, iw_splat(-1), first, lanes};
-    const batch_ends end = advect_batch(local, &batch, r, k1, ends);
+    batch_ends end;
+    advect_batch(local, &batch, r, k1, ends, &end);
     fw_store_columns(sk_particle_floats(records), lanes, r);
     end_batch(local->frame, &end, records, lanes);
 }
@@ -415,6 +503,7 @@ typedef struct block_mover {
     sk_particle *records;
     float *affine; /* APIC's matrices, NULL for others */
     block_ends *ends;
+    _Alignas(64) float start[SELKIE_DIM][SK_ROW_TILE_VALUES]; /* m/s  the velocity that paths start with */
 } block_mover;
 
 /* Gathers the velocities of the particles in a row of a block's cells and moves them. */
@@ -431,14 +520,19 @@ static inline __attribute__((always_inline)) void move_row(const sk_transfer_kin
         const int lanes = row->end - first < SK_WIDE ? (int)(row->end - first) : SK_WIDE;
         float *floats = sk_particle_floats(all + first);
         fw r[8], sampled[3];
+
+        /* Load a batch of records, and compute its interpolation weights. */
         KEEP_IN_MEMORY(j);
         prefetch_ahead(all + first);
         fw_load_columns(floats, lanes, r);
         fw_load_columns(floats + 4, lanes, r + 4);
         lane_weights w;
         lanes_of(r, g->corner, g->inverse, &row->cells, kind == SK_TRANSFER_APIC, &w);
-        batch_ends last = {iw_splat(0), iw_splat(0)};
-        const gathered_batch batch = {WIDTH * WIDTH,
+
+        /* Gather the velocities, then move the particles along them. */
+        batch_ends last;
+        last.gone = last.touched = iw_splat(0);
+        const gathered_batch batch = {SK_ROW_PLANE,
                                       lanes,
                                       j,
                                       k,
@@ -447,7 +541,9 @@ static inline __attribute__((always_inline)) void move_row(const sk_transfer_kin
         const batch_start start = {SK_WIDE == 16 ? &home : NULL, w.cell + (j << SK_BLOCK_LOG) + (k << 2 * SK_BLOCK_LOG),
                                    first, lanes};
         if (gather_batch(kind, g, &batch, r, &w, sampled))
-            last = advect_batch(&mover->local, &start, r, sampled, mover->ends);
+            advect_batch(&mover->local, &start, r, sampled, mover->ends, &last);
+
+        /* Store the records, then treat particles that left or touched an obstacle. */
         fw_store_columns(floats, lanes, r);
         fw_store_columns(floats + 4, lanes, r + 4);
         end_batch(mover->local.frame, &last, all + first, lanes);
@@ -459,12 +555,12 @@ static void move_block(const advect_frame *frame, const sk_transfer_options *opt
     const sk_grid *grid = &frame->step->grid;
     sk_gather *g = &mover->gather;
     load_piece(frame, block, &mover->local);
-
-    /* The tile has the row layout of the gather, with a halo three cells wider. */
-    const float *plain[3] = {NULL, NULL, NULL};
+    const float *const plain[3] = {mover->start[0], mover->start[1], mover->start[SELKIE_DIM - 1]};
+    const sk_tile_rows rows = sk_tile_rows_around(grid->occupied[block]);
     for (int d = 0; d < SELKIE_DIM; d++)
-        plain[d] = mover->local.values[d] + WIDTH * (HALO - 1) * (SELKIE_DIM == 3 ? WIDTH + 1 : 1);
-    SK_DIM(sk_gather_begin)(g, options, grid, block, plain, WIDTH * WIDTH);
+        sk_row_tile_load(grid, sk_transfer_velocity(options, grid, d), block, &rows, mover->start[d]);
+    SK_DIM(sk_gather_begin)(g, options, grid, block, plain, SK_ROW_PLANE);
+
     /* Each call has a constant kind, so that the compiler makes a loop for each. */
     for (int c = 0; c < SK_BLOCK_CELLS; c += SK_BLOCK_N) {
         const particle_row row = particles_of_row(grid, block, c, g->flying);
@@ -479,11 +575,12 @@ static void move_block(const advect_frame *frame, const sk_transfer_options *opt
     }
 }
 
-static block_ends start_of(const sk_grid *grid, int block)
+static block_ends start_of(const sk_step *step, int block)
 {
     block_ends ends;
     memset(&ends, 0, sizeof ends);
-    ends.leavers = sk_leavers_of(grid, block);
+    ends.leavers = sk_leavers_of(&step->grid, block);
+    ends.clearance = step->solids.clearance[block];
     return ends;
 }
 
@@ -524,6 +621,8 @@ selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
     const sk_transfer_options options = flip_transfer_options(step);
     const sk_attribute *attribute =
         options.kind == SK_TRANSFER_APIC ? sk_particles_find_attribute(&step->particles, "affine") : NULL;
+
+    /* Gather and move the particles, block by block. */
     sk_deal deal;
     sk_deal_particle_blocks(&deal, &step->grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
@@ -533,13 +632,15 @@ selkie_code SK_DIM(sk_flip_move)(sk_step *step, selkie_error *error)
         mover.affine = attribute ? (float *)attribute->data : NULL;
         SK_EACH_DEALT(b, &deal)
         {
-            block_ends ends = start_of(&step->grid, b);
+            block_ends ends = start_of(step, b);
             mover.ends = &ends;
             move_block(&frame, &options, b, &mover);
             SK_DIM(sk_gather_end)(&mover.gather, &sums[b].velocity);
             finish_block(&frame, &ends, &sums[b]);
         }
     }
+
+    /* Add the sums of the blocks in their order. */
     memset(&step->sums, 0, sizeof step->sums);
     for (int b = 1; b <= step->grid.particle_blocks; b++)
         sk_particle_sums_add(&step->sums, &sums[b].velocity);
@@ -554,8 +655,12 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
     SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * sizeof *sums, "advect", (void **)&sums, error));
     SK_TRY(sk_grid_reserve_leavers(&step->grid, error));
     const advect_frame frame = frame_of(step);
+
+    /* The transfer may have sampled the velocities of the first stage already. */
     const int few = step->particles.count < SK_WIDE; /* scratch for so few particles has no room for idle lanes */
     const sk_carried carried = {few ? NULL : step->particles.carried, (size_t)step->particles.count, 0};
+
+    /* Move the particles, block by block. */
     sk_deal deal;
     sk_deal_particle_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
@@ -564,7 +669,8 @@ selkie_code SK_DIM(sk_flip_advect)(sk_step *step, selkie_error *error)
         SK_EACH_DEALT(b, &deal)
         {
             const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS;
-            block_ends ends = start_of(grid, b);
+            block_ends ends = start_of(step, b);
+            ends.clearance -= 1.0f; /* shifts since the sort move particles by less than a cell */
             load_piece(&frame, b, &local);
             for (uint32_t p = start[0], end = start[SK_BLOCK_CELLS]; p < end; p += SK_WIDE)
                 advect_lanes(&local, &carried, step->particles.records, p, end - p < SK_WIDE ? (int)(end - p) : SK_WIDE,

@@ -15,6 +15,9 @@ typedef struct sk_advection {
     int order, trapezoidal;                 /*     of the Runge-Kutta step; the rule of order 2 */
     float low[3], high[3];                  /* m   bounds inside closed walls; open sides are infinite */
     float leaves_below[3], leaves_above[3]; /* m   open sides of the domain; closed ones are infinite */
+    sk_velocity_blocks end;                 /*     velocity at the end of a reflected step */
+    int straight;                           /*     paths end at a straight drift with it: see sk_straighten */
+    float reach;                            /* m   its largest distance from the path along the field */
 } sk_advection;
 
 /* A particle during its move. */
@@ -24,9 +27,9 @@ typedef struct sk_traveller {
     int flies;    /*      keeps its own velocity everywhere */
 } sk_traveller;
 
-/* Velocity (m/s) that moves a particle at a position (m). */
-SK_KERNEL void sk_travel_velocity(const sk_advection *a, const sk_traveller *particle, const float x[3],
-                                  float velocity[3])
+/* Velocity (m/s) of a field at a position (m), the particle's own where it is unknown. */
+SK_KERNEL void sk_field_velocity(const sk_advection *a, const sk_velocity_blocks *field, const sk_traveller *particle,
+                                 const float x[3], float velocity[3])
 {
     float coordinate[3] = {0.0f, 0.0f, 0.0f};
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -34,7 +37,14 @@ SK_KERNEL void sk_travel_velocity(const sk_advection *a, const sk_traveller *par
         velocity[d] = particle->own[d];
     }
     if (!particle->flies)
-        sk_velocity_at(&a->velocity, coordinate, particle->own, velocity);
+        sk_velocity_at(field, coordinate, particle->own, velocity);
+}
+
+/* Velocity (m/s) that moves a particle at a position (m). */
+SK_KERNEL void sk_travel_velocity(const sk_advection *a, const sk_traveller *particle, const float x[3],
+                                  float velocity[3])
+{
+    sk_field_velocity(a, &a->velocity, particle, x, velocity);
 }
 
 /* Number of cells that the fastest component crosses in a time h (s). */

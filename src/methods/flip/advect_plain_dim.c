@@ -6,6 +6,7 @@
 #include "methods/flip/advect_frame.h"
 #include "methods/flip/advect_kernels.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/reflection_kernels.h"
 
 static sk_advection advection_of(const advect_frame *frame)
 {
@@ -14,7 +15,10 @@ static sk_advection advection_of(const advect_frame *frame)
                       .inverse = frame->inverse,
                       .dt = frame->dt,
                       .order = frame->order,
-                      .trapezoidal = frame->trapezoidal};
+                      .trapezoidal = frame->trapezoidal,
+                      .end = frame->end,
+                      .straight = frame->straight,
+                      .reach = frame->reach};
     for (int d = 0; d < 3; d++) {
         a.corner[d] = frame->corner[d];
         a.low[d] = frame->low[d];
@@ -33,24 +37,45 @@ static int advect_particle(const advect_frame *frame, const sk_advection *a, sk_
     sk_traveller traveller = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle->flags & SK_PARTICLE_FLYING) != 0};
     memcpy(traveller.x, particle->position, SELKIE_DIM * sizeof(float));
     memcpy(traveller.own, particle->velocity, SELKIE_DIM * sizeof(float));
-    float remaining = a->dt;
-    int gone = 0, touched = 0;
+    float remaining = a->dt, start[3], drift[3] = {0.0f, 0.0f, 0.0f};
+    int gone = 0;
+    sk_touch touch = {.obstacle = -1}, met;
+    memcpy(start, traveller.x, sizeof start);
+    sk_field_velocity(a, &a->end, &traveller, start, drift);
+
+    /* The path along the field. A reflected step begins with the velocity at its end. */
     /* More sub-steps mean a step far beyond any sensible length. */
     for (int sub_step = 0; sub_step < 1000 && remaining > 0.0f && !gone; sub_step++) {
         float k1[3] = {0.0f, 0.0f, 0.0f}, from[3];
+        const float before = remaining;
         memcpy(from, traveller.x, sizeof from);
-        sk_travel_velocity(a, &traveller, traveller.x, k1);
+        if (sub_step == 0)
+            memcpy(k1, drift, sizeof k1);
+        else
+            sk_travel_velocity(a, &traveller, traveller.x, k1);
         remaining -= sk_runge_kutta(a, &traveller, k1, sk_sub_step(a, k1, remaining));
         remaining = remaining < 1e-6f * a->dt ? 0.0f : remaining; /* a remainder from rounding counts as 0 */
         gone = sk_confine_to_walls(a, traveller.x);
-        if (!gone && !stays_inside && sk_solids_near(solids, &frame->step->grid, traveller.x))
-            touched |= clip(frame, from, traveller.x);
+        if (!gone && solids->obstacle_count &&
+            sweep_particle(frame, from, traveller.x, 1.0 - before / a->dt, 1.0 - remaining / a->dt, stays_inside, &met))
+            touch = met;
+    }
+
+    /* The straight drift, at the end of the step. */
+    if (a->straight && !gone && touch.obstacle < 0) {
+        float from[3];
+        memcpy(from, traveller.x, sizeof from);
+        sk_straighten(start, drift, a->dt, a->reach, traveller.x);
+        gone = sk_confine_to_walls(a, traveller.x);
+        if (!gone && solids->obstacle_count &&
+            sweep_particle(frame, from, traveller.x, 1.0 - 1e-6, 1.0, stays_inside, &met))
+            touch = met;
     }
     memcpy(particle->position, traveller.x, SELKIE_DIM * sizeof(float));
     if (gone)
         particle->flags |= SK_PARTICLE_DEAD;
-    else if (touched)
-        stop_at_solid(frame, particle);
+    else
+        sk_sweep_stop(solids, &touch, particle->position, particle->velocity);
     return gone;
 }
 

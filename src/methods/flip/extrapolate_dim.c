@@ -3,15 +3,18 @@
  * Unknown faces (NaN) take the mean of their known neighbours, layer by layer, in existing blocks only: a band of a few
  * cells. Faces behind solids then lose the velocity component through the surface (free slip) or take the solid's
  * velocity (no slip). FLIP's change is extrapolated with the same mask. Otherwise the difference of two means would
- * push particles along walls.
+ * push particles along walls. The velocity at the end of a reflected step is treated like the velocity.
  */
 #include <math.h>
 
 #include "base/dimension.h"
+#include "grid/barriers.h"
 #include "grid/extrapolate.h"
 #include "grid/tile.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/reflection.h"
+#include "methods/flip/shore.h"
 
 enum { LAYERS = 2 };
 
@@ -65,36 +68,69 @@ static void normal_at_face(const solid_view *view, int d, int node, float normal
         normal[e] *= scale;
 }
 
-/* Constrains the velocity of a block's closed faces to the solid, into `result`. */
-static void constrain_block(const sk_step *step, int block, float *const result[3])
+/* Constrains a velocity, the fields from `first` on, at a block's closed faces to the solid, into `result`. */
+static void constrain_block(const sk_step *step, int first, int block, float *const result[3])
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
     size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
     int moving = (size_t)solids->block_slot[block] >= solids->static_count;
+
+    /* Load distance and velocity with a halo of one cell. */
     solid_view view;
     sk_tile_load_mapped(grid, solids->block_slot, solids->distance, block, 1, view.distance);
     for (int d = 0; d < SELKIE_DIM; d++)
-        sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, view.velocity[d]);
+        sk_tile_load(grid, grid->fields[first + d], block, 1, view.velocity[d]);
+
+    /* Open faces, unknown velocities and walls of the domain stay unchanged. */
     for (int d = 0; d < SELKIE_DIM; d++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            float u = grid->fields[SK_FIELD_VELOCITY_X + d][base + (size_t)c];
+            float u = grid->fields[first + d][base + (size_t)c];
             result[d][base + (size_t)c] = u;
             if (solids->fraction[d][solid + (size_t)c] > 0.0f || u != u || on_wall(step, block, c, d))
                 continue;
+
+            /* No-slip: the face takes the velocity of the solid. */
             int node = node_of(c);
             float own = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
             if (solids->no_slip[solid + (size_t)c]) {
                 result[d][base + (size_t)c] = own;
                 continue;
             }
+
+            /* Free slip: remove the velocity normal to the surface, relative to the solid. */
             float normal[3], through = 0.0f;
-            normal_at_face(&view, d, node, normal);
+            if (solids->barriers[solid + (size_t)c] >> d & 1)
+                SK_DIM(sk_barriers_normal)(solids, grid, block, c, d, normal);
+            else
+                normal_at_face(&view, d, node, normal);
             for (int e = 0; e < SELKIE_DIM; e++) {
                 float wall = moving ? solids->velocity[e][solid + (size_t)c] : 0.0f;
                 through += normal[e] * (velocity_at_face(&view, d, e, node) - wall);
             }
             result[d][base + (size_t)c] = u - through * normal[d];
+        }
+}
+
+/* Constrains a velocity, the fields from `first` on, in some blocks. The velocity that the particles take carries its
+ * change along. */
+static void constrain(const sk_step *step, int first, const int32_t *blocks, int count, float *const result[3])
+{
+    const sk_grid *grid = &step->grid;
+    const int with_change = first == step->end_velocity;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int w = 0; w < count; w++)
+        constrain_block(step, first, blocks[w], result);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int w = 0; w < count; w++)
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const size_t base = (size_t)blocks[w] * SK_BLOCK_CELLS;
+            float *velocity = grid->fields[first + d] + base, *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+            for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+                if (with_change)
+                    change[c] += result[d][base + (size_t)c] - velocity[c];
+                velocity[c] = result[d][base + (size_t)c];
+            }
         }
 }
 
@@ -105,6 +141,13 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     SK_TRY(
         sk_step_scratch(step, (size_t)grid->block_count * 2 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
     int32_t *solid_blocks = blocks + grid->block_count;
+
+    /* Faces in the air beside the surface change like the liquid. */
+    if (sk_step_has_pressure(step)) {
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+        for (int b = 1; b < grid->block_count; b++)
+            move_shore_faces(step, b);
+    }
 
     /* Blocks with unknown faces, and those of them with solids. */
     int count = 0, solid_count = 0;
@@ -118,9 +161,15 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     /* Means of known neighbours, for the velocity and for FLIP's change. */
     float *const result[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y],
                               grid->fields[SK_FIELD_FACE_Z]};
-    const sk_extrapolation of_velocity = {.fields = grid->fields + SK_FIELD_VELOCITY_X,
+    float *velocities[2 * SELKIE_DIM];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        velocities[d] = grid->fields[SK_FIELD_VELOCITY_X + d];
+        velocities[SELKIE_DIM + d] = grid->fields[step->end_velocity + d];
+    }
+    const sk_extrapolation of_velocity = {.fields = velocities,
                                           .scratch = result,
                                           .field_count = SELKIE_DIM,
+                                          .groups = flip_reflects(step) ? 2 : 1,
                                           .blocks = blocks,
                                           .block_count = count,
                                           .layers = LAYERS,
@@ -129,6 +178,10 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     if (step->scene->transfer == SELKIE_TRANSFER_FLIP) {
         sk_extrapolation of_change = of_velocity;
         of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+        of_change.groups = 1;
+        of_change.blocks = solid_blocks;
+        of_change.block_count = solid_count;
+        of_change.layers = 1;
         SK_DIM(sk_extrapolate)(grid, &of_change);
     }
 
@@ -137,20 +190,8 @@ selkie_code SK_DIM(sk_flip_extrapolate)(sk_step *step, selkie_error *error)
     for (int w = 0; w < solid_count; w++)
         if (!step->solids.plain[step->solids.block_slot[solid_blocks[w]]])
             solid_blocks[constrained++] = solid_blocks[w];
-    solid_count = constrained;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
-    for (int w = 0; w < solid_count; w++)
-        constrain_block(step, solid_blocks[w], result);
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
-    for (int w = 0; w < solid_count; w++)
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            size_t base = (size_t)solid_blocks[w] * SK_BLOCK_CELLS;
-            float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
-                  *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
-            for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-                change[c] += result[d][base + (size_t)c] - velocity[c];
-                velocity[c] = result[d][base + (size_t)c];
-            }
-        }
+    constrain(step, SK_FIELD_VELOCITY_X, solid_blocks, constrained, result);
+    if (flip_reflects(step))
+        constrain(step, step->end_velocity, solid_blocks, constrained, result);
     return SELKIE_OK;
 }

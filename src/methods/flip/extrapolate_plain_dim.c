@@ -1,11 +1,14 @@
 /* The plain form of the extrapolation, one face at a time: see extrapolate_dim.c. */
 #include "base/dimension.h"
+#include "grid/barriers.h"
 #include "grid/extrapolate_kernels.h"
 #include "grid/plain.h"
 #include "grid/plain_forms.h"
 #include "grid/transfer_kernels.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/reflection.h"
+#include "methods/flip/shore_plain.h"
 #include "methods/flip/transfer_options.h"
 
 enum { LAYERS = 2 };
@@ -19,10 +22,11 @@ static int needs_work(const sk_grid *grid, int block)
     return near && grid->block_flags[block] & SK_BLOCK_UNKNOWN;
 }
 
-/* Component e at the lower face of a cell across axis d: the value itself, or the mean of the faces around. */
-static float velocity_at_face(const sk_grid *grid, sk_plain_cell cell, int d, int e)
+/* Component e of the velocity in the fields from `first` on, at the lower face of a cell across axis d: the value
+ * itself, or the mean of the faces around. */
+static float velocity_at_face(const sk_grid *grid, int first, sk_plain_cell cell, int d, int e)
 {
-    const float *field = grid->fields[SK_FIELD_VELOCITY_X + e];
+    const float *field = grid->fields[first + e];
     float around[4];
     if (d == e)
         return field[sk_plain_index(cell)];
@@ -51,12 +55,12 @@ static void distances_around(const sk_step *step, sk_plain_cell cell, int d, int
 }
 
 /* The velocity of the lower face of a cell across axis d, constrained by the solid. */
-static float constrained_velocity(const sk_step *step, sk_plain_cell cell, int d)
+static float constrained_velocity(const sk_step *step, int first, sk_plain_cell cell, int d)
 {
     const sk_solids *solids = &step->solids;
     const size_t solid = sk_plain_solid_index(solids, cell);
     const int moving = (size_t)solids->block_slot[cell.slot] >= solids->static_count;
-    const float own = step->grid.fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
+    const float own = step->grid.fields[first + d][sk_plain_index(cell)];
     if (solids->fraction[d][solid] > 0.0f || own != own || on_wall(step, cell.slot, cell.local, d))
         return own;
     if (solids->no_slip[solid])
@@ -64,28 +68,34 @@ static float constrained_velocity(const sk_step *step, sk_plain_cell cell, int d
     float here[1 + 2 * SELKIE_DIM], below[1 + 2 * SELKIE_DIM], normal[3], relative[3];
     distances_around(step, cell, d, 0, here);
     distances_around(step, cell, d, 1, below);
-    sk_normal_at_face(d, here, below, normal);
+    if (solids->barriers[solid] >> d & 1)
+        SK_DIM(sk_barriers_normal)(solids, &step->grid, cell.slot, cell.local, d, normal);
+    else
+        sk_normal_at_face(d, here, below, normal);
     for (int e = 0; e < SELKIE_DIM; e++)
-        relative[e] = velocity_at_face(&step->grid, cell, d, e) - (moving ? solids->velocity[e][solid] : 0.0f);
+        relative[e] = velocity_at_face(&step->grid, first, cell, d, e) - (moving ? solids->velocity[e][solid] : 0.0f);
     return sk_slip_velocity(d, own, relative, normal);
 }
 
-/* Constrains the faces behind solids in some blocks; `result` is scratch. */
-static void constrain(sk_step *step, const int32_t *blocks, int count, float *const result[3])
+/* Constrains a velocity, the fields from `first` on, behind solids in some blocks; `result` is scratch. The velocity
+ * that the particles take carries its change along. */
+static void constrain(sk_step *step, int first, const int32_t *blocks, int count, float *const result[3])
 {
     const sk_grid *grid = &step->grid;
+    const int with_change = first == step->end_velocity;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int w = 0; w < count; w++)
         SK_PLAIN_EACH_CELL(cell, blocks[w])
     for (int d = 0; d < SELKIE_DIM; d++)
-        result[d][sk_plain_index(cell)] = constrained_velocity(step, cell, d);
+        result[d][sk_plain_index(cell)] = constrained_velocity(step, first, cell, d);
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int w = 0; w < count; w++)
         SK_PLAIN_EACH_CELL(cell, blocks[w])
     for (int d = 0; d < SELKIE_DIM; d++) {
         const size_t at = sk_plain_index(cell);
-        grid->fields[SK_FIELD_CHANGE_X + d][at] += result[d][at] - grid->fields[SK_FIELD_VELOCITY_X + d][at];
-        grid->fields[SK_FIELD_VELOCITY_X + d][at] = result[d][at];
+        if (with_change)
+            grid->fields[SK_FIELD_CHANGE_X + d][at] += result[d][at] - grid->fields[first + d][at];
+        grid->fields[first + d][at] = result[d][at];
     }
 }
 
@@ -94,23 +104,41 @@ selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error
     sk_grid *grid = &step->grid;
     int32_t *blocks;
     SK_TRY(
-        sk_step_scratch(step, (size_t)grid->block_count * 2 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
-    int32_t *constrained = blocks + grid->block_count;
-    int count = 0, constrained_count = 0;
+        sk_step_scratch(step, (size_t)grid->block_count * 3 * sizeof *blocks, "extrapolate", (void **)&blocks, error));
+    int32_t *solid_blocks = blocks + grid->block_count, *constrained = solid_blocks + grid->block_count;
+    int count = 0, solid_count = 0, constrained_count = 0;
+
+    /* Faces in the air beside the surface change like the liquid. */
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int b = 1; b < grid->block_count * sk_step_has_pressure(step); b++)
+        SK_PLAIN_EACH_CELL(cell, b)
+    for (int d = 0; d < SELKIE_DIM; d++)
+        if (is_shore_face(grid, cell, d))
+            move_shore_face(step, cell, d);
+
+    /* Blocks with unknown faces, with solids, and with other solids than plain walls. */
     for (int b = 1; b < grid->block_count; b++) {
         const int slot = step->solids.block_slot[b];
         if (!needs_work(grid, b))
             continue;
         blocks[count++] = b;
+        if (slot)
+            solid_blocks[solid_count++] = b;
         /* Behind plain walls the means are right already. */
         if (slot && !step->solids.plain[slot])
             constrained[constrained_count++] = b;
     }
     float *const scratch[3] = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y],
                                grid->fields[SK_FIELD_FACE_Z]};
-    const sk_extrapolation of_velocity = {.fields = grid->fields + SK_FIELD_VELOCITY_X,
+    float *velocities[2 * SELKIE_DIM];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        velocities[d] = grid->fields[SK_FIELD_VELOCITY_X + d];
+        velocities[SELKIE_DIM + d] = grid->fields[step->end_velocity + d];
+    }
+    const sk_extrapolation of_velocity = {.fields = velocities,
                                           .scratch = scratch,
                                           .field_count = SELKIE_DIM,
+                                          .groups = flip_reflects(step) ? 2 : 1,
                                           .blocks = blocks,
                                           .block_count = count,
                                           .layers = LAYERS,
@@ -119,8 +147,14 @@ selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error
     if (flip_transfer_options(step).kind == SK_TRANSFER_FLIP) {
         sk_extrapolation of_change = of_velocity;
         of_change.fields = grid->fields + SK_FIELD_CHANGE_X;
+        of_change.groups = 1;
+        of_change.blocks = solid_blocks;
+        of_change.block_count = solid_count;
+        of_change.layers = 1;
         SK_DIM(sk_extrapolate_plain)(grid, &of_change);
     }
-    constrain(step, constrained, constrained_count, scratch);
+    constrain(step, SK_FIELD_VELOCITY_X, constrained, constrained_count, scratch);
+    if (flip_reflects(step))
+        constrain(step, step->end_velocity, constrained, constrained_count, scratch);
     return SELKIE_OK;
 }

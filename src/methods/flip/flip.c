@@ -2,14 +2,33 @@
 #include "defs/materials.h"
 #include "methods/classify.h"
 #include "methods/flip/flip.h"
+#include "methods/flip/reflection.h"
 
 static int takes_part(const selkie_scene *scene)
 {
     return scene->discretization == SELKIE_DISCRETIZATION_GRID;
 }
 
+/* The fields of the velocity at the end of a reflected step. */
+static selkie_code add_end_velocity(sk_step *step, selkie_error *error)
+{
+    static const sk_field_def defs[3] = {
+        {"end_velocity_x", "m/s", 0, SK_LIFETIME_STEP, __builtin_nanf(""), "velocity at the end of a reflected step"},
+        {"end_velocity_y", "m/s", 1, SK_LIFETIME_STEP, __builtin_nanf(""), "velocity at the end of a reflected step"},
+        {"end_velocity_z", "m/s", 2, SK_LIFETIME_STEP, __builtin_nanf(""), "velocity at the end of a reflected step"}};
+    for (int d = 0; d < step->dimension; d++) {
+        const int field = sk_grid_add_field(&step->grid, &defs[d], error);
+        if (field < 0)
+            return SELKIE_ERROR_MEMORY; /* there is room for the three fields */
+        step->end_velocity = d ? step->end_velocity : field;
+    }
+    return SELKIE_OK;
+}
+
 static selkie_code create(sk_step *step, selkie_error *error)
 {
+    if (flip_reflects(step))
+        SK_TRY(add_end_velocity(step, error));
     if (step->scene->transfer == SELKIE_TRANSFER_APIC && !sk_particles_add_attribute(&step->particles, "affine", 9, 0))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"affine\"");
     step->solver = step->dimension == 2 ? sk_poisson_create_2d(step->memory) : sk_poisson_create_3d(step->memory);
@@ -25,6 +44,24 @@ static void destroy(sk_step *step)
     if (step->solver && step->dimension == 3)
         sk_poisson_destroy_3d(step->solver);
     step->solver = NULL;
+}
+
+/* rho of the step that begins: 0 in the first one, whose velocities are those of the positions. If steps grow, the
+ * change covers the longer step. In a viscous liquid a mode that decays by 1 / (1 + x / (1 + rho)) in the solve would
+ * change its sign if rho x > 1 + rho. x is at most 8 nu dt d / h^2, at the scale of a cell in d dimensions. */
+static double flip_reflection(const sk_step *step)
+{
+    if (!flip_reflects(step) || !(step->last_dt > 0.0))
+        return 0.0;
+    const double rho = fmin(1.0, step->scene->time.reflection * step->dt / step->last_dt), h = step->grid.cell_size;
+    const double x =
+        8.0 * step->dimension * sk_scene_viscosity(step->scene) * 0.5 * (step->dt + step->last_dt) / (h * h);
+    return x > 1.0 ? fmin(rho, 1.0 / (x - 1.0)) : rho;
+}
+
+static void begin(sk_step *step)
+{
+    step->reflection = flip_reflection(step);
 }
 
 static int moves_at_once(const sk_step *step)
@@ -52,6 +89,11 @@ static double bytes_per_particle(const selkie_scene *scene)
     return scene->transfer == SELKIE_TRANSFER_APIC ? 2 * affine : 0.0; /* the sort keeps two copies */
 }
 
+static double bytes_per_cell(const selkie_scene *scene)
+{
+    return scene->time.reflection > 0.0 ? 3 * sizeof(float) : 0.0;
+}
+
 const sk_method sk_method_flip = {
     .name = "flip",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
@@ -59,6 +101,7 @@ const sk_method sk_method_flip = {
     .takes_part = takes_part,
     .create = create,
     .destroy = destroy,
+    .begin = begin,
     .phases =
         {
             {.name = "to_grid", .slot = SK_SLOT_TO_GRID, .run = SK_FORMS(sk_flip_to_grid, sk_flip_to_grid_plain)},
@@ -83,4 +126,5 @@ const sk_method sk_method_flip = {
         },
     .statistics = statistics,
     .bytes_per_particle = bytes_per_particle,
+    .bytes_per_cell = bytes_per_cell,
 };

@@ -13,7 +13,9 @@
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/pressure.h"
-#include "methods/flip/shore.h"
+#include "methods/flip/reflection.h"
+#include "methods/flip/reflection_kernels.h"
+#include "methods/flip/transfer_options.h"
 #include "methods/liquid_system.h"
 
 /* Fluxes through the lower faces along axis d, m/s, for the block's cells and the next ones. */
@@ -86,29 +88,92 @@ static void set_flags(const sk_grid *grid, int block, int flags)
     __atomic_store_n(&grid->block_flags[block], (uint8_t)flags, __ATOMIC_RELAXED);
 }
 
+/* Closed faces across axis d of a block. They are unknown, but with particles near (CHANGE_* still has their velocity)
+ * those on a closed wall of the domain are at rest, and those of a no-slip surface move with it. FLIP's change is then
+ * the difference from the particles' own velocity. Its extrapolation from the liquid would drive particles beside a
+ * moving wall again and again. */
+static void close_faces(const sk_step *step, int block, int d)
+{
+    const sk_solids *solids = &step->solids;
+    const size_t base = (size_t)block * SK_BLOCK_CELLS, slot = (size_t)solids->block_slot[block];
+    if (!slot)
+        return;
+    float *velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d] + base;
+    const float *before = step->grid.fields[SK_FIELD_CHANGE_X + d] + base;
+    const float *fraction = solids->fraction[d] + slot * SK_BLOCK_CELLS;
+    const float *moving = slot >= solids->static_count ? solids->velocity[d] + slot * SK_BLOCK_CELLS : NULL;
+    const uint8_t *no_slip = solids->no_slip + slot * SK_BLOCK_CELLS;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        if (fraction[c] > 0.0f)
+            continue;
+        velocity[c] = __builtin_nanf("");
+        if (no_slip[c] && before[c] == before[c])
+            velocity[c] = moving ? moving[c] : 0.0f;
+    }
+    for (int side = 0; side < 2; side++) {
+        const int wall = wall_index(step, block, d, side);
+        for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++) {
+            const int c = cell_of_plane(d, wall, n);
+            if (before[c] == before[c] && (velocity[c] != velocity[c] || fraction[c] == 0.0f))
+                velocity[c] = 0.0f;
+        }
+    }
+}
+
+/* The changes of a block's faces across axis d, and the velocity at the end of a reflected step. Returns the number of
+ * known faces. */
+static int finish_faces(const sk_step *step, int block, int d)
+{
+    const sk_grid *grid = &step->grid;
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    const float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
+    float *change = grid->fields[SK_FIELD_CHANGE_X + d] + base, *end = grid->fields[step->end_velocity + d] + base;
+    const float gain = flip_gravity_gain(step, d), rho = (float)step->reflection, most = flip_most_reflected(step);
+    int known = 0;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        change[c] = sk_net_change(velocity[c], change[c], gain);
+        known += velocity[c] == velocity[c];
+    }
+    if (!flip_reflects(step))
+        return known;
+
+    /* Closed walls of the domain do not reflect: they would push the liquid off. */
+    float at_walls[2][SK_BLOCK_CELLS / SK_BLOCK_N];
+    for (int side = 0; side < 2; side++) {
+        const int wall = wall_index(step, block, d, side);
+        for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++)
+            at_walls[side][n] = change[cell_of_plane(d, wall, n)];
+    }
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const float more = rho * sk_reflected_change(change[c], gain, most);
+        end[c] = velocity[c] + more;
+        change[c] += more;
+    }
+    for (int side = 0; side < 2; side++) {
+        const int wall = wall_index(step, block, d, side);
+        for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++) {
+            const int c = cell_of_plane(d, wall, n);
+            change[c] = at_walls[side][n];
+            end[c] = velocity[c];
+        }
+    }
+    return known;
+}
+
 /* A block without liquid: particles fly, faces behind solids are unknown. */
 static void pass_block(const sk_step *step, int block)
 {
     const sk_grid *grid = &step->grid;
-    size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     int known = 0;
-    forget_shore_faces(step, block);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
-              *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
-        for (int c = 0; solid && c < SK_BLOCK_CELLS; c++)
-            if (step->solids.fraction[d][solid + (size_t)c] == 0.0f)
-                velocity[c] = on_wall(step, block, c, d) && change[c] == change[c] ? 0.0f : __builtin_nanf("");
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            change[c] = velocity[c] - change[c];
-            known += velocity[c] == velocity[c];
-        }
+        close_faces(step, block, d);
+        known += finish_faces(step, block, d);
     }
     set_flags(grid, block, (known ? SK_BLOCK_KNOWN : 0) | (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
 }
 
-/* Velocities after the solve, the change for FLIP, and the unknown faces: those without particles, behind solids, or in
- * the air beside the surface. The extrapolation fills them. */
+/* Velocities after the solve, the change for FLIP, and the unknown faces: those without particles or behind solids. The
+ * extrapolation fills them. */
 static void project_block(const sk_step *step, int block, liquid_view *view, float *potential)
 {
     const sk_grid *grid = &step->grid;
@@ -128,17 +193,12 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
     const sk_tile_rows rows = sk_tile_rows_around(runs);
     load_liquid_cells(step, block, &rows, view);
     sk_tile_load_rows(grid, grid->fields[SK_FIELD_POTENTIAL], block, &rows, potential);
-    const size_t solid = (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
-    forget_shore_faces(step, block);
 
     int known = 0, unknown = 0;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base,
-              *change = grid->fields[SK_FIELD_CHANGE_X + d] + base;
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
         const int up = node_step[d];
-        const float *fraction = step->solids.fraction[d] + solid;
         const float *lightness = step->relative_density ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
-        int known_rows = 0;
 
         /* Subtract the gradient beside liquid. */
         SK_EACH_RUN(c, runs)
@@ -152,25 +212,11 @@ static void project_block(const sk_step *step, int block, liquid_view *view, flo
             f8_store(velocity + c, f8_select(above + below > 0.0f, projected, u));
         }
 
-        /* Faces in solids are unknown; faces on closed walls near particles are at rest. */
-        for (int c = 0; solid && c < SK_BLOCK_CELLS; c++)
-            velocity[c] = fraction[c] > 0.0f ? velocity[c] : __builtin_nanf("");
-        for (int side = 0; side < 2; side++) {
-            const int wall = wall_index(step, block, d, side);
-            for (int n = 0; wall >= 0 && n < SK_BLOCK_CELLS / SK_BLOCK_N; n++) {
-                const int c = cell_of_plane(d, wall, n);
-                if (velocity[c] != velocity[c] && change[c] == change[c])
-                    velocity[c] = 0.0f; /* particles are near, and the wall is closed */
-            }
-        }
+        close_faces(step, block, d);
 
-        /* The change for FLIP. */
-        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            change[c] = velocity[c] - change[c];
-            known_rows += velocity[c] == velocity[c];
-        }
-        known += known_rows;
-        unknown += SK_BLOCK_CELLS - known_rows;
+        const int known_faces = finish_faces(step, block, d);
+        known += known_faces;
+        unknown += SK_BLOCK_CELLS - known_faces;
     }
 
     set_flags(grid, block,

@@ -6,6 +6,9 @@
 #include "methods/cell_kernels.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/pressure.h"
+#include "methods/flip/reflection.h"
+#include "methods/flip/reflection_kernels.h"
+#include "methods/flip/transfer_options.h"
 #include "methods/liquid_plain.h"
 
 static float inflow_of(const sk_step *step, sk_plain_cell cell, const sk_liquid_view *view)
@@ -59,21 +62,6 @@ static void build_block(const sk_step *step, int block, density_errors *errors)
     }
 }
 
-/* Is the lower face of a cell across axis d in the air beside the surface? See shore.h. */
-static int is_shore_face(const sk_grid *grid, sk_plain_cell cell, int d)
-{
-    int air[2], liquid[2], liquid_beside[2] = {0, 0};
-    for (int n = 0; n < 2; n++) {
-        const sk_plain_cell own = n ? sk_plain_next(grid, cell, d, -1) : cell;
-        const int kind = grid->kinds[sk_plain_index(own)] & SK_CELL_KIND_MASK;
-        air[n] = kind == SK_CELL_AIR;
-        liquid[n] = kind == SK_CELL_LIQUID;
-        for (int side = 0; side < 2 * SELKIE_DIM; side++)
-            liquid_beside[n] |= liquid_cell_at(grid, sk_plain_next(grid, own, side / 2, side % 2 ? 1 : -1)).liquid;
-    }
-    return sk_liquid_is_shore(air, liquid, liquid_beside);
-}
-
 /* Velocities after the solve, the change for FLIP, and the unknown faces. */
 static void project_block(const sk_step *step, int block)
 {
@@ -85,15 +73,31 @@ static void project_block(const sk_step *step, int block)
         for (int d = 0; d < SELKIE_DIM; d++) {
             float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][here],
                   *change = &grid->fields[SK_FIELD_CHANGE_X + d][here];
+
+            /* Velocity of the face after the solve. */
             int beside_liquid;
             const float descent = lightness_at(step, cell, d) * gather_descent(step, cell, d, &beside_liquid);
-            *velocity = is_shore_face(grid, cell, d) ? __builtin_nanf("") : *velocity;
-            *velocity = sk_liquid_projected(*velocity, descent, beside_liquid, open_fraction_at(step, cell, d),
-                                            face_on_wall(step, cell, d), *change == *change);
-            *change = *velocity - *change;
+            const sk_closed_face closed = {face_on_wall(step, cell, d),
+                                           step->solids.no_slip[sk_plain_solid_index(&step->solids, cell)],
+                                           solid_velocity_at(step, cell, d)};
+            *velocity = sk_liquid_projected(*velocity, descent, beside_liquid, open_fraction_at(step, cell, d), &closed,
+                                            *change == *change);
+
+            /* Change of the velocity, for FLIP, and its reflection. */
+            *change = sk_net_change(*velocity, *change, flip_gravity_gain(step, d));
             known += *velocity == *velocity;
+            if (flip_reflects(step)) {
+                /* Closed walls of the domain do not reflect. */
+                const float rho = face_on_wall(step, cell, d) ? 0.0f : (float)step->reflection;
+                const float more =
+                    rho * sk_reflected_change(*change, flip_gravity_gain(step, d), flip_most_reflected(step));
+                grid->fields[step->end_velocity + d][here] = *velocity + more;
+                *change += more;
+            }
         }
     }
+
+    /* Note whether the block has known and unknown faces. */
     grid->block_flags[block] = (uint8_t)((grid->block_flags[block] & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
                                          (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
 }

@@ -2,14 +2,16 @@
  *
  * A shore cell is an air cell with liquid behind one of its faces. The pressure acts on no face between a shore cell
  * and another cell without liquid. Such a face would fall freely in every step, although its particles rest on the
- * liquid below, and the particles would keep that velocity. So it counts as unknown, and the extrapolation fills it
- * from the liquid. For files compiled per dimension.
+ * liquid below, and the particles would keep that velocity. So it changes like the faces of the liquid beside it: by
+ * the mean of their pressure gradients (shore_plain.h). A velocity from the liquid would lose the gradient, and with it
+ * angular momentum. For files compiled per dimension.
  */
 #ifndef SK_METHODS_FLIP_SHORE_H
 #define SK_METHODS_FLIP_SHORE_H
 
 #include "base/simd.h"
 #include "methods/cells.h"
+#include "methods/flip/shore_plain.h"
 
 enum { SHORE_LIQUID = 1, SHORE_AIR = 2 }; /* a liquid cell; a shore cell */
 
@@ -53,18 +55,18 @@ SK_VECTOR i8 shore_faces(const uint8_t *states, int node, int d)
     return (i8_from_bytes(states + node) | i8_from_bytes(states + node - node_step[d])) == SHORE_AIR;
 }
 
-/* Marks these faces of a block as unknown. */
-static inline void forget_shore_faces(const sk_step *step, int block)
+/* Adds the change by pressure to these faces of a block. */
+static inline void move_shore_faces(const sk_step *step, int block)
 {
     uint8_t states[SK_TILE_VALUES(1)];
     if (!shore_is_near(&step->grid, block) || !load_shore(&step->grid, block, states))
         return;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        float *velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d] + (size_t)block * SK_BLOCK_CELLS;
-        for (int c = 0; c < SK_BLOCK_CELLS; c += 8)
-            f8_store(velocity + c, f8_select(shore_faces(states, node_of(c), d), f8_splat(__builtin_nanf("")),
-                                             f8_load(velocity + c)));
-    }
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+            unsigned shore = i8_bits(shore_faces(states, node_of(c), d));
+            for (; shore; shore &= shore - 1)
+                move_shore_face(step, (sk_plain_cell){block, c + __builtin_ctz(shore)}, d);
+        }
 }
 
 #endif

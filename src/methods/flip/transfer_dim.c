@@ -1,5 +1,6 @@
 /* Transfers and forces as phases. */
 #include "base/dimension.h"
+#include "grid/barriers.h"
 #include "grid/deal.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/transfer_options.h"
@@ -8,7 +9,10 @@
 selkie_code SK_DIM(sk_flip_to_grid)(sk_step *step, selkie_error *error)
 {
     sk_transfer_options options = flip_transfer_options(step);
-    return SK_DIM(sk_transfer_to_grid)(&step->grid, &step->particles, &options, error);
+    SK_TRY(SK_DIM(sk_transfer_to_grid)(&step->grid, &step->particles, &options, error));
+    if (step->solids.obstacle_count)
+        SK_DIM(sk_barriers_recount)(&step->solids, &step->grid, &step->particles, &options);
+    return SELKIE_OK;
 }
 
 selkie_code SK_DIM(sk_flip_to_particles)(sk_step *step, selkie_error *error)
@@ -56,6 +60,7 @@ static selkie_code add_force_fields(sk_step *step, selkie_error *error)
     SK_TRY(sk_step_scratch(step, (size_t)step->scene->force_count * sizeof(sk_force_field), "forces", &scratch, error));
     sk_force_field *fields = scratch;
     int count = sk_force_fields_in(step->scene, sk_step_force_window(step), fields);
+    sk_force_fields_scale(fields, count, 1.0 / (1.0 + step->reflection));
     const sk_grid *grid = &step->grid;
     if (!count)
         return SELKIE_OK;
@@ -72,9 +77,9 @@ static selkie_code add_force_fields(sk_step *step, selkie_error *error)
 selkie_code SK_DIM(sk_flip_forces)(sk_step *step, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
-    double kick = sk_step_kick(step);
     for (int d = 0; d < SELKIE_DIM; d++) {
-        float gain = (float)(step->scene->gravity[d] * kick), *velocity = grid->fields[SK_FIELD_VELOCITY_X + d];
+        const float gain = flip_gravity_gain(step, d);
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d];
         if (gain == 0.0f)
             continue;
         int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;

@@ -5,7 +5,7 @@
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->volume == SELKIE_VOLUME_IDP;
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID && selkie_scene_volume(scene) == SELKIE_VOLUME_IDP;
 }
 
 static void begin(sk_step *step)

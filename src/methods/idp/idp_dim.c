@@ -1,6 +1,7 @@
 #include "methods/idp/idp.h"
 
 #include "base/dimension.h"
+#include "grid/barriers.h"
 #include "grid/deal.h"
 #include "grid/extrapolate.h"
 #include "methods/cells.h"
@@ -16,7 +17,10 @@ selkie_code SK_DIM(sk_idp_density)(sk_step *step, selkie_error *error)
     options.left_out = step->solids.closed;
     options.left_out_slot = step->solids.block_slot;
     options.only_changes = step->density_passes > 0 && !step->solids.obstacle_count;
-    return SK_DIM(sk_transfer_density)(&step->grid, &step->particles, &options, error);
+    SK_TRY(SK_DIM(sk_transfer_density)(&step->grid, &step->particles, &options, error));
+    if (step->solids.obstacle_count)
+        SK_DIM(sk_barriers_recount)(&step->solids, &step->grid, &step->particles, &options);
+    return SELKIE_OK;
 }
 
 /* --- overfull cells (sec. 3.2, degenerate configurations) --- */
@@ -28,11 +32,14 @@ static int64_t spread_block(const sk_step *step, sk_particle *records, int block
     const float *blurred = step->solids.blurred + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     const float *distance = step->solids.distance + (size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+
     /* Does a solid cut the cell? A wall along a face does not. */
     const double whole = step->solids.plain[step->solids.block_slot[block]] ? 0.45 : 0.5 * sqrt((double)SELKIE_DIM);
     const f8 suspect = f8_splat(
         0.999f * (float)step->scene->idp.density_max); /* below this no cell can be overfull, despite rounding */
     int64_t moved = 0;
+
+    /* Skip runs of eight cells without an overfull one, then cells that need no spread. */
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if (c % 8 == 0 && !i8_any(f8_load(density + c) + f8_load(blurred + c) > suspect)) {
             c += 7;
@@ -42,6 +49,8 @@ static int64_t spread_block(const sk_step *step, sk_particle *records, int block
         if (!(density[c] + blurred[c] > step->scene->idp.density_max) || count <= step->particles_per_cell ||
             step->solids.closed[(size_t)step->solids.block_slot[block] * SK_BLOCK_CELLS + (size_t)c])
             continue;
+
+        /* Redistribute the particles of the cell. */
         int local[3] = {c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG)};
         double corner[3];
         for (int d = 0; d < 3; d++)

@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "grid/deal.h"
+#include "grid/sweep.h"
 #include "methods/cells.h"
 #include "methods/liquid_system.h"
 
@@ -62,6 +63,8 @@ int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, in
                                    int cut)
 {
     uint16_t open[MOST_ASKED];
+
+    /* Refine until there is a sub-cell for each particle; in a cut cell, an open one. */
     int64_t per_axis = 1;
     while (sub_cells(per_axis) < count && !(cut && sub_cells(per_axis + 1) > MOST_ASKED))
         per_axis++;
@@ -72,20 +75,31 @@ int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, in
         if (room == 0)
             return 0; /* a sliver: only the push along the surface can help */
     }
+
+    /* Mean velocity of the cell, and bounds of the domain. */
     double mean[3];
+    float low[3], high[3];
     mean_velocity(step, records, count, mean);
+    sk_solids_bounds(&step->solids, &step->grid, low, high);
+
+    /* Distribute the particles evenly over the sub-cells, with jitter. */
     for (int64_t p = 0; p < count; p++) {
         int64_t place = room >= count ? p * room / count : p % room;
         place = cut ? open[place] : place;
         const int64_t sub[3] = {place % per_axis, place / per_axis % per_axis, place / per_axis / per_axis};
+        float to[3] = {0.0f, 0.0f, 0.0f};
         for (int d = 0; d < SELKIE_DIM; d++) {
             float jitter = 0.5f * (sk_random_float(step->scene->seed + (uint64_t)step->step_count, records[p].id,
                                                    (uint64_t)d + 16) -
                                    0.5f);
-            records[p].position[d] =
-                (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / (double)per_axis * step->grid.cell_size);
+            to[d] = (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / (double)per_axis * step->grid.cell_size);
             records[p].velocity[d] = (float)mean[d];
         }
+
+        /* A wall may divide the cell. */
+        if (cut)
+            sk_sweep_displacement(&step->solids, low, high, records[p].position, to, 0.0);
+        memcpy(records[p].position, to, SELKIE_DIM * sizeof(float));
     }
     return count;
 }
@@ -101,8 +115,12 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
     const uint8_t *kinds = grid->kinds + (size_t)block * SK_BLOCK_CELLS;
     const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     int64_t found = 0;
+
+    /* Clear the flags of the last step. */
     for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++)
         all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
+
+    /* Particles in closed cells take the velocity of the solid. */
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if ((kinds[c] & SK_CELL_KIND_MASK) != SK_CELL_SOLID || start[c] == start[c + 1])
             continue;
@@ -117,6 +135,8 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
             sk_solids_velocity(&step->solids, obstacle, x, velocity);
             for (int d = 0; d < SELKIE_DIM; d++)
                 particle->velocity[d] = (float)velocity[d];
+
+            /* The deepest particle determines the displacement of the cell. */
             if (distance < deepest) {
                 deepest = distance;
                 /* Outside the solid, but in a nook without an open face: push it out as well. */
@@ -129,25 +149,6 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
             grid->fields[SK_FIELD_CHANGE_X + d][(size_t)block * SK_BLOCK_CELLS + (size_t)c] = (float)push[d];
     }
     return found;
-}
-
-/* Keeps particles out of solids. Particles that were inside before move out half a cell at a time, and are projected
- * onto the surface only when they are close to it. */
-static void confine_block(const sk_step *step, sk_particle *all, int block, const float low[3], const float high[3])
-{
-    const sk_grid *grid = &step->grid;
-    const sk_solids *solids = &step->solids;
-    if (!solids->block_slot[block])
-        return;
-    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
-        float *x = all[p].position;
-        if (!sk_solids_near(solids, grid, x))
-            continue;
-        double deepest = all[p].flags & SK_PARTICLE_INSIDE ? 0.5 * grid->cell_size : INFINITY;
-        if (sk_solids_push_out_shallow(solids, low, high, deepest, x))
-            all[p].flags &= ~(uint32_t)SK_PARTICLE_INSIDE;
-    }
 }
 
 /* --- repeated corrections --- */
@@ -165,6 +166,8 @@ static int choose_region(const sk_step *step, const sk_idp_form *form)
     uint64_t *const *runs = grid->runs;
     int found = 0;
     runs[SK_RUNS_CHOSEN][0] = runs[SK_RUNS_SCRATCH][0] = 0;
+
+    /* Find the cells that need a correction, then widen the region. */
 #pragma omp parallel num_threads(step->threads)
     {
 #pragma omp for schedule(static) reduction(| : found)
@@ -172,9 +175,13 @@ static int choose_region(const sk_step *step, const sk_idp_form *form)
             runs[SK_RUNS_SCRATCH][b] = form->needy_runs(step, b);
             found |= runs[SK_RUNS_SCRATCH][b] != 0;
         }
+
+        /* One cell along all axes; along x, whole rows. */
 #pragma omp for schedule(static)
         for (int b = 1; b < grid->block_count; b++)
             runs[SK_RUNS_CHOSEN][b] = sk_runs_around(grid, sk_whole_runs(runs[SK_RUNS_SCRATCH], grid->block_count), b);
+
+        /* One cell across x per layer. */
         for (int layer = 1; layer < region_width; layer++) {
             const uint64_t *from = runs[layer % 2 ? SK_RUNS_CHOSEN : SK_RUNS_SCRATCH];
             uint64_t *to = runs[layer % 2 ? SK_RUNS_SCRATCH : SK_RUNS_CHOSEN];
@@ -182,6 +189,8 @@ static int choose_region(const sk_step *step, const sk_idp_form *form)
             for (int b = 1; b < grid->block_count; b++)
                 to[b] = sk_runs_across(grid, from, b);
         }
+
+        /* Particles move in the region and in the cells next to it. */
 #pragma omp for schedule(static)
         for (int b = 1; b < grid->block_count; b++)
             runs[SK_RUNS_MOVED][b] = sk_runs_around(grid, sk_whole_runs(runs[SK_RUNS_CHOSEN], grid->block_count), b);
@@ -190,6 +199,9 @@ static int choose_region(const sk_step *step, const sk_idp_form *form)
 }
 
 /* --- the correction --- */
+
+/* Cells: at most 1 along each axis. */
+static const float farthest_displacement = 1.8f;
 
 /* The share of the liquid that the bound may hide before the correction is repeated. Larger values lose volume for a
  * moment in the double dams when the fronts meet; smaller ones gain nothing. */
@@ -291,12 +303,12 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
                           .threads = step->threads};
     sk_solids_bounds(&step->solids, grid, by.low, by.high);
     SK_TRY(sk_grid_reserve_leavers(grid, error));
+    if (step->solids.obstacle_count)
+        sk_sweep_keep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);
     form->displace(grid, &step->particles, &by);
-    if (!step->solids.obstacle_count)
-        return SELKIE_OK;
-    sk_deal_particle_blocks(&deal, grid, step->threads);
-#pragma omp parallel num_threads(step->threads)
-    SK_EACH_DEALT(b, &deal)
-    confine_block(step, records, b, by.low, by.high);
+
+    /* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
+    if (step->solids.obstacle_count)
+        sk_sweep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);
     return SELKIE_OK;
 }

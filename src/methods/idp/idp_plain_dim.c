@@ -1,6 +1,7 @@
 /* The plain form of the density projection. idp_dim.c and idp_parts_dim.c explain its parts. */
 #include <math.h>
 
+#include "grid/barriers.h"
 #include "grid/plain_forms.h"
 #include "methods/idp/idp.h"
 #include "methods/idp/idp_kernels.h"
@@ -14,7 +15,10 @@ selkie_code SK_DIM(sk_idp_density_plain)(sk_step *step, selkie_error *error)
                                          .threads = step->threads,
                                          .left_out = step->solids.closed,
                                          .left_out_slot = step->solids.block_slot};
-    return SK_DIM(sk_transfer_density_plain)(&step->grid, &step->particles, &options, error);
+    SK_TRY(SK_DIM(sk_transfer_density_plain)(&step->grid, &step->particles, &options, error));
+    if (step->solids.obstacle_count)
+        SK_DIM(sk_barriers_recount)(&step->solids, &step->grid, &step->particles, &options);
+    return SELKIE_OK;
 }
 
 /* Density of liquid and solids together. */

@@ -47,6 +47,8 @@ static selkie_code sum_again(sk_step *step, selkie_error *error)
     const int64_t pieces = (particles->count + PIECE - 1) / PIECE;
     piece_sums *sums;
     SK_TRY(sk_step_scratch(step, ((size_t)pieces + 1) * sizeof *sums, "hold", (void **)&sums, error));
+
+    /* Sums of each piece. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t piece = 0; piece < pieces; piece++) {
         piece_sums sum = {0};
@@ -63,6 +65,8 @@ static selkie_code sum_again(sk_step *step, selkie_error *error)
         }
         sums[piece] = sum;
     }
+
+    /* Add the pieces in order. */
     double fastest2 = step->sums.kinetic = 0.0;
     memset(step->positions, 0, sizeof step->positions);
     for (int64_t piece = 0; piece < pieces; piece++) {

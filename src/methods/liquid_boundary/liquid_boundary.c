@@ -271,6 +271,8 @@ static uint32_t update_role(const sk_liquid_boundary *boundary, sk_step *step, i
     const sk_object *object = sample ? object_of(boundary, sample) : NULL;
     uint32_t n = sample ? sample - 1 - object->first : 0;
     double x[3] = {particle->position[0], particle->position[1], particle->position[2]};
+
+    /* A particle without a sample, or with a released one, becomes fluid. */
     if (!sample || is_released(object, n, step->time)) {
         if (particle->flags & SK_PARTICLE_BOUNDARY && sample) {
             /* It leaves with the velocity of the solid. */
@@ -283,6 +285,8 @@ static uint32_t update_role(const sk_liquid_boundary *boundary, sk_step *step, i
         ++*released;
         return 0;
     }
+
+    /* A candidate near its sample becomes a boundary particle. */
     if (roles[p] == SK_ROLE_CANDIDATE) {
         double target[3], distance2 = 0.0, near = object->def->arrival * boundary->spacing;
         sk_object_sample(object, &object->now, n, target);
@@ -407,6 +411,8 @@ static selkie_code collect_fluid(const sk_object *object, const sk_step *step, s
     *points = NULL;
     if (!wanted)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "objects: no memory to look for candidates");
+
+    /* Mark the fluid inside the regions. */
     int64_t found = 0;
 #pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : found)
     for (int64_t p = 0; p < particles->count; p++) {
@@ -415,6 +421,8 @@ static selkie_code collect_fluid(const sk_object *object, const sk_step *step, s
                     in_regions(object, particle->position);
         found += wanted[p];
     }
+
+    /* Copy the marked particles. */
     *points = sk_allocate(step->memory, ((size_t)found + 1) * sizeof **points);
     for (int64_t p = 0; *points && p < particles->count; p++)
         if (wanted[p]) {

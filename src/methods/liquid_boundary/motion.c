@@ -158,7 +158,8 @@ static selkie_code check_start(const sk_step *step, const sk_object *object, int
             if (!(x[d] > grid->low[d] && x[d] < grid->high[d]))
                 return sk_fail(error, SELKIE_ERROR_INPUT,
                                "objects[%d].shape: reaches %g m along %c at the start, outside the domain (%g..%g m)",
-                               index, x[d], "xyz"[d], grid -> low[d], grid -> high[d]);
+                               index, x[d] + grid->origin[d], "xyz"[d], grid -> low[d] + grid -> origin[d],
+                               grid -> high[d] + grid -> origin[d]);
     }
     return SELKIE_OK;
 }

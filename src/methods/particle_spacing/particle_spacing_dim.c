@@ -73,10 +73,14 @@ static void gather(const spacing_frame *frame, int with_pairs, const cell_group 
     const uint32_t first_own = grid->cell_start[(size_t)(of->block - 1) * SK_BLOCK_CELLS + (size_t)of->cell];
     float low[3], high[3];
     int cell[3] = {0, 0, 0}, count = 0;
+
+    /* The box of positions within reach, and the cells that it may overlap. */
     bounds_of(frame, of, low, high);
     for (int d = 0; d < SELKIE_DIM; d++)
         cell[d] = grid->coordinates[of->block][d] * SK_BLOCK_N + (of->cell >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK);
     const int cells = SK_DIM(sk_cells_around)(&frame->index, cell, frame->reach, around->cells);
+
+    /* Keep a particle if it lies in the box; the next one overwrites it otherwise. */
     for (int c = 0; c < cells; c++) {
         const sk_cell_range *range = &around->cells[c];
         uint64_t first = range->from + (uint64_t)of->group * frame->group, last = first + frame->group;
@@ -96,6 +100,7 @@ static void gather(const spacing_frame *frame, int with_pairs, const cell_group 
         }
     }
     around->count = count;
+
     /* Fill whole vectors with particles that are too far away to push. */
     for (int n = count; n < count + 8; n++) {
         around->pairs[n] = 1.0f;
@@ -140,6 +145,8 @@ static inline __attribute__((always_inline)) pushed push(const spacing_frame *fr
     pushed sum = {{0, 0, 0}, 0};
     f8 moved[3] = {f8_splat(0.0f), f8_splat(0.0f), f8_splat(0.0f)};
     i8 counted = i8_splat(0);
+
+    /* Sum over the neighbours, eight at a time. */
     for (int n = 0; n < around->count; n += 8) {
         f8 away[3], squared = f8_splat(0.0f);
         for (int d = 0; d < SELKIE_DIM; d++) {
@@ -149,6 +156,8 @@ static inline __attribute__((always_inline)) pushed push(const spacing_frame *fr
         i8 near = (squared < limit) & ((i8){0, 1, 2, 3, 4, 5, 6, 7} != self - n);
         if (!i8_any(near))
             continue;
+
+        /* Coincident particles have no direction and are pushed separately. */
         i8 apart = near & (squared > together), same = near & ~apart;
         counted += apart; /* a true lane is -1 */
         if (rule != LAW_COUNT) {
@@ -161,6 +170,8 @@ static inline __attribute__((always_inline)) pushed push(const spacing_frame *fr
         if (i8_any(same))
             push_coincident(frame, rule, around, self, n, same, &sum);
     }
+
+    /* Add up the lanes, then the push by the solids. */
     sum.pairs -= (int)sum_of(f8_from_i8(counted));
     float x[3] = {0, 0, 0};
     for (int d = 0; d < SELKIE_DIM; d++) {

@@ -25,7 +25,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "grid/cell_index.h"
+#include "particles/cell_index.h"
+#include "grid/sweep.h"
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/particle_spacing/spacing_kernels.h"
 #include "particles/neighbours.h"
@@ -113,8 +114,8 @@ static void move_particle(const spacing_frame *frame, const float displacement[3
         x[d] = particle->position[d] + scale * displacement[d];
         x[d] = x[d] < frame->low[d] ? frame->low[d] : x[d] > frame->high[d] ? frame->high[d] : x[d];
     }
-    if (sk_solids_near(&step->solids, &step->grid, x))
-        sk_solids_push_out(&step->solids, frame->low, frame->high, x);
+    if (step->solids.obstacle_count)
+        sk_sweep_displacement(&step->solids, frame->low, frame->high, particle->position, x, 0.0);
     for (int d = 0; d < SELKIE_DIM; d++)
         particle->position[d] = x[d];
 }

@@ -16,10 +16,12 @@ static int sub_cells_per_axis(int per_cell, int dimension)
 }
 
 /* Shape, bounds cut to the domain, and the range of cells. */
-static selkie_code prepare(sk_source *source, const selkie_shape *def, const double velocity[3], const char *what,
-                           const sk_step *step, selkie_error *error)
+static selkie_code prepare(sk_source *source, const selkie_shape *def, const char *what, const sk_step *step,
+                           selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
+
+    /* The shape and its bounds. */
     double up[3];
     selkie_scene_up(step->scene, up);
     const sk_shape_options options = {.dimension = grid->dimension,
@@ -30,6 +32,8 @@ static selkie_code prepare(sk_source *source, const selkie_shape *def, const dou
                                       .memory = step->memory};
     SK_TRY(sk_shape_create(def, &options, &source->shape, error));
     sk_shape_bounds(source->shape, source->low, source->high);
+
+    /* Cut the bounds to the domain and find the cells that they cover. */
     for (int d = 0; d < 3; d++) {
         source->low[d] = fmax(source->low[d], grid->low[d]);
         source->high[d] = fmin(source->high[d], grid->high[d]);
@@ -40,56 +44,79 @@ static selkie_code prepare(sk_source *source, const selkie_shape *def, const dou
         }
         if (!(source->low[d] < source->high[d]))
             return sk_fail(error, SELKIE_ERROR_INPUT, "%s: lies outside the domain, which is %g..%g m along %c", what,
-                           grid->low[d], grid->high[d], "xyz"[d]);
+                           grid->low[d] + grid->origin[d], grid->high[d] + grid->origin[d], "xyz"[d]);
         source->first[d] = (int)floor((source->low[d] - grid->low[d]) / grid->cell_size);
         int last = (int)ceil((source->high[d] - grid->low[d]) / grid->cell_size);
         last = last > grid->cells[d] ? grid->cells[d] : last;
-        /* Moving sub-cells start up to a cell before the shape. */
-        source->first[d] -= velocity[d] != 0.0;
         source->size[d] = last - source->first[d];
     }
     return SELKIE_OK;
 }
 
-enum { SITE_OUTSIDE, SITE_NEAR, SITE_INSIDE };
+/* Middle of a sub-cell, m. */
+static void place_of_site(const sk_sources *sources, const sk_source *source, const sk_grid *grid, size_t cell, int s,
+                          double x[3])
+{
+    const int n = sources->per_axis, sub[3] = {s % n, s / n % n, s / n / n};
+    const size_t at[3] = {cell % (size_t)source->size[0], cell / (size_t)source->size[0] % (size_t)source->size[1],
+                          cell / (size_t)source->size[0] / (size_t)source->size[1]};
+    for (int d = 0; d < 3; d++)
+        x[d] = d < grid->dimension
+                   ? grid->low[d] + (source->first[d] + (double)at[d] + (sub[d] + 0.5) / n) * grid->cell_size
+                   : 0.0;
+}
 
-/* Classifies the sub-cells: always inside the shape while they move within a cell, never inside, or sometimes inside.
- * The last kind is tested before each filling. */
+/* Finds the sub-cells inside the shape of a source that keeps it filled. */
 static selkie_code find_sites(sk_sources *sources, sk_source *source, const char *what, const sk_step *step,
                               selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
-    int n = sources->per_axis, nz = grid->dimension == 3 ? n : 1;
     size_t cells = (size_t)source->size[0] * (size_t)source->size[1] * (size_t)source->size[2], found = 0;
     source->sites = sk_allocate_zeroed(step->memory, cells * (size_t)sources->sub_cells);
     source->taken = sk_allocate(step->memory, cells * (size_t)sources->sub_cells);
     source->counts = sk_allocate(step->memory, cells * sizeof *source->counts);
-    source->standing = sk_allocate(step->memory, cells * sizeof *source->standing);
-    if (!source->sites || !source->taken || !source->counts || !source->standing)
+    if (!source->sites || !source->taken || !source->counts)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for its sub-cells (%.1f MiB)", what,
-                       (double)cells * (2 * sources->sub_cells + 8) / 1048576.0);
-    const double reach = sqrt((double)grid->dimension) * grid->cell_size;
-    for (size_t c = 0; c < cells; c++) {
-        size_t i = c % (size_t)source->size[0], j = c / (size_t)source->size[0] % (size_t)source->size[1];
-        size_t k = c / (size_t)source->size[0] / (size_t)source->size[1];
+                       (double)cells * (2 * sources->sub_cells + 4) / 1048576.0);
+    for (size_t c = 0; c < cells; c++)
         for (int s = 0; s < sources->sub_cells; s++) {
-            double x[3] = {((double)i + ((s % n) + 0.5) / n), ((double)j + ((s / n % n) + 0.5) / n),
-                           ((double)k + ((s / n / n % nz) + 0.5) / n)};
-            for (int d = 0; d < 3; d++)
-                x[d] = d < grid->dimension ? grid->low[d] + (source->first[d] + x[d]) * grid->cell_size : 0.0;
-            double normal[3];
+            double x[3], normal[3];
             int obstacle;
-            double distance = sk_shape_distance(source->shape, x);
-            source->sites[c * (size_t)sources->sub_cells + (size_t)s] = distance < -reach  ? SITE_INSIDE
-                                                                        : distance < reach ? SITE_NEAR
-                                                                                           : SITE_OUTSIDE;
-            found += distance < 0.0 && sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0;
+            place_of_site(sources, source, grid, c, s, x);
+            const int inside = sk_shape_distance(source->shape, x) < 0.0;
+            source->sites[c * (size_t)sources->sub_cells + (size_t)s] = (uint8_t)inside;
+            found += inside && sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0;
         }
-    }
     if (!found)
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%s: has no room for a particle (spacing %g m): it is too thin or inside an obstacle", what,
-                       grid->cell_size / n);
+                       grid->cell_size / sources->per_axis);
+    return SELKIE_OK;
+}
+
+static selkie_code init_source(sk_sources *sources, int index, const sk_step *step, selkie_error *error)
+{
+    sk_source *source = &sources->sources[index];
+    const selkie_source_def *def = &step->scene->sources[index];
+    char what[64];
+    snprintf(what, sizeof what, "sources[%d].shape", index);
+    SK_TRY(prepare(source, &def->shape, what, step, error));
+    const double *v = def->velocity;
+    source->streams = def->flow_rate > 0.0 || v[0] != 0.0 || v[1] != 0.0 || v[2] != 0.0;
+    if (!source->streams)
+        return find_sites(sources, source, what, step, error);
+    const sk_stream_source from = {.shape = source->shape,
+                                   .def = &def->shape,
+                                   .velocity = {v[0], v[1], v[2]},
+                                   .flow_rate = def->flow_rate,
+                                   .spacing = step->grid.cell_size / sources->per_axis,
+                                   .what = what};
+    SK_TRY(sk_stream_init(&source->stream, &from, step, error));
+    sk_inlet *inlet = &sources->inlets[index];
+    inlet->shape = source->shape;
+    memcpy(inlet->low, source->low, sizeof inlet->low);
+    memcpy(inlet->high, source->high, sizeof inlet->high);
+    memcpy(inlet->velocity, source->stream.velocity, sizeof inlet->velocity);
     return SELKIE_OK;
 }
 
@@ -102,20 +129,19 @@ selkie_code sk_sources_init(sk_sources *sources, const sk_step *step, selkie_err
     sources->sub_cells = sources->per_axis * sources->per_axis * (step->dimension == 3 ? sources->per_axis : 1);
     size_t total = (size_t)scene->source_count + (size_t)scene->drain_count + 1;
     sources->sources = sk_allocate_zeroed(step->memory, total * sizeof *sources->sources);
-    if (!sources->sources)
+    sources->inlets = sk_allocate_zeroed(step->memory, total * sizeof *sources->inlets);
+    if (!sources->sources || !sources->inlets)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "sources: no memory");
     sources->drains = sources->sources + scene->source_count;
-    char what[64];
     for (int s = 0; s < scene->source_count; s++) {
-        snprintf(what, sizeof what, "sources[%d].shape", s);
         sources->source_count++;
-        SK_TRY(prepare(&sources->sources[s], &scene->sources[s].shape, scene->sources[s].velocity, what, step, error));
-        SK_TRY(find_sites(sources, &sources->sources[s], what, step, error));
+        SK_TRY(init_source(sources, s, step, error));
     }
     for (int s = 0; s < scene->drain_count; s++) {
+        char what[64];
         snprintf(what, sizeof what, "drains[%d].shape", s);
         sources->drain_count++;
-        SK_TRY(prepare(&sources->drains[s], &scene->drains[s].shape, (const double[3]){0, 0, 0}, what, step, error));
+        SK_TRY(prepare(&sources->drains[s], &scene->drains[s].shape, what, step, error));
     }
     return SELKIE_OK;
 }
@@ -127,11 +153,12 @@ void sk_sources_free(sk_sources *sources)
         sk_release(sources->memory, sources->sources[s].sites);
         sk_release(sources->memory, sources->sources[s].taken);
         sk_release(sources->memory, sources->sources[s].counts);
-        sk_release(sources->memory, sources->sources[s].standing);
+        sk_stream_free(&sources->sources[s].stream, sources->memory);
     }
     for (int s = 0; s < sources->drain_count; s++)
         sk_shape_destroy(sources->drains[s].shape);
     sk_release(sources->memory, sources->sources);
+    sk_release(sources->memory, sources->inlets);
     memset(sources, 0, sizeof *sources);
 }
 
@@ -143,6 +170,15 @@ static int in_bounds(const sk_source *source, const float x[3], int dimension)
     return inside;
 }
 
+/* (m/s)^2 */
+static double speed_squared(const sk_step *step, int64_t p)
+{
+    double sum = 0.0;
+    for (int d = 0; d < step->dimension; d++)
+        sum += (double)step->particles.records[p].velocity[d] * step->particles.records[p].velocity[d];
+    return sum;
+}
+
 /* Updates the mass sums for a particle that is added (sign 1) or removed (-1). */
 static void count_mass(sk_step *step, const sk_attribute *material, int64_t p, double sign)
 {
@@ -150,172 +186,210 @@ static void count_mass(sk_step *step, const sk_attribute *material, int64_t p, d
         return;
     const double mass = sign * sk_step_mass(step, material, p);
     step->mass_sums.mass += mass;
+    step->mass_sums.kinetic += 0.5 * mass * speed_squared(step, p);
     for (int d = 0; d < step->dimension; d++)
         step->mass_sums.moment[d] += mass * step->particles.records[p].position[d];
 }
 
-static void drain(const sk_source *source, sk_step *step)
+static int is_inside(const sk_source *source, const sk_step *step, const sk_particle *particle)
 {
-    sk_particles *particles = &step->particles;
+    const double x[3] = {particle->position[0], particle->position[1], particle->position[2]};
+    return !(particle->flags & SK_PARTICLE_DEAD) && in_bounds(source, particle->position, step->dimension) &&
+           sk_shape_distance(source->shape, x) < 0.0;
+}
+
+static void remove_particle(sk_step *step, const sk_attribute *material, int64_t p)
+{
+    sk_particle *particle = &step->particles.records[p];
+    particle->flags |= SK_PARTICLE_DEAD;
+    count_mass(step, material, p, -1.0);
+    step->drained++;
+    for (int d = 0; d < step->dimension; d++)
+        step->positions[d] -= particle->position[d];
+}
+
+/* The part of a step in which a source or drain runs, as seconds since its start. */
+static void running_time(double start, double end, const sk_step *step, double *from, double *to)
+{
+    const double last = end < 0.0 ? INFINITY : end;
+    *from = fmax(fmin(step->time, last) - start, 0.0);
+    *to = fmax(fmin(step->end_time, last) - start, 0.0);
+}
+
+static int running(double start, double end, double time)
+{
+    return time >= start - 1e-9 && (end < 0.0 || time < end - 1e-9);
+}
+
+/* Removes what a drain takes in this step: everything inside, or its rate. Of those inside, every n-th goes. */
+static void drain(const sk_source *source, const selkie_drain_def *def, sk_step *step)
+{
+    const sk_particles *particles = &step->particles;
     const sk_attribute *material = sk_particles_find_attribute(particles, "material");
-    int64_t gone = 0;
-    for (int64_t p = 0; p < particles->count; p++) {
-        sk_particle *particle = &particles->records[p];
-        if ((particle->flags & SK_PARTICLE_DEAD) || !in_bounds(source, particle->position, step->dimension))
+    int64_t inside = 0, wanted = INT64_MAX, seen = 0;
+    if (def->flow_rate > 0.0) {
+        double from, to;
+        const double rate =
+            def->flow_rate * step->particles_per_cell / pow(step->grid.cell_size, step->dimension); /* particles, 1/s */
+        running_time(def->start, def->end, step, &from, &to);
+        wanted = (int64_t)floor(rate * to + 1e-6) - (int64_t)floor(rate * from + 1e-6);
+        for (int64_t p = 0; wanted && p < particles->count; p++)
+            inside += is_inside(source, step, &particles->records[p]);
+    }
+    for (int64_t p = 0; wanted && p < particles->count; p++) {
+        if (!is_inside(source, step, &particles->records[p]))
             continue;
-        double x[3] = {particle->position[0], particle->position[1], particle->position[2]};
-        if (sk_shape_distance(source->shape, x) < 0.0) {
-            particle->flags |= SK_PARTICLE_DEAD;
-            count_mass(step, material, p, -1.0);
-            gone++;
-            for (int d = 0; d < step->dimension; d++)
-                step->positions[d] -= x[d];
-        }
-    }
-    step->drained += gone;
-}
-
-/* Current displacement of the source's sub-cells within a cell, in cells. */
-static void moved_by(const selkie_source_def *def, const sk_step *step, double shift[3])
-{
-    for (int d = 0; d < 3; d++) {
-        double way = def->velocity[d] * (step->time - def->start) / step->grid.cell_size;
-        shift[d] = d < step->dimension ? way - floor(way) : 0.0;
+        if (wanted >= inside || (seen + 1) * wanted / inside > seen * wanted / inside)
+            remove_particle(step, material, p);
+        seen++;
     }
 }
 
-/* Finds the occupied sub-cells of the source, and the number of particles in each of its cells, moving and fixed. */
-static void survey(const sk_sources *sources, sk_source *source, const double velocity[3], const double shift[3],
-                   sk_step *step)
+/* Finds the occupied sub-cells of a source that keeps its shape filled, and the number of particles in each of its
+ * cells. Particles inside come to rest. */
+static void survey(const sk_sources *sources, sk_source *source, sk_step *step)
 {
     const sk_grid *grid = &step->grid;
     sk_particles *particles = &step->particles;
     size_t cells = (size_t)source->size[0] * (size_t)source->size[1] * (size_t)source->size[2];
     memset(source->taken, 0, cells * (size_t)sources->sub_cells);
     memset(source->counts, 0, cells * sizeof *source->counts);
-    memset(source->standing, 0, cells * sizeof *source->standing);
     int n = sources->per_axis;
 
-    /* Count particles in the moving and in the fixed cells. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t p = 0; p < particles->count; p++) {
         sk_particle *particle = &particles->records[p];
         if (particle->flags & SK_PARTICLE_DEAD)
             continue;
-        size_t cell = 0, fixed = 0, stride = 1;
-        int sub = 0, sub_stride = 1, inside = 1, stands = 1;
+        size_t cell = 0, stride = 1;
+        int sub = 0, sub_stride = 1, inside = 1;
         for (int d = 0; d < step->dimension; d++) {
-            double g = (particle->position[d] - grid->low[d]) / grid->cell_size - source->first[d], m = g - shift[d];
-            stands &= g >= 0.0 && g < source->size[d];
-            inside &= m >= 0.0 && m < source->size[d];
-            if (!stands && !inside)
+            double g = (particle->position[d] - grid->low[d]) / grid->cell_size - source->first[d];
+            inside &= g >= 0.0 && g < source->size[d];
+            if (!inside)
                 break;
-            int i = inside ? (int)m : 0, s = (int)((m - i) * n);
+            int i = (int)g, s = (int)((g - i) * n);
             cell += (size_t)i * stride;
-            fixed += (size_t)(stands ? (int)g : 0) * stride;
             stride *= (size_t)source->size[d];
-            sub += (s < 0 ? 0 : s < n ? s : n - 1) * sub_stride;
+            sub += (s < n ? s : n - 1) * sub_stride;
             sub_stride *= n;
         }
-        /* Integer sums and equal bytes: the order of the threads does not matter. */
-        if (stands)
-            __atomic_fetch_add(&source->standing[fixed], 1, __ATOMIC_RELAXED);
-        if (inside) {
-            __atomic_fetch_add(&source->counts[cell], 1, __ATOMIC_RELAXED);
-            __atomic_store_n(&source->taken[cell * (size_t)sources->sub_cells + (size_t)sub], 1, __ATOMIC_RELAXED);
-        }
-
-        /* Particles inside the shape take the velocity of the source. */
-        if (!stands)
+        if (!inside)
             continue;
-        double x[3] = {particle->position[0], particle->position[1], particle->position[2]};
-        if (in_bounds(source, particle->position, step->dimension) && sk_shape_distance(source->shape, x) < 0.0)
-            for (int d = 0; d < step->dimension; d++)
-                particle->velocity[d] = (float)velocity[d];
+        /* Integer sums and equal bytes: the order of the threads does not matter. */
+        __atomic_fetch_add(&source->counts[cell], 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&source->taken[cell * (size_t)sources->sub_cells + (size_t)sub], 1, __ATOMIC_RELAXED);
+        if (is_inside(source, step, particle))
+            memset(particle->velocity, 0, sizeof particle->velocity);
     }
 }
 
-/* May a particle be put at x, whose sub-cell has the centre `middle`? If so, `fixed` receives its fixed cell. */
-static int may_fill(const sk_source *source, const sk_step *step, int site, const double middle[3], const double x[3],
-                    size_t *fixed)
+/* Adds a particle and updates the sums. */
+static selkie_code add_particle(sk_step *step, const selkie_source_def *def, const double x[3],
+                                const double velocity[3], selkie_error *error)
+{
+    sk_particles *particles = &step->particles;
+    SK_TRY(sk_particles_reserve(particles, particles->count + 1, error));
+    sk_particles_append(particles, x, velocity);
+    const sk_attribute *material = sk_particles_find_attribute(particles, "material");
+    if (material)
+        material->data[particles->count - 1] = (uint32_t)sk_scene_find_material(step->scene, def->material);
+    count_mass(step, material, particles->count - 1, 1.0);
+    const double speed2 = speed_squared(step, particles->count - 1);
+    step->sums.kinetic += 0.5 * speed2;
+    step->sums.max_speed = fmax(step->sums.max_speed, sqrt(speed2));
+    for (int d = 0; d < step->dimension; d++)
+        step->positions[d] += x[d];
+    step->emitted++;
+    return SELKIE_OK;
+}
+
+/* Moves a place at random within its sub-cell, but not out of the domain. */
+static void jitter(const sk_sources *sources, const sk_step *step, double x[3])
 {
     const sk_grid *grid = &step->grid;
-    if (site == SITE_OUTSIDE || (site == SITE_NEAR && !(sk_shape_distance(source->shape, middle) < 0.0)))
-        return 0;
+    const selkie_arrangement arrangement = step->scene->particles.arrangement;
+    if (arrangement == SELKIE_ARRANGEMENT_LATTICE ||
+        (arrangement == SELKIE_ARRANGEMENT_AUTO && step->scene->discretization == SELKIE_DISCRETIZATION_SPH))
+        return;
+    const double reach = step->scene->particles.jitter * grid->cell_size / sources->per_axis,
+                 gap = 1e-3 * grid->cell_size;
+    for (int d = 0; d < step->dimension; d++) {
+        x[d] += reach * (sk_random_float(step->scene->seed, step->particles.next_id, (uint64_t)d + 8) - 0.5);
+        x[d] = fmin(fmax(x[d], grid->low[d] + gap), grid->high[d] - gap);
+    }
+}
+
+static int is_free(const sk_step *step, const double x[3])
+{
     double normal[3];
     int obstacle;
-    if (!(sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0))
-        return 0;
-    size_t stride = 1;
-    *fixed = 0;
-    for (int d = 0; d < step->dimension; d++) {
-        int i = (int)floor((x[d] - grid->low[d]) / grid->cell_size) - source->first[d];
-        if (x[d] < grid->low[d] || x[d] > grid->high[d] || i < 0 || i >= source->size[d])
-            return 0;
-        *fixed += (size_t)i * stride;
-        stride *= (size_t)source->size[d];
-    }
-    return source->standing[*fixed] < (uint32_t)step->particles_per_cell;
+    return sk_solids_distance(&step->solids, x, normal, &obstacle) > 0.0;
 }
 
-static selkie_code fill(const sk_sources *sources, const sk_source *source, const selkie_source_def *def,
-                        const double shift[3], sk_step *step, selkie_error *error)
+/* Fills empty sub-cells up to the rest count. */
+static selkie_code fill(const sk_sources *sources, const sk_source *source, const selkie_source_def *def, sk_step *step,
+                        selkie_error *error)
 {
-    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
-    const uint32_t material_index = (uint32_t)sk_scene_find_material(step->scene, def->material);
-    const sk_grid *grid = &step->grid;
-    sk_particles *particles = &step->particles;
-    int n = sources->per_axis, sub_cells = sources->sub_cells, rest = step->particles_per_cell;
-    size_t cells = (size_t)source->size[0] * (size_t)source->size[1] * (size_t)source->size[2];
-
-    /* Fill empty sub-cells up to the rest count. */
+    const double rest[3] = {0.0, 0.0, 0.0};
+    const int sub_cells = sources->sub_cells;
+    const size_t cells = (size_t)source->size[0] * (size_t)source->size[1] * (size_t)source->size[2];
     for (size_t c = 0; c < cells; c++) {
-        int room = rest - (int)source->counts[c];
-        if (room <= 0)
-            continue;
-        SK_TRY(sk_particles_reserve(particles, particles->count + room, error));
-        size_t at[3] = {c % (size_t)source->size[0], c / (size_t)source->size[0] % (size_t)source->size[1],
-                        c / (size_t)source->size[0] / (size_t)source->size[1]};
+        int room = step->particles_per_cell - (int)source->counts[c];
         for (int s = 0; s < sub_cells && room > 0; s++) {
-            size_t site = c * (size_t)sub_cells + (size_t)s;
-            if (source->sites[site] == SITE_OUTSIDE || source->taken[site])
+            const size_t site = c * (size_t)sub_cells + (size_t)s;
+            double x[3];
+            if (!source->sites[site] || source->taken[site])
                 continue;
-
-            /* The place of the particle. */
-            int sub[3] = {s % n, s / n % n, s / n / n};
-            double x[3] = {0, 0, 0}, middle[3] = {0, 0, 0};
-            size_t fixed;
-            for (int d = 0; d < step->dimension; d++) {
-                double jitter =
-                    step->scene->particles.arrangement == SELKIE_ARRANGEMENT_LATTICE
-                        ? 0.0
-                        : step->scene->particles.jitter *
-                              (sk_random_float(step->scene->seed, particles->next_id, (uint64_t)d + 8) - 0.5);
-                double corner = (double)source->first[d] + (double)at[d] + shift[d];
-                middle[d] = grid->low[d] + (corner + (sub[d] + 0.5) / n) * grid->cell_size;
-                x[d] = middle[d] + jitter / n * grid->cell_size;
-            }
-
-            /* Add it, and update the sums. */
-            if (!may_fill(source, step, source->sites[site], middle, x, &fixed))
+            place_of_site(sources, source, &step->grid, c, s, x);
+            jitter(sources, step, x);
+            if (!is_free(step, x))
                 continue;
-            source->standing[fixed]++;
-            sk_particles_append(particles, x, def->velocity);
-            if (material)
-                material->data[particles->count - 1] = material_index;
-            count_mass(step, material, particles->count - 1, 1.0);
-            for (int d = 0; d < step->dimension; d++)
-                step->positions[d] += x[d];
-            step->emitted++;
+            SK_TRY(add_particle(step, def, x, rest, error));
             room--;
         }
     }
     return SELKIE_OK;
 }
 
-static int running(double start, double end, double time)
+/* Particles inside a running stream take its velocity. */
+static void drive(const sk_source *source, sk_step *step)
 {
-    return time >= start - 1e-9 && (end < 0.0 || time < end - 1e-9);
+    sk_particles *particles = &step->particles;
+    sk_attribute *affine = sk_particles_find_attribute(particles, "affine");
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t p = 0; p < particles->count; p++) {
+        sk_particle *particle = &particles->records[p];
+        if (!is_inside(source, step, particle))
+            continue;
+        particle->flags |= SK_PARTICLE_DRIVEN;
+        for (int d = 0; d < step->dimension; d++)
+            particle->velocity[d] = (float)source->stream.velocity[d];
+        if (affine)
+            memset(affine->data + p * affine->components, 0, (size_t)affine->components * sizeof *affine->data);
+    }
+}
+
+/* Fills the shape of a stream that starts, unless it holds liquid already. */
+static selkie_code begin_stream(const sk_sources *sources, const sk_source *source, const selkie_source_def *def,
+                                sk_step *step, selkie_error *error)
+{
+    const sk_stream *stream = &source->stream;
+    double wanted = 0.0, x[3];
+    int64_t inside = 0;
+    for (int64_t p = 0; p < stream->point_count; p++)
+        wanted += stream->lengths[p] / stream->layer;
+    for (int64_t p = 0; p < step->particles.count; p++)
+        inside += is_inside(source, step, &step->particles.records[p]);
+    if ((double)inside > 0.5 * wanted)
+        return SELKIE_OK;
+    sk_stream_filling filling = {0};
+    while (sk_stream_fill(stream, &filling, step->time - def->start, x)) {
+        jitter(sources, step, x);
+        if (is_free(step, x))
+            SK_TRY(add_particle(step, def, x, stream->velocity, error));
+    }
+    return SELKIE_OK;
 }
 
 selkie_code sk_sources_run(sk_step *step, selkie_error *error)
@@ -324,15 +398,78 @@ selkie_code sk_sources_run(sk_step *step, selkie_error *error)
     const selkie_scene *scene = step->scene;
     for (int s = 0; s < sources->drain_count; s++)
         if (running(scene->drains[s].start, scene->drains[s].end, step->time)) {
-            drain(&sources->drains[s], step);
+            drain(&sources->drains[s], &scene->drains[s], step);
             sk_particles_moved(&step->particles);
         }
-    for (int s = 0; s < sources->source_count; s++)
-        if (running(scene->sources[s].start, scene->sources[s].end, step->time)) {
-            double shift[3];
-            moved_by(&scene->sources[s], step, shift);
-            survey(sources, &sources->sources[s], scene->sources[s].velocity, shift, step);
-            SK_TRY(fill(sources, &sources->sources[s], &scene->sources[s], shift, step, error));
+    for (int s = 0; s < sources->source_count; s++) {
+        sk_source *source = &sources->sources[s];
+        const int runs = running(scene->sources[s].start, scene->sources[s].end, step->time);
+        sources->inlets[s].running = runs && source->streams;
+        if (runs && source->streams) {
+            const double before = step->time - step->last_dt;
+            if (step->step_count == 0 || !running(scene->sources[s].start, -1.0, before))
+                SK_TRY(begin_stream(sources, source, &scene->sources[s], step, error));
+            drive(source, step);
+        } else if (runs) {
+            survey(sources, source, step);
+            SK_TRY(fill(sources, source, &scene->sources[s], step, error));
         }
+    }
+    return SELKIE_OK;
+}
+
+/* The methods without an inlet on the grid have changed the velocities of driven particles. SPH starts each step with
+ * the source's velocity and keeps what pressure adds: taken back, the pressure in the source would never relax. */
+static void keep_driven(const sk_source *source, sk_step *step)
+{
+    sk_particles *particles = &step->particles;
+    const double *velocity = source->stream.velocity;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t p = 0; p < particles->count; p++) {
+        sk_particle *particle = &particles->records[p];
+        if (!(particle->flags & SK_PARTICLE_DRIVEN) || (particle->flags & SK_PARTICLE_DEAD))
+            continue;
+        if (!in_bounds(source, particle->position, step->dimension))
+            continue;
+        particle->flags &= ~(uint32_t)SK_PARTICLE_DRIVEN;
+        for (int d = 0; d < step->dimension; d++)
+            particle->velocity[d] = (float)velocity[d];
+    }
+}
+
+static selkie_code emit(const sk_sources *sources, const sk_source *source, const selkie_source_def *def, sk_step *step,
+                        selkie_error *error)
+{
+    double from, to;
+    running_time(def->start, def->end, step, &from, &to);
+    const int64_t last = sk_stream_count(&source->stream, to);
+    for (int64_t k = sk_stream_count(&source->stream, from); k < last; k++) {
+        double x[3];
+        sk_stream_place(&source->stream, k, step->end_time - def->start, x);
+        jitter(sources, step, x);
+        if (is_free(step, x))
+            SK_TRY(add_particle(step, def, x, source->stream.velocity, error));
+    }
+    return SELKIE_OK;
+}
+
+selkie_code sk_sources_emit(sk_step *step, selkie_error *error)
+{
+    sk_sources *sources = step->sources;
+    const selkie_scene *scene = step->scene;
+    int streams = 0;
+    for (int s = 0; s < sources->source_count; s++) {
+        if (!sources->sources[s].streams)
+            continue;
+        streams = 1;
+        if (sources->inlets[s].running && !step->sph)
+            keep_driven(&sources->sources[s], step);
+        SK_TRY(emit(sources, &sources->sources[s], &scene->sources[s], step, error));
+    }
+    if (streams)
+        sk_particles_moved(&step->particles);
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t p = 0; p < step->particles.count; p++)
+        step->particles.records[p].flags &= ~(uint32_t)SK_PARTICLE_DRIVEN;
     return SELKIE_OK;
 }

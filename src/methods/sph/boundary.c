@@ -88,6 +88,8 @@ static selkie_code find_volumes(const sk_step *step, size_t count, const float (
     const kernel k = kernel_of(step);
     const sk_sph *sph = step->sph;
     const double gamma = sph->volume * pow(sph->point_spacing / sph->spacing, step->dimension - 1) * flat_sum(step, &k);
+
+    /* Allocate a hash table with at least one bucket per point. */
     size_t buckets = 64;
     while (buckets < count)
         buckets *= 2;
@@ -99,6 +101,8 @@ static selkie_code find_volumes(const sk_step *step, size_t count, const float (
         sk_release(step->memory, list.next);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for the volumes of %zu boundary particles", count);
     }
+
+    /* Link the points of each bucket into a list. */
     memset(list.buckets, -1, buckets * sizeof *list.buckets);
     for (size_t p = 0; p < count; p++) {
         size_t bucket = bucket_of(&list, (int64_t)floor(points[p][0] / list.cell),
@@ -106,6 +110,8 @@ static selkie_code find_volumes(const sk_step *step, size_t count, const float (
         list.next[p] = list.buckets[bucket];
         list.buckets[bucket] = (int32_t)p;
     }
+
+    /* The volume of each point from the points around it. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (size_t p = 0; p < count; p++)
         volumes[p] = (float)(gamma / sum_around(&list, &k, step->dimension, points, p));
@@ -311,47 +317,53 @@ static void place_parts(const sk_step *step, sk_sph_walls *walls)
 
 /* --- Sorting by cell --- */
 
-/* Index of the block in the table, and cell in it. UINT32_MAX outside the grid and behind closed sides of the domain,
- * whose sheets already count there. */
-static uint32_t find_place(const sk_grid *grid, const sk_sph_boundary *boundary, const float x[3], double depth,
+/* Key of the block, and cell in it. SK_NO_BLOCK outside the grid and behind closed sides of the domain, whose sheets
+ * already count there. */
+static uint64_t find_place(const sk_grid *grid, const sk_sph_boundary *boundary, const float x[3], double depth,
                            uint16_t *cell)
 {
     int at[3] = {0, 0, 0};
     for (int s = 0; s < boundary->side_count; s++)
         if (boundary->sides[s].inward * (x[boundary->sides[s].axis] - boundary->sides[s].sheet) < depth)
-            return UINT32_MAX;
+            return SK_NO_BLOCK;
     for (int d = 0; d < grid->dimension; d++) {
         double g = floor((x[d] - grid->corner[d]) / grid->cell_size);
         if (!(g >= 0.0 && g < (double)(grid->blocks[d] << grid->block_log)))
-            return UINT32_MAX;
+            return SK_NO_BLOCK;
         at[d] = (int)g;
     }
     size_t local;
-    const int64_t place = sk_grid_place(grid, at, &local);
+    const uint64_t place = sk_grid_place(grid, at, &local);
     *cell = (uint16_t)local;
-    return (uint32_t)place;
+    return place;
+}
+
+/* Number of a boundary particle's cell, counted over the blocks with boundary particles. */
+static size_t cell_of(const sk_sph_walls *walls, const sk_grid *grid, size_t i)
+{
+    const int block = sk_block_find(&walls->blocks.table, walls->places[i]);
+    return (size_t)(block - 1) * (size_t)grid->block_cells + walls->cells[i];
 }
 
 static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
-    const size_t places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
-    memset(walls->table, 0, places * sizeof *walls->table);
+    SK_TRY(sk_block_table_reserve(&walls->blocks.table, step->memory, 1, error));
+    sk_block_table_clear(&walls->blocks.table);
 
     /* The block and cell of each boundary particle. */
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (size_t i = 0; i < walls->count; i++)
         walls->places[i] = find_place(grid, &step->sph->boundary, walls->unsorted[i].position, 0.5 * step->sph->spacing,
                                       &walls->cells[i]);
-    for (size_t i = 0; i < walls->count; i++)
-        if (walls->places[i] != UINT32_MAX)
-            walls->table[walls->places[i]] = 1;
 
     /* Number the occupied blocks. */
-    int32_t blocks = 0;
-    for (size_t p = 0; p < places; p++)
-        if (walls->table[p])
-            walls->table[p] = ++blocks;
+    for (size_t i = 0; i < walls->count; i++)
+        if (walls->places[i] != SK_NO_BLOCK && (i == 0 || walls->places[i] != walls->places[i - 1]) &&
+            !sk_block_find(&walls->blocks.table, walls->places[i]))
+            SK_TRY(sk_block_list_add(&walls->blocks, step->memory, walls->places[i], error));
+    sk_block_list_sort(&walls->blocks);
+    const int32_t blocks = walls->blocks.table.count;
 
     /* Counting sort by cell. */
     size_t cells = (size_t)blocks * (size_t)grid->block_cells;
@@ -362,23 +374,20 @@ static selkie_code sort_by_cell(sk_step *step, sk_sph_walls *walls, selkie_error
     /* Counts are stored with an offset of two, prefix sums with an offset of one. Filling moves the sums to their final
      * place. */
     for (size_t i = 0; i < walls->count; i++)
-        if (walls->places[i] != UINT32_MAX)
-            start[(size_t)(walls->table[walls->places[i]] - 1) * (size_t)grid->block_cells + walls->cells[i] + 2]++;
+        if (walls->places[i] != SK_NO_BLOCK)
+            start[cell_of(walls, grid, i) + 2]++;
     for (size_t c = 2; c < cells + 2; c++)
         start[c] += start[c - 1];
     for (size_t i = 0; i < walls->count; i++)
-        if (walls->places[i] != UINT32_MAX) {
-            uint32_t *next =
-                &start[(size_t)(walls->table[walls->places[i]] - 1) * (size_t)grid->block_cells + walls->cells[i] + 1];
-            walls->sorted[(*next)++] = walls->unsorted[i];
-        }
+        if (walls->places[i] != SK_NO_BLOCK)
+            walls->sorted[start[cell_of(walls, grid, i) + 1]++] = walls->unsorted[i];
 
     sk_sph_boundary *boundary = &step->sph->boundary;
     boundary->count = start[cells];
     boundary->particles = walls->sorted;
     boundary->index = (sk_cell_index){.blocks = {grid->blocks[0], grid->blocks[1], grid->blocks[2]},
                                       .block_count = blocks,
-                                      .table = walls->table,
+                                      .table = walls->blocks.table,
                                       .cell_start = start};
     return SELKIE_OK;
 }
@@ -440,14 +449,12 @@ selkie_code sk_sph_bodies_run(sk_step *step, selkie_error *error)
 
 static selkie_code allocate(sk_step *step, sk_sph_walls *walls, selkie_error *error)
 {
-    const sk_grid *grid = &step->grid;
-    size_t n = walls->count + 1, places = (size_t)grid->blocks[0] * (size_t)grid->blocks[1] * (size_t)grid->blocks[2];
+    size_t n = walls->count + 1;
     int ok = (walls->volume = sk_allocate_zeroed(step->memory, n * sizeof *walls->volume)) != NULL &&
              (walls->unsorted = sk_allocate_zeroed(step->memory, n * sizeof *walls->unsorted)) != NULL &&
              (walls->sorted = sk_allocate_zeroed(step->memory, n * sizeof *walls->sorted)) != NULL &&
              (walls->places = sk_allocate(step->memory, n * sizeof *walls->places)) != NULL &&
-             (walls->cells = sk_allocate_zeroed(step->memory, n * sizeof *walls->cells)) != NULL &&
-             (walls->table = sk_allocate(step->memory, places * sizeof *walls->table)) != NULL;
+             (walls->cells = sk_allocate_zeroed(step->memory, n * sizeof *walls->cells)) != NULL;
     return ok ? SELKIE_OK
               : sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for %zu boundary particles", walls->count);
 }
@@ -477,10 +484,14 @@ selkie_code sk_sph_boundary_init(sk_step *step, selkie_error *error)
     walls->bodies = sk_allocate_zeroed(step->memory, parts * sizeof *walls->bodies);
     if (!walls->parts || !walls->bodies)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "sph: no memory for walls");
+
+    /* Sample the surfaces of all parts. */
     sk_surface_points points = {.memory = step->memory};
     selkie_code code = sample_parts(step, walls, &points, error);
     sk_surface_points_free(&points);
     SK_TRY(code);
+
+    /* Find the parts whose force a probe measures; no-slip sides are the last part. */
     for (int p = 0; p < step->scene->probe_count; p++) {
         if (step->scene->probes[p].kind != SELKIE_PROBE_FORCE)
             continue;
@@ -494,6 +505,8 @@ selkie_code sk_sph_boundary_init(sk_step *step, selkie_error *error)
         if (part == 0)
             walls->parts[walls->part_count - 1].wants_force = 1;
     }
+
+    /* Place the boundary particles, compute their volumes and sort them. */
     step->sph->boundary.bodies = walls->bodies;
     step->sph->boundary.body_count = walls->part_count;
     SK_TRY(allocate(step, walls, error));
@@ -509,11 +522,12 @@ void sk_sph_boundary_free(sk_sph *sph)
     sk_sph_walls *walls = sph->walls;
     if (!walls)
         return;
-    void *arrays[] = {walls->parts,    walls->bodies,         walls->local,    walls->volume, walls->unsorted,
-                      walls->sorted,   walls->places,         walls->cells,    walls->table,  walls->cell_start,
-                      walls->contacts, walls->block_contacts, walls->body_term};
+    void *arrays[] = {walls->parts,      walls->bodies,   walls->local,          walls->volume,
+                      walls->unsorted,   walls->sorted,   walls->places,         walls->cells,
+                      walls->cell_start, walls->contacts, walls->block_contacts, walls->body_term};
     for (size_t a = 0; a < sizeof arrays / sizeof *arrays; a++)
         sk_release(sph->memory, arrays[a]);
+    sk_block_list_free(&walls->blocks, sph->memory);
     sk_release(sph->memory, walls);
     sph->walls = NULL;
     memset(&sph->boundary, 0, sizeof sph->boundary);

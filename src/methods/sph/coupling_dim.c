@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "methods/sph/near_walls.h"
-#include "methods/sph/sph_kernels.h"
+#include "methods/sph/sph_pair_kernels.h"
 
 enum { MOST_PARTS = 16 }; /* parts in contact with one particle */
 
@@ -54,6 +54,10 @@ static void find_contacts_of(finder *f, const near_walls *walls, const float x[3
     const sk_sph *sph = f->step->sph;
     const float inverse_reach = (float)(1.0 / sph->point.reach), reach2 = (float)(sph->point.reach * sph->point.reach);
     const float steepness = (float)(sph->point.weight / sph->volume * sph->spacing / sph->point.reach);
+    const float *const own[3] = {sph->correction[0][list->particle], sph->correction[1][list->particle],
+                                 sph->correction[2][list->particle]};
+
+    /* Contacts with boundary particles. */
     for (int r = 0; r < walls->range_count; r++)
         for (uint32_t b = walls->ranges[r].from; b < walls->ranges[r].to; b++) {
             const sk_boundary_particle *wall = &f->boundary->particles[b];
@@ -66,11 +70,17 @@ static void find_contacts_of(finder *f, const near_walls *walls, const float x[3
             }
             if (r2 >= reach2)
                 continue;
+
+            /* The corrected gradient of a particle within reach. */
             float distance = sqrtf(r2), q = distance * inverse_reach;
             float slope = sk_sph_point_slope(q) * steepness * wall->volume / (q > 1e-6f ? distance : 1e-6f);
-            const float g[3] = {slope * difference[0], slope * difference[1], slope * difference[2]};
+            const float gradient[3] = {slope * difference[0], slope * difference[1], slope * difference[2]};
+            float g[3];
+            SK_DIM(sk_sph_correct_gradient)(own, own, gradient, g);
             add_contact(f, list, wall->body, g, wall->position);
         }
+
+    /* Contacts with the flat sides of the domain, at the nearest point of each sheet. */
     float along[6];
     if (walls->side_count)
         sk_sph_add_sides(sph, walls->side_count, walls->sides, x, along);
@@ -133,6 +143,8 @@ static selkie_code find_contacts(sk_step *step, sk_sph_walls *walls, selkie_erro
     finder f = {.step = step, .boundary = &sph->boundary};
     SK_TRY(sk_reserve(sph->memory, (void **)&walls->block_contacts, &walls->block_capacity,
                       (size_t)grid->particle_blocks + 2, sizeof *walls->block_contacts, "contacts with bodies", error));
+
+    /* Count the contacts of each block in the first pass, and write them in the second. */
     uint32_t *first = walls->block_contacts;
     first[0] = first[1] = 0;
     for (int pass = 0; pass < 2; pass++) {
@@ -145,6 +157,8 @@ static selkie_code find_contacts(sk_step *step, sk_sph_walls *walls, selkie_erro
         }
         if (pass == 1)
             break;
+
+        /* Turn the counts into offsets. */
         for (int block = 1; block <= grid->particle_blocks; block++)
             first[block + 1] += first[block];
         sph->contact_count = first[grid->particle_blocks + 1];
@@ -152,6 +166,7 @@ static selkie_code find_contacts(sk_step *step, sk_sph_walls *walls, selkie_erro
                           sizeof *walls->contacts, "contacts with bodies", error));
         sph->contacts = walls->contacts;
     }
+
     if (f.overflow)
         return sk_fail(error, SELKIE_ERROR_UNSUPPORTED,
                        "bodies: more than %d of them within %g m: they are too small for these particles", MOST_PARTS,

@@ -71,6 +71,8 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
         f8 gradient[3], x[4], v[4], normal[4], r2 = f8_splat(0.0f), approach = f8_splat(0.0f);
         i8 lanes = i8_first((int)(n - 8 * g)), index = wide ? group_at(list, 1, g, sph->number[i], gradient)
                                                             : group_at(list, 0, g, sph->number[i], gradient);
+
+        /* Differences of position and velocity to eight neighbours. */
         gather_lanes(lanes_of(w, POSITION), index, x);
         gather_lanes(lanes_of(w, VELOCITY), index, v);
         if (frame->constants.curvature > 0.0f)
@@ -81,6 +83,8 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
             r2 += x[d] * x[d];
             approach += x[d] * v[d];
         }
+
+        /* Coefficients of the active terms along the gradient, x and v. */
         f8 volume = 2.0f / (sph->density[i] + x[3]); /* over the particle volume */
         f8 r = f8_sqrt(r2), q = r * frame->constants.inverse_support, along_x = f8_splat(0.0f),
            along_v = f8_splat(0.0f), along_gradient = f8_splat(0.0f);
@@ -93,6 +97,8 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
         if (frame->constants.cohesion > 0.0f)
             along_x -= frame->constants.cohesion * volume * cohesion_of(q) /
                        f8_max(r, f8_splat(1e-6f * frame->constants.spacing));
+
+        /* Add the terms of the valid lanes. */
         for (int d = 0; d < SELKIE_DIM; d++) {
             f8 sum = along_gradient * gradient[d] + along_x * x[d] + along_v * v[d];
             if (frame->constants.curvature > 0.0f)

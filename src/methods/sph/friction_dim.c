@@ -152,6 +152,8 @@ selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
     sk_sph *sph = step->sph;
     const sk_grid *grid = &step->grid;
     const size_t parts = (size_t)sph->boundary.body_count, rows = (size_t)grid->particle_blocks + 1;
+
+    /* Return if there is no friction; else find out whether a probe or body needs its force. */
     int rough = 0, wanted = 0;
     for (size_t b = 0; b < parts; b++) {
         rough |= sph->boundary.bodies[b].no_slip;
@@ -160,6 +162,8 @@ selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
     if (!rough || (!sph->boundary.count && !sph->boundary.side_count) || !(sk_scene_viscosity(step->scene) > 0.0) ||
         !(step->dt > 0.0))
         return SELKIE_OK;
+
+    /* Slow the particles of each block; sum the friction on its walls if wanted. */
     const friction f = make_friction(step);
     part_sums *sums = NULL;
     if (wanted) {
@@ -169,6 +173,8 @@ selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int block = 1; block <= grid->particle_blocks; block++)
         rub_block(&f, block, sums ? sums + (size_t)block * parts : NULL);
+
+    /* Add the blocks in order, for the same bits on any number of threads. */
     const double unit = step->particle_mass / step->dt;
     for (size_t block = 1; sums && block < rows; block++)
         for (size_t b = 0; b < parts; b++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/dimension.h"
+#include "grid/sweep.h"
 #include "methods/sph/sph.h"
 
 typedef struct integrate_frame {
@@ -13,27 +14,31 @@ typedef struct integrate_frame {
     int open[6];
 } integrate_frame;
 
-/* Removes the velocity component into the touched obstacle. */
-static void leave_obstacle(const integrate_frame *frame, sk_particle *particle)
+/* Keeps the path of a particle out of obstacles, and removes its velocity into one that it met. `clearance`: cells from
+ * its block to the nearest obstacle. */
+static void sweep(const integrate_frame *frame, const float from[3], float clearance, sk_particle *particle)
 {
     const sk_solids *solids = &frame->step->solids;
-    if (!sk_solids_near(solids, &frame->step->grid, particle->position) ||
-        !sk_solids_push_out(solids, frame->low, frame->high, particle->position))
+    sk_swept_path path = {.end = 1.0, .deepest = INFINITY};
+    sk_touch touch;
+    float travelled = 0.0f; /* m, or more */
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        travelled += fabsf(particle->position[d] - from[d]);
+        path.from[d] = from[d];
+        path.to[d] = particle->position[d];
+        path.low[d] = frame->low[d];
+        path.high[d] = frame->high[d];
+    }
+    if (travelled < clearance * (float)solids->cell_size || !sk_sweep(solids, &path, &touch))
         return;
-    double point[3] = {particle->position[0], particle->position[1], particle->position[2]}, normal[3], wall[3],
-           into = 0.0;
-    int obstacle;
-    sk_solids_distance(solids, point, normal, &obstacle);
-    sk_solids_velocity(solids, obstacle, point, wall);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        into += (particle->velocity[d] - wall[d]) * normal[d];
-    for (int d = 0; into < 0.0 && d < SELKIE_DIM; d++)
-        particle->velocity[d] -= (float)(into * normal[d]);
+    memcpy(particle->position, path.to, SELKIE_DIM * sizeof(float));
+    sk_sweep_stop(solids, &touch, particle->position, particle->velocity);
 }
 
-static void move(const integrate_frame *frame, sk_particle *particle)
+static void move(const integrate_frame *frame, float clearance, sk_particle *particle)
 {
     const sk_grid *grid = &frame->step->grid;
+    const float from[3] = {particle->position[0], particle->position[1], particle->position[2]};
     for (int d = 0; d < SELKIE_DIM; d++) {
         float x = particle->position[d] + frame->dt * particle->velocity[d];
         if ((frame->open[2 * d] && x < (float)grid->low[d]) || (frame->open[2 * d + 1] && x > (float)grid->high[d]))
@@ -48,7 +53,7 @@ static void move(const integrate_frame *frame, sk_particle *particle)
         particle->position[d] = x;
     }
     if (frame->step->solids.obstacle_count && !(particle->flags & (SK_PARTICLE_DEAD | SK_PARTICLE_BOUNDARY)))
-        leave_obstacle(frame, particle);
+        sweep(frame, from, clearance, particle);
 }
 
 typedef struct block_sums {
@@ -56,12 +61,14 @@ typedef struct block_sums {
     int64_t gone, bad;
 } block_sums;
 
-static void integrate_block(const integrate_frame *frame, uint32_t from, uint32_t to, block_sums *sums)
+static void integrate_block(const integrate_frame *frame, int block, block_sums *sums)
 {
+    const uint32_t *start = frame->step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    const float clearance = frame->step->solids.clearance[block];
     memset(sums, 0, sizeof *sums);
-    for (uint32_t i = from; i < to; i++) {
+    for (uint32_t i = start[0]; i < start[SK_BLOCK_CELLS]; i++) {
         sk_particle *particle = &frame->step->particles.records[i];
-        move(frame, particle);
+        move(frame, clearance, particle);
         double speed2 = 0.0;
         for (int d = 0; d < SELKIE_DIM; d++)
             speed2 += (double)particle->velocity[d] * particle->velocity[d];
@@ -94,8 +101,7 @@ selkie_code SK_DIM(sk_sph_integrate)(sk_step *step, selkie_error *error)
 
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int block = 1; block <= grid->particle_blocks; block++)
-        integrate_block(&frame, grid->cell_start[(size_t)(block - 1) * SK_BLOCK_CELLS],
-                        grid->cell_start[(size_t)block * SK_BLOCK_CELLS], &sums[block]);
+        integrate_block(&frame, block, &sums[block]);
 
     /* Sums in block order. */
     sk_particles_moved(&step->particles);

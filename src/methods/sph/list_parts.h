@@ -6,38 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "methods/sph/near_walls.h"
+#include "methods/sph/list_frame.h"
 #include "methods/sph/sph_list_kernels.h"
-#include "methods/sph/sph_pair_kernels.h"
 
 enum { MOST_IN_CELL = 2048 }; /* hundreds of times the number at rest */
-
-typedef struct list_frame {
-    sk_step *step;
-    sk_sph *sph;
-    sk_sph_list_constants constants;
-    sk_sph_point_constants points;
-} list_frame;
-
-static list_frame make_list_frame(sk_step *step)
-{
-    sk_sph *sph = step->sph;
-    const int wendland = step->scene->sph.kernel == SELKIE_SPH_WENDLAND;
-    const double reach = sph->point.reach,
-                 factor = sk_sph_kernel_factor(wendland, SELKIE_DIM, sph->support) * sph->volume * sph->kernel_scale;
-    return (list_frame){.step = step,
-                        .sph = sph,
-                        .constants = {.reach2 = (float)(sph->support * sph->support),
-                                      .inverse_support = (float)(1.0 / sph->support),
-                                      .weight = (float)factor,
-                                      .slope = (float)(factor * sph->spacing / (sph->support * sph->support)),
-                                      .wendland = wendland},
-                        .points = {.reach2 = (float)(reach * reach),
-                                   .inverse_reach = (float)(1.0 / reach),
-                                   .weight = (float)(sph->point.weight / sph->volume),
-                                   .steepness = (float)(sph->spacing / reach),
-                                   .inverse_spacing = (float)(1.0 / sph->spacing)}};
-}
 
 /* The largest number of particles in a block's tile; 0 if a cell is hopelessly full. Also counts the occupied cells. */
 static uint32_t largest_tile(const sk_grid *grid, int64_t *occupied)
@@ -92,6 +64,8 @@ static inline void finish_particle(const list_frame *frame, const near_walls *wa
 {
     sk_sph *sph = frame->sph;
     const sk_particle *own = &frame->step->particles.records[i];
+
+    /* The walls' share: boundary particles, then the flat sides of the domain. */
     for (int r = 0; r < walls->range_count; r++)
         for (uint32_t b = walls->ranges[r].from; b < walls->ranges[r].to; b++) {
             const sk_boundary_particle *wall = &sph->boundary.particles[b];
@@ -101,11 +75,21 @@ static inline void finish_particle(const list_frame *frame, const near_walls *wa
     if (walls->side_count) {
         float gradient[6];
         sums->density += sk_sph_add_sides(sph, walls->side_count, walls->sides, own->position, gradient);
-        for (int s = 0; s < walls->side_count; s++)
-            sums->gradient[walls->sides[s]->axis] += gradient[s];
+        for (int s = 0; s < walls->side_count; s++) {
+            const sk_sph_side *side = walls->sides[s];
+            sums->gradient[side->axis] += gradient[s];
+            /* The sheet lies half a spacing behind the wall. */
+            const float beyond = side->sheet + 0.5f * side->inward * (float)sph->spacing - own->position[side->axis];
+            sums->moment[SK_SPH_XX + side->axis] += gradient[s] * beyond * frame->points.inverse_spacing;
+        }
     }
-    float diagonal = squares;
+
+    /* The gradient correction, and the diagonal of the pressure system. */
+    float diagonal = squares, column[3][3];
     const float density = sums->density;
+    SK_DIM(sk_sph_make_correction)(sums->moment, density, column);
+    for (int c = 0; c < 3; c++)
+        memcpy(sph->correction[c][i], column[c], sizeof column[c]); /* the fourth stays 0 */
     for (int d = 0; d < SELKIE_DIM; d++) {
         sph->sum_gradient[i][d] = sums->gradient[d];
         diagonal += sums->gradient[d] * sums->gradient[d];
@@ -113,6 +97,7 @@ static inline void finish_particle(const list_frame *frame, const near_walls *wa
     sph->density[i] = density;
     sph->diagonal[i] = diagonal;
     sph->wall_flux[i] = sums->wall_flux;
+
     /* A boundary particle of a liquid boundary has no density equation. */
     if (own->flags & SK_PARTICLE_BOUNDARY) {
         block->boundaries += 1.0;

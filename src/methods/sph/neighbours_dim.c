@@ -52,7 +52,21 @@ SK_VECTOR void evaluate(int wendland, f8 q2, f8 *value, f8 *slope_over_q)
 
 typedef struct lane_sums {
     f8 density, gradient[3], squares;
+    f8 moment[SK_SPH_COMPONENTS]; /* minus that of sk_sph_sums, times the spacing */
 } lane_sums;
+
+SK_VECTOR void add_moments(f8 slope, const f8 d[3], f8 moment[SK_SPH_COMPONENTS])
+{
+    const f8 x = slope * d[0], y = slope * d[1];
+    moment[SK_SPH_XX] += x * d[0];
+    moment[SK_SPH_YY] += y * d[1];
+    moment[SK_SPH_XY] += x * d[1];
+    if (SELKIE_DIM == 3) {
+        moment[SK_SPH_ZZ] += slope * d[2] * d[2];
+        moment[SK_SPH_XZ] += x * d[2];
+        moment[SK_SPH_YZ] += y * d[2];
+    }
+}
 
 /* Writes eight entries of the lean form from their components. */
 SK_VECTOR void write_lean(sk_sph_lean_entry *entry, const uint16_t component[4][8])
@@ -84,11 +98,16 @@ SK_VECTOR void write_list(const sk_sph_list_constants *constants, const sk_cloud
             d[2] = f8_select(lanes, f8_load(a->z + k), zero);
             r2 += d[2] * d[2];
         }
+
+        /* The kernel of eight neighbours; sums of density and moments. */
         f8 value, slope;
         /* Two particles at one place have no direction; d is 0, and so is their gradient. */
         evaluate(constants->wendland, f8_max(r2 * scale2, f8_splat(1e-12f)), &value, &slope);
         total->density += f8_select(lanes, value, zero);
         slope *= constants->slope;
+        add_moments(slope, d, total->moment);
+
+        /* Write the entries; sum the gradients as they are stored. */
         i8 index = sk_load_index(a->index + k) & lanes;
         if (wide) {
             sk_sph_wide_entry *entry = (sk_sph_wide_entry *)list + k;
@@ -145,11 +164,14 @@ static void do_particle(builder *b, worker *w, uint32_t candidates, uint32_t sel
     void *list = room(b, w, lines);
     block->pairs += n;
     block->lines += lines;
+
     if (!list) {
         /* The pass continues to count, and is repeated with enough room. */
         __atomic_store_n(&b->overflow, 1, __ATOMIC_RELAXED);
         return;
     }
+
+    /* Write the list and sum over its lanes. */
     lane_sums total;
     memset(&total, 0, sizeof total);
     if (wide)
@@ -159,9 +181,13 @@ static void do_particle(builder *b, worker *w, uint32_t candidates, uint32_t sel
     sph->first[i] = w->next_line;
     sph->number[i] = n;
     w->next_line += lines;
+
+    /* Add up the lanes, then the share of the walls. */
     sk_sph_sums sums = {.density = b->frame.constants.weight * (f8_sum(total.density) + 1.0f),
                         .gradient = {f8_sum(total.gradient[0]), f8_sum(total.gradient[1]),
                                      SELKIE_DIM == 3 ? f8_sum(total.gradient[2]) : 0.0f}};
+    for (int m = 0; m < SK_SPH_COMPONENTS; m++)
+        sums.moment[m] = -b->frame.constants.inverse_spacing * f8_sum(total.moment[m]);
     finish_particle(&b->frame, &w->walls, i, &sums, f8_sum(total.squares), block);
 }
 
@@ -221,12 +247,16 @@ selkie_code SK_DIM(sk_sph_neighbours)(sk_step *step, selkie_error *error)
     SK_TRY(begin_lists(step, error));
     if (!step->particles.count)
         return SELKIE_OK;
+
+    /* Estimate the room from the lists of the step before. */
     builder b = {.frame = make_list_frame(step)};
     void *scratch;
     SK_TRY(
         sk_step_scratch(step, worker_bytes(sph, WORKER_ARRAYS) * (size_t)step->threads, "sph lists", &scratch, error));
     int64_t lines =
         sph->last_lines ? sph->last_lines + sph->last_lines / 64 : step->particles.count * (SELKIE_DIM == 3 ? 17 : 9);
+
+    /* Build the lists; if the room was too small, repeat with the counted size. */
     for (int attempt = 0; attempt < 2; attempt++) {
         SK_TRY(sk_sph_reserve_lists(sph, lines + (int64_t)(step->threads + 1) * CHUNK, error));
         b.line_limit = (int64_t)(sph->list_capacity / SK_SPH_LINE_BYTES);

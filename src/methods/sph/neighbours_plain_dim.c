@@ -44,6 +44,7 @@ static void write_particle(const plain_builder *b, const sk_particle_run pieces[
         float difference[3], gradient[3];
         const float r2 = SK_DIM(sk_difference)(records[i].position, records[j].position, difference);
         sums.density += SK_DIM(sk_sph_pair_gradient)(&b->frame.constants, difference, r2, gradient);
+        SK_DIM(sk_sph_add_moment)(-b->frame.constants.inverse_spacing, gradient, difference, sums.moment);
         sk_sph_write_entry(list, wide, k, gradient, pieces[piece].at + (j - pieces[piece].from));
         squares += SK_DIM(sk_sph_dot)(gradient, gradient);
         SK_DIM(sk_sph_add_scaled)(1.0f, gradient, sums.gradient);

@@ -178,6 +178,8 @@ static sk_sph_solve_sums iterate(sk_step *step, const sk_sph_iteration *iteratio
     {
         unsigned long mode = sk_flush_denormals();
         tile_worker *w = worker_of(sph, scratch, omp_get_thread_num(), SOLVER_ARRAYS);
+
+        /* The displacement of each particle by the pressures of its neighbours. */
 #pragma omp for schedule(dynamic, 1)
         for (int block = 1; block <= grid->particle_blocks; block++) {
             make_tile(grid, block, &w->tile);
@@ -189,11 +191,15 @@ static sk_sph_solve_sums iterate(sk_step *step, const sk_sph_iteration *iteratio
                 shifts_of_block(sph, sph->variable[SK_SPH_Y], w->array[4], block_begin(grid, block),
                                 block_end(grid, block), 0);
         }
+
+        /* The response of rigid bodies. */
         if (sph->body_term)
 #pragma omp single
             sk_sph_coupling_apply(step, sph->variable[SK_SPH_Y]);
+
 #pragma omp for schedule(dynamic, 1)
         for (int block = 1; block <= grid->particle_blocks; block++) {
+            /* Residuals and new pressures from the displacements of the neighbours. */
             make_tile(grid, block, &w->tile);
             sk_particle_tile_load_lanes(&w->tile, (const float(*)[4])sph->shift, lanes_of(w, 0));
             const solver_block here = {.shift = (const float(*)[4])lanes_of(w, 0),

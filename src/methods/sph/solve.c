@@ -30,7 +30,7 @@
 #include "methods/sph/boundary.h"
 
 #define LEAST_DIAGONAL 0.1   /* over the lattice's */
-#define CORRECTION_STEPS 6.0 /* natural steps over which a density error is corrected */
+#define CORRECTION_STEPS 2.0 /* natural steps over which a density error is corrected */
 
 static int is_accelerated(const sk_step *step)
 {

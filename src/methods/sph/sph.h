@@ -8,6 +8,7 @@
  *   neighbours          lists with kernel gradients, density, diagonal of the pressure system
  *   forces              v += gravity, viscosity, surface tension, force fields
  *   (roles)             velocities of liquid boundaries and candidates
+ *   correct             gradients that make the stress of pressure isotropic (correction_parts.h)
  *   pressure            v += the correction to rest density
  *   integrate           x += dt v
  *
@@ -66,7 +67,7 @@ typedef struct sk_sph_boundary {
     sk_sph_side sides[6];
     size_t count;
     sk_boundary_particle *particles;
-    sk_cell_index index; /* of the particles; its table uses the indices of grid->table */
+    sk_cell_index index; /* of the particles */
     int body_count;
     sk_sph_body *bodies;
 } sk_sph_boundary;
@@ -141,9 +142,10 @@ typedef struct sk_sph {
     uint32_t *number;    /* [n] neighbours */
     uint8_t *block_wide; /* [particle_blocks + 1] the lists of the block are of the wide form */
     char *lists;
-    float (*sum_gradient)[4]; /* [n] S_i, in units of 1 / spacing; the fourth is 0 */
-    float (*shift)[4];        /* [n] acc of the solver, m; minus the displacement by the last solve; the fourth is 0 */
-    float *density;           /* [n] D_i */
+    float (*sum_gradient)[4];  /* [n] S_i, in units of 1 / spacing; the fourth is 0 */
+    float (*shift)[4];         /* [n] acc of the solver, m; minus the displacement by the last solve; the fourth is 0 */
+    float (*correction[3])[4]; /* [n] columns of L_i (correction_parts.h), symmetric; the fourth is 0 */
+    float *density;            /* [n] D_i */
     float *diagonal;  /* [n] a_ii spacing^2; in the pressure phase its inverse, 0 for a particle without pressure */
     float *wall_flux; /* [n] 1/s: sum_b G_ib . v_b, 0 away from boundary particles */
     float *source;    /* [n] right side */
@@ -166,10 +168,13 @@ selkie_code sk_sph_reserve_lists(sk_sph *sph, int64_t lines, selkie_error *error
 double sk_sph_at(const sk_step *step, const double at[3], int component);
 /* Is the scene's viscosity too strong for an explicit step of this length? */
 int sk_sph_viscosity_is_implicit(const sk_step *step);
-/* sqrt(2 x mean pressure / density), m/s: the speed at which particles under pressure slip past each other. The
- * pressure keeps their density implicitly. Sideways its gradients act as explicit springs of the frequency sqrt(p /
- * rho) / spacing, which a step must resolve. In a column of depth H this is sqrt(g H). */
+/* sqrt(2 x mean pressure / density), m/s, with the hydrostatic pressure before the first step: the speed at which
+ * particles under pressure slip past each other. The pressure keeps their density implicitly. Sideways its gradients
+ * act as explicit springs of the frequency sqrt(p / rho) / spacing, which a step must resolve. In a column of depth H
+ * this is sqrt(g H). */
 double sk_sph_pressure_speed(const sk_step *step);
+/* The same for the pressure that surface tension makes, which is not known before the first step, m/s. */
+double sk_sph_tension_speed(const sk_step *step);
 /* Bytes per particle of the lists and arrays above, for plans. */
 double sk_sph_bytes_per_particle(int dimension);
 
@@ -178,6 +183,7 @@ double sk_sph_bytes_per_particle(int dimension);
     selkie_code sk_sph_neighbours_##form(sk_step *step, selkie_error *error);                                          \
     selkie_code sk_sph_forces_##form(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_sph_viscosity_##form(sk_step *step, selkie_error *error);                                           \
+    selkie_code sk_sph_correct_##form(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_sph_pressure_##form(sk_step *step, selkie_error *error);
 
 SK_SPH_PHASES(2d)

@@ -116,17 +116,14 @@ SK_KERNEL double sk_sph_cohesion_factor(int dimension, double support)
 
 /* --- The pressure system, one particle (derivation: sph.h) --- */
 
-#define SK_SPH_FULL 0.95f  /* density ratio: below it air is within a particle's reach */
-#define SK_SPH_CLOSED 0.1f /* share of a gap that closes in a step */
+#define SK_SPH_FULL 0.95f /* density ratio: below it air is within a particle's reach */
 
 /* The increase of the density ratio D that a step may give to a particle. Below SK_SPH_FULL it may fill up. Above, it
  * counts as full although it is not: noise puts half of all particles below 1, and without this rule they would carry
- * no load, and the liquid would begin to fall. A small share of the gap to 1 may close in each step. */
+ * no load, and the liquid would begin to fall. The gap to 1 stays open: closing it would pump energy. */
 SK_KERNEL float sk_sph_allowed(float density)
 {
-    return density >= 1.0f          ? 0.0f
-           : density >= SK_SPH_FULL ? SK_SPH_CLOSED * (1.0f - density)
-                                    : SK_SPH_CLOSED * (1.0f - SK_SPH_FULL) + (SK_SPH_FULL - density);
+    return sk_sph_positive(SK_SPH_FULL - density);
 }
 
 typedef struct sk_sph_system {

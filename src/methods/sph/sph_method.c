@@ -46,7 +46,7 @@ static void statistics(const sk_step *step, selkie_statistics *s)
 static void limit_step(const sk_step *step, sk_step_limits *limits)
 {
     limits->length = step->sph->spacing;
-    limits->extra += sk_sph_pressure_speed(step);
+    limits->waves = fmax(limits->waves, fmax(sk_sph_pressure_speed(step), sk_sph_tension_speed(step)));
 }
 
 /* A solve predicts the density at the end of the step along straight paths. If the step is too long for the pressure,
@@ -87,6 +87,7 @@ const sk_method sk_method_sph = {
              .run = SK_FORMS(sk_sph_neighbours, sk_sph_neighbours_plain)},
             {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_FORMS(sk_sph_forces, sk_sph_forces_plain)},
             {.name = "friction", .slot = SK_SLOT_VISCOSITY, .run = SK_ONE_FORM(sk_sph_friction), .when = has_viscosity},
+            {.name = "correct", .slot = SK_SLOT_PRESSURE, .run = SK_FORMS(sk_sph_correct, sk_sph_correct_plain)},
             {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_FORMS(sk_sph_pressure, sk_sph_pressure_plain)},
             {.name = "bodies",
              .slot = SK_SLOT_BODIES,

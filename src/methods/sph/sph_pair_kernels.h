@@ -16,6 +16,7 @@ typedef struct sk_sph_list_constants {
     float inverse_support; /* 1/m */
     float weight;          /*      particle volume x factor of the kernel */
     float slope;           /* 1/m  that x spacing / support^2 */
+    float inverse_spacing; /* 1/m */
     int wendland;
 } sk_sph_list_constants;
 
@@ -33,12 +34,30 @@ SK_KERNEL float SK_DIM(sk_sph_pair_gradient)(const sk_sph_list_constants *consta
     return sk_sph_kernel(constants->wendland, q);
 }
 
+/* Symmetric matrices. */
+enum { SK_SPH_XX, SK_SPH_YY, SK_SPH_ZZ, SK_SPH_XY, SK_SPH_XZ, SK_SPH_YZ, SK_SPH_COMPONENTS };
+
 /* Sums of a particle over its neighbours and walls. */
 typedef struct sk_sph_sums {
-    float density;     /*      ratio */
-    float gradient[3]; /*      times the spacing */
-    float wall_flux;   /* 1/s  sum of gradient . velocity of the walls */
+    float density;                   /*      ratio */
+    float gradient[3];               /*      times the spacing */
+    float moment[SK_SPH_COMPONENTS]; /*      of gradient x (neighbour - particle): 1 in a full neighbourhood */
+    float wall_flux;                 /* 1/s  sum of gradient . velocity of the walls */
 } sk_sph_sums;
+
+/* moment += scale gradient x difference, for a gradient along the difference. */
+SK_KERNEL void SK_DIM(sk_sph_add_moment)(float scale, const float gradient[3], const float difference[3],
+                                         float moment[SK_SPH_COMPONENTS])
+{
+    moment[SK_SPH_XX] += scale * gradient[0] * difference[0];
+    moment[SK_SPH_YY] += scale * gradient[1] * difference[1];
+    moment[SK_SPH_XY] += scale * gradient[0] * difference[1];
+    if (SELKIE_DIM == 3) {
+        moment[SK_SPH_ZZ] += scale * gradient[2] * difference[2];
+        moment[SK_SPH_XZ] += scale * gradient[0] * difference[2];
+        moment[SK_SPH_YZ] += scale * gradient[1] * difference[2];
+    }
+}
 
 typedef struct sk_sph_point_constants {
     float reach2, inverse_reach; /* m2, 1/m */
@@ -57,11 +76,59 @@ SK_KERNEL void SK_DIM(sk_sph_add_point)(const sk_sph_point_constants *constants,
         return;
     const float r = sqrtf(r2), share = constants->weight * volume, q = r * constants->inverse_reach;
     const float slope = sk_sph_point_slope(q) * constants->steepness * share / (q > 1e-6f ? r : 1e-6f);
+    float gradient[3] = {0, 0, 0};
     sums->density += sk_sph_point(q) * share;
     for (int d = 0; d < SELKIE_DIM; d++) {
-        sums->gradient[d] += slope * difference[d];
-        sums->wall_flux += slope * difference[d] * velocity[d] * constants->inverse_spacing;
+        gradient[d] = slope * difference[d];
+        sums->gradient[d] += gradient[d];
+        sums->wall_flux += gradient[d] * velocity[d] * constants->inverse_spacing;
     }
+    /* The surface lies halfway to the point. */
+    SK_DIM(sk_sph_add_moment)(-0.5f * constants->inverse_spacing, gradient, difference, sums->moment);
+}
+
+/* --- Correction of gradients (correction_parts.h) --- */
+
+#define SK_SPH_ISOTROPY 0.68f    /* share of the correction in full neighbourhoods */
+#define SK_SPH_CORRECT_FROM 0.8f /* density ratio at which the correction begins: a surface particle has no ... */
+#define SK_SPH_CORRECT_FULL 0.9f /* ... and from here on it is complete */
+#define SK_SPH_LEAST_MOMENT 0.1f /* determinant: below it neighbours lie in a line or a plane */
+
+/* The columns of L = 1 + share (M^-1 - 1) for the moment M; 1 where air is near or M is singular. */
+SK_KERNEL void SK_DIM(sk_sph_make_correction)(const float m[SK_SPH_COMPONENTS], float density, float column[3][3])
+{
+    float inverse[SK_SPH_COMPONENTS] = {m[SK_SPH_YY], m[SK_SPH_XX], 0.0f, -m[SK_SPH_XY], 0.0f, 0.0f};
+    float determinant = m[SK_SPH_XX] * m[SK_SPH_YY] - m[SK_SPH_XY] * m[SK_SPH_XY];
+    if (SELKIE_DIM == 3) {
+        inverse[SK_SPH_XX] = m[SK_SPH_YY] * m[SK_SPH_ZZ] - m[SK_SPH_YZ] * m[SK_SPH_YZ];
+        inverse[SK_SPH_YY] = m[SK_SPH_XX] * m[SK_SPH_ZZ] - m[SK_SPH_XZ] * m[SK_SPH_XZ];
+        inverse[SK_SPH_ZZ] = m[SK_SPH_XX] * m[SK_SPH_YY] - m[SK_SPH_XY] * m[SK_SPH_XY];
+        inverse[SK_SPH_XY] = m[SK_SPH_XZ] * m[SK_SPH_YZ] - m[SK_SPH_XY] * m[SK_SPH_ZZ];
+        inverse[SK_SPH_XZ] = m[SK_SPH_XY] * m[SK_SPH_YZ] - m[SK_SPH_XZ] * m[SK_SPH_YY];
+        inverse[SK_SPH_YZ] = m[SK_SPH_XY] * m[SK_SPH_XZ] - m[SK_SPH_XX] * m[SK_SPH_YZ];
+        determinant =
+            m[SK_SPH_XX] * inverse[SK_SPH_XX] + m[SK_SPH_XY] * inverse[SK_SPH_XY] + m[SK_SPH_XZ] * inverse[SK_SPH_XZ];
+    }
+    const float full = (density - SK_SPH_CORRECT_FROM) / (SK_SPH_CORRECT_FULL - SK_SPH_CORRECT_FROM);
+    const float share = determinant > SK_SPH_LEAST_MOMENT ? SK_SPH_ISOTROPY * fminf(sk_sph_positive(full), 1.0f) : 0.0f;
+    const float scale = share > 0.0f ? share / determinant : 0.0f, rest = 1.0f - share;
+    column[0][0] = rest + scale * inverse[SK_SPH_XX];
+    column[1][1] = rest + scale * inverse[SK_SPH_YY];
+    column[2][2] = SELKIE_DIM == 3 ? rest + scale * inverse[SK_SPH_ZZ] : 1.0f;
+    column[0][1] = column[1][0] = scale * inverse[SK_SPH_XY];
+    column[0][2] = column[2][0] = scale * inverse[SK_SPH_XZ];
+    column[1][2] = column[2][1] = scale * inverse[SK_SPH_YZ];
+}
+
+/* (L_a + L_b) / 2 times the gradient, for two particles with these columns. */
+SK_KERNEL void SK_DIM(sk_sph_correct_gradient)(const float *const a[3], const float *const b[3],
+                                               const float gradient[3], float result[3])
+{
+    for (int d = 0; d < 3; d++)
+        result[d] = 0.0f;
+    for (int c = 0; c < SELKIE_DIM; c++)
+        for (int d = 0; d < SELKIE_DIM; d++)
+            result[d] += 0.5f * (a[c][d] + b[c][d]) * gradient[c];
 }
 
 /* --- Forces --- */

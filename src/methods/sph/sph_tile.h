@@ -18,7 +18,7 @@
 
 #include "base/dimension.h"
 #include "base/simd.h"
-#include "grid/cell_index.h"
+#include "particles/cell_index.h"
 #include "methods/sph/sph.h"
 #include "methods/sph/sph_list_kernels.h"
 #include "particles/neighbour_tile.h"
@@ -65,6 +65,8 @@ SK_VECTOR i8 group_at(const void *list, const int wide, uint32_t g, uint32_t cou
 {
     const i8 lanes = i8_first((int)(count - 8 * g));
     i8 index = i8_splat(0);
+
+    /* Transpose eight entries into components: floats, or half precision and 16-bit indices. */
     if (wide) {
         float component[3][8];
         const sk_sph_wide_entry *entry = (const sk_sph_wide_entry *)list + 8 * g;
@@ -88,6 +90,8 @@ SK_VECTOR i8 group_at(const void *list, const int wide, uint32_t g, uint32_t cou
             gradient[d] = f8_from_halves((const uint16_t *)&part[d]);
         index = i8_from_shorts((const uint16_t *)&part[3]);
     }
+
+    /* Clear the lanes beyond the last entry. */
     for (int d = 0; d < SELKIE_DIM; d++)
         gradient[d] = f8_select(lanes, gradient[d], f8_splat(0.0f));
     return index & lanes;

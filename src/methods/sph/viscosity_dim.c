@@ -42,11 +42,14 @@ static void apply_tuned(const viscous_system *s)
         tile_worker *w = worker_of(sph, s->scratch, omp_get_thread_num(), VISCOSITY_ARRAYS);
 #pragma omp for schedule(dynamic, 1)
         for (int block = 1; block <= grid->particle_blocks; block++) {
+            /* Copy the neighbours of the block into the tile. */
             make_tile(grid, block, &w->tile);
             sk_particle_tile_load_vectors(&w->tile, step->particles.records, 0, w->array + POSITION);
             for (int d = 0; d < SELKIE_DIM; d++)
                 sk_particle_tile_load_floats(&w->tile, s->direction[d], w->array[VECTOR + d]);
             sk_particle_tile_load_floats(&w->tile, sph->density, w->array[DENSITY]);
+
+            /* The product of each particle, and the block's share of direction . product. */
             double sum = 0.0;
             for (uint32_t i = block_begin(grid, block); i < block_end(grid, block); i++) {
                 float result[3];

@@ -99,6 +99,7 @@ static selkie_code solve_viscous_system(const viscous_system *s, selkie_error *e
 {
     sk_step *step = s->step;
     sk_sph *sph = step->sph;
+
     /* The first guess is v*, the first residual v* - A v*. */
     double scale = 0.0;
     for (int64_t i = 0; i < step->particles.count; i++)
@@ -115,6 +116,8 @@ static selkie_code solve_viscous_system(const viscous_system *s, selkie_error *e
             s->residual[d][i] = s->direction[d][i] = rest;
         }
     }
+
+    /* Conjugate gradients. */
     double squares = advance(s, 0.0), goal = TOLERANCE * TOLERANCE * scale;
     for (sph->report.viscosity_iterations = 0; squares > goal && sph->report.viscosity_iterations < MOST_ITERATIONS;
          sph->report.viscosity_iterations++) {
@@ -125,6 +128,7 @@ static selkie_code solve_viscous_system(const viscous_system *s, selkie_error *e
         squares = advance(s, squares / curvature);
         turn(s, squares / before);
     }
+
     if (!(squares <= 1e4 * goal) && squares > 0.0)
         return sk_fail(error, SELKIE_ERROR_DIVERGED,
                        "step %lld at %g s: the viscosity of SPH did not converge in %d iterations; use a "

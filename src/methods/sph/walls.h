@@ -20,9 +20,9 @@ typedef struct sk_sph_walls {
     float (*local)[3];            /* m  in the part's own frame */
     float *volume;
     sk_boundary_particle *unsorted, *sorted;
-    uint32_t *places; /* of the block in the grid's table; UINT32_MAX outside */
+    uint64_t *places; /* key of the block; SK_NO_BLOCK outside */
     uint16_t *cells;
-    int32_t *table;
+    sk_block_list blocks; /* blocks with boundary particles */
     uint32_t *cell_start;
     size_t cell_capacity;
     int moving, placed;

@@ -16,6 +16,17 @@ static int also_needs(const selkie_scene *scene)
 
 static selkie_code create(sk_step *step, selkie_error *error)
 {
+    static const sk_field_def spare = {
+        "spare", "1",
+        -1,      SK_LIFETIME_STEP,
+        -1.0f,   "unilateral: density that a full cell may gain before pressure resists; -1 in other cells"};
+    sk_uic_state *state = sk_allocate(step->memory, sizeof *state);
+    if (!state)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "unilateral: no memory");
+    sk_step_set_state(step, &sk_method_uic, state);
+    state->spare = sk_grid_add_field(&step->grid, &spare, error);
+    if (state->spare < 0)
+        return SELKIE_ERROR_MEMORY;
     step->solids.blur_faces = 1;
     step->bounded = step->dimension == 2 ? sk_bounded_create_2d(step->memory) : sk_bounded_create_3d(step->memory);
     if (!step->bounded)
@@ -25,6 +36,8 @@ static selkie_code create(sk_step *step, selkie_error *error)
 
 static void destroy(sk_step *step)
 {
+    sk_release(step->memory, sk_step_state(step, &sk_method_uic));
+    sk_step_set_state(step, &sk_method_uic, NULL);
     if (step->bounded && step->dimension == 2)
         sk_bounded_destroy_2d(step->bounded);
     if (step->bounded && step->dimension == 3)
@@ -71,7 +84,7 @@ static void statistics(const sk_step *step, selkie_statistics *s)
 static double bytes_per_cell(const selkie_scene *scene)
 {
     (void)scene;
-    return 8 * 4 + 60;
+    return 9 * 4 + 60;
 }
 
 const sk_method sk_method_uic = {

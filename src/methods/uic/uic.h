@@ -11,6 +11,9 @@
  * face's velocity changes by (h / dt) V_f (q_low - q_i) over its density (Eq. 3.8). The particles around a face gain
  * exactly the momentum of the pressure, so momentum is conserved to round-off.
  *
+ * Density is noisy, and its noise must not become velocity. So rows of full cells bound the flow instead: the volume
+ * that a full cell gains in the step is at most its spare room (SPARE). `predicted` counts in the other cells.
+ *
  * A second problem of the same kind comes first. It shifts particles that are already too dense, right before they move
  * and without a change of velocity. Otherwise density errors would turn into velocity.
  *
@@ -19,9 +22,34 @@
 #ifndef SK_METHODS_UIC_UIC_H
 #define SK_METHODS_UIC_UIC_H
 
+#include <math.h>
+
 #include "methods/method.h"
 
 extern const sk_method sk_method_uic;
+
+typedef struct sk_uic_state {
+    int spare; /* field: density that a full cell may gain before pressure resists; -1 in other cells */
+} sk_uic_state;
+
+static inline float *sk_uic_spare_of(const sk_step *step)
+{
+    const sk_uic_state *state = sk_step_state(step, &sk_method_uic);
+    return step->grid.fields[state->spare];
+}
+
+/* Do rows of full cells bound the flow? The source's form of the prediction bounds the density in all cells. */
+static inline int sk_uic_bounds_flow(const sk_step *step)
+{
+    return step->scene->unilateral.prediction == SELKIE_PREDICTION_PARTICLES;
+}
+
+/* Change of velocity by gravity in a step, m/s. */
+static inline float sk_uic_gain(const sk_step *step)
+{
+    const double *g = step->scene->gravity;
+    return (float)(sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * sk_step_kick(step));
+}
 
 /* In the order of a step. solids_now: obstacles with their pose at the start of the step, for the density correction.
  */

@@ -4,12 +4,14 @@
 #include "base/dimension.h"
 #include "grid/deal.h"
 #include "grid/predict.h"
+#include "grid/sweep.h"
 #include "methods/uic/uic.h"
 #include "methods/uic/uic_system.h"
 
 selkie_code SK_DIM(sk_uic_solids_now)(sk_step *step, selkie_error *error)
 {
     sk_solids_move(&step->solids, step->time);
+    sk_solids_step(&step->solids, step->time, step->time + step->dt);
     return SK_DIM(sk_solids_update)(&step->solids, &step->grid, step->threads, error);
 }
 
@@ -35,12 +37,16 @@ static void shift_block(const sk_step *step, int block, int again, int corrected
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     float potential[SK_TILE_VALUES(1)];
     uic_rooms rooms;
+
+    /* The potential, mirrored at closed walls, and the density before the shifts. */
     uic_load_rooms(step, block, &rooms);
     sk_tile_load(grid, grid->fields[SK_FIELD_POTENTIAL], block, 1, potential);
     mirror_at_walls(&rooms.walls, potential);
     float *predicted = grid->fields[SK_FIELD_PREDICTED] + base;
     if (corrected)
         memcpy(predicted, grid->fields[SK_FIELD_DENSITY] + base, SK_BLOCK_CELLS * sizeof *predicted);
+
+    /* The shift of a face is its sharpened flux over its density, with a limit. */
     for (int d = 0; d < SELKIE_DIM; d++) {
         const int up = node_step[d];
         float density[SK_TILE_VALUES(1)], *shift = grid->fields[SK_FIELD_SHIFT_X + d] + base;
@@ -53,6 +59,8 @@ static void shift_block(const sk_step *step, int block, int again, int corrected
                        f8_max(f8_load(density + n), f8_splat(UIC_LEAST_SHIFTED_DENSITY));
             moved += again ? f8_load(shift + c) : f8_splat(0.0f);
             f8_store(shift + c, f8_max(f8_min(moved, f8_splat(UIC_FARTHEST_SHIFT)), f8_splat(-UIC_FARTHEST_SHIFT)));
+
+            /* The density changes by the flux in minus the flux out. */
             if (corrected) {
                 f8 out = f8_load(rooms.face[d] + n + up) * (own - f8_load(potential + n + up));
                 f8_store(predicted + c, f8_load(predicted + c) + flux - out);
@@ -242,19 +250,8 @@ selkie_code SK_DIM(sk_uic_correct)(sk_step *step, selkie_error *error)
     return SK_DIM(sk_uic_correct_with)(step, &tuned, error);
 }
 
-/* Keeps shifted positions out of obstacles. */
-static void confine_block(const sk_step *step, int block, const float low[3], const float high[3])
-{
-    const sk_grid *grid = &step->grid;
-    if (!step->solids.block_slot[block])
-        return;
-    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
-        float *x = step->particles.records[p].position;
-        if (sk_solids_near(&step->solids, grid, x))
-            sk_solids_push_out(&step->solids, low, high, x);
-    }
-}
+/* Cells that a shift moves a particle at most. */
+static const float shift_reach = 1.8f * UIC_FARTHEST_SHIFT;
 
 selkie_code SK_DIM(sk_uic_shift)(sk_step *step, selkie_error *error)
 {
@@ -264,13 +261,10 @@ selkie_code SK_DIM(sk_uic_shift)(sk_step *step, selkie_error *error)
     if (!step->shifted)
         return SELKIE_OK;
     sk_solids_bounds(&step->solids, grid, shift.low, shift.high);
+    if (step->solids.obstacle_count)
+        sk_sweep_keep_places(&step->solids, grid, &step->particles, shift_reach, step->threads);
     SK_DIM(sk_transfer_displace)(grid, &step->particles, &shift);
-    if (!step->solids.obstacle_count)
-        return SELKIE_OK;
-    sk_deal deal;
-    sk_deal_particle_blocks(&deal, grid, step->threads);
-#pragma omp parallel num_threads(step->threads)
-    SK_EACH_DEALT(b, &deal)
-    confine_block(step, b, shift.low, shift.high);
+    if (step->solids.obstacle_count)
+        sk_sweep_places(&step->solids, grid, &step->particles, shift_reach, step->threads);
     return SELKIE_OK;
 }

@@ -25,8 +25,38 @@
 /* The shift of a face is its mass flux over its density. This is the least density in that division. */
 #define UIC_LEAST_SHIFTED_DENSITY 0.25f
 
-/* The pressure accelerates the mass of a face. This is the least mass in that division, over the room of the face. */
+/* The pressure accelerates the mass of a face. This is the least mass in that division, over the room of the face, if
+ * rows bound the density (`prediction: flux`). Momentum is lost on lighter faces. */
 #define UIC_LEAST_PUSHED_DENSITY 0.1f
+
+/* The same if rows of full cells bound the flow. Their velocities are bounded then, and the division may be exact. */
+#define UIC_LEAST_FLOWING_DENSITY 1e-3f
+
+/* A cell with this share of its room is full. Less carries so little that its fall does not show. With 0.5, a level
+ * just below the centres of cells has a layer of particles without support, which stirs. */
+#define UIC_FULL 0.25f
+
+/* Liquid is packed from this share of its room on; the density of a packed arrangement varies by less. A full cell
+ * beside packed ones has no spare room. */
+#define UIC_PACKED 0.85f
+
+/* Flow into a full cell counts from this share of a cell on. Less is rounding of velocities. */
+#define UIC_FLOW_SLACK 1e-5f
+
+/* Faces take the mean velocity of the particles around them, whose centre is off the face's. In a rotation the flow is
+ * then off by the angle times that offset (cells); lattices need 0.02. */
+#define UIC_CENTRE_OFFSET 0.03f
+
+/* Density noise of liquid that arrives in a cell that is not full, over rest density. The correction evens it out. */
+#define UIC_ARRIVING_SLACK 0.1f
+
+/* Room of a face without mass (over the cell): up to EVEN it is noise and the face counts as full in the solve, from
+ * UNEVEN on the face has its real mass. */
+#define UIC_EVEN 0.4f
+#define UIC_UNEVEN 0.7f
+
+/* Light faces: the solve takes up to twice the mass below this share of the room, since few particles carry it. */
+#define UIC_LIGHT 0.1f
 
 /* Particles interpolate the shifts of the faces around them, linearly across the normal. This reduces a shift that
  * alternates from cell to cell to 33 % in 2D and 11 % in 3D. So shifts are sharpened across the normal first, as in the
@@ -78,6 +108,84 @@ SK_KERNEL float sk_uic_diagonal(const float face[2 * SELKIE_DIM])
 SK_KERNEL float sk_uic_excess(float target, float room)
 {
     return target - room - UIC_SLACK;
+}
+
+/* --- full cells --- */
+
+/* Density that a cell may gain before pressure resists; -1 in cells that are not full. `densest` is the largest fill in
+ * and around the cell. Spray, which is loose everywhere, has room left; the surface of packed liquid has none. */
+SK_KERNEL float sk_uic_spare(float fill, float densest, float room)
+{
+    const float spare = (UIC_PACKED - densest) * room;
+    return fill < UIC_FULL ? -1.0f : spare > 0.0f ? spare : 0.0f;
+}
+
+/* Cells that an obstacle leaves almost no room are full beside full cells. */
+SK_KERNEL float sk_uic_spare_in_obstacle(float densest)
+{
+    return densest >= UIC_FULL ? 0.0f : -1.0f;
+}
+
+/* Mean slope of a velocity across its direction, at a cell: `own` are the velocities of the two faces, `beside` those
+ * of the faces beside each of them (lower, upper). Unknown velocities (NaN) do not count. Times a cell. */
+SK_KERNEL float sk_uic_slope(const float own[2], const float beside[4])
+{
+    float sum = 0.0f, count = 0.0f;
+    for (int n = 0; n < 4; n++) {
+        const float change = n % 2 ? beside[n] - own[n / 2] : own[n / 2] - beside[n];
+        sum += change == change ? change : 0.0f;
+        count += change == change ? 1.0f : 0.0f;
+    }
+    return sum / (count > 1.0f ? count : 1.0f);
+}
+
+/* Volume flux into a cell between two faces; a face of unknown velocity moves like the other. Solids fill the rest of
+ * the faces and move with their own velocity. */
+SK_KERNEL float sk_uic_inflow(const float velocity[2], const float room[2], const float solid[2])
+{
+    const float low = velocity[0] == velocity[0] ? velocity[0] : velocity[1] == velocity[1] ? velocity[1] : 0.0f;
+    const float high = velocity[1] == velocity[1] ? velocity[1] : low;
+    return room[0] * low - room[1] * high + (1.0f - room[0]) * solid[0] - (1.0f - room[1]) * solid[1];
+}
+
+/* Volume that a full cell gains in the step, above its spare room. `turning` is the sum of the absolute components of
+ * the vorticity; `scale` is dt over the cell size. */
+SK_KERNEL float sk_uic_flow_excess(float inflow, float turning, float spare, float scale)
+{
+    return scale * (inflow - UIC_CENTRE_OFFSET * turning) - spare - UIC_FLOW_SLACK;
+}
+
+/* Mass of a face, over rest density. */
+SK_KERNEL float sk_uic_real_mass(float room, float density)
+{
+    float mass = UIC_LEAST_FLOWING_DENSITY * room;
+    mass = mass > 1e-6f ? mass : 1e-6f;
+    return density > mass ? density : mass;
+}
+
+/* Mass of a face in the solve. Between two full cells it is that of the room: with the real mass the noise of the
+ * density is buoyancy, and liquid at rest stirs. At most 1.7 times the real mass in open space, 2 times if light. */
+SK_KERNEL float sk_uic_solved_mass(float room, float mass, int full)
+{
+    float even = (UIC_UNEVEN - (room - mass)) * (1.0f / (UIC_UNEVEN - UIC_EVEN));
+    even = even > 1.0f ? 1.0f : even < 0.0f ? 0.0f : even;
+    const float doubled = UIC_LIGHT * room < 2.0f * mass ? UIC_LIGHT * room : 2.0f * mass;
+    return full && room > 0.0f ? mass + even * (room - mass) : mass > doubled ? mass : doubled;
+}
+
+/* Coefficient of a face: the flow through its room that a unit of pressure drives. */
+SK_KERNEL float sk_uic_coefficient(float room, float solved_mass)
+{
+    return room * room / solved_mass;
+}
+
+/* Change of a face's velocity by an impulse. The solve takes `solved` for its mass. Momentum is kept with the real one,
+ * as long as that is at least half of it. A change of at most `gain`, that of gravity in the step, stays as solved:
+ * liquid at rest is in balance then, and only gravity acts on the room instead of the mass. */
+SK_KERNEL float sk_uic_flow_change(float impulse, float mass, float solved, float gain)
+{
+    const float change = impulse / solved, held = change > gain ? gain : change < -gain ? -gain : change;
+    return held + (impulse - held * solved) / (mass > 0.5f * solved ? mass : 0.5f * solved);
 }
 
 /* --- shifts --- */

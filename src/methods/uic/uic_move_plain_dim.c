@@ -1,7 +1,9 @@
 /* The plain forms of the extrapolation and of the shift in uic_pressure_dim.c and uic_correct_dim.c. */
 #include "base/dimension.h"
 #include "grid/plain_forms.h"
+#include "grid/sweep.h"
 #include "methods/uic/uic.h"
+#include "methods/uic/uic_kernels.h"
 
 enum { LAYERS = 2 };
 
@@ -29,6 +31,9 @@ selkie_code SK_DIM(sk_uic_extrapolate_plain)(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* Cells that a shift moves a particle at most. */
+static const float shift_reach = 1.8f * UIC_FARTHEST_SHIFT;
+
 selkie_code SK_DIM(sk_uic_shift_plain)(sk_step *step, selkie_error *error)
 {
     (void)error;
@@ -36,13 +41,10 @@ selkie_code SK_DIM(sk_uic_shift_plain)(sk_step *step, selkie_error *error)
     if (!step->shifted)
         return SELKIE_OK;
     sk_solids_bounds(&step->solids, &step->grid, shift.low, shift.high);
+    if (step->solids.obstacle_count)
+        sk_sweep_keep_places(&step->solids, &step->grid, &step->particles, shift_reach, step->threads);
     SK_DIM(sk_transfer_displace_plain)(&step->grid, &step->particles, &shift);
-    /* Keep shifted positions out of obstacles. */
-#pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (int64_t p = 0; p < step->particles.count; p++) {
-        float *x = step->particles.records[p].position;
-        if (sk_solids_near(&step->solids, &step->grid, x))
-            sk_solids_push_out(&step->solids, shift.low, shift.high, x);
-    }
+    if (step->solids.obstacle_count)
+        sk_sweep_places(&step->solids, &step->grid, &step->particles, shift_reach, step->threads);
     return SELKIE_OK;
 }

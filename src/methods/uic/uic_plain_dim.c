@@ -128,6 +128,114 @@ static int takes_part(const surroundings *around, const uic_problem *problem, sk
     return sk_uic_takes_part(room, mass_at(around, problem, cell, here), threshold);
 }
 
+/* --- full cells --- */
+
+/* Density over room of the cell at `offset` from a cell; 0 where an obstacle leaves almost no room. */
+static float fill_at(const surroundings *around, sk_plain_cell cell, const int offset[3])
+{
+    const sk_grid *grid = &around->step->grid;
+    const float room = cell_room(around, cell, offset);
+    return room >= UIC_LEAST_ROOM
+               ? folded_value(grid, &around->walls, grid->fields[SK_FIELD_DENSITY], cell, offset, -1) / room
+               : 0.0f;
+}
+
+static void mark_full(const sk_step *step, int block)
+{
+    const surroundings around = surroundings_of(step, block);
+    float *spare = sk_uic_spare_of(step);
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        const float room = cell_room(&around, cell, here);
+        float densest = 0.0f;
+        for (int n = 0; n < SK_NEIGHBOURS; n++) {
+            const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+            densest = fmaxf(densest, fill_at(&around, cell, offset));
+        }
+        spare[sk_plain_index(cell)] = room < UIC_LEAST_ROOM ? sk_uic_spare_in_obstacle(densest)
+                                                            : sk_uic_spare(fill_at(&around, cell, here), densest, room);
+    }
+}
+
+/* Masses of the lower face across axis d of the cell at `offset` from a cell: the real one and that of the solve. */
+static void face_masses(const surroundings *around, sk_plain_cell cell, const int offset[3], int d, float room,
+                        float *mass, float *solved)
+{
+    const sk_grid *grid = &around->step->grid;
+    const float *spare = sk_uic_spare_of(around->step);
+    const sk_plain_cell above = sk_plain_beside(grid, cell, offset), below = sk_plain_next(grid, above, d, -1);
+    const int full = spare[sk_plain_index(above)] >= 0.0f && spare[sk_plain_index(below)] >= 0.0f;
+    *mass = sk_uic_real_mass(
+        room, folded_value(grid, &around->walls, grid->fields[SK_FIELD_FACE_DENSITY_X + d], cell, offset, d));
+    *solved = sk_uic_solved_mass(room, *mass, full);
+}
+
+/* Coefficients of a cell's faces. */
+static void coefficients(const surroundings *around, const uic_problem *problem, sk_plain_cell cell,
+                         const float rooms[2 * SELKIE_DIM], float faces[2 * SELKIE_DIM])
+{
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        int offset[3] = {0, 0, 0};
+        float mass, solved;
+        offset[side / 2] = side % 2;
+        faces[side] = rooms[side];
+        if (!problem->spare)
+            continue;
+        face_masses(around, cell, offset, side / 2, rooms[side], &mass, &solved);
+        faces[side] = sk_uic_coefficient(rooms[side], solved);
+    }
+}
+
+static float velocity_at(const sk_grid *grid, sk_plain_cell cell, const int offset[3], int d)
+{
+    return grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(sk_plain_beside(grid, cell, offset))];
+}
+
+/* Slope of the velocity along axis d at a cell, across axis e. */
+static float slope(const sk_grid *grid, sk_plain_cell cell, int d, int e)
+{
+    float own[2], beside[4];
+    for (int n = 0; n < 4; n++) {
+        int offset[3] = {0, 0, 0};
+        offset[d] = n / 2;
+        own[n / 2] = velocity_at(grid, cell, offset, d);
+        offset[e] = n % 2 ? 1 : -1;
+        beside[n] = velocity_at(grid, cell, offset, d);
+    }
+    return sk_uic_slope(own, beside);
+}
+
+/* Volume that a full cell gains. */
+static float flow_excess(const surroundings *around, sk_plain_cell cell, const float rooms[2 * SELKIE_DIM], float spare)
+{
+    const sk_step *step = around->step;
+    const sk_grid *grid = &step->grid;
+    float gained = 0.0f, turning = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        int above[3] = {0, 0, 0};
+        above[d] = 1;
+        const float velocity[2] = {velocity_at(grid, cell, here, d), velocity_at(grid, cell, above, d)};
+        const float solid[2] = {around->has_obstacle ? solid_velocity_at(step, cell, d) : 0.0f,
+                                around->has_obstacle ? solid_velocity_at(step, sk_plain_next(grid, cell, d, 1), d)
+                                                     : 0.0f};
+        gained += sk_uic_inflow(velocity, rooms + 2 * d, solid);
+        for (int e = 0; e < d; e++)
+            turning += fabsf(slope(grid, cell, d, e) - slope(grid, cell, e, d));
+    }
+    return sk_uic_flow_excess(gained, turning, spare, (float)(step->dt / grid->cell_size));
+}
+
+/* The right side of a cell's row. */
+static float row_excess(const surroundings *around, const uic_problem *problem, sk_plain_cell cell, float room,
+                        const float rooms[2 * SELKIE_DIM])
+{
+    const float target = folded_value(&around->step->grid, &around->walls, problem->target, cell, here, -1);
+    if (!problem->spare)
+        return sk_uic_excess(target, room);
+    const float spare = problem->spare[sk_plain_index(cell)];
+    return spare >= 0.0f ? flow_excess(around, cell, rooms, spare) : sk_uic_excess(target, room) - UIC_ARRIVING_SLACK;
+}
+
 void SK_DIM(sk_uic_build_plain)(const sk_step *step, int block, const uic_problem *problem)
 {
     const sk_grid *grid = &step->grid;
@@ -137,11 +245,12 @@ void SK_DIM(sk_uic_build_plain)(const sk_step *step, int block, const uic_proble
     {
         const size_t index = sk_plain_index(cell);
         const float room = cell_room(&around, cell, here);
-        float faces[2 * SELKIE_DIM];
-        face_rooms(&around, cell, faces);
+        float rooms[2 * SELKIE_DIM], faces[2 * SELKIE_DIM];
+        face_rooms(&around, cell, rooms);
+        coefficients(&around, problem, cell, rooms, faces);
         const float open = sk_uic_diagonal(faces);
         const float diagonal = takes_part(&around, problem, cell, room, open) ? open : 0.0f;
-        const float excess = sk_uic_excess(folded_value(grid, &around.walls, problem->target, cell, here, -1), room);
+        const float excess = row_excess(&around, problem, cell, room, rooms);
         grid->fields[SK_FIELD_DIAGONAL][index] = diagonal;
         grid->fields[SK_FIELD_RIGHT_SIDE][index] = diagonal > 0.0f ? excess : 0.0f;
         for (int d = 0; d < SELKIE_DIM; d++)
@@ -303,10 +412,18 @@ static float pushed_velocity(const surroundings *around, sk_plain_cell cell, int
     const sk_grid *grid = &step->grid;
     int below[3] = {0, 0, 0};
     below[d] = -1;
-    const float density = folded_value(grid, &around->walls, grid->fields[SK_FIELD_FACE_DENSITY_X + d], cell, here, d);
     float velocity = grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
-    velocity = sk_uic_pushed(velocity, face_room(around, cell, here, d), density,
-                             scale * potential_at(around, cell, below), scale * potential_at(around, cell, here));
+    const float room = face_room(around, cell, here, d), low = scale * potential_at(around, cell, below),
+                high = scale * potential_at(around, cell, here);
+    if (sk_uic_bounds_flow(step)) {
+        float mass, solved;
+        face_masses(around, cell, here, d, room, &mass, &solved);
+        velocity += sk_uic_flow_change(room * (low - high), mass, solved, sk_uic_gain(step));
+    } else {
+        velocity = sk_uic_pushed(
+            velocity, room,
+            folded_value(grid, &around->walls, grid->fields[SK_FIELD_FACE_DENSITY_X + d], cell, here, d), low, high);
+    }
     velocity = stopped(around, cell, d, velocity, scale);
     const int sticks = step->solids.no_slip[sk_plain_solid_index(&step->solids, cell)] &&
                        open_fraction_at(step, cell, d) == 0.0f && !face_on_wall(step, cell, d);
@@ -352,6 +469,7 @@ static const uic_pressure_form plain_form = {.build = SK_DIM(sk_uic_build_plain)
                                              .stop_at_walls = stop_before_pressure,
                                              .predict_by_flux = predict_by_flux,
                                              .predict = SK_DIM(sk_predict_density_plain),
+                                             .mark_full = mark_full,
                                              .mark_surface = mark_surface,
                                              .grow_surface = grow_surface,
                                              .finish = finish_block};

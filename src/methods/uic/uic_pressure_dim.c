@@ -98,6 +98,35 @@ selkie_code SK_DIM(sk_uic_predict_with)(sk_step *step, const uic_pressure_form *
     return SELKIE_OK;
 }
 
+/* --- full cells --- */
+
+/* The spare room of full cells; -1 in other cells. */
+static void mark_full(const sk_step *step, int block)
+{
+    const sk_grid *grid = &step->grid;
+    float *spare = sk_uic_spare_of(step) + (size_t)block * SK_BLOCK_CELLS;
+    float fill[SK_TILE_VALUES(1)];
+    uic_rooms rooms;
+    uic_load_rooms(step, block, &rooms);
+    sk_tile_load(grid, grid->fields[SK_FIELD_DENSITY], block, 1, fill);
+    fold_at_walls(&rooms.walls, -1, fill);
+    for (int n = 0; n < SK_TILE_VALUES(1); n++)
+        fill[n] = rooms.cell[n] >= UIC_LEAST_ROOM ? fill[n] / rooms.cell[n] : 0.0f;
+
+    const f8 not_full = f8_splat(-1.0f), none = f8_splat(0.0f);
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        const int here = node_of(c);
+        f8 densest = none, room = f8_load(rooms.cell + here);
+#pragma GCC unroll 27
+        for (int n = 0; n < SK_NEIGHBOURS; n++)
+            densest = f8_max(densest, f8_load(fill + here + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 +
+                                              (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0)));
+        f8 open = f8_select(f8_load(fill + here) < UIC_FULL, not_full, f8_max((UIC_PACKED - densest) * room, none));
+        f8 closed = f8_select(densest >= UIC_FULL, none, not_full);
+        f8_store(spare + c, f8_select(room < UIC_LEAST_ROOM, closed, open));
+    }
+}
+
 /* --- suction --- */
 
 /* Marks surface cells: open cells less than half full. */
@@ -131,9 +160,12 @@ static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
         return NULL;
     float *marks = grid->fields[SK_FIELD_LOWER], *next = grid->fields[SK_FIELD_POTENTIAL];
     int layers = (int)ceil(def->suction_depth);
+
     /* Cells outside all blocks are air. */
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         marks[c] = next[c] = 1.0f;
+
+    /* Mark cells at the surface and grow the marks by a layer of cells at a time. */
     sk_deal deal;
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
@@ -148,6 +180,8 @@ static const float *find_bounds(sk_step *step, const uic_pressure_form *form)
         marks = next;
         next = swapped;
     }
+
+    /* Marked cells allow no suction. The potential of cells outside all blocks is 0 again. */
     const double unit =
         step->density * grid->cell_size * grid->cell_size / (step->dt * sk_step_kick(step)); /* Pa of q = 1 */
     const float least = (float)(-def->suction_pressure / unit);
@@ -178,25 +212,52 @@ static void stick_to_solids(const sk_step *step, int block)
     }
 }
 
+/* sk_uic_flow_change for eight faces. */
+SK_VECTOR f8 flow_change(f8 impulse, f8 room, f8 density, i8 full, float gain)
+{
+    f8 mass = uic_real_mass(room, density), solved = uic_solved_mass(room, mass, full);
+    f8 held = f8_max(f8_min(impulse / solved, f8_splat(gain)), f8_splat(-gain));
+    return held + (impulse - held * solved) / f8_max(mass, 0.5f * solved);
+}
+
+/* The pressure accelerates the faces. `potential` in m/s. */
+static void accelerate(const sk_step *step, int block, const uic_rooms *rooms, const float *potential)
+{
+    const sk_grid *grid = &step->grid;
+    const int bounds_flow = sk_uic_bounds_flow(step);
+    const float gain = sk_uic_gain(step);
+    float density[SK_TILE_VALUES(1)], spare[SK_TILE_VALUES(1)];
+    if (bounds_flow)
+        sk_tile_load(grid, sk_uic_spare_of(step), block, 1, spare);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int up = node_step[d];
+        float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + (size_t)block * SK_BLOCK_CELLS;
+        sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, density);
+        fold_at_walls(&rooms->walls, d, density);
+        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+            int n = node_of(c);
+            f8 room = f8_load(rooms->face[d] + n), change,
+               impulse = room * (f8_load(potential + n - up) - f8_load(potential + n));
+            if (bounds_flow) {
+                i8 full = (f8_load(spare + n) >= 0.0f) & (f8_load(spare + n - up) >= 0.0f);
+                change = flow_change(impulse, room, f8_load(density + n), full, gain);
+            } else {
+                change =
+                    impulse / f8_max(f8_load(density + n), f8_max(UIC_LEAST_PUSHED_DENSITY * room, f8_splat(1e-6f)));
+            }
+            f8_store(velocity + c, f8_load(velocity + c) + change);
+        }
+    }
+}
+
 /* Velocities after the solve, the change for FLIP, and the faces without particles. `potential` in m/s. */
 static void push_block(const sk_step *step, int block, const uic_rooms *rooms, const float *potential)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
     int known = 0;
-    for (int d = 0; potential && d < SELKIE_DIM; d++) {
-        const int up = node_step[d];
-        float density[SK_TILE_VALUES(1)], *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;
-        sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, density);
-        fold_at_walls(&rooms->walls, d, density);
-        for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-            int n = node_of(c);
-            f8 room = f8_load(rooms->face[d] + n),
-               mass = f8_max(f8_load(density + n), f8_max(UIC_LEAST_PUSHED_DENSITY * room, f8_splat(1e-6f)));
-            f8_store(velocity + c,
-                     f8_load(velocity + c) + room * (f8_load(potential + n - up) - f8_load(potential + n)) / mass);
-        }
-    }
+    if (potential)
+        accelerate(step, block, rooms, potential);
     stop_at_walls(step, block, potential);
     stick_to_solids(step, block);
     for (int d = 0; d < SELKIE_DIM; d++) {
@@ -252,6 +313,22 @@ static void finish_block(const sk_step *step, int block, float scale)
         mark_flying(step, block, pushed ? potential : NULL);
 }
 
+/* Finds the full cells. NULL if rows bound the density. */
+static const float *find_full(sk_step *step, const uic_pressure_form *form)
+{
+    if (!sk_uic_bounds_flow(step))
+        return NULL;
+    float *spare = sk_uic_spare_of(step);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        spare[c] = -1.0f; /* cells outside all blocks */
+    sk_deal deal;
+    sk_deal_blocks(&deal, &step->grid, step->threads);
+#pragma omp parallel num_threads(step->threads)
+    SK_EACH_DEALT(b, &deal)
+    form->mark_full(step, b);
+    return spare;
+}
+
 selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form *form, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
@@ -259,11 +336,14 @@ selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form 
     const float unit = (float)(grid->cell_size / step->dt); /* m/s of q = 1 */
     double excess = 0.0;
     memset(&step->unilateral, 0, sizeof step->unilateral);
+
+    /* Solve for the potential. */
     if (sk_step_has_pressure(step)) {
         uic_problem problem = {.name = "pressure",
                                .target = grid->fields[SK_FIELD_PREDICTED],
                                .presence = grid->fields[SK_FIELD_DENSITY],
                                .lower = find_bounds(step, form),
+                               .spare = find_full(step, form),
                                .tolerance = def->tolerance,
                                /* there was no correction, or nothing to correct */
                                .is_first = !step->shifted,
@@ -274,11 +354,14 @@ selkie_code SK_DIM(sk_uic_pressure_with)(sk_step *step, const uic_pressure_form 
     } else {
         memset(grid->fields[SK_FIELD_POTENTIAL], 0, (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float));
     }
+
+    /* Apply it to the velocities. */
     sk_deal deal;
     sk_deal_blocks(&deal, grid, step->threads);
 #pragma omp parallel num_threads(step->threads)
     SK_EACH_DEALT(b, &deal)
     form->finish(step, b, unit);
+
     /* Other phases read the potential in the unit of the bilateral pressure. */
     float *potential = grid->fields[SK_FIELD_POTENTIAL];
     int64_t end = (int64_t)grid->block_count * SK_BLOCK_CELLS;
@@ -294,6 +377,7 @@ static const uic_pressure_form tuned = {.build = SK_DIM(sk_uic_build),
                                         .stop_at_walls = stop_before_pressure,
                                         .predict_by_flux = predict_by_flux,
                                         .predict = SK_DIM(sk_predict_density),
+                                        .mark_full = mark_full,
                                         .mark_surface = mark_surface,
                                         .grow_surface = grow_surface,
                                         .finish = finish_block};

@@ -19,6 +19,7 @@ typedef struct uic_problem {
     const float *target;   /* density that must not exceed the room */
     const float *presence; /* a second density that makes a cell take part; NULL = none */
     const float *lower;    /* bounds of the unknown; NULL = 0 */
+    const float *spare;    /* SPARE: rows of full cells bound the flow; NULL = all rows bound `target` */
     double tolerance;
     double least_excess; /* no solve if the largest excess is below this */
     uic_block *blocks;   /* [block_count] */
@@ -59,6 +60,8 @@ typedef struct uic_pressure_form {
     void (*stop_at_walls)(const sk_step *step, int block);
     void (*predict_by_flux)(const sk_step *step, int block);
     uic_predict_function predict;
+    /* Finds the full cells and their spare room. */
+    void (*mark_full)(const sk_step *step, int block);
     /* Marks surface cells; adds one layer of cells next to marked ones, from `from` into `to`. */
     void (*mark_surface)(const sk_step *step, int block, float *marks);
     void (*grow_surface)(const sk_step *step, int block, const float *from, float *to);

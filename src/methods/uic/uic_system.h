@@ -46,6 +46,8 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
 {
     const sk_grid *grid = &step->grid;
     const sk_solids *solids = &step->solids;
+
+    /* Find out whether solids or obstacles touch the block or its neighbours. */
     rooms->has_solid = rooms->has_obstacle = 0;
     for (int n = 0; n < SK_NEIGHBOURS; n++) {
         int slot = solids->block_slot[grid->neighbours[block][n]];
@@ -59,6 +61,8 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
         uic_open_rooms(rooms);
         return;
     }
+
+    /* Rooms are 1 minus the solid fraction. */
     sk_tile_load_mapped(grid, solids->block_slot, solids->blurred, block, 1, rooms->cell);
     for (int n = 0; n < SK_TILE_VALUES(1); n++)
         rooms->cell[n] = 1.0f - rooms->cell[n] > 0.0f ? 1.0f - rooms->cell[n] : 0.0f;
@@ -67,6 +71,8 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
         for (int n = 0; n < SK_TILE_VALUES(1); n++)
             rooms->face[d][n] = 1.0f - rooms->face[d][n] >= UIC_LEAST_FACE ? 1.0f - rooms->face[d][n] : 0.0f;
     }
+
+    /* Fold the rooms at closed walls and close the faces on them. */
     fold_at_walls(&rooms->walls, -1, rooms->cell);
     for (int d = 0; rooms->walls.any && d < SELKIE_DIM; d++) {
         fold_at_walls(&rooms->walls, d, rooms->face[d]);
@@ -76,6 +82,20 @@ static inline __attribute__((unused)) void uic_load_rooms(const sk_step *step, i
                 rooms->face[d][layer_node(d, plane, k)] = 0.0f;
         }
     }
+}
+
+/* sk_uic_real_mass and sk_uic_solved_mass for eight faces. */
+SK_VECTOR f8 uic_real_mass(f8 room, f8 density)
+{
+    return f8_max(density, f8_max(UIC_LEAST_FLOWING_DENSITY * room, f8_splat(1e-6f)));
+}
+
+SK_VECTOR f8 uic_solved_mass(f8 room, f8 mass, i8 full)
+{
+    f8 even = (UIC_UNEVEN - (room - mass)) * (1.0f / (UIC_UNEVEN - UIC_EVEN));
+    even = f8_max(f8_min(even, f8_splat(1.0f)), f8_splat(0.0f));
+    f8 light = f8_max(mass, f8_min(UIC_LIGHT * room, 2.0f * mass));
+    return f8_select(full & (room > 0.0f), mass + even * (room - mass), light);
 }
 
 #endif

@@ -3,9 +3,15 @@
 
 #include <math.h>
 
+/* Coefficients of the faces of a block and of its upper halo. */
+typedef struct uic_faces {
+    float coefficient[SELKIE_DIM][SK_TILE_VALUES(1)];
+} uic_faces;
+
 /* Cells with almost no room in an obstacle but with some room at their faces. They take part if liquid is beside them.
  * As air they would absorb any pressure through those faces; as unknowns they take only the mass that fits. */
-static void mark_in_obstacles(const uic_rooms *rooms, const float *mass, float threshold, float *diagonal)
+static void mark_in_obstacles(const uic_rooms *rooms, const uic_faces *faces, const float *mass, float threshold,
+                              float *diagonal)
 {
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         int node = node_of(c), near = 0;
@@ -13,7 +19,7 @@ static void mark_in_obstacles(const uic_rooms *rooms, const float *mass, float t
             continue;
         float open = 0.0f;
         for (int d = 0; d < SELKIE_DIM; d++)
-            open += rooms->face[d][node] + rooms->face[d][node + node_step[d]];
+            open += faces->coefficient[d][node] + faces->coefficient[d][node + node_step[d]];
         for (int n = 0; open > 0.0f && !near && n < SK_NEIGHBOURS; n++) {
             int other = node + (n % 3 - 1) + (n / 3 % 3 - 1) * N1 + (SELKIE_DIM == 3 ? (n / 9 - 1) * N1 * N1 : 0);
             near = rooms->cell[other] >= UIC_LEAST_ROOM && mass[other] >= threshold * rooms->cell[other];
@@ -36,17 +42,128 @@ static int has_any(const float *values)
     return i8_any(most > 0.0f);
 }
 
+/* Coefficients of the faces; `spare` covers the block with a halo of one cell. */
+static void weigh_faces(const sk_step *step, int block, const uic_rooms *rooms, const float *spare, uic_faces *faces)
+{
+    const sk_grid *grid = &step->grid;
+    float density[SK_TILE_VALUES(1)];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int up = node_step[d], last = SK_TILE_VALUES(1) - 8;
+        sk_tile_load(grid, grid->fields[SK_FIELD_FACE_DENSITY_X + d], block, 1, density);
+        fold_at_walls(&rooms->walls, d, density);
+        for (int begin = up; begin < SK_TILE_VALUES(1); begin += 8) {
+            const int n = begin < last ? begin : last;
+            f8 room = f8_load(rooms->face[d] + n), mass = uic_real_mass(room, f8_load(density + n));
+            i8 full = (f8_load(spare + n) >= 0.0f) & (f8_load(spare + n - up) >= 0.0f);
+            f8_store(faces->coefficient[d] + n, room * room / uic_solved_mass(room, mass, full));
+        }
+    }
+}
+
+/* sk_uic_slope for eight cells: velocity along one axis (`up`), slope along another (`across`). */
+SK_VECTOR f8 slope(const float *velocity, int n, int up, int across)
+{
+    f8 sum = f8_splat(0.0f), count = f8_splat(0.0f);
+    for (int face = 0; face < 2; face++) {
+        const int at = n + face * up;
+        f8 own = f8_load(velocity + at), below = own - f8_load(velocity + at - across),
+           above = f8_load(velocity + at + across) - own;
+        sum += f8_select(below == below, below, f8_splat(0.0f)) + f8_select(above == above, above, f8_splat(0.0f));
+        count += f8_select(below == below, f8_splat(1.0f), f8_splat(0.0f)) +
+                 f8_select(above == above, f8_splat(1.0f), f8_splat(0.0f));
+    }
+    return sum / f8_max(count, f8_splat(1.0f));
+}
+
+/* sk_uic_inflow for eight cells, along one axis. `solid` is NULL if no solid moves. */
+SK_VECTOR f8 inflow(const float *velocity, const float *rooms, const float *solid, int n, int up)
+{
+    f8 low = f8_load(velocity + n), high = f8_load(velocity + n + up), none = f8_splat(0.0f);
+    low = f8_select(low == low, low, f8_select(high == high, high, none));
+    high = f8_select(high == high, high, low);
+    f8 low_room = f8_load(rooms + n), high_room = f8_load(rooms + n + up), sum = low_room * low - high_room * high;
+    if (solid)
+        sum += (1.0f - low_room) * f8_load(solid + n) - (1.0f - high_room) * f8_load(solid + n + up);
+    return sum;
+}
+
+/* The right side of full cells: the volume that flows in. Other cells must be too dense by more than the noise. */
+static void bound_flow(const sk_step *step, int block, const uic_rooms *rooms, const float *spare, float *right)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_solids *solids = &step->solids;
+    const float scale = (float)(step->dt / grid->cell_size);
+    const int moving = rooms->has_obstacle && solids->moving_count;
+    float velocity[SELKIE_DIM][SK_TILE_VALUES(1)], solid[SELKIE_DIM][SK_TILE_VALUES(1)];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, 1, velocity[d]);
+        if (moving)
+            sk_tile_load_mapped(grid, solids->block_slot, solids->velocity[d], block, 1, solid[d]);
+    }
+
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        const int n = node_of(c);
+        f8 room_left = f8_load(spare + n), dense = f8_load(right + c) - UIC_ARRIVING_SLACK;
+        f8 gained = f8_splat(0.0f), turning = f8_splat(0.0f);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            gained += inflow(velocity[d], rooms->face[d], moving ? solid[d] : NULL, n, node_step[d]);
+            for (int e = 0; e < d; e++) {
+                f8 turn = slope(velocity[d], n, node_step[d], node_step[e]) -
+                          slope(velocity[e], n, node_step[e], node_step[d]);
+                turning += f8_max(turn, -turn);
+            }
+        }
+        f8 flow = scale * (gained - UIC_CENTRE_OFFSET * turning) - room_left - UIC_FLOW_SLACK;
+        f8_store(right + c, f8_select(room_left >= 0.0f, flow, dense));
+    }
+}
+
+/* The faces' coefficients: their rooms, unless rows of full cells bound the flow. Loads the tile `spare`. */
+static void find_faces(const sk_step *step, int block, const uic_problem *problem, const uic_rooms *rooms,
+                       uic_faces *faces, float *spare)
+{
+    if (!problem->spare) {
+        memcpy(faces->coefficient, rooms->face, sizeof rooms->face);
+        return;
+    }
+    sk_tile_load(&step->grid, problem->spare, block, 1, spare);
+    weigh_faces(step, block, rooms, spare, faces);
+}
+
+/* The right side: the density above the room, or the flow. Returns the largest. */
+static float find_excess(const sk_step *step, int block, const uic_rooms *rooms, const float *target,
+                         const float *spare)
+{
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    const float *diagonal = step->grid.fields[SK_FIELD_DIAGONAL] + base;
+    float *right = step->grid.fields[SK_FIELD_RIGHT_SIDE] + base, excess = 0.0f;
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8)
+        f8_store(right + c, f8_load(target + node_of(c)) - f8_load(rooms->cell + node_of(c)) - UIC_SLACK);
+    if (spare)
+        bound_flow(step, block, rooms, spare, right);
+    f8 largest = f8_splat(0.0f);
+    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
+        f8 kept = f8_select(f8_load(diagonal + c) > 0.0f, f8_load(right + c), f8_splat(0.0f));
+        f8_store(right + c, kept);
+        largest = f8_max(largest, kept);
+    }
+    for (int l = 0; l < 8; l++)
+        excess = largest[l] > excess ? largest[l] : excess;
+    return excess;
+}
+
 /* A block's rows. Faces are those of the rooms: the solver ignores faces between an unknown and other cells. */
 void SK_DIM(sk_uic_build)(const sk_step *step, int block, const uic_problem *problem)
 {
     const sk_grid *grid = &step->grid;
     size_t base = (size_t)block * SK_BLOCK_CELLS;
-    float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base, *right = grid->fields[SK_FIELD_RIGHT_SIDE] + base;
+    float *diagonal = grid->fields[SK_FIELD_DIAGONAL] + base;
     /* A cell without any mass is air, even where the threshold is 0. */
     const float threshold = fmaxf((float)step->scene->unilateral.air_threshold, 1e-6f);
 
     uic_rooms rooms;
-    float target[SK_TILE_VALUES(1)], mass[SK_TILE_VALUES(1)];
+    uic_faces faces;
+    float target[SK_TILE_VALUES(1)], mass[SK_TILE_VALUES(1)], spare[SK_TILE_VALUES(1)];
     uic_load_rooms(step, block, &rooms);
     if (!rooms.has_obstacle && !rooms.walls.any && !has_any(problem->target + base) &&
         !(problem->presence && has_any(problem->presence + base))) {
@@ -67,37 +184,25 @@ void SK_DIM(sk_uic_build)(const sk_step *step, int block, const uic_problem *pro
     fold_at_walls(&rooms.walls, -1, mass);
 
     /* Faces and diagonal. */
+    find_faces(step, block, problem, &rooms, &faces, spare);
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
         int n = node_of(c);
         f8 room = f8_load(rooms.cell + n), open = f8_splat(0.0f);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            f8 face = f8_load(rooms.face[d] + n);
+            f8 face = f8_load(faces.coefficient[d] + n);
             f8_store(grid->fields[SK_FIELD_FACE_X + d] + base + c, face);
-            open += face + f8_load(rooms.face[d] + n + node_step[d]);
+            open += face + f8_load(faces.coefficient[d] + n + node_step[d]);
         }
         i8 part = (room >= UIC_LEAST_ROOM) & (f8_load(mass + n) >= threshold * room);
         f8_store(diagonal + c, f8_select(part, open, f8_splat(0.0f)));
     }
     if (rooms.has_obstacle)
-        mark_in_obstacles(&rooms, mass, threshold, diagonal);
+        mark_in_obstacles(&rooms, &faces, mass, threshold, diagonal);
     /* Cells behind the domain's walls count in the cells before them. */
     for (int c = 0; rooms.walls.any && c < SK_BLOCK_CELLS; c++)
         diagonal[c] = behind_walls(&rooms.walls, c) ? 0.0f : diagonal[c];
 
-    /* The right side: the density above the room. */
-    f8 largest = f8_splat(0.0f);
-    for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
-        int n = node_of(c);
-        f8 kept = f8_load(target + n) - f8_load(rooms.cell + n) - UIC_SLACK;
-        kept = f8_select(f8_load(diagonal + c) > 0.0f, kept, f8_splat(0.0f));
-        f8_store(right + c, kept);
-        largest = f8_max(largest, kept);
-    }
-
-    float excess = 0.0f;
-    for (int l = 0; l < 8; l++)
-        excess = largest[l] > excess ? largest[l] : excess;
-    problem->blocks[block].excess = excess;
+    problem->blocks[block].excess = find_excess(step, block, &rooms, target, problem->spare ? spare : NULL);
 }
 
 static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_report *report, selkie_error *error)
@@ -126,6 +231,8 @@ static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_r
         .forget = problem->is_first,
         .backend = step->backend,
     };
+
+    /* Solve; a problem that did not converge ends the run. */
     SK_TRY(SK_DIM(sk_bounded_solve)(step->bounded, &system, &options, report, error));
     if (!report->converged)
         return sk_fail(

@@ -7,8 +7,8 @@
 #include "grid/deal.h"
 #include "grid/grid.h"
 #include "grid/grid_kernels.h"
-#include "grid/leavers.h"
-#include "grid/sort_parts.h"
+#include "particles/leavers.h"
+#include "particles/sort_parts.h"
 
 /* Cell keys of a block's particles and the list of its migrating particles. Returns their number, or -1: see
  * leavers.h. */
@@ -28,25 +28,24 @@ static int32_t find_leavers(sk_grid *grid, const sk_particles *particles, int sl
 
 /* The blocks before and after a sort after small moves. */
 typedef struct regrouping {
-    int old_count;      /* blocks before */
-    int regrouped;      /* has the set of blocks changed? */
-    int32_t *old_place; /* [old blocks + 1] in the table */
-    int32_t *old_slot;  /* [new blocks + 2] old slot of the block, 0 = new block */
-    uint32_t *arrived;  /* [new blocks + 2] end of block b's list of arrivals; it begins where that of b - 1 ends */
-    uint32_t *start;    /* [new blocks + 2] first particle of each block */
-    uint32_t *reach;    /* [new blocks + 1] */
+    int old_count;     /* blocks before */
+    int regrouped;     /* has the set of blocks changed? */
+    int fresh;         /* blocks that leavers reach and that did not hold particles: the grid's first list */
+    int32_t *old_slot; /* [new blocks + 2] old slot of the block, 0 = new block */
+    uint32_t *arrived; /* [new blocks + 2] end of block b's list of arrivals; it begins where that of b - 1 ends */
+    uint32_t *start;   /* [new blocks + 2] first particle of each block */
+    uint32_t *reach;   /* [new blocks + 1] */
 } regrouping;
 
 static selkie_code reserve_regrouping(sk_grid *grid, regrouping *to, size_t blocks, selkie_error *error)
 {
     const size_t width = blocks + 2;
-    SK_TRY(sk_reserve(grid->memory, (void **)&grid->histogram, &grid->histogram_capacity,
-                      (size_t)to->old_count + 1 + 4 * width, sizeof *grid->histogram, "cell sort", error));
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->histogram, &grid->histogram_capacity, 4 * width,
+                      sizeof *grid->histogram, "cell sort", error));
     to->arrived = grid->histogram;
     to->start = to->arrived + width;
     to->reach = to->start + width;
     to->old_slot = (int32_t *)(to->reach + width);
-    to->old_place = to->old_slot + width;
     return SELKIE_OK;
 }
 
@@ -57,55 +56,130 @@ static inline uint32_t staying(const sk_grid *grid, int b)
     return start[SK_BLOCK_CELLS] - start[0] - (uint32_t)grid->leavers[b];
 }
 
-/* arrived[b + 1] = number of arrivals of block b. Marks places without a block and returns their number. */
-static size_t count_arrivals(sk_grid *grid, const regrouping *to)
+/* The block that a leaver of block b goes to: its slot, or old_count + its number in the list of fresh blocks. */
+static selkie_code find_target(sk_grid *grid, regrouping *to, int b, uint32_t relative, uint32_t *target,
+                               selkie_error *error)
 {
-    size_t fresh = 0;
-    memset(to->arrived, 0, ((size_t)grid->particle_blocks + 2) * sizeof *to->arrived);
+    int offset[3] = {0, 0, 0}, near = 1, n = 0, stride = 1;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        offset[d] = sk_leaver_offset(relative, d);
+        near &= offset[d] >= -1 && offset[d] <= 1;
+        n += (offset[d] + 1) * stride;
+        stride *= 3;
+    }
+    const int32_t *from = grid->coordinates[b];
+    const uint64_t key = sk_block_key(from[0] + offset[0], from[1] + offset[1], from[2] + offset[2]);
+    const int32_t slot = near ? grid->neighbours[b][n] : sk_block_find(&grid->table, key);
+    *target = (uint32_t)slot;
+    if (slot > 0 && slot <= to->old_count)
+        return SELKIE_OK;
+    int32_t number = sk_block_find(&grid->lists[0].table, key);
+    if (!number) {
+        SK_TRY(sk_block_list_add(&grid->lists[0], grid->memory, key, error));
+        number = ++to->fresh;
+    }
+    *target = (uint32_t)(to->old_count + number);
+    return SELKIE_OK;
+}
+
+/* Replaces the keys of the leavers by the blocks that they go to (see find_target). */
+static selkie_code find_targets(sk_grid *grid, regrouping *to, selkie_error *error)
+{
+    SK_TRY(SK_DIM(sk_sort_clear_lists)(grid, 1, error));
     for (int b = 1; b <= to->old_count; b++) {
-        const uint32_t *place = grid->keys + grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
+        uint32_t *keys = grid->keys + grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
+        uint32_t last = UINT32_MAX, target = 0; /* many leavers of a block go to the same one */
         for (int32_t i = 0; i < grid->leavers[b]; i++) {
-            const int32_t slot = grid->table[place[i]];
-            if (slot > 0 && slot <= grid->particle_blocks) {
-                to->arrived[slot + 1]++;
-            } else {
-                fresh += !grid->marks[place[i]];
-                grid->marks[place[i]] = 1;
+            if (keys[i] != last) {
+                last = keys[i];
+                SK_TRY(find_target(grid, to, b, last, &target, error));
             }
+            keys[i] = target;
         }
     }
-    return fresh;
+    return SELKIE_OK;
+}
+
+/* arrived[b + 1] = number of arrivals of block b, for the blocks up to `blocks`. */
+static void count_arrivals(const sk_grid *grid, const regrouping *to, int blocks)
+{
+    memset(to->arrived, 0, ((size_t)blocks + 2) * sizeof *to->arrived);
+    for (int b = 1; b <= to->old_count; b++) {
+        const uint32_t *target = grid->keys + grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
+        for (int32_t i = 0; i < grid->leavers[b]; i++)
+            if (target[i] <= (uint32_t)blocks)
+                to->arrived[target[i] + 1]++;
+    }
+}
+
+static uint64_t key_of_block(const sk_grid *grid, int b)
+{
+    const int32_t *at = grid->coordinates[b];
+    return sk_block_key(at[0], at[1], at[2]);
+}
+
+/* The set of blocks stays. Surrounding blocks leave the table; blocks with particles keep their slots. */
+static selkie_code keep_blocks(sk_grid *grid, int count, selkie_error *error)
+{
+    sk_block_table_clear(&grid->table);
+    for (int b = 1; b <= count; b++)
+        SK_TRY(sk_block_table_set(&grid->table, grid->memory, key_of_block(grid, b), b, error));
+    grid->block_count = count + 1;
+    return SELKIE_OK;
+}
+
+/* New slots for the blocks that keep or receive particles. */
+static selkie_code renumber_blocks(sk_grid *grid, regrouping *to, selkie_error *error)
+{
+    /* The list gets the old blocks behind the fresh ones, SK_NO_BLOCK for blocks that become empty. */
+    const size_t fresh = (size_t)to->fresh, all = fresh + (size_t)to->old_count;
+    sk_block_list *list = &grid->lists[0];
+    SK_TRY(sk_reserve(grid->memory, (void **)&list->keys, &list->capacity, all + 1, sizeof *list->keys, "cell sort",
+                      error));
+    SK_TRY(sk_reserve(grid->memory, (void **)&list->slots, &list->slot_capacity, all + 1, sizeof *list->slots,
+                      "cell sort", error));
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->sorted_blocks, &grid->sorted_capacity, all + 1,
+                      sizeof *grid->sorted_blocks, "cell sort", error));
+    for (int b = 1; b <= to->old_count; b++)
+        list->keys[fresh + (size_t)b - 1] =
+            staying(grid, b) + to->arrived[b + 1] > 0 ? key_of_block(grid, b) : SK_NO_BLOCK;
+    memcpy(grid->sorted_blocks, list->keys, all * sizeof *list->keys);
+    SK_TRY(SK_DIM(sk_sort_assign_blocks)(grid, all, error));
+    for (size_t i = 0; i < all; i++)
+        list->slots[i] = list->keys[i] == SK_NO_BLOCK ? 0 : sk_block_find(&grid->table, list->keys[i]);
+
+    /* Leavers go to the new slots. */
+    SK_TRY(reserve_regrouping(grid, to, (size_t)grid->particle_blocks, error));
+    memset(to->old_slot, 0, ((size_t)grid->particle_blocks + 2) * sizeof *to->old_slot);
+    for (int b = 1; b <= to->old_count; b++)
+        to->old_slot[list->slots[fresh + (size_t)b - 1]] = b; /* blocks that became empty all go to 0 */
+    to->old_slot[0] = 0;
+    for (int b = 1; b <= to->old_count; b++) {
+        uint32_t *target = grid->keys + grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
+        for (int32_t i = 0; i < grid->leavers[b]; i++) {
+            const uint32_t t = target[i] - 1, old = (uint32_t)to->old_count;
+            target[i] = (uint32_t)list->slots[t < old ? fresh + t : t - old];
+        }
+    }
+    return SELKIE_OK;
 }
 
 /* Finds the new set of blocks and the number of arrivals of each. */
 static selkie_code regroup_blocks(sk_grid *grid, regrouping *to, selkie_error *error)
 {
     SK_TRY(reserve_regrouping(grid, to, (size_t)to->old_count, error));
-    const size_t fresh = count_arrivals(grid, to);
+    SK_TRY(find_targets(grid, to, error));
+    count_arrivals(grid, to, to->old_count);
     int emptied = 0;
     for (int b = 1; b <= to->old_count; b++) {
         to->old_slot[b] = b;
         emptied |= staying(grid, b) + to->arrived[b + 1] == 0;
     }
-    if (!fresh && !emptied) {
-        /* Surrounding blocks follow. Blocks with particles keep their slots. */
-        for (int b = to->old_count + 1; b < grid->block_count; b++)
-            grid->table[grid->coordinates[b][3]] = 0;
-        grid->block_count = to->old_count + 1;
-        return SELKIE_OK;
-    }
+    if (!to->fresh && !emptied)
+        return keep_blocks(grid, to->old_count, error);
     to->regrouped = 1;
-    for (int b = 1; b <= to->old_count; b++)
-        grid->marks[grid->coordinates[b][3]] = staying(grid, b) + to->arrived[b + 1] > 0;
-    SK_TRY(reserve_regrouping(grid, to, (size_t)to->old_count + fresh, error));
-    for (int b = 1; b <= to->old_count; b++)
-        to->old_place[b] = grid->coordinates[b][3];
-    SK_TRY(SK_DIM(sk_sort_assign_blocks)(grid, error));
-    memset(to->old_slot, 0, ((size_t)grid->particle_blocks + 2) * sizeof *to->old_slot);
-    for (int b = 1; b <= to->old_count; b++)
-        to->old_slot[grid->table[to->old_place[b]]] = b; /* blocks that became empty all go to 0 */
-    to->old_slot[0] = 0;
-    count_arrivals(grid, to);
+    SK_TRY(renumber_blocks(grid, to, error));
+    count_arrivals(grid, to, grid->particle_blocks);
     return SELKIE_OK;
 }
 
@@ -125,7 +199,7 @@ static void deal_leavers(const sk_grid *grid, const regrouping *to, uint32_t *ar
     for (int b = 1; b <= to->old_count; b++) {
         const uint32_t first = grid->cell_start[(size_t)(b - 1) * SK_BLOCK_CELLS];
         for (int32_t i = 0; i < grid->leavers[b]; i++)
-            arrivals[to->arrived[grid->table[grid->keys[first + (uint32_t)i]]]++] = grid->order[first + (uint32_t)i];
+            arrivals[to->arrived[grid->keys[first + (uint32_t)i]]++] = grid->order[first + (uint32_t)i];
     }
 }
 
@@ -340,6 +414,8 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
 {
     regrouping to = {.old_count = grid->particle_blocks};
     const size_t room = grid->block_capacity;
+
+    /* Find the new set of blocks, and list the arrivals of each. */
     if ((size_t)left >= grid->arrival_capacity)
         SK_TRY(sk_reserve(grid->memory, (void **)&grid->arrivals, &grid->arrival_capacity,
                           (size_t)left + (size_t)left / 2 + 1, sizeof *grid->arrivals, "cell sort", error));
@@ -348,10 +424,13 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     const size_t starts = (size_t)blocks * SK_BLOCK_CELLS + 1;
     uint32_t *arrivals = grid->arrivals;
     deal_leavers(grid, &to, arrivals);
+
     /* Other threads still read the old starts, so the new ones go to a second array. */
     SK_TRY(sk_reserve(grid->memory, (void **)&grid->next_start, &grid->next_start_capacity, starts,
                       sizeof *grid->next_start, "cell sort", error));
     SK_TRY(reserve_occupied(grid, (size_t)blocks, error));
+
+    /* Merge the arrivals of each block with the particles that stay. */
     sk_deal deal;
     sk_deal_begin(&deal, threads);
     sk_deal_add(&deal, 1, blocks + 1, to.start + 1, 1);
@@ -367,6 +446,8 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
         sort_block_again(grid, particles, old, to.start[b], &in, start);
         to.reach[b] = reach_of(grid, b, start, to.start[b + 1]);
     }
+
+    /* The new starts and records replace the old ones. */
     grid->next_start[starts - 1] = (uint32_t)particles->count;
     uint32_t *start = grid->cell_start;
     size_t capacity = grid->cell_start_capacity;
@@ -376,11 +457,14 @@ static selkie_code sort_leavers(sk_grid *grid, sk_particles *particles, int64_t 
     grid->next_start_capacity = capacity;
     sk_particles_swap(particles);
     particles->in_order = 1;
+
     /* Touched flags are indexed by old blocks. `arrived` carries them to the new blocks. */
     for (int b = blocks; b > 0; b--) {
         const uint32_t came = to.arrived[b] - (b > 1 ? to.arrived[b - 1] : 0);
         to.arrived[b] = came || to.regrouped || grid->leavers[b] || !grid->moved || grid->moved[b];
     }
+
+    /* Assign the blocks around the particles, and note which blocks changed. */
     SK_TRY(SK_DIM(sk_sort_assign_surroundings)(grid, to.reach, threads, error));
     if (grid->block_capacity == room)
         note_changes(grid, to.arrived, threads);

@@ -1,7 +1,7 @@
 /* Parts shared by the full cell sort (sort_dim.c) and the sort after small moves (sort_again_dim.c). For files
  * compiled per dimension. */
-#ifndef SK_GRID_SORT_PARTS_H
-#define SK_GRID_SORT_PARTS_H
+#ifndef SK_PARTICLES_SORT_PARTS_H
+#define SK_PARTICLES_SORT_PARTS_H
 
 #include <string.h>
 
@@ -55,6 +55,8 @@ static inline __attribute__((unused)) uint32_t reach_of(sk_grid *grid, int block
         for (int d = 0, spread = 1; d < 3; d++, spread *= 3)
             bits[d][i] = (uint32_t)((lower ? 1u : 0u) | 1u << spread | (upper ? 1u << 2 * spread : 0u));
     }
+
+    /* Combine the bits of all cells with particles, eight cells along x at a time. */
     uint32_t reach = 0;
     uint64_t occupied = 0, first = 0, last = 0;
     for (int c = 0; c < SK_BLOCK_CELLS; c += 8) {
@@ -66,6 +68,8 @@ static inline __attribute__((unused)) uint32_t reach_of(sk_grid *grid, int block
         memcpy(&next, start + c + 1, 7 * sizeof *start);
         next[7] = (int32_t)until;
         const unsigned held = i8_bits(here != next);
+
+        /* Only cells at the ends of a row reach the neighbours along x. */
         const int i = c & SK_BLOCK_MASK;
         uint32_t along = bits[0][2]; /* the cells within */
         along |= i == 0 && held & 3 ? bits[0][0] : 0;
@@ -73,6 +77,8 @@ static inline __attribute__((unused)) uint32_t reach_of(sk_grid *grid, int block
         uint32_t all = along * bits[1][c >> SK_BLOCK_LOG & SK_BLOCK_MASK];
         if (SELKIE_DIM == 3)
             all *= bits[2][c >> 2 * SK_BLOCK_LOG];
+
+        /* Note the run, and whether its cells at the ends of the row have particles. */
         reach |= all;
         occupied |= UINT64_C(1) << (c / 8);
         first |= (uint64_t)(i == 0 && held & 1) << (c / 8);
@@ -131,9 +137,14 @@ static inline __attribute__((unused)) void sk_sort_all_changed(sk_grid *grid)
 
 /* --- sort_dim.c --- */
 
-/* Slots 1.. for the marked places, in the order of the table. */
-selkie_code SK_DIM(sk_sort_assign_blocks)(sk_grid *grid, selkie_error *error);
-/* Slots for the places that kernels reach, and the table of neighbours. */
+/* Makes `count` empty lists of blocks. */
+selkie_code SK_DIM(sk_sort_clear_lists)(sk_grid *grid, int count, selkie_error *error);
+/* Puts the blocks of the first `count` lists into the grid's sorted_blocks. Returns their number in `total`. */
+selkie_code SK_DIM(sk_sort_join_lists)(sk_grid *grid, int count, size_t *total, selkie_error *error);
+/* Slots 1.. for the first `count` keys of sorted_blocks, in ascending order. Keys may be there twice, or SK_NO_BLOCK.
+ */
+selkie_code SK_DIM(sk_sort_assign_blocks)(sk_grid *grid, size_t count, selkie_error *error);
+/* Slots for the blocks that kernels reach, and the table of neighbours. */
 selkie_code SK_DIM(sk_sort_assign_surroundings)(sk_grid *grid, const uint32_t *reach, int threads, selkie_error *error);
 /* Ends a sort. On failure the grid becomes empty. */
 selkie_code SK_DIM(sk_sort_settle)(sk_grid *grid, sk_particles *particles, selkie_code code);

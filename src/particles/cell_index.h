@@ -1,6 +1,6 @@
 /* The cells of the grid as a neighbour search sees them. */
-#ifndef SK_GRID_CELL_INDEX_H
-#define SK_GRID_CELL_INDEX_H
+#ifndef SK_PARTICLES_CELL_INDEX_H
+#define SK_PARTICLES_CELL_INDEX_H
 
 #include "grid/grid.h"
 #include "particles/cell_index_kernels.h"

@@ -1,42 +1,50 @@
 /* The cell sort as a counting sort, one particle at a time: the plain form of sort_dim.c and sort_again_dim.c.
  *
- * (1) Each particle computes the place of its block and its cell. (2) Places with particles get slots. (3) Particles
+ * (1) Each particle computes its block and its cell. (2) Blocks with particles get slots. (3) Particles
  * are counted by cell, and prefix sums give the first particle of each cell. (4) In their old order, particles take
  * the next place of their cell. The sort is stable, so that the result has the bits of the tuned sorts.
  */
 #include "base/dimension.h"
 #include "grid/plain_forms.h"
-#include "grid/sort_kernels.h"
-#include "grid/sort_parts.h"
+#include "particles/sort_kernels.h"
+#include "particles/sort_parts.h"
 
 enum {
     BEYOND = SK_PARTICLES_BEYOND /* the tuned sort after small moves reads and writes whole batches of cell keys */
 };
 static const uint32_t no_place = UINT32_MAX; /* of dead particles and particles outside the grid */
 
-/* Pass 1. Returns the number of live particles outside the grid. */
-static int64_t find_places(sk_grid *grid, const sk_particles *particles, int threads)
+/* Pass 1: keys get the numbers of the blocks in the grid's first list. */
+static selkie_code find_places(sk_grid *grid, const sk_particles *particles, int64_t *lost, selkie_error *error)
 {
+    SK_TRY(SK_DIM(sk_sort_clear_lists)(grid, 1, error));
+    sk_block_list *list = &grid->lists[0];
     const float inverse = (float)(1.0 / grid->cell_size);
     const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
-    int64_t lost = 0;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : lost)
+    *lost = 0;
     for (int64_t p = 0; p < particles->count; p++) {
         const sk_particle *particle = &particles->records[p];
-        unsigned place, cell;
-        const int inside = sk_place_of_position(particle->position, corner, inverse, grid->blocks, &place, &cell);
+        unsigned cell;
+        int block[3];
+        const int inside = sk_place_of_position(particle->position, corner, inverse, grid->blocks, block, &cell);
         const int dead = (particle->flags & SK_PARTICLE_DEAD) != 0;
-        lost += !inside && !dead;
-        grid->keys[p] = inside && !dead ? place : no_place;
+        *lost += !inside && !dead;
+        grid->keys[p] = no_place;
         grid->cell_keys[p] = (uint16_t)cell;
+        if (!inside || dead)
+            continue;
+        const uint64_t key = sk_block_key(block[0], block[1], block[2]);
+        if (!sk_block_find(&list->table, key))
+            SK_TRY(sk_block_list_add(list, grid->memory, key, error));
+        grid->keys[p] = (uint32_t)sk_block_find(&list->table, key);
     }
-    return lost;
+    return SELKIE_OK;
 }
 
 /* Number of a particle's cell, counted over the blocks with particles. */
 static size_t cell_of(const sk_grid *grid, int64_t p)
 {
-    return (size_t)(grid->table[grid->keys[p]] - 1) * SK_BLOCK_CELLS + grid->cell_keys[p];
+    return (size_t)(grid->lists[0].slots[grid->keys[p] - 1] - 1) * SK_BLOCK_CELLS + grid->cell_keys[p];
 }
 
 /* Passes 3 and 4: cell_start, and in `order` the source of each place. Returns the number of live particles. */
@@ -101,13 +109,15 @@ static selkie_code reserve(sk_grid *grid, size_t count, selkie_error *error)
 }
 
 /* Pass 2, and memory for the next passes. */
-static selkie_code find_blocks(sk_grid *grid, int64_t count, selkie_error *error)
+static selkie_code find_blocks(sk_grid *grid, selkie_error *error)
 {
     const char *what = "cell sort";
-    for (int64_t p = 0; p < count; p++)
-        if (grid->keys[p] != no_place)
-            grid->marks[grid->keys[p]] = 1;
-    SK_TRY(SK_DIM(sk_sort_assign_blocks)(grid, error));
+    const sk_block_list *list = &grid->lists[0];
+    size_t listed;
+    SK_TRY(SK_DIM(sk_sort_join_lists)(grid, 1, &listed, error));
+    SK_TRY(SK_DIM(sk_sort_assign_blocks)(grid, listed, error));
+    for (size_t i = 0; i < listed; i++)
+        list->slots[i] = sk_block_find(&grid->table, list->keys[i]);
 
     const size_t blocks = (size_t)grid->particle_blocks, starts = blocks * SK_BLOCK_CELLS + 1;
     SK_TRY(sk_reserve(grid->memory, (void **)&grid->cell_start, &grid->cell_start_capacity, starts,
@@ -123,8 +133,9 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
 {
     const int64_t count = particles->count;
     SK_TRY(reserve(grid, (size_t)count, error));
-    const int64_t lost = find_places(grid, particles, threads);
-    SK_TRY(find_blocks(grid, count, error));
+    int64_t lost;
+    SK_TRY(find_places(grid, particles, &lost, error));
+    SK_TRY(find_blocks(grid, error));
     if (lost)
         return sk_fail(error, SELKIE_ERROR_DIVERGED,
                        "%lld particles are nowhere (position not a number, or far outside the domain): the simulation "

@@ -1,0 +1,45 @@
+/* Walls thinner than the grid resolves.
+ *
+ * Distances sampled every half cell miss a plate between two samples, and a cell on both sides of it belongs to one
+ * side only. Each cell therefore has a stand: its centre or, if that lies less than half a cell inside an obstacle, the
+ * nearest place outside. A wall between the stands of two cells closes the face between them. What the stand of a cell
+ * does not see counts as solid in its kernel, and the particles there do not count in its density.
+ */
+#ifndef SK_GRID_BARRIERS_H
+#define SK_GRID_BARRIERS_H
+
+#include "base/dimension.h"
+#include "grid/solids.h"
+#include "grid/transfer.h"
+
+enum { SK_BARRIER_N = SK_BLOCK_N + 2, SK_BARRIER_NZ = SELKIE_DIM == 3 ? SK_BARRIER_N : 1 };
+enum { SK_BARRIER_CELLS = SK_BARRIER_N * SK_BARRIER_N * SK_BARRIER_NZ };
+
+/* A block and one cell around it. The faces are the lower ones of the cells; those on the lower border are not set. */
+typedef struct sk_barriers {
+    float open[SELKIE_DIM][SK_BARRIER_CELLS];   /* part of the face that walls between the stands leave open */
+    int16_t wall[SELKIE_DIM][SK_BARRIER_CELLS]; /* obstacle that closes it, -1 = none */
+    uint8_t near[SK_BARRIER_CELLS];             /* a wall separates the cell from one beside it */
+    int found;
+} sk_barriers;
+
+/* Index of a cell of the block. */
+static inline int sk_barrier_index(int i, int j, int k)
+{
+    return i + 1 + SK_BARRIER_N * (j + 1 + (SELKIE_DIM == 3 ? SK_BARRIER_N * (k + 1) : 0));
+}
+
+/* Finds the faces that walls close. `corner`: lower corner of the block, m; `distances`: those of the cells' centres,
+ * cells, of walls and obstacles. */
+void SK_DIM(sk_barriers_find)(const sk_solids *solids, const double corner[3], const float distances[SK_BARRIER_CELLS],
+                              sk_barriers *barriers);
+/* The share of the kernel around a place (m) that its stand does not see: solids, and what lies behind walls. */
+float SK_DIM(sk_barriers_hidden_share)(const sk_solids *solids, const double centre[3]);
+/* Unit normal of the obstacle nearest to the lower face of a cell across an axis. */
+void SK_DIM(sk_barriers_normal)(const sk_solids *solids, const sk_grid *grid, int block, int cell, int axis,
+                                float normal[3]);
+/* The density (over rest density) of split cells, without the particles that their stands do not see. */
+void SK_DIM(sk_barriers_recount)(const sk_solids *solids, sk_grid *grid, const sk_particles *particles,
+                                 const sk_transfer_options *options);
+
+#endif

@@ -1,0 +1,67 @@
+/* Paths of particles among obstacles: nothing passes through a surface, however thin or fast it is.
+ *
+ * A path is tested in the frame of each obstacle, from its pose at one share of the step to its pose at another. The
+ * particle stops a small gap before the first surface that it would cross and slides along it for the rest of the path.
+ * An obstacle that moves therefore carries the particles that it meets. The test is exact for every shape: sampled
+ * distances only reject particles that are far from all obstacles.
+ *
+ * The surface decides, not the nearest side. A plate of any thickness, even of none, keeps its two sides apart.
+ */
+#ifndef SK_GRID_SWEEP_H
+#define SK_GRID_SWEEP_H
+
+#include "grid/grid_kernels.h"
+#include "grid/solids.h"
+
+/* Gap between particles and surfaces, cells. */
+#define SK_SWEEP_GAP 1e-3
+
+/* A straight path of a particle during a part of the step. */
+typedef struct sk_swept_path {
+    float from[3], to[3];  /* m */
+    double begin, end;     /* shares of the step; both 0: a correction of positions at its start */
+    float low[3], high[3]; /* m  bounds of the particles */
+    double deepest;        /* m  a particle that was inside before is pushed out only from this depth or less */
+} sk_swept_path;
+
+/* The surface that a particle met last. */
+typedef struct sk_touch {
+    int obstacle;    /* -1 = none */
+    float normal[3]; /* world frame, towards the particle */
+} sk_touch;
+
+/* Moves `to` back to where the path can end. `from` lies outside the obstacles, or the particle may leave them. Returns
+ * whether a surface stopped the particle or pushed it. */
+int sk_sweep(const sk_solids *solids, sk_swept_path *path, sk_touch *touch);
+/* Removes the velocity (m/s) into the surface that was met, at the end of the path. */
+void sk_sweep_stop(const sk_solids *solids, const sk_touch *touch, const float x[3], float velocity[3]);
+/* For displacements of all particles at the start of the step: keep_places stores the positions (in the spare records)
+ * of particles that can meet an obstacle within `reach` cells, sweep_places then tests the paths from there. Particles
+ * flagged SK_PARTICLE_INSIDE are pushed out only from half a cell; the flag is cleared when they are out. */
+void sk_sweep_keep_places(const sk_solids *solids, const sk_grid *grid, sk_particles *particles, float reach,
+                          int threads);
+void sk_sweep_places(const sk_solids *solids, const sk_grid *grid, sk_particles *particles, float reach, int threads);
+/* One displacement from `from` to `to`, from the start of the step to the share `end` of it. Returns whether an
+ * obstacle changed its end. */
+int sk_sweep_displacement(const sk_solids *solids, const float low[3], const float high[3], const float from[3],
+                          float to[3], double end);
+/* Does a surface lie between two points (m), with the obstacles in their present pose? */
+int sk_sweep_hidden(const sk_solids *solids, const double from[3], const double to[3]);
+
+/* Is every surface farther than `reach` cells from the particles of a block, during the whole step? */
+static inline int sk_sweep_is_clear(const sk_solids *solids, int block, float reach)
+{
+    return solids->clearance[block] > reach;
+}
+
+/* The same for the particles of one cell, by its sampled distance. The margin is half a cell's diagonal and the error
+ * of the samples. In blocks without an obstacle nearby the distance is that of the walls. */
+static inline int sk_sweep_is_cell_clear(const sk_solids *solids, int block, int cell, float reach)
+{
+    const int32_t slot = solids->block_slot[block];
+    const float distance =
+        solids->plain[slot] ? 2.0f : solids->distance[(size_t)slot * (size_t)solids->block_cells + (size_t)cell];
+    return (distance < 0.0f ? -distance : distance) - 1.4f - solids->motion > reach;
+}
+
+#endif
