@@ -15,7 +15,11 @@ say() { printf 'setup: %s\n' "$*"; }
 # packages MANAGER GROUP: the packages of a group. `core` is needed, all else adds something that the build reports.
 packages() {
     case $1-$2 in
-    apt-core) echo build-essential cmake ninja-build pkg-config zlib1g-dev ;;
+    # On arm64 clang's program is more than twice as fast as GCC's (cmake/compiler.cmake).
+    apt-core)
+        echo build-essential cmake ninja-build pkg-config zlib1g-dev
+        [ "$(uname -m)" != aarch64 ] || echo clang libomp-dev
+        ;;
     apt-extra) echo libjson-c-dev libassimp-dev libembree-dev libpng-dev libcairo2-dev libode-dev ;;
     apt-demo) echo ffmpeg ;;
     apt-test) echo libcmocka-dev liblapacke-dev python3 ffmpeg clang-format ;;
