@@ -641,6 +641,7 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_particles(&rules));
     SK_TRY(check_unilateral(&rules));
     SK_TRY(check_sph(&rules));
+    SK_TRY(sk_reduced_check(scene, where, error));
     if (scene->liquid_count == 0 && scene->source_count == 0)
         return fail_at(&rules, "liquids", "nothing will ever be wet: must have at least one liquid or source");
     SK_TRY(sk_materials_check(scene, where, error));

@@ -116,6 +116,8 @@ static int print_libraries(void)
     missing += print_library("embree", SELKIE_HAVE_EMBREE, embree, "ray-traced pictures", "libembree-dev");
     missing += print_library("libpng", SELKIE_HAVE_PNG, png, "pictures", "libpng-dev");
     missing += print_library("cairo", SELKIE_HAVE_CAIRO, cairo, "plots and 2D pictures", "libcairo2-dev");
+    missing += print_library("arpack", SELKIE_HAVE_ARPACK, SELKIE_ARPACK_VERSION, "reduced fluids beside obstacles",
+                             "libarpack2-dev");
     missing += print_library("ode", SELKIE_HAVE_ODE, ode, "rigid bodies that float and sink", "libode-dev");
     missing += print_library("zstd", SELKIE_HAVE_ZSTD, zstd, "fast compression of compact frames", "libzstd-dev");
     return missing;
