@@ -108,6 +108,20 @@ typedef struct selkie_material_def {
     double melting_point;     /* K        no effect yet */
 } selkie_material_def;
 
+/* A velocity field that a liquid starts with, beside its uniform velocity, turning and stretching. */
+typedef enum selkie_flow_kind {
+    SELKIE_FLOW_NONE,
+    SELKIE_FLOW_TAYLOR_GREEN, /* speed, wavelength: vortices around the liquid's center */
+    SELKIE_FLOW_FILE          /* file: a table of velocities on a grid of points */
+} selkie_flow_kind;
+
+typedef struct selkie_flow_def {
+    selkie_flow_kind kind;
+    double speed;      /* m/s  taylor_green: the largest */
+    double wavelength; /* m    taylor_green: two vortices along each axis */
+    const char *file;  /*      file: CSV with the columns x y z u v w (2D: x y u v), in m and m/s */
+} selkie_flow_def;
+
 typedef struct selkie_liquid_def {
     const char *name;
     selkie_shape shape;
@@ -116,7 +130,8 @@ typedef struct selkie_liquid_def {
     double velocity[3];   /* m/s   u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center) */
     double angular_velocity[3];  /* rad/s in 2D the third component turns */
     double velocity_gradient[9]; /* 1/s   row-major du_i/dx_j */
-    double center[3];            /* m     of angular_velocity and velocity_gradient */
+    double center[3];            /* m     of angular_velocity, velocity_gradient and flow */
+    selkie_flow_def flow;        /*       added to these */
     int count;                   /*       exactly so many particles, at random places of the shape; 0 = by cells */
     int fill_obstacles;          /*       also where obstacles are */
 } selkie_liquid_def;
@@ -143,6 +158,30 @@ typedef struct selkie_keyframe {
     double rotate[3];    /* deg about x, then y, then z, about the obstacle's center */
 } selkie_keyframe;
 
+/* A harmonic motion: amplitude x sin(2 pi time / period + phase), faded in smoothly over the time `ramp`. */
+typedef struct selkie_oscillation {
+    double translate[3]; /* m    amplitude */
+    double rotate[3];    /* deg  amplitude; about x, then y, then z, through the center */
+    double period;       /* s    */
+    double phase;        /* deg  */
+    double ramp;         /* s    0 = at full amplitude from the start */
+} selkie_oscillation;
+
+/* The motion of the domain: the scene is what moves along with it sees. */
+typedef struct selkie_frame_def {
+    double center[3];   /* m  point of the domain that it turns about */
+    int keyframe_count; /*    joined by a smooth curve; at rest before the first and after the last */
+    const selkie_keyframe *keyframes;
+    int oscillation_count; /* added to the keyframes */
+    const selkie_oscillation *oscillations;
+    const char *motion_file; /* CSV of keyframes, in place of `keyframes` */
+} selkie_frame_def;
+
+typedef struct selkie_gravity_key {
+    double time;       /* s    */
+    double gravity[3]; /* m/s2 */
+} selkie_gravity_key;
+
 typedef struct selkie_obstacle_def {
     const char *name;
     selkie_shape shape;
@@ -154,6 +193,9 @@ typedef struct selkie_obstacle_def {
     double center[3];           /* m     */
     int keyframe_count;         /*       keyframes replace the constant motion */
     const selkie_keyframe *keyframes;
+    int oscillation_count; /*       added to these motions */
+    const selkie_oscillation *oscillations;
+    const char *motion_file; /*       CSV of keyframes, in place of `keyframes` */
 } selkie_obstacle_def;
 
 typedef struct selkie_body_def {
@@ -176,7 +218,8 @@ typedef enum selkie_force_kind {
     SELKIE_FORCE_EXPLOSION, /* center, radius, speed, time, falloff: a push away from a point, once */
     SELKIE_FORCE_VORTEX,    /* point, axis, radius, spin, pull, lift, falloff, start, end */
     SELKIE_FORCE_JET,       /* from, to, radius, strength, falloff, start, end: a push along a cylinder */
-    SELKIE_FORCE_UNIFORM    /* acceleration, start, end: the same everywhere */
+    SELKIE_FORCE_UNIFORM,   /* acceleration, start, end: the same everywhere */
+    SELKIE_FORCE_SPONGE     /* side, width, rate, start, end: slows liquid down near a side, so that waves end there */
 } selkie_force_kind;
 
 typedef enum selkie_falloff { /* q = distance from the centre or axis over the radius; nothing from q = 1 on */
@@ -184,6 +227,15 @@ typedef enum selkie_falloff { /* q = distance from the centre or axis over the r
                               SELKIE_FALLOFF_LINEAR,   /* 1 - q */
                               SELKIE_FALLOFF_SMOOTH    /* (1 - q^2)^2 */
 } selkie_falloff;
+
+typedef enum selkie_side {
+    SELKIE_SIDE_X_MIN,
+    SELKIE_SIDE_X_MAX,
+    SELKIE_SIDE_Y_MIN,
+    SELKIE_SIDE_Y_MAX,
+    SELKIE_SIDE_Z_MIN,
+    SELKIE_SIDE_Z_MAX
+} selkie_side;
 
 typedef struct selkie_force_def {
     const char *name;
@@ -201,7 +253,10 @@ typedef struct selkie_force_def {
     double lift;            /* m/s2  vortex: w times this is the acceleration along the axis, 3D only */
     double strength;        /* m/s2  jet: w times this is the acceleration along it */
     double acceleration[3]; /* m/s2  uniform */
-    double start, end;      /* s     vortex, jet, uniform; end < 0: never ends */
+    selkie_side side;       /*       sponge */
+    double width;           /* m     sponge */
+    double rate;            /* 1/s   sponge: damping at the side; 0 = 2.5 sqrt(gravity / width) */
+    double start, end;      /* s     vortex, jet, uniform, sponge; end < 0: never ends */
 } selkie_force_def;
 
 /* Liquid that becomes a solid, moves and becomes liquid again: discretization sph, Cornelis et al. 2015. */
@@ -459,8 +514,9 @@ typedef enum selkie_probe_kind {
     SELKIE_PROBE_PRESSURE, /* Pa   at a point */
     SELKIE_PROBE_VELOCITY, /* m/s  at a point; three columns */
     SELKIE_PROBE_FRONT,    /* m    farthest liquid along an axis */
-    SELKIE_PROBE_FORCE, /* N    of the liquid on walls, an obstacle or a body; a column an axis; discretization sph */
-    SELKIE_PROBE_LEVEL  /* m    mean height of the liquid's surface over the floor of the domain, in an area */
+    SELKIE_PROBE_FORCE,    /* N    of the liquid on walls, an obstacle or a body; a column an axis */
+    SELKIE_PROBE_LEVEL,    /* m    mean height of the liquid's surface over the floor of the domain, in an area */
+    SELKIE_PROBE_TORQUE    /* N m  like force, about a point; in 2D one column */
 } selkie_probe_kind;
 
 typedef enum selkie_axis { SELKIE_AXIS_X, SELKIE_AXIS_Y, SELKIE_AXIS_Z } selkie_axis;
@@ -468,10 +524,12 @@ typedef enum selkie_axis { SELKIE_AXIS_X, SELKIE_AXIS_Y, SELKIE_AXIS_Z } selkie_
 typedef struct selkie_probe_def {
     const char *name; /* column in probes.csv */
     selkie_probe_kind kind;
-    double at[3];     /* m  */
+    double at[3];     /* m  torque: point that it is about */
+    double radius;    /* m  pressure: of a round gauge, whose mean is taken; 0 = a point */
+    double normal[3]; /*    pressure: across the gauge; in 2D it is a line */
     selkie_axis axis; /*    front */
     int direction;    /*    front: +1 or -1 along the axis */
-    const char *on;   /*    force: name of an obstacle or body; "walls" or "" = the walls of the domain */
+    const char *on;   /*    force, torque: name of an obstacle or body; "walls" or "" = the walls of the domain */
     double min[3];    /* m  level: corners of the area; what they say along up does not matter, and along an axis where
                          both */
     double max[3];    /* m  are 0 it is as wide as the domain */
@@ -531,6 +589,9 @@ typedef struct selkie_scene {
     const char *folder; /* start of relative file names; NULL = working directory */
     selkie_domain_def domain;
     double gravity[3]; /* m/s2 */
+    int gravity_key_count;
+    const selkie_gravity_key *gravity_keys; /* gravity over time, in place of `gravity`, which still says what is up */
+    selkie_frame_def frame;                 /* motion of the domain */
     selkie_time_def time;
     uint64_t seed;
     selkie_particles_def particles;
@@ -582,6 +643,7 @@ SELKIE_API void selkie_liquid_defaults(selkie_liquid_def *liquid);
 SELKIE_API void selkie_source_defaults(selkie_source_def *source);
 SELKIE_API void selkie_drain_defaults(selkie_drain_def *drain);
 SELKIE_API void selkie_obstacle_defaults(selkie_obstacle_def *obstacle);
+SELKIE_API void selkie_oscillation_defaults(selkie_oscillation *oscillation);
 SELKIE_API void selkie_body_defaults(selkie_body_def *body);
 SELKIE_API void selkie_force_defaults(selkie_force_def *force, selkie_force_kind kind);
 SELKIE_API void selkie_object_defaults(selkie_object_def *object);

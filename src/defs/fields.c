@@ -179,8 +179,25 @@ static const sk_enum_value force_kind_values[] = {
     {"vortex", SELKIE_FORCE_VORTEX, "turns liquid about an axis, pulls it in and lifts it"},
     {"jet", SELKIE_FORCE_JET, "pushes the liquid in a cylinder along it"},
     {"uniform", SELKIE_FORCE_UNIFORM, "the same acceleration everywhere, for a while"},
+    {"sponge", SELKIE_FORCE_SPONGE, "slows liquid down near a side of the domain: waves end there"},
 };
 CHOICES(force_kind);
+
+static const sk_enum_value side_values[] = {
+    {"x_min", SELKIE_SIDE_X_MIN, "low end of x"}, {"x_max", SELKIE_SIDE_X_MAX, "high end of x"},
+    {"y_min", SELKIE_SIDE_Y_MIN, "low end of y"}, {"y_max", SELKIE_SIDE_Y_MAX, "high end of y"},
+    {"z_min", SELKIE_SIDE_Z_MIN, "low end of z"}, {"z_max", SELKIE_SIDE_Z_MAX, "high end of z"},
+};
+CHOICES(side);
+
+static const sk_enum_value flow_kind_values[] = {
+    {"none", SELKIE_FLOW_NONE, "no field"},
+    {"taylor_green", SELKIE_FLOW_TAYLOR_GREEN,
+     "u = speed sin(k x) cos(k y) cos(k z), v = -speed cos(k x) sin(k y) cos(k z), with k = 2 pi / wavelength, "
+     "positions from the liquid's center; in 2D without z"},
+    {"file", SELKIE_FLOW_FILE, "a table of velocities on a grid of points"},
+};
+CHOICES(flow_kind);
 
 static const sk_enum_value falloff_values[] = {
     {"constant", SELKIE_FALLOFF_CONSTANT, "1: constant within the radius"},
@@ -215,8 +232,12 @@ static const sk_enum_value probe_kind_values[] = {
     {"velocity", SELKIE_PROBE_VELOCITY, "m/s; at a point, in the columns NAME_x, NAME_y and NAME_z"},
     {"front", SELKIE_PROBE_FRONT, "m; farthest liquid along an axis"},
     {"force", SELKIE_PROBE_FORCE,
-     "N; of the liquid on walls, an obstacle or a body, in the columns NAME_x, NAME_y and NAME_z (discretization sph)"},
+     "N; of the liquid on walls, an obstacle or a body, in the columns NAME_x, NAME_y and NAME_z"},
     {"level", SELKIE_PROBE_LEVEL, "m; mean height of the liquid's surface over the floor of the domain, in an area"},
+    {"torque", SELKIE_PROBE_TORQUE,
+     "N m; of the liquid on walls, an obstacle or a body, about a point, in the columns NAME_x, NAME_y and NAME_z; in "
+     "2D "
+     "NAME_z alone"},
 };
 CHOICES(probe_kind);
 
@@ -670,6 +691,24 @@ const sk_struct sk_material_struct = {
     .field_count = COUNT(material_fields),
     .fields = material_fields};
 
+#define OF_TAYLOR_GREEN .variants = 1u << SELKIE_FLOW_TAYLOR_GREEN
+
+static const sk_field flow_fields[] = {
+    {TYPE(selkie_flow_def, flow_kind, SELKIE_FLOW_NONE), .doc = "kind of field"},
+    {NUMBER(selkie_flow_def, speed, 1), ANY, OF_TAYLOR_GREEN, .unit = "m/s", .required = 1, .doc = "largest speed"},
+    {NUMBER(selkie_flow_def, wavelength, 1), ABOVE(0), OF_TAYLOR_GREEN, .unit = "m", .required = 1,
+     .doc = "length of two vortices"},
+    {ROW(selkie_flow_def, file, SK_FIELD_FILE), .text = "", .variants = 1u << SELKIE_FLOW_FILE, .required = 1,
+     .doc = "CSV with one line of names, x, y, z, u, v, w (2D: x, y, u, v), and a line for each point of a grid, in m "
+            "and m/s; between points it is interpolated, outside the nearest point counts"},
+};
+static const sk_struct flow_struct = {.name = "flow",
+                                      .doc = "A velocity field of a liquid at the start.",
+                                      .size = sizeof(selkie_flow_def),
+                                      .field_count = COUNT(flow_fields),
+                                      .fields = flow_fields,
+                                      .variant = &flow_fields[0]};
+
 static const sk_field liquid_fields[] = {
     {STRING(selkie_liquid_def, name), .doc = "a label"},
     {STRUCT(selkie_liquid_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start"},
@@ -683,7 +722,8 @@ static const sk_field liquid_fields[] = {
     {ROW(selkie_liquid_def, velocity_gradient, SK_FIELD_MATRIX), ANY, .unit = "1/s",
      .doc = "stretching at the start: du_i/dx_j, row by row"},
     {VECTOR(selkie_liquid_def, center), .place = 1, .unit = "m",
-     .doc = "point that angular_velocity and velocity_gradient leave at rest"},
+     .doc = "point that angular_velocity and velocity_gradient leave at rest; origin of flow taylor_green"},
+    {STRUCT(selkie_liquid_def, flow, flow_struct), .doc = "velocity field that is added at the start"},
     {INTEGER(selkie_liquid_def, count, 0), BETWEEN(0, 1e9),
      .doc = "exact number of particles, at random positions in the shape; 0 = by its cells"},
     {BOOL(selkie_liquid_def, fill_obstacles, 0), .doc = "put particles inside obstacles too"},
@@ -739,6 +779,55 @@ const sk_struct sk_keyframe_struct = {.name = "keyframe",
                                       .field_count = COUNT(keyframe_fields),
                                       .fields = keyframe_fields};
 
+static const sk_field oscillation_fields[] = {
+    {VECTOR(selkie_oscillation, translate), .unit = "m", .in_plane = 1, .doc = "amplitude of the translation"},
+    {ROW(selkie_oscillation, rotate, SK_FIELD_ROTATION), ANY, .unit = "deg", .in_plane = 1,
+     .doc = "amplitude of the rotation about x, then y, then z, through the center"},
+    {NUMBER(selkie_oscillation, period, 1), ABOVE(0), .unit = "s", .required = 1, .doc = "time of one cycle"},
+    {NUMBER(selkie_oscillation, phase, 0), ANY, .unit = "deg", .doc = "at time 0: amplitude x sin(phase)"},
+    {NUMBER(selkie_oscillation, ramp, 0), AT_LEAST(0), .unit = "s",
+     .doc = "time in which the amplitude grows smoothly from 0; 0 = full from the start"},
+};
+const sk_struct sk_oscillation_struct = {.name = "oscillation",
+                                         .doc = "A harmonic motion: amplitude x sin(2 pi time / period + phase).",
+                                         .size = sizeof(selkie_oscillation),
+                                         .field_count = COUNT(oscillation_fields),
+                                         .fields = oscillation_fields};
+
+#define MOTION_FILE                                                                                                    \
+    .text = "", .doc =                                                                                                 \
+                    "CSV of keyframes: a line of names, time and some of x, y, z (m), rx, ry, rz (deg), then a line "  \
+                    "for each keyframe; replaces keyframes"
+
+static const sk_field frame_fields[] = {
+    {VECTOR(selkie_frame_def, center), .place = 1, .unit = "m", .doc = "point of the domain that it turns about"},
+    {ARRAY(selkie_frame_def, "keyframes", keyframes, keyframe_count, sk_keyframe_struct),
+     .doc = "position of the domain over time, joined by a smooth curve"},
+    {ARRAY(selkie_frame_def, "oscillations", oscillations, oscillation_count, sk_oscillation_struct),
+     .doc = "harmonic motions, added to the keyframes: sway, heave, roll"},
+    {ROW(selkie_frame_def, motion_file, SK_FIELD_FILE), MOTION_FILE},
+};
+static const sk_struct frame_struct = {
+    .name = "frame",
+    .doc =
+        "Motion of the whole domain, with its walls, obstacles and probes. Positions and velocities of the scene are "
+        "relative to the moving domain; the liquid feels the inertial forces: translation, Euler, centrifugal and "
+        "Coriolis. Gravity is that of the frame at rest.",
+    .size = sizeof(selkie_frame_def),
+    .field_count = COUNT(frame_fields),
+    .fields = frame_fields};
+
+static const sk_field gravity_key_fields[] = {
+    {NUMBER(selkie_gravity_key, time, 0), ANY, .unit = "s", .required = 1, .doc = "when"},
+    {VECTOR(selkie_gravity_key, gravity), .unit = "m/s2", .in_plane = 1, .required = 1, .initial = {0, -9.81, 0},
+     .doc = "acceleration at that time; linear between two times, held before the first and after the last"},
+};
+static const sk_struct gravity_key_struct = {.name = "gravity_key",
+                                             .doc = "Gravity at a time.",
+                                             .size = sizeof(selkie_gravity_key),
+                                             .field_count = COUNT(gravity_key_fields),
+                                             .fields = gravity_key_fields};
+
 static const sk_field obstacle_fields[] = {
     {STRING(selkie_obstacle_def, name), .doc = "a label; probes of type force refer to it"},
     {STRUCT(selkie_obstacle_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start"},
@@ -754,6 +843,9 @@ static const sk_field obstacle_fields[] = {
     {VECTOR(selkie_obstacle_def, center), .place = 1, .unit = "m", .doc = "point that it turns about"},
     {ARRAY(selkie_obstacle_def, "keyframes", keyframes, keyframe_count, sk_keyframe_struct),
      .doc = "motion by keyframes, instead of the constant one"},
+    {ARRAY(selkie_obstacle_def, "oscillations", oscillations, oscillation_count, sk_oscillation_struct),
+     .doc = "harmonic motions, added to the others: the paddle of a wave maker"},
+    {ROW(selkie_obstacle_def, motion_file, SK_FIELD_FILE), MOTION_FILE},
 };
 const sk_struct sk_obstacle_struct = {.name = "obstacle",
                                       .doc = "A solid, at rest or moving. It holds liquid at any thickness and speed: "
@@ -800,7 +892,10 @@ const sk_struct sk_body_struct = {.name = "body",
 #define OF_JET .variants = 1u << SELKIE_FORCE_JET
 #define OF_UNIFORM .variants = 1u << SELKIE_FORCE_UNIFORM
 #define OF_LOCAL .variants = 1u << SELKIE_FORCE_EXPLOSION | 1u << SELKIE_FORCE_VORTEX | 1u << SELKIE_FORCE_JET
-#define OF_LASTING .variants = 1u << SELKIE_FORCE_VORTEX | 1u << SELKIE_FORCE_JET | 1u << SELKIE_FORCE_UNIFORM
+#define OF_SPONGE .variants = 1u << SELKIE_FORCE_SPONGE
+#define OF_LASTING                                                                                                     \
+    .variants =                                                                                                        \
+        1u << SELKIE_FORCE_VORTEX | 1u << SELKIE_FORCE_JET | 1u << SELKIE_FORCE_UNIFORM | 1u << SELKIE_FORCE_SPONGE
 
 static const sk_field force_fields[] = {
     {STRING(selkie_force_def, name), .doc = "a label"},
@@ -832,6 +927,12 @@ static const sk_field force_fields[] = {
      .doc = "acceleration along the axis, times the falloff"},
     {VECTOR(selkie_force_def, acceleration), OF_UNIFORM, .unit = "m/s2", .required = 1, .in_plane = 1,
      .doc = "of all liquid"},
+    {ENUM(selkie_force_def, side, side, SELKIE_SIDE_X_MAX), OF_SPONGE, .required = 1,
+     .doc = "side of the domain that absorbs waves"},
+    {NUMBER(selkie_force_def, width, 1), ABOVE(0), OF_SPONGE, .unit = "m", .required = 1,
+     .doc = "of the layer before the side; a wavelength or more"},
+    {NUMBER(selkie_force_def, rate, 0), AT_LEAST(0), OF_SPONGE, .unit = "1/s",
+     .doc = "damping at the side, it falls quadratically to 0 over the width; 0 = 2.5 sqrt(gravity / width)"},
     {NUMBER(selkie_force_def, start, 0), AT_LEAST(0), OF_LASTING, .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_force_def, end, -1), ANY, OF_LASTING, .unit = "s", .doc = "when it stops; below 0 = never"},
 };
@@ -892,16 +993,23 @@ const sk_struct sk_object_struct = {
     .field_count = COUNT(object_fields),
     .fields = object_fields};
 
-#define OF_POINT_PROBE .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY
+#define OF_POINT_PROBE                                                                                                 \
+    .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY |                \
+                1u << SELKIE_PROBE_TORQUE
 #define OF_FRONT_PROBE .variants = 1u << SELKIE_PROBE_FRONT
-#define OF_FORCE_PROBE .variants = 1u << SELKIE_PROBE_FORCE
+#define OF_FORCE_PROBE .variants = 1u << SELKIE_PROBE_FORCE | 1u << SELKIE_PROBE_TORQUE
+#define OF_PRESSURE_PROBE .variants = 1u << SELKIE_PROBE_PRESSURE
 #define OF_LEVEL_PROBE .variants = 1u << SELKIE_PROBE_LEVEL
 
 static const sk_field probe_fields[] = {
     {STRING(selkie_probe_def, name), .required = 1, .doc = "name of its column: letters, digits and _"},
     {TYPE(selkie_probe_def, probe_kind, SELKIE_PROBE_HEIGHT), .doc = "kind of measurement"},
     {VECTOR(selkie_probe_def, at), .place = 1, .unit = "m", .required = 1, OF_POINT_PROBE,
-     .doc = "point of the measurement"},
+     .doc = "point of the measurement; torque: the point that it is about"},
+    {NUMBER(selkie_probe_def, radius, 0), AT_LEAST(0), OF_PRESSURE_PROBE, .unit = "m",
+     .doc = "of a round gauge around the point, whose mean pressure is measured, in 2D half of a line; 0 = the point"},
+    {VECTOR(selkie_probe_def, normal), OF_PRESSURE_PROBE, .in_plane = 1, .initial = {1, 0, 0},
+     .doc = "direction across the gauge, of any length above 0"},
     {ENUM(selkie_probe_def, axis, axis, SELKIE_AXIS_X), OF_FRONT_PROBE, .doc = "along which axis"},
     {INTEGER(selkie_probe_def, direction, 1), BETWEEN(-1, 1), OF_FRONT_PROBE,
      .doc = "1 = towards its high end, -1 = its low end"},
@@ -968,6 +1076,9 @@ static const sk_field scene_fields[] = {
     {STRUCT(selkie_scene, domain, sk_domain_struct), .required = 1, .doc = "the box that everything happens in"},
     {VECTOR(selkie_scene, gravity), .unit = "m/s2", .in_plane = 1, .initial = {0, -9.81, 0},
      .doc = "acceleration; up is against it (y without gravity)"},
+    {ARRAY(selkie_scene, "gravity_over_time", gravity_keys, gravity_key_count, gravity_key_struct),
+     .doc = "gravity that changes, in place of gravity, which still says what is up"},
+    {STRUCT(selkie_scene, frame, frame_struct), .doc = "motion of the domain: sway, heave, roll"},
     {STRUCT(selkie_scene, time, time_struct), .doc = "end, frames, steps"},
     {ROW(selkie_scene, seed, SK_FIELD_SEED), .initial = {1},
      .doc = "of all random numbers: the same seed gives the same run"},

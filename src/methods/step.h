@@ -28,7 +28,8 @@ typedef struct sk_mass_sums {
 
 typedef struct sk_step {
     /* constants */
-    const selkie_scene *scene;
+    const selkie_scene *scene; /* its gravity is that of the step: the mean in the moving frame (geom/frame.h) */
+    int up_axis, up_sign;      /* the axis that is nearest to up at rest, and which way along it */
     sk_memory *memory;
     int threads;
     sk_backend backend;

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/timer.h"
+#include "defs/motion_file.h"
 #include "defs/relative.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
@@ -208,6 +209,7 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_FILE, "%s: no scene.json in it, so it is not the folder of a run",
                        r->folder);
     SK_TRY(selkie_scene_load(path, 0, NULL, &r->scene, error));
+    SK_TRY(sk_scene_load_motions(r->scene, error));
     for (int d = 0; d < r->scene->domain.dimension; d++)
         r->origin[d] = r->scene->domain.origin[d];
     sk_scene_make_relative(r->scene);

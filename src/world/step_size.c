@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "geom/frame.h"
 #include "methods/force_fields.h"
 #include "world/world_internal.h"
 
@@ -55,7 +56,12 @@ static double step_by_cfl(const selkie_world *world, double longest)
 {
     const sk_step *step = &world->step;
     const sk_force_window window = {step->time - 0.5 * step->last_dt, step->time + 0.5 * longest};
-    double acceleration = sk_world_gravity(world->scene) + sk_force_fields_acceleration(world->scene, window);
+    sk_frame_mean mean;
+    sk_frame_mean_of(world->scene, world->scene->gravity, window.from, window.to, &mean);
+    const double *g = mean.gravity;
+    const int feels = world->scene->discretization != SELKIE_DISCRETIZATION_REDUCED;
+    double acceleration = (feels ? sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) : 0.0) +
+                          sk_force_fields_acceleration(world->scene, window);
 
     sk_step_limits limits = {.length = step->grid.cell_size, .speed = fmax(step->sums.max_speed, obstacle_speed(step))};
     for (int m = 0; m < world->methods.count; m++)
