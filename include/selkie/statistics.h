@@ -79,6 +79,7 @@ typedef enum selkie_summary {
       .panel = SELKIE_PANEL_ENERGY, .label = "kinetic") \
     X(double, potential_energy, "J", "against the domain's origin; in 2D per metre of depth", \
       .panel = SELKIE_PANEL_ENERGY, .label = "potential") \
+    X(double, enstrophy, "m2/s2", "reduced: half the integral of the squared vorticity over the box") \
     X(double, body_kinetic_energy, "J", "of the rigid bodies, with their rotation; in 2D per metre of depth") \
     X(double, body_potential_energy, "J", \
       "of the rigid bodies, against the domain's origin; in 2D per metre of depth") \

@@ -68,6 +68,8 @@ static const sk_enum_value discretization_values[] = {
     {"grid", SELKIE_DISCRETIZATION_GRID, "particles carry the liquid, a staggered grid its pressure"},
     {"sph", SELKIE_DISCRETIZATION_SPH,
      "smoothed particle hydrodynamics: no grid, particles push each other; a cell is a kernel's reach"},
+    {"reduced", SELKIE_DISCRETIZATION_REDUCED,
+     "2D: a sum of modes fills the box, particles are tracers (Gerszewski's dissertation, chapter 5)"},
 };
 CHOICES(discretization);
 
@@ -156,6 +158,21 @@ static const sk_enum_value surface_condition_values[] = {
     {"voxel", SELKIE_SURFACE_VOXEL, "first order: pressure is zero in the centres of air cells"},
 };
 CHOICES(surface_condition);
+
+static const sk_enum_value integrator_values[] = {
+    {"rk4", SELKIE_REDUCED_RK4, "Runge-Kutta of fourth order that keeps energy and enstrophy"},
+    {"exponential", SELKIE_REDUCED_EXPONENTIAL,
+     "Eq. 5.9 of the source, first order, to compare with; up to 256 modes of a closed box"},
+};
+CHOICES(integrator);
+
+static const sk_enum_value periodic_values[] = {
+    {"none", SELKIE_PERIODIC_NONE, "along no axis"},
+    {"x", SELKIE_PERIODIC_X, "what leaves at x_max enters at x_min"},
+    {"y", SELKIE_PERIODIC_Y, "likewise along y"},
+    {"both", SELKIE_PERIODIC_BOTH, "along both axes"},
+};
+CHOICES(periodic);
 
 static const sk_enum_value force_kind_values[] = {
     {"explosion", SELKIE_FORCE_EXPLOSION, "a push away from a point, once"},
@@ -336,6 +353,37 @@ static const sk_struct walls_struct = {.name = "walls",
                                        .field_count = COUNT(walls_fields),
                                        .fields = walls_fields};
 
+#define SIDE(index, name, most, what)                                                                                  \
+    .key = name, .type = SK_FIELD_NUMBER, .offset = (index) * sizeof(double), BETWEEN(0, most), .doc = what
+
+#define SIDES(most, unit_of, what)                                                                                     \
+    {                                                                                                                  \
+        {SIDE(0, "x_min", most, what " at the low end of x"), .unit = unit_of},                                        \
+            {SIDE(1, "x_max", most, what " at the high end of x"), .unit = unit_of},                                   \
+            {SIDE(2, "y_min", most, what " at the low end of y"), .unit = unit_of},                                    \
+            {SIDE(3, "y_max", most, what " at the high end of y"), .unit = unit_of},                                   \
+            {SIDE(4, "z_min", most, what " at the low end of z"), .unit = unit_of, .dimension = 3},                    \
+        {                                                                                                              \
+            SIDE(5, "z_max", most, what " at the high end of z"), .unit = unit_of, .dimension = 3                      \
+        }                                                                                                              \
+    }
+
+static const sk_field slip_lengths_fields[] = SIDES(SK_LARGEST_NUMBER, "m", "slip length");
+static const sk_struct slip_lengths_struct = {
+    .name = "slip_lengths",
+    .doc = "Distance behind each side at which liquid would be at rest (Navier's slip length).",
+    .size = 6 * sizeof(double),
+    .field_count = COUNT(slip_lengths_fields),
+    .fields = slip_lengths_fields};
+
+static const sk_field liquid_frictions_fields[] = SIDES(100, NULL, "friction");
+static const sk_struct liquid_frictions_struct = {
+    .name = "liquid_frictions",
+    .doc = "Friction of liquid on each side over its pressure (Coulomb's law).",
+    .size = 6 * sizeof(double),
+    .field_count = COUNT(liquid_frictions_fields),
+    .fields = liquid_frictions_fields};
+
 static const sk_field domain_fields[] = {
     {INTEGER(selkie_domain_def, dimension, 3), BETWEEN(2, 3), .doc = "2 or 3"},
     {VECTOR(selkie_domain_def, origin), .unit = "m", .doc = "lower corner"},
@@ -345,6 +393,10 @@ static const sk_field domain_fields[] = {
     {INTEGER(selkie_domain_def, resolution, 64), BETWEEN(1, SK_MAX_CELLS_PER_AXIS), .replaces = "cell_size",
      .doc = "cells along the longest side, used where cell_size is 0"},
     {STRUCT(selkie_domain_def, walls, walls_struct), .doc = "kind of each side"},
+    {STRUCT(selkie_domain_def, slip_length, slip_lengths_struct),
+     .doc = "of no_slip sides, in a viscous liquid: 0 = liquid sticks, the longer the more it slides"},
+    {STRUCT(selkie_domain_def, liquid_friction, liquid_frictions_struct),
+     .doc = "of free_slip sides: friction is at most this times the pressure; 0 = none"},
 };
 const sk_struct sk_domain_struct = {.name = "domain",
                                     .doc = "The box that everything happens in, and its grid of cubic cells.",
@@ -461,6 +513,63 @@ static const sk_struct sato_struct = {.name = "sato",
                                       .field_count = COUNT(sato_fields),
                                       .fields = sato_fields};
 
+static const sk_field stroke_fields[] = {
+    {VECTOR(selkie_stroke_def, from), .place = 1, .unit = "m", .required = 1, .doc = "where the stroke begins"},
+    {VECTOR(selkie_stroke_def, to), .place = 1, .unit = "m", .required = 1, .initial = {1, 0, 0},
+     .doc = "where it ends; the velocity points there"},
+    {NUMBER(selkie_stroke_def, radius, 0.05), ABOVE(0), .unit = "m", .doc = "half its width: weight (1 - q^2)^2"},
+    {NUMBER(selkie_stroke_def, speed, 1), ANY, .unit = "m/s", .doc = "on its line"},
+};
+const sk_struct sk_stroke_struct = {.name = "stroke",
+                                    .doc = "Velocity along a line, as drawn with a brush.",
+                                    .size = sizeof(selkie_stroke_def),
+                                    .field_count = COUNT(stroke_fields),
+                                    .fields = stroke_fields};
+
+static const sk_field drawn_fields[] = {
+    {STRING(selkie_drawn_def, name), .required = 1, .doc = "name for reduced.excite"},
+    {ARRAY(selkie_drawn_def, "strokes", strokes, stroke_count, sk_stroke_struct), .required = 1,
+     .doc = "the drawing; its divergence-free part is taken"},
+    {NUMBER(selkie_drawn_def, time, 0), BETWEEN(0, 1000), .unit = "s", .doc = "how long the drawing moves"},
+    {INTEGER(selkie_drawn_def, snapshots, 1), BETWEEN(1, 64),
+     .doc = "number of fields, at even times from 0 to time; 1 = the last one"},
+};
+const sk_struct sk_drawn_struct = {.name = "drawn_mode",
+                                   .doc = "A flow that is drawn and becomes a mode (Eq. 5.10).",
+                                   .size = sizeof(selkie_drawn_def),
+                                   .field_count = COUNT(drawn_fields),
+                                   .fields = drawn_fields};
+
+static const sk_field excite_fields[] = {
+    {STRING(selkie_excite_def, mode), .required = 1, .doc = "name of a drawn mode"},
+    {NUMBER(selkie_excite_def, strength, 1), ANY, .unit = "m/s2", .doc = "acceleration where the drawing is fastest"},
+    {NUMBER(selkie_excite_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
+    {NUMBER(selkie_excite_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
+};
+const sk_struct sk_excite_struct = {.name = "excitation",
+                                    .doc = "A drawn mode that is driven for a while.",
+                                    .size = sizeof(selkie_excite_def),
+                                    .field_count = COUNT(excite_fields),
+                                    .fields = excite_fields};
+
+static const sk_field reduced_fields[] = {
+    {INTEGER(selkie_reduced_def, modes, 256), BETWEEN(1, 65536), .doc = "eigenfunctions with the smallest eigenvalues"},
+    {ENUM(selkie_reduced_def, integrator, integrator, SELKIE_REDUCED_RK4), .doc = "how modes move"},
+    {ENUM(selkie_reduced_def, periodic, periodic, SELKIE_PERIODIC_NONE), .doc = "axes along which the flow repeats"},
+    {VECTOR(selkie_reduced_def, mean_flow), .in_plane = 1, .unit = "m/s",
+     .doc = "at the start, along periodic axes; 0 along others"},
+    {ARRAY(selkie_reduced_def, "drawn", drawn, drawn_count, sk_drawn_struct),
+     .doc = "drawn modes, beside the eigenfunctions"},
+    {NUMBER(selkie_reduced_def, cut, 0.001), BETWEEN(0, 1), .low_open = 1,
+     .doc = "drawn fields with a singular value below this part of the largest are left out"},
+    {ARRAY(selkie_reduced_def, "excite", excite, excite_count, sk_excite_struct), .doc = "drawn modes that are driven"},
+};
+static const sk_struct reduced_struct = {.name = "reduced",
+                                         .doc = "Parameters of discretization reduced.",
+                                         .size = sizeof(selkie_reduced_def),
+                                         .field_count = COUNT(reduced_fields),
+                                         .fields = reduced_fields};
+
 static const sk_field unilateral_fields[] = {
     {ENUM(selkie_unilateral_def, solver, unilateral_solver, SELKIE_UNILATERAL_ACTIVE_SET),
      .doc = "of the complementarity problems"},
@@ -565,7 +674,9 @@ static const sk_field material_fields[] = {
     {NUMBER(selkie_material_def, density, 1000), DENSITY,
      .doc = "mass per volume; several densities need discretization grid and incompressibility bilateral"},
     {NUMBER(selkie_material_def, viscosity, 0), AT_LEAST(0), .unit = "m2/s",
-     .doc = "kinematic viscosity, in place of the scene's; for sph the same for all materials so far"},
+     .doc = "kinematic viscosity, if the scene has none of its own; for sph the same for all materials so far"},
+    {NUMBER(selkie_material_def, dynamic_viscosity, 0), AT_LEAST(0), .unit = "Pa s",
+     .doc = "viscosity times density, in place of viscosity; honey has about 10"},
     {NUMBER(selkie_material_def, surface_tension, 0), AT_LEAST(0), .unit = "N/m",
      .doc = "no effect yet, with either discretization"},
     {NUMBER(selkie_material_def, heat_capacity, 0), AT_LEAST(0), .unit = "J/(kg K)", .doc = "no effect yet"},
@@ -721,6 +832,11 @@ static const sk_field obstacle_fields[] = {
     {STRING(selkie_obstacle_def, name), .doc = "a label; probes of type force refer to it"},
     {STRUCT(selkie_obstacle_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start"},
     {ENUM(selkie_obstacle_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "motion of liquid along it"},
+    {NUMBER(selkie_obstacle_def, slip_length, 0), AT_LEAST(0), .unit = "m",
+     .doc = "of a no_slip surface in a viscous liquid: distance behind it at which liquid would move with it; 0 = it "
+            "sticks"},
+    {NUMBER(selkie_obstacle_def, liquid_friction, 0), BETWEEN(0, 100),
+     .doc = "of a free_slip surface: friction of liquid is at most this times the pressure"},
     {VECTOR(selkie_obstacle_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "constant motion; 0 = at rest"},
     {ROW(selkie_obstacle_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
      .doc = "constant turning about center, which moves along"},
@@ -748,6 +864,11 @@ static const sk_field body_fields[] = {
     {NUMBER(selkie_body_def, mass, 0), AT_LEAST(0), .unit = "kg",
      .doc = "instead of the density; 0 = from it; in 2D for a depth of one metre"},
     {ENUM(selkie_body_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "motion of liquid along it"},
+    {NUMBER(selkie_body_def, slip_length, 0), AT_LEAST(0), .unit = "m",
+     .doc = "of a no_slip surface in a viscous liquid: distance behind it at which liquid would move with it; 0 = it "
+            "sticks"},
+    {NUMBER(selkie_body_def, liquid_friction, 0), BETWEEN(0, 100),
+     .doc = "of a free_slip surface: friction of liquid is at most this times the pressure"},
     {VECTOR(selkie_body_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "of its centre of mass at the start"},
     {ROW(selkie_body_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
      .doc = "turning at the start"},
@@ -911,6 +1032,9 @@ const sk_struct sk_probe_struct = {.name = "probe",
 static const sk_field output_fields[] = {
     {BOOL(selkie_output_def, ply, 1), .doc = "particles as binary PLY"},
     {BOOL(selkie_output_def, vtp, 0), .doc = "particles as VTK XML (.vtp)"},
+    {BOOL(selkie_output_def, skp, 0),
+     .doc = "particles in compact files (.skp): positions to 1/1024 of a cell, half-precision velocities, compressed; "
+            "`selkie convert` makes .ply and .vtp of them"},
     {INTEGER(selkie_output_def, every, 1), BETWEEN(1, 1000000), .doc = "write each n-th frame"},
     {ENUM(selkie_output_def, names, attribute_names, SELKIE_NAMES_SELKIE), .doc = "names of the particles' attributes"},
     {ENUM(selkie_output_def, up, up_axis, SELKIE_UP_SCENE), .doc = "up axis in the files"},
@@ -973,12 +1097,16 @@ static const sk_field scene_fields[] = {
     {STRUCT(selkie_scene, ando, ando_struct), .doc = "parameters of volume ando"},
     {STRUCT(selkie_scene, sato, sato_struct), .doc = "parameters of volume sato"},
     {STRUCT(selkie_scene, sph, sph_struct), .doc = "parameters of discretization sph"},
+    {STRUCT(selkie_scene, reduced, reduced_struct), .doc = "parameters of discretization reduced"},
     {ENUM(selkie_scene, incompressibility, incompressibility, SELKIE_INCOMPRESSIBILITY_BILATERAL),
      .doc = "what the pressure may do"},
     {STRUCT(selkie_scene, unilateral, unilateral_struct), .doc = "parameters of incompressibility unilateral"},
     {STRUCT(selkie_scene, pressure, pressure_struct), .doc = "the pressure solve"},
     {STRUCT(selkie_scene, advection, advection_struct), .doc = "how particles move"},
-    {NUMBER(selkie_scene, viscosity, 0), AT_LEAST(0), .unit = "m2/s", .doc = "kinematic viscosity; water has 1e-6"},
+    {NUMBER(selkie_scene, viscosity, 0), AT_LEAST(0), .unit = "m2/s",
+     .doc = "kinematic viscosity of all materials; water has 1e-6"},
+    {NUMBER(selkie_scene, dynamic_viscosity, 0), AT_LEAST(0), .unit = "Pa s",
+     .doc = "viscosity times density, in place of viscosity; water has 1e-3"},
     {ARRAY(selkie_scene, "materials", materials, material_count, sk_material_struct),
      .doc = "what liquids are made of; at most 255"},
     {ARRAY(selkie_scene, "liquids", liquids, liquid_count, sk_liquid_struct), .doc = "liquid at the start"},

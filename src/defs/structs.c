@@ -158,6 +158,9 @@ DEFAULTS(body, selkie_body_def, body)
 DEFAULTS(object, selkie_object_def, object)
 DEFAULTS(timeline_entry, selkie_timeline_entry, entry)
 DEFAULTS(probe, selkie_probe_def, probe)
+DEFAULTS(stroke, selkie_stroke_def, stroke)
+DEFAULTS(drawn, selkie_drawn_def, drawn)
+DEFAULTS(excite, selkie_excite_def, excite)
 
 void selkie_scene_set_method(selkie_scene *scene, selkie_method method)
 {

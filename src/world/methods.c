@@ -8,6 +8,8 @@
 #include "methods/materials/materials.h"
 #include "methods/particle_forces/particle_forces.h"
 #include "methods/particle_spacing/particle_spacing.h"
+#include "methods/rigid_liquid/rigid_liquid.h"
+#include "methods/reduced/reduced.h"
 #include "methods/sorting.h"
 #include "methods/sources/sources.h"
 #include "methods/sph/sph.h"
@@ -34,6 +36,8 @@ static const sk_method *const all_methods[] = {
     &sk_method_uic,
     &sk_method_liquid_boundary,
     &sk_method_viscosity,
+    &sk_method_rigid_liquid,
+    &sk_method_reduced,
 };
 
 sk_method_list sk_all_methods(void)

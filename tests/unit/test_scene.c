@@ -424,8 +424,8 @@ static void ranges_and_rules(void **state)
          "drains[0].shape: lies outside the domain"},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[9,0,0],\"radius\":1}}]",
          "bodies[0].shape: lies outside the domain"},
-        {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
-         "bodies[0]: only discretization sph moves bodies so far"},
+        {"bodies=[{\"surface\":\"no_slip\",\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
+         "bodies[0].surface: the grid methods have no drag along bodies"},
         {"probes=[{\"name\":\"a\",\"type\":\"torque\",\"at\":[0,0,0],\"on\":\"b\"}]",
          "probes[0].on: no obstacle and no body is called \"b\""},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},\"density\":0}]",
@@ -942,6 +942,8 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
         return; /* the element before sets it, of every kind */
     if (strcmp(path, "materials[0].kind") == 0)
         return; /* it has one value that is not refused */
+    if (strcmp(path, "discretization") == 0)
+        return; /* "reduced" is refused in 3D; "sph" is tried with the bodies */
     if (!field->of) {
         set_one(field, path, &way, before);
         return;
@@ -969,6 +971,11 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
             snprintf(prepared, sizeof prepared, "%s=%s", path, forces[i]);
             set_struct(field->of, path, way, prepared, i);
         }
+    } else if (field->of == &sk_drawn_struct || field->of == &sk_stroke_struct) {
+        set_struct(field->of, path, way,
+                   "reduced.drawn=[{\"name\":\"a\",\"strokes\":[{\"from\":[0,0,0],\"to\":[1,0,0]}]}]", -1);
+    } else if (field->of == &sk_excite_struct) {
+        set_struct(field->of, path, way, "reduced.excite=[{\"mode\":\"a\"}]", -1);
     } else if (strcmp(field->key, "flow") == 0) {
         for (int i = 0; i < COUNT(flows); i++) {
             snprintf(prepared, sizeof prepared, "%s=%s", path, flows[i]);
