@@ -120,8 +120,8 @@ selkie_code sk_surface_init(sk_surface *surface, const sk_step *step, const char
     if (!on || !*on || strcmp(on, "walls") == 0)
         return add_walls(surface, step, error);
     for (int o = 0; o < step->solids.obstacle_count; o++) {
-        const char *name = step->solids.obstacles[o].def->name;
-        if (name && strcmp(name, on) == 0) {
+        const selkie_obstacle_def *def = step->solids.obstacles[o].def; /* NULL for a body */
+        if (def && def->name && strcmp(def->name, on) == 0) {
             surface->obstacle = o;
             return add_obstacle(surface, step, error);
         }
@@ -244,9 +244,10 @@ double sk_pressure_near(const sk_step *step, const double at[3], const double no
 
 /* --- The force --- */
 
-/* Shear stress of a no-slip surface at a point (Pa), one-sided and of second order: du/dn at the wall. */
+/* Shear stress of a no-slip surface at a point (Pa), one-sided and of second order: du/dn at the wall, where the liquid
+ * slips by slip_length du/dn (Navier). */
 static void add_shear(const sk_step *step, const double at[3], const double normal[3], const double wall[3],
-                      double viscosity, double stress[3])
+                      double viscosity, double slip_length, double stress[3])
 {
     const double h = step->grid.cell_size;
     double near[3], far[3], u[3] = {0, 0, 0}, along = 0.0;
@@ -258,20 +259,27 @@ static void add_shear(const sk_step *step, const double at[3], const double norm
         const double first = sk_velocity_at(step, near, d), second = sk_velocity_at(step, far, d);
         if (isnan(first) || isnan(second))
             return;
-        u[d] = (4.0 * first - second - 3.0 * wall[d]) / (2.0 * h);
+        u[d] = (4.0 * first - second - 3.0 * wall[d]) / (2.0 * h + 3.0 * slip_length);
         along += u[d] * normal[d];
     }
     for (int d = 0; d < step->dimension; d++)
         stress[d] += viscosity * (u[d] - along * normal[d]);
 }
 
-static int has_no_slip(const sk_surface *surface, const sk_step *step, const double area[3])
+/* Is the surface no-slip at an element? Sets its slip length (m). */
+static int has_no_slip(const sk_surface *surface, const sk_step *step, const double area[3], double *slip_length)
 {
-    if (surface->obstacle >= 0)
-        return step->solids.obstacles[surface->obstacle].def->surface == SELKIE_WALL_NO_SLIP;
+    if (surface->obstacle >= 0) {
+        const selkie_obstacle_def *def = step->solids.obstacles[surface->obstacle].def;
+        *slip_length = def->slip_length;
+        return def->surface == SELKIE_WALL_NO_SLIP;
+    }
     for (int d = 0; d < step->dimension; d++)
-        if (area[d] != 0.0)
-            return step->solids.walls[2 * d + (area[d] < 0.0)] == SELKIE_WALL_NO_SLIP;
+        if (area[d] != 0.0) {
+            const int side = 2 * d + (area[d] < 0.0);
+            *slip_length = step->scene->domain.slip_length[side];
+            return step->solids.walls[side] == SELKIE_WALL_NO_SLIP;
+        }
     return 0;
 }
 
@@ -287,7 +295,7 @@ void sk_surface_force(const sk_surface *surface, const sk_step *step, double kic
     memset(force, 0, 3 * sizeof *force);
     memset(torque, 0, 3 * sizeof *torque);
     for (size_t i = 0; i < surface->count; i++) {
-        double at[3], area[3], part[3] = {0, 0, 0}, wall[3] = {0, 0, 0}, size = 0.0;
+        double at[3], area[3], part[3] = {0, 0, 0}, wall[3] = {0, 0, 0}, size = 0.0, slip_length = 0.0;
         memcpy(at, surface->elements[i].at, sizeof at);
         memcpy(area, surface->elements[i].area, sizeof area);
         if (pose) {
@@ -306,9 +314,9 @@ void sk_surface_force(const sk_surface *surface, const sk_step *step, double kic
         for (int d = 0; d < 3; d++)
             size += area[d] * area[d];
         size = sqrt(size);
-        if (viscosity > 0.0 && size > 0.0 && has_no_slip(surface, step, area)) {
+        if (viscosity > 0.0 && size > 0.0 && has_no_slip(surface, step, area, &slip_length)) {
             const double normal[3] = {area[0] / size, area[1] / size, area[2] / size};
-            add_shear(step, at, normal, wall, viscosity, part);
+            add_shear(step, at, normal, wall, viscosity, slip_length, part);
         }
         for (int d = 0; d < 3; d++)
             part[d] = part[d] * size - pressure * area[d];

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "methods/bodies/bodies.h"
 #include "rigid/rigid.h"
@@ -83,6 +84,29 @@ static void statistics(const sk_step *step, selkie_statistics *s)
     s->body_potential_energy = potential;
 }
 
+/* Force and torque of the liquid on a body, means over the last step. SPH measures them itself. */
+static int force_on(const sk_step *step, const char *name, const double about[3], double force[3], double torque[3])
+{
+    const sk_rigid *rigid = step->rigid;
+    if (!rigid || !name || step->scene->discretization != SELKIE_DISCRETIZATION_GRID)
+        return 0;
+    for (int b = 0; b < rigid->body_count; b++) {
+        const sk_rigid_state *state = &rigid->states[b];
+        double arm[3];
+        if (!rigid->bodies[b].def->name || strcmp(rigid->bodies[b].def->name, name) != 0)
+            continue;
+        for (int d = 0; d < 3; d++)
+            arm[d] = state->position[d] - about[d];
+        for (int d = 0; d < 3; d++) {
+            force[d] = state->force[d];
+            torque[d] = state->torque[d] + arm[(d + 1) % 3] * state->force[(d + 2) % 3] -
+                        arm[(d + 2) % 3] * state->force[(d + 1) % 3];
+        }
+        return 1;
+    }
+    return 0;
+}
+
 const sk_method sk_method_bodies = {
     .name = "bodies",
     .takes_part = takes_part,
@@ -92,4 +116,5 @@ const sk_method sk_method_bodies = {
     .restore = restore,
     .limit_step = limit_step,
     .statistics = statistics,
+    .force_on = force_on,
 };
