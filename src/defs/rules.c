@@ -336,9 +336,18 @@ static selkie_code check_frame(sk_rules *rules)
     sk_path_cut(rules->where, before);
 
     sk_path_key(rules->where, "frame");
-    if (scene->body_count > 0 &&
-        (frame->keyframe_count || frame->oscillation_count || (frame->motion_file && *frame->motion_file)))
-        return fail_at(rules, "", "a moving frame has no rigid bodies so far: leave out the frame or the bodies");
+    int turns = frame->motion_file && *frame->motion_file; /* not read yet */
+    for (int axis = 0; axis < 3; axis++) {
+        for (int k = 0; k < frame->keyframe_count; k++)
+            turns |= frame->keyframes[k].rotate[axis] != 0;
+        for (int o = 0; o < frame->oscillation_count; o++)
+            turns |= frame->oscillations[o].rotate[axis] != 0;
+    }
+    if (scene->body_count > 0 && turns)
+        return fail_at(
+            rules, "",
+            "rigid bodies do not feel a frame that turns or has a motion_file so far: leave out the rotation "
+            "or the bodies");
     SK_TRY(check_motion_file(rules, frame->motion_file, frame->keyframe_count));
     SK_TRY(check_keyframes(rules, frame->keyframe_count, frame->keyframes));
     sk_path_cut(rules->where, before);

@@ -357,6 +357,48 @@ static void energy_of_bodies(void **state)
     selkie_world_destroy(world);
 }
 
+/* A body without gravity stays behind a swaying frame: x = A w t - A sin(w t). With a roll it is refused. */
+static void body_in_a_frame(void **state)
+{
+    (void)state;
+    fixture f;
+    selkie_error error = {0};
+    selkie_body_def disc;
+    selkie_oscillation sway;
+    selkie_world *world;
+    selkie_body_state body;
+    make(&f, 2);
+    if (!sk_rigid_available())
+        skip();
+    f.scene.discretization = SELKIE_DISCRETIZATION_SPH;
+    f.scene.gravity[1] = 0.0;
+    f.scene.time.step = 0.002;
+    f.liquid.shape.max[1] = 0.25;
+    selkie_body_defaults(&disc);
+    selkie_shape_defaults(&disc.shape, SELKIE_SHAPE_SPHERE);
+    disc.shape.center[0] = 0.5, disc.shape.center[1] = 0.7;
+    disc.shape.radius = 0.1;
+    f.scene.bodies = &disc;
+    f.scene.body_count = 1;
+    selkie_oscillation_defaults(&sway);
+    sway.translate[0] = 0.05;
+    sway.period = 0.5;
+    f.scene.frame.oscillations = &sway;
+    f.scene.frame.oscillation_count = 1;
+    if (selkie_world_create(&f.scene, NULL, &world, &error) != SELKIE_OK)
+        fail_msg("%s", error.message);
+    while (selkie_world_time(world) < 0.2)
+        assert_int_equal(selkie_world_step(world, &error), SELKIE_OK);
+    assert_int_equal(selkie_world_body(world, 0, &body), SELKIE_OK);
+    const double w = 2.0 * M_PI / 0.5, t = selkie_world_time(world), way = 0.05 * (w * t - sin(w * t));
+    if (!(fabs((body.position[0] - 0.5) / way - 1.0) < 0.01))
+        fail_msg("%g, not %g", body.position[0] - 0.5, way);
+    selkie_world_destroy(world);
+    sway.rotate[2] = 1.0;
+    assert_int_not_equal(selkie_scene_check(&f.scene, &error), SELKIE_OK);
+    assert_non_null(strstr(error.message, "leave out the rotation"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +406,7 @@ int main(void)
         cmocka_unit_test(motion_from_file),    cmocka_unit_test(oscillation_derivatives),
         cmocka_unit_test(frame_accelerations), cmocka_unit_test(refusals),
         cmocka_unit_test(resumes_to_the_bit),  cmocka_unit_test(energy_of_bodies),
+        cmocka_unit_test(body_in_a_frame),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
