@@ -252,8 +252,9 @@ typedef struct selkie_object_def {
 } selkie_object_def;
 
 typedef enum selkie_discretization {
-    SELKIE_DISCRETIZATION_GRID, /* particles carry the liquid, a staggered grid its pressure */
-    SELKIE_DISCRETIZATION_SPH   /* smoothed particle hydrodynamics: no grid, neighbours are particles */
+    SELKIE_DISCRETIZATION_GRID,   /* particles carry the liquid, a staggered grid its pressure */
+    SELKIE_DISCRETIZATION_SPH,    /* smoothed particle hydrodynamics: no grid, neighbours are particles */
+    SELKIE_DISCRETIZATION_REDUCED /* a sum of modes fills the box; particles are tracers (Gerszewski, chapter 5) */
 } selkie_discretization;
 
 typedef enum selkie_transfer { /* of velocity between particles and grid; discretization grid */
@@ -339,6 +340,51 @@ typedef struct selkie_sph_def {
     selkie_sph_tension surface_tension;
     double tension; /*     coefficient: kappa of becker, 1/s2; gamma of akinci, m4/(kg s2) */
 } selkie_sph_def;
+
+typedef enum selkie_reduced_integrator {
+    SELKIE_REDUCED_RK4,        /* fourth order, keeps energy and enstrophy */
+    SELKIE_REDUCED_EXPONENTIAL /* Eq. 5.9 of the source: first order, to compare with */
+} selkie_reduced_integrator;
+
+typedef enum selkie_periodic {
+    SELKIE_PERIODIC_NONE,
+    SELKIE_PERIODIC_X,
+    SELKIE_PERIODIC_Y,
+    SELKIE_PERIODIC_BOTH
+} selkie_periodic;
+
+/* A stroke of a drawn mode: velocity along a line, that falls off smoothly across it. */
+typedef struct selkie_stroke_def {
+    double from[3], to[3]; /* m    */
+    double radius;         /* m    */
+    double speed;          /* m/s  on the line; the ratio of strokes matters */
+} selkie_stroke_def;
+
+typedef struct selkie_drawn_def {
+    const char *name;
+    int stroke_count;
+    const selkie_stroke_def *strokes;
+    double time;   /* s    the drawing moves for so long before it is taken */
+    int snapshots; /*      fields that are taken at even times of that */
+} selkie_drawn_def;
+
+typedef struct selkie_excite_def {
+    const char *mode;  /*      name of a drawn mode */
+    double strength;   /* m/s2 acceleration where the drawing is fastest */
+    double start, end; /* s    end < 0: never ends */
+} selkie_excite_def;
+
+typedef struct selkie_reduced_def {
+    int modes; /*      eigenfunctions with the smallest eigenvalues */
+    selkie_reduced_integrator integrator;
+    selkie_periodic periodic; /*      axes along which the flow repeats */
+    double mean_flow[3];      /* m/s  at the start, along periodic axes */
+    int drawn_count;
+    const selkie_drawn_def *drawn; /*      drawn modes, beside the eigenfunctions */
+    double cut;                    /*      drawn fields with a singular value below this part of the largest go */
+    int excite_count;
+    const selkie_excite_def *excite;
+} selkie_reduced_def;
 
 /* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against. */
 typedef enum selkie_backend { SELKIE_BACKEND_TUNED, SELKIE_BACKEND_PLAIN } selkie_backend;
@@ -452,6 +498,7 @@ typedef enum selkie_surface_format {
 typedef struct selkie_output_def {
     int ply;   /*   particles as binary PLY, 0 or 1 */
     int vtp;   /*   particles as VTK XML */
+    int skp;   /*   particles in compact files */
     int every; /*   write each n-th frame */
     selkie_attribute_names names;
     selkie_up_axis up;
@@ -497,6 +544,7 @@ typedef struct selkie_scene {
     selkie_ando_def ando;
     selkie_sato_def sato;
     selkie_sph_def sph;
+    selkie_reduced_def reduced;
     selkie_incompressibility incompressibility;
     selkie_unilateral_def unilateral;
     selkie_pressure_def pressure;
@@ -539,6 +587,9 @@ SELKIE_API void selkie_force_defaults(selkie_force_def *force, selkie_force_kind
 SELKIE_API void selkie_object_defaults(selkie_object_def *object);
 SELKIE_API void selkie_timeline_entry_defaults(selkie_timeline_entry *entry);
 SELKIE_API void selkie_probe_defaults(selkie_probe_def *probe);
+SELKIE_API void selkie_stroke_defaults(selkie_stroke_def *stroke);
+SELKIE_API void selkie_drawn_defaults(selkie_drawn_def *drawn);
+SELKIE_API void selkie_excite_defaults(selkie_excite_def *excite);
 
 /* Sets discretization and transfer: a grid with the method's transfer, or SPH, which leaves the transfer as it is. */
 SELKIE_API void selkie_scene_set_method(selkie_scene *scene, selkie_method method);

@@ -79,6 +79,7 @@ typedef enum selkie_summary {
       .panel = SELKIE_PANEL_ENERGY, .label = "kinetic") \
     X(double, potential_energy, "J", "against the domain's origin; in 2D per metre of depth", \
       .panel = SELKIE_PANEL_ENERGY, .label = "potential") \
+    X(double, enstrophy, "m2/s2", "reduced: half the integral of the squared vorticity over the box") \
     X(double, max_speed, "m/s", "of the fastest particle", \
       .panel = SELKIE_PANEL_SPEED) \
     X(int, pressure_iterations, "", "of the pressure solve", \

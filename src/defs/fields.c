@@ -68,6 +68,8 @@ static const sk_enum_value discretization_values[] = {
     {"grid", SELKIE_DISCRETIZATION_GRID, "particles carry the liquid, a staggered grid its pressure"},
     {"sph", SELKIE_DISCRETIZATION_SPH,
      "smoothed particle hydrodynamics: no grid, particles push each other; a cell is a kernel's reach"},
+    {"reduced", SELKIE_DISCRETIZATION_REDUCED,
+     "2D: a sum of modes fills the box, particles are tracers (Gerszewski's dissertation, chapter 5)"},
 };
 CHOICES(discretization);
 
@@ -156,6 +158,21 @@ static const sk_enum_value surface_condition_values[] = {
     {"voxel", SELKIE_SURFACE_VOXEL, "first order: pressure is zero in the centres of air cells"},
 };
 CHOICES(surface_condition);
+
+static const sk_enum_value integrator_values[] = {
+    {"rk4", SELKIE_REDUCED_RK4, "Runge-Kutta of fourth order that keeps energy and enstrophy"},
+    {"exponential", SELKIE_REDUCED_EXPONENTIAL,
+     "Eq. 5.9 of the source, first order, to compare with; up to 256 modes of a closed box"},
+};
+CHOICES(integrator);
+
+static const sk_enum_value periodic_values[] = {
+    {"none", SELKIE_PERIODIC_NONE, "along no axis"},
+    {"x", SELKIE_PERIODIC_X, "what leaves at x_max enters at x_min"},
+    {"y", SELKIE_PERIODIC_Y, "likewise along y"},
+    {"both", SELKIE_PERIODIC_BOTH, "along both axes"},
+};
+CHOICES(periodic);
 
 static const sk_enum_value force_kind_values[] = {
     {"explosion", SELKIE_FORCE_EXPLOSION, "a push away from a point, once"},
@@ -371,7 +388,7 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "fixed step; 0 = by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
-     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 1 where "
+     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 2, or 1 where "
             "incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
      .doc = "lower bound of steps by the CFL number, except before a frame"},
@@ -474,6 +491,63 @@ static const sk_struct sato_struct = {.name = "sato",
                                       .size = sizeof(selkie_sato_def),
                                       .field_count = COUNT(sato_fields),
                                       .fields = sato_fields};
+
+static const sk_field stroke_fields[] = {
+    {VECTOR(selkie_stroke_def, from), .place = 1, .unit = "m", .required = 1, .doc = "where the stroke begins"},
+    {VECTOR(selkie_stroke_def, to), .place = 1, .unit = "m", .required = 1, .initial = {1, 0, 0},
+     .doc = "where it ends; the velocity points there"},
+    {NUMBER(selkie_stroke_def, radius, 0.05), ABOVE(0), .unit = "m", .doc = "half its width: weight (1 - q^2)^2"},
+    {NUMBER(selkie_stroke_def, speed, 1), ANY, .unit = "m/s", .doc = "on its line"},
+};
+const sk_struct sk_stroke_struct = {.name = "stroke",
+                                    .doc = "Velocity along a line, as drawn with a brush.",
+                                    .size = sizeof(selkie_stroke_def),
+                                    .field_count = COUNT(stroke_fields),
+                                    .fields = stroke_fields};
+
+static const sk_field drawn_fields[] = {
+    {STRING(selkie_drawn_def, name), .required = 1, .doc = "name for reduced.excite"},
+    {ARRAY(selkie_drawn_def, "strokes", strokes, stroke_count, sk_stroke_struct), .required = 1,
+     .doc = "the drawing; its divergence-free part is taken"},
+    {NUMBER(selkie_drawn_def, time, 0), BETWEEN(0, 1000), .unit = "s", .doc = "how long the drawing moves"},
+    {INTEGER(selkie_drawn_def, snapshots, 1), BETWEEN(1, 64),
+     .doc = "number of fields, at even times from 0 to time; 1 = the last one"},
+};
+const sk_struct sk_drawn_struct = {.name = "drawn_mode",
+                                   .doc = "A flow that is drawn and becomes a mode (Eq. 5.10).",
+                                   .size = sizeof(selkie_drawn_def),
+                                   .field_count = COUNT(drawn_fields),
+                                   .fields = drawn_fields};
+
+static const sk_field excite_fields[] = {
+    {STRING(selkie_excite_def, mode), .required = 1, .doc = "name of a drawn mode"},
+    {NUMBER(selkie_excite_def, strength, 1), ANY, .unit = "m/s2", .doc = "acceleration where the drawing is fastest"},
+    {NUMBER(selkie_excite_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
+    {NUMBER(selkie_excite_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
+};
+const sk_struct sk_excite_struct = {.name = "excitation",
+                                    .doc = "A drawn mode that is driven for a while.",
+                                    .size = sizeof(selkie_excite_def),
+                                    .field_count = COUNT(excite_fields),
+                                    .fields = excite_fields};
+
+static const sk_field reduced_fields[] = {
+    {INTEGER(selkie_reduced_def, modes, 256), BETWEEN(1, 65536), .doc = "eigenfunctions with the smallest eigenvalues"},
+    {ENUM(selkie_reduced_def, integrator, integrator, SELKIE_REDUCED_RK4), .doc = "how modes move"},
+    {ENUM(selkie_reduced_def, periodic, periodic, SELKIE_PERIODIC_NONE), .doc = "axes along which the flow repeats"},
+    {VECTOR(selkie_reduced_def, mean_flow), .in_plane = 1, .unit = "m/s",
+     .doc = "at the start, along periodic axes; 0 along others"},
+    {ARRAY(selkie_reduced_def, "drawn", drawn, drawn_count, sk_drawn_struct),
+     .doc = "drawn modes, beside the eigenfunctions"},
+    {NUMBER(selkie_reduced_def, cut, 0.001), BETWEEN(0, 1), .low_open = 1,
+     .doc = "drawn fields with a singular value below this part of the largest are left out"},
+    {ARRAY(selkie_reduced_def, "excite", excite, excite_count, sk_excite_struct), .doc = "drawn modes that are driven"},
+};
+static const sk_struct reduced_struct = {.name = "reduced",
+                                         .doc = "Parameters of discretization reduced.",
+                                         .size = sizeof(selkie_reduced_def),
+                                         .field_count = COUNT(reduced_fields),
+                                         .fields = reduced_fields};
 
 static const sk_field unilateral_fields[] = {
     {ENUM(selkie_unilateral_def, solver, unilateral_solver, SELKIE_UNILATERAL_ACTIVE_SET),
@@ -850,6 +924,9 @@ const sk_struct sk_probe_struct = {.name = "probe",
 static const sk_field output_fields[] = {
     {BOOL(selkie_output_def, ply, 1), .doc = "particles as binary PLY"},
     {BOOL(selkie_output_def, vtp, 0), .doc = "particles as VTK XML (.vtp)"},
+    {BOOL(selkie_output_def, skp, 0),
+     .doc = "particles in compact files (.skp): positions to 1/1024 of a cell, half-precision velocities, compressed; "
+            "`selkie convert` makes .ply and .vtp of them"},
     {INTEGER(selkie_output_def, every, 1), BETWEEN(1, 1000000), .doc = "write each n-th frame"},
     {ENUM(selkie_output_def, names, attribute_names, SELKIE_NAMES_SELKIE), .doc = "names of the particles' attributes"},
     {ENUM(selkie_output_def, up, up_axis, SELKIE_UP_SCENE), .doc = "up axis in the files"},
@@ -909,6 +986,7 @@ static const sk_field scene_fields[] = {
     {STRUCT(selkie_scene, ando, ando_struct), .doc = "parameters of volume ando"},
     {STRUCT(selkie_scene, sato, sato_struct), .doc = "parameters of volume sato"},
     {STRUCT(selkie_scene, sph, sph_struct), .doc = "parameters of discretization sph"},
+    {STRUCT(selkie_scene, reduced, reduced_struct), .doc = "parameters of discretization reduced"},
     {ENUM(selkie_scene, incompressibility, incompressibility, SELKIE_INCOMPRESSIBILITY_BILATERAL),
      .doc = "what the pressure may do"},
     {STRUCT(selkie_scene, unilateral, unilateral_struct), .doc = "parameters of incompressibility unilateral"},

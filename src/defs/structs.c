@@ -157,6 +157,9 @@ DEFAULTS(body, selkie_body_def, body)
 DEFAULTS(object, selkie_object_def, object)
 DEFAULTS(timeline_entry, selkie_timeline_entry, entry)
 DEFAULTS(probe, selkie_probe_def, probe)
+DEFAULTS(stroke, selkie_stroke_def, stroke)
+DEFAULTS(drawn, selkie_drawn_def, drawn)
+DEFAULTS(excite, selkie_excite_def, excite)
 
 void selkie_scene_set_method(selkie_scene *scene, selkie_method method)
 {
@@ -341,7 +344,7 @@ double selkie_scene_cfl(const selkie_scene *scene)
         return 0.4;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         return 1.0;
-    return 3.0;
+    return 2.0;
 }
 
 int selkie_scene_particles_per_cell(const selkie_scene *scene)

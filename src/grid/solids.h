@@ -24,9 +24,11 @@ enum sk_barrier {
 };
 
 typedef struct sk_obstacle {
-    const selkie_obstacle_def *def;
+    const selkie_obstacle_def *def; /* NULL for a rigid body */
+    selkie_wall surface;
     sk_shape *shape;
     int moves;
+    const sk_pose *follows; /* a rigid body: the pose that it takes; NULL = the motion of `def` */
     sk_pose pose;           /* now */
     const sk_pose *placed;  /* the pose, or NULL if the shape stays as defined */
     double low[3], high[3]; /* m  bounds now */
@@ -47,6 +49,11 @@ typedef struct sk_inlet {
     int running;            /*      0 = open, without effect */
 } sk_inlet;
 
+/* The share of a rigid body in the faces of a block. */
+typedef struct sk_body_piece {
+    int32_t block, body;
+} sk_body_piece;
+
 typedef struct sk_solids {
     sk_memory *memory;
     int dimension;
@@ -56,6 +63,7 @@ typedef struct sk_solids {
     int obstacle_count;
     sk_obstacle *obstacles;
     int moving_count;
+    int body_count;                          /* the last obstacles are rigid bodies */
     int blur_faces;                          /* fill blurred_face; set before the first update */
     double slip_length[6], side_friction[6]; /* m, 1  of the sides */
     int has_grip, has_friction;              /* some surface has a slip length; some surface has friction */
@@ -86,11 +94,32 @@ typedef struct sk_solids {
     float motion;  /* cells that the surface of an obstacle moves at most in the step */
     int32_t *work; /* scratch: blocks to compute */
     size_t work_capacity;
+
+    /* Rigid bodies: blurred fractions. A face's open fraction is what obstacles leave, less the bodies' shares. */
+    size_t piece_count;
+    sk_body_piece *pieces; /* sorted by block */
+    uint32_t *piece_first; /* [grid blocks + 1] first piece of each block */
+    float *piece_share[3]; /* [pieces][block_cells] share of the lower face across an axis */
+    size_t piece_capacity, piece_first_capacity, share_capacity[3];
 } sk_solids;
 
 selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const sk_grid *grid, sk_memory *memory,
                            selkie_error *error);
 void sk_solids_free(sk_solids *solids);
+/* Adds a rigid body as the last obstacle. It takes the pose `follows`, which must outlive the solids. */
+void sk_solids_add_body(sk_solids *solids, sk_shape *shape, selkie_wall surface, const sk_pose *follows);
+/* Takes the present poses of the bodies as those at the end of the step. */
+void sk_solids_end_bodies(sk_solids *solids);
+/* A change of velocity of a body: of its centre of mass (m/s), and of its rotation (rad/s) about `centre` (m). */
+typedef struct sk_velocity_change {
+    double velocity[3], angular_velocity[3], centre[3];
+} sk_velocity_change;
+/* Changes the velocities of the bodies, [body_count], on the faces of the grid. */
+void sk_solids_change_velocity_2d(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes);
+void sk_solids_change_velocity_3d(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes);
+/* Distances from the blocks to the obstacles, after motions have changed. */
+void sk_solids_find_clearance_2d(sk_solids *solids, const sk_grid *grid, int threads);
+void sk_solids_find_clearance_3d(sk_solids *solids, const sk_grid *grid, int threads);
 /* Moves the obstacles to their poses at `time`. */
 void sk_solids_move(sk_solids *solids, double time);
 /* Sets the motion of the obstacles from one time to another; the pose stays. */

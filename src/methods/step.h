@@ -50,6 +50,7 @@ typedef struct sk_step {
     struct sk_sph *sph;                 /* NULL but for method sph */
     struct sk_liquid_boundary *objects; /* NULL if the scene has none */
     struct sk_rigid *rigid;             /* NULL without bodies */
+    const sk_poisson_modes *modes;      /* bodies in the pressure solve of this step; NULL without */
     struct sk_method_state {
         const struct sk_method *owner;
         void *state;

@@ -424,8 +424,8 @@ static void ranges_and_rules(void **state)
          "drains[0].shape: lies outside the domain"},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[9,0,0],\"radius\":1}}]",
          "bodies[0].shape: lies outside the domain"},
-        {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
-         "bodies[0]: only discretization sph moves bodies so far"},
+        {"bodies=[{\"surface\":\"no_slip\",\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
+         "bodies[0].surface: the grid methods have no drag along bodies"},
         {"probes=[{\"name\":\"a\",\"type\":\"force\"}]",
          "probes[0].type: \"force\" is measured with discretization sph only"},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},\"density\":0}]",
@@ -934,6 +934,8 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
         return; /* the element before sets it, of every kind */
     if (strcmp(path, "materials[0].kind") == 0)
         return; /* it has one value that is not refused */
+    if (strcmp(path, "discretization") == 0)
+        return; /* "reduced" is refused in 3D; "sph" is tried with the bodies */
     if (!field->of) {
         set_one(field, path, &way, before);
         return;
@@ -961,6 +963,11 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
             snprintf(prepared, sizeof prepared, "%s=%s", path, forces[i]);
             set_struct(field->of, path, way, prepared, i);
         }
+    } else if (field->of == &sk_drawn_struct || field->of == &sk_stroke_struct) {
+        set_struct(field->of, path, way,
+                   "reduced.drawn=[{\"name\":\"a\",\"strokes\":[{\"from\":[0,0,0],\"to\":[1,0,0]}]}]", -1);
+    } else if (field->of == &sk_excite_struct) {
+        set_struct(field->of, path, way, "reduced.excite=[{\"mode\":\"a\"}]", -1);
     } else if (field->of == &sk_keyframe_struct) {
         snprintf(prepared, sizeof prepared, "obstacles=[{\"shape\":%s,\"keyframes\":[{\"time\":0}]}]", shapes[0]);
         set_struct(field->of, path, way, prepared, -1);

@@ -90,7 +90,7 @@ static int has_drive(const selkie_scene *scene)
     for (int i = 0; i < scene->material_count; i++)
         tension |= scene->materials[i].surface_tension > 0;
     return moves || tension || scene->source_count || scene->body_count || scene->force_count || scene->object_count ||
-           scene->pressure.start > 0;
+           scene->reduced.excite_count || scene->pressure.start > 0;
 }
 
 /* Mechanical energy above its least value so far, where nothing puts energy in: liquid only loses it. The limit is

@@ -88,7 +88,7 @@ static int holds(const sk_step *step)
     for (int side = 0; side < 2 * step->dimension; side++)
         held |= solids->walls[side] == SELKIE_WALL_NO_SLIP;
     for (int o = 0; o < solids->obstacle_count; o++)
-        held |= solids->obstacles[o].def->surface == SELKIE_WALL_NO_SLIP;
+        held |= solids->obstacles[o].surface == SELKIE_WALL_NO_SLIP;
     return held && step->scene->transfer == SELKIE_TRANSFER_FLIP;
 }
 
