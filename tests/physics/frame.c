@@ -221,9 +221,57 @@ static void rolling_tank(void **state)
     compare_roll(SELKIE_INCOMPRESSIBILITY_BILATERAL, "FLIP", 0.02);
 }
 
+/* The same rolling and swaying tank with every method: height of the water, force and torque on the walls. */
+static void methods_agree(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        selkie_method method;
+        selkie_incompressibility kind;
+    } cases[] = {{"FLIP", SELKIE_METHOD_FLIP, SELKIE_INCOMPRESSIBILITY_BILATERAL},
+                 {"APIC", SELKIE_METHOD_APIC, SELKIE_INCOMPRESSIBILITY_BILATERAL},
+                 {"unilateral", SELKIE_METHOD_FLIP, SELKIE_INCOMPRESSIBILITY_UNILATERAL},
+                 {"SPH", SELKIE_METHOD_SPH, SELKIE_INCOMPRESSIBILITY_BILATERAL}};
+    double first[3] = {0, 0, 0};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        test_scene t;
+        tank(&t, 2, 1, 0.6, 1, 0.02);
+        selkie_scene_set_method(&t.scene, cases[c].method);
+        t.scene.incompressibility = cases[c].kind;
+        t.scene.volume = SELKIE_VOLUME_AUTO;
+        t.scene.time.cfl = 0.0;
+        add_liquid(&t, box_shape(0, 0, 0, 1, 0.24, 1));
+        add_probe(&t, "left", SELKIE_PROBE_HEIGHT, 0.01, 0, 0);
+        add_probe(&t, "force", SELKIE_PROBE_FORCE, 0, 0, 0);
+        add_probe(&t, "torque", SELKIE_PROBE_TORQUE, 0.5, 0, 0);
+        selkie_oscillation motion;
+        selkie_oscillation_defaults(&motion);
+        motion.rotate[2] = 3.0;
+        motion.translate[0] = 0.01;
+        motion.period = 1.55;
+        set3(t.scene.frame.center, 0.5, 0, 0);
+        t.scene.frame.oscillation_count = 1;
+        t.scene.frame.oscillations = &motion;
+        selkie_world *world = make_world(&t);
+        run_until(world, 0.6);
+        const double values[3] = {selkie_world_probe_value(world, 0) - 0.24, selkie_world_probe_value(world, 1),
+                                  selkie_world_probe_value(world, 3)};
+        static const char *const names[3] = {"rise of the water / FLIP's - 1", "sideways force / FLIP's - 1",
+                                             "torque / FLIP's - 1"};
+        char what[64];
+        snprintf(what, sizeof what, "rolling tank at 0.6 s, %s", cases[c].name);
+        for (int v = 0; v < 3; v++) {
+            first[v] = c == 0 ? values[v] : first[v];
+            at_most(what, names[v], fabs(values[v] / first[v] - 1.0), v == 0 ? 0.15 : 0.05);
+        }
+        selkie_world_destroy(world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(flies), cmocka_unit_test(swaying_tank),
-                                       cmocka_unit_test(rolling_tank)};
+                                       cmocka_unit_test(rolling_tank), cmocka_unit_test(methods_agree)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include "defs/structs.h"
 #include "geom/frame.h"
 #include "geom/shape.h"
+#include "rigid/rigid.h"
 
 typedef struct fixture {
     selkie_scene scene;
@@ -273,12 +274,96 @@ static void refusals(void **state)
     assert_non_null(strstr(error.message, "more than the domain has"));
 }
 
+/* A resumed run with a moving frame, gravity over time and a sponge has the bits of an unbroken one. */
+static void resumes_to_the_bit(void **state)
+{
+    (void)state;
+    fixture f;
+    selkie_error error = {0};
+    selkie_oscillation motion;
+    selkie_force_def sponge;
+    const selkie_gravity_key gravity[2] = {{0.0, {0, -9, 0}}, {0.2, {1, -10, 0}}};
+    char path[] = "/tmp/selkie_frame_XXXXXX";
+    close(mkstemp(path));
+    make(&f, 2);
+    f.liquid.shape.max[1] = 0.5;
+    selkie_oscillation_defaults(&motion);
+    motion.rotate[2] = 10.0;
+    motion.translate[0] = 0.05;
+    selkie_force_defaults(&sponge, SELKIE_FORCE_SPONGE);
+    sponge.side = SELKIE_SIDE_X_MIN;
+    sponge.width = 0.5;
+    f.scene.frame.oscillations = &motion;
+    f.scene.frame.oscillation_count = 1;
+    f.scene.gravity_keys = gravity;
+    f.scene.gravity_key_count = 2;
+    f.scene.forces = &sponge;
+    f.scene.force_count = 1;
+    f.scene.transfer = SELKIE_TRANSFER_APIC;
+
+    selkie_world *whole, *half, *rest;
+    selkie_world **const worlds[] = {&whole, &half, &rest};
+    for (int w = 0; w < 3; w++)
+        if (selkie_world_create(&f.scene, NULL, worlds[w], &error) != SELKIE_OK)
+            fail_msg("%s", error.message);
+    for (int n = 0; n < 12; n++)
+        assert_int_equal(selkie_world_step(whole, &error), SELKIE_OK);
+    for (int n = 0; n < 6; n++)
+        assert_int_equal(selkie_world_step(half, &error), SELKIE_OK);
+    assert_int_equal(selkie_world_save(half, path, &error), SELKIE_OK);
+    assert_int_equal(selkie_world_load(rest, path, &error), SELKIE_OK);
+    for (int n = 0; n < 6; n++)
+        assert_int_equal(selkie_world_step(rest, &error), SELKIE_OK);
+    for (int a = 0; a < 2; a++) {
+        selkie_attribute_view one, other;
+        assert_int_equal(selkie_world_find_attribute(whole, a ? "velocity" : "position", &one, &error), SELKIE_OK);
+        assert_int_equal(selkie_world_find_attribute(rest, a ? "velocity" : "position", &other, &error), SELKIE_OK);
+        for (int64_t p = 0; p < selkie_world_particle_count(whole); p++)
+            assert_memory_equal((const char *)one.data + (size_t)p * one.stride,
+                                (const char *)other.data + (size_t)p * other.stride, 2 * sizeof(float));
+    }
+    for (int w = 0; w < 3; w++)
+        selkie_world_destroy(*worlds[w]);
+    unlink(path);
+}
+
+/* A disc that flies and spins: m v^2 / 2 + I w^2 / 2 with I = m r^2 / 2, and m g y. */
+static void energy_of_bodies(void **state)
+{
+    (void)state;
+    fixture f;
+    selkie_error error = {0};
+    selkie_body_def disc;
+    selkie_world *world;
+    make(&f, 2);
+    if (!sk_rigid_available())
+        skip();
+    f.scene.discretization = SELKIE_DISCRETIZATION_SPH;
+    f.liquid.shape.max[1] = 0.25;
+    selkie_body_defaults(&disc);
+    selkie_shape_defaults(&disc.shape, SELKIE_SHAPE_SPHERE);
+    disc.shape.center[0] = disc.shape.center[1] = 0.7;
+    disc.shape.radius = 0.1;
+    disc.velocity[0] = 0.5;
+    disc.angular_velocity[2] = 6.0;
+    f.scene.bodies = &disc;
+    f.scene.body_count = 1;
+    if (selkie_world_create(&f.scene, NULL, &world, &error) != SELKIE_OK)
+        fail_msg("%s", error.message);
+    const double mass = 500.0 * M_PI * 0.01, kinetic = 0.5 * mass * (0.25 + 0.5 * 0.01 * 36.0);
+    const selkie_statistics *s = selkie_world_statistics(world);
+    assert_true(fabs(s->body_kinetic_energy / kinetic - 1.0) < 0.01);
+    assert_true(fabs(s->body_potential_energy / (mass * 9.81 * 0.7) - 1.0) < 0.01);
+    selkie_world_destroy(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(taylor_green),        cmocka_unit_test(flow_from_file),
         cmocka_unit_test(motion_from_file),    cmocka_unit_test(oscillation_derivatives),
         cmocka_unit_test(frame_accelerations), cmocka_unit_test(refusals),
+        cmocka_unit_test(resumes_to_the_bit),  cmocka_unit_test(energy_of_bodies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

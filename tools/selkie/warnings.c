@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "geom/frame.h"
 #include "geom/shape.h"
 #include "io/atomic_file.h"
 #include "tool.h"
@@ -82,9 +83,11 @@ int print_recorded_warnings(const run_folder *folder)
 /* Whether something in the scene may put energy into the liquid. */
 static int has_drive(const selkie_scene *scene)
 {
-    int moves = 0;
+    int moves = scene->gravity_key_count || sk_frame_moves(&scene->frame) ||
+                (scene->frame.motion_file && *scene->frame.motion_file);
     for (int i = 0; i < scene->obstacle_count; i++)
-        moves |= sk_obstacle_moves(&scene->obstacles[i]);
+        moves |= (scene->obstacles[i].motion_file && *scene->obstacles[i].motion_file) ||
+                 sk_obstacle_moves(&scene->obstacles[i]);
     int tension = scene->discretization == SELKIE_DISCRETIZATION_SPH &&
                   scene->sph.surface_tension != SELKIE_TENSION_NONE && scene->sph.tension > 0;
     for (int i = 0; i < scene->material_count; i++)
