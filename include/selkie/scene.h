@@ -53,12 +53,14 @@ struct selkie_shape {
 typedef enum selkie_wall { SELKIE_WALL_FREE_SLIP, SELKIE_WALL_NO_SLIP, SELKIE_WALL_OPEN } selkie_wall;
 
 typedef struct selkie_domain_def {
-    int dimension;        /*    2 or 3 */
-    double origin[3];     /* m  lower corner */
-    double size[3];       /* m  rounded up to whole cells; z unused in 2D */
-    double cell_size;     /* m  or 0: taken from resolution */
-    int resolution;       /*    cells along the longest side, used where cell_size is 0 */
-    selkie_wall walls[6]; /*    x_min x_max y_min y_max z_min z_max */
+    int dimension;             /*    2 or 3 */
+    double origin[3];          /* m  lower corner */
+    double size[3];            /* m  rounded up to whole cells; z unused in 2D */
+    double cell_size;          /* m  or 0: taken from resolution */
+    int resolution;            /*    cells along the longest side, used where cell_size is 0 */
+    selkie_wall walls[6];      /*    x_min x_max y_min y_max z_min z_max */
+    double slip_length[6];     /* m  of each no-slip side, Navier's; 0 = liquid sticks */
+    double liquid_friction[6]; /*    of each free-slip side, Coulomb's, against liquid */
 } selkie_domain_def;
 
 typedef struct selkie_time_def {
@@ -97,12 +99,13 @@ typedef enum selkie_material_kind {
 typedef struct selkie_material_def {
     const char *name; /*          unique; liquids and sources name their material by it */
     selkie_material_kind kind;
-    double density;         /* kg/m3 */
-    double viscosity;       /* m2/s     kinematic; for sph the same for all materials of a scene so far */
-    double surface_tension; /* N/m      no effect yet */
-    double heat_capacity;   /* J/(kg K) no effect yet */
-    double conductivity;    /* W/(m K)  no effect yet */
-    double melting_point;   /* K        no effect yet */
+    double density;           /* kg/m3 */
+    double viscosity;         /* m2/s     kinematic; for sph the same for all materials of a scene so far */
+    double dynamic_viscosity; /* Pa s     in its place: viscosity times density */
+    double surface_tension;   /* N/m      no effect yet */
+    double heat_capacity;     /* J/(kg K) no effect yet */
+    double conductivity;      /* W/(m K)  no effect yet */
+    double melting_point;     /* K        no effect yet */
 } selkie_material_def;
 
 typedef struct selkie_liquid_def {
@@ -144,6 +147,8 @@ typedef struct selkie_obstacle_def {
     const char *name;
     selkie_shape shape;
     selkie_wall surface;        /*       free slip or no slip */
+    double slip_length;         /* m     of a no-slip surface, Navier's; 0 = liquid sticks */
+    double liquid_friction;     /*       of a free-slip surface, Coulomb's, against liquid */
     double velocity[3];         /* m/s   constant motion; 0 = static */
     double angular_velocity[3]; /* rad/s about center, which moves along */
     double center[3];           /* m     */
@@ -157,6 +162,8 @@ typedef struct selkie_body_def {
     double density;             /* kg/m3 */
     double mass;                /* kg    0 = from the density; in 2D for a depth of one metre */
     selkie_wall surface;        /*       free slip or no slip */
+    double slip_length;         /* m     of a no-slip surface, Navier's; 0 = liquid sticks */
+    double liquid_friction;     /*       of a free-slip surface, Coulomb's, against liquid */
     double velocity[3];         /* m/s   of the centre of mass, at the start */
     double angular_velocity[3]; /* rad/s at the start */
     double move[3];             /*       0 = held along this axis, else free */
@@ -491,6 +498,7 @@ typedef enum selkie_surface_format {
 typedef struct selkie_output_def {
     int ply;   /*   particles as binary PLY, 0 or 1 */
     int vtp;   /*   particles as VTK XML */
+    int skp;   /*   particles in compact files */
     int every; /*   write each n-th frame */
     selkie_attribute_names names;
     selkie_up_axis up;
@@ -541,7 +549,8 @@ typedef struct selkie_scene {
     selkie_unilateral_def unilateral;
     selkie_pressure_def pressure;
     selkie_advection_def advection;
-    double viscosity; /* m2/s kinematic */
+    double viscosity;         /* m2/s kinematic */
+    double dynamic_viscosity; /* Pa s in its place: viscosity times density */
     int material_count;
     const selkie_material_def *materials; /* none = one material with the liquids' density */
     int liquid_count;

@@ -332,6 +332,37 @@ static const sk_struct walls_struct = {.name = "walls",
                                        .field_count = COUNT(walls_fields),
                                        .fields = walls_fields};
 
+#define SIDE(index, name, most, what)                                                                                  \
+    .key = name, .type = SK_FIELD_NUMBER, .offset = (index) * sizeof(double), BETWEEN(0, most), .doc = what
+
+#define SIDES(most, unit_of, what)                                                                                     \
+    {                                                                                                                  \
+        {SIDE(0, "x_min", most, what " at the low end of x"), .unit = unit_of},                                        \
+            {SIDE(1, "x_max", most, what " at the high end of x"), .unit = unit_of},                                   \
+            {SIDE(2, "y_min", most, what " at the low end of y"), .unit = unit_of},                                    \
+            {SIDE(3, "y_max", most, what " at the high end of y"), .unit = unit_of},                                   \
+            {SIDE(4, "z_min", most, what " at the low end of z"), .unit = unit_of, .dimension = 3},                    \
+        {                                                                                                              \
+            SIDE(5, "z_max", most, what " at the high end of z"), .unit = unit_of, .dimension = 3                      \
+        }                                                                                                              \
+    }
+
+static const sk_field slip_lengths_fields[] = SIDES(SK_LARGEST_NUMBER, "m", "slip length");
+static const sk_struct slip_lengths_struct = {
+    .name = "slip_lengths",
+    .doc = "Distance behind each side at which liquid would be at rest (Navier's slip length).",
+    .size = 6 * sizeof(double),
+    .field_count = COUNT(slip_lengths_fields),
+    .fields = slip_lengths_fields};
+
+static const sk_field liquid_frictions_fields[] = SIDES(100, NULL, "friction");
+static const sk_struct liquid_frictions_struct = {
+    .name = "liquid_frictions",
+    .doc = "Friction of liquid on each side over its pressure (Coulomb's law).",
+    .size = 6 * sizeof(double),
+    .field_count = COUNT(liquid_frictions_fields),
+    .fields = liquid_frictions_fields};
+
 static const sk_field domain_fields[] = {
     {INTEGER(selkie_domain_def, dimension, 3), BETWEEN(2, 3), .doc = "2 or 3"},
     {VECTOR(selkie_domain_def, origin), .unit = "m", .doc = "lower corner"},
@@ -341,6 +372,10 @@ static const sk_field domain_fields[] = {
     {INTEGER(selkie_domain_def, resolution, 64), BETWEEN(1, SK_MAX_CELLS_PER_AXIS), .replaces = "cell_size",
      .doc = "cells along the longest side, used where cell_size is 0"},
     {STRUCT(selkie_domain_def, walls, walls_struct), .doc = "kind of each side"},
+    {STRUCT(selkie_domain_def, slip_length, slip_lengths_struct),
+     .doc = "of no_slip sides, in a viscous liquid: 0 = liquid sticks, the longer the more it slides"},
+    {STRUCT(selkie_domain_def, liquid_friction, liquid_frictions_struct),
+     .doc = "of free_slip sides: friction is at most this times the pressure; 0 = none"},
 };
 const sk_struct sk_domain_struct = {.name = "domain",
                                     .doc = "The box that everything happens in, and its grid of cubic cells.",
@@ -353,7 +388,7 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "fixed step; 0 = by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
-     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 3, or 1 where "
+     .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 2, or 1 where "
             "incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
      .doc = "lower bound of steps by the CFL number, except before a frame"},
@@ -618,7 +653,9 @@ static const sk_field material_fields[] = {
     {NUMBER(selkie_material_def, density, 1000), DENSITY,
      .doc = "mass per volume; several densities need discretization grid and incompressibility bilateral"},
     {NUMBER(selkie_material_def, viscosity, 0), AT_LEAST(0), .unit = "m2/s",
-     .doc = "kinematic viscosity, in place of the scene's; for sph the same for all materials so far"},
+     .doc = "kinematic viscosity, if the scene has none of its own; for sph the same for all materials so far"},
+    {NUMBER(selkie_material_def, dynamic_viscosity, 0), AT_LEAST(0), .unit = "Pa s",
+     .doc = "viscosity times density, in place of viscosity; honey has about 10"},
     {NUMBER(selkie_material_def, surface_tension, 0), AT_LEAST(0), .unit = "N/m",
      .doc = "no effect yet, with either discretization"},
     {NUMBER(selkie_material_def, heat_capacity, 0), AT_LEAST(0), .unit = "J/(kg K)", .doc = "no effect yet"},
@@ -706,6 +743,11 @@ static const sk_field obstacle_fields[] = {
     {STRING(selkie_obstacle_def, name), .doc = "a label; probes of type force refer to it"},
     {STRUCT(selkie_obstacle_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start"},
     {ENUM(selkie_obstacle_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "motion of liquid along it"},
+    {NUMBER(selkie_obstacle_def, slip_length, 0), AT_LEAST(0), .unit = "m",
+     .doc = "of a no_slip surface in a viscous liquid: distance behind it at which liquid would move with it; 0 = it "
+            "sticks"},
+    {NUMBER(selkie_obstacle_def, liquid_friction, 0), BETWEEN(0, 100),
+     .doc = "of a free_slip surface: friction of liquid is at most this times the pressure"},
     {VECTOR(selkie_obstacle_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "constant motion; 0 = at rest"},
     {ROW(selkie_obstacle_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
      .doc = "constant turning about center, which moves along"},
@@ -730,6 +772,11 @@ static const sk_field body_fields[] = {
     {NUMBER(selkie_body_def, mass, 0), AT_LEAST(0), .unit = "kg",
      .doc = "instead of the density; 0 = from it; in 2D for a depth of one metre"},
     {ENUM(selkie_body_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "motion of liquid along it"},
+    {NUMBER(selkie_body_def, slip_length, 0), AT_LEAST(0), .unit = "m",
+     .doc = "of a no_slip surface in a viscous liquid: distance behind it at which liquid would move with it; 0 = it "
+            "sticks"},
+    {NUMBER(selkie_body_def, liquid_friction, 0), BETWEEN(0, 100),
+     .doc = "of a free_slip surface: friction of liquid is at most this times the pressure"},
     {VECTOR(selkie_body_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "of its centre of mass at the start"},
     {ROW(selkie_body_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
      .doc = "turning at the start"},
@@ -877,6 +924,9 @@ const sk_struct sk_probe_struct = {.name = "probe",
 static const sk_field output_fields[] = {
     {BOOL(selkie_output_def, ply, 1), .doc = "particles as binary PLY"},
     {BOOL(selkie_output_def, vtp, 0), .doc = "particles as VTK XML (.vtp)"},
+    {BOOL(selkie_output_def, skp, 0),
+     .doc = "particles in compact files (.skp): positions to 1/1024 of a cell, half-precision velocities, compressed; "
+            "`selkie convert` makes .ply and .vtp of them"},
     {INTEGER(selkie_output_def, every, 1), BETWEEN(1, 1000000), .doc = "write each n-th frame"},
     {ENUM(selkie_output_def, names, attribute_names, SELKIE_NAMES_SELKIE), .doc = "names of the particles' attributes"},
     {ENUM(selkie_output_def, up, up_axis, SELKIE_UP_SCENE), .doc = "up axis in the files"},
@@ -942,7 +992,10 @@ static const sk_field scene_fields[] = {
     {STRUCT(selkie_scene, unilateral, unilateral_struct), .doc = "parameters of incompressibility unilateral"},
     {STRUCT(selkie_scene, pressure, pressure_struct), .doc = "the pressure solve"},
     {STRUCT(selkie_scene, advection, advection_struct), .doc = "how particles move"},
-    {NUMBER(selkie_scene, viscosity, 0), AT_LEAST(0), .unit = "m2/s", .doc = "kinematic viscosity; water has 1e-6"},
+    {NUMBER(selkie_scene, viscosity, 0), AT_LEAST(0), .unit = "m2/s",
+     .doc = "kinematic viscosity of all materials; water has 1e-6"},
+    {NUMBER(selkie_scene, dynamic_viscosity, 0), AT_LEAST(0), .unit = "Pa s",
+     .doc = "viscosity times density, in place of viscosity; water has 1e-3"},
     {ARRAY(selkie_scene, "materials", materials, material_count, sk_material_struct),
      .doc = "what liquids are made of; at most 255"},
     {ARRAY(selkie_scene, "liquids", liquids, liquid_count, sk_liquid_struct), .doc = "liquid at the start"},

@@ -367,8 +367,14 @@ static selkie_code check_body(sk_rules *rules, int i)
     selkie_body_def usual;
     selkie_body_defaults(&usual);
     SK_TRY(check_placed_shape(rules, &body->shape, 1));
-    if (scene->discretization != SELKIE_DISCRETIZATION_SPH)
-        return fail_at(rules, "", "only discretization sph moves bodies so far: set \"discretization\": \"sph\"");
+    const int on_grid = scene->discretization == SELKIE_DISCRETIZATION_GRID;
+    const selkie_volume volume = selkie_scene_volume(scene);
+    if (on_grid && scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
+        return fail_at(rules, "", "unilateral incompressibility does not move bodies: use \"bilateral\"");
+    if (on_grid && volume != SELKIE_VOLUME_NONE && volume != SELKIE_VOLUME_IDP)
+        return fail_at(rules, "", "only the volume methods none and idp move bodies: set \"volume\": \"idp\"");
+    if (on_grid && body->surface == SELKIE_WALL_NO_SLIP)
+        return fail_at(rules, "surface", "the grid methods have no drag along bodies: must be \"free_slip\"");
     if (is_endless(&body->shape))
         return fail_at(rules, "shape", "has no end: a body must be a box, sphere, cylinder, mesh, or a union of these");
     if (body->mass > 0 && body->density != usual.density)

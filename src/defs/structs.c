@@ -344,7 +344,7 @@ double selkie_scene_cfl(const selkie_scene *scene)
         return 0.4;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         return 1.0;
-    return 3.0;
+    return 2.0;
 }
 
 int selkie_scene_particles_per_cell(const selkie_scene *scene)

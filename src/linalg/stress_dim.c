@@ -263,6 +263,35 @@ static void store_block(const sk_stress_system *system, const sk_stress_level *l
         }
 }
 
+/* The undivided difference of the velocities of a cell's faces across axis d. Unknown ones count as 0. */
+static float difference_at(const sk_stress_system *system, const sk_stress_level *level, int block, int c, int d)
+{
+    int at[3] = {0, 0, 0};
+    for (int e = 0; e < SELKIE_DIM; e++)
+        at[e] = (c >> (e * SK_BLOCK_LOG) & SK_BLOCK_MASK) + (e == d);
+    const float difference = system->velocity[d][sk_stress_place(level->neighbours, block, at)] -
+                             system->velocity[d][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
+    return difference == difference ? difference : 0.0f;
+}
+
+/* Minus the normal stress, q - b div u - 2 n D_d u_d, in the cells of a block. */
+static void find_push(const sk_stress_system *system, const sk_stress_level *level, int block, const float *source)
+{
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+        const int stressed = system->normal[here] > 0.0f;
+        float difference[3] = {0.0f, 0.0f, 0.0f}, divergence = 0.0f;
+        for (int d = 0; d < SELKIE_DIM && stressed; d++) {
+            difference[d] = difference_at(system, level, block, c, d);
+            divergence += difference[d];
+        }
+        const float even =
+            (source ? source[here] : 0.0f) - (system->bulk && stressed ? system->bulk[here] * divergence : 0.0f);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            system->push[d][here] = even - 2.0f * system->normal[here] * difference[d];
+    }
+}
+
 /* q - b div u in the cells of a block. */
 static void lower_source(const sk_stress_system *system, const sk_stress_level *level, int block, float *source)
 {
@@ -329,6 +358,11 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
         for (int b = 1; b < system->block_count; b++)
             store_block(system, level, b, v.x);
+    }
+    if (system->push[0]) {
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+        for (int b = 1; b < system->block_count; b++)
+            find_push(system, level, b, source);
     }
     report->solve_ms = sk_wall_ms() - begin;
     return SELKIE_OK;

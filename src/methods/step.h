@@ -50,6 +50,7 @@ typedef struct sk_step {
     struct sk_sph *sph;                 /* NULL but for method sph */
     struct sk_liquid_boundary *objects; /* NULL if the scene has none */
     struct sk_rigid *rigid;             /* NULL without bodies */
+    const sk_poisson_modes *modes;      /* bodies in the pressure solve of this step; NULL without */
     struct sk_method_state {
         const struct sk_method *owner;
         void *state;
@@ -59,6 +60,7 @@ typedef struct sk_step {
     double end_time;               /* s  at its end: time + dt but for rounding, since steps end exactly on frames */
     double last_dt;                /* s  of the step before, 0 at the start */
     double reflection;             /*    rho of this step, 0 = none: see flip/reflection_kernels.h */
+    int viscous_push; /* first of the three fields of the normal impulse of viscosity (m/s, as POTENTIAL); 0 = none */
     int end_velocity; /* first of the three fields of the velocity at the end of the step; VELOCITY_X without reflection
                        */
     int64_t step_count;

@@ -133,7 +133,7 @@ static void place_bodies(const run_renderer *r, int64_t frame, sk_picture_option
 static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, const char *picture, selkie_error *error)
 {
     sk_particles_data *data;
-    SK_TRY(sk_particles_read_ply(file->path, &data, error));
+    SK_TRY(sk_particles_read(file->path, &data, error));
     sk_particles_turn_back(data);
     sk_particles_rebase(data, r->origin);
     sk_picture_particles particles = {
@@ -214,13 +214,13 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
 
     /* Frames. */
     SK_TRY(join_path(path, r->folder, SK_FRAMES_FOLDER, error));
-    SK_TRY(sk_folder_list(path, SK_PARTICLES_PREFIX, ".ply", &r->frames, error));
+    SK_TRY(sk_folder_list_frames(path, &r->frames, error));
     choose_frames(r);
     if (!r->frames.count)
         return sk_fail(error, SELKIE_ERROR_FILE,
                        "%s: no " SK_PARTICLES_PREFIX
-                       "NNNN.ply among the frames asked for; pictures are drawn from those "
-                       "(output.ply must be true)",
+                       "NNNN.ply or .skp among the frames asked for; pictures are drawn from those "
+                       "(output.ply or output.skp must be true)",
                        path);
 
     /* Poses of bodies. */

@@ -7,6 +7,7 @@
 #include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/materials/materials.h"
 #include "methods/particle_spacing/particle_spacing.h"
+#include "methods/rigid_liquid/rigid_liquid.h"
 #include "methods/reduced/reduced.h"
 #include "methods/sorting.h"
 #include "methods/sources/sources.h"
@@ -25,7 +26,8 @@ static const sk_method *const all_methods[] = {
     &sk_method_ando,      &sk_method_sato,
     &sk_method_eq8,       &sk_method_losasso,
     &sk_method_uic,       &sk_method_liquid_boundary,
-    &sk_method_viscosity, &sk_method_reduced,
+    &sk_method_viscosity, &sk_method_rigid_liquid,
+    &sk_method_reduced,
 };
 
 sk_method_list sk_all_methods(void)

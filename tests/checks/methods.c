@@ -234,6 +234,7 @@ static const exception eq8_exceptions[] = {
     {"fall/3d/default", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.017 of 2e-05"},
     {"drift/2d/*", EXCEPTION_FAILS, WHY_DIVERGENCE "; 0.044 to 0.05 of 2e-05"},
     {"spin/2d/default", EXCEPTION_FAILS, WHY_SPLIT "; 0.051 of 0.03"},
+    {"collision/2d/default", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.079 of 0.001"},
     {"energy/2d/1ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.65 of 0.001"},
     {"energy/2d/5ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.061 of 0.005"},
     {"rest-level/2d/5ms", EXCEPTION_FAILS, WHY_EQ8_ENERGY "; 0.0022 of 0.002"},

@@ -15,7 +15,7 @@ fail() {
 tools() { # tools CASE: makes $work/CASE and sets `bin`
     bin=$work/$1
     mkdir -p "$bin"
-    for tool in sh cat date grep mktemp printf rm sed sleep tail tr; do
+    for tool in sh cat date grep mktemp printf rm sed sleep tail tr uname; do
         ln -sf "$(command -v "$tool")" "$bin/$tool"
     done
 }

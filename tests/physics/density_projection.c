@@ -62,6 +62,32 @@ static void double_dam(void **state)
     }
 }
 
+/* The 3D double dam of Fig. 10 while its columns collide and break, 64 x 128 x 64 cells, 20 ms: up to seven cells a
+ * step. The kernel volume is measured before a step's correction, when the motion has spread the densities by up to
+ * 0.02. Cut at one, a normal spread of 0.02 reads 0.008 low. 0.99 is the aim and what three starts show (0.9901 to
+ * 0.9902); the bound leaves 0.001 to other orders of sums. */
+static void long_steps(void **state)
+{
+    (void)state;
+    const double h = 1.0 / 64;
+    test_scene t;
+    tank(&t, 3, 1.0, 2.0, 1.0, h);
+    idp(&t, 0.02);
+    t.scene.particles.jitter = 0.8;
+    t.scene.idp.evenness = 0.02;
+    t.scene.pressure.norm = SELKIE_NORM_MAX;
+    add_liquid(&t, box_shape(0, 0, 0, 20 * h, 43 * h, 20 * h));
+    add_liquid(&t, box_shape(1.0 - 20 * h, 0, 1.0 - 20 * h, 1.0, 43 * h, 1.0));
+    selkie_world *world = make_world(&t);
+    double least = 1.0;
+    while (selkie_world_time(world) < 1.8 - 1e-9) {
+        step_world(world);
+        least = fmin(least, selkie_world_statistics(world)->volume_ratio);
+    }
+    between("double dam 3D idp 20 ms", "kernel volume, least of 1.8 s", least, 0.989, 1.0);
+    selkie_world_destroy(world);
+}
+
 /* With a say in what is corrected, the numbers of particles in cells become more even: Eq. 19, which counts them,
  * gains, by 0.008 for a weight of 0.1 at twice this resolution; a quarter of that is asked for. The kernel volume pays
  * with less than a per cent. */
@@ -258,9 +284,9 @@ static void settling(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(double_dam), cmocka_unit_test(evenness), cmocka_unit_test(one_cell),
-        cmocka_unit_test(collapse),   cmocka_unit_test(push_out), cmocka_unit_test(nook),
-        cmocka_unit_test(rest),       cmocka_unit_test(settling),
+        cmocka_unit_test(double_dam), cmocka_unit_test(long_steps), cmocka_unit_test(evenness),
+        cmocka_unit_test(one_cell),   cmocka_unit_test(collapse),   cmocka_unit_test(push_out),
+        cmocka_unit_test(nook),       cmocka_unit_test(rest),       cmocka_unit_test(settling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,10 +95,10 @@ static void projection_costs_nothing(void **state)
 }
 
 /* The dam of 0.3 m in a tank of 1.61 m (Buchner 2002), 24 cells deep, with idp and default steps. At 1.2 s the front
- * has run up the far wall and falls back. Steps that converge leave 158 J of 166 J above rest. The bounds are what the
- * reflected scheme keeps at three cells a step, less the scatter of 2 J, and a surface without teeth: second
+ * has run up the far wall and falls back. Steps that converge leave 158 J of 166 J above rest. The bound of 150 J is a
+ * twentieth below that, for the mean of four starts, which scatter by 2 J. The surface has no teeth: these are second
  * differences of the highest particles of neighbouring columns while the surface is smooth. A projection at the end
- * leaves 98 J (FLIP) and 95 J (APIC). */
+ * leaves 98 J (FLIP) and 95 J (APIC) at three cells a step. */
 static double roughness(const selkie_world *world, double h)
 {
     double top[160] = {0.0}, sum = 0.0;
@@ -119,36 +119,48 @@ static double roughness(const selkie_world *world, double h)
     return sqrt(sum / (1.5 * count)); /* independent tops of variance s^2 have a bend of variance 1.5 s^2 */
 }
 
+static double dam_energy(selkie_method method, uint64_t seed)
+{
+    const double h = 0.3 / 24;
+    test_scene t;
+    tank(&t, 2, 1.61, 0.9, 0, h);
+    selkie_scene_set_method(&t.scene, method);
+    t.scene.volume = SELKIE_VOLUME_IDP;
+    t.scene.seed = seed;
+    t.scene.time.cfl = 0.0;
+    t.scene.time.fps = 30.0;
+    add_liquid(&t, box_shape(0, 0, 0, 0.6, 0.3, 1));
+    selkie_world *world = make_world(&t);
+    const selkie_statistics *s = selkie_world_statistics(world);
+    const double mass = selkie_world_particle_mass(world) * (double)s->particles;
+    const double rest = 0.5 * mass * GRAVITY * mass / 1000.0 / (129 * h);
+    double rough = 0.0;
+    while (selkie_world_time(world) < 1.2 - 1e-9) {
+        step_world(world);
+        if (s->time > 0.25 && s->time < 0.45)
+            rough = fmax(rough, roughness(world, h));
+    }
+
+    char what[64];
+    snprintf(what, sizeof what, "dam of 0.3 m, default steps, %s idp", method_name(method));
+    const double energy = s->kinetic_energy + s->potential_energy - rest;
+    at_most(what, "energy above rest at 1.2 s (J)", energy, 167.0);
+    at_most(what, "roughness of the surface (cells)", rough, 0.1);
+    at_most(what, "volume lost", 1.0 - s->volume_ratio, 0.01);
+    selkie_world_destroy(world);
+    return energy;
+}
+
 static void dam_keeps_its_energy(void **state)
 {
     (void)state;
-    static const double least[] = {110.0, 142.0, 145.0}; /* J  PIC, FLIP, APIC */
+    static const double least[] = {110.0, 150.0, 150.0}; /* J  PIC, FLIP, APIC */
     for (int method = SELKIE_METHOD_PIC; method <= SELKIE_METHOD_APIC; method++) {
-        const double h = 0.3 / 24;
-        test_scene t;
-        tank(&t, 2, 1.61, 0.9, 0, h);
-        selkie_scene_set_method(&t.scene, (selkie_method)method);
-        t.scene.volume = SELKIE_VOLUME_IDP;
-        t.scene.time.cfl = 0.0;
-        t.scene.time.fps = 30.0;
-        add_liquid(&t, box_shape(0, 0, 0, 0.6, 0.3, 1));
-        selkie_world *world = make_world(&t);
-        const selkie_statistics *s = selkie_world_statistics(world);
-        const double mass = selkie_world_particle_mass(world) * (double)s->particles;
-        const double rest = 0.5 * mass * GRAVITY * mass / 1000.0 / (129 * h);
-        double rough = 0.0;
-        while (selkie_world_time(world) < 1.2 - 1e-9) {
-            step_world(world);
-            if (s->time > 0.25 && s->time < 0.45)
-                rough = fmax(rough, roughness(world, h));
-        }
-        char what[64];
-        snprintf(what, sizeof what, "dam of 0.3 m, default steps, %s idp", method_name((selkie_method)method));
-        between(what, "energy above rest at 1.2 s (J)", s->kinetic_energy + s->potential_energy - rest, least[method],
+        double mean = 0.0;
+        for (uint64_t seed = 1; seed <= 4; seed++)
+            mean += 0.25 * dam_energy((selkie_method)method, seed);
+        between(method_name((selkie_method)method), "mean energy above rest of the dam (J)", mean, least[method],
                 167.0);
-        at_most(what, "roughness of the surface (cells)", rough, 0.1);
-        at_most(what, "volume lost", 1.0 - s->volume_ratio, 0.01);
-        selkie_world_destroy(world);
     }
 }
 
