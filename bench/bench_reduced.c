@@ -43,7 +43,7 @@ static void tracers(bench *b)
         view.inverse[d] = (float)b->s.cells[d];
         view.size[d] = 1.0f;
     }
-#pragma omp parallel for num_threads(b->threads) schedule(static)
+#pragma omp parallel for num_threads(b->threads) schedule(static) firstprivate(view)
     for (int p = 0; p < TRACERS; p++)
         sk_reduced_move_tracer(&view, 0.016f, b->tracers[p].position, b->tracers[p].velocity);
 }

@@ -305,7 +305,7 @@ static selkie_code move(sk_step *step, selkie_error *error)
     const sk_reduced_view view = view_of(reduced_of(step), step, reduced_of(step)->between);
     const float dt = (float)step->dt;
     int64_t gone = 0;
-#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : gone)
+#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : gone) firstprivate(view)
     for (int64_t p = 0; p < step->particles.count; p++) {
         sk_particle *tracer = &step->particles.records[p];
         if (!sk_reduced_move_tracer(&view, dt, tracer->position, tracer->velocity)) {
@@ -384,6 +384,7 @@ const sk_method sk_method_reduced = {
     .name = "reduced",
     .needs = SK_NEEDS_PARTICLES,
     .takes_part = takes_part,
+    .check = sk_reduced_check_basis,
     .create = create,
     .populate = populate,
     .destroy = destroy,
