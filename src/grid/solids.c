@@ -17,6 +17,12 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
     memcpy(solids->low, grid->low, sizeof solids->low);
     memcpy(solids->high, grid->high, sizeof solids->high);
     memcpy(solids->walls, scene->domain.walls, sizeof solids->walls);
+    memcpy(solids->slip_length, scene->domain.slip_length, sizeof solids->slip_length);
+    memcpy(solids->side_friction, scene->domain.liquid_friction, sizeof solids->side_friction);
+    for (int side = 0; side < 2 * solids->dimension; side++) {
+        solids->has_grip |= solids->slip_length[side] > 0.0;
+        solids->has_friction |= solids->side_friction[side] > 0.0;
+    }
 
     /* Reserve the block table and the obstacles. */
     SK_TRY(sk_block_table_reserve(&solids->table, memory, 128, error));
@@ -46,6 +52,8 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
         obstacle->moves = sk_obstacle_moves(obstacle->def);
         obstacle->placed = obstacle->moves || obstacle->def->keyframe_count ? &obstacle->pose : NULL;
         solids->moving_count += obstacle->moves;
+        solids->has_grip |= obstacle->def->slip_length > 0.0;
+        solids->has_friction |= obstacle->def->liquid_friction > 0.0;
         sk_shape_bounds(obstacle->shape, obstacle->local_low, obstacle->local_high);
     }
 
@@ -70,6 +78,8 @@ void sk_solids_free(sk_solids *solids)
     sk_release(solids->memory, solids->blurred);
     sk_release(solids->memory, solids->distance);
     sk_release(solids->memory, solids->no_slip);
+    sk_release(solids->memory, solids->grip);
+    sk_release(solids->memory, solids->friction);
     sk_release(solids->memory, solids->closed);
     sk_release(solids->memory, solids->plain);
     sk_release(solids->memory, solids->barriers);

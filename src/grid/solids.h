@@ -63,8 +63,10 @@ typedef struct sk_solids {
     int obstacle_count;
     sk_obstacle *obstacles;
     int moving_count;
-    int body_count; /* the last obstacles are rigid bodies */
-    int blur_faces; /* fill blurred_face; set before the first update */
+    int body_count;                          /* the last obstacles are rigid bodies */
+    int blur_faces;                          /* fill blurred_face; set before the first update */
+    double slip_length[6], side_friction[6]; /* m, 1  of the sides */
+    int has_grip, has_friction;              /* some surface has a slip length; some surface has friction */
     int inlet_count;
     sk_inlet *inlets; /* of the method that owns them; set before the first update */
 
@@ -78,7 +80,9 @@ typedef struct sk_solids {
     float *blurred_face[3]; /* [slots][block_cells] solid share of the kernel around the lower face (1 - V_f) */
     float *distance;        /* [slots][block_cells] cells, of the centre; negative inside */
     float *velocity[3];     /* [slots][block_cells] m/s of the solid at the lower face; in moving slots alone */
-    uint8_t *no_slip;       /* [slots][block_cells] the nearest solid is no-slip */
+    uint8_t *no_slip;       /* [slots][block_cells] liquid sticks to the nearest solid */
+    float *grip;            /* [slots][block_cells] of the nearest solid: see sk_solids_grip; NULL = as no_slip says */
+    float *friction;        /* [slots][block_cells] Coulomb's, of the nearest solid; NULL = none has any */
     uint8_t *closed;        /* [slots][block_cells] no face of the cell is open */
     uint8_t *barriers;      /* [slots][block_cells] sk_barrier bits of walls that the samples do not resolve */
     uint8_t *split;         /* [slots] some cell has SK_BARRIER_SPLIT */
@@ -124,6 +128,12 @@ void sk_solids_step(sk_solids *solids, double start, double end);
 static inline int sk_solids_have_velocity(const sk_solids *solids)
 {
     return solids->moving_count > 0 || solids->inlet_count > 0;
+}
+/* How much the solid nearest to a cell's centre holds liquid, from 0 (free slip) to 1 (no slip). A viscous liquid with
+ * a slip length b shears over h/2 + b instead of the half cell h/2, so its grip is h/2 over that. */
+static inline float sk_solids_grip(const sk_solids *solids, size_t cell)
+{
+    return solids->no_slip[cell] ? 1.0f : solids->grip ? solids->grip[cell] : 0.0f;
 }
 /* Updates block_slot and the slots for the grid's blocks. */
 selkie_code sk_solids_update_2d(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error);

@@ -202,6 +202,30 @@ static float compute_face(sk_solids *solids, const block_work *work, int c, int 
     return fraction + above;
 }
 
+/* The surface nearest to a cell: whether liquid sticks to it, its grip and its friction. */
+static void compute_surface(sk_solids *solids, const block_work *work, int centre, size_t at)
+{
+    const int nearest = work->which ? work->s.nearest[centre] : 0;
+    const sk_obstacle *obstacle = nearest >= 0 && work->which ? &solids->obstacles[nearest] : NULL;
+    /* A rigid body has no definition of an obstacle: neither slip length nor friction. */
+    const selkie_obstacle_def *def = obstacle ? obstacle->def : NULL;
+    const int side = nearest < 0 ? -1 - nearest : 0;
+    const selkie_wall kind = obstacle ? obstacle->surface : solids->walls[side];
+    const double slip_length = def        ? def->slip_length
+                               : obstacle ? 0.0
+                                          : solids->slip_length[side],
+                 friction = def        ? def->liquid_friction
+                            : obstacle ? 0.0
+                                       : solids->side_friction[side],
+                 half = 0.5 * solids->cell_size;
+    const int rough = work->which && kind == SELKIE_WALL_NO_SLIP;
+    solids->no_slip[at] = rough && !(slip_length > 0.0);
+    if (solids->has_grip)
+        solids->grip[at] = rough ? (float)(half / (half + slip_length)) : 0.0f;
+    if (solids->has_friction)
+        solids->friction[at] = work->which && kind == SELKIE_WALL_FREE_SLIP ? (float)friction : 0.0f;
+}
+
 /* Distance, slip and faces of one cell. */
 static void compute_cell(sk_solids *solids, const block_work *work, int c)
 {
@@ -209,11 +233,8 @@ static void compute_cell(sk_solids *solids, const block_work *work, int c)
     const int centre = (2 * i + 3) + NODES * ((2 * j + 3) + NODES * (SELKIE_DIM == 3 ? 2 * k + 3 : 0));
     const size_t at = work->slot * SK_BLOCK_CELLS + (size_t)c;
     const float distance = work->s.distance[centre];
-    const int nearest = work->which ? work->s.nearest[centre] : 0;
     solids->distance[at] = distance;
-    solids->no_slip[at] = !work->which   ? 0
-                          : nearest >= 0 ? solids->obstacles[nearest].surface == SELKIE_WALL_NO_SLIP
-                                         : solids->walls[-1 - nearest] == SELKIE_WALL_NO_SLIP;
+    compute_surface(solids, work, centre, at);
     float open = 0.0f;
     /* Fast path: most cells are wholly open or closed. Walls are axis-aligned, so that the distance changes by at most
      * half a cell from the centre to any corner. Walls do not move. */
@@ -355,7 +376,8 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
     int free_slip = 1;
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         free_slip &= solids->walls[side] != SELKIE_WALL_NO_SLIP;
-    work.which = !free_slip || solids->obstacle_count > 0; /* otherwise every surface is free-slip */
+    /* Otherwise every surface is free-slip and without friction. */
+    work.which = !free_slip || solids->obstacle_count > 0 || solids->has_friction;
     work.walls_alone = sample_block(solids, grid, &work, &fixed);
     solids->plain[slot] = (uint8_t)(free_slip && work.walls_alone);
     solids->split[slot] = 0;
@@ -466,7 +488,8 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
         return SELKIE_OK;
     size_t before = solids->capacity, capacity = before, element = SK_BLOCK_CELLS * sizeof(float);
     float **const vectors[] = {solids->fraction, solids->blurred_face, solids->velocity};
-    float **arrays[] = {&solids->blurred, &solids->distance};
+    float **arrays[] = {&solids->blurred, &solids->distance, &solids->grip, &solids->friction};
+    const int needed[] = {1, 1, solids->has_grip, solids->has_friction};
     const int wanted[] = {1, solids->blur_faces, sk_solids_have_velocity(solids)};
 
     /* Grow the arrays of floats. */
@@ -475,7 +498,9 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
             capacity = before;
             SK_TRY(sk_reserve(solids->memory, (void **)&vectors[v][d], &capacity, count, element, "solids", error));
         }
-    for (int a = 0; a < 2; a++) {
+    for (int a = 0; a < 4; a++) {
+        if (!needed[a])
+            continue;
         capacity = before;
         SK_TRY(sk_reserve(solids->memory, (void **)arrays[a], &capacity, count, element, "solids", error));
     }
@@ -501,6 +526,10 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
             solids->blurred[c] = 0.0f;
             solids->distance[c] = 1e9f;
             solids->no_slip[c] = 0;
+            if (solids->has_grip)
+                solids->grip[c] = 0.0f;
+            if (solids->has_friction)
+                solids->friction[c] = 0.0f;
             solids->closed[c] = 0;
             solids->barriers[c] = 0;
         }
