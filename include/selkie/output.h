@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* The format follows the ending: .ply (binary), .vtp (VTK XML, binary appended). Names and up axis as in scene.output.
- * Written under another name and renamed: a file appears whole or not at all. */
+/* The format follows the ending: .ply (binary), .vtp (VTK XML, binary appended), .skp (compact). Names and up axis as
+ * in scene.output. Written under another name and renamed: a file appears whole or not at all. */
 SELKIE_API selkie_code selkie_write_particles(const selkie_world *world, const char *path, selkie_error *error);
 
 /* The liquid's surface as triangles with velocity at the points (.ply binary or .obj). 3D worlds only. */

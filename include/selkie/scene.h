@@ -53,12 +53,14 @@ struct selkie_shape {
 typedef enum selkie_wall { SELKIE_WALL_FREE_SLIP, SELKIE_WALL_NO_SLIP, SELKIE_WALL_OPEN } selkie_wall;
 
 typedef struct selkie_domain_def {
-    int dimension;        /*    2 or 3 */
-    double origin[3];     /* m  lower corner */
-    double size[3];       /* m  rounded up to whole cells; z unused in 2D */
-    double cell_size;     /* m  or 0: taken from resolution */
-    int resolution;       /*    cells along the longest side, used where cell_size is 0 */
-    selkie_wall walls[6]; /*    x_min x_max y_min y_max z_min z_max */
+    int dimension;             /*    2 or 3 */
+    double origin[3];          /* m  lower corner */
+    double size[3];            /* m  rounded up to whole cells; z unused in 2D */
+    double cell_size;          /* m  or 0: taken from resolution */
+    int resolution;            /*    cells along the longest side, used where cell_size is 0 */
+    selkie_wall walls[6];      /*    x_min x_max y_min y_max z_min z_max */
+    double slip_length[6];     /* m  of each no-slip side, Navier's; 0 = liquid sticks */
+    double liquid_friction[6]; /*    of each free-slip side, Coulomb's, against liquid */
 } selkie_domain_def;
 
 typedef struct selkie_time_def {
@@ -97,13 +99,28 @@ typedef enum selkie_material_kind {
 typedef struct selkie_material_def {
     const char *name; /*          unique; liquids and sources name their material by it */
     selkie_material_kind kind;
-    double density;         /* kg/m3 */
-    double viscosity;       /* m2/s     kinematic; for sph the same for all materials of a scene so far */
-    double surface_tension; /* N/m      no effect yet */
-    double heat_capacity;   /* J/(kg K) no effect yet */
-    double conductivity;    /* W/(m K)  no effect yet */
-    double melting_point;   /* K        no effect yet */
+    double density;           /* kg/m3 */
+    double viscosity;         /* m2/s     kinematic; for sph the same for all materials of a scene so far */
+    double dynamic_viscosity; /* Pa s     in its place: viscosity times density */
+    double surface_tension;   /* N/m      no effect yet */
+    double heat_capacity;     /* J/(kg K) no effect yet */
+    double conductivity;      /* W/(m K)  no effect yet */
+    double melting_point;     /* K        no effect yet */
 } selkie_material_def;
+
+/* A velocity field that a liquid starts with, beside its uniform velocity, turning and stretching. */
+typedef enum selkie_flow_kind {
+    SELKIE_FLOW_NONE,
+    SELKIE_FLOW_TAYLOR_GREEN, /* speed, wavelength: vortices around the liquid's center */
+    SELKIE_FLOW_FILE          /* file: a table of velocities on a grid of points */
+} selkie_flow_kind;
+
+typedef struct selkie_flow_def {
+    selkie_flow_kind kind;
+    double speed;      /* m/s  taylor_green: the largest */
+    double wavelength; /* m    taylor_green: two vortices along each axis */
+    const char *file;  /*      file: CSV with the columns x y z u v w (2D: x y u v), in m and m/s */
+} selkie_flow_def;
 
 typedef struct selkie_liquid_def {
     const char *name;
@@ -113,7 +130,8 @@ typedef struct selkie_liquid_def {
     double velocity[3];   /* m/s   u = velocity + angular_velocity x (x - center) + velocity_gradient (x - center) */
     double angular_velocity[3];  /* rad/s in 2D the third component turns */
     double velocity_gradient[9]; /* 1/s   row-major du_i/dx_j */
-    double center[3];            /* m     of angular_velocity and velocity_gradient */
+    double center[3];            /* m     of angular_velocity, velocity_gradient and flow */
+    selkie_flow_def flow;        /*       added to these */
     int count;                   /*       exactly so many particles, at random places of the shape; 0 = by cells */
     int fill_obstacles;          /*       also where obstacles are */
 } selkie_liquid_def;
@@ -140,15 +158,44 @@ typedef struct selkie_keyframe {
     double rotate[3];    /* deg about x, then y, then z, about the obstacle's center */
 } selkie_keyframe;
 
+/* A harmonic motion: amplitude x sin(2 pi time / period + phase), faded in smoothly over the time `ramp`. */
+typedef struct selkie_oscillation {
+    double translate[3]; /* m    amplitude */
+    double rotate[3];    /* deg  amplitude; about x, then y, then z, through the center */
+    double period;       /* s    */
+    double phase;        /* deg  */
+    double ramp;         /* s    0 = at full amplitude from the start */
+} selkie_oscillation;
+
+/* The motion of the domain: the scene is what moves along with it sees. */
+typedef struct selkie_frame_def {
+    double center[3];   /* m  point of the domain that it turns about */
+    int keyframe_count; /*    joined by a smooth curve; at rest before the first and after the last */
+    const selkie_keyframe *keyframes;
+    int oscillation_count; /* added to the keyframes */
+    const selkie_oscillation *oscillations;
+    const char *motion_file; /* CSV of keyframes, in place of `keyframes` */
+} selkie_frame_def;
+
+typedef struct selkie_gravity_key {
+    double time;       /* s    */
+    double gravity[3]; /* m/s2 */
+} selkie_gravity_key;
+
 typedef struct selkie_obstacle_def {
     const char *name;
     selkie_shape shape;
     selkie_wall surface;        /*       free slip or no slip */
+    double slip_length;         /* m     of a no-slip surface, Navier's; 0 = liquid sticks */
+    double liquid_friction;     /*       of a free-slip surface, Coulomb's, against liquid */
     double velocity[3];         /* m/s   constant motion; 0 = static */
     double angular_velocity[3]; /* rad/s about center, which moves along */
     double center[3];           /* m     */
     int keyframe_count;         /*       keyframes replace the constant motion */
     const selkie_keyframe *keyframes;
+    int oscillation_count; /*       added to these motions */
+    const selkie_oscillation *oscillations;
+    const char *motion_file; /*       CSV of keyframes, in place of `keyframes` */
 } selkie_obstacle_def;
 
 typedef struct selkie_body_def {
@@ -157,6 +204,8 @@ typedef struct selkie_body_def {
     double density;             /* kg/m3 */
     double mass;                /* kg    0 = from the density; in 2D for a depth of one metre */
     selkie_wall surface;        /*       free slip or no slip */
+    double slip_length;         /* m     of a no-slip surface, Navier's; 0 = liquid sticks */
+    double liquid_friction;     /*       of a free-slip surface, Coulomb's, against liquid */
     double velocity[3];         /* m/s   of the centre of mass, at the start */
     double angular_velocity[3]; /* rad/s at the start */
     double move[3];             /*       0 = held along this axis, else free */
@@ -169,7 +218,8 @@ typedef enum selkie_force_kind {
     SELKIE_FORCE_EXPLOSION, /* center, radius, speed, time, falloff: a push away from a point, once */
     SELKIE_FORCE_VORTEX,    /* point, axis, radius, spin, pull, lift, falloff, start, end */
     SELKIE_FORCE_JET,       /* from, to, radius, strength, falloff, start, end: a push along a cylinder */
-    SELKIE_FORCE_UNIFORM    /* acceleration, start, end: the same everywhere */
+    SELKIE_FORCE_UNIFORM,   /* acceleration, start, end: the same everywhere */
+    SELKIE_FORCE_SPONGE     /* side, width, rate, start, end: slows liquid down near a side, so that waves end there */
 } selkie_force_kind;
 
 typedef enum selkie_falloff { /* q = distance from the centre or axis over the radius; nothing from q = 1 on */
@@ -177,6 +227,15 @@ typedef enum selkie_falloff { /* q = distance from the centre or axis over the r
                               SELKIE_FALLOFF_LINEAR,   /* 1 - q */
                               SELKIE_FALLOFF_SMOOTH    /* (1 - q^2)^2 */
 } selkie_falloff;
+
+typedef enum selkie_side {
+    SELKIE_SIDE_X_MIN,
+    SELKIE_SIDE_X_MAX,
+    SELKIE_SIDE_Y_MIN,
+    SELKIE_SIDE_Y_MAX,
+    SELKIE_SIDE_Z_MIN,
+    SELKIE_SIDE_Z_MAX
+} selkie_side;
 
 typedef struct selkie_force_def {
     const char *name;
@@ -194,7 +253,10 @@ typedef struct selkie_force_def {
     double lift;            /* m/s2  vortex: w times this is the acceleration along the axis, 3D only */
     double strength;        /* m/s2  jet: w times this is the acceleration along it */
     double acceleration[3]; /* m/s2  uniform */
-    double start, end;      /* s     vortex, jet, uniform; end < 0: never ends */
+    selkie_side side;       /*       sponge */
+    double width;           /* m     sponge */
+    double rate;            /* 1/s   sponge: damping at the side; 0 = 2.5 sqrt(gravity / width) */
+    double start, end;      /* s     vortex, jet, uniform, sponge; end < 0: never ends */
 } selkie_force_def;
 
 /* Liquid that becomes a solid, moves and becomes liquid again: discretization sph, Cornelis et al. 2015. */
@@ -245,8 +307,9 @@ typedef struct selkie_object_def {
 } selkie_object_def;
 
 typedef enum selkie_discretization {
-    SELKIE_DISCRETIZATION_GRID, /* particles carry the liquid, a staggered grid its pressure */
-    SELKIE_DISCRETIZATION_SPH   /* smoothed particle hydrodynamics: no grid, neighbours are particles */
+    SELKIE_DISCRETIZATION_GRID,   /* particles carry the liquid, a staggered grid its pressure */
+    SELKIE_DISCRETIZATION_SPH,    /* smoothed particle hydrodynamics: no grid, neighbours are particles */
+    SELKIE_DISCRETIZATION_REDUCED /* a sum of modes fills the box; particles are tracers (Gerszewski, chapter 5) */
 } selkie_discretization;
 
 typedef enum selkie_transfer { /* of velocity between particles and grid; discretization grid */
@@ -333,6 +396,51 @@ typedef struct selkie_sph_def {
     double tension; /*     coefficient: kappa of becker, 1/s2; gamma of akinci, m4/(kg s2) */
 } selkie_sph_def;
 
+typedef enum selkie_reduced_integrator {
+    SELKIE_REDUCED_RK4,        /* fourth order, keeps energy and enstrophy */
+    SELKIE_REDUCED_EXPONENTIAL /* Eq. 5.9 of the source: first order, to compare with */
+} selkie_reduced_integrator;
+
+typedef enum selkie_periodic {
+    SELKIE_PERIODIC_NONE,
+    SELKIE_PERIODIC_X,
+    SELKIE_PERIODIC_Y,
+    SELKIE_PERIODIC_BOTH
+} selkie_periodic;
+
+/* A stroke of a drawn mode: velocity along a line, that falls off smoothly across it. */
+typedef struct selkie_stroke_def {
+    double from[3], to[3]; /* m    */
+    double radius;         /* m    */
+    double speed;          /* m/s  on the line; the ratio of strokes matters */
+} selkie_stroke_def;
+
+typedef struct selkie_drawn_def {
+    const char *name;
+    int stroke_count;
+    const selkie_stroke_def *strokes;
+    double time;   /* s    the drawing moves for so long before it is taken */
+    int snapshots; /*      fields that are taken at even times of that */
+} selkie_drawn_def;
+
+typedef struct selkie_excite_def {
+    const char *mode;  /*      name of a drawn mode */
+    double strength;   /* m/s2 acceleration where the drawing is fastest */
+    double start, end; /* s    end < 0: never ends */
+} selkie_excite_def;
+
+typedef struct selkie_reduced_def {
+    int modes; /*      eigenfunctions with the smallest eigenvalues */
+    selkie_reduced_integrator integrator;
+    selkie_periodic periodic; /*      axes along which the flow repeats */
+    double mean_flow[3];      /* m/s  at the start, along periodic axes */
+    int drawn_count;
+    const selkie_drawn_def *drawn; /*      drawn modes, beside the eigenfunctions */
+    double cut;                    /*      drawn fields with a singular value below this part of the largest go */
+    int excite_count;
+    const selkie_excite_def *excite;
+} selkie_reduced_def;
+
 /* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against. */
 typedef enum selkie_backend { SELKIE_BACKEND_TUNED, SELKIE_BACKEND_PLAIN } selkie_backend;
 
@@ -406,8 +514,9 @@ typedef enum selkie_probe_kind {
     SELKIE_PROBE_PRESSURE, /* Pa   at a point */
     SELKIE_PROBE_VELOCITY, /* m/s  at a point; three columns */
     SELKIE_PROBE_FRONT,    /* m    farthest liquid along an axis */
-    SELKIE_PROBE_FORCE, /* N    of the liquid on walls, an obstacle or a body; a column an axis; discretization sph */
-    SELKIE_PROBE_LEVEL  /* m    mean height of the liquid's surface over the floor of the domain, in an area */
+    SELKIE_PROBE_FORCE,    /* N    of the liquid on walls, an obstacle or a body; a column an axis */
+    SELKIE_PROBE_LEVEL,    /* m    mean height of the liquid's surface over the floor of the domain, in an area */
+    SELKIE_PROBE_TORQUE    /* N m  like force, about a point; in 2D one column */
 } selkie_probe_kind;
 
 typedef enum selkie_axis { SELKIE_AXIS_X, SELKIE_AXIS_Y, SELKIE_AXIS_Z } selkie_axis;
@@ -415,10 +524,12 @@ typedef enum selkie_axis { SELKIE_AXIS_X, SELKIE_AXIS_Y, SELKIE_AXIS_Z } selkie_
 typedef struct selkie_probe_def {
     const char *name; /* column in probes.csv */
     selkie_probe_kind kind;
-    double at[3];     /* m  */
+    double at[3];     /* m  torque: point that it is about */
+    double radius;    /* m  pressure: of a round gauge, whose mean is taken; 0 = a point */
+    double normal[3]; /*    pressure: across the gauge; in 2D it is a line */
     selkie_axis axis; /*    front */
     int direction;    /*    front: +1 or -1 along the axis */
-    const char *on;   /*    force: name of an obstacle or body; "walls" or "" = the walls of the domain */
+    const char *on;   /*    force, torque: name of an obstacle or body; "walls" or "" = the walls of the domain */
     double min[3];    /* m  level: corners of the area; what they say along up does not matter, and along an axis where
                          both */
     double max[3];    /* m  are 0 it is as wide as the domain */
@@ -445,6 +556,7 @@ typedef enum selkie_surface_format {
 typedef struct selkie_output_def {
     int ply;   /*   particles as binary PLY, 0 or 1 */
     int vtp;   /*   particles as VTK XML */
+    int skp;   /*   particles in compact files */
     int every; /*   write each n-th frame */
     selkie_attribute_names names;
     selkie_up_axis up;
@@ -477,6 +589,9 @@ typedef struct selkie_scene {
     const char *folder; /* start of relative file names; NULL = working directory */
     selkie_domain_def domain;
     double gravity[3]; /* m/s2 */
+    int gravity_key_count;
+    const selkie_gravity_key *gravity_keys; /* gravity over time, in place of `gravity`, which still says what is up */
+    selkie_frame_def frame;                 /* motion of the domain */
     selkie_time_def time;
     uint64_t seed;
     selkie_particles_def particles;
@@ -490,11 +605,13 @@ typedef struct selkie_scene {
     selkie_ando_def ando;
     selkie_sato_def sato;
     selkie_sph_def sph;
+    selkie_reduced_def reduced;
     selkie_incompressibility incompressibility;
     selkie_unilateral_def unilateral;
     selkie_pressure_def pressure;
     selkie_advection_def advection;
-    double viscosity; /* m2/s kinematic */
+    double viscosity;         /* m2/s kinematic */
+    double dynamic_viscosity; /* Pa s in its place: viscosity times density */
     int material_count;
     const selkie_material_def *materials; /* none = one material with the liquids' density */
     int liquid_count;
@@ -526,11 +643,15 @@ SELKIE_API void selkie_liquid_defaults(selkie_liquid_def *liquid);
 SELKIE_API void selkie_source_defaults(selkie_source_def *source);
 SELKIE_API void selkie_drain_defaults(selkie_drain_def *drain);
 SELKIE_API void selkie_obstacle_defaults(selkie_obstacle_def *obstacle);
+SELKIE_API void selkie_oscillation_defaults(selkie_oscillation *oscillation);
 SELKIE_API void selkie_body_defaults(selkie_body_def *body);
 SELKIE_API void selkie_force_defaults(selkie_force_def *force, selkie_force_kind kind);
 SELKIE_API void selkie_object_defaults(selkie_object_def *object);
 SELKIE_API void selkie_timeline_entry_defaults(selkie_timeline_entry *entry);
 SELKIE_API void selkie_probe_defaults(selkie_probe_def *probe);
+SELKIE_API void selkie_stroke_defaults(selkie_stroke_def *stroke);
+SELKIE_API void selkie_drawn_defaults(selkie_drawn_def *drawn);
+SELKIE_API void selkie_excite_defaults(selkie_excite_def *excite);
 
 /* Sets discretization and transfer: a grid with the method's transfer, or SPH, which leaves the transfer as it is. */
 SELKIE_API void selkie_scene_set_method(selkie_scene *scene, selkie_method method);

@@ -68,6 +68,8 @@ static const sk_enum_value discretization_values[] = {
     {"grid", SELKIE_DISCRETIZATION_GRID, "particles carry the liquid, a staggered grid its pressure"},
     {"sph", SELKIE_DISCRETIZATION_SPH,
      "smoothed particle hydrodynamics: no grid, particles push each other; a cell is a kernel's reach"},
+    {"reduced", SELKIE_DISCRETIZATION_REDUCED,
+     "2D: a sum of modes fills the box, particles are tracers (Gerszewski's dissertation, chapter 5)"},
 };
 CHOICES(discretization);
 
@@ -157,13 +159,45 @@ static const sk_enum_value surface_condition_values[] = {
 };
 CHOICES(surface_condition);
 
+static const sk_enum_value integrator_values[] = {
+    {"rk4", SELKIE_REDUCED_RK4, "Runge-Kutta of fourth order that keeps energy and enstrophy"},
+    {"exponential", SELKIE_REDUCED_EXPONENTIAL,
+     "Eq. 5.9 of the source, first order, to compare with; up to 256 modes of a closed box"},
+};
+CHOICES(integrator);
+
+static const sk_enum_value periodic_values[] = {
+    {"none", SELKIE_PERIODIC_NONE, "along no axis"},
+    {"x", SELKIE_PERIODIC_X, "what leaves at x_max enters at x_min"},
+    {"y", SELKIE_PERIODIC_Y, "likewise along y"},
+    {"both", SELKIE_PERIODIC_BOTH, "along both axes"},
+};
+CHOICES(periodic);
+
 static const sk_enum_value force_kind_values[] = {
     {"explosion", SELKIE_FORCE_EXPLOSION, "a push away from a point, once"},
     {"vortex", SELKIE_FORCE_VORTEX, "turns liquid about an axis, pulls it in and lifts it"},
     {"jet", SELKIE_FORCE_JET, "pushes the liquid in a cylinder along it"},
     {"uniform", SELKIE_FORCE_UNIFORM, "the same acceleration everywhere, for a while"},
+    {"sponge", SELKIE_FORCE_SPONGE, "slows liquid down near a side of the domain: waves end there"},
 };
 CHOICES(force_kind);
+
+static const sk_enum_value side_values[] = {
+    {"x_min", SELKIE_SIDE_X_MIN, "low end of x"}, {"x_max", SELKIE_SIDE_X_MAX, "high end of x"},
+    {"y_min", SELKIE_SIDE_Y_MIN, "low end of y"}, {"y_max", SELKIE_SIDE_Y_MAX, "high end of y"},
+    {"z_min", SELKIE_SIDE_Z_MIN, "low end of z"}, {"z_max", SELKIE_SIDE_Z_MAX, "high end of z"},
+};
+CHOICES(side);
+
+static const sk_enum_value flow_kind_values[] = {
+    {"none", SELKIE_FLOW_NONE, "no field"},
+    {"taylor_green", SELKIE_FLOW_TAYLOR_GREEN,
+     "u = speed sin(k x) cos(k y) cos(k z), v = -speed cos(k x) sin(k y) cos(k z), with k = 2 pi / wavelength, "
+     "positions from the liquid's center; in 2D without z"},
+    {"file", SELKIE_FLOW_FILE, "a table of velocities on a grid of points"},
+};
+CHOICES(flow_kind);
 
 static const sk_enum_value falloff_values[] = {
     {"constant", SELKIE_FALLOFF_CONSTANT, "1: constant within the radius"},
@@ -198,8 +232,12 @@ static const sk_enum_value probe_kind_values[] = {
     {"velocity", SELKIE_PROBE_VELOCITY, "m/s; at a point, in the columns NAME_x, NAME_y and NAME_z"},
     {"front", SELKIE_PROBE_FRONT, "m; farthest liquid along an axis"},
     {"force", SELKIE_PROBE_FORCE,
-     "N; of the liquid on walls, an obstacle or a body, in the columns NAME_x, NAME_y and NAME_z (discretization sph)"},
+     "N; of the liquid on walls, an obstacle or a body, in the columns NAME_x, NAME_y and NAME_z"},
     {"level", SELKIE_PROBE_LEVEL, "m; mean height of the liquid's surface over the floor of the domain, in an area"},
+    {"torque", SELKIE_PROBE_TORQUE,
+     "N m; of the liquid on walls, an obstacle or a body, about a point, in the columns NAME_x, NAME_y and NAME_z; in "
+     "2D "
+     "NAME_z alone"},
 };
 CHOICES(probe_kind);
 
@@ -315,6 +353,37 @@ static const sk_struct walls_struct = {.name = "walls",
                                        .field_count = COUNT(walls_fields),
                                        .fields = walls_fields};
 
+#define SIDE(index, name, most, what)                                                                                  \
+    .key = name, .type = SK_FIELD_NUMBER, .offset = (index) * sizeof(double), BETWEEN(0, most), .doc = what
+
+#define SIDES(most, unit_of, what)                                                                                     \
+    {                                                                                                                  \
+        {SIDE(0, "x_min", most, what " at the low end of x"), .unit = unit_of},                                        \
+            {SIDE(1, "x_max", most, what " at the high end of x"), .unit = unit_of},                                   \
+            {SIDE(2, "y_min", most, what " at the low end of y"), .unit = unit_of},                                    \
+            {SIDE(3, "y_max", most, what " at the high end of y"), .unit = unit_of},                                   \
+            {SIDE(4, "z_min", most, what " at the low end of z"), .unit = unit_of, .dimension = 3},                    \
+        {                                                                                                              \
+            SIDE(5, "z_max", most, what " at the high end of z"), .unit = unit_of, .dimension = 3                      \
+        }                                                                                                              \
+    }
+
+static const sk_field slip_lengths_fields[] = SIDES(SK_LARGEST_NUMBER, "m", "slip length");
+static const sk_struct slip_lengths_struct = {
+    .name = "slip_lengths",
+    .doc = "Distance behind each side at which liquid would be at rest (Navier's slip length).",
+    .size = 6 * sizeof(double),
+    .field_count = COUNT(slip_lengths_fields),
+    .fields = slip_lengths_fields};
+
+static const sk_field liquid_frictions_fields[] = SIDES(100, NULL, "friction");
+static const sk_struct liquid_frictions_struct = {
+    .name = "liquid_frictions",
+    .doc = "Friction of liquid on each side over its pressure (Coulomb's law).",
+    .size = 6 * sizeof(double),
+    .field_count = COUNT(liquid_frictions_fields),
+    .fields = liquid_frictions_fields};
+
 static const sk_field domain_fields[] = {
     {INTEGER(selkie_domain_def, dimension, 3), BETWEEN(2, 3), .doc = "2 or 3"},
     {VECTOR(selkie_domain_def, origin), .unit = "m", .doc = "lower corner"},
@@ -324,6 +393,10 @@ static const sk_field domain_fields[] = {
     {INTEGER(selkie_domain_def, resolution, 64), BETWEEN(1, SK_MAX_CELLS_PER_AXIS), .replaces = "cell_size",
      .doc = "cells along the longest side, used where cell_size is 0"},
     {STRUCT(selkie_domain_def, walls, walls_struct), .doc = "kind of each side"},
+    {STRUCT(selkie_domain_def, slip_length, slip_lengths_struct),
+     .doc = "of no_slip sides, in a viscous liquid: 0 = liquid sticks, the longer the more it slides"},
+    {STRUCT(selkie_domain_def, liquid_friction, liquid_frictions_struct),
+     .doc = "of free_slip sides: friction is at most this times the pressure; 0 = none"},
 };
 const sk_struct sk_domain_struct = {.name = "domain",
                                     .doc = "The box that everything happens in, and its grid of cubic cells.",
@@ -441,6 +514,63 @@ static const sk_struct sato_struct = {.name = "sato",
                                       .field_count = COUNT(sato_fields),
                                       .fields = sato_fields};
 
+static const sk_field stroke_fields[] = {
+    {VECTOR(selkie_stroke_def, from), .place = 1, .unit = "m", .required = 1, .doc = "where the stroke begins"},
+    {VECTOR(selkie_stroke_def, to), .place = 1, .unit = "m", .required = 1, .initial = {1, 0, 0},
+     .doc = "where it ends; the velocity points there"},
+    {NUMBER(selkie_stroke_def, radius, 0.05), ABOVE(0), .unit = "m", .doc = "half its width: weight (1 - q^2)^2"},
+    {NUMBER(selkie_stroke_def, speed, 1), ANY, .unit = "m/s", .doc = "on its line"},
+};
+const sk_struct sk_stroke_struct = {.name = "stroke",
+                                    .doc = "Velocity along a line, as drawn with a brush.",
+                                    .size = sizeof(selkie_stroke_def),
+                                    .field_count = COUNT(stroke_fields),
+                                    .fields = stroke_fields};
+
+static const sk_field drawn_fields[] = {
+    {STRING(selkie_drawn_def, name), .required = 1, .doc = "name for reduced.excite"},
+    {ARRAY(selkie_drawn_def, "strokes", strokes, stroke_count, sk_stroke_struct), .required = 1,
+     .doc = "the drawing; its divergence-free part is taken"},
+    {NUMBER(selkie_drawn_def, time, 0), BETWEEN(0, 1000), .unit = "s", .doc = "how long the drawing moves"},
+    {INTEGER(selkie_drawn_def, snapshots, 1), BETWEEN(1, 64),
+     .doc = "number of fields, at even times from 0 to time; 1 = the last one"},
+};
+const sk_struct sk_drawn_struct = {.name = "drawn_mode",
+                                   .doc = "A flow that is drawn and becomes a mode (Eq. 5.10).",
+                                   .size = sizeof(selkie_drawn_def),
+                                   .field_count = COUNT(drawn_fields),
+                                   .fields = drawn_fields};
+
+static const sk_field excite_fields[] = {
+    {STRING(selkie_excite_def, mode), .required = 1, .doc = "name of a drawn mode"},
+    {NUMBER(selkie_excite_def, strength, 1), ANY, .unit = "m/s2", .doc = "acceleration where the drawing is fastest"},
+    {NUMBER(selkie_excite_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
+    {NUMBER(selkie_excite_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
+};
+const sk_struct sk_excite_struct = {.name = "excitation",
+                                    .doc = "A drawn mode that is driven for a while.",
+                                    .size = sizeof(selkie_excite_def),
+                                    .field_count = COUNT(excite_fields),
+                                    .fields = excite_fields};
+
+static const sk_field reduced_fields[] = {
+    {INTEGER(selkie_reduced_def, modes, 256), BETWEEN(1, 65536), .doc = "eigenfunctions with the smallest eigenvalues"},
+    {ENUM(selkie_reduced_def, integrator, integrator, SELKIE_REDUCED_RK4), .doc = "how modes move"},
+    {ENUM(selkie_reduced_def, periodic, periodic, SELKIE_PERIODIC_NONE), .doc = "axes along which the flow repeats"},
+    {VECTOR(selkie_reduced_def, mean_flow), .in_plane = 1, .unit = "m/s",
+     .doc = "at the start, along periodic axes; 0 along others"},
+    {ARRAY(selkie_reduced_def, "drawn", drawn, drawn_count, sk_drawn_struct),
+     .doc = "drawn modes, beside the eigenfunctions"},
+    {NUMBER(selkie_reduced_def, cut, 0.001), BETWEEN(0, 1), .low_open = 1,
+     .doc = "drawn fields with a singular value below this part of the largest are left out"},
+    {ARRAY(selkie_reduced_def, "excite", excite, excite_count, sk_excite_struct), .doc = "drawn modes that are driven"},
+};
+static const sk_struct reduced_struct = {.name = "reduced",
+                                         .doc = "Parameters of discretization reduced.",
+                                         .size = sizeof(selkie_reduced_def),
+                                         .field_count = COUNT(reduced_fields),
+                                         .fields = reduced_fields};
+
 static const sk_field unilateral_fields[] = {
     {ENUM(selkie_unilateral_def, solver, unilateral_solver, SELKIE_UNILATERAL_ACTIVE_SET),
      .doc = "of the complementarity problems"},
@@ -545,7 +675,9 @@ static const sk_field material_fields[] = {
     {NUMBER(selkie_material_def, density, 1000), DENSITY,
      .doc = "mass per volume; several densities need discretization grid and incompressibility bilateral"},
     {NUMBER(selkie_material_def, viscosity, 0), AT_LEAST(0), .unit = "m2/s",
-     .doc = "kinematic viscosity, in place of the scene's; for sph the same for all materials so far"},
+     .doc = "kinematic viscosity, if the scene has none of its own; for sph the same for all materials so far"},
+    {NUMBER(selkie_material_def, dynamic_viscosity, 0), AT_LEAST(0), .unit = "Pa s",
+     .doc = "viscosity times density, in place of viscosity; honey has about 10"},
     {NUMBER(selkie_material_def, surface_tension, 0), AT_LEAST(0), .unit = "N/m",
      .doc = "no effect yet, with either discretization"},
     {NUMBER(selkie_material_def, heat_capacity, 0), AT_LEAST(0), .unit = "J/(kg K)", .doc = "no effect yet"},
@@ -560,6 +692,24 @@ const sk_struct sk_material_struct = {
     .field_count = COUNT(material_fields),
     .fields = material_fields};
 
+#define OF_TAYLOR_GREEN .variants = 1u << SELKIE_FLOW_TAYLOR_GREEN
+
+static const sk_field flow_fields[] = {
+    {TYPE(selkie_flow_def, flow_kind, SELKIE_FLOW_NONE), .doc = "kind of field"},
+    {NUMBER(selkie_flow_def, speed, 1), ANY, OF_TAYLOR_GREEN, .unit = "m/s", .required = 1, .doc = "largest speed"},
+    {NUMBER(selkie_flow_def, wavelength, 1), ABOVE(0), OF_TAYLOR_GREEN, .unit = "m", .required = 1,
+     .doc = "length of two vortices"},
+    {ROW(selkie_flow_def, file, SK_FIELD_FILE), .text = "", .variants = 1u << SELKIE_FLOW_FILE, .required = 1,
+     .doc = "CSV with one line of names, x, y, z, u, v, w (2D: x, y, u, v), and a line for each point of a grid, in m "
+            "and m/s; between points it is interpolated, outside the nearest point counts"},
+};
+static const sk_struct flow_struct = {.name = "flow",
+                                      .doc = "A velocity field of a liquid at the start.",
+                                      .size = sizeof(selkie_flow_def),
+                                      .field_count = COUNT(flow_fields),
+                                      .fields = flow_fields,
+                                      .variant = &flow_fields[0]};
+
 static const sk_field liquid_fields[] = {
     {STRING(selkie_liquid_def, name), .doc = "a label"},
     {STRUCT(selkie_liquid_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start"},
@@ -573,7 +723,8 @@ static const sk_field liquid_fields[] = {
     {ROW(selkie_liquid_def, velocity_gradient, SK_FIELD_MATRIX), ANY, .unit = "1/s",
      .doc = "stretching at the start: du_i/dx_j, row by row"},
     {VECTOR(selkie_liquid_def, center), .place = 1, .unit = "m",
-     .doc = "point that angular_velocity and velocity_gradient leave at rest"},
+     .doc = "point that angular_velocity and velocity_gradient leave at rest; origin of flow taylor_green"},
+    {STRUCT(selkie_liquid_def, flow, flow_struct), .doc = "velocity field that is added at the start"},
     {INTEGER(selkie_liquid_def, count, 0), BETWEEN(0, 1e9),
      .doc = "exact number of particles, at random positions in the shape; 0 = by its cells"},
     {BOOL(selkie_liquid_def, fill_obstacles, 0), .doc = "put particles inside obstacles too"},
@@ -629,16 +780,73 @@ const sk_struct sk_keyframe_struct = {.name = "keyframe",
                                       .field_count = COUNT(keyframe_fields),
                                       .fields = keyframe_fields};
 
+static const sk_field oscillation_fields[] = {
+    {VECTOR(selkie_oscillation, translate), .unit = "m", .in_plane = 1, .doc = "amplitude of the translation"},
+    {ROW(selkie_oscillation, rotate, SK_FIELD_ROTATION), ANY, .unit = "deg", .in_plane = 1,
+     .doc = "amplitude of the rotation about x, then y, then z, through the center"},
+    {NUMBER(selkie_oscillation, period, 1), ABOVE(0), .unit = "s", .required = 1, .doc = "time of one cycle"},
+    {NUMBER(selkie_oscillation, phase, 0), ANY, .unit = "deg", .doc = "at time 0: amplitude x sin(phase)"},
+    {NUMBER(selkie_oscillation, ramp, 0), AT_LEAST(0), .unit = "s",
+     .doc = "time in which the amplitude grows smoothly from 0; 0 = full from the start"},
+};
+const sk_struct sk_oscillation_struct = {.name = "oscillation",
+                                         .doc = "A harmonic motion: amplitude x sin(2 pi time / period + phase).",
+                                         .size = sizeof(selkie_oscillation),
+                                         .field_count = COUNT(oscillation_fields),
+                                         .fields = oscillation_fields};
+
+#define MOTION_FILE                                                                                                    \
+    .text = "", .doc =                                                                                                 \
+                    "CSV of keyframes: a line of names, time and some of x, y, z (m), rx, ry, rz (deg), then a line "  \
+                    "for each keyframe; replaces keyframes"
+
+static const sk_field frame_fields[] = {
+    {VECTOR(selkie_frame_def, center), .place = 1, .unit = "m", .doc = "point of the domain that it turns about"},
+    {ARRAY(selkie_frame_def, "keyframes", keyframes, keyframe_count, sk_keyframe_struct),
+     .doc = "position of the domain over time, joined by a smooth curve"},
+    {ARRAY(selkie_frame_def, "oscillations", oscillations, oscillation_count, sk_oscillation_struct),
+     .doc = "harmonic motions, added to the keyframes: sway, heave, roll"},
+    {ROW(selkie_frame_def, motion_file, SK_FIELD_FILE), MOTION_FILE},
+};
+static const sk_struct frame_struct = {
+    .name = "frame",
+    .doc =
+        "Motion of the whole domain, with its walls, obstacles and probes. Positions and velocities of the scene are "
+        "relative to the moving domain; the liquid feels the inertial forces: translation, Euler, centrifugal and "
+        "Coriolis. Gravity is that of the frame at rest.",
+    .size = sizeof(selkie_frame_def),
+    .field_count = COUNT(frame_fields),
+    .fields = frame_fields};
+
+static const sk_field gravity_key_fields[] = {
+    {NUMBER(selkie_gravity_key, time, 0), ANY, .unit = "s", .required = 1, .doc = "when"},
+    {VECTOR(selkie_gravity_key, gravity), .unit = "m/s2", .in_plane = 1, .required = 1, .initial = {0, -9.81, 0},
+     .doc = "acceleration at that time; linear between two times, held before the first and after the last"},
+};
+static const sk_struct gravity_key_struct = {.name = "gravity_key",
+                                             .doc = "Gravity at a time.",
+                                             .size = sizeof(selkie_gravity_key),
+                                             .field_count = COUNT(gravity_key_fields),
+                                             .fields = gravity_key_fields};
+
 static const sk_field obstacle_fields[] = {
     {STRING(selkie_obstacle_def, name), .doc = "a label; probes of type force refer to it"},
     {STRUCT(selkie_obstacle_def, shape, sk_shape_struct), .required = 1, .doc = "region at the start"},
     {ENUM(selkie_obstacle_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "motion of liquid along it"},
+    {NUMBER(selkie_obstacle_def, slip_length, 0), AT_LEAST(0), .unit = "m",
+     .doc = "of a no_slip surface in a viscous liquid: distance behind it at which liquid would move with it; 0 = it "
+            "sticks"},
+    {NUMBER(selkie_obstacle_def, liquid_friction, 0), BETWEEN(0, 100),
+     .doc = "of a free_slip surface: friction of liquid is at most this times the pressure"},
     {VECTOR(selkie_obstacle_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "constant motion; 0 = at rest"},
     {ROW(selkie_obstacle_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
      .doc = "constant turning about center, which moves along"},
     {VECTOR(selkie_obstacle_def, center), .place = 1, .unit = "m", .doc = "point that it turns about"},
     {ARRAY(selkie_obstacle_def, "keyframes", keyframes, keyframe_count, sk_keyframe_struct),
      .doc = "motion by keyframes, instead of the constant one"},
+    {ARRAY(selkie_obstacle_def, "oscillations", oscillations, oscillation_count, sk_oscillation_struct),
+     .doc = "harmonic motions, added to the others: the paddle of a wave maker"},
+    {ROW(selkie_obstacle_def, motion_file, SK_FIELD_FILE), MOTION_FILE},
 };
 const sk_struct sk_obstacle_struct = {.name = "obstacle",
                                       .doc = "A solid, at rest or moving. It holds liquid at any thickness and speed: "
@@ -657,6 +865,11 @@ static const sk_field body_fields[] = {
     {NUMBER(selkie_body_def, mass, 0), AT_LEAST(0), .unit = "kg",
      .doc = "instead of the density; 0 = from it; in 2D for a depth of one metre"},
     {ENUM(selkie_body_def, surface, solid_surface, SELKIE_WALL_FREE_SLIP), .doc = "motion of liquid along it"},
+    {NUMBER(selkie_body_def, slip_length, 0), AT_LEAST(0), .unit = "m",
+     .doc = "of a no_slip surface in a viscous liquid: distance behind it at which liquid would move with it; 0 = it "
+            "sticks"},
+    {NUMBER(selkie_body_def, liquid_friction, 0), BETWEEN(0, 100),
+     .doc = "of a free_slip surface: friction of liquid is at most this times the pressure"},
     {VECTOR(selkie_body_def, velocity), .unit = "m/s", .in_plane = 1, .doc = "of its centre of mass at the start"},
     {ROW(selkie_body_def, angular_velocity, SK_FIELD_ROTATION), ANY, .unit = "rad/s", .in_plane = 1,
      .doc = "turning at the start"},
@@ -680,7 +893,10 @@ const sk_struct sk_body_struct = {.name = "body",
 #define OF_JET .variants = 1u << SELKIE_FORCE_JET
 #define OF_UNIFORM .variants = 1u << SELKIE_FORCE_UNIFORM
 #define OF_LOCAL .variants = 1u << SELKIE_FORCE_EXPLOSION | 1u << SELKIE_FORCE_VORTEX | 1u << SELKIE_FORCE_JET
-#define OF_LASTING .variants = 1u << SELKIE_FORCE_VORTEX | 1u << SELKIE_FORCE_JET | 1u << SELKIE_FORCE_UNIFORM
+#define OF_SPONGE .variants = 1u << SELKIE_FORCE_SPONGE
+#define OF_LASTING                                                                                                     \
+    .variants =                                                                                                        \
+        1u << SELKIE_FORCE_VORTEX | 1u << SELKIE_FORCE_JET | 1u << SELKIE_FORCE_UNIFORM | 1u << SELKIE_FORCE_SPONGE
 
 static const sk_field force_fields[] = {
     {STRING(selkie_force_def, name), .doc = "a label"},
@@ -712,6 +928,12 @@ static const sk_field force_fields[] = {
      .doc = "acceleration along the axis, times the falloff"},
     {VECTOR(selkie_force_def, acceleration), OF_UNIFORM, .unit = "m/s2", .required = 1, .in_plane = 1,
      .doc = "of all liquid"},
+    {ENUM(selkie_force_def, side, side, SELKIE_SIDE_X_MAX), OF_SPONGE, .required = 1,
+     .doc = "side of the domain that absorbs waves"},
+    {NUMBER(selkie_force_def, width, 1), ABOVE(0), OF_SPONGE, .unit = "m", .required = 1,
+     .doc = "of the layer before the side; a wavelength or more"},
+    {NUMBER(selkie_force_def, rate, 0), AT_LEAST(0), OF_SPONGE, .unit = "1/s",
+     .doc = "damping at the side, it falls quadratically to 0 over the width; 0 = 2.5 sqrt(gravity / width)"},
     {NUMBER(selkie_force_def, start, 0), AT_LEAST(0), OF_LASTING, .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_force_def, end, -1), ANY, OF_LASTING, .unit = "s", .doc = "when it stops; below 0 = never"},
 };
@@ -772,16 +994,23 @@ const sk_struct sk_object_struct = {
     .field_count = COUNT(object_fields),
     .fields = object_fields};
 
-#define OF_POINT_PROBE .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY
+#define OF_POINT_PROBE                                                                                                 \
+    .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY |                \
+                1u << SELKIE_PROBE_TORQUE
 #define OF_FRONT_PROBE .variants = 1u << SELKIE_PROBE_FRONT
-#define OF_FORCE_PROBE .variants = 1u << SELKIE_PROBE_FORCE
+#define OF_FORCE_PROBE .variants = 1u << SELKIE_PROBE_FORCE | 1u << SELKIE_PROBE_TORQUE
+#define OF_PRESSURE_PROBE .variants = 1u << SELKIE_PROBE_PRESSURE
 #define OF_LEVEL_PROBE .variants = 1u << SELKIE_PROBE_LEVEL
 
 static const sk_field probe_fields[] = {
     {STRING(selkie_probe_def, name), .required = 1, .doc = "name of its column: letters, digits and _"},
     {TYPE(selkie_probe_def, probe_kind, SELKIE_PROBE_HEIGHT), .doc = "kind of measurement"},
     {VECTOR(selkie_probe_def, at), .place = 1, .unit = "m", .required = 1, OF_POINT_PROBE,
-     .doc = "point of the measurement"},
+     .doc = "point of the measurement; torque: the point that it is about"},
+    {NUMBER(selkie_probe_def, radius, 0), AT_LEAST(0), OF_PRESSURE_PROBE, .unit = "m",
+     .doc = "of a round gauge around the point, whose mean pressure is measured, in 2D half of a line; 0 = the point"},
+    {VECTOR(selkie_probe_def, normal), OF_PRESSURE_PROBE, .in_plane = 1, .initial = {1, 0, 0},
+     .doc = "direction across the gauge, of any length above 0"},
     {ENUM(selkie_probe_def, axis, axis, SELKIE_AXIS_X), OF_FRONT_PROBE, .doc = "along which axis"},
     {INTEGER(selkie_probe_def, direction, 1), BETWEEN(-1, 1), OF_FRONT_PROBE,
      .doc = "1 = towards its high end, -1 = its low end"},
@@ -804,6 +1033,9 @@ const sk_struct sk_probe_struct = {.name = "probe",
 static const sk_field output_fields[] = {
     {BOOL(selkie_output_def, ply, 1), .doc = "particles as binary PLY"},
     {BOOL(selkie_output_def, vtp, 0), .doc = "particles as VTK XML (.vtp)"},
+    {BOOL(selkie_output_def, skp, 0),
+     .doc = "particles in compact files (.skp): positions to 1/1024 of a cell, half-precision velocities, compressed; "
+            "`selkie convert` makes .ply and .vtp of them"},
     {INTEGER(selkie_output_def, every, 1), BETWEEN(1, 1000000), .doc = "write each n-th frame"},
     {ENUM(selkie_output_def, names, attribute_names, SELKIE_NAMES_SELKIE), .doc = "names of the particles' attributes"},
     {ENUM(selkie_output_def, up, up_axis, SELKIE_UP_SCENE), .doc = "up axis in the files"},
@@ -845,6 +1077,9 @@ static const sk_field scene_fields[] = {
     {STRUCT(selkie_scene, domain, sk_domain_struct), .required = 1, .doc = "the box that everything happens in"},
     {VECTOR(selkie_scene, gravity), .unit = "m/s2", .in_plane = 1, .initial = {0, -9.81, 0},
      .doc = "acceleration; up is against it (y without gravity)"},
+    {ARRAY(selkie_scene, "gravity_over_time", gravity_keys, gravity_key_count, gravity_key_struct),
+     .doc = "gravity that changes, in place of gravity, which still says what is up"},
+    {STRUCT(selkie_scene, frame, frame_struct), .doc = "motion of the domain: sway, heave, roll"},
     {STRUCT(selkie_scene, time, time_struct), .doc = "end, frames, steps"},
     {ROW(selkie_scene, seed, SK_FIELD_SEED), .initial = {1},
      .doc = "of all random numbers: the same seed gives the same run"},
@@ -863,12 +1098,16 @@ static const sk_field scene_fields[] = {
     {STRUCT(selkie_scene, ando, ando_struct), .doc = "parameters of volume ando"},
     {STRUCT(selkie_scene, sato, sato_struct), .doc = "parameters of volume sato"},
     {STRUCT(selkie_scene, sph, sph_struct), .doc = "parameters of discretization sph"},
+    {STRUCT(selkie_scene, reduced, reduced_struct), .doc = "parameters of discretization reduced"},
     {ENUM(selkie_scene, incompressibility, incompressibility, SELKIE_INCOMPRESSIBILITY_BILATERAL),
      .doc = "what the pressure may do"},
     {STRUCT(selkie_scene, unilateral, unilateral_struct), .doc = "parameters of incompressibility unilateral"},
     {STRUCT(selkie_scene, pressure, pressure_struct), .doc = "the pressure solve"},
     {STRUCT(selkie_scene, advection, advection_struct), .doc = "how particles move"},
-    {NUMBER(selkie_scene, viscosity, 0), AT_LEAST(0), .unit = "m2/s", .doc = "kinematic viscosity; water has 1e-6"},
+    {NUMBER(selkie_scene, viscosity, 0), AT_LEAST(0), .unit = "m2/s",
+     .doc = "kinematic viscosity of all materials; water has 1e-6"},
+    {NUMBER(selkie_scene, dynamic_viscosity, 0), AT_LEAST(0), .unit = "Pa s",
+     .doc = "viscosity times density, in place of viscosity; water has 1e-3"},
     {ARRAY(selkie_scene, "materials", materials, material_count, sk_material_struct),
      .doc = "what liquids are made of; at most 255"},
     {ARRAY(selkie_scene, "liquids", liquids, liquid_count, sk_liquid_struct), .doc = "liquid at the start"},

@@ -89,11 +89,15 @@ extern const sk_struct sk_source_struct;
 extern const sk_struct sk_drain_struct;
 extern const sk_struct sk_obstacle_struct;
 extern const sk_struct sk_keyframe_struct;
+extern const sk_struct sk_oscillation_struct;
 extern const sk_struct sk_body_struct;
 extern const sk_struct sk_force_struct;
 extern const sk_struct sk_object_struct;
 extern const sk_struct sk_timeline_entry_struct;
 extern const sk_struct sk_probe_struct;
+extern const sk_struct sk_stroke_struct;
+extern const sk_struct sk_drawn_struct;
+extern const sk_struct sk_excite_struct;
 
 /* The key "method" of older files: read as discretization and transfer, never written. No member of the scene. */
 extern const sk_field sk_method_field;

@@ -35,13 +35,18 @@ int sk_scene_has_densities(const selkie_scene *scene)
 
 double sk_scene_viscosity_of(const selkie_scene *scene, int material)
 {
-    return scene->viscosity > 0.0 || !scene->material_count ? scene->viscosity : scene->materials[material].viscosity;
+    double kinematic = scene->viscosity, dynamic = scene->dynamic_viscosity;
+    if (scene->material_count && !(kinematic > 0.0) && !(dynamic > 0.0)) {
+        kinematic = scene->materials[material].viscosity;
+        dynamic = scene->materials[material].dynamic_viscosity;
+    }
+    return dynamic > 0.0 ? dynamic / sk_scene_density(scene, material) : kinematic;
 }
 
 double sk_scene_viscosity(const selkie_scene *scene)
 {
-    double largest = scene->viscosity;
-    for (int m = 0; m < scene->material_count; m++)
+    double largest = sk_scene_viscosity_of(scene, 0);
+    for (int m = 1; m < scene->material_count; m++)
         largest = fmax(largest, sk_scene_viscosity_of(scene, m));
     return largest;
 }
@@ -104,6 +109,30 @@ static selkie_code check_name(const selkie_scene *scene, const char *key, int in
                    sk_quote(quoted, sizeof quoted, name), names);
 }
 
+/* One viscosity a material: its own or the scene's, kinematic or dynamic. */
+static selkie_code check_viscosity(const selkie_scene *scene, int m, sk_path *where, selkie_error *error)
+{
+    const selkie_material_def *material = &scene->materials[m];
+    const char *key = material->dynamic_viscosity > 0.0 ? "dynamic_viscosity" : "viscosity";
+    if (material->viscosity > 0.0 && material->dynamic_viscosity > 0.0)
+        return fail_at(where, "materials", m, key, error,
+                       "%g Pa s stands beside a viscosity, %g m2/s: give one of them", material->dynamic_viscosity,
+                       material->viscosity);
+    const double own = sk_scene_viscosity_of(scene, m), first = sk_scene_viscosity_of(scene, 0);
+    if (own != first && scene->discretization == SELKIE_DISCRETIZATION_SPH)
+        return fail_at(
+            where, "materials", m, key, error,
+            "%g m2/s differs from that of materials[0], %g: discretization \"sph\" takes one viscosity so far", own,
+            first);
+    const int dynamic = scene->dynamic_viscosity > 0.0;
+    if ((material->viscosity > 0.0 || material->dynamic_viscosity > 0.0) && (scene->viscosity > 0.0 || dynamic))
+        return fail_at(where, "materials", m, key, error, "%g %s stands beside the scene's %s, %g: give one of them",
+                       material->dynamic_viscosity > 0.0 ? material->dynamic_viscosity : material->viscosity,
+                       material->dynamic_viscosity > 0.0 ? "Pa s" : "m2/s", dynamic ? "dynamic_viscosity" : "viscosity",
+                       dynamic ? scene->dynamic_viscosity : scene->viscosity);
+    return SELKIE_OK;
+}
+
 static selkie_code check_material(const selkie_scene *scene, int m, sk_path *where, selkie_error *error)
 {
     const selkie_material_def *material = &scene->materials[m];
@@ -118,16 +147,7 @@ static selkie_code check_material(const selkie_scene *scene, int m, sk_path *whe
         return fail_at(where, "materials", m, "kind", error,
                        "\"%s\" is not simulated yet: must be \"liquid\"; solids are obstacles or bodies",
                        sk_enum_name(sk_struct_find(&sk_material_struct, "kind")->choices, (int)material->kind));
-    if (material->viscosity != scene->materials[0].viscosity && scene->discretization == SELKIE_DISCRETIZATION_SPH)
-        return fail_at(
-            where, "materials", m, "viscosity", error,
-            "%g m2/s differs from that of materials[0], %g: discretization \"sph\" takes one viscosity so far",
-            material->viscosity, scene->materials[0].viscosity);
-    if (material->viscosity > 0.0 && scene->viscosity > 0.0)
-        return fail_at(where, "materials", m, "viscosity", error,
-                       "%g m2/s stands beside the scene's viscosity, %g: give one of them", material->viscosity,
-                       scene->viscosity);
-    return SELKIE_OK;
+    return check_viscosity(scene, m, where, error);
 }
 
 /* Several densities: what has no face densities yet. */
@@ -153,6 +173,10 @@ selkie_code sk_materials_check(const selkie_scene *scene, sk_path *where, selkie
     if (scene->material_count > SK_MAX_MATERIALS)
         return fail_at(where, "materials", -1, "", error, "%d materials are too many: at most %d",
                        scene->material_count, SK_MAX_MATERIALS);
+    if (scene->viscosity > 0.0 && scene->dynamic_viscosity > 0.0)
+        return fail_at(where, "dynamic_viscosity", -1, "", error,
+                       "%g Pa s stands beside a viscosity, %g m2/s: give one of them", scene->dynamic_viscosity,
+                       scene->viscosity);
     for (int m = 0; m < scene->material_count; m++)
         SK_TRY(check_material(scene, m, where, error));
     selkie_liquid_def usual;
@@ -171,6 +195,47 @@ selkie_code sk_materials_check(const selkie_scene *scene, sk_path *where, selkie
 
 /* --- Notes --- */
 
+/* Why a surface's slip length or friction has no effect; NULL = it has, or there is none. */
+static const char *idle_friction(const selkie_scene *scene, selkie_wall surface, double slip_length, double friction)
+{
+    if (!(slip_length > 0.0) && !(friction > 0.0))
+        return NULL;
+    if (scene->discretization == SELKIE_DISCRETIZATION_SPH)
+        return "has no effect with discretization sph yet";
+    if (slip_length > 0.0 && surface != SELKIE_WALL_NO_SLIP)
+        return "has an effect at no_slip surfaces only";
+    if (slip_length > 0.0 && !(sk_scene_viscosity(scene) > 0.0))
+        return "has no effect without viscosity";
+    return friction > 0.0 && surface != SELKIE_WALL_FREE_SLIP ? "has an effect at free_slip surfaces only" : NULL;
+}
+
+/* Notes on friction at the sides of the domain and at obstacles. */
+static int friction_note(const selkie_scene *scene, int *index, char *buffer, size_t size)
+{
+    static const char *const sides[6] = {"x_min", "x_max", "y_min", "y_max", "z_min", "z_max"};
+    const selkie_domain_def *domain = &scene->domain;
+    for (int n = 0; n < 12 + 2 * scene->obstacle_count; n++) {
+        const int slips = n % 2 == 0, s = n / 2, o = s - 6;
+        const selkie_obstacle_def *obstacle = o < 0 ? NULL : &scene->obstacles[o];
+        const char *why = idle_friction(scene, obstacle ? obstacle->surface : domain->walls[s],
+                                        !slips     ? 0.0
+                                        : obstacle ? obstacle->slip_length
+                                                   : domain->slip_length[s],
+                                        slips      ? 0.0
+                                        : obstacle ? obstacle->liquid_friction
+                                                   : domain->liquid_friction[s]);
+        const char *key = slips ? "slip_length" : "liquid_friction";
+        if (!why || (*index)-- != 0)
+            continue;
+        if (obstacle)
+            snprintf(buffer, size, "obstacles[%d].%s: %s", o, key, why);
+        else
+            snprintf(buffer, size, "domain.%s.%s: %s", key, sides[s], why);
+        return 1;
+    }
+    return 0;
+}
+
 int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t size)
 {
     const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH;
@@ -178,6 +243,8 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
         snprintf(buffer, size, "transfer: has no effect with discretization sph");
         return 1;
     }
+    if (friction_note(scene, &index, buffer, size))
+        return 1;
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];
         const struct {

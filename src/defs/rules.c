@@ -299,10 +299,18 @@ static selkie_code check_keyframes(sk_rules *rules, int count, const selkie_keyf
     return SELKIE_OK;
 }
 
+static selkie_code check_motion_file(sk_rules *rules, const char *file, int keyframe_count)
+{
+    if (file && *file && keyframe_count > 0)
+        return fail_at(rules, "motion_file", "stands beside keyframes: give one of them");
+    return SELKIE_OK;
+}
+
 static selkie_code check_obstacle(sk_rules *rules, int i)
 {
     const selkie_obstacle_def *obstacle = &rules->scene->obstacles[i];
     SK_TRY(check_placed_shape(rules, &obstacle->shape, 0)); /* it may come in later */
+    SK_TRY(check_motion_file(rules, obstacle->motion_file, obstacle->keyframe_count));
     if (obstacle->keyframe_count == 0)
         return SELKIE_OK;
     for (int axis = 0; axis < 3; axis++)
@@ -310,6 +318,31 @@ static selkie_code check_obstacle(sk_rules *rules, int i)
             return fail_at(rules, "keyframes", "stand beside a constant %s: give one of them",
                            obstacle->velocity[axis] != 0 ? "velocity" : "angular_velocity");
     return check_keyframes(rules, obstacle->keyframe_count, obstacle->keyframes);
+}
+
+/* --- Gravity and the frame --- */
+
+static selkie_code check_frame(sk_rules *rules)
+{
+    const selkie_scene *scene = rules->scene;
+    const selkie_frame_def *frame = &scene->frame;
+    size_t before = sk_path_key(rules->where, "gravity_over_time");
+    for (int k = 1; k < scene->gravity_key_count; k++)
+        if (!(scene->gravity_keys[k].time > scene->gravity_keys[k - 1].time)) {
+            sk_path_index(rules->where, k);
+            return fail_at(rules, "time", "%g s is not after that of the entry before, %g s",
+                           scene->gravity_keys[k].time, scene->gravity_keys[k - 1].time);
+        }
+    sk_path_cut(rules->where, before);
+
+    sk_path_key(rules->where, "frame");
+    if (scene->body_count > 0 &&
+        (frame->keyframe_count || frame->oscillation_count || (frame->motion_file && *frame->motion_file)))
+        return fail_at(rules, "", "a moving frame has no rigid bodies so far: leave out the frame or the bodies");
+    SK_TRY(check_motion_file(rules, frame->motion_file, frame->keyframe_count));
+    SK_TRY(check_keyframes(rules, frame->keyframe_count, frame->keyframes));
+    sk_path_cut(rules->where, before);
+    return SELKIE_OK;
 }
 
 /* --- Objects --- */
@@ -367,8 +400,14 @@ static selkie_code check_body(sk_rules *rules, int i)
     selkie_body_def usual;
     selkie_body_defaults(&usual);
     SK_TRY(check_placed_shape(rules, &body->shape, 1));
-    if (scene->discretization != SELKIE_DISCRETIZATION_SPH)
-        return fail_at(rules, "", "only discretization sph moves bodies so far: set \"discretization\": \"sph\"");
+    const int on_grid = scene->discretization == SELKIE_DISCRETIZATION_GRID;
+    const selkie_volume volume = selkie_scene_volume(scene);
+    if (on_grid && scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
+        return fail_at(rules, "", "unilateral incompressibility does not move bodies: use \"bilateral\"");
+    if (on_grid && volume != SELKIE_VOLUME_NONE && volume != SELKIE_VOLUME_IDP)
+        return fail_at(rules, "", "only the volume methods none and idp move bodies: set \"volume\": \"idp\"");
+    if (on_grid && body->surface == SELKIE_WALL_NO_SLIP)
+        return fail_at(rules, "surface", "the grid methods have no drag along bodies: must be \"free_slip\"");
     if (is_endless(&body->shape))
         return fail_at(rules, "shape", "has no end: a body must be a box, sphere, cylinder, mesh, or a union of these");
     if (body->mass > 0 && body->density != usual.density)
@@ -444,6 +483,13 @@ static selkie_code check_force(sk_rules *rules, int i)
         break;
     case SELKIE_FORCE_UNIFORM:
         break;
+    case SELKIE_FORCE_SPONGE:
+        if (dimension == 2 && force->side >= SELKIE_SIDE_Z_MIN)
+            return fail_at(rules, "side", "\"z_min\" and \"z_max\" do not exist in 2D");
+        if (force->width > rules->scene->domain.size[force->side / 2])
+            return fail_at(rules, "width", "%g m is more than the domain has along %c, %g m", force->width,
+                           axis_letter[force->side / 2], rules->scene->domain.size[force->side / 2]);
+        break;
     }
     return check_interval(rules, force->start, force->end);
 }
@@ -488,8 +534,11 @@ static selkie_code check_probe_place(sk_rules *rules, const selkie_probe_def *pr
             return fail_at(rules, "direction", "%d: must be 1 or -1", probe->direction);
         return SELKIE_OK;
     }
-    if (probe->kind == SELKIE_PROBE_FORCE)
+    if (probe->kind == SELKIE_PROBE_FORCE || probe->kind == SELKIE_PROBE_TORQUE)
         return SELKIE_OK;
+    const double *normal = probe->normal;
+    if (probe->kind == SELKIE_PROBE_PRESSURE && probe->radius > 0 && normal[0] == 0 && normal[1] == 0 && normal[2] == 0)
+        return fail_at(rules, "normal", "has no length: must point across the gauge");
     if (probe->kind == SELKIE_PROBE_LEVEL)
         return check_probe_area(rules, probe);
     double up[3];
@@ -529,10 +578,8 @@ static selkie_code check_probe(sk_rules *rules, int i)
                        "%s cannot head a column: must begin with a letter and have only letters, digits and _ (64 at "
                        "most)",
                        sk_quote(quoted, sizeof quoted, name));
-    if (probe->kind == SELKIE_PROBE_FORCE && rules->scene->discretization != SELKIE_DISCRETIZATION_SPH)
-        return fail_at(rules, "type",
-                       "\"force\" is measured with discretization sph only: set \"discretization\": \"sph\"");
-    if (probe->kind == SELKIE_PROBE_FORCE && !has_surface(rules->scene, probe->on))
+    const int of_surface = probe->kind == SELKIE_PROBE_FORCE || probe->kind == SELKIE_PROBE_TORQUE;
+    if (of_surface && !has_surface(rules->scene, probe->on))
         return fail_at(rules, "on", "no obstacle and no body is called %s: must be the name of one, or \"walls\"",
                        sk_quote(quoted, sizeof quoted, probe->on));
     return check_probe_place(rules, probe);
@@ -568,9 +615,9 @@ static selkie_code check_columns(sk_rules *rules)
     columns[count++].probe = -1;
     for (int i = 0; i < scene->probe_count; i++) {
         const selkie_probe_def *probe = &scene->probes[i];
-        int parts = probe->kind == SELKIE_PROBE_VELOCITY || probe->kind == SELKIE_PROBE_FORCE
-                        ? 4
-                        : 1; /* the bare name too: it would confuse */
+        const int is_vector = probe->kind == SELKIE_PROBE_VELOCITY || probe->kind == SELKIE_PROBE_FORCE ||
+                              probe->kind == SELKIE_PROBE_TORQUE;
+        const int parts = is_vector ? 4 : 1; /* the bare name too: it would confuse */
         for (int k = 0; k < parts; k++) {
             snprintf(columns[count].name, sizeof columns->name, "%s%s%.1s", probe->name, k ? "_" : "",
                      k ? axis_letter + k - 1 : "");
@@ -635,6 +682,8 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_particles(&rules));
     SK_TRY(check_unilateral(&rules));
     SK_TRY(check_sph(&rules));
+    SK_TRY(sk_reduced_check(scene, where, error));
+    SK_TRY(check_frame(&rules));
     if (scene->liquid_count == 0 && scene->source_count == 0)
         return fail_at(&rules, "liquids", "nothing will ever be wet: must have at least one liquid or source");
     SK_TRY(sk_materials_check(scene, where, error));

@@ -43,4 +43,7 @@ char *sk_field_bounds_text(const sk_field *field, char *buffer, size_t size);
 /* "\"pic\", \"flip\" or \"apic\"". */
 char *sk_enum_list(const sk_enum *choices, char *buffer, size_t size);
 
+/* Checks what a scene of reduced fluids (discretization reduced) may have; others pass. */
+selkie_code sk_reduced_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
+
 #endif

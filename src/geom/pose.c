@@ -126,14 +126,73 @@ static void pose_at_keyframes(const selkie_obstacle_def *obstacle, double time, 
     to_matrix(multiply(from_rotation_vector(part), start), pose->rotation);
 }
 
-void sk_pose_at(const selkie_obstacle_def *obstacle, double time, sk_pose *pose)
+/* The sine and its smooth start, s^3 (10 - 15 s + 6 s^2), whose second derivative is continuous. */
+void sk_oscillation_at(const selkie_oscillation *oscillation, double time, double value[3])
 {
-    sk_pose_identity(pose);
-    memcpy(pose->center, obstacle->center, sizeof pose->center);
-    if (obstacle->keyframe_count > 0 && obstacle->keyframes) {
-        pose_at_keyframes(obstacle, time, pose);
-        return;
+    const double w = 2.0 * 3.14159265358979323846 / oscillation->period;
+    const double angle = w * time + oscillation->phase * radians_per_degree;
+    const double sine = sin(angle), slope = w * cos(angle), bend = -w * w * sine;
+    double r = 1.0, r1 = 0.0, r2 = 0.0;
+    if (time < oscillation->ramp) {
+        const double s = time > 0.0 ? time / oscillation->ramp : 0.0, rest = 1.0 - s;
+        r = s * s * s * (10.0 - 15.0 * s + 6.0 * s * s);
+        r1 = 30.0 * s * s * rest * rest / oscillation->ramp;
+        r2 = 60.0 * s * rest * (1.0 - 2.0 * s) / (oscillation->ramp * oscillation->ramp);
     }
+    value[0] = r * sine;
+    value[1] = r1 * sine + r * slope;
+    value[2] = r2 * sine + 2.0 * r1 * slope + r * bend;
+}
+
+static void multiply_matrices(const double a[9], const double b[9], double product[9])
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            product[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
+}
+
+void sk_rotation_from_angles(const double angles[3], const double rates[3], double rotation[9], double omega[3])
+{
+    const double about_z[3] = {0.0, 0.0, angles[2]}, about_y[3] = {0.0, angles[1], 0.0};
+    const quaternion z = from_rotation_vector(about_z), zy = multiply(z, from_rotation_vector(about_y));
+    double rz[9], rzy[9];
+    to_matrix(z, rz);
+    to_matrix(zy, rzy);
+    to_matrix(multiply(zy, from_rotation_vector((double[3]){angles[0], 0.0, 0.0})), rotation);
+
+    /* Each rate turns about its axis after the later rotations. */
+    for (int i = 0; i < 3; i++)
+        omega[i] = (i == 2 ? rates[2] : 0.0) + rates[1] * rz[3 * i + 1] + rates[0] * rzy[3 * i];
+}
+
+void sk_pose_oscillate(const selkie_oscillation *oscillations, int count, double time, sk_pose *pose)
+{
+    double angles[3] = {0, 0, 0}, rates[3] = {0, 0, 0}, matrix[9], omega[3], turned[9];
+    int turns = 0;
+    for (int o = 0; o < count; o++) {
+        double value[3];
+        sk_oscillation_at(&oscillations[o], time, value);
+        for (int i = 0; i < 3; i++) {
+            pose->translation[i] += value[0] * oscillations[o].translate[i];
+            pose->velocity[i] += value[1] * oscillations[o].translate[i];
+            angles[i] += value[0] * oscillations[o].rotate[i] * radians_per_degree;
+            rates[i] += value[1] * oscillations[o].rotate[i] * radians_per_degree;
+            turns |= oscillations[o].rotate[i] != 0.0;
+        }
+    }
+    if (!turns)
+        return;
+    sk_rotation_from_angles(angles, rates, matrix, omega);
+    const double *w = pose->angular_velocity;
+    for (int i = 0; i < 3; i++)
+        omega[i] += matrix[3 * i] * w[0] + matrix[3 * i + 1] * w[1] + matrix[3 * i + 2] * w[2];
+    multiply_matrices(matrix, pose->rotation, turned);
+    memcpy(pose->rotation, turned, sizeof turned);
+    memcpy(pose->angular_velocity, omega, sizeof omega);
+}
+
+static void pose_at_constant_motion(const selkie_obstacle_def *obstacle, double time, sk_pose *pose)
+{
     double turn[3];
     for (int i = 0; i < 3; i++) {
         pose->velocity[i] = obstacle->velocity[i];
@@ -144,8 +203,24 @@ void sk_pose_at(const selkie_obstacle_def *obstacle, double time, sk_pose *pose)
     to_matrix(from_rotation_vector(turn), pose->rotation);
 }
 
+void sk_pose_at(const selkie_obstacle_def *obstacle, double time, sk_pose *pose)
+{
+    sk_pose_identity(pose);
+    memcpy(pose->center, obstacle->center, sizeof pose->center);
+    if (obstacle->keyframe_count > 0 && obstacle->keyframes)
+        pose_at_keyframes(obstacle, time, pose);
+    else
+        pose_at_constant_motion(obstacle, time, pose);
+    if (obstacle->oscillation_count > 0)
+        sk_pose_oscillate(obstacle->oscillations, obstacle->oscillation_count, time, pose);
+}
+
 int sk_obstacle_moves(const selkie_obstacle_def *obstacle)
 {
+    for (int o = 0; o < obstacle->oscillation_count; o++)
+        for (int i = 0; i < 3; i++)
+            if (obstacle->oscillations[o].translate[i] != 0.0 || obstacle->oscillations[o].rotate[i] != 0.0)
+                return 1;
     if (obstacle->keyframe_count > 0 && obstacle->keyframes) {
         const selkie_keyframe *keys = obstacle->keyframes;
         for (int k = 1; k < obstacle->keyframe_count; k++)

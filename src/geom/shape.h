@@ -83,6 +83,12 @@ struct sk_pose {
  * interpolation in rotation (the shorter way: at most half a turn between keys). Before the first and after the last
  * key the pose is constant and velocities are zero. */
 void sk_pose_at(const selkie_obstacle_def *obstacle, double time, sk_pose *pose);
+/* Adds oscillations to the motion of a pose; the rotation turns about its center, after that of the pose. */
+void sk_pose_oscillate(const selkie_oscillation *oscillations, int count, double time, sk_pose *pose);
+/* Value and derivatives of the sine of an oscillation with its ramp: its part of the amplitude, 1/s and 1/s2. */
+void sk_oscillation_at(const selkie_oscillation *oscillation, double time, double value[3]);
+/* Rotation by angles (rad) about x, then y, then z, and the angular velocity (rad/s, world frame) of their rates. */
+void sk_rotation_from_angles(const double angles[3], const double rates[3], double rotation[9], double omega[3]);
 /* Whether the pose changes with time. A constant pose may still differ from the identity (a single keyframe). */
 int sk_obstacle_moves(const selkie_obstacle_def *obstacle);
 void sk_pose_identity(sk_pose *pose);

@@ -45,4 +45,13 @@ SK_KERNEL float sk_slip_velocity(int d, float velocity, const float relative[3],
     return velocity - through * normal[d];
 }
 
+/* Velocity behind a surface with a slip length, from that of free slip and the solid's. Liquid that slips has a linear
+ * profile with the wall's velocity at the slip length b behind the surface: half a cell behind, (b - h/2) / (b + h/2) =
+ * 1 - 2 grip of the velocity half a cell before. Liquid that sticks has the solid's there. */
+SK_KERNEL float sk_held_velocity(float slipping, float solid, float grip)
+{
+    const float hold = grip < 0.5f ? 2.0f * grip : 1.0f;
+    return slipping + hold * (solid - slipping);
+}
+
 #endif

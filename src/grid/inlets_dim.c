@@ -84,6 +84,8 @@ static void impose(sk_solids *solids, const sk_inlet *inlet, const corner_distan
             *velocity = (flux + (*fraction - left) * (float)inlet->velocity[d]) / (1.0f - left);
             *fraction = left;
             solids->no_slip[at] = 1;
+            if (solids->friction)
+                solids->friction[at] = 0.0f;
         }
         solids->closed[at] |= (uint8_t)closed;
     }
@@ -103,6 +105,10 @@ static void copy_slot(sk_solids *solids, size_t from, size_t to)
     memcpy(solids->blurred + target, solids->blurred + source, floats);
     memcpy(solids->distance + target, solids->distance + source, floats);
     memcpy(solids->no_slip + target, solids->no_slip + source, SK_BLOCK_CELLS);
+    if (solids->grip)
+        memcpy(solids->grip + target, solids->grip + source, floats);
+    if (solids->friction)
+        memcpy(solids->friction + target, solids->friction + source, floats);
     memcpy(solids->closed + target, solids->closed + source, SK_BLOCK_CELLS);
     memcpy(solids->barriers + target, solids->barriers + source, SK_BLOCK_CELLS);
     solids->plain[to] = solids->plain[from];

@@ -17,10 +17,17 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
     memcpy(solids->low, grid->low, sizeof solids->low);
     memcpy(solids->high, grid->high, sizeof solids->high);
     memcpy(solids->walls, scene->domain.walls, sizeof solids->walls);
+    memcpy(solids->slip_length, scene->domain.slip_length, sizeof solids->slip_length);
+    memcpy(solids->side_friction, scene->domain.liquid_friction, sizeof solids->side_friction);
+    for (int side = 0; side < 2 * solids->dimension; side++) {
+        solids->has_grip |= solids->slip_length[side] > 0.0;
+        solids->has_friction |= solids->side_friction[side] > 0.0;
+    }
 
     /* Reserve the block table and the obstacles. */
     SK_TRY(sk_block_table_reserve(&solids->table, memory, 128, error));
-    solids->obstacles = sk_allocate_zeroed(memory, ((size_t)scene->obstacle_count + 1) * sizeof *solids->obstacles);
+    solids->obstacles = sk_allocate_zeroed(memory, ((size_t)scene->obstacle_count + (size_t)scene->body_count + 1) *
+                                                       sizeof *solids->obstacles);
     if (!solids->obstacles)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "obstacles: no memory for %d of them", scene->obstacle_count);
 
@@ -41,9 +48,12 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
         SK_TRY(sk_shape_create(&scene->obstacles[o].shape, &options, &obstacle->shape, error));
         solids->obstacle_count++;
         obstacle->def = &scene->obstacles[o];
+        obstacle->surface = obstacle->def->surface;
         obstacle->moves = sk_obstacle_moves(obstacle->def);
         obstacle->placed = obstacle->moves || obstacle->def->keyframe_count ? &obstacle->pose : NULL;
         solids->moving_count += obstacle->moves;
+        solids->has_grip |= obstacle->def->slip_length > 0.0;
+        solids->has_friction |= obstacle->def->liquid_friction > 0.0;
         sk_shape_bounds(obstacle->shape, obstacle->local_low, obstacle->local_high);
     }
 
@@ -56,7 +66,7 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
 
 void sk_solids_free(sk_solids *solids)
 {
-    for (int o = 0; o < solids->obstacle_count; o++)
+    for (int o = 0; o < solids->obstacle_count - solids->body_count; o++)
         sk_shape_destroy(solids->obstacles[o].shape);
     sk_release(solids->memory, solids->obstacles);
     sk_block_table_free(&solids->table, solids->memory);
@@ -68,6 +78,8 @@ void sk_solids_free(sk_solids *solids)
     sk_release(solids->memory, solids->blurred);
     sk_release(solids->memory, solids->distance);
     sk_release(solids->memory, solids->no_slip);
+    sk_release(solids->memory, solids->grip);
+    sk_release(solids->memory, solids->friction);
     sk_release(solids->memory, solids->closed);
     sk_release(solids->memory, solids->plain);
     sk_release(solids->memory, solids->barriers);
@@ -75,6 +87,10 @@ void sk_solids_free(sk_solids *solids)
     sk_release(solids->memory, solids->block_slot);
     sk_release(solids->memory, solids->clearance);
     sk_release(solids->memory, solids->work);
+    sk_release(solids->memory, solids->pieces);
+    sk_release(solids->memory, solids->piece_first);
+    for (int d = 0; d < 3; d++)
+        sk_release(solids->memory, solids->piece_share[d]);
     memset(solids, 0, sizeof *solids);
 }
 
@@ -104,7 +120,10 @@ void sk_solids_move(sk_solids *solids, double time)
 {
     for (int o = 0; o < solids->obstacle_count; o++) {
         sk_obstacle *obstacle = &solids->obstacles[o];
-        sk_pose_at(obstacle->def, time, &obstacle->pose);
+        if (obstacle->follows)
+            obstacle->pose = *obstacle->follows;
+        else
+            sk_pose_at(obstacle->def, time, &obstacle->pose);
         for (int d = 0; d < 3; d++) {
             obstacle->low[d] = obstacle->placed ? INFINITY : obstacle->local_low[d];
             obstacle->high[d] = obstacle->placed ? -INFINITY : obstacle->local_high[d];
@@ -129,36 +148,72 @@ static double farthest_move(const sk_obstacle *obstacle)
     return sqrt(centre2) + (turn2 > 0.0 ? sqrt(turn2 * arm2) : 0.0);
 }
 
+/* Rotation and bounds of the motion from start to end. Returns how far a point moves at most, m. */
+static double find_motion(sk_obstacle *obstacle)
+{
+    memset(obstacle->turn, 0, sizeof obstacle->turn);
+    for (int d = 0; d < 3; d++) {
+        obstacle->swept_low[d] = obstacle->placed ? INFINITY : obstacle->local_low[d];
+        obstacle->swept_high[d] = obstacle->placed ? -INFINITY : obstacle->local_high[d];
+    }
+
+    /* Bounds of the obstacle at the start and at the end of the step. */
+    if (!obstacle->placed)
+        return 0.0;
+    sk_pose_turn(&obstacle->start, &obstacle->end, obstacle->turn);
+    add_bounds(obstacle, &obstacle->start, obstacle->swept_low, obstacle->swept_high);
+    add_bounds(obstacle, &obstacle->end, obstacle->swept_low, obstacle->swept_high);
+    if (!obstacle->moves)
+        return 0.0;
+
+    /* Between the poses corners move along arcs, which bulge by less than half of their length. */
+    const double move = farthest_move(obstacle), bulge = 0.5 * move;
+    const int turns = obstacle->turn[0] != 0.0 || obstacle->turn[1] != 0.0 || obstacle->turn[2] != 0.0;
+    for (int d = 0; turns && d < 3; d++) {
+        obstacle->swept_low[d] -= bulge;
+        obstacle->swept_high[d] += bulge;
+    }
+    return move;
+}
+
 void sk_solids_step(sk_solids *solids, double start, double end)
 {
     double farthest = 0.0;
     for (int o = 0; o < solids->obstacle_count; o++) {
         sk_obstacle *obstacle = &solids->obstacles[o];
-        sk_pose_at(obstacle->def, start, &obstacle->start);
-        sk_pose_at(obstacle->def, end, &obstacle->end);
-        memset(obstacle->turn, 0, sizeof obstacle->turn);
-        for (int d = 0; d < 3; d++) {
-            obstacle->swept_low[d] = obstacle->placed ? INFINITY : obstacle->local_low[d];
-            obstacle->swept_high[d] = obstacle->placed ? -INFINITY : obstacle->local_high[d];
+        if (obstacle->follows) {
+            obstacle->start = obstacle->end = *obstacle->follows;
+        } else {
+            sk_pose_at(obstacle->def, start, &obstacle->start);
+            sk_pose_at(obstacle->def, end, &obstacle->end);
         }
+        farthest = fmax(farthest, find_motion(obstacle));
+    }
+    solids->motion = (float)(farthest / solids->cell_size);
+}
 
-        /* Bounds of the obstacle at the start and at the end of the step. */
-        if (!obstacle->placed)
-            continue;
-        sk_pose_turn(&obstacle->start, &obstacle->end, obstacle->turn);
-        add_bounds(obstacle, &obstacle->start, obstacle->swept_low, obstacle->swept_high);
-        add_bounds(obstacle, &obstacle->end, obstacle->swept_low, obstacle->swept_high);
-        if (!obstacle->moves)
-            continue;
+void sk_solids_add_body(sk_solids *solids, sk_shape *shape, selkie_wall surface, const sk_pose *follows)
+{
+    sk_obstacle *obstacle = &solids->obstacles[solids->obstacle_count++];
+    memset(obstacle, 0, sizeof *obstacle);
+    solids->body_count++;
+    solids->moving_count++;
+    obstacle->shape = shape;
+    obstacle->surface = surface;
+    obstacle->follows = follows;
+    obstacle->moves = 1;
+    obstacle->placed = &obstacle->pose;
+    sk_shape_bounds(shape, obstacle->local_low, obstacle->local_high);
+    sk_solids_move(solids, 0.0);
+    sk_solids_step(solids, 0.0, 0.0);
+}
 
-        /* Between the poses corners move along arcs, which bulge by less than half of their length. */
-        const double move = farthest_move(obstacle), bulge = 0.5 * move;
-        const int turns = obstacle->turn[0] != 0.0 || obstacle->turn[1] != 0.0 || obstacle->turn[2] != 0.0;
-        for (int d = 0; turns && d < 3; d++) {
-            obstacle->swept_low[d] -= bulge;
-            obstacle->swept_high[d] += bulge;
-        }
-        farthest = fmax(farthest, move);
+void sk_solids_end_bodies(sk_solids *solids)
+{
+    double farthest = (double)solids->motion * solids->cell_size;
+    for (int o = solids->obstacle_count - solids->body_count; o < solids->obstacle_count; o++) {
+        solids->obstacles[o].end = *solids->obstacles[o].follows;
+        farthest = fmax(farthest, find_motion(&solids->obstacles[o]));
     }
     solids->motion = (float)(farthest / solids->cell_size);
 }

@@ -24,9 +24,11 @@ enum sk_barrier {
 };
 
 typedef struct sk_obstacle {
-    const selkie_obstacle_def *def;
+    const selkie_obstacle_def *def; /* NULL for a rigid body */
+    selkie_wall surface;
     sk_shape *shape;
     int moves;
+    const sk_pose *follows; /* a rigid body: the pose that it takes; NULL = the motion of `def` */
     sk_pose pose;           /* now */
     const sk_pose *placed;  /* the pose, or NULL if the shape stays as defined */
     double low[3], high[3]; /* m  bounds now */
@@ -47,6 +49,11 @@ typedef struct sk_inlet {
     int running;            /*      0 = open, without effect */
 } sk_inlet;
 
+/* The share of a rigid body in the faces of a block. */
+typedef struct sk_body_piece {
+    int32_t block, body;
+} sk_body_piece;
+
 typedef struct sk_solids {
     sk_memory *memory;
     int dimension;
@@ -56,7 +63,10 @@ typedef struct sk_solids {
     int obstacle_count;
     sk_obstacle *obstacles;
     int moving_count;
-    int blur_faces; /* fill blurred_face; set before the first update */
+    int body_count;                          /* the last obstacles are rigid bodies */
+    int blur_faces;                          /* fill blurred_face; set before the first update */
+    double slip_length[6], side_friction[6]; /* m, 1  of the sides */
+    int has_grip, has_friction;              /* some surface has a slip length; some surface has friction */
     int inlet_count;
     sk_inlet *inlets; /* of the method that owns them; set before the first update */
 
@@ -70,7 +80,9 @@ typedef struct sk_solids {
     float *blurred_face[3]; /* [slots][block_cells] solid share of the kernel around the lower face (1 - V_f) */
     float *distance;        /* [slots][block_cells] cells, of the centre; negative inside */
     float *velocity[3];     /* [slots][block_cells] m/s of the solid at the lower face; in moving slots alone */
-    uint8_t *no_slip;       /* [slots][block_cells] the nearest solid is no-slip */
+    uint8_t *no_slip;       /* [slots][block_cells] liquid sticks to the nearest solid */
+    float *grip;            /* [slots][block_cells] of the nearest solid: see sk_solids_grip; NULL = as no_slip says */
+    float *friction;        /* [slots][block_cells] Coulomb's, of the nearest solid; NULL = none has any */
     uint8_t *closed;        /* [slots][block_cells] no face of the cell is open */
     uint8_t *barriers;      /* [slots][block_cells] sk_barrier bits of walls that the samples do not resolve */
     uint8_t *split;         /* [slots] some cell has SK_BARRIER_SPLIT */
@@ -82,11 +94,32 @@ typedef struct sk_solids {
     float motion;  /* cells that the surface of an obstacle moves at most in the step */
     int32_t *work; /* scratch: blocks to compute */
     size_t work_capacity;
+
+    /* Rigid bodies: blurred fractions. A face's open fraction is what obstacles leave, less the bodies' shares. */
+    size_t piece_count;
+    sk_body_piece *pieces; /* sorted by block */
+    uint32_t *piece_first; /* [grid blocks + 1] first piece of each block */
+    float *piece_share[3]; /* [pieces][block_cells] share of the lower face across an axis */
+    size_t piece_capacity, piece_first_capacity, share_capacity[3];
 } sk_solids;
 
 selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const sk_grid *grid, sk_memory *memory,
                            selkie_error *error);
 void sk_solids_free(sk_solids *solids);
+/* Adds a rigid body as the last obstacle. It takes the pose `follows`, which must outlive the solids. */
+void sk_solids_add_body(sk_solids *solids, sk_shape *shape, selkie_wall surface, const sk_pose *follows);
+/* Takes the present poses of the bodies as those at the end of the step. */
+void sk_solids_end_bodies(sk_solids *solids);
+/* A change of velocity of a body: of its centre of mass (m/s), and of its rotation (rad/s) about `centre` (m). */
+typedef struct sk_velocity_change {
+    double velocity[3], angular_velocity[3], centre[3];
+} sk_velocity_change;
+/* Changes the velocities of the bodies, [body_count], on the faces of the grid. */
+void sk_solids_change_velocity_2d(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes);
+void sk_solids_change_velocity_3d(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes);
+/* Distances from the blocks to the obstacles, after motions have changed. */
+void sk_solids_find_clearance_2d(sk_solids *solids, const sk_grid *grid, int threads);
+void sk_solids_find_clearance_3d(sk_solids *solids, const sk_grid *grid, int threads);
 /* Moves the obstacles to their poses at `time`. */
 void sk_solids_move(sk_solids *solids, double time);
 /* Sets the motion of the obstacles from one time to another; the pose stays. */
@@ -95,6 +128,12 @@ void sk_solids_step(sk_solids *solids, double start, double end);
 static inline int sk_solids_have_velocity(const sk_solids *solids)
 {
     return solids->moving_count > 0 || solids->inlet_count > 0;
+}
+/* How much the solid nearest to a cell's centre holds liquid, from 0 (free slip) to 1 (no slip). A viscous liquid with
+ * a slip length b shears over h/2 + b instead of the half cell h/2, so its grip is h/2 over that. */
+static inline float sk_solids_grip(const sk_solids *solids, size_t cell)
+{
+    return solids->no_slip[cell] ? 1.0f : solids->grip ? solids->grip[cell] : 0.0f;
 }
 /* Updates block_slot and the slots for the grid's blocks. */
 selkie_code sk_solids_update_2d(sk_solids *solids, const sk_grid *grid, int threads, selkie_error *error);

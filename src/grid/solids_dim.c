@@ -4,22 +4,7 @@
 
 #include "base/dimension.h"
 #include "grid/barriers.h"
-#include "grid/grid_kernels.h"
-#include "grid/solids.h"
-
-/* Distances are sampled every half cell over the block and one cell around it. */
-enum {
-    NODES = 2 * (SK_BLOCK_N + 2) + 1,
-    NODES_Z = SELKIE_DIM == 3 ? NODES : 1,
-    SLICE = NODES * NODES,
-    HALVES = NODES - 1, /* half cells along an axis */
-    HALVES_Z = SELKIE_DIM == 3 ? HALVES : 1
-};
-
-typedef struct samples {
-    float distance[NODES_Z * SLICE];  /* cells */
-    int16_t nearest[NODES_Z * SLICE]; /* obstacle, or -1 - side for a wall */
-} samples;
+#include "grid/solid_samples.h"
 
 static void block_corner(const sk_grid *grid, const int32_t coordinates[4], double corner[3])
 {
@@ -80,65 +65,6 @@ static int wall_near(const sk_solids *solids, const sk_grid *grid, const double 
     return 0;
 }
 
-/* Distance to the union of the walls: exact outside the solids, negative depth inside. `which`: also the nearest wall.
- */
-static void sample_walls(const sk_solids *solids, const sk_grid *grid, const double corner[3], int which, samples *s)
-{
-    double h = grid->cell_size;
-    double axis_distance[3][NODES];
-    float along_x[NODES];
-    int axis_side[3][NODES];
-
-    /* Along each axis: distance to the nearer wall, in cells, and its side. */
-    for (int d = 0; d < SELKIE_DIM; d++)
-        for (int i = 0; i < NODES; i++) {
-            double x = corner[d] + (0.5 * i - 1.0) * h;
-            double below = solids->walls[2 * d] == SELKIE_WALL_OPEN ? 1e9 : (x - solids->low[d]) / h;
-            double above = solids->walls[2 * d + 1] == SELKIE_WALL_OPEN ? 1e9 : (solids->high[d] - x) / h;
-            axis_distance[d][i] = below < above ? below : above;
-            axis_side[d][i] = below < above ? 2 * d : 2 * d + 1;
-        }
-
-    /* At each node: the smallest distance of the axes. */
-    for (int i = 0; i < NODES; i++)
-        along_x[i] = (float)axis_distance[0][i];
-    for (int k = 0; k < NODES_Z; k++)
-        for (int j = 0; j < NODES; j++) {
-            const int deeper = SELKIE_DIM == 3 && axis_distance[2][k] < axis_distance[1][j];
-            const double across = deeper ? axis_distance[2][k] : axis_distance[1][j];
-            float *distance = s->distance + NODES * (j + NODES * k);
-            for (int i = 0; i < NODES; i++)
-                distance[i] = along_x[i] < (float)across ? along_x[i] : (float)across;
-            for (int i = 0; which && i < NODES; i++)
-                s->nearest[i + NODES * (j + NODES * k)] =
-                    (int16_t)(-1 - (across < axis_distance[0][i] ? axis_side[deeper ? 2 : 1][deeper ? k : j]
-                                                                 : axis_side[0][i]));
-        }
-}
-
-static void sample_obstacle(const sk_obstacle *obstacle, int index, const sk_grid *grid, const double corner[3],
-                            samples *s)
-{
-    double h = grid->cell_size, points[SLICE * 3], distances[SLICE];
-    for (int k = 0; k < NODES_Z; k++) {
-        for (int j = 0; j < NODES; j++)
-            for (int i = 0; i < NODES; i++) {
-                double *x = points + 3 * (i + NODES * j);
-                x[0] = corner[0] + (0.5 * i - 1.0) * h;
-                x[1] = corner[1] + (0.5 * j - 1.0) * h;
-                x[2] = SELKIE_DIM == 3 ? corner[2] + (0.5 * k - 1.0) * h : 0.0;
-            }
-        sk_shape_distances(obstacle->shape, obstacle->placed, SLICE, points, distances);
-        for (int n = 0; n < SLICE; n++) {
-            float distance = (float)(distances[n] / h);
-            if (distance < s->distance[n + SLICE * k]) {
-                s->distance[n + SLICE * k] = distance;
-                s->nearest[n + SLICE * k] = (int16_t)index;
-            }
-        }
-    }
-}
-
 /* Open fraction of one face, a square (a segment in 2D). Its lower corner is node n; a and b are the steps along it. */
 static float face_fraction(const float *distance, int n, int a, int b)
 {
@@ -165,129 +91,8 @@ static float face_fraction(const float *distance, int n, int a, int b)
     return fraction < 0.1f ? 0.0f : fraction > 0.99f ? 1.0f : fraction;
 }
 
-/* Part of a cube in which a linear function is positive, from its mean and its slope along each axis: the volume under
- * a plane (Scardovelli and Zaleski 2000, Eq. 1). The lower limit of the slopes avoids a division by zero; its error is
- * negligible. */
-static float open_cube(float mean, const float slope[3])
-{
-    double m[3], sum = 0.0;
-    for (int axis = 0; axis < 3; axis++)
-        sum += fabs((double)slope[axis]);
-    if (sum == 0.0)
-        return mean > 0.0f ? 1.0f : 0.0f;
-    for (int axis = 0; axis < 3; axis++)
-        m[axis] = fmax(fabs((double)slope[axis]) / sum, 1e-4);
-    double total = m[0] + m[1] + m[2], level = 0.5 * total + (double)mean / sum, volume = 0.0;
-    /* Sum over the corners of the cube, with alternating signs. */
-    for (int corner = 0; corner < 8; corner++) {
-        double above = level;
-        int odd = 0;
-        for (int axis = 0; axis < 3; axis++)
-            if (corner >> axis & 1) {
-                above -= m[axis];
-                odd ^= 1;
-            }
-        if (above > 0.0)
-            volume += odd ? -above * above * above : above * above * above;
-    }
-    volume /= 6.0 * m[0] * m[1] * m[2];
-    return volume < 0.0 ? 0.0f : volume > 1.0 ? 1.0f : (float)volume;
-}
-
-/* Open part of a half cell that a surface cuts. Its lower corner is q. The distance is taken as linear. */
-static float open_half_cell(const float *q)
-{
-    static const int steps[3] = {1, NODES, SELKIE_DIM == 3 ? SLICE : 0};
-    if (SELKIE_DIM == 2)
-        return sk_open_square(q[0], q[1], q[NODES + 1], q[NODES]);
-    float mean = 0.0f, slope[3] = {0.0f, 0.0f, 0.0f};
-    for (int corner = 0; corner < 8; corner++) {
-        float value = q[(corner & 1) + (corner >> 1 & 1) * steps[1] + (corner >> 2) * steps[2]];
-        mean += 0.125f * value;
-        for (int axis = 0; axis < 3; axis++)
-            slope[axis] += corner >> axis & 1 ? 0.25f * value : -0.25f * value;
-    }
-    return open_cube(mean, slope);
-}
-
-/* Solid part of each half cell. */
-typedef struct solid_halves {
-    float part[HALVES_Z][HALVES][HALVES];
-} solid_halves;
-
-/* Least and largest distance at the corners of a row of half cells. */
-static void find_extremes(const float *q, float least[HALVES], float most[HALVES])
-{
-    float low[NODES], high[NODES];
-    for (int i = 0; i < NODES; i++) {
-        low[i] = q[i] < q[i + NODES] ? q[i] : q[i + NODES];
-        high[i] = q[i] > q[i + NODES] ? q[i] : q[i + NODES];
-    }
-    for (int i = 0; SELKIE_DIM == 3 && i < NODES; i++) {
-        const float a = q[i + SLICE], b = q[i + NODES + SLICE], less = a < b ? a : b, more = a > b ? a : b;
-        low[i] = less < low[i] ? less : low[i];
-        high[i] = more > high[i] ? more : high[i];
-    }
-    for (int i = 0; i < HALVES; i++) {
-        least[i] = low[i] < low[i + 1] ? low[i] : low[i + 1];
-        most[i] = high[i] > high[i + 1] ? high[i] : high[i + 1];
-    }
-}
-
-/* Between two walls the distance has an edge. A mean over the corners would count the corner region as half solid. A
- * half cell whose corners are all open is therefore open. */
-static void measure_halves(const float *distance, solid_halves *solid)
-{
-    for (int k = 0; k < HALVES_Z; k++)
-        for (int j = 0; j < HALVES; j++) {
-            const float *q = distance + NODES * (j + NODES * k);
-            float least[HALVES], most[HALVES], *part = solid->part[k][j];
-            int cut = 0;
-            find_extremes(q, least, most);
-            for (int i = 0; i < HALVES; i++) {
-                part[i] = least[i] >= 0.0f && most[i] > 0.0f ? 0.0f : 1.0f;
-                cut |= least[i] < 0.0f && most[i] > 0.0f;
-            }
-            for (int i = 0; cut && i < HALVES; i++)
-                if (least[i] < 0.0f && most[i] > 0.0f)
-                    part[i] = 1.0f - open_half_cell(q + i);
-        }
-}
-
-/* Share of a trilinear kernel that lies in the solid, for each cell. The kernel is centred on the cell's lower face
- * across axis `face`, or on the cell if face = -1. The solid parts are filtered along each axis with the exact
- * integrals of the hat over half cells. A kernel centred on the cell begins half a cell later than one centred on the
- * face. */
-static void blur(const solid_halves *solid, int face, float *blurred)
-{
-    static const float taps[4] = {0.125f, 0.375f, 0.375f, 0.125f};
-    static const int flat = SELKIE_DIM == 2;
-    const int first[3] = {face != 0, face != 1, face != 2};
-    float rows[HALVES_Z][HALVES][SK_BLOCK_N];
-    for (int k = 0; k < HALVES_Z; k++)
-        for (int j = 0; j < HALVES; j++)
-            for (int c = 0; c < SK_BLOCK_N; c++) {
-                const float *q = solid->part[k][j] + 2 * c + first[0];
-                rows[k][j][c] = (taps[0] * q[0] + taps[3] * q[3]) + (taps[1] * q[1] + taps[2] * q[2]);
-            }
-    for (int k = 0; k < SK_BLOCK_NZ; k++)
-        for (int j = 0; j < SK_BLOCK_N; j++)
-            for (int c = 0; c < SK_BLOCK_N; c++) {
-                float total = 0.0f;
-                for (int z = 0; z < (flat ? 1 : 4); z++)
-                    for (int y = 0; y < 4; y++)
-                        total += (flat ? 1.0f : taps[z]) * taps[y] *
-                                 rows[flat ? 0 : 2 * k + first[2] + z][2 * j + first[1] + y][c];
-                blurred[c + SK_BLOCK_N * (j + SK_BLOCK_N * k)] = total;
-            }
-}
-
-/* Rounding must not open a face that lies in a wall. */
-static void snap(samples *s)
-{
-    for (int n = 0; n < NODES_Z * SLICE; n++)
-        s->distance[n] = fabsf(s->distance[n]) < 1e-4f ? 0.0f : s->distance[n];
-}
+/* Bodies near a block that are sampled once; further ones are sampled twice. */
+enum { SAMPLED_BODIES = 4 };
 
 /* A block while it is computed. */
 typedef struct block_work {
@@ -297,8 +102,17 @@ typedef struct block_work {
     int walls_alone; /* no obstacle is near */
     int which;       /* surfaces differ: the nearest one matters */
     samples s;
+    const samples *fixed;          /* without rigid bodies */
+    samples alone[SAMPLED_BODIES]; /* of the first bodies near the block, each alone */
+    int alone_count;
     sk_barriers barriers;
 } block_work;
+
+/* Is an obstacle a rigid body? Walls have negative numbers. */
+static int is_body(const sk_solids *solids, int obstacle)
+{
+    return obstacle >= solids->obstacle_count - solids->body_count;
+}
 
 /* Walls between the samples close faces and hide parts of kernels. */
 static void find_barriers(sk_solids *solids, const sk_grid *grid, block_work *work)
@@ -359,9 +173,9 @@ static float compute_face(sk_solids *solids, const block_work *work, int c, int 
     const size_t at = work->slot * SK_BLOCK_CELLS + (size_t)c;
 
     /* Open fractions from the samples, and the solid nearest to the centre of the face. */
-    float fraction = face_fraction(work->s.distance, node, a, b);
-    float above = face_fraction(work->s.distance, node + 2 * steps[d], a, b);
-    int owner = work->s.nearest[node + a + (SELKIE_DIM == 3 ? b : 0)];
+    float fraction = face_fraction(work->fixed->distance, node, a, b);
+    float above = face_fraction(work->fixed->distance, node + 2 * steps[d], a, b);
+    int owner = work->fixed->nearest[node + a + (SELKIE_DIM == 3 ? b : 0)];
 
     /* Barriers reduce the fractions: the samples do not resolve them. */
     if (work->barriers.found) {
@@ -369,9 +183,11 @@ static float compute_face(sk_solids *solids, const block_work *work, int c, int 
                   upper = sk_barrier_index(cell[0] + (d == 0), cell[1] + (d == 1), cell[2] + (d == 2));
         if (fraction > 0.0f && work->barriers.open[d][lower] == 0.0f)
             solids->barriers[at] |= (uint8_t)(1 << d);
-        owner = work->barriers.wall[d][lower] >= 0 ? work->barriers.wall[d][lower] : owner;
-        fraction *= work->barriers.open[d][lower];
-        above *= work->barriers.open[d][upper];
+        const int body[2] = {is_body(solids, work->barriers.wall[d][lower]),
+                             is_body(solids, work->barriers.wall[d][upper])};
+        owner = work->barriers.wall[d][lower] >= 0 && !body[0] ? work->barriers.wall[d][lower] : owner;
+        fraction *= body[0] ? 1.0f : work->barriers.open[d][lower];
+        above *= body[1] ? 1.0f : work->barriers.open[d][upper];
     }
 
     /* Store the fraction, and the velocity of a moving solid at the centre of the face. */
@@ -386,6 +202,30 @@ static float compute_face(sk_solids *solids, const block_work *work, int c, int 
     return fraction + above;
 }
 
+/* The surface nearest to a cell: whether liquid sticks to it, its grip and its friction. */
+static void compute_surface(sk_solids *solids, const block_work *work, int centre, size_t at)
+{
+    const int nearest = work->which ? work->s.nearest[centre] : 0;
+    const sk_obstacle *obstacle = nearest >= 0 && work->which ? &solids->obstacles[nearest] : NULL;
+    /* A rigid body has no definition of an obstacle: neither slip length nor friction. */
+    const selkie_obstacle_def *def = obstacle ? obstacle->def : NULL;
+    const int side = nearest < 0 ? -1 - nearest : 0;
+    const selkie_wall kind = obstacle ? obstacle->surface : solids->walls[side];
+    const double slip_length = def        ? def->slip_length
+                               : obstacle ? 0.0
+                                          : solids->slip_length[side],
+                 friction = def        ? def->liquid_friction
+                            : obstacle ? 0.0
+                                       : solids->side_friction[side],
+                 half = 0.5 * solids->cell_size;
+    const int rough = work->which && kind == SELKIE_WALL_NO_SLIP;
+    solids->no_slip[at] = rough && !(slip_length > 0.0);
+    if (solids->has_grip)
+        solids->grip[at] = rough ? (float)(half / (half + slip_length)) : 0.0f;
+    if (solids->has_friction)
+        solids->friction[at] = work->which && kind == SELKIE_WALL_FREE_SLIP ? (float)friction : 0.0f;
+}
+
 /* Distance, slip and faces of one cell. */
 static void compute_cell(sk_solids *solids, const block_work *work, int c)
 {
@@ -393,11 +233,8 @@ static void compute_cell(sk_solids *solids, const block_work *work, int c)
     const int centre = (2 * i + 3) + NODES * ((2 * j + 3) + NODES * (SELKIE_DIM == 3 ? 2 * k + 3 : 0));
     const size_t at = work->slot * SK_BLOCK_CELLS + (size_t)c;
     const float distance = work->s.distance[centre];
-    const int nearest = work->which ? work->s.nearest[centre] : 0;
     solids->distance[at] = distance;
-    solids->no_slip[at] = !work->which   ? 0
-                          : nearest >= 0 ? solids->obstacles[nearest].def->surface == SELKIE_WALL_NO_SLIP
-                                         : solids->walls[-1 - nearest] == SELKIE_WALL_NO_SLIP;
+    compute_surface(solids, work, centre, at);
     float open = 0.0f;
     /* Fast path: most cells are wholly open or closed. Walls are axis-aligned, so that the distance changes by at most
      * half a cell from the centre to any corner. Walls do not move. */
@@ -409,25 +246,140 @@ static void compute_cell(sk_solids *solids, const block_work *work, int c)
     solids->closed[at] = open == 0.0f;
 }
 
+/* A block's faces while the shares of bodies are taken from them. */
+typedef struct face_room {
+    solid_halves solid;                           /* solid part of the half cells so far */
+    float outside[SELKIE_DIM][SK_BLOCK_CELLS];    /* part of the face's kernel outside of obstacles */
+    float room[SELKIE_DIM][SK_BLOCK_CELLS];       /* part of it without bodies, over `outside` */
+    float solid_flux[SELKIE_DIM][SK_BLOCK_CELLS]; /* m/s  of the closed part */
+} face_room;
+
+static void centre_of_face(const double corner[3], double cell_size, int c, int d, double x[3])
+{
+    for (int e = 0; e < 3; e++)
+        x[e] = e < SELKIE_DIM ? corner[e] + ((c >> e * SK_BLOCK_LOG & SK_BLOCK_MASK) + (e == d ? 0.0 : 0.5)) * cell_size
+                              : 0.0;
+}
+
+/* The share of one body: its part of the trilinear kernel around the face, over the part outside of obstacles. A plate
+ * that the samples do not resolve closes what it covers. */
+static void add_body(sk_solids *solids, const sk_grid *grid, size_t piece, const block_work *work, face_room *faces)
+{
+    const int number = solids->obstacle_count - solids->body_count + solids->pieces[piece].body;
+    const sk_obstacle *body = &solids->obstacles[number];
+    const int order = (int)(piece - solids->piece_first[solids->pieces[piece].block]);
+    samples again;
+    solid_halves halves;
+    if (order >= SAMPLED_BODIES)
+        sample_body(body, grid, work->corner, &again);
+    measure_halves(order < SAMPLED_BODIES ? work->alone[order].distance : again.distance, &halves);
+    float *part = &halves.part[0][0][0], *solid = &faces->solid.part[0][0][0];
+    for (int n = 0; n < HALVES_Z * HALVES * HALVES; n++) {
+        part[n] = part[n] < 1.0f - solid[n] ? part[n] : 1.0f - solid[n];
+        solid[n] += part[n];
+    }
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *share = solids->piece_share[d] + piece * SK_BLOCK_CELLS;
+        blur(&halves, d, share);
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const int at =
+                sk_barrier_index(c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG);
+            float phi = share[c] / fmaxf(faces->outside[d][c], 1e-3f), *room = &faces->room[d][c];
+            if (work->barriers.found && work->barriers.wall[d][at] == number)
+                phi = fmaxf(phi, 1.0f - work->barriers.open[d][at]);
+            phi = *room - phi < 1e-3f ? *room : phi < 1e-5f ? 0.0f : phi; /* no slivers */
+            *room -= phi;
+            share[c] = phi * solids->fraction[d][work->slot * SK_BLOCK_CELLS + (size_t)c];
+            if (!(share[c] > 0.0f))
+                continue;
+            double x[3], velocity[3];
+            centre_of_face(work->corner, solids->cell_size, c, d, x);
+            sk_pose_velocity(&body->pose, x, velocity);
+            faces->solid_flux[d][c] += share[c] * (float)velocity[d];
+        }
+    }
+}
+
+/* Takes the shares of all bodies near the block from its open fractions. The velocity of the closed part is the mean of
+ * obstacles and bodies. */
+static void add_bodies(sk_solids *solids, const sk_grid *grid, int block, const block_work *work)
+{
+    face_room faces;
+    const size_t base = work->slot * SK_BLOCK_CELLS;
+    measure_halves(work->fixed->distance, &faces.solid);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        blur(&faces.solid, d, faces.outside[d]);
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            faces.outside[d][c] = 1.0f - faces.outside[d][c];
+            faces.room[d][c] = 1.0f;
+            faces.solid_flux[d][c] =
+                (1.0f - solids->fraction[d][base + (size_t)c]) * solids->velocity[d][base + (size_t)c];
+        }
+    }
+    for (uint32_t piece = solids->piece_first[block]; piece < solids->piece_first[block + 1]; piece++)
+        add_body(solids, grid, piece, work, &faces);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            float *fraction = &solids->fraction[d][base + (size_t)c];
+            *fraction *= faces.room[d][c];
+            solids->velocity[d][base + (size_t)c] =
+                *fraction < 1.0f ? faces.solid_flux[d][c] / (1.0f - *fraction) : 0.0f;
+        }
+}
+
+/* Samples the distances of a block: of all solids, and without bodies into `fixed` if there are any. Returns whether
+ * only walls are near. */
+static int sample_block(const sk_solids *solids, const sk_grid *grid, block_work *work, samples *fixed)
+{
+    int plain = 1;
+    work->fixed = &work->s;
+    sample_walls(solids, grid, work->corner, work->which, &work->s);
+    for (int o = 0; o < solids->obstacle_count; o++) {
+        if ((!work->moving && solids->obstacles[o].moves) || !obstacle_near(&solids->obstacles[o], grid, work->corner))
+            continue;
+        if (is_body(solids, o) && work->fixed != fixed) {
+            *fixed = work->s;
+            work->fixed = fixed;
+        }
+        plain = 0;
+        if (!is_body(solids, o)) {
+            sample_obstacle(&solids->obstacles[o], o, grid, work->corner, &work->s);
+            continue;
+        }
+
+        /* Bodies are near each block in the order of its pieces. */
+        samples spare, *alone = work->alone_count < SAMPLED_BODIES ? &work->alone[work->alone_count++] : &spare;
+        sample_body(&solids->obstacles[o], grid, work->corner, alone);
+        for (int n = 0; n < NODES_Z * SLICE; n++)
+            if (alone->distance[n] < work->s.distance[n]) {
+                work->s.distance[n] = alone->distance[n];
+                work->s.nearest[n] = (int16_t)o;
+            }
+    }
+    snap(&work->s);
+    if (work->fixed == fixed)
+        snap(fixed);
+    return plain;
+}
+
 static void compute_block(sk_solids *solids, const sk_grid *grid, int block, size_t slot, int moving)
 {
-    block_work work = {.slot = slot, .moving = moving, .walls_alone = 1};
+    block_work work;
+    samples fixed;
     const size_t base = slot * SK_BLOCK_CELLS;
+    work.slot = slot;
+    work.moving = moving;
+    work.alone_count = work.barriers.found = 0;
     block_corner(grid, grid->coordinates[block], work.corner);
 
     /* Distances. */
-    int plain = 1;
+    int free_slip = 1;
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
-        plain &= solids->walls[side] != SELKIE_WALL_NO_SLIP;
-    work.which = !plain || solids->obstacle_count > 0; /* otherwise every surface is free-slip */
-    sample_walls(solids, grid, work.corner, work.which, &work.s);
-    for (int o = 0; o < solids->obstacle_count; o++)
-        if ((moving || !solids->obstacles[o].moves) && obstacle_near(&solids->obstacles[o], grid, work.corner)) {
-            sample_obstacle(&solids->obstacles[o], o, grid, work.corner, &work.s);
-            plain = work.walls_alone = 0;
-        }
-    snap(&work.s);
-    solids->plain[slot] = (uint8_t)plain;
+        free_slip &= solids->walls[side] != SELKIE_WALL_NO_SLIP;
+    /* Otherwise every surface is free-slip and without friction. */
+    work.which = !free_slip || solids->obstacle_count > 0 || solids->has_friction;
+    work.walls_alone = sample_block(solids, grid, &work, &fixed);
+    solids->plain[slot] = (uint8_t)(free_slip && work.walls_alone);
     solids->split[slot] = 0;
     memset(solids->barriers + base, 0, SK_BLOCK_CELLS);
 
@@ -441,6 +393,87 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
         find_barriers(solids, grid, &work);
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         compute_cell(solids, &work, c);
+    if (work.fixed == &fixed)
+        add_bodies(solids, grid, block, &work);
+}
+
+/* --- rigid bodies --- */
+
+/* Lists the bodies near each block that moving obstacles reach, with room for their shares. */
+static selkie_code list_pieces(sk_solids *solids, const sk_grid *grid, selkie_error *error)
+{
+    const int first_body = solids->obstacle_count - solids->body_count;
+    SK_TRY(sk_reserve(solids->memory, (void **)&solids->piece_first, &solids->piece_first_capacity,
+                      (size_t)grid->block_count + 1, sizeof *solids->piece_first, "bodies", error));
+    solids->piece_count = 0;
+    for (int b = 0; b < grid->block_count; b++) {
+        double corner[3];
+        solids->piece_first[b] = (uint32_t)solids->piece_count;
+        block_corner(grid, grid->coordinates[b], corner);
+        for (int n = 0; b && (size_t)solids->block_slot[b] >= solids->static_count && n < solids->body_count; n++) {
+            if (!obstacle_near(&solids->obstacles[first_body + n], grid, corner))
+                continue;
+            SK_TRY(sk_reserve(solids->memory, (void **)&solids->pieces, &solids->piece_capacity,
+                              solids->piece_count + 1, sizeof *solids->pieces, "bodies", error));
+            solids->pieces[solids->piece_count++] = (sk_body_piece){b, n};
+        }
+    }
+    solids->piece_first[grid->block_count] = (uint32_t)solids->piece_count;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        SK_TRY(sk_reserve(solids->memory, (void **)&solids->piece_share[d], &solids->share_capacity[d],
+                          solids->piece_count + 1, SK_BLOCK_CELLS * sizeof(float), "bodies", error));
+    return SELKIE_OK;
+}
+
+/* A cell is closed if none of its faces is open. Upper faces may belong to the next block. */
+static void close_cells(sk_solids *solids, const sk_grid *grid, int block)
+{
+    const size_t slot = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        float open = 0.0f;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const int step = 1 << d * SK_BLOCK_LOG, last = (c >> d * SK_BLOCK_LOG & SK_BLOCK_MASK) == SK_BLOCK_MASK;
+            const int other = last ? grid->faces[block][2 * d + 1] : block;
+            const size_t above = (size_t)solids->block_slot[other] * SK_BLOCK_CELLS +
+                                 (size_t)(last ? c - SK_BLOCK_MASK * step : c + step);
+            open += solids->fraction[d][slot + (size_t)c] + solids->fraction[d][above];
+        }
+        solids->closed[slot + (size_t)c] = open == 0.0f;
+    }
+}
+
+void SK_DIM(sk_solids_change_velocity)(sk_solids *solids, const sk_grid *grid, const sk_velocity_change *changes)
+{
+    for (size_t piece = 0; piece < solids->piece_count; piece++) {
+        const int block = solids->pieces[piece].block;
+        const sk_velocity_change *by = &changes[solids->pieces[piece].body];
+        const size_t base = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
+        double corner[3];
+        block_corner(grid, grid->coordinates[block], corner);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+                const float share = solids->piece_share[d][piece * SK_BLOCK_CELLS + (size_t)c];
+                double x[3];
+                if (!(share > 0.0f))
+                    continue;
+                centre_of_face(corner, solids->cell_size, c, d, x);
+                const int e = (d + 1) % 3, f = (d + 2) % 3;
+                const double change = by->velocity[d] + by->angular_velocity[e] * (x[f] - by->centre[f]) -
+                                      by->angular_velocity[f] * (x[e] - by->centre[e]);
+                solids->velocity[d][base + (size_t)c] +=
+                    share / (1.0f - solids->fraction[d][base + (size_t)c]) * (float)change;
+            }
+    }
+}
+
+void SK_DIM(sk_solids_find_clearance)(sk_solids *solids, const sk_grid *grid, int threads)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int b = 0; b < grid->block_count; b++) {
+        double corner[3];
+        block_corner(grid, grid->coordinates[b], corner);
+        solids->clearance[b] = b ? clearance_of(solids, grid, corner) : 0.0f;
+    }
 }
 
 static uint64_t key_of_block(const sk_grid *grid, int block)
@@ -455,7 +488,8 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
         return SELKIE_OK;
     size_t before = solids->capacity, capacity = before, element = SK_BLOCK_CELLS * sizeof(float);
     float **const vectors[] = {solids->fraction, solids->blurred_face, solids->velocity};
-    float **arrays[] = {&solids->blurred, &solids->distance};
+    float **arrays[] = {&solids->blurred, &solids->distance, &solids->grip, &solids->friction};
+    const int needed[] = {1, 1, solids->has_grip, solids->has_friction};
     const int wanted[] = {1, solids->blur_faces, sk_solids_have_velocity(solids)};
 
     /* Grow the arrays of floats. */
@@ -464,7 +498,9 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
             capacity = before;
             SK_TRY(sk_reserve(solids->memory, (void **)&vectors[v][d], &capacity, count, element, "solids", error));
         }
-    for (int a = 0; a < 2; a++) {
+    for (int a = 0; a < 4; a++) {
+        if (!needed[a])
+            continue;
         capacity = before;
         SK_TRY(sk_reserve(solids->memory, (void **)arrays[a], &capacity, count, element, "solids", error));
     }
@@ -490,6 +526,10 @@ selkie_code SK_DIM(sk_solids_reserve)(sk_solids *solids, size_t count, selkie_er
             solids->blurred[c] = 0.0f;
             solids->distance[c] = 1e9f;
             solids->no_slip[c] = 0;
+            if (solids->has_grip)
+                solids->grip[c] = 0.0f;
+            if (solids->has_friction)
+                solids->friction[c] = 0.0f;
             solids->closed[c] = 0;
             solids->barriers[c] = 0;
         }
@@ -511,12 +551,7 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
                       "solids", error));
     solids->block_slot[0] = 0;
     solids->slot_count = solids->static_count;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int b = 0; b < grid->block_count; b++) {
-        double corner[3];
-        block_corner(grid, grid->coordinates[b], corner);
-        solids->clearance[b] = b ? clearance_of(solids, grid, corner) : 0.0f;
-    }
+    SK_DIM(sk_solids_find_clearance)(solids, grid, threads);
 
     /* Static slots for places that liquid reaches for the first time. */
     int32_t fresh = 0;
@@ -563,8 +598,14 @@ selkie_code SK_DIM(sk_solids_update)(sk_solids *solids, const sk_grid *grid, int
             }
     }
     SK_TRY(SK_DIM(sk_solids_reserve)(solids, solids->slot_count, error));
+    if (solids->body_count)
+        SK_TRY(list_pieces(solids, grid, error));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int32_t w = 0; w < touched; w++)
         compute_block(solids, grid, solids->work[w], (size_t)solids->block_slot[solids->work[w]], 1);
+#pragma omp parallel for num_threads(threads) schedule(static) if (solids->piece_count > 0)
+    for (int32_t w = 0; w < touched; w++)
+        if (solids->piece_count && solids->piece_first[solids->work[w]] < solids->piece_first[solids->work[w] + 1])
+            close_cells(solids, grid, solids->work[w]);
     return SK_DIM(sk_solids_impose)(solids, grid, error);
 }

@@ -58,6 +58,48 @@ static int may_meet(const sk_solids *solids, const sk_obstacle *obstacle, const 
     return 1;
 }
 
+/* The obstacles that a path can meet, with its slides. */
+enum { MOST_NEAR = 12 };
+typedef struct near_obstacles {
+    int count; /* -1 = more than fit: all of them */
+    int16_t numbers[MOST_NEAR];
+} near_obstacles;
+
+/* A slide along a surface is at most as long as the path and the way of the surface. */
+static near_obstacles find_near(const sk_solids *solids, const double from[3], const double to[3])
+{
+    const double h = solids->cell_size;
+    near_obstacles near = {0};
+    double length2 = 0.0, low[3], high[3];
+    for (int d = 0; d < solids->dimension; d++)
+        length2 += (to[d] - from[d]) * (to[d] - from[d]);
+    const double reach = sqrt(length2) + ((double)solids->motion + 1.0) * h;
+    for (int d = 0; d < solids->dimension; d++) {
+        low[d] = fmin(from[d], to[d]) - reach;
+        high[d] = fmax(from[d], to[d]) + reach;
+    }
+    for (int o = 0; o < solids->obstacle_count; o++) {
+        if (!may_meet(solids, &solids->obstacles[o], low, high))
+            continue;
+        if (near.count == MOST_NEAR) {
+            near.count = -1;
+            return near;
+        }
+        near.numbers[near.count++] = (int16_t)o;
+    }
+    return near;
+}
+
+static int near_count(const sk_solids *solids, const near_obstacles *near)
+{
+    return near->count < 0 ? solids->obstacle_count : near->count;
+}
+
+static const sk_obstacle *near_obstacle(const sk_solids *solids, const near_obstacles *near, int n)
+{
+    return &solids->obstacles[near->count < 0 ? n : near->numbers[n]];
+}
+
 /* The first contact with one obstacle, if it is earlier than the one found so far. The segment is made longer by the
  * gap, so that a path that ends just before a surface stops as well. */
 static void meet_obstacle(const sk_solids *solids, const sk_obstacle *obstacle, const way_point *from,
@@ -93,12 +135,13 @@ static void meet_obstacle(const sk_solids *solids, const sk_obstacle *obstacle, 
     }
 }
 
-static contact first_contact(const sk_solids *solids, const way_point *from, const way_point *to)
+static contact first_contact(const sk_solids *solids, const near_obstacles *near, const way_point *from,
+                             const way_point *to)
 {
     contact first = {.obstacle = NULL};
-    for (int o = 0; o < solids->obstacle_count; o++)
-        if (may_meet(solids, &solids->obstacles[o], from->x, to->x))
-            meet_obstacle(solids, &solids->obstacles[o], from, to, &first);
+    for (int n = 0; n < near_count(solids, near); n++)
+        if (may_meet(solids, near_obstacle(solids, near, n), from->x, to->x))
+            meet_obstacle(solids, near_obstacle(solids, near, n), from, to, &first);
     return first;
 }
 
@@ -119,12 +162,13 @@ static void note_touch(const sk_solids *solids, const sk_obstacle *obstacle, dou
 }
 
 /* Follows the path, with stops and slides. */
-static int follow(const sk_solids *solids, const sk_swept_path *path, way_point *end, sk_touch *touch)
+static int follow(const sk_solids *solids, const near_obstacles *near, const sk_swept_path *path, way_point *end,
+                  sk_touch *touch)
 {
     way_point here = {{path->from[0], path->from[1], path->from[2]}, path->begin};
     int touched = 0;
     for (int attempt = 0;; attempt++) {
-        const contact met = first_contact(solids, &here, end);
+        const contact met = first_contact(solids, near, &here, end);
         if (!met.obstacle)
             return touched;
         touched = 1;
@@ -149,7 +193,8 @@ static int follow(const sk_solids *solids, const sk_swept_path *path, way_point 
 
 /* Keeps the end of a path a gap off the surfaces, so that rounding cannot carry it across. A particle that was inside
  * an obstacle before is pushed out at the nearest side. */
-static int settle(const sk_solids *solids, const sk_swept_path *path, way_point *end, sk_touch *touch)
+static int settle(const sk_solids *solids, const near_obstacles *near, const sk_swept_path *path, way_point *end,
+                  sk_touch *touch)
 {
     const double gap = SK_SWEEP_GAP * solids->cell_size;
     int pushed = 0;
@@ -157,8 +202,8 @@ static int settle(const sk_solids *solids, const sk_swept_path *path, way_point 
     /* Each attempt treats all obstacles: a push away from one may lead into another. */
     for (int attempt = 0; attempt < SWEEP_ATTEMPTS; attempt++) {
         int moved = 0;
-        for (int o = 0; o < solids->obstacle_count; o++) {
-            const sk_obstacle *obstacle = &solids->obstacles[o];
+        for (int n = 0; n < near_count(solids, near); n++) {
+            const sk_obstacle *obstacle = near_obstacle(solids, near, n);
             double local[3], normal[3] = {0.0, 0.0, 0.0};
             if (!may_meet(solids, obstacle, end->x, end->x))
                 continue;
@@ -175,7 +220,7 @@ static int settle(const sk_solids *solids, const sk_swept_path *path, way_point 
             clamp_to_bounds(solids, path, out.x);
 
             /* Between two surfaces closer than the gap the particle stays in the middle. */
-            const contact other = distance > 0.0 ? first_contact(solids, end, &out) : (contact){.obstacle = NULL};
+            const contact other = distance > 0.0 ? first_contact(solids, near, end, &out) : (contact){.obstacle = NULL};
             const double share = other.obstacle ? 0.5 * other.at : 1.0;
             for (int d = 0; d < solids->dimension; d++)
                 end->x[d] += share * (out.x[d] - end->x[d]);
@@ -191,15 +236,15 @@ static int settle(const sk_solids *solids, const sk_swept_path *path, way_point 
 int sk_sweep(const sk_solids *solids, sk_swept_path *path, sk_touch *touch)
 {
     way_point end = {{path->to[0], path->to[1], path->to[2]}, path->end};
-    int near = 0;
+    const double from[3] = {path->from[0], path->from[1], path->from[2]};
+    const near_obstacles near = find_near(solids, from, end.x);
+    int meets = 0;
     touch->obstacle = -1;
-    for (int o = 0; o < solids->obstacle_count; o++) {
-        const double from[3] = {path->from[0], path->from[1], path->from[2]};
-        near |= may_meet(solids, &solids->obstacles[o], from, end.x);
-    }
-    if (!near)
+    for (int n = 0; n < near_count(solids, &near); n++)
+        meets |= may_meet(solids, near_obstacle(solids, &near, n), from, end.x);
+    if (!meets)
         return 0;
-    const int touched = follow(solids, path, &end, touch) | settle(solids, path, &end, touch);
+    const int touched = follow(solids, &near, path, &end, touch) | settle(solids, &near, path, &end, touch);
     for (int d = 0; touched && d < solids->dimension; d++)
         path->to[d] = (float)end.x[d];
     return touched;
@@ -209,7 +254,7 @@ void sk_sweep_stop(const sk_solids *solids, const sk_touch *touch, const float x
 {
     const double point[3] = {x[0], x[1], x[2]};
     double wall[3] = {0.0, 0.0, 0.0}, into = 0.0;
-    if (touch->obstacle < 0)
+    if (touch->obstacle < 0 || solids->obstacles[touch->obstacle].follows)
         return;
     if (solids->obstacles[touch->obstacle].moves)
         sk_pose_velocity(&solids->obstacles[touch->obstacle].end, point, wall);

@@ -33,7 +33,8 @@ typedef struct sk_touch {
 /* Moves `to` back to where the path can end. `from` lies outside the obstacles, or the particle may leave them. Returns
  * whether a surface stopped the particle or pushed it. */
 int sk_sweep(const sk_solids *solids, sk_swept_path *path, sk_touch *touch);
-/* Removes the velocity (m/s) into the surface that was met, at the end of the path. */
+/* Removes the velocity (m/s) into the surface that was met, at the end of the path. Rigid bodies take up the momentum
+ * themselves: nothing changes there. */
 void sk_sweep_stop(const sk_solids *solids, const sk_touch *touch, const float x[3], float velocity[3]);
 /* For displacements of all particles at the start of the step: keep_places stores the positions (in the spare records)
  * of particles that can meet an obstacle within `reach` cells, sweep_places then tests the paths from there. Particles

@@ -21,6 +21,7 @@ struct sk_atomic_file {
     char *temporary; /* target.part; NULL if the target is written to directly */
     int descriptor;
     int seekable;
+    int no_flush;      /* put in place without waiting for the disk */
     uint64_t position; /* bytes appended */
 };
 
@@ -328,18 +329,23 @@ static void sync_folder(const char *path)
     close(descriptor);
 }
 
+void sk_atomic_no_flush(sk_atomic_file *file)
+{
+    file->no_flush = 1;
+}
+
 selkie_code sk_atomic_commit(sk_atomic_file **pointer, selkie_error *error)
 {
     sk_atomic_file *file = *pointer;
     int reason = 0;
     if (file->temporary) {
         /* fsync reports late failures (network disks, quotas) that close does not. */
-        if (fsync(file->descriptor) != 0 && errno != EINVAL && errno != ENOTSUP)
+        if (!file->no_flush && fsync(file->descriptor) != 0 && errno != EINVAL && errno != ENOTSUP)
             reason = errno;
         /* Renamed while the lock is still held: see open_temporary. */
         if (reason == 0 && rename(file->temporary, file->target) != 0)
             reason = errno;
-        if (reason == 0)
+        if (reason == 0 && !file->no_flush)
             sync_folder(file->target);
     }
     if (reason != 0) {

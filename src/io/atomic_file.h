@@ -40,6 +40,10 @@ typedef void (*sk_record_fill)(const void *context, int64_t first, int64_t count
 selkie_code sk_atomic_write_records(sk_atomic_file *file, int64_t count, size_t record_bytes, sk_record_fill fill,
                                     const void *context, selkie_error *error);
 
+/* The file is put in its place without waiting for the disk: for frames, which a resumed run can write again. After a
+ * power failure such a file may be empty; a killed program leaves it whole. */
+void sk_atomic_no_flush(sk_atomic_file *file);
+
 /* Puts the file in its place. *file becomes NULL in any case; on failure nothing is left behind. */
 selkie_code sk_atomic_commit(sk_atomic_file **file, selkie_error *error);
 /* Removes the temporary file. Accepts NULL. */

@@ -1,7 +1,9 @@
+#define _GNU_SOURCE
 #include "io/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,6 +204,28 @@ static selkie_code join(char path[PATH_MAX], const char *folder, const char *nam
     return SELKIE_OK;
 }
 
+selkie_code sk_folder_list_frames(const char *folder, sk_file_list *list, selkie_error *error)
+{
+    SK_TRY(sk_folder_list(folder, SK_PARTICLES_PREFIX, ".ply", list, error));
+    if (list->count)
+        return SELKIE_OK;
+    sk_file_list_free(list);
+    return sk_folder_list(folder, SK_PARTICLES_PREFIX, ".skp", list, error);
+}
+
+void sk_folder_flush(const char *folder)
+{
+    const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0)
+        return;
+#if defined(__linux__)
+    (void)!syncfs(descriptor);
+#else
+    sync();
+#endif
+    close(descriptor);
+}
+
 static selkie_code count_frames(const char *frames, const char *suffix, sk_run_state *state, selkie_error *error)
 {
     sk_file_list list;
@@ -225,6 +249,7 @@ selkie_code sk_run_look(const char *folder, sk_run_state *state, selkie_error *e
     SK_TRY(join(path, folder, SK_FRAMES_FOLDER, error));
     SK_TRY(count_frames(path, ".ply", state, error));
     SK_TRY(count_frames(path, ".vtp", state, error));
+    SK_TRY(count_frames(path, ".skp", state, error));
     SK_TRY(join(path, folder, SK_CHECKPOINTS_FOLDER, error));
     sk_file_list list;
     SK_TRY(sk_folder_list(path, SK_CHECKPOINT_PREFIX, SK_CHECKPOINT_SUFFIX, &list, error));

@@ -28,7 +28,12 @@ typedef struct sk_file_list {
 
 selkie_code sk_folder_list(const char *folder, const char *prefix, const char *suffix, sk_file_list *list,
                            selkie_error *error);
+/* The particle files of a frames folder that can be read back: .ply, or .skp where there is no .ply. */
+selkie_code sk_folder_list_frames(const char *folder, sk_file_list *list, selkie_error *error);
 void sk_file_list_free(sk_file_list *list);
+
+/* Waits until all files on the disk of a folder have been written. A system that cannot is no error. */
+void sk_folder_flush(const char *folder);
 
 /* "folder/prefix0042suffix": at least four digits. Fails if it does not fit. */
 selkie_code sk_numbered_path(char *path, size_t size, const char *folder, const char *prefix, int64_t number,

@@ -390,6 +390,7 @@ static selkie_code write_frame(const sk_frame *frame, const char *path, frame_wr
     uint64_t expected = (uint64_t)frame->count * ((uint64_t)from.record_bytes + extra_bytes);
     sk_atomic_file *file;
     SK_TRY(sk_atomic_open(path, expected, &file, error));
+    sk_atomic_no_flush(file);
     sk_number_scope scope;
     selkie_code code = sk_number_begin(&scope, error);
     if (code == SELKIE_OK) {
@@ -417,6 +418,8 @@ selkie_code sk_particles_write(const sk_frame *frame, const char *path, selkie_e
         return sk_particles_write_ply(frame, path, error);
     if (strcmp(ending, ".vtp") == 0)
         return sk_particles_write_vtp(frame, path, error);
+    if (strcmp(ending, ".skp") == 0)
+        return sk_particles_write_compact(frame, path, error);
     return sk_fail(error, SELKIE_ERROR_INPUT,
-                   "%s: particles are written as .ply or .vtp; end the name with one of these", path);
+                   "%s: particles are written as .ply, .vtp or .skp; end the name with one of these", path);
 }

@@ -1,4 +1,5 @@
-/* Particles of one frame as files that other programs read: binary PLY and VTK XML (.vtp), and PLY back again.
+/* Particles of one frame as files that other programs read: binary PLY, VTK XML (.vtp)
+ * and compact files (.skp); PLY and compact files back again.
  *
  * docs/manual/output.md describes the formats and the programs that read them. Positions are in metres, velocities in
  * metres per second. Files have scene coordinates. Where single precision would blur them (sk_needs_doubles), positions
@@ -27,6 +28,7 @@ typedef struct sk_frame {
     const uint32_t *id; /*    NULL = none */
     size_t id_stride;
     double particle_radius; /* m  for pscale */
+    double cell_size;       /* m  compact files have positions to 1/1024 of it */
     double origin[3];       /* m  of the positions in the scene */
     selkie_attribute_names names;
     selkie_up_axis up;
@@ -42,11 +44,22 @@ int sk_needs_doubles(const double origin[3], double length);
 
 selkie_code sk_particles_write_ply(const sk_frame *frame, const char *path, selkie_error *error);
 selkie_code sk_particles_write_vtp(const sk_frame *frame, const char *path, selkie_error *error);
-/* By the ending: .ply or .vtp. */
+/* Compact (.skp): positions to 1/1024 of a cell, half-precision velocities, compressed. particles_compact.h has the
+ * layout. */
+selkie_code sk_particles_write_compact(const sk_frame *frame, const char *path, selkie_error *error);
+/* By the ending: .ply, .vtp or .skp. */
 selkie_code sk_particles_write(const sk_frame *frame, const char *path, selkie_error *error);
 
 /* Names of the velocity's components as properties of a PLY file. */
 void sk_ply_velocity_names(selkie_attribute_names names, const char *components[3]);
+
+/* An attribute beyond position, velocity and id. */
+typedef struct sk_particles_extra {
+    char name[32];
+    selkie_attribute_type type;
+    int components;
+    uint32_t *data; /* [count][components]: the words of either type */
+} sk_particles_extra;
 
 typedef struct sk_particles_data {
     int dimension;          /*    3 where the file does not say */
@@ -60,6 +73,8 @@ typedef struct sk_particles_data {
     uint32_t *id;       /*     [count], NULL = none */
     uint32_t *role;     /*     [count] of liquid boundaries, NULL = none */
     uint32_t *material; /*  [count] index in the scene's table, NULL = none */
+    int extra_count;    /* of compact files: all further attributes, roles and materials too */
+    sk_particles_extra extra[SK_MAX_EXTRA_ATTRIBUTES];
 } sk_particles_data;
 
 /* Points of a PLY file of any program: binary of either byte order or ASCII; x y z of any type, in any order among any
@@ -68,6 +83,11 @@ typedef struct sk_particles_data {
 selkie_code sk_particles_read_ply(const char *path, sk_particles_data **data, selkie_error *error);
 selkie_code sk_particles_parse_ply(const void *bytes, size_t size, const char *name, sk_particles_data **data,
                                    selkie_error *error);
+/* A compact file (.skp). Its origin and axes are those of the scene. */
+selkie_code sk_particles_parse_compact(const void *bytes, size_t size, const char *name, sk_particles_data **data,
+                                       selkie_error *error);
+/* By the ending: .skp is compact, all else is read as PLY. */
+selkie_code sk_particles_read(const char *path, sk_particles_data **data, selkie_error *error);
 /* Rotates positions and velocities back to the scene's axes if the file has other axes. */
 void sk_particles_turn_back(sk_particles_data *data);
 /* Makes positions relative to another origin, in the current axes. */

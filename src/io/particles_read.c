@@ -592,5 +592,7 @@ void sk_particles_data_free(sk_particles_data *data)
     sk_release(NULL, data->id);
     sk_release(NULL, data->role);
     sk_release(NULL, data->material);
+    for (int e = 0; e < data->extra_count; e++)
+        sk_release(NULL, data->extra[e].data);
     free(data);
 }

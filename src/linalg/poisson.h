@@ -23,6 +23,22 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+/* Rigid bodies in the system: A + sum over bodies of W R W^T. Column k of W is the flux out of each cell when the body
+ * moves with its k-th mode; R is the velocity of the modes after a unit of impulse. */
+enum { SK_POISSON_MODES = 6 };
+typedef struct sk_poisson_mode_entry {
+    int64_t cell; /* block * SK_BLOCK_CELLS + cell; entries ascend by cell, then body */
+    int32_t body;
+    float flux[SK_POISSON_MODES];
+} sk_poisson_mode_entry;
+typedef struct sk_poisson_modes {
+    int body_count;
+    int rank; /* modes of a body: 3 in 2D, 6 in 3D */
+    size_t entry_count;
+    const sk_poisson_mode_entry *entries;
+    const double (*response)[SK_POISSON_MODES][SK_POISSON_MODES]; /* [body_count] R, symmetric */
+} sk_poisson_modes;
+
 typedef struct sk_poisson_system {
     int block_count;                 /* includes the empty block 0 */
     const int32_t (*coordinates)[4]; /* [block_count] block coordinates x y z (z = 0 in 2D), >= 0; fourth unused */
@@ -30,7 +46,8 @@ typedef struct sk_poisson_system {
     const float *face[3];            /* coefficient of the lower face along x, y, z (2D: two) */
     const float *diagonal;
     const float *right_side;
-    float *solution; /* out; in: the start if warm_start */
+    float *solution;               /* out; in: the start if warm_start */
+    const sk_poisson_modes *modes; /* NULL = none */
 } sk_poisson_system;
 
 typedef struct sk_poisson_options {

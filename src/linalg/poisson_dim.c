@@ -44,6 +44,7 @@ void SK_DIM(sk_poisson_destroy)(sk_poisson_solver *solver)
     sk_memory *memory = solver->memory;
     SK_DIM(sk_multigrid_release)(&solver->multigrid);
     SK_DIM(sk_pockets_release)(&solver->pockets, memory);
+    SK_DIM(sk_modes_release)(&solver->modes, memory);
     sk_scratch *scratch[4] = {&solver->map_memory, &solver->link_memory, &solver->partial_memory, &solver->sort_memory};
     for (int i = 0; i < 4; ++i)
         sk_release(memory, scratch[i]->data);
@@ -100,6 +101,13 @@ static double true_residual(const work *w)
                                                solver->r + (size_t)block * SK_BLOCK_CELLS);
     }
     sk_team_wait(w->team);
+    if (solver->modes.body_count) {
+        if (w->team.thread == 0) {
+            SK_DIM(sk_modes_apply)(&solver->modes, solver->high, solver->r, -1.0);
+            SK_DIM(sk_modes_apply)(&solver->modes, solver->low, solver->r, -1.0);
+        }
+        sk_team_wait(w->team);
+    }
     SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->r);
     SK_EACH_OWN_BLOCK(block, w->share)
     solver->partial[1][block] = solver->operations->norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
@@ -144,7 +152,28 @@ static double apply(const work *w)
             solver->multigrid.operations->dot(solver->p + at, solver->z + at, level->active[block]);
     }
     sk_team_wait(w->team);
-    return sum_blocks(w, solver->partial[1]);
+    double sum = sum_blocks(w, solver->partial[1]);
+    if (!solver->modes.body_count)
+        return sum;
+    if (w->team.thread == 0)
+        solver->partial[1][0] = SK_DIM(sk_modes_apply)(&solver->modes, solver->p, solver->z, 1.0);
+    sk_team_wait(w->team);
+    return sum + solver->partial[1][0];
+}
+
+/* z = M r, deflated; returns r.z */
+static double precondition(const work *w, int careful)
+{
+    sk_poisson_solver *solver = w->solver;
+    SK_DIM(sk_multigrid_cycle)(&solver->multigrid, 0, w->team, careful, solver->partial[0]);
+    SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->z);
+    double rz = sum_blocks(w, solver->partial[0]);
+    if (!solver->modes.body_count)
+        return rz;
+    if (w->team.thread == 0)
+        solver->partial[0][0] = SK_DIM(sk_modes_deflate)(&solver->modes, solver->r, solver->z);
+    sk_team_wait(w->team);
+    return rz + solver->partial[0][0];
 }
 
 /* low += alpha p, r -= alpha A p. Returns the residual, and its possible error from rounding low to floats. */
@@ -199,6 +228,7 @@ static int start_right_side(work *w)
 static double start_solution(const work *w)
 {
     sk_poisson_solver *solver = w->solver;
+    double residual = -1; /* not computed yet */
     float *const start[4] = {solver->low, solver->high, solver->p, solver->z};
     for (int i = 0; i < 4; ++i)
         SK_EACH_OWN_BLOCK(block, w->share)
@@ -215,8 +245,17 @@ static double start_solution(const work *w)
         solver->operations->read_right_side(solver, &guess, block, w->scale,
                                             solver->high + (size_t)block * SK_BLOCK_CELLS);
         sk_team_wait(w->team);
-        return true_residual(w);
+        residual = true_residual(w);
     }
+    if (solver->modes.body_count && w->norm_b > 0) {
+        sk_team_wait(w->team);
+        if (w->team.thread == 0)
+            SK_DIM(sk_modes_start)(&solver->modes, solver->r, solver->high);
+        sk_team_wait(w->team);
+        residual = true_residual(w);
+    }
+    if (residual >= 0)
+        return residual;
     SK_EACH_OWN_BLOCK(block, w->share)
     solver->partial[2][block] = solver->operations->norm(solver->r + (size_t)block * SK_BLOCK_CELLS, w->options->norm);
     sk_team_wait(w->team);
@@ -249,17 +288,14 @@ static int write_solution(const work *w)
 /* Every thread runs this with the same numbers. Thread 0 stores them. */
 static void iterate(work *w, sk_poisson_report *report, int *finite)
 {
-    sk_poisson_solver *solver = w->solver;
     const sk_poisson_options *options = w->options;
     double residual = start_solution(w), computed = residual, rz = 0, drifted = 0;
     int converged = w->norm_b == 0 || residual <= options->tolerance, iteration = 0, fresh = 1, careful = 0;
 
     /* Preconditioned conjugate gradients. */
     while (!converged && iteration < options->max_iterations) {
-        SK_DIM(sk_multigrid_cycle)(&solver->multigrid, 0, w->team, careful, solver->partial[0]);
-        SK_DIM(sk_pockets_balance)(&solver->pockets, w->team, solver->z);
         double rz_before = rz;
-        rz = sum_blocks(w, solver->partial[0]);
+        rz = precondition(w, careful);
         if (!(rz > 0)) {
             if (careful || !isfinite(rz))
                 break;
@@ -346,7 +382,7 @@ static selkie_code set_up(sk_poisson_solver *solver, const sk_poisson_system *sy
     solver->z = level->x = field + 4 * cells;
     for (int i = 0; i < 3; ++i)
         solver->partial[i] = (double *)solver->partial_memory.data + (size_t)i * blocks;
-    return SELKIE_OK;
+    return SK_DIM(sk_modes_read)(solver, system, error);
 }
 
 selkie_code SK_DIM(sk_poisson_solve)(sk_poisson_solver *solver, const sk_poisson_system *system,

@@ -73,11 +73,48 @@ struct sk_poisson_operations {
     int (*write)(const float *high, const float *low, float unscale, float *target);
 };
 
+/* A cell beside a rigid body: its row of A. */
+typedef struct sk_mode_cell {
+    size_t at; /* in the fields of level 0 */
+    size_t beside[2 * SELKIE_DIM];
+    float face[2 * SELKIE_DIM]; /* coefficients of its faces */
+    float excess;
+    int32_t cluster;
+} sk_mode_cell;
+
+typedef struct sk_mode_entry {
+    int32_t cell, body;
+    float flux[SK_POISSON_MODES];
+} sk_mode_entry;
+
+/* Bodies whose cells touch: the deflation couples them. */
+typedef struct sk_mode_cluster {
+    int body_count, first_body; /* into bodies_of */
+    size_t matrix;              /* offset of its factor, (body_count * rank)^2 values */
+} sk_mode_cluster;
+
+/* Rigid bodies in the system: see poisson_modes_dim.c. */
+typedef struct sk_modes {
+    int body_count, rank; /* body_count 0 = none */
+    const double (*response)[SK_POISSON_MODES][SK_POISSON_MODES];
+    size_t cell_count, entry_count;
+    int cluster_count;
+    sk_mode_cell *cells;
+    sk_mode_entry *entries; /* sorted by cluster */
+    size_t *entries_of;     /* [clusters + 1] */
+    sk_mode_cluster *clusters;
+    int32_t *cluster_of, *bodies_of, *place_of; /* [bodies]; bodies_of lists them by cluster */
+    double *factor, *sums, *moved, *columns;
+    double *at_cells; /* [cells] */
+    sk_scratch memory[10];
+} sk_modes;
+
 struct sk_poisson_solver {
     sk_memory *memory;
     const sk_poisson_operations *operations;
     sk_multigrid multigrid;
     sk_pockets pockets;
+    sk_modes modes;
     sk_scratch map_memory, link_memory, partial_memory, sort_memory;
     int32_t *inside;    /* [system.block_count] the caller's block -> the solver's, 0 = it has no unknowns */
     int32_t *outside;   /* [block_count + 1] the solver's block -> the caller's */
@@ -99,6 +136,16 @@ selkie_code SK_DIM(sk_pockets_find)(sk_poisson_solver *solver, selkie_error *err
 /* Subtracts the mean of each closed component from a field. */
 void SK_DIM(sk_pockets_balance)(sk_pockets *pockets, sk_team team, float *field);
 void SK_DIM(sk_pockets_release)(sk_pockets *pockets, sk_memory *memory);
+
+/* --- poisson_modes_dim.c: rigid bodies in the system --- */
+selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_system *system, selkie_error *error);
+void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory);
+/* y += factor W R W^T x; returns x W R W^T x. */
+double SK_DIM(sk_modes_apply)(sk_modes *modes, const float *x, float *y, double factor);
+/* The best start in the space of the modes for the residual r: x += W E^-1 W^T r. */
+void SK_DIM(sk_modes_start)(sk_modes *modes, const float *r, float *x);
+/* Deflates z = M r; returns the change of r.z. */
+double SK_DIM(sk_modes_deflate)(sk_modes *modes, const float *r, float *z);
 
 /* --- poisson_tuned_dim.c, poisson_plain_dim.c: the arithmetic --- */
 extern const sk_poisson_operations SK_DIM(sk_poisson_operations_tuned), SK_DIM(sk_poisson_operations_plain);

@@ -183,8 +183,8 @@ static void precondition(const sk_stress_hierarchy *hierarchy, const double *r, 
         q[i] = (double)level->x[i] * scale;
 }
 
-/* Solves for x. r holds the right side. */
-static void solve(const sk_stress_hierarchy *hierarchy, vectors *v, const sk_stress_options *options,
+/* Solves for x to a tolerance. r holds the right side. */
+static void solve(const sk_stress_hierarchy *hierarchy, vectors *v, const sk_stress_options *options, double tolerance,
                   sk_stress_report *report)
 {
     const int32_t count = hierarchy->levels[0].count;
@@ -197,7 +197,7 @@ static void solve(const sk_stress_hierarchy *hierarchy, vectors *v, const sk_str
     double norm = sqrt(dot(hierarchy, v->r, v->r, v->partial)), energy = 0.0;
     for (int iteration = 0;; iteration++) {
         report->residual = size > 0.0 ? norm / size : 0.0;
-        report->converged = report->residual <= options->tolerance;
+        report->converged = report->residual <= tolerance;
         report->iterations = iteration > report->iterations ? iteration : report->iterations;
         if (report->converged || iteration >= options->max_iterations || !isfinite(norm))
             return;
@@ -263,6 +263,35 @@ static void store_block(const sk_stress_system *system, const sk_stress_level *l
         }
 }
 
+/* The undivided difference of the velocities of a cell's faces across axis d. Unknown ones count as 0. */
+static float difference_at(const sk_stress_system *system, const sk_stress_level *level, int block, int c, int d)
+{
+    int at[3] = {0, 0, 0};
+    for (int e = 0; e < SELKIE_DIM; e++)
+        at[e] = (c >> (e * SK_BLOCK_LOG) & SK_BLOCK_MASK) + (e == d);
+    const float difference = system->velocity[d][sk_stress_place(level->neighbours, block, at)] -
+                             system->velocity[d][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
+    return difference == difference ? difference : 0.0f;
+}
+
+/* Minus the normal stress, q - b div u - 2 n D_d u_d, in the cells of a block. */
+static void find_push(const sk_stress_system *system, const sk_stress_level *level, int block, const float *source)
+{
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+        const int stressed = system->normal[here] > 0.0f;
+        float difference[3] = {0.0f, 0.0f, 0.0f}, divergence = 0.0f;
+        for (int d = 0; d < SELKIE_DIM && stressed; d++) {
+            difference[d] = difference_at(system, level, block, c, d);
+            divergence += difference[d];
+        }
+        const float even =
+            (source ? source[here] : 0.0f) - (system->bulk && stressed ? system->bulk[here] * divergence : 0.0f);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            system->push[d][here] = even - 2.0f * system->normal[here] * difference[d];
+    }
+}
+
 /* q - b div u in the cells of a block. */
 static void lower_source(const sk_stress_system *system, const sk_stress_level *level, int block, float *source)
 {
@@ -321,7 +350,9 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
         for (int b = 1; b < system->block_count; b++)
             load_block(system, level, source, b, &v);
-        solve(&hierarchy, &v, options, report);
+        /* Passes before the last one only estimate the source. */
+        const double looser = pass + 1 < passes ? 100.0 : 1.0;
+        solve(&hierarchy, &v, options, fmin(looser * options->tolerance, 0.01), report);
         if (!report->converged)
             break;
         if (pass + 1 == passes)
@@ -329,6 +360,11 @@ selkie_code SK_DIM(sk_stress_solve)(const sk_stress_system *system, const sk_str
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
         for (int b = 1; b < system->block_count; b++)
             store_block(system, level, b, v.x);
+    }
+    if (system->push[0]) {
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+        for (int b = 1; b < system->block_count; b++)
+            find_push(system, level, b, source);
     }
     report->solve_ms = sk_wall_ms() - begin;
     return SELKIE_OK;

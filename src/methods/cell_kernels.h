@@ -15,6 +15,19 @@ SK_KERNEL float sk_cell_fill(float density, float blurred)
     return density / (room > 0.05f ? room : 0.05f);
 }
 
+/* The fill of a cell that a rigid body covers for the most part: its own kernel sees too few particles. The cells
+ * around it count by their room. The first values are the cell's own, then its neighbours'. */
+SK_KERNEL float sk_covered_cell_fill(const float density[1 + 2 * SELKIE_DIM], const float blurred[1 + 2 * SELKIE_DIM])
+{
+    float sum = 0.0f, squares = 0.0f;
+    for (int n = 0; n < 1 + 2 * SELKIE_DIM; n++) {
+        const float room = 1.0f - blurred[n];
+        sum += room * density[n];
+        squares += room * room;
+    }
+    return sum / (squares > 1e-4f ? squares : 1e-4f);
+}
+
 /* Part of a cell below the surface, from the depth of its centre (cells). */
 SK_KERNEL float sk_cell_part_below(float depth)
 {

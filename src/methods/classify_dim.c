@@ -7,6 +7,7 @@
 #include "grid/runs.h"
 #include "grid/tile.h"
 #include "methods/classify.h"
+#include "methods/covered_cells.h"
 #include "methods/liquid_system.h"
 #include "methods/wall_mirror.h"
 
@@ -85,6 +86,14 @@ static void measure_block(const sk_step *step, int block, const int with_volumes
             }
         }
         i8_to_bytes(kinds + c, kind);
+    }
+
+    for (int c = 0; covered_near(step, block) && c < SK_BLOCK_CELLS; c++) {
+        const sk_plain_cell cell = {block, c};
+        if (!(reached >> (c / 8) & 1) || !is_covered(step, cell))
+            continue;
+        fill[c] = covered_fill(step, cell);
+        depth[c] = sk_surface_depth(fill[c]);
     }
 
     const int mirrored = with_volumes && solid && step->scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL;

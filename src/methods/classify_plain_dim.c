@@ -4,6 +4,7 @@
 #include "grid/runs.h"
 #include "methods/cell_kernels.h"
 #include "methods/classify.h"
+#include "methods/covered_cells.h"
 #include "methods/wall_plain.h"
 
 typedef struct block_volumes {
@@ -42,7 +43,9 @@ static void measure_block(const sk_step *step, const sk_flat_walls *walls, int b
     {
         const size_t here = sk_plain_index(cell), solid = sk_plain_solid_index(solids, cell);
         const float density = grid->fields[SK_FIELD_DENSITY][here], blurred = solids->blurred[solid];
-        const float fill = sk_cell_fill(density, blurred), depth = sk_surface_depth(fill);
+        const float own = sk_cell_fill(density, blurred);
+        const float fill = covered_near(step, block) && is_covered(step, cell) ? covered_fill(step, cell) : own;
+        const float depth = sk_surface_depth(fill);
         const int open = !solids->closed[solid];
         uint32_t first, last;
         sk_plain_particles(grid, cell, &first, &last);

@@ -3,8 +3,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "geom/frame.h"
+
 _Static_assert((int)SELKIE_FORCE_EXPLOSION == SK_FORCE_EXPLOSION && (int)SELKIE_FORCE_VORTEX == SK_FORCE_VORTEX &&
-                   (int)SELKIE_FORCE_JET == SK_FORCE_JET && (int)SELKIE_FORCE_UNIFORM == SK_FORCE_UNIFORM,
+                   (int)SELKIE_FORCE_JET == SK_FORCE_JET && (int)SELKIE_FORCE_UNIFORM == SK_FORCE_UNIFORM &&
+                   (int)SELKIE_FORCE_SPONGE == SK_FORCE_SPONGE,
                "kernels and scenes number the kinds alike");
 _Static_assert((int)SELKIE_FALLOFF_CONSTANT == SK_FALLOFF_CONSTANT && (int)SELKIE_FALLOFF_LINEAR == SK_FALLOFF_LINEAR &&
                    (int)SELKIE_FALLOFF_SMOOTH == SK_FALLOFF_SMOOTH,
@@ -65,6 +68,27 @@ static void set_bounds(sk_force_field *field)
     }
 }
 
+int sk_force_fields_most(const selkie_scene *scene)
+{
+    return scene->force_count + sk_frame_turns(&scene->frame);
+}
+
+/* Euler and centrifugal forces. */
+static void set_frame(sk_force_field *field, const selkie_scene *scene, sk_force_window window)
+{
+    sk_frame_mean mean;
+    sk_frame_mean_of(scene, scene->gravity, window.from, window.to, &mean);
+    memset(field, 0, sizeof *field);
+    field->kind = SK_FORCE_FRAME;
+    for (int d = 0; d < 3; d++) {
+        field->point[d] = (float)scene->frame.center[d];
+        field->low[d] = -INFINITY;
+        field->high[d] = INFINITY;
+    }
+    for (int i = 0; i < 9; i++)
+        field->slope[i] = (float)(mean.slope[i] * (window.to - window.from));
+}
+
 int sk_force_fields_in(const selkie_scene *scene, sk_force_window window, sk_force_field *fields)
 {
     const int dimension = scene->domain.dimension;
@@ -72,7 +96,7 @@ int sk_force_fields_in(const selkie_scene *scene, sk_force_window window, sk_for
     for (int f = 0; f < scene->force_count; f++) {
         const selkie_force_def *force = &scene->forces[f];
         double time = force->kind == SELKIE_FORCE_EXPLOSION ? explodes_in(force, window) : time_within(force, window);
-        if (!(time > 0.0))
+        if (!(time > 0.0) || force->kind == SELKIE_FORCE_SPONGE)
             continue;
 
         sk_force_field *field = &fields[count++];
@@ -102,9 +126,13 @@ int sk_force_fields_in(const selkie_scene *scene, sk_force_window window, sk_for
             for (int d = 0; d < dimension; d++)
                 field->uniform[d] = (float)(force->acceleration[d] * time);
             break;
+        case SELKIE_FORCE_SPONGE:
+            break;
         }
         set_bounds(field);
     }
+    if (sk_frame_turns(&scene->frame))
+        set_frame(&fields[count++], scene, window);
     return count;
 }
 
@@ -118,6 +146,8 @@ void sk_force_fields_scale(sk_force_field *fields, int count, double factor)
         fields[f].along *= scale;
         for (int d = 0; d < 3; d++)
             fields[f].uniform[d] *= scale;
+        for (int i = 0; i < 9; i++)
+            fields[f].slope[i] *= scale;
     }
 }
 
@@ -162,12 +192,30 @@ static double largest_slope(selkie_falloff falloff)
     return falloff == SELKIE_FALLOFF_CONSTANT ? 1.0 : falloff == SELKIE_FALLOFF_LINEAR ? 0.25 : 16.0 / 25.0 / sqrt(5.0);
 }
 
+/* A bound of the Euler and centrifugal accelerations in the domain (m/s2). */
+static double frame_acceleration(const selkie_scene *scene, sk_force_window window)
+{
+    double square = 0.0, reach2 = 0.0;
+    sk_frame_mean mean;
+    if (!sk_frame_turns(&scene->frame))
+        return 0.0;
+    sk_frame_mean_of(scene, scene->gravity, window.from, window.to, &mean);
+    for (int i = 0; i < 9; i++)
+        square += mean.slope[i] * mean.slope[i];
+    for (int d = 0; d < scene->domain.dimension; d++) {
+        const double low = scene->domain.origin[d] - scene->frame.center[d], high = low + scene->domain.size[d];
+        reach2 += fmax(low * low, high * high);
+    }
+    return sqrt(square * reach2);
+}
+
 double sk_force_fields_acceleration(const selkie_scene *scene, sk_force_window window)
 {
     double sum = 0.0;
     for (int f = 0; f < scene->force_count; f++) {
         const selkie_force_def *force = &scene->forces[f];
-        if (force->kind == SELKIE_FORCE_EXPLOSION || !(time_within(force, window) > 0.0))
+        if (force->kind == SELKIE_FORCE_EXPLOSION || force->kind == SELKIE_FORCE_SPONGE ||
+            !(time_within(force, window) > 0.0))
             continue;
         if (force->kind == SELKIE_FORCE_UNIFORM)
             sum += length_of(force->acceleration, scene->domain.dimension);
@@ -177,5 +225,5 @@ double sk_force_fields_acceleration(const selkie_scene *scene, sk_force_window w
             sum += (fabs(force->spin) * force->radius + fabs(force->pull)) * largest_slope(force->falloff) +
                    (scene->domain.dimension == 3 ? fabs(force->lift) : 0.0);
     }
-    return sum;
+    return sum + frame_acceleration(scene, window);
 }

@@ -24,8 +24,10 @@ static inline sk_force_window sk_step_force_window(const sk_step *step)
     return window;
 }
 
+/* The most fields that sk_force_fields_in makes: those of the scene, and one of a turning frame. 0 = never any. */
+int sk_force_fields_most(const selkie_scene *scene);
 /* The fields that act in the window, multiplied by their time in it. Returns their number. `fields` must have room for
- * scene->force_count. */
+ * sk_force_fields_most. Sponges are not among them: they act on particles (particle_forces.h). */
 int sk_force_fields_in(const selkie_scene *scene, sk_force_window window, sk_force_field *fields);
 
 /* Multiplies the effect of some fields. */

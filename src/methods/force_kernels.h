@@ -9,13 +9,14 @@
  *   vortex      (angular r w) around the axis, (inward r/R w) towards it, (along w) along it
  *   jet         along w             along the axis, between its ends
  *   uniform     the same everywhere
+ *   frame       slope (x - point): Euler and centrifugal forces of a turning frame
  */
 #ifndef SK_METHODS_FORCE_KERNELS_H
 #define SK_METHODS_FORCE_KERNELS_H
 
 #include "base/kernel.h"
 
-enum { SK_FORCE_EXPLOSION, SK_FORCE_VORTEX, SK_FORCE_JET, SK_FORCE_UNIFORM };
+enum { SK_FORCE_EXPLOSION, SK_FORCE_VORTEX, SK_FORCE_JET, SK_FORCE_UNIFORM, SK_FORCE_SPONGE, SK_FORCE_FRAME };
 enum { SK_FALLOFF_CONSTANT, SK_FALLOFF_LINEAR, SK_FALLOFF_SMOOTH };
 
 typedef struct sk_force_field {
@@ -30,6 +31,7 @@ typedef struct sk_force_field {
     float inward;          /* m/s  vortex */
     float along;           /* m/s  vortex, jet */
     float uniform[3];      /* m/s  */
+    float slope[9];        /* 1/s  frame, row-major */
     float low[3], high[3]; /* m    nothing happens outside */
 } sk_force_field;
 
@@ -51,6 +53,13 @@ SK_KERNEL void sk_force_field_add(const sk_force_field *field, const float x[3],
     if (field->kind == SK_FORCE_UNIFORM) {
         for (int d = 0; d < 3; d++)
             change[d] += field->uniform[d];
+        return;
+    }
+
+    if (field->kind == SK_FORCE_FRAME) {
+        for (int d = 0; d < 3; d++)
+            for (int e = 0; e < 3; e++)
+                change[d] += field->slope[3 * d + e] * (x[e] - field->point[e]);
         return;
     }
 

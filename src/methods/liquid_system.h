@@ -220,9 +220,11 @@ static inline void clear_liquid_rows(const sk_step *step, int block)
     memset(step->grid.fields[SK_FIELD_DIAGONAL] + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS * sizeof(float));
 }
 
-/* Solves the system in the grid's fields into SK_FIELD_POTENTIAL. Faces have coefficients of at most `largest_face`. */
+/* Solves the system in the grid's fields into SK_FIELD_POTENTIAL. Faces have coefficients of at most `largest_face`.
+ * `modes`: rigid bodies that the solution moves, or NULL. */
 static inline selkie_code solve_liquid_system(sk_step *step, double tolerance, selkie_residual_norm norm,
-                                              double largest_face, sk_poisson_report *report, selkie_error *error)
+                                              double largest_face, const sk_poisson_modes *modes,
+                                              sk_poisson_report *report, selkie_error *error)
 {
     sk_grid *grid = &step->grid;
     sk_poisson_system system = {
@@ -233,6 +235,7 @@ static inline selkie_code solve_liquid_system(sk_step *step, double tolerance, s
         .diagonal = grid->fields[SK_FIELD_DIAGONAL],
         .right_side = grid->fields[SK_FIELD_RIGHT_SIDE],
         .solution = grid->fields[SK_FIELD_POTENTIAL],
+        .modes = modes,
     };
     sk_poisson_options options = {.tolerance = tolerance,
                                   .norm = norm,

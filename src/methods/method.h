@@ -106,8 +106,9 @@ typedef struct sk_method {
     void (*statistics)(const sk_step *step, selkie_statistics *statistics); /* fills its columns */
     /* Pressure (component -1, Pa) or velocity (m/s) at a point (m), for methods that do not keep them on the grid. */
     double (*value_at)(const sk_step *step, const double at[3], int component);
-    /* Force of the liquid (N) on "walls", an obstacle or a body; returns 0 for an unknown name. */
-    int (*force_on)(const sk_step *step, const char *name, double force[3]);
+    /* Force of the liquid (N) on "walls", an obstacle or a body, and its torque (N m) about a point (m); returns 0 for
+     * a name that it does not measure. */
+    int (*force_on)(const sk_step *step, const char *name, const double about[3], double force[3], double torque[3]);
 
     /* The plan. */
     double (*bytes_per_particle)(const selkie_scene *scene);

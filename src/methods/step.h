@@ -28,7 +28,8 @@ typedef struct sk_mass_sums {
 
 typedef struct sk_step {
     /* constants */
-    const selkie_scene *scene;
+    const selkie_scene *scene; /* its gravity is that of the step: the mean in the moving frame (geom/frame.h) */
+    int up_axis, up_sign;      /* the axis that is nearest to up at rest, and which way along it */
     sk_memory *memory;
     int threads;
     sk_backend backend;
@@ -50,6 +51,7 @@ typedef struct sk_step {
     struct sk_sph *sph;                 /* NULL but for method sph */
     struct sk_liquid_boundary *objects; /* NULL if the scene has none */
     struct sk_rigid *rigid;             /* NULL without bodies */
+    const sk_poisson_modes *modes;      /* bodies in the pressure solve of this step; NULL without */
     struct sk_method_state {
         const struct sk_method *owner;
         void *state;
@@ -58,7 +60,9 @@ typedef struct sk_step {
     double dt;                     /* s  of this step */
     double end_time;               /* s  at its end: time + dt but for rounding, since steps end exactly on frames */
     double last_dt;                /* s  of the step before, 0 at the start */
+    double start_speed;            /* m/s  of the fastest particle at the start of the step */
     double reflection;             /*    rho of this step, 0 = none: see flip/reflection_kernels.h */
+    int viscous_push; /* first of the three fields of the normal impulse of viscosity (m/s, as POTENTIAL); 0 = none */
     int end_velocity; /* first of the three fields of the velocity at the end of the step; VELOCITY_X without reflection
                        */
     int64_t step_count;

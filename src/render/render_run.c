@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/timer.h"
+#include "defs/motion_file.h"
 #include "defs/relative.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
@@ -133,7 +134,7 @@ static void place_bodies(const run_renderer *r, int64_t frame, sk_picture_option
 static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, const char *picture, selkie_error *error)
 {
     sk_particles_data *data;
-    SK_TRY(sk_particles_read_ply(file->path, &data, error));
+    SK_TRY(sk_particles_read(file->path, &data, error));
     sk_particles_turn_back(data);
     sk_particles_rebase(data, r->origin);
     sk_picture_particles particles = {
@@ -208,19 +209,20 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_FILE, "%s: no scene.json in it, so it is not the folder of a run",
                        r->folder);
     SK_TRY(selkie_scene_load(path, 0, NULL, &r->scene, error));
+    SK_TRY(sk_scene_load_motions(r->scene, error));
     for (int d = 0; d < r->scene->domain.dimension; d++)
         r->origin[d] = r->scene->domain.origin[d];
     sk_scene_make_relative(r->scene);
 
     /* Frames. */
     SK_TRY(join_path(path, r->folder, SK_FRAMES_FOLDER, error));
-    SK_TRY(sk_folder_list(path, SK_PARTICLES_PREFIX, ".ply", &r->frames, error));
+    SK_TRY(sk_folder_list_frames(path, &r->frames, error));
     choose_frames(r);
     if (!r->frames.count)
         return sk_fail(error, SELKIE_ERROR_FILE,
                        "%s: no " SK_PARTICLES_PREFIX
-                       "NNNN.ply among the frames asked for; pictures are drawn from those "
-                       "(output.ply must be true)",
+                       "NNNN.ply or .skp among the frames asked for; pictures are drawn from those "
+                       "(output.ply or output.skp must be true)",
                        path);
 
     /* Poses of bodies. */

@@ -106,6 +106,8 @@ selkie_code sk_rigid_init(sk_rigid *rigid, const selkie_scene *scene, const sk_s
     rigid->scene = scene;
     rigid->solids = solids;
     rigid->dimension = scene->domain.dimension;
+    rigid->obstacle_count = solids->obstacle_count;
+    rigid->kicks_at_once = scene->discretization == SELKIE_DISCRETIZATION_GRID;
     if (!sk_rigid_available())
         return sk_fail(error, SELKIE_ERROR_UNSUPPORTED,
                        "bodies: this build has no rigid body engine; install libode-dev and build again");
@@ -220,7 +222,7 @@ double sk_rigid_speed(const sk_rigid *rigid, int b)
 
 void sk_rigid_predict(const sk_rigid *rigid, int b, double dt, double velocity[3], double angular_velocity[3])
 {
-    int count = substeps(dt);
+    int count = rigid->kicks_at_once ? 1 : substeps(dt);
     double h = dt / count, kick = 0.5 * (rigid->states[b].last_substep + h) + (count - 1) * h, inverse_mass[3],
            inverse_inertia[9];
     sk_rigid_response(rigid, b, inverse_mass, inverse_inertia);
@@ -235,11 +237,15 @@ selkie_code sk_rigid_step(sk_rigid *rigid, double time, double dt, selkie_error 
     int count = substeps(dt);
     double h = dt / count;
     for (int n = 0; n < count; n++) {
-        SK_TRY(sk_rigid_engine_step(rigid, time + n * h, 0.5 * (rigid->states[0].last_substep + h), h, 1.0 / count,
-                                    error));
+        const double last = rigid->states[0].last_substep, at_once = n ? 0.0 : 0.5 * (last + dt);
+        const double kick = rigid->kicks_at_once ? at_once : 0.5 * (last + h);
+        const double share = rigid->kicks_at_once ? (n ? 0.0 : 1.0) : 1.0 / count;
+        SK_TRY(sk_rigid_engine_step(rigid, time + n * h, kick, h, share, error));
         for (int b = 0; b < rigid->body_count; b++)
             rigid->states[b].last_substep = h;
     }
+    for (int b = 0; rigid->kicks_at_once && b < rigid->body_count; b++)
+        rigid->states[b].last_substep = dt;
     for (int b = 0; b < rigid->body_count; b++) {
         sk_rigid_body *body = &rigid->bodies[b];
         for (int i = 0; i < 3; i++) {

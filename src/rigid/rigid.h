@@ -43,6 +43,9 @@ typedef struct sk_rigid {
     const selkie_scene *scene;
     const sk_solids *solids;
     int dimension;
+    int obstacle_count; /* of the scene: the solids of a grid method contain the bodies as well */
+    int kicks_at_once;  /* gravity and impulses act at the start of a step, as on the particles of the grid methods;
+                           otherwise they are spread over the substeps of the engine */
     int body_count;
     sk_rigid_body *bodies;
     sk_rigid_state *states; /* [body_count] */

@@ -330,7 +330,7 @@ static selkie_code make_surroundings(sk_rigid *rigid, selkie_error *error)
         SK_TRY(add_geometry(engine, &wall, error));
     }
     static const double zero[3] = {0, 0, 0};
-    for (int o = 0; o < solids->obstacle_count; o++) {
+    for (int o = 0; o < rigid->obstacle_count; o++) {
         const sk_obstacle *obstacle = &solids->obstacles[o];
         geometry owner = {.body = -1, .obstacle = o};
         if (obstacle->placed) {
@@ -357,7 +357,7 @@ selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error)
     engine->memory = rigid->memory;
     engine->bodies = sk_allocate_zeroed(rigid->memory, ((size_t)rigid->body_count + 1) * sizeof *engine->bodies);
     engine->obstacles =
-        sk_allocate_zeroed(rigid->memory, ((size_t)rigid->solids->obstacle_count + 1) * sizeof *engine->obstacles);
+        sk_allocate_zeroed(rigid->memory, ((size_t)rigid->obstacle_count + 1) * sizeof *engine->obstacles);
     engine->world = dWorldCreate();
     engine->contacts = dJointGroupCreate(0);
     if (!engine->bodies || !engine->obstacles || !engine->world || !engine->contacts)
@@ -470,7 +470,7 @@ static void move_planes(sk_rigid *rigid, int obstacle, const sk_pose *pose)
 static void move_obstacles(sk_rigid *rigid, double time)
 {
     const sk_solids *solids = rigid->solids;
-    for (int o = 0; o < solids->obstacle_count; o++) {
+    for (int o = 0; o < rigid->obstacle_count; o++) {
         dBodyID id = rigid->engine->obstacles[o];
         sk_pose pose;
         if (!id)

@@ -118,7 +118,7 @@ static void put_field(writer *w, const sk_field *field, const void *base)
         break;
     case SK_FIELD_FILE:
         string = sk_field_string(field, base);
-        put_string(w, string[0] == '/' ? NULL : w->folder, string);
+        put_string(w, string[0] == '/' || !string[0] ? NULL : w->folder, string);
         break;
     case SK_FIELD_ENUM:
         put_string(w, NULL, sk_enum_name(field->choices, sk_field_int(field, base)));

@@ -54,7 +54,7 @@ static void add_to_column(const sk_step *step, const sk_particle *particle, cons
 void sk_columns_fill(const sk_step *step, float *columns)
 {
     const selkie_scene *scene = step->scene;
-    int sign, up = sk_scene_up_axis(scene, &sign);
+    const int up = step->up_axis;
     const size_t length = (size_t)(step->grid.cells[up] + 2);
     const int across = up == 0 ? 1 : 0;
     const float reach = (float)(1.001 * step->grid.cell_size);
@@ -115,7 +115,7 @@ static float open_across(const sk_grid *grid, int up, const double at[3])
 static double follow_column(const sk_step *step, const double at[3], float *column, int *end)
 {
     const sk_grid *grid = &step->grid;
-    int sign, up = sk_scene_up_axis(step->scene, &sign);
+    const int sign = step->up_sign, up = step->up_axis;
     int cells = grid->cells[up];
     int cell[3] = {0, 0, 0};
     for (int d = 0; d < grid->dimension; d++)
@@ -178,7 +178,8 @@ selkie_code sk_levels_init(sk_levels *levels, const sk_step *step, selkie_error 
     levels->memory = step->memory;
 
     /* Only probes of type level need memory. */
-    int sign, up = sk_scene_up_axis(step->scene, &sign), any = 0;
+    int any = 0;
+    const int up = step->up_axis;
     for (int p = 0; p < step->scene->probe_count; p++)
         any |= step->scene->probes[p].kind == SELKIE_PROBE_LEVEL;
     if (!any)
@@ -302,7 +303,7 @@ static double covered(const double side[2], int column)
 static void measure_slab(const sk_levels *levels, const sk_step *step, double sides[2][2], const sk_slab *slab)
 {
     const sk_grid *grid = &step->grid;
-    int sign, up = sk_scene_up_axis(step->scene, &sign);
+    const int sign = step->up_sign, up = step->up_axis;
     double at[3] = {0.0, 0.0, 0.0};
     at[up] = sign > 0 ? grid->low[up] : grid->low[up] + grid->cells[up] * grid->cell_size;
     for (int i = slab->from[0]; i < slab->to[0]; i++) {
@@ -328,7 +329,7 @@ static void measure_slab(const sk_levels *levels, const sk_step *step, double si
 double sk_level_measure(const sk_levels *levels, const sk_step *step, const selkie_probe_def *def)
 {
     const sk_grid *grid = &step->grid;
-    int sign, up = sk_scene_up_axis(step->scene, &sign);
+    const int up = step->up_axis;
     sk_slab area = {.to = {1, 1}, .strides = {(size_t)(grid->cells[up] + 2), (size_t)(grid->cells[up] + 2)}};
     double sides[2][2] = {{0.0, 1.0}, {0.0, 1.0}}; /* cells */
 

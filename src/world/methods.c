@@ -6,7 +6,10 @@
 #include "methods/idp/idp.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/materials/materials.h"
+#include "methods/particle_forces/particle_forces.h"
 #include "methods/particle_spacing/particle_spacing.h"
+#include "methods/rigid_liquid/rigid_liquid.h"
+#include "methods/reduced/reduced.h"
 #include "methods/sorting.h"
 #include "methods/sources/sources.h"
 #include "methods/sph/sph.h"
@@ -17,14 +20,24 @@
 
 /* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. */
 static const sk_method *const all_methods[] = {
-    &sk_method_sorting,   &sk_method_materials,
-    &sk_method_sources,   &sk_method_densities,
-    &sk_method_bodies,    &sk_method_flip,
-    &sk_method_sph,       &sk_method_idp,
-    &sk_method_ando,      &sk_method_sato,
-    &sk_method_eq8,       &sk_method_losasso,
-    &sk_method_uic,       &sk_method_liquid_boundary,
+    &sk_method_sorting,
+    &sk_method_particle_forces,
+    &sk_method_materials,
+    &sk_method_sources,
+    &sk_method_densities,
+    &sk_method_bodies,
+    &sk_method_flip,
+    &sk_method_sph,
+    &sk_method_idp,
+    &sk_method_ando,
+    &sk_method_sato,
+    &sk_method_eq8,
+    &sk_method_losasso,
+    &sk_method_uic,
+    &sk_method_liquid_boundary,
     &sk_method_viscosity,
+    &sk_method_rigid_liquid,
+    &sk_method_reduced,
 };
 
 sk_method_list sk_all_methods(void)

@@ -106,12 +106,11 @@ static double first_step(const selkie_scene *scene, double cell_size)
         const double *v = scene->liquids[l].velocity;
         speed = fmax(speed, sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]));
     }
-    const double *g = scene->gravity;
     double longest = 1.0 / scene->time.fps;
     if (scene->time.max_step > 0.0)
         longest = fmin(scene->time.max_step, longest);
     const sk_force_window window = {0.0, 0.5 * longest};
-    double acceleration = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(scene, window);
+    double acceleration = sk_world_gravity(scene) + sk_force_fields_acceleration(scene, window);
     speed += sk_force_fields_speed(scene, window) + sqrt(acceleration * cell_size);
     double step = longest;
     if (scene->time.step > 0.0)

@@ -8,6 +8,22 @@
 
 enum { FRONT_BINS = 64 }; /* per cell */
 
+/* Surfaces of the force probes on the grid. Methods without a grid measure forces themselves. */
+static selkie_code init_surfaces(sk_probes *probes, const sk_step *step, selkie_error *error)
+{
+    const selkie_scene *scene = step->scene;
+    if (scene->discretization != SELKIE_DISCRETIZATION_GRID)
+        return SELKIE_OK;
+    probes->surfaces = sk_allocate_zeroed(step->memory, ((size_t)scene->probe_count + 1) * sizeof *probes->surfaces);
+    if (!probes->surfaces)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "probes: no memory for %d probes", scene->probe_count);
+    probes->surface_count = scene->probe_count;
+    for (int p = 0; p < scene->probe_count; p++)
+        if (scene->probes[p].kind == SELKIE_PROBE_FORCE || scene->probes[p].kind == SELKIE_PROBE_TORQUE)
+            SK_TRY(sk_surface_init(&probes->surfaces[p], step, scene->probes[p].on, error));
+    return SELKIE_OK;
+}
+
 selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_list methods, selkie_error *error)
 {
     const selkie_scene *scene = step->scene;
@@ -27,18 +43,23 @@ selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_lis
         return sk_fail(error, SELKIE_ERROR_MEMORY, "probes: no memory for %d probes", scene->probe_count);
     for (int p = 0; p < scene->probe_count; p++) {
         const selkie_probe_def *def = &scene->probes[p];
-        if (def->kind == SELKIE_PROBE_VELOCITY || def->kind == SELKIE_PROBE_FORCE)
-            for (int d = 0; d < step->dimension; d++)
+        const int is_torque = def->kind == SELKIE_PROBE_TORQUE;
+        if (def->kind == SELKIE_PROBE_VELOCITY || def->kind == SELKIE_PROBE_FORCE || is_torque)
+            for (int d = is_torque && step->dimension == 2 ? 2 : 0; d < (is_torque ? 3 : step->dimension); d++)
                 snprintf(probes->names[probes->column_count++], sizeof *probes->names, "%.60s_%c", def->name, "xyz"[d]);
         else
             snprintf(probes->names[probes->column_count++], sizeof *probes->names, "%.63s", def->name);
     }
+    SK_TRY(init_surfaces(probes, step, error));
     return sk_levels_init(&probes->levels, step, error);
 }
 
 void sk_probes_free(sk_probes *probes)
 {
     sk_levels_free(&probes->levels);
+    for (int p = 0; p < probes->surface_count; p++)
+        sk_surface_free(&probes->surfaces[p], probes->memory);
+    sk_release(probes->memory, probes->surfaces);
     sk_release(probes->memory, probes->names);
     sk_release(probes->memory, probes->values);
     sk_release(probes->memory, probes->columns);
@@ -76,17 +97,6 @@ static double measure_front(const sk_probes *probes, const sk_step *step, const 
     return NAN;
 }
 
-/* Density (kg/m3) of the liquid around the lower face of a cell across axis d. */
-static double face_density(const sk_step *step, const int cell[3], int d)
-{
-    if (!step->relative_density)
-        return step->density;
-    int slot;
-    size_t local = sk_grid_find_cell(&step->grid, cell, &slot);
-    return step->density /
-           step->grid.fields[SK_FIELD_LIGHTNESS_X + d][(size_t)slot * (size_t)step->grid.block_cells + local];
-}
-
 /* Pressure at a cell's centre, extended hydrostatically into solids from the liquid beside them; 0 in air. */
 static double cell_pressure(const sk_step *step, const int cell[3], double unit)
 {
@@ -109,7 +119,7 @@ static double cell_pressure(const sk_step *step, const int cell[3], double unit)
                 (grid->kinds[(size_t)slot * (size_t)grid->block_cells + where] & SK_CELL_KIND_MASK) != SK_CELL_LIQUID)
                 continue;
             sum += grid->fields[SK_FIELD_POTENTIAL][(size_t)slot * (size_t)grid->block_cells + where] * unit -
-                   side * face_density(step, side > 0 ? other : cell, d) * step->scene->gravity[d] * grid->cell_size;
+                   side * sk_face_density(step, side > 0 ? other : cell, d) * step->scene->gravity[d] * grid->cell_size;
             count++;
         }
     return count ? sum / count : 0.0;
@@ -138,33 +148,6 @@ static double measure_pressure(const sk_step *step, const double at[3], double k
     return total;
 }
 
-static double measure_velocity(const sk_step *step, const double at[3], int d)
-{
-    const sk_grid *grid = &step->grid;
-    double total = 0.0, weights = 0.0, weight[3] = {0, 0, 0};
-    int base[3] = {0, 0, 0};
-    for (int e = 0; e < grid->dimension; e++) {
-        double g = (at[e] - grid->corner[e]) / grid->cell_size - (e == d ? 0.0 : 0.5);
-        base[e] = (int)floor(g);
-        weight[e] = g - base[e];
-    }
-    for (int corner = 0; corner < 1 << grid->dimension; corner++) {
-        double w = 1.0;
-        int cell[3] = {base[0], base[1], base[2]}, slot;
-        for (int e = 0; e < grid->dimension; e++) {
-            w *= corner >> e & 1 ? weight[e] : 1.0 - weight[e];
-            cell[e] += corner >> e & 1;
-        }
-        size_t local = sk_grid_find_cell(grid, cell, &slot);
-        float u = grid->fields[SK_FIELD_VELOCITY_X + d][(size_t)slot * (size_t)grid->block_cells + local];
-        if (u == u) {
-            total += w * u;
-            weights += w;
-        }
-    }
-    return weights > 1e-6 ? total / weights : NAN;
-}
-
 /* The method that provides pressure and velocity at a point; NULL = read them from the grid. */
 static const sk_method *find_sampler(const sk_probes *probes)
 {
@@ -174,11 +157,68 @@ static const sk_method *find_sampler(const sk_probes *probes)
     return NULL;
 }
 
-static void measure_force(const sk_probes *probes, const sk_step *step, const char *on, double force[3])
+/* Force, or torque about the point of the probe. NaN where nothing measures it. */
+static void measure_force(const sk_probes *probes, const sk_step *step, int probe, double kick, double result[3])
 {
-    for (int m = 0; m < probes->methods.count; m++)
-        if (probes->methods.methods[m]->force_on && probes->methods.methods[m]->force_on(step, on, force))
-            return;
+    const selkie_probe_def *def = &step->scene->probes[probe];
+    double force[3] = {NAN, NAN, NAN}, torque[3] = {NAN, NAN, NAN};
+    int found = 0;
+    for (int m = 0; m < probes->methods.count && !found; m++)
+        if (probes->methods.methods[m]->force_on)
+            found = probes->methods.methods[m]->force_on(step, def->on, def->at, force, torque);
+    if (!found && probe < probes->surface_count && probes->surfaces[probe].count)
+        sk_surface_force(&probes->surfaces[probe], step, kick, def->at, force, torque);
+    memcpy(result, def->kind == SELKIE_PROBE_TORQUE ? torque : force, sizeof force);
+}
+
+/* Mean pressure over a round gauge: rings of equal area, in 2D pieces of a line. */
+static double measure_gauge(const sk_step *step, const sk_method *sampler, const selkie_probe_def *def, double kick)
+{
+    enum { RINGS = 4, POINTS = 8 };
+    const double *n = def->normal, length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+    const double unit[3] = {n[0] / length, n[1] / length, n[2] / length};
+    double u[3] = {-unit[1], unit[0], 0.0}, v[3] = {0.0, 0.0, 0.0}, sum = 0.0;
+    int count = 0;
+
+    /* Two directions in the plane of the gauge. */
+    if (step->dimension == 3) {
+        const int least = fabs(unit[0]) < fabs(unit[1])   ? fabs(unit[0]) < fabs(unit[2]) ? 0 : 2
+                          : fabs(unit[1]) < fabs(unit[2]) ? 1
+                                                          : 2;
+        double axis[3] = {least == 0, least == 1, least == 2}, size = 0.0;
+        for (int d = 0; d < 3; d++)
+            u[d] = unit[(d + 1) % 3] * axis[(d + 2) % 3] - unit[(d + 2) % 3] * axis[(d + 1) % 3];
+        size = sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+        for (int d = 0; d < 3; d++)
+            u[d] /= size;
+        for (int d = 0; d < 3; d++)
+            v[d] = unit[(d + 1) % 3] * u[(d + 2) % 3] - unit[(d + 2) % 3] * u[(d + 1) % 3];
+    }
+
+    for (int r = 0; r < RINGS; r++)
+        for (int p = 0; p < POINTS; p++) {
+            double at[3], a, b = 0.0;
+            if (step->dimension == 3) {
+                const double radius = def->radius * sqrt((r + 0.5) / RINGS),
+                             angle = 2.0 * M_PI * (p + 0.5 * r) / POINTS;
+                a = radius * cos(angle), b = radius * sin(angle);
+            } else {
+                a = def->radius * (2.0 * (r * POINTS + p + 0.5) / (RINGS * POINTS) - 1.0);
+            }
+            for (int d = 0; d < 3; d++)
+                at[d] = def->at[d] + a * u[d] + b * v[d];
+            sum += sampler ? sampler->value_at(step, at, -1) : sk_pressure_near(step, at, NULL, kick);
+            count++;
+        }
+    return sum / count;
+}
+
+static double measure_pressure_probe(const sk_step *step, const sk_method *sampler, const selkie_probe_def *def,
+                                     double kick)
+{
+    if (def->radius > 0.0)
+        return measure_gauge(step, sampler, def, kick);
+    return sampler ? sampler->value_at(step, def->at, -1) : measure_pressure(step, def->at, kick);
 }
 
 void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
@@ -188,7 +228,7 @@ void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
     const selkie_scene *scene = step->scene;
     const sk_method *sampler = find_sampler(probes);
     int column = 0;
-    const size_t length = (size_t)(step->grid.cells[sk_scene_up_axis(scene, NULL)] + 2);
+    const size_t length = (size_t)(step->grid.cells[step->up_axis] + 2);
 
     /* Columns of all height probes, in one pass over the particles. */
     sk_columns_fill(step, probes->columns);
@@ -204,19 +244,25 @@ void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
             probes->values[column++] = sk_level_measure(&probes->levels, step, def);
             break;
         case SELKIE_PROBE_PRESSURE:
-            probes->values[column++] =
-                sampler ? sampler->value_at(step, def->at, -1) : measure_pressure(step, def->at, kick);
+            probes->values[column++] = measure_pressure_probe(step, sampler, def, kick);
             break;
         case SELKIE_PROBE_VELOCITY:
             for (int d = 0; d < step->dimension; d++)
                 probes->values[column++] =
-                    sampler ? sampler->value_at(step, def->at, d) : measure_velocity(step, def->at, d);
+                    sampler ? sampler->value_at(step, def->at, d) : sk_velocity_at(step, def->at, d);
             break;
         case SELKIE_PROBE_FORCE: {
-            double force[3] = {NAN, NAN, NAN};
-            measure_force(probes, step, def->on, force);
+            double force[3];
+            measure_force(probes, step, p, kick, force);
             for (int d = 0; d < step->dimension; d++)
                 probes->values[column++] = force[d];
+            break;
+        }
+        case SELKIE_PROBE_TORQUE: {
+            double torque[3];
+            measure_force(probes, step, p, kick, torque);
+            for (int d = step->dimension == 2 ? 2 : 0; d < 3; d++)
+                probes->values[column++] = torque[d];
             break;
         }
         case SELKIE_PROBE_FRONT:

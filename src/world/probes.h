@@ -4,6 +4,7 @@
 
 #include "methods/method.h"
 #include "world/columns.h"
+#include "world/surface_force.h"
 
 typedef struct sk_probes {
     sk_memory *memory; /* NULL = no probes at all */
@@ -14,6 +15,8 @@ typedef struct sk_probes {
     float *columns;      /* scratch of the height probes */
     uint32_t *histogram; /* scratch of the front probes */
     sk_levels levels;
+    sk_surface *surfaces; /* [probe_count] of the force and torque probes, where no method measures them */
+    int surface_count;
 } sk_probes;
 
 selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_list methods, selkie_error *error);

@@ -511,6 +511,12 @@ static selkie_code check_state(const selkie_scene *scene, restart *from, selkie_
                        "%s: was written with discretization \"%s\"; that of the scene is \"%s\": both must be the same",
                        from->file, was_sph ? "sph" : "grid", is_sph ? "sph" : "grid");
 
+    /* The flow of a reduced fluid is in its modes, not in its particles. */
+    if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED || find_chunk(from, "reduced"))
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "%s: discretization \"reduced\" neither starts another scene nor from one: resume it instead",
+                       from->file);
+
     /* Scenes with objects sample their own liquid. */
     if (scene->object_count)
         return sk_fail(error, SELKIE_ERROR_INPUT,

@@ -14,6 +14,7 @@
 #include "base/block_table.h"
 #include "base/random.h"
 #include "defs/materials.h"
+#include "world/flow.h"
 #include "world/world_internal.h"
 
 enum { SPAN = 8 }; /* cells per axis of a span, which is tested as a whole first */
@@ -28,6 +29,7 @@ typedef struct sampler {
     const sk_grid *grid;
     const sk_solids *solids;
     sk_shape **shapes;
+    sk_flow *flows;       /* [liquid_count] velocity fields */
     sk_particle *records; /* of all particles, where they are written */
     uint32_t *materials;  /* parallel to the records; NULL for a scene with one material */
     int per_cell, per_axis, sub_cells;
@@ -106,6 +108,7 @@ static void fill_record(const liquid_sampler *sampler, int liquid, const double 
     double r[3] = {x[0] - def->center[0], x[1] - def->center[1], dimension == 3 ? x[2] - def->center[2] : 0.0};
     double v[3] = {def->velocity[0] + w[1] * r[2] - w[2] * r[1], def->velocity[1] + w[2] * r[0] - w[0] * r[2],
                    def->velocity[2] + w[0] * r[1] - w[1] * r[0]};
+    sk_flow_add(&sampler->flows[liquid], x, v);
     memset(particle, 0, sizeof *particle);
     for (int d = 0; d < dimension; d++) {
         particle->position[d] = (float)x[d];
@@ -456,8 +459,12 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
 
     /* The shapes of the liquids. */
     sampler.shapes = sk_allocate_zeroed(grid->memory, ((size_t)scene->liquid_count + 1) * sizeof *sampler.shapes);
-    if (!sampler.shapes)
+    sampler.flows = sk_allocate_zeroed(grid->memory, ((size_t)scene->liquid_count + 1) * sizeof *sampler.flows);
+    if (!sampler.shapes || !sampler.flows) {
+        sk_release(grid->memory, sampler.shapes);
+        sk_release(grid->memory, sampler.flows);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "liquids: no memory");
+    }
     double up[3];
     selkie_scene_up(scene, up);
     selkie_code code = SELKIE_OK;
@@ -471,6 +478,10 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
                                           .what = what,
                                           .memory = grid->memory};
         code = sk_shape_create(&scene->liquids[l].shape, &options, &sampler.shapes[l], error);
+        snprintf(what, sizeof what, "liquids[%d]", l);
+        if (code == SELKIE_OK)
+            code = sk_flow_open(&sampler.flows[l], &scene->liquids[l], grid->dimension, grid->origin, scene->folder,
+                                what, error);
     }
 
     /* Filled liquids first, then those with a count. */
@@ -478,8 +489,11 @@ selkie_code sk_world_sample(const sk_sampling *sampling, sk_particles *particles
         code = sample_all(&sampler, sampling->threads, particles, total, liquid_cells, grid->memory, error);
     if (code == SELKIE_OK)
         code = sample_all_counted(&sampler, sampling->threads, particles, total, liquid_cells, error);
-    for (int l = 0; l < scene->liquid_count; l++)
+    for (int l = 0; l < scene->liquid_count; l++) {
         sk_shape_destroy(sampler.shapes[l]);
+        sk_flow_close(&sampler.flows[l]);
+    }
+    sk_release(grid->memory, sampler.flows);
     sk_release(grid->memory, sampler.shapes);
     sk_release(grid->memory, sampler.spans);
     return code;

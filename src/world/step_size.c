@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "geom/frame.h"
 #include "methods/force_fields.h"
 #include "world/world_internal.h"
 
@@ -30,6 +31,13 @@ static double obstacle_speed(const sk_step *step)
     return speed;
 }
 
+/* A box that is full has no surface: gravity moves nothing in it. */
+double sk_world_gravity(const selkie_scene *scene)
+{
+    const double *g = scene->gravity;
+    return scene->discretization == SELKIE_DISCRETIZATION_REDUCED ? 0.0 : sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]);
+}
+
 /* The shortest gravity wave that the grid resolves has a length of two cells and a frequency of sqrt(pi a / h). A step
  * that is longer than its inverse does not follow the waves at the surface: they lose energy and grow teeth. Unilateral
  * incompressibility and sph keep shorter steps by their CFL numbers; the bound is there for water at rest. */
@@ -37,7 +45,7 @@ double sk_world_wave_step(const selkie_scene *scene, double cell_size, double ac
 {
     const int bilateral = scene->discretization == SELKIE_DISCRETIZATION_GRID &&
                           scene->incompressibility != SELKIE_INCOMPRESSIBILITY_UNILATERAL;
-    if (!(acceleration > 0.0) || !(cell_size > 0.0))
+    if (!(acceleration > 0.0) || !(cell_size > 0.0) || scene->discretization == SELKIE_DISCRETIZATION_REDUCED)
         return INFINITY;
     return bilateral ? sqrt(cell_size / (M_PI * acceleration)) : 1.1 * sqrt(cell_size / acceleration);
 }
@@ -48,9 +56,12 @@ static double step_by_cfl(const selkie_world *world, double longest)
 {
     const sk_step *step = &world->step;
     const sk_force_window window = {step->time - 0.5 * step->last_dt, step->time + 0.5 * longest};
-    const double *g = world->scene->gravity;
-    double acceleration =
-        sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) + sk_force_fields_acceleration(world->scene, window);
+    sk_frame_mean mean;
+    sk_frame_mean_of(world->scene, world->scene->gravity, window.from, window.to, &mean);
+    const double *g = mean.gravity;
+    const int feels = world->scene->discretization != SELKIE_DISCRETIZATION_REDUCED;
+    double acceleration = (feels ? sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) : 0.0) +
+                          sk_force_fields_acceleration(world->scene, window);
 
     sk_step_limits limits = {.length = step->grid.cell_size, .speed = fmax(step->sums.max_speed, obstacle_speed(step))};
     for (int m = 0; m < world->methods.count; m++)

@@ -7,8 +7,11 @@
 #include "base/threads.h"
 #include "base/timer.h"
 #include "defs/materials.h"
+#include "defs/motion_file.h"
 #include "defs/relative.h"
 #include "defs/structs.h"
+#include "geom/frame.h"
+#include "methods/force_fields.h"
 #include "world/world_internal.h"
 
 void selkie_world_options_defaults(selkie_world_options *options)
@@ -168,6 +171,7 @@ static void set_constants(selkie_world *world, const selkie_world_options *optio
 {
     sk_step *step = &world->step;
     const selkie_scene *scene = step->scene = world->relative;
+    step->up_axis = sk_scene_up_axis(scene, &step->up_sign);
     step->threads = options && options->threads > 0 ? options->threads : omp_get_num_procs();
     selkie_backend backend = options && options->with_backend ? options->backend : scene->backend;
     step->backend = backend == SELKIE_BACKEND_PLAIN ? SK_BACKEND_PLAIN : SK_BACKEND_TUNED;
@@ -231,7 +235,9 @@ selkie_code sk_world_create_with(sk_method_list methods, const selkie_scene *sce
     double cell_size = selkie_scene_cells(scene, cells);
     selkie_code code = sk_scene_copy(scene, &world->scene, error);
     if (code == SELKIE_OK)
-        code = sk_scene_copy(scene, &world->relative, error);
+        code = sk_scene_load_motions(world->scene, error);
+    if (code == SELKIE_OK)
+        code = sk_scene_copy(world->scene, &world->relative, error);
     if (code == SELKIE_OK)
         sk_scene_make_relative(world->relative);
     if (code == SELKIE_OK && !world->positions_shown)
@@ -291,6 +297,18 @@ void selkie_world_destroy(selkie_world *world)
 
 /* --- The step --- */
 
+/* Gravity in the moving frame, its mean over the window of the step's forces. All methods read it from their scene. */
+static void set_gravity(selkie_world *world)
+{
+    const selkie_frame_def *frame = &world->scene->frame;
+    if (!world->scene->gravity_key_count && !sk_frame_moves(frame))
+        return;
+    const sk_force_window window = sk_step_force_window(&world->step);
+    sk_frame_mean mean;
+    sk_frame_mean_of(world->scene, world->scene->gravity, window.from, window.to, &mean);
+    memcpy(world->relative->gravity, mean.gravity, sizeof mean.gravity);
+}
+
 /* Runs the phases and times them. A phase may send the step back to an earlier one. */
 static selkie_code run_phases(selkie_world *world, double begin, selkie_error *error)
 {
@@ -316,7 +334,9 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     double end_time, begin = sk_wall_ms();
     int on_frame;
     step->dt = sk_world_choose_step(world, &end_time, &on_frame);
+    step->start_speed = step->sums.max_speed;
     step->end_time = end_time;
+    set_gravity(world);
     int64_t drained = step->drained;
     if (*world->positions_shown)
         sk_particles_moved(&step->particles);

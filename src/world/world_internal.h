@@ -72,6 +72,8 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms);
 /* Runs the methods' sums over particles outside of a step. */
 selkie_code sk_methods_measure(selkie_world *world, selkie_error *error);
 
+/* Acceleration (m/s2) of gravity that the step must resolve. */
+double sk_world_gravity(const selkie_scene *scene);
 /* Longest step (s) that follows the waves of the grid under an acceleration (m/s2). */
 double sk_world_wave_step(const selkie_scene *scene, double cell_size, double acceleration);
 /* The step's length and end time: steps end exactly on frames and on the end of the run. */

@@ -3,12 +3,17 @@
 
 enum { SAMPLES = 1200 };
 
-static void dam_break(int dimension, selkie_method method, selkie_volume volume_kind, int cells)
+/* The friction of the bed that matches the front, and what the mean error of its time may then be from Z = 5 on. Runs
+ * of the experiment differ by 2 %. */
+static const double matching_friction = 0.3, matched = 0.02;
+
+static void dam_break(int dimension, selkie_method method, selkie_volume volume_kind, int cells, double friction)
 {
     const double a = 0.05715, h = a / cells;
     test_scene t;
     tank(&t, dimension, 18 * a, 3 * a, 4 * h, h);
     t.scene.domain.walls[1] = SELKIE_WALL_OPEN;
+    t.scene.domain.liquid_friction[2] = friction;
     selkie_scene_set_method(&t.scene, method);
     t.scene.volume = volume_kind;
     t.scene.time.max_step = 0.001;
@@ -35,14 +40,14 @@ static void dam_break(int dimension, selkie_method method, selkie_volume volume_
     selkie_world_destroy(world);
 
     char what[64];
-    snprintf(what, sizeof what, "Martin and Moyce %dD %s%s, a = %d h", dimension, method_name(method),
-             volume_name(volume_kind), cells);
+    snprintf(what, sizeof what, "Martin and Moyce %dD %s%s, a = %d h%s", dimension, method_name(method),
+             volume_name(volume_kind), cells, friction > 0.0 ? ", friction" : "");
     double scale = sqrt(2 * GRAVITY / a);
     double shift = 1.19 - scale * interpolate(count, position, time, 1.44);
     data_table measured = read_table("martin_moyce_front.csv", 4);
     assert_int_equal(measured.rows, 25);
-    double near = 0.0, all = 0.0, unshifted = 0.0;
-    int near_count = 0, all_count = 0;
+    double near = 0.0, all = 0.0, unshifted = 0.0, far = 0.0;
+    int near_count = 0, all_count = 0, far_count = 0;
     for (int n = 0; n < measured.rows; n++) {
         double z = measured.value[n][0], exact = measured.value[n][1],
                ours = scale * interpolate(count, position, time, z);
@@ -56,9 +61,17 @@ static void dam_break(int dimension, selkie_method method, selkie_volume volume_
             near += error * error;
             near_count++;
         }
+        if (z >= 5.0) {
+            far += error;
+            far_count++;
+        }
     }
     at_most(what, "front, T at Z 1.44..4.11, RMS relative error", sqrt(near / near_count), 0.05);
     at_most(what, "front, T at Z 1.44..14, RMS relative error", sqrt(all / all_count), 0.05);
+    if (friction > 0.0)
+        between(what, "front, T at Z 5..14, mean relative error", far / far_count, -matched, matched);
+    else
+        note(what, "front, T at Z 5..14, mean relative error", far / far_count);
     note(what, "the same without the shift of time", sqrt(unshifted / all_count));
     note(what, "shift of T", shift);
     data_table column = read_table("martin_moyce_height.csv", 2);
@@ -79,38 +92,46 @@ static void dam_break(int dimension, selkie_method method, selkie_volume volume_
 static void plane_flip(void **state)
 {
     (void)state;
-    dam_break(2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE, 32);
+    dam_break(2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE, 32, 0.0);
 }
 
 static void plane_apic(void **state)
 {
     (void)state;
-    dam_break(2, SELKIE_METHOD_APIC, SELKIE_VOLUME_NONE, 32);
+    dam_break(2, SELKIE_METHOD_APIC, SELKIE_VOLUME_NONE, 32, 0.0);
 }
 
 static void slab(void **state)
 {
     (void)state;
-    dam_break(3, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE, 16);
+    dam_break(3, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE, 16, 0.0);
 }
 
 static void plane_projected(void **state)
 {
     (void)state;
-    dam_break(2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 32);
-    dam_break(2, SELKIE_METHOD_APIC, SELKIE_VOLUME_IDP, 32);
+    dam_break(2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 32, 0.0);
+    dam_break(2, SELKIE_METHOD_APIC, SELKIE_VOLUME_IDP, 32, 0.0);
 }
 
 static void slab_projected(void **state)
 {
     (void)state;
-    dam_break(3, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 16);
+    dam_break(3, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 16, 0.0);
+}
+
+/* Without friction the far front is 4 % early. */
+static void bed_rubs(void **state)
+{
+    (void)state;
+    dam_break(2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_NONE, 16, matching_friction);
+    dam_break(2, SELKIE_METHOD_FLIP, SELKIE_VOLUME_IDP, 32, matching_friction);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plane_flip), cmocka_unit_test(plane_apic),
-                                       cmocka_unit_test(slab), cmocka_unit_test(plane_projected),
-                                       cmocka_unit_test(slab_projected)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plane_flip),     cmocka_unit_test(plane_apic),
+                                       cmocka_unit_test(slab),           cmocka_unit_test(plane_projected),
+                                       cmocka_unit_test(slab_projected), cmocka_unit_test(bed_rubs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -424,10 +424,10 @@ static void ranges_and_rules(void **state)
          "drains[0].shape: lies outside the domain"},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[9,0,0],\"radius\":1}}]",
          "bodies[0].shape: lies outside the domain"},
-        {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
-         "bodies[0]: only discretization sph moves bodies so far"},
-        {"probes=[{\"name\":\"a\",\"type\":\"force\"}]",
-         "probes[0].type: \"force\" is measured with discretization sph only"},
+        {"bodies=[{\"surface\":\"no_slip\",\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1}}]",
+         "bodies[0].surface: the grid methods have no drag along bodies"},
+        {"probes=[{\"name\":\"a\",\"type\":\"torque\",\"at\":[0,0,0],\"on\":\"b\"}]",
+         "probes[0].on: no obstacle and no body is called \"b\""},
         {"bodies=[{\"shape\":{\"type\":\"sphere\",\"center\":[1,1,1],\"radius\":1},\"density\":0}]",
          "bodies[0].density: 0 is out of range: must be at least 0.001 kg/m3"},
         {"forces=[{\"type\":\"explosion\",\"center\":[9,0,0],\"radius\":1,\"speed\":1,\"time\":0}]",
@@ -915,6 +915,7 @@ static const char *const probes[] = {
     "{\"name\":\"a\",\"type\":\"front\"}",
     "{\"name\":\"a\",\"type\":\"force\"}",
     "{\"name\":\"a\",\"type\":\"level\",\"min\":[0,0,0],\"max\":[3,3,3]}",
+    "{\"name\":\"a\",\"type\":\"torque\",\"at\":[1,1,1]}",
 };
 
 static const char *const forces[] = {
@@ -922,6 +923,13 @@ static const char *const forces[] = {
     "{\"type\":\"vortex\",\"point\":[1,1,1],\"radius\":1}",
     "{\"type\":\"jet\",\"from\":[1,1,1],\"to\":[1,2,1],\"radius\":1,\"strength\":1}",
     "{\"type\":\"uniform\",\"acceleration\":[1,1,1]}",
+    "{\"type\":\"sponge\",\"side\":\"x_max\",\"width\":2}",
+};
+
+static const char *const flows[] = {
+    "{\"type\":\"none\"}",
+    "{\"type\":\"taylor_green\",\"speed\":1,\"wavelength\":1}",
+    "{\"type\":\"file\",\"file\":\"a.csv\"}",
 };
 
 static void set_struct(const sk_struct *type, const char *path, route way, const char *before, int variant);
@@ -934,6 +942,8 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
         return; /* the element before sets it, of every kind */
     if (strcmp(path, "materials[0].kind") == 0)
         return; /* it has one value that is not refused */
+    if (strcmp(path, "discretization") == 0)
+        return; /* "reduced" is refused in 3D; "sph" is tried with the bodies */
     if (!field->of) {
         set_one(field, path, &way, before);
         return;
@@ -961,6 +971,27 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
             snprintf(prepared, sizeof prepared, "%s=%s", path, forces[i]);
             set_struct(field->of, path, way, prepared, i);
         }
+    } else if (field->of == &sk_drawn_struct || field->of == &sk_stroke_struct) {
+        set_struct(field->of, path, way,
+                   "reduced.drawn=[{\"name\":\"a\",\"strokes\":[{\"from\":[0,0,0],\"to\":[1,0,0]}]}]", -1);
+    } else if (field->of == &sk_excite_struct) {
+        set_struct(field->of, path, way, "reduced.excite=[{\"mode\":\"a\"}]", -1);
+    } else if (strcmp(field->key, "flow") == 0) {
+        for (int i = 0; i < COUNT(flows); i++) {
+            snprintf(prepared, sizeof prepared, "%s=%s", path, flows[i]);
+            set_struct(field->of, path, way, prepared, i);
+        }
+    } else if (strcmp(field->key, "gravity_over_time") == 0) {
+        snprintf(prepared, sizeof prepared, "%s={\"time\":0,\"gravity\":[0,-1,0]}", path);
+        set_struct(field->of, path, way, prepared, -1);
+    } else if (field->of == &sk_oscillation_struct || strcmp(path, "frame.keyframes[0]") == 0) {
+        const int of_obstacle = strncmp(path, "obstacles", 9) == 0;
+        if (of_obstacle)
+            snprintf(prepared, sizeof prepared, "obstacles=[{\"shape\":%s,\"oscillations\":[{\"period\":1}]}]",
+                     shapes[0]);
+        else
+            snprintf(prepared, sizeof prepared, "%s={\"%s\":1}", path, strstr(path, "keyframes") ? "time" : "period");
+        set_struct(field->of, path, way, prepared, -1);
     } else if (field->of == &sk_keyframe_struct) {
         snprintf(prepared, sizeof prepared, "obstacles=[{\"shape\":%s,\"keyframes\":[{\"time\":0}]}]", shapes[0]);
         set_struct(field->of, path, way, prepared, -1);

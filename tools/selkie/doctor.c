@@ -18,6 +18,9 @@
 #if SELKIE_HAVE_ASSIMP
 #include <assimp/version.h>
 #endif
+#if SELKIE_HAVE_ZSTD
+#include <zstd.h>
+#endif
 #if SELKIE_HAVE_PNG
 #include <png.h>
 #endif
@@ -79,7 +82,7 @@ static int print_library(const char *name, int there, const char *version, const
 static int print_libraries(void)
 {
     char assimp[32] = "", embree[32] = "", png[32] = "";
-    const char *json = "", *cairo = "", *ode = "";
+    const char *json = "", *cairo = "", *ode = "", *zstd = "";
 
     /* Versions; empty for a library that the program was built without. */
 #if SELKIE_HAVE_JSON
@@ -100,6 +103,9 @@ static int print_libraries(void)
 #if SELKIE_HAVE_ODE
     ode = dODE_VERSION;
 #endif
+#if SELKIE_HAVE_ZSTD
+    zstd = ZSTD_versionString();
+#endif
 
     /* zlib is always there; the others may be missing. */
     int missing = 0;
@@ -110,7 +116,10 @@ static int print_libraries(void)
     missing += print_library("embree", SELKIE_HAVE_EMBREE, embree, "ray-traced pictures", "libembree-dev");
     missing += print_library("libpng", SELKIE_HAVE_PNG, png, "pictures", "libpng-dev");
     missing += print_library("cairo", SELKIE_HAVE_CAIRO, cairo, "plots and 2D pictures", "libcairo2-dev");
+    missing += print_library("arpack", SELKIE_HAVE_ARPACK, SELKIE_ARPACK_VERSION, "reduced fluids beside obstacles",
+                             "libarpack2-dev");
     missing += print_library("ode", SELKIE_HAVE_ODE, ode, "rigid bodies that float and sink", "libode-dev");
+    missing += print_library("zstd", SELKIE_HAVE_ZSTD, zstd, "fast compression of compact frames", "libzstd-dev");
     return missing;
 }
 

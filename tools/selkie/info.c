@@ -70,13 +70,13 @@ static void print_particles(int64_t count, const float *position, const double o
         printf("fastest       %.6g m/s\n", sqrt(fastest));
 }
 
-static int info_particles_ply(const char *path)
+static int info_particles(const char *path, const char *kind)
 {
     sk_particles_data *data = NULL;
     selkie_error error = {0};
-    if (sk_particles_read_ply(path, &data, &error))
+    if (sk_particles_read(path, &data, &error))
         return complain_error(&error);
-    printf("file          %s: particles, PLY\n", path);
+    printf("file          %s: particles, %s\n", path, kind);
     if (isfinite(data->time))
         printf("time          %g s\n", data->time);
     print_particles(data->count, data->position, data->origin, data->velocity);
@@ -353,12 +353,14 @@ static int run_info(const tool_arguments *arguments)
     else if (!strcasecmp(ending, "vtp"))
         code = info_particles_vtp(path);
     else if (!strcasecmp(ending, "ply") && !ply_has_faces(path))
-        code = info_particles_ply(path);
+        code = info_particles(path, "PLY");
+    else if (!strcasecmp(ending, "skp"))
+        code = info_particles(path, "compact");
     else if (!strcasecmp(ending, "ply") || !strcasecmp(ending, "obj") || !strcasecmp(ending, "stl") ||
              !strcasecmp(ending, "gltf") || !strcasecmp(ending, "glb"))
         code = info_mesh(path);
     else
-        code = complain("%s: is of an unknown kind; known are folders of runs, .json, .selkie, .ply, .vtp, "
+        code = complain("%s: is of an unknown kind; known are folders of runs, .json, .selkie, .ply, .vtp, .skp, "
                         ".obj, .stl, .gltf and .glb",
                         path);
     free(found);
@@ -373,7 +375,7 @@ const tool_command info_command = {
     .summary = "describe a file or the folder of a run",
     .description =
         "Of the folder of a run: how far it is, volume, iterations, warnings and what was written. Of a particle file "
-        "(.ply, .vtp): count and bounds. Of a checkpoint (.selkie): whether it is undamaged, and its parts. "
+        "(.ply, .vtp, .skp): count and bounds. Of a checkpoint (.selkie): whether it is undamaged, and its parts. "
         "Of a scene (.json): title and sizes. Of a mesh (.ply, .obj, .stl, .gltf, .glb): triangles, "
         "whether it is closed, bounds.",
     .examples = "  selkie info out/dam\n  selkie info out/dam/frames/particles_0010.ply\n",

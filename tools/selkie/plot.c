@@ -256,6 +256,8 @@ static const char *probe_unit(const selkie_probe_def *probe)
         return "position (m)";
     case SELKIE_PROBE_FORCE:
         return "force (N)";
+    case SELKIE_PROBE_TORQUE:
+        return "torque (N m)";
     }
     return "";
 }

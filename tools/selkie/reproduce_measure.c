@@ -118,7 +118,7 @@ static int64_t frame_near(const run_results *results, double time, char *path, s
     int64_t best = -1;
     if (!results->scene || asprintf(&folder, "%s/" SK_FRAMES_FOLDER, results->folder) < 0)
         return -1;
-    if (sk_folder_list(folder, SK_PARTICLES_PREFIX, ".ply", &list, NULL) == SELKIE_OK && list.count) {
+    if (sk_folder_list_frames(folder, &list, NULL) == SELKIE_OK && list.count) {
         size_t nearest = list.count - 1;
         double wanted = time < 0 ? INFINITY : time * results->scene->time.fps;
         for (size_t i = 0; i < list.count; i++)
@@ -136,7 +136,7 @@ static sk_particles_data *read_frame(const run_results *results, double time)
 {
     char path[4096];
     sk_particles_data *data = NULL;
-    if (frame_near(results, time, path, sizeof path) < 0 || sk_particles_read_ply(path, &data, NULL) != SELKIE_OK)
+    if (frame_near(results, time, path, sizeof path) < 0 || sk_particles_read(path, &data, NULL) != SELKIE_OK)
         return NULL;
     sk_particles_turn_back(data);
     return data;
@@ -352,12 +352,12 @@ splash measure_splash(const run_results *results, const splash_box *box)
     char *folder = NULL;
     sk_file_list list = {0};
     if (held && asprintf(&folder, "%s/" SK_FRAMES_FOLDER, results->folder) >= 0)
-        (void)sk_folder_list(folder, SK_PARTICLES_PREFIX, ".ply", &list, NULL);
+        (void)sk_folder_list_frames(folder, &list, NULL);
     for (size_t i = 0; i < list.count; i++) {
         double time = (double)list.files[i].number / results->scene->time.fps;
         sk_particles_data *data = NULL;
         if (time < box->from - 1e-6 || time > box->to + 1e-6 ||
-            sk_particles_read_ply(list.files[i].path, &data, NULL) != SELKIE_OK)
+            sk_particles_read(list.files[i].path, &data, NULL) != SELKIE_OK)
             continue;
         sk_particles_turn_back(data);
         float *heights = calloc((size_t)data->count + 1, sizeof *heights);

@@ -133,12 +133,11 @@ static void for_each_frame(const run_results *results, double from, double to,
     char *folder = NULL;
     sk_file_list list = {0};
     if (asprintf(&folder, "%s/" SK_FRAMES_FOLDER, results->folder) >= 0)
-        (void)sk_folder_list(folder, SK_PARTICLES_PREFIX, ".ply", &list, NULL);
+        (void)sk_folder_list_frames(folder, &list, NULL);
     for (size_t i = 0; i < list.count; i++) {
         double time = (double)list.files[i].number / results->scene->time.fps;
         sk_particles_data *data = NULL;
-        if (time < from - 1e-6 || time > to + 1e-6 ||
-            sk_particles_read_ply(list.files[i].path, &data, NULL) != SELKIE_OK)
+        if (time < from - 1e-6 || time > to + 1e-6 || sk_particles_read(list.files[i].path, &data, NULL) != SELKIE_OK)
             continue;
         sk_particles_turn_back(data);
         look(context, data, time);

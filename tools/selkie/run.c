@@ -263,6 +263,8 @@ static int write_frame(run_state *run, int only_missing)
         code = write_frame_file(run, selkie_write_particles, "frames/particles", "ply", only_missing);
     if (!code && output->vtp)
         code = write_frame_file(run, selkie_write_particles, "frames/particles", "vtp", only_missing);
+    if (!code && output->skp)
+        code = write_frame_file(run, selkie_write_particles, "frames/particles", "skp", only_missing);
     if (!code && output->surface != SELKIE_SURFACE_FORMAT_NONE)
         code = write_frame_file(run, selkie_write_surface, "surfaces/surface",
                                 output->surface == SELKIE_SURFACE_FORMAT_OBJ ? "obj" : "ply", only_missing);
@@ -278,6 +280,8 @@ static int save_checkpoint(run_state *run)
     selkie_error error = {0};
     if (!path)
         return complain("out of memory");
+    /* Frames are not flushed one by one, but a run resumes only behind frames that have reached the disk. */
+    sk_folder_flush(run->folder.path);
     if (selkie_world_save(run->world, path, &error)) {
         progress_break(&run->progress);
         free(path);
@@ -467,7 +471,7 @@ static int prepare_folder(run_state *run, run_start start)
         code = complain_error(&error);
 
     /* Folders. */
-    if (!code && (run->scene->output.ply || run->scene->output.vtp))
+    if (!code && (run->scene->output.ply || run->scene->output.vtp || run->scene->output.skp))
         code = run_folder_make(&run->folder, "frames");
     if (!code && run->scene->output.surface != SELKIE_SURFACE_FORMAT_NONE)
         code = run_folder_make(&run->folder, "surfaces");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "geom/frame.h"
 #include "geom/shape.h"
 #include "io/atomic_file.h"
 #include "tool.h"
@@ -82,15 +83,17 @@ int print_recorded_warnings(const run_folder *folder)
 /* Whether something in the scene may put energy into the liquid. */
 static int has_drive(const selkie_scene *scene)
 {
-    int moves = 0;
+    int moves = scene->gravity_key_count || sk_frame_moves(&scene->frame) ||
+                (scene->frame.motion_file && *scene->frame.motion_file);
     for (int i = 0; i < scene->obstacle_count; i++)
-        moves |= sk_obstacle_moves(&scene->obstacles[i]);
+        moves |= (scene->obstacles[i].motion_file && *scene->obstacles[i].motion_file) ||
+                 sk_obstacle_moves(&scene->obstacles[i]);
     int tension = scene->discretization == SELKIE_DISCRETIZATION_SPH &&
                   scene->sph.surface_tension != SELKIE_TENSION_NONE && scene->sph.tension > 0;
     for (int i = 0; i < scene->material_count; i++)
         tension |= scene->materials[i].surface_tension > 0;
     return moves || tension || scene->source_count || scene->body_count || scene->force_count || scene->object_count ||
-           scene->pressure.start > 0;
+           scene->reduced.excite_count || scene->pressure.start > 0;
 }
 
 /* Mechanical energy above its least value so far, where nothing puts energy in: liquid only loses it. The limit is

@@ -58,6 +58,31 @@ static void limit_step(const sk_step *step, sk_step_limits *limits)
             limits->speed = fmax(limits->speed, sk_rigid_speed(step->rigid, b));
 }
 
+/* Kinetic and potential energy of all bodies. Rotation counts in the body's own axes: 1/2 w_local I w_local. */
+static void statistics(const sk_step *step, selkie_statistics *s)
+{
+    const sk_rigid *rigid = step->rigid;
+    double kinetic = 0.0, potential = 0.0;
+    for (int b = 0; b < rigid->body_count; b++) {
+        const sk_rigid_body *body = &rigid->bodies[b];
+        const sk_rigid_state *state = &rigid->states[b];
+        double rotation[9], w[3];
+        sk_rotation_from_quaternion(state->quaternion, rotation);
+        for (int i = 0; i < 3; i++)
+            w[i] = rotation[i] * state->angular_velocity[0] + rotation[3 + i] * state->angular_velocity[1] +
+                   rotation[6 + i] * state->angular_velocity[2];
+        for (int i = 0; i < 3; i++) {
+            const double *row = &body->inertia[3 * i];
+            kinetic += 0.5 * body->mass * state->velocity[i] * state->velocity[i];
+            kinetic += 0.5 * w[i] * (row[0] * w[0] + row[1] * w[1] + row[2] * w[2]);
+        }
+        for (int d = 0; d < step->dimension; d++)
+            potential -= body->mass * step->scene->gravity[d] * (state->position[d] - step->grid.low[d]);
+    }
+    s->body_kinetic_energy = kinetic;
+    s->body_potential_energy = potential;
+}
+
 const sk_method sk_method_bodies = {
     .name = "bodies",
     .takes_part = takes_part,
@@ -66,4 +91,5 @@ const sk_method sk_method_bodies = {
     .state = state,
     .restore = restore,
     .limit_step = limit_step,
+    .statistics = statistics,
 };

@@ -10,6 +10,7 @@
 #include "base/dimension.h"
 #include "grid/barriers.h"
 #include "grid/extrapolate.h"
+#include "grid/extrapolate_kernels.h"
 #include "grid/tile.h"
 #include "methods/cells.h"
 #include "methods/flip/flip.h"
@@ -98,7 +99,7 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
                 continue;
             }
 
-            /* Free slip: remove the velocity normal to the surface, relative to the solid. */
+            /* Slip: remove the velocity normal to the surface, relative to the solid, and what a slip length holds. */
             float normal[3], through = 0.0f;
             if (solids->barriers[solid + (size_t)c] >> d & 1)
                 SK_DIM(sk_barriers_normal)(solids, grid, block, c, d, normal);
@@ -108,7 +109,9 @@ static void constrain_block(const sk_step *step, int first, int block, float *co
                 float wall = moving ? solids->velocity[e][solid + (size_t)c] : 0.0f;
                 through += normal[e] * (velocity_at_face(&view, d, e, node) - wall);
             }
-            result[d][base + (size_t)c] = u - through * normal[d];
+            const float slipping = u - through * normal[d];
+            const float grip = solids->grip ? solids->grip[solid + (size_t)c] : 0.0f;
+            result[d][base + (size_t)c] = grip > 0.0f ? sk_held_velocity(slipping, own, grip) : slipping;
         }
 }
 

@@ -74,7 +74,8 @@ static float constrained_velocity(const sk_step *step, int first, sk_plain_cell 
         sk_normal_at_face(d, here, below, normal);
     for (int e = 0; e < SELKIE_DIM; e++)
         relative[e] = velocity_at_face(&step->grid, first, cell, d, e) - (moving ? solids->velocity[e][solid] : 0.0f);
-    return sk_slip_velocity(d, own, relative, normal);
+    const float slipping = sk_slip_velocity(d, own, relative, normal), grip = sk_solids_grip(solids, solid);
+    return grip > 0.0f ? sk_held_velocity(slipping, moving ? solids->velocity[d][solid] : 0.0f, grip) : slipping;
 }
 
 /* Constrains a velocity, the fields from `first` on, behind solids in some blocks; `result` is scratch. The velocity

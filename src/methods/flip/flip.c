@@ -74,6 +74,24 @@ static int moves_in_two(const sk_step *step)
     return !moves_at_once(step);
 }
 
+/* Has a surface friction? */
+static int rubs(const sk_step *step)
+{
+    return step->solids.has_friction;
+}
+
+/* Do FLIP's particles meet a surface that holds liquid? */
+static int holds(const sk_step *step)
+{
+    const sk_solids *solids = &step->solids;
+    int held = 0;
+    for (int side = 0; side < 2 * step->dimension; side++)
+        held |= solids->walls[side] == SELKIE_WALL_NO_SLIP;
+    for (int o = 0; o < solids->obstacle_count; o++)
+        held |= solids->obstacles[o].surface == SELKIE_WALL_NO_SLIP;
+    return held && step->scene->transfer == SELKIE_TRANSFER_FLIP;
+}
+
 static void statistics(const sk_step *step, selkie_statistics *s)
 {
     s->pressure_iterations = step->pressure.iterations;
@@ -108,6 +126,7 @@ const sk_method sk_method_flip = {
             {.name = "classify", .slot = SK_SLOT_CLASSIFY, .run = SK_FORMS(sk_classify, sk_classify_plain)},
             {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_flip_forces)},
             {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_FORMS(sk_flip_pressure, sk_flip_pressure_plain)},
+            {.name = "wall_friction", .slot = SK_SLOT_PRESSURE, .run = SK_ONE_FORM(sk_flip_friction), .when = rubs},
             {.name = "extrapolate",
              .slot = SK_SLOT_EXTRAPOLATE,
              .run = SK_FORMS(sk_flip_extrapolate, sk_flip_extrapolate_plain)},
@@ -123,6 +142,7 @@ const sk_method sk_method_flip = {
              .slot = SK_SLOT_MOVE,
              .run = SK_FORMS(sk_flip_advect, sk_flip_advect_plain),
              .when = moves_in_two},
+            {.name = "wall_layer", .slot = SK_SLOT_MOVE, .run = SK_ONE_FORM(sk_flip_wall_layer), .when = holds},
         },
     .statistics = statistics,
     .bytes_per_particle = bytes_per_particle,

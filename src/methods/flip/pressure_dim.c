@@ -238,7 +238,8 @@ selkie_code SK_DIM(sk_flip_solve_pressure)(sk_step *step, selkie_error *error)
     const selkie_pressure_def *def = &step->scene->pressure;
     /* The maximum norm is given as a volume change per step; the right side is a flux in m/s. */
     double unit = def->norm == SELKIE_NORM_MAX ? step->grid.cell_size / step->dt : 1.0;
-    SK_TRY(solve_liquid_system(step, def->tolerance * unit, def->norm, largest_face(step), &step->pressure, error));
+    SK_TRY(solve_liquid_system(step, def->tolerance * unit, def->norm, largest_face(step), step->modes, &step->pressure,
+                               error));
     step->pressure.residual /= unit;
     if (!step->pressure.converged)
         return sk_fail(

@@ -54,10 +54,11 @@ static void add_field_to_block(const sk_grid *grid, int block, const sk_force_fi
 /* Explosions, vortices and jets act in the same windows of time as gravity. */
 static selkie_code add_force_fields(sk_step *step, selkie_error *error)
 {
-    if (!step->scene->force_count)
+    if (!sk_force_fields_most(step->scene))
         return SELKIE_OK;
     void *scratch;
-    SK_TRY(sk_step_scratch(step, (size_t)step->scene->force_count * sizeof(sk_force_field), "forces", &scratch, error));
+    SK_TRY(sk_step_scratch(step, (size_t)sk_force_fields_most(step->scene) * sizeof(sk_force_field), "forces", &scratch,
+                           error));
     sk_force_field *fields = scratch;
     int count = sk_force_fields_in(step->scene, sk_step_force_window(step), fields);
     sk_force_fields_scale(fields, count, 1.0 / (1.0 + step->reflection));

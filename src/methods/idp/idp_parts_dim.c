@@ -281,7 +281,7 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
         (double)unseen > hidden_share * 1e3 * (double)step->particles.count / step->particles_per_cell;
     double tolerance = def->tolerance > 0.0 ? def->tolerance : step->scene->pressure.tolerance;
     /* The tolerance is the largest density error left in any cell, as in the paper. */
-    SK_TRY(solve_liquid_system(step, tolerance, SELKIE_NORM_MAX, 1.0, &step->density_report, error));
+    SK_TRY(solve_liquid_system(step, tolerance, SELKIE_NORM_MAX, 1.0, NULL, &step->density_report, error));
     if (!step->density_report.converged)
         return sk_fail(
             error, SELKIE_ERROR_DIVERGED,

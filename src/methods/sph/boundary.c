@@ -493,7 +493,7 @@ selkie_code sk_sph_boundary_init(sk_step *step, selkie_error *error)
 
     /* Find the parts whose force a probe measures; no-slip sides are the last part. */
     for (int p = 0; p < step->scene->probe_count; p++) {
-        if (step->scene->probes[p].kind != SELKIE_PROBE_FORCE)
+        if (step->scene->probes[p].kind != SELKIE_PROBE_FORCE && step->scene->probes[p].kind != SELKIE_PROBE_TORQUE)
             continue;
         int part = find_part(step, step->scene->probes[p].on);
         if (part < 0)
@@ -533,14 +533,25 @@ void sk_sph_boundary_free(sk_sph *sph)
     memset(&sph->boundary, 0, sizeof sph->boundary);
 }
 
-int sk_sph_boundary_force(const sk_step *step, const char *on, double force[3])
+int sk_sph_boundary_force(const sk_step *step, const char *on, const double about[3], double force[3], double torque[3])
 {
     int part = step->sph && step->sph->walls ? find_part(step, on) : -1;
     if (part < 0)
         return 0;
     const sk_sph_walls *walls = step->sph->walls;
-    for (int d = 0; d < 3; d++)
-        force[d] = walls->bodies[part].force[d] + (part == 0 ? walls->bodies[walls->part_count - 1].force[d] : 0.0);
+    memset(force, 0, 3 * sizeof *force);
+    memset(torque, 0, 3 * sizeof *torque);
+    for (int side = 0; side < (part == 0 ? 2 : 1); side++) { /* no-slip sides are the last part */
+        const sk_sph_body *body = &walls->bodies[side ? walls->part_count - 1 : part];
+        double arm[3];
+        for (int d = 0; d < 3; d++)
+            arm[d] = body->center[d] - about[d];
+        for (int d = 0; d < 3; d++) {
+            force[d] += body->force[d];
+            torque[d] += body->torque[d] + arm[(d + 1) % 3] * body->force[(d + 2) % 3] -
+                         arm[(d + 2) % 3] * body->force[(d + 1) % 3];
+        }
+    }
     return 1;
 }
 

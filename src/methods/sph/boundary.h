@@ -31,7 +31,8 @@ selkie_code sk_sph_friction_3d(sk_step *step, selkie_error *error);
 selkie_code sk_sph_bodies_run(sk_step *step, selkie_error *error);
 /* Force (N) of the last step on "walls", or on the obstacle or body of this name, if a probe measures it; returns 0 for
  * an unknown name. */
-int sk_sph_boundary_force(const sk_step *step, const char *on, double force[3]);
+int sk_sph_boundary_force(const sk_step *step, const char *on, const double about[3], double force[3],
+                          double torque[3]);
 /* Removes particles that the sampling put into bodies. */
 void sk_sph_boundary_clear_bodies(sk_step *step);
 

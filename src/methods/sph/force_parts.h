@@ -76,10 +76,10 @@ static selkie_code add_outer_forces(sk_step *step, selkie_error *error)
     for (int d = 0; d < 3; d++)
         change[d] = d < SELKIE_DIM ? (float)(kick * step->scene->gravity[d]) : 0.0f;
     sk_force_field *fields;
-    SK_TRY(sk_step_scratch(step, (size_t)(step->scene->force_count + 1) * sizeof *fields, "forces", (void **)&fields,
-                           error));
+    SK_TRY(sk_step_scratch(step, (size_t)(sk_force_fields_most(step->scene) + 1) * sizeof *fields, "forces",
+                           (void **)&fields, error));
     const int field_count =
-        step->scene->force_count ? sk_force_fields_in(step->scene, sk_step_force_window(step), fields) : 0;
+        sk_force_fields_most(step->scene) ? sk_force_fields_in(step->scene, sk_step_force_window(step), fields) : 0;
     sk_particle *records = step->particles.records;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t i = 0; i < step->particles.count; i++) {

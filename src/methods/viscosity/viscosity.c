@@ -7,9 +7,26 @@ static int takes_part(const selkie_scene *scene)
     return scene->discretization == SELKIE_DISCRETIZATION_GRID && sk_scene_viscosity(scene) > 0.0;
 }
 
+/* Friction needs the force of the liquid on the walls. The viscous solve takes up a part of it. */
+static selkie_code create(sk_step *step, selkie_error *error)
+{
+    static const sk_field_def defs[3] = {
+        {"viscous_push_x", "m/s", -1, SK_LIFETIME_STEP, 0.0f, "normal impulse of the viscous stress along x"},
+        {"viscous_push_y", "m/s", -1, SK_LIFETIME_STEP, 0.0f, "normal impulse of the viscous stress along y"},
+        {"viscous_push_z", "m/s", -1, SK_LIFETIME_STEP, 0.0f, "normal impulse of the viscous stress along z"}};
+    for (int d = 0; d < step->dimension && step->solids.has_friction; d++) {
+        const int field = sk_grid_add_field(&step->grid, &defs[d], error);
+        if (field < 0)
+            return SELKIE_ERROR_MEMORY;
+        step->viscous_push = d ? step->viscous_push : field;
+    }
+    return SELKIE_OK;
+}
+
 const sk_method sk_method_viscosity = {
     .name = "viscosity",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
     .takes_part = takes_part,
+    .create = create,
     .phases = {{.name = "viscosity", .slot = SK_SLOT_VISCOSITY, .run = SK_ONE_FORM(sk_viscosity)}},
 };

@@ -3,7 +3,7 @@
  * The liquid's share of a cell, face or edge is the mean of the sub-cells in the cube of a cell's size around it. Faces
  * that no particle reaches have mass 0 and take part where stress acts on them: extrapolated velocities would change
  * the damping of waves by 20 %. Closed faces have the velocity of the solid. Shear at a no-slip wall acts over half a
- * cell; at a free-slip wall there is none.
+ * cell and the slip length; at a free-slip wall there is none.
  *
  * The pressure solve follows and would undo half of the bending stiffness of a thin sheet, since each solve ignores the
  * stress of the other. A bulk viscosity of four times the shear viscosity and a second pass with the remaining
@@ -96,14 +96,20 @@ static float shear_weight(const sk_step *step, const viscous_fields *f, sk_plain
     const float share = share_around(f, grid, cell, 1 << a | 1 << b);
     const int wall = is_closed(step, cell, a) != is_closed(step, before_b, a) ||
                      is_closed(step, cell, b) != is_closed(step, before_a, b);
-    const uint8_t *no_slip = step->solids.no_slip;
+    const sk_solids *solids = &step->solids;
     if (!wall || share == 0.0f)
         return share;
-    if (!no_slip[sk_plain_solid_index(&step->solids, cell)] &&
-        !no_slip[sk_plain_solid_index(&step->solids, before_a)] &&
-        !no_slip[sk_plain_solid_index(&step->solids, before_b)])
-        return 0.0f;
-    return sk_viscous_wall_weight(share, 0.0f, (float)grid->cell_size);
+
+    /* Cells inside the solid know its surface. In a corner, the liquid's cell may be nearest to the other wall. */
+    const sk_plain_cell around[3] = {cell, before_a, before_b};
+    float inside = -1.0f, beside = 0.0f;
+    for (int n = 0; n < 3; n++) {
+        const float grip = sk_solids_grip(solids, sk_plain_solid_index(solids, around[n]));
+        if (around[n].slot && is_solid(grid, around[n]))
+            inside = fmaxf(inside, grip);
+        beside = fmaxf(beside, grip);
+    }
+    return sk_viscous_wall_weight(share, inside >= 0.0f ? inside : beside);
 }
 
 /* --- Several viscosities --- */
@@ -277,6 +283,7 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
         system.fixed[d] = f.fixed[d];
         system.target[d] = grid->fields[SK_FIELD_VELOCITY_X + d];
         system.velocity[d] = f.velocity[d];
+        system.push[d] = step->viscous_push && d < SELKIE_DIM ? grid->fields[step->viscous_push + d] : NULL;
     }
     const sk_stress_options options = {.tolerance = 1e-5,
                                        .max_iterations = step->scene->pressure.max_iterations,

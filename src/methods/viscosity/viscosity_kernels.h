@@ -27,12 +27,13 @@ SK_KERNEL float sk_viscous_sub_share(float distance)
     return share < 0.0f ? 0.0f : share > 1.0f ? 1.0f : share;
 }
 
-/* Weight of the shear at a wall over the viscosity: the velocity differs over theta h, half a cell. A slip length (m)
- * lets the liquid slide. share is the liquid's share around the edge. Exact for Couette flow. */
-SK_KERNEL float sk_viscous_wall_weight(float share, float slip_length, float cell_size)
+/* Weight of the shear at a wall over the viscosity. The velocity differs over theta h, half a cell, or over theta h + b
+ * with a slip length b: the grip is theta h / (theta h + b). share is the liquid's share around the edge. Exact for
+ * Couette flow. */
+SK_KERNEL float sk_viscous_wall_weight(float share, float grip)
 {
     const float theta = 0.5f;
-    return share / (theta * theta) * (theta * cell_size / (theta * cell_size + slip_length));
+    return share / (theta * theta) * grip;
 }
 
 #endif

@@ -1,0 +1,247 @@
+/* Distances to solids sampled on a block, and the kernel shares that follow. For files compiled per dimension. */
+#ifndef SK_GRID_SOLID_SAMPLES_H
+#define SK_GRID_SOLID_SAMPLES_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "grid/grid_kernels.h"
+#include "grid/solids.h"
+
+/* Distances are sampled every half cell over the block and one cell around it. */
+enum {
+    NODES = 2 * (SK_BLOCK_N + 2) + 1,
+    NODES_Z = SELKIE_DIM == 3 ? NODES : 1,
+    SLICE = NODES * NODES,
+    HALVES = NODES - 1, /* half cells along an axis */
+    HALVES_Z = SELKIE_DIM == 3 ? HALVES : 1
+};
+
+typedef struct samples {
+    float distance[NODES_Z * SLICE];  /* cells */
+    int16_t nearest[NODES_Z * SLICE]; /* obstacle, or -1 - side for a wall */
+} samples;
+
+/* Distance to the union of the walls: exact outside the solids, negative depth inside. `which`: also the nearest wall.
+ */
+static void sample_walls(const sk_solids *solids, const sk_grid *grid, const double corner[3], int which, samples *s)
+{
+    double h = grid->cell_size;
+    double axis_distance[3][NODES];
+    float along_x[NODES];
+    int axis_side[3][NODES];
+
+    /* Along each axis: distance to the nearer wall, in cells, and its side. */
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int i = 0; i < NODES; i++) {
+            double x = corner[d] + (0.5 * i - 1.0) * h;
+            double below = solids->walls[2 * d] == SELKIE_WALL_OPEN ? 1e9 : (x - solids->low[d]) / h;
+            double above = solids->walls[2 * d + 1] == SELKIE_WALL_OPEN ? 1e9 : (solids->high[d] - x) / h;
+            axis_distance[d][i] = below < above ? below : above;
+            axis_side[d][i] = below < above ? 2 * d : 2 * d + 1;
+        }
+
+    /* At each node: the smallest distance of the axes. */
+    for (int i = 0; i < NODES; i++)
+        along_x[i] = (float)axis_distance[0][i];
+    for (int k = 0; k < NODES_Z; k++)
+        for (int j = 0; j < NODES; j++) {
+            const int deeper = SELKIE_DIM == 3 && axis_distance[2][k] < axis_distance[1][j];
+            const double across = deeper ? axis_distance[2][k] : axis_distance[1][j];
+            float *distance = s->distance + NODES * (j + NODES * k);
+            for (int i = 0; i < NODES; i++)
+                distance[i] = along_x[i] < (float)across ? along_x[i] : (float)across;
+            for (int i = 0; which && i < NODES; i++)
+                s->nearest[i + NODES * (j + NODES * k)] =
+                    (int16_t)(-1 - (across < axis_distance[0][i] ? axis_side[deeper ? 2 : 1][deeper ? k : j]
+                                                                 : axis_side[0][i]));
+        }
+}
+
+static void sample_obstacle(const sk_obstacle *obstacle, int index, const sk_grid *grid, const double corner[3],
+                            samples *s)
+{
+    double h = grid->cell_size, points[SLICE * 3], distances[SLICE];
+    for (int k = 0; k < NODES_Z; k++) {
+        for (int j = 0; j < NODES; j++)
+            for (int i = 0; i < NODES; i++) {
+                double *x = points + 3 * (i + NODES * j);
+                x[0] = corner[0] + (0.5 * i - 1.0) * h;
+                x[1] = corner[1] + (0.5 * j - 1.0) * h;
+                x[2] = SELKIE_DIM == 3 ? corner[2] + (0.5 * k - 1.0) * h : 0.0;
+            }
+        sk_shape_distances(obstacle->shape, obstacle->placed, SLICE, points, distances);
+        for (int n = 0; n < SLICE; n++) {
+            float distance = (float)(distances[n] / h);
+            if (distance < s->distance[n + SLICE * k]) {
+                s->distance[n + SLICE * k] = distance;
+                s->nearest[n + SLICE * k] = (int16_t)index;
+            }
+        }
+    }
+}
+
+/* Rounding must not open a face that lies in a wall. */
+static void snap(samples *s)
+{
+    for (int n = 0; n < NODES_Z * SLICE; n++)
+        s->distance[n] = fabsf(s->distance[n]) < 1e-4f ? 0.0f : s->distance[n];
+}
+
+/* Distances to one rigid body, cells. Far from its bounds they are those to the bounds, which are less. */
+static __attribute__((unused)) void sample_body(const sk_obstacle *body, const sk_grid *grid, const double corner[3],
+                                                samples *s)
+{
+    const double h = grid->cell_size, far = 2.5 * h;
+    double points[SLICE * 3], distances[SLICE], outside2[3][NODES] = {{0.0}};
+    int16_t asked[SLICE];
+
+    /* Along each axis: the squared distance to the bounds. */
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int i = 0; i < NODES; i++) {
+            const double x = corner[d] + (0.5 * i - 1.0) * h;
+            const double out = fmax(0.0, fmax(body->low[d] - x, x - body->high[d]));
+            outside2[d][i] = out * out;
+        }
+    for (int k = 0; k < NODES_Z; k++) {
+        size_t count = 0;
+        for (int n = 0; n < SLICE; n++) {
+            const int i = n % NODES, j = n / NODES;
+            const double to_bounds2 = outside2[0][i] + outside2[1][j] + (SELKIE_DIM == 3 ? outside2[2][k] : 0.0);
+            if (to_bounds2 > far * far) {
+                s->distance[n + SLICE * k] = (float)(sqrt(to_bounds2) / h);
+                continue;
+            }
+            double *x = points + 3 * count;
+            asked[count++] = (int16_t)n;
+            x[0] = corner[0] + (0.5 * i - 1.0) * h;
+            x[1] = corner[1] + (0.5 * j - 1.0) * h;
+            x[2] = SELKIE_DIM == 3 ? corner[2] + (0.5 * k - 1.0) * h : 0.0;
+        }
+        sk_shape_distances(body->shape, body->placed, count, points, distances);
+        for (size_t n = 0; n < count; n++)
+            s->distance[asked[n] + SLICE * k] = (float)(distances[n] / h);
+    }
+    snap(s);
+}
+
+/* Part of a cube in which a linear function is positive, from its mean and its slope along each axis: the volume under
+ * a plane (Scardovelli and Zaleski 2000, Eq. 1). The lower limit of the slopes avoids a division by zero; its error is
+ * negligible. */
+static float open_cube(float mean, const float slope[3])
+{
+    double m[3], sum = 0.0;
+    for (int axis = 0; axis < 3; axis++)
+        sum += fabs((double)slope[axis]);
+    if (sum == 0.0)
+        return mean > 0.0f ? 1.0f : 0.0f;
+    for (int axis = 0; axis < 3; axis++)
+        m[axis] = fmax(fabs((double)slope[axis]) / sum, 1e-4);
+    double total = m[0] + m[1] + m[2], level = 0.5 * total + (double)mean / sum, volume = 0.0;
+    /* Sum over the corners of the cube, with alternating signs. */
+    for (int corner = 0; corner < 8; corner++) {
+        double above = level;
+        int odd = 0;
+        for (int axis = 0; axis < 3; axis++)
+            if (corner >> axis & 1) {
+                above -= m[axis];
+                odd ^= 1;
+            }
+        if (above > 0.0)
+            volume += odd ? -above * above * above : above * above * above;
+    }
+    volume /= 6.0 * m[0] * m[1] * m[2];
+    return volume < 0.0 ? 0.0f : volume > 1.0 ? 1.0f : (float)volume;
+}
+
+/* Open part of a half cell that a surface cuts. Its lower corner is q. The distance is taken as linear. */
+static float open_half_cell(const float *q)
+{
+    static const int steps[3] = {1, NODES, SELKIE_DIM == 3 ? SLICE : 0};
+    if (SELKIE_DIM == 2)
+        return sk_open_square(q[0], q[1], q[NODES + 1], q[NODES]);
+    float mean = 0.0f, slope[3] = {0.0f, 0.0f, 0.0f};
+    for (int corner = 0; corner < 8; corner++) {
+        float value = q[(corner & 1) + (corner >> 1 & 1) * steps[1] + (corner >> 2) * steps[2]];
+        mean += 0.125f * value;
+        for (int axis = 0; axis < 3; axis++)
+            slope[axis] += corner >> axis & 1 ? 0.25f * value : -0.25f * value;
+    }
+    return open_cube(mean, slope);
+}
+
+/* Solid part of each half cell. */
+typedef struct solid_halves {
+    float part[HALVES_Z][HALVES][HALVES];
+} solid_halves;
+
+/* Least and largest distance at the corners of a row of half cells. */
+static void find_extremes(const float *q, float least[HALVES], float most[HALVES])
+{
+    float low[NODES], high[NODES];
+    for (int i = 0; i < NODES; i++) {
+        low[i] = q[i] < q[i + NODES] ? q[i] : q[i + NODES];
+        high[i] = q[i] > q[i + NODES] ? q[i] : q[i + NODES];
+    }
+    for (int i = 0; SELKIE_DIM == 3 && i < NODES; i++) {
+        const float a = q[i + SLICE], b = q[i + NODES + SLICE], less = a < b ? a : b, more = a > b ? a : b;
+        low[i] = less < low[i] ? less : low[i];
+        high[i] = more > high[i] ? more : high[i];
+    }
+    for (int i = 0; i < HALVES; i++) {
+        least[i] = low[i] < low[i + 1] ? low[i] : low[i + 1];
+        most[i] = high[i] > high[i + 1] ? high[i] : high[i + 1];
+    }
+}
+
+/* Between two walls the distance has an edge. A mean over the corners would count the corner region as half solid. A
+ * half cell whose corners are all open is therefore open. */
+static void measure_halves(const float *distance, solid_halves *solid)
+{
+    for (int k = 0; k < HALVES_Z; k++)
+        for (int j = 0; j < HALVES; j++) {
+            const float *q = distance + NODES * (j + NODES * k);
+            float least[HALVES], most[HALVES], *part = solid->part[k][j];
+            int cut = 0;
+            find_extremes(q, least, most);
+            for (int i = 0; i < HALVES; i++) {
+                part[i] = least[i] >= 0.0f && most[i] > 0.0f ? 0.0f : 1.0f;
+                cut |= least[i] < 0.0f && most[i] > 0.0f;
+            }
+            for (int i = 0; cut && i < HALVES; i++)
+                if (least[i] < 0.0f && most[i] > 0.0f)
+                    part[i] = 1.0f - open_half_cell(q + i);
+        }
+}
+
+/* Share of a trilinear kernel that lies in the solid, for each cell. The kernel is centred on the cell's lower face
+ * across axis `face`, or on the cell if face = -1. The solid parts are filtered along each axis with the exact
+ * integrals of the hat over half cells. A kernel centred on the cell begins half a cell later than one centred on the
+ * face. */
+static void blur(const solid_halves *solid, int face, float *blurred)
+{
+    static const float taps[4] = {0.125f, 0.375f, 0.375f, 0.125f};
+    static const int flat = SELKIE_DIM == 2;
+    const int first[3] = {face != 0, face != 1, face != 2};
+    float rows[HALVES_Z][HALVES][SK_BLOCK_N];
+    for (int k = 0; k < HALVES_Z; k++)
+        for (int j = 0; j < HALVES; j++)
+            for (int c = 0; c < SK_BLOCK_N; c++) {
+                const float *q = solid->part[k][j] + 2 * c + first[0];
+                rows[k][j][c] = (taps[0] * q[0] + taps[3] * q[3]) + (taps[1] * q[1] + taps[2] * q[2]);
+            }
+    for (int k = 0; k < SK_BLOCK_NZ; k++)
+        for (int j = 0; j < SK_BLOCK_N; j++)
+            for (int c = 0; c < SK_BLOCK_N; c++) {
+                float total = 0.0f;
+                for (int z = 0; z < (flat ? 1 : 4); z++)
+                    for (int y = 0; y < 4; y++)
+                        total += (flat ? 1.0f : taps[z]) * taps[y] *
+                                 rows[flat ? 0 : 2 * k + first[2] + z][2 * j + first[1] + y][c];
+                blurred[c + SK_BLOCK_N * (j + SK_BLOCK_N * k)] = total;
+            }
+}
+
+#endif

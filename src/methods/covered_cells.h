@@ -1,0 +1,34 @@
+/* Cells that rigid bodies cover for the most part. They are unknowns of the pressure solve if liquid is beside the
+ * body: see grid/solids.h. For files compiled per dimension. */
+#ifndef SK_METHODS_COVERED_CELLS_H
+#define SK_METHODS_COVERED_CELLS_H
+
+#include "grid/plain.h"
+#include "methods/cell_kernels.h"
+#include "methods/step.h"
+
+/* Is a body near the block? */
+static inline int covered_near(const sk_step *step, int block)
+{
+    const sk_solids *solids = &step->solids;
+    return solids->body_count && solids->piece_first[block] < solids->piece_first[block + 1];
+}
+
+static inline int is_covered(const sk_step *step, sk_plain_cell cell)
+{
+    const size_t solid = sk_plain_solid_index(&step->solids, cell);
+    return step->solids.blurred[solid] > 0.5f && !step->solids.closed[solid];
+}
+
+static inline float covered_fill(const sk_step *step, sk_plain_cell cell)
+{
+    float density[1 + 2 * SELKIE_DIM], blurred[1 + 2 * SELKIE_DIM];
+    for (int n = 0; n < 1 + 2 * SELKIE_DIM; n++) {
+        const sk_plain_cell other = n ? sk_plain_next(&step->grid, cell, (n - 1) / 2, n % 2 ? -1 : 1) : cell;
+        density[n] = step->grid.fields[SK_FIELD_DENSITY][sk_plain_index(other)];
+        blurred[n] = step->solids.blurred[sk_plain_solid_index(&step->solids, other)];
+    }
+    return sk_covered_cell_fill(density, blurred);
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* Reduced fluids as a method: a sum of modes fills the box, and the particles are tracers (Gerszewski, ch. 5).
+ *
+ * The state is the coefficients of the modes and the positions of the tracers. A step adds the forces, moves the modes
+ * and then the tracers, which follow the mean of the velocities at the start and the end of the step.
+ */
+#ifndef SK_METHODS_REDUCED_REDUCED_H
+#define SK_METHODS_REDUCED_REDUCED_H
+
+#include "methods/method.h"
+#include "methods/reduced/reduced_kernels.h"
+#include "methods/reduced/spectrum.h"
+
+typedef struct sk_reduced {
+    sk_reduced_spectrum spectrum;
+    double *state;   /* [1 + modes] for checkpoints: the largest speed at a node (m/s), then the coefficients */
+    double *r;       /* m2/s  the coefficients */
+    double *node[2]; /* m/s   at the nodes of the cells, now */
+    float *shown;    /* m/s   [node][2] now, */
+    float *between;  /* m/s   [node][2] and the mean over the step */
+    double largest;  /* 1/m   wave number of the shortest wave */
+    double *drawn;   /* [reduced.drawn][modes] coefficients of the drawn fields, 1 m/s where they are fastest */
+} sk_reduced;
+
+extern const sk_method sk_method_reduced;
+
+/* Makes the basis of a scene (relative to domain.origin): closed form, mean flow, drawn modes. */
+selkie_code sk_reduced_make_basis(sk_reduced *reduced, const sk_step *step, selkie_error *error);
+
+#endif

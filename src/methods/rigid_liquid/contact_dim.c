@@ -1,0 +1,216 @@
+/* Momentum of particles into the surfaces of bodies (Gao et al. 2017, Eqs. 7 and 8, as a joint inelastic contact).
+ *
+ * The particles at the surface of a body that move into it and the body take a common velocity along the normals:
+ *
+ *   (M + sum m J J^T) delta = sum m J v_n,   J = (n, r x n),   v_n = n . (v - V - omega x r) < 0,
+ *
+ * then v -= v_n(new) n. The momentum is that before, and the result does not depend on the number of particles.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "grid/sweep.h"
+#include "methods/rigid_liquid/rigid_liquid.h"
+#include "methods/rigid_liquid/rigid_liquid_kernels.h"
+
+/* Can a particle that starts in the block touch the body within `reach` cells of its way? */
+static int may_touch(const sk_step *step, int block, const sk_obstacle *body, double reach)
+{
+    const sk_grid *grid = &step->grid;
+    const double h = grid->cell_size;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const double low = grid->corner[d] + grid->coordinates[block][d] * SK_BLOCK_N * h;
+        if (low - reach * h > body->swept_high[d] || low + (SK_BLOCK_N + reach) * h < body->swept_low[d])
+            return 0;
+    }
+    return 1;
+}
+
+/* The contacts of a block's particles with one body; counts them, or writes them if `to` is not NULL. */
+static uint32_t contacts_with(const sk_step *step, int block, int number, const sk_obstacle *body, sk_body_contact *to)
+{
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    const double gap = SK_SWEEP_GAP * step->grid.cell_size;
+    uint32_t count = 0;
+    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
+        const float *x = step->particles.records[p].position;
+        const double point[3] = {(double)x[0], (double)x[1], SELKIE_DIM == 3 ? (double)x[2] : 0.0};
+        double local[3], normal[3], world[3];
+        int near = 1;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            near &= point[d] > body->swept_low[d] - 4.0 * gap && point[d] < body->swept_high[d] + 4.0 * gap;
+        if (!near)
+            continue;
+        sk_pose_to_local(&body->end, point, local);
+        if (sk_shape_distance_within(body->shape, local, 3.0 * gap, normal) > 2.0 * gap)
+            continue;
+        if (to) {
+            sk_pose_rotate(&body->end, normal, world);
+            to[count] = (sk_body_contact){p, number, {(float)world[0], (float)world[1], (float)world[2]}};
+        }
+        count++;
+    }
+    return count;
+}
+
+/* The same with all bodies. */
+static uint32_t contacts_of_block(const sk_step *step, int block, double reach, sk_body_contact *to)
+{
+    const sk_solids *solids = &step->solids;
+    uint32_t count = 0;
+    for (int b = 0; b < step->rigid->body_count; b++) {
+        const sk_obstacle *body = &solids->obstacles[solids->obstacle_count - solids->body_count + b];
+        if (may_touch(step, block, body, reach))
+            count += contacts_with(step, block, b, body, to ? to + count : NULL);
+    }
+    return count;
+}
+
+static selkie_code list_contacts(sk_step *step, sk_rigid_liquid *state, size_t *total, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    const float reach = (float)(step->sums.max_speed * step->dt / grid->cell_size) + 1.0f;
+    SK_TRY(sk_reserve(step->memory, (void **)&state->counts, &state->count_capacity, (size_t)grid->block_count + 2,
+                      sizeof *state->counts, "bodies", error));
+    uint32_t *first = state->counts;
+    first[0] = first[1] = 0;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        first[b + 1] = sk_sweep_is_clear(&step->solids, b, reach) ? 0 : contacts_of_block(step, b, (double)reach, NULL);
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        first[b + 1] += first[b];
+    *total = first[grid->particle_blocks + 1];
+    SK_TRY(sk_reserve(step->memory, (void **)&state->contacts, &state->contact_capacity, *total + 1,
+                      sizeof *state->contacts, "bodies", error));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        if (first[b] < first[b + 1])
+            contacts_of_block(step, b, (double)reach, state->contacts + first[b]);
+    return SELKIE_OK;
+}
+
+/* Solves a x = b for a small matrix, by elimination with pivots. */
+static void solve_dense(double a[SK_POISSON_MODES][SK_POISSON_MODES], double x[SK_POISSON_MODES], int n)
+{
+    for (int j = 0; j < n; j++) {
+        int best = j;
+        for (int i = j + 1; i < n; i++)
+            best = fabs(a[i][j]) > fabs(a[best][j]) ? i : best;
+        for (int k = 0; k < n && best != j; k++) {
+            const double swap = a[j][k];
+            a[j][k] = a[best][k];
+            a[best][k] = swap;
+        }
+        const double swap = x[j];
+        x[j] = x[best];
+        x[best] = swap;
+        for (int i = j + 1; i < n; i++) {
+            const double factor = a[i][j] / a[j][j];
+            for (int k = j; k < n; k++)
+                a[i][k] -= factor * a[j][k];
+            x[i] -= factor * x[j];
+        }
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        for (int k = i + 1; k < n; k++)
+            x[i] -= a[i][k] * x[k];
+        x[i] /= a[i][i];
+    }
+}
+
+/* Modes of a contact and its normal velocity. */
+static double approach(const sk_step *step, const sk_body_contact *contact, const double velocity[SK_POISSON_MODES],
+                       double modes[SK_POISSON_MODES])
+{
+    const sk_particle *particle = &step->particles.records[contact->particle];
+    const double *centre = step->rigid->states[contact->body].position;
+    double arm[3] = {0.0, 0.0, 0.0}, normal_velocity = 0.0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        arm[d] = (double)particle->position[d] - centre[d];
+    sk_body_contact_modes(contact->normal, arm, modes);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        normal_velocity += modes[d] * (double)particle->velocity[d];
+    for (int k = 0; k < SK_BODY_MODES; k++)
+        normal_velocity -= modes[k] * velocity[k];
+    return normal_velocity;
+}
+
+/* The joint contact of one body. */
+static void meet_body(sk_step *step, const sk_rigid_liquid *state, int body, const sk_body_contact *contacts,
+                      size_t count)
+{
+    sk_rigid_state *rigid = &step->rigid->states[body];
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    double velocity[SK_POISSON_MODES] = {0}, gained[SK_POISSON_MODES] = {0}, modes[SK_POISSON_MODES] = {0};
+    double stiffness[SK_POISSON_MODES][SK_POISSON_MODES] = {{0}}, response[SK_POISSON_MODES][SK_POISSON_MODES];
+    double system[SK_POISSON_MODES][SK_POISSON_MODES], change[SK_POISSON_MODES];
+    const double unit = step->density * pow(step->grid.cell_size, SELKIE_DIM), h = step->grid.cell_size;
+    for (int k = 0; k < SK_BODY_MODES; k++)
+        velocity[k] = k < SELKIE_DIM ? rigid->velocity[k] : rigid->angular_velocity[SELKIE_DIM == 3 ? k - 3 : 2];
+
+    /* The sums. */
+    int found = 0;
+    for (size_t c = 0; c < count; c++) {
+        const double into = contacts[c].body == body ? approach(step, &contacts[c], velocity, modes) : 0.0;
+        if (!(into < 0.0))
+            continue;
+        const double mass = sk_step_mass(step, material, contacts[c].particle);
+        found = 1;
+        for (int i = 0; i < SK_BODY_MODES; i++) {
+            gained[i] += mass * modes[i] * into;
+            for (int j = 0; j < SK_BODY_MODES; j++)
+                stiffness[i][j] += mass * modes[i] * modes[j];
+        }
+    }
+    if (!found)
+        return;
+
+    /* (I + M^-1 K) delta = M^-1 g: held axes stay. */
+    for (int i = 0; i < SK_BODY_MODES; i++)
+        for (int j = 0; j < SK_BODY_MODES; j++)
+            response[i][j] =
+                state->response[body][i][j] / (unit * (i < SELKIE_DIM ? 1.0 : h) * (j < SELKIE_DIM ? 1.0 : h));
+    for (int i = 0; i < SK_BODY_MODES; i++) {
+        change[i] = 0.0;
+        for (int j = 0; j < SK_BODY_MODES; j++) {
+            change[i] += response[i][j] * gained[j];
+            system[i][j] = i == j;
+            for (int k = 0; k < SK_BODY_MODES; k++)
+                system[i][j] += response[i][k] * stiffness[k][j];
+        }
+    }
+    solve_dense(system, change, SK_BODY_MODES);
+
+    /* The particles take the new velocity along the normal, the body the change. */
+    double after[SK_POISSON_MODES] = {0};
+    for (int k = 0; k < SK_BODY_MODES; k++)
+        after[k] = velocity[k] + change[k];
+    for (size_t c = 0; c < count; c++) {
+        if (contacts[c].body != body || !(approach(step, &contacts[c], velocity, modes) < 0.0))
+            continue;
+        const double left = approach(step, &contacts[c], after, modes);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            step->particles.records[contacts[c].particle].velocity[d] -= (float)(left * modes[d]);
+    }
+    for (int k = 0; k < SK_BODY_MODES; k++) {
+        const int d = k < SELKIE_DIM ? k : SELKIE_DIM == 3 ? k - 3 : 2;
+        double momentum = gained[k];
+        for (int j = 0; j < SK_BODY_MODES; j++)
+            momentum -= stiffness[k][j] * change[j];
+        *(k < SELKIE_DIM ? &rigid->velocity[d] : &rigid->angular_velocity[d]) = after[k];
+        *(k < SELKIE_DIM ? &rigid->force[d] : &rigid->torque[d]) += momentum / step->dt;
+    }
+}
+
+selkie_code SK_DIM(sk_rigid_liquid_contact)(sk_step *step, selkie_error *error)
+{
+    sk_rigid_liquid *state = sk_step_state(step, &sk_method_rigid_liquid);
+    size_t count;
+    SK_TRY(list_contacts(step, state, &count, error));
+    if (!count)
+        return SELKIE_OK;
+    for (int b = 0; b < step->rigid->body_count; b++)
+        meet_body(step, state, b, state->contacts, count);
+    return sk_rigid_place(step->rigid, "bodies", error);
+}
