@@ -79,10 +79,6 @@ typedef enum selkie_summary {
       .panel = SELKIE_PANEL_ENERGY, .label = "kinetic") \
     X(double, potential_energy, "J", "against the domain's origin; in 2D per metre of depth", \
       .panel = SELKIE_PANEL_ENERGY, .label = "potential") \
-    X(double, enstrophy, "m2/s2", "reduced: half the integral of the squared vorticity over the box") \
-    X(double, body_kinetic_energy, "J", "of the rigid bodies, with their rotation; in 2D per metre of depth") \
-    X(double, body_potential_energy, "J", \
-      "of the rigid bodies, against the domain's origin; in 2D per metre of depth") \
     X(double, max_speed, "m/s", "of the fastest particle", \
       .panel = SELKIE_PANEL_SPEED) \
     X(int, pressure_iterations, "", "of the pressure solve", \
@@ -97,6 +93,10 @@ typedef enum selkie_summary {
     X(int64_t, blocks, "", "blocks of the grid that exist") \
     X(int64_t, emitted, "", "particles from sources, since the start") \
     X(int64_t, drained, "", "particles through drains and open sides, since the start") \
+    X(double, enstrophy, "m2/s2", "reduced: half the integral of the squared vorticity over the box") \
+    X(double, body_kinetic_energy, "J", "of the rigid bodies, with their rotation; in 2D per metre of depth") \
+    X(double, body_potential_energy, "J", \
+      "of the rigid bodies, against the domain's origin; in 2D per metre of depth") \
     X(double, surface_volume_ratio, "", \
       "volume inside the surface that the fill of the cells describes, over that of the start, corrected " \
       "like volume_ratio") \

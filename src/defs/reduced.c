@@ -95,7 +95,12 @@ static selkie_code check_others(const selkie_scene *scene, sk_path *where, selki
     const struct {
         const char *key;
         int count;
-    } lists[] = {{"sources", scene->source_count}, {"drains", scene->drain_count}, {"objects", scene->object_count}};
+    } lists[] = {{"sources", scene->source_count},
+                 {"drains", scene->drain_count},
+                 {"objects", scene->object_count},
+                 {"bodies", scene->body_count},
+                 {"gravity_over_time", scene->gravity_key_count},
+                 {"frame", scene->frame.keyframe_count + scene->frame.oscillation_count}};
     if (scene->domain.dimension != 2) {
         sk_path_key(where, "domain");
         return FAIL("dimension", "3 with discretization \"reduced\": its modes are made in 2D only; must be 2");

@@ -1,12 +1,13 @@
 /* Rigid bodies in a Poisson system: A' = A + sum of W R W^T, a term of low rank.
  *
- * A light body makes its term large, and the multigrid cycle M knows only A. The space of the modes is therefore
- * deflated (Tang et al. 2009, A-DEF2): with E = W^T A' W,
+ * A light body makes its term large, and the multigrid cycle M knows only A. A space Z is therefore deflated (Tang et
+ * al. 2009, A-DEF2): with E = Z^T A' Z,
  *
- *   z = M r + W E^-1 (W^T r - (A' W)^T M r),
+ *   z = M r + Z E^-1 (Z^T r - (A' Z)^T M r),
  *
- * from a start with W^T r = 0. In the complement of W the term is small if it is large in W, so that iterations do not
- * grow with the lightness of bodies. E is dense for bodies that touch and zero between others.
+ * from a start with Z^T r = 0. The best space is A^-1 W, the pressure around each moving body. It falls off within
+ * about the size of the body. Z is A^-1 W on the cells within a few cells of the body, by some steps of conjugate
+ * gradients. E is dense for bodies whose cells touch and zero between others.
  *
  * The modes live in few cells, and one thread computes with them.
  */
@@ -15,45 +16,57 @@
 #include <math.h>
 #include "linalg/modes_kernels.h"
 
+/* Cells around a body in which its modes are solved, steps of the solve, and the largest cluster: its factor costs the
+ * cube of its bodies. */
+enum { RINGS = 4, LOCAL_STEPS = 6, MOST_IN_CLUSTER = 16, MOST_CELLS_OF_BODY = 20000 };
+
 static size_t row_of(const sk_modes *modes, int body)
 {
     return (size_t)body * (size_t)modes->rank;
 }
 
-/* --- W and its transpose --- */
+/* --- W and Z --- */
 
-/* sums = W^T x, from the values in the cells. */
-static void gather(const sk_modes *modes, const double *values, const sk_mode_entry *from, const sk_mode_entry *to,
-                   double *sums)
+/* sums += values of the list times x, for a range of bodies. */
+static void gather(const sk_modes *modes, const sk_mode_list *list, int from, int to, const float *x, double *sums)
 {
-    for (const sk_mode_entry *entry = from; entry < to; ++entry)
+    for (size_t e = list->first[from]; e < list->first[to]; ++e) {
+        const sk_mode_entry *entry = &list->entries[e];
+        const double value = (double)x[modes->cells[entry->cell].at];
         for (int k = 0; k < modes->rank; ++k)
-            sums[row_of(modes, entry->body) + (size_t)k] += (double)entry->flux[k] * values[entry->cell];
+            sums[row_of(modes, entry->body) + (size_t)k] += (double)entry->value[k] * value;
+    }
 }
 
-static void gather_field(const sk_modes *modes, const float *x, double *sums)
+static void gather_all(const sk_modes *modes, const sk_mode_list *list, const float *x, double *sums)
 {
     memset(sums, 0, row_of(modes, modes->body_count) * sizeof *sums);
-    for (size_t c = 0; c < modes->cell_count; ++c)
-        modes->at_cells[c] = (double)x[modes->cells[c].at];
-    gather(modes, modes->at_cells, modes->entries, modes->entries + modes->entry_count, sums);
+    gather(modes, list, 0, modes->body_count, x, sums);
 }
 
-/* values += W velocity */
-static void spread(const sk_modes *modes, const double *velocity, const sk_mode_entry *from, const sk_mode_entry *to,
-                   double *values)
+/* x += factor times the list times the velocities of the modes. */
+static void spread(const sk_modes *modes, const sk_mode_list *list, const double *velocity, double factor, float *x)
 {
-    for (const sk_mode_entry *entry = from; entry < to; ++entry)
-        values[entry->cell] += sk_mode_flux(entry->flux, velocity + row_of(modes, entry->body), modes->rank);
+    for (size_t e = 0; e < list->count; ++e) {
+        const sk_mode_entry *entry = &list->entries[e];
+        x[modes->cells[entry->cell].at] +=
+            (float)(factor * sk_mode_flux(entry->value, velocity + row_of(modes, entry->body), modes->rank));
+    }
 }
 
-/* x += factor W velocity */
-static void spread_field(const sk_modes *modes, const double *velocity, double factor, float *x)
+/* The same into values of the cells. */
+static void spread_to_cells(const sk_modes *modes, const sk_mode_list *list, int from, int to, const double *velocity)
 {
-    memset(modes->at_cells, 0, modes->cell_count * sizeof *modes->at_cells);
-    spread(modes, velocity, modes->entries, modes->entries + modes->entry_count, modes->at_cells);
-    for (size_t c = 0; c < modes->cell_count; ++c)
-        x[modes->cells[c].at] += (float)(factor * modes->at_cells[c]);
+    for (size_t e = list->first[from]; e < list->first[to]; ++e) {
+        const sk_mode_entry *entry = &list->entries[e];
+        modes->at_cells[entry->cell] += sk_mode_flux(entry->value, velocity + row_of(modes, entry->body), modes->rank);
+    }
+}
+
+static double row_at(const sk_modes *modes, size_t c, const float *x)
+{
+    const sk_mode_cell *cell = &modes->cells[c];
+    return sk_mode_row(x, cell->at, cell->beside, cell->face, cell->excess);
 }
 
 /* moved = R sums of one body. */
@@ -70,12 +83,12 @@ static void respond(const sk_modes *modes, int body, const double *sums, double 
 double SK_DIM(sk_modes_apply)(sk_modes *modes, const float *x, float *y, double factor)
 {
     double energy = 0.0;
-    gather_field(modes, x, modes->sums);
+    gather_all(modes, &modes->flux, x, modes->sums);
     for (int b = 0; b < modes->body_count; ++b)
         respond(modes, b, modes->sums, modes->moved);
     for (size_t i = 0; i < row_of(modes, modes->body_count); ++i)
         energy += modes->sums[i] * modes->moved[i];
-    spread_field(modes, modes->moved, factor, y);
+    spread(modes, &modes->flux, modes->moved, factor, y);
     return energy;
 }
 
@@ -86,42 +99,38 @@ static int size_of(const sk_modes *modes, const sk_mode_cluster *cluster)
     return cluster->body_count * modes->rank;
 }
 
-/* A' x in the cells of a cluster for x in its modes, then W^T of it: one column of E. `field` is 0 elsewhere. */
-static void find_column(sk_modes *modes, int q, int body, int mode, float *field, double *column)
+/* One column of E: A' times a mode of Z in the cells of the cluster, then Z^T of it. `field` is 0 elsewhere. */
+static void find_column(sk_modes *modes, const sk_mode_cluster *cluster, int body, int mode, float *field,
+                        double *column)
 {
-    const sk_mode_cluster *cluster = &modes->clusters[q];
-    const sk_mode_entry *from = modes->entries + modes->entries_of[q], *to = modes->entries + modes->entries_of[q + 1];
     const int32_t *bodies = modes->bodies_of + cluster->first_body;
+    const sk_mode_list *space = &modes->space;
+    for (size_t e = space->first[body]; e < space->first[body + 1]; ++e)
+        field[modes->cells[space->entries[e].cell].at] = space->entries[e].value[mode];
+
+    /* The motion of the bodies that it causes. */
     for (int n = 0; n < cluster->body_count; ++n) {
         memset(modes->sums + row_of(modes, bodies[n]), 0, (size_t)modes->rank * sizeof(double));
-        memset(modes->columns + row_of(modes, bodies[n]), 0, (size_t)modes->rank * sizeof(double));
-    }
-
-    /* The mode itself, and the motion of the bodies that it would cause. */
-    for (const sk_mode_entry *entry = from; entry < to; ++entry)
-        modes->at_cells[entry->cell] = 0.0;
-    for (const sk_mode_entry *entry = from; entry < to; ++entry)
-        if (entry->body == body) {
-            field[modes->cells[entry->cell].at] = entry->flux[mode];
-            modes->at_cells[entry->cell] = (double)entry->flux[mode];
-        }
-    gather(modes, modes->at_cells, from, to, modes->sums);
-    for (int n = 0; n < cluster->body_count; ++n)
+        gather(modes, &modes->flux, bodies[n], bodies[n] + 1, field, modes->sums);
         respond(modes, bodies[n], modes->sums, modes->moved);
-
-    /* A' times it, a cell at a time. */
-    for (const sk_mode_entry *entry = from; entry < to; ++entry) {
-        const sk_mode_cell *cell = &modes->cells[entry->cell];
-        modes->at_cells[entry->cell] = sk_mode_row(field, cell->at, cell->beside, cell->face, cell->excess);
     }
-    spread(modes, modes->moved, from, to, modes->at_cells);
-    gather(modes, modes->at_cells, from, to, modes->columns);
-    for (const sk_mode_entry *entry = from; entry < to; ++entry)
-        if (entry->body == body)
-            field[modes->cells[entry->cell].at] = 0.0f;
+
+    /* A' times the mode, a cell at a time. */
     for (int n = 0; n < cluster->body_count; ++n)
-        memcpy(column + (size_t)n * (size_t)modes->rank, modes->columns + row_of(modes, bodies[n]),
-               (size_t)modes->rank * sizeof(double));
+        for (size_t e = space->first[bodies[n]]; e < space->first[bodies[n] + 1]; ++e)
+            modes->at_cells[space->entries[e].cell] = row_at(modes, (size_t)space->entries[e].cell, field);
+    for (int n = 0; n < cluster->body_count; ++n)
+        spread_to_cells(modes, &modes->flux, bodies[n], bodies[n] + 1, modes->moved);
+
+    /* Z^T of it. */
+    memset(column, 0, (size_t)size_of(modes, cluster) * sizeof *column);
+    for (int n = 0; n < cluster->body_count; ++n)
+        for (size_t e = space->first[bodies[n]]; e < space->first[bodies[n] + 1]; ++e)
+            for (int k = 0; k < modes->rank; ++k)
+                column[n * modes->rank + k] +=
+                    (double)space->entries[e].value[k] * modes->at_cells[space->entries[e].cell];
+    for (size_t e = space->first[body]; e < space->first[body + 1]; ++e)
+        field[modes->cells[space->entries[e].cell].at] = 0.0f;
 }
 
 /* Cholesky factor in place (lower half). Modes without flux of their own, such as the rotation of a disc, drop out:
@@ -177,9 +186,9 @@ static void solve_modes(sk_modes *modes, double *x)
 
 void SK_DIM(sk_modes_start)(sk_modes *modes, const float *r, float *x)
 {
-    gather_field(modes, r, modes->sums);
+    gather_all(modes, &modes->space, r, modes->sums);
     solve_modes(modes, modes->sums);
-    spread_field(modes, modes->sums, 1.0, x);
+    spread(modes, &modes->space, modes->sums, 1.0, x);
 }
 
 double SK_DIM(sk_modes_deflate)(sk_modes *modes, const float *r, float *z)
@@ -187,26 +196,26 @@ double SK_DIM(sk_modes_deflate)(sk_modes *modes, const float *r, float *z)
     const size_t size = row_of(modes, modes->body_count);
     double *wanted = modes->sums + size, change = 0.0;
 
-    /* W^T A' z. */
-    gather_field(modes, z, modes->sums);
+    /* A' z in the cells. */
+    gather_all(modes, &modes->flux, z, modes->sums);
     for (int b = 0; b < modes->body_count; ++b)
         respond(modes, b, modes->sums, modes->moved);
-    for (size_t c = 0; c < modes->cell_count; ++c) {
-        const sk_mode_cell *cell = &modes->cells[c];
-        modes->at_cells[c] = sk_mode_row(z, cell->at, cell->beside, cell->face, cell->excess);
-    }
-    spread(modes, modes->moved, modes->entries, modes->entries + modes->entry_count, modes->at_cells);
-    memset(modes->moved, 0, size * sizeof(double));
-    gather(modes, modes->at_cells, modes->entries, modes->entries + modes->entry_count, modes->moved);
+    for (size_t c = 0; c < modes->cell_count; ++c)
+        modes->at_cells[c] = row_at(modes, c, z);
+    spread_to_cells(modes, &modes->flux, 0, modes->body_count, modes->moved);
 
-    /* W^T r minus that, through E. */
-    gather_field(modes, r, modes->sums);
-    for (size_t i = 0; i < size; ++i)
-        wanted[i] = modes->sums[i] - modes->moved[i];
+    /* Z^T r minus Z^T A' z, through E. */
+    gather_all(modes, &modes->space, r, modes->sums);
+    memcpy(wanted, modes->sums, size * sizeof *wanted);
+    for (size_t e = 0; e < modes->space.count; ++e) {
+        const sk_mode_entry *entry = &modes->space.entries[e];
+        for (int k = 0; k < modes->rank; ++k)
+            wanted[row_of(modes, entry->body) + (size_t)k] -= (double)entry->value[k] * modes->at_cells[entry->cell];
+    }
     solve_modes(modes, wanted);
     for (size_t i = 0; i < size; ++i)
         change += modes->sums[i] * wanted[i];
-    spread_field(modes, wanted, 1.0, z);
+    spread(modes, &modes->space, wanted, 1.0, z);
     return change;
 }
 
@@ -233,6 +242,160 @@ static void read_cell(const sk_poisson_solver *solver, int block, int c, sk_mode
     }
 }
 
+static selkie_code add_cell(sk_poisson_solver *solver, int block, int c, selkie_error *error)
+{
+    sk_modes *modes = &solver->modes;
+    SK_TRY(sk_reserve(solver->memory, (void **)&modes->cells, &modes->cell_capacity, modes->cell_count + 1,
+                      sizeof *modes->cells, "bodies", error));
+    read_cell(solver, block, c, &modes->cells[modes->cell_count++]);
+    return SELKIE_OK;
+}
+
+static selkie_code add_entry(sk_poisson_solver *solver, sk_mode_list *list, const sk_mode_entry *entry,
+                             selkie_error *error)
+{
+    SK_TRY(sk_reserve(solver->memory, (void **)&list->entries, &list->capacity, list->count + 1, sizeof *list->entries,
+                      "bodies", error));
+    list->entries[list->count++] = *entry;
+    return SELKIE_OK;
+}
+
+/* Natural index of a cell from its index in the split layout. */
+static int natural_index(int split)
+{
+    const int colour = split / SK_HALF, row = split % SK_HALF / SK_ROW, lane = split % SK_ROW;
+    const int j = row % SK_BLOCK_N, k = row / SK_BLOCK_N, i = 2 * lane + ((colour + j + k) & 1);
+    return i + SK_BLOCK_N * (j + SK_BLOCK_N * k);
+}
+
+/* W in the order of the bodies, from entries in the order of the cells. `map` gets the number of each cell, plus 1. */
+static selkie_code read_flux(sk_poisson_solver *solver, const sk_poisson_modes *given, int32_t *map,
+                             selkie_error *error)
+{
+    sk_modes *modes = &solver->modes;
+    const sk_level *level = &solver->multigrid.level[0];
+    sk_mode_list *flux = &modes->flux;
+    const size_t bodies = (size_t)given->body_count;
+    SK_TRY(sk_reserve(solver->memory, (void **)&flux->first, &flux->first_capacity, bodies + 2, sizeof *flux->first,
+                      "bodies", error));
+    memset(flux->first, 0, (bodies + 2) * sizeof *flux->first);
+    modes->cell_count = flux->count = 0;
+
+    /* Two passes: count the entries of each body, then write them. */
+    for (int pass = 0; pass < 2; ++pass) {
+        for (size_t e = 0; e < given->entry_count; ++e) {
+            const sk_poisson_mode_entry *entry = &given->entries[e];
+            const int block = solver->inside[entry->cell / SK_BLOCK_CELLS], c = (int)(entry->cell % SK_BLOCK_CELLS);
+            const int split =
+                sk_split_index(c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG);
+            if (!block || !sk_is_unknown(level, block, split))
+                continue;
+            if (pass == 0) {
+                flux->first[entry->body + 2]++;
+                flux->count++;
+                continue;
+            }
+            int32_t *number = &map[(size_t)block * SK_BLOCK_CELLS + (size_t)split];
+            if (!*number) {
+                SK_TRY(add_cell(solver, block, c, error));
+                *number = (int32_t)modes->cell_count;
+            }
+            sk_mode_entry *to = &flux->entries[flux->first[entry->body + 1]++];
+            *to = (sk_mode_entry){.cell = *number - 1, .body = entry->body};
+            memcpy(to->value, entry->flux, sizeof to->value);
+        }
+        if (pass == 1)
+            break;
+        for (size_t b = 0; b < bodies; ++b)
+            flux->first[b + 2] += flux->first[b + 1];
+        SK_TRY(sk_reserve(solver->memory, (void **)&flux->entries, &flux->capacity, flux->count + 1,
+                          sizeof *flux->entries, "bodies", error));
+    }
+    return SELKIE_OK;
+}
+
+/* The cells within some rings around a body, into the list of Z; their values are those of W. `seen` has the body of
+ * each cell that was listed last, plus 1. */
+static selkie_code list_space(sk_poisson_solver *solver, int body, int rings, int32_t *map, selkie_error *error)
+{
+    sk_modes *modes = &solver->modes;
+    sk_mode_list *space = &modes->space;
+    const size_t first = space->count;
+    for (size_t e = modes->flux.first[body]; e < modes->flux.first[body + 1]; ++e) {
+        SK_TRY(add_entry(solver, space, &modes->flux.entries[e], error));
+        map[modes->cells[modes->flux.entries[e].cell].at] = -map[modes->cells[modes->flux.entries[e].cell].at];
+    }
+
+    /* Ring by ring; a negative number marks the cells of this body. */
+    size_t begin = first;
+    for (int ring = 0; ring < rings; ++ring) {
+        const size_t end = space->count;
+        for (size_t e = begin; e < end; ++e)
+            for (int side = 0; side < SK_SIDES; ++side) {
+                const sk_mode_cell cell = modes->cells[space->entries[e].cell];
+                const size_t other = cell.beside[side];
+                if (!(cell.face[side] > 0.0f) || map[other] < 0)
+                    continue;
+                if (!map[other]) {
+                    SK_TRY(add_cell(solver, (int)(other / SK_BLOCK_CELLS), natural_index((int)(other % SK_BLOCK_CELLS)),
+                                    error));
+                    map[other] = (int32_t)modes->cell_count;
+                }
+                const sk_mode_entry entry = {.cell = map[other] - 1, .body = body};
+                SK_TRY(add_entry(solver, space, &entry, error));
+                map[other] = -map[other];
+            }
+        begin = end;
+    }
+    for (size_t e = first; e < space->count; ++e)
+        map[modes->cells[space->entries[e].cell].at] = -map[modes->cells[space->entries[e].cell].at];
+    return SELKIE_OK;
+}
+
+/* Solves A z = w for one mode in the cells of a body, approximately, with z = 0 around them. `field` is 0 elsewhere. */
+static void solve_locally(sk_modes *modes, int body, int mode, float *field)
+{
+    sk_mode_entry *entries = modes->space.entries + modes->space.first[body];
+    const size_t count = modes->space.first[body + 1] - modes->space.first[body];
+    double *r = modes->at_cells, *x = r + count, *p = x + count, *q = p + count, rz = 0.0;
+    for (size_t n = 0; n < count; ++n) {
+        r[n] = (double)entries[n].value[mode];
+        x[n] = p[n] = 0.0;
+    }
+    for (int step = 0; step < LOCAL_STEPS; ++step) {
+        double before = rz, curvature = 0.0;
+        rz = 0.0;
+        for (size_t n = 0; n < count; ++n) {
+            const sk_mode_cell *cell = &modes->cells[entries[n].cell];
+            double diagonal = (double)cell->excess;
+            for (int side = 0; side < SK_SIDES; ++side)
+                diagonal += (double)cell->face[side];
+            q[n] = diagonal > 0.0 ? r[n] / diagonal : 0.0;
+            rz += r[n] * q[n];
+        }
+        if (!(rz > 0.0))
+            break;
+        for (size_t n = 0; n < count; ++n) {
+            p[n] = q[n] + (step ? rz / before : 0.0) * p[n];
+            field[modes->cells[entries[n].cell].at] = (float)p[n];
+        }
+        for (size_t n = 0; n < count; ++n) {
+            q[n] = row_at(modes, (size_t)entries[n].cell, field);
+            curvature += p[n] * q[n];
+        }
+        if (!(curvature > 0.0))
+            break;
+        for (size_t n = 0; n < count; ++n) {
+            x[n] += rz / curvature * p[n];
+            r[n] -= rz / curvature * q[n];
+        }
+    }
+    for (size_t n = 0; n < count; ++n) {
+        entries[n].value[mode] = (float)x[n];
+        field[modes->cells[entries[n].cell].at] = 0.0f;
+    }
+}
+
 static int root_of(int32_t *parent, int body)
 {
     while (parent[body] != body)
@@ -247,24 +410,27 @@ static void join(int32_t *parent, int a, int b)
     parent[a > b ? a : b] = a > b ? b : a;
 }
 
-/* Bodies whose cells are the same or beside each other belong to one cluster. `owner` holds a body of each cell, plus
- * 1, and is 0 elsewhere; it becomes 0 again. */
-static void find_clusters(sk_modes *modes, int32_t *owner)
+/* Bodies whose modes have cells in common or beside each other belong to one cluster. Returns the bodies of the
+ * largest. `owner` holds a body of each cell, plus 1, and is 0 elsewhere; it becomes 0 again. */
+static int find_clusters(sk_modes *modes, int32_t *owner)
 {
+    const sk_mode_list *space = &modes->space;
     for (int b = 0; b < modes->body_count; ++b)
         modes->cluster_of[b] = b;
-    for (size_t e = 0; e < modes->entry_count; ++e) {
-        int32_t *own = &owner[modes->cells[modes->entries[e].cell].at];
+    for (size_t e = 0; e < space->count; ++e) {
+        int32_t *own = &owner[modes->cells[space->entries[e].cell].at];
         if (*own)
-            join(modes->cluster_of, *own - 1, modes->entries[e].body);
-        *own = modes->entries[e].body + 1;
+            join(modes->cluster_of, *own - 1, space->entries[e].body);
+        *own = space->entries[e].body + 1;
     }
-    for (size_t c = 0; c < modes->cell_count; ++c)
-        for (int side = 0; side < SK_SIDES; ++side)
-            if (owner[modes->cells[c].beside[side]])
-                join(modes->cluster_of, owner[modes->cells[c].at] - 1, owner[modes->cells[c].beside[side]] - 1);
-    for (size_t c = 0; c < modes->cell_count; ++c)
-        owner[modes->cells[c].at] = 0;
+    for (size_t e = 0; e < space->count; ++e)
+        for (int side = 0; side < SK_SIDES; ++side) {
+            const int other = owner[modes->cells[space->entries[e].cell].beside[side]];
+            if (other)
+                join(modes->cluster_of, space->entries[e].body, other - 1);
+        }
+    for (size_t e = 0; e < space->count; ++e)
+        owner[modes->cells[space->entries[e].cell].at] = 0;
 
     /* Number the clusters by their first body, and list their bodies. */
     modes->cluster_count = 0;
@@ -272,7 +438,7 @@ static void find_clusters(sk_modes *modes, int32_t *owner)
         const int root = root_of(modes->cluster_of, b);
         modes->place_of[b] = root == b ? modes->cluster_count++ : modes->place_of[root];
     }
-    int listed = 0;
+    int listed = 0, largest = 0;
     size_t matrix = 0;
     for (int q = 0; q < modes->cluster_count; ++q) {
         sk_mode_cluster *cluster = &modes->clusters[q];
@@ -281,43 +447,53 @@ static void find_clusters(sk_modes *modes, int32_t *owner)
             if (modes->place_of[b] == q)
                 modes->bodies_of[listed++] = b;
         cluster->body_count = listed - cluster->first_body;
+        largest = cluster->body_count > largest ? cluster->body_count : largest;
         matrix += (size_t)size_of(modes, cluster) * (size_t)size_of(modes, cluster);
     }
-    memcpy(modes->cluster_of, modes->place_of, (size_t)modes->body_count * sizeof *modes->cluster_of);
+    return largest;
 }
 
-/* Sorts the entries by cluster; `spare` has room for them. */
-static void sort_entries(sk_modes *modes, sk_mode_entry *spare)
+/* The space Z, with fewer rings where clusters would become large. `map` numbers the cells; `clear` is a field of 0. */
+static selkie_code find_space(sk_poisson_solver *solver, int32_t *map, float *clear, selkie_error *error)
 {
-    size_t *first = modes->entries_of;
-    memcpy(spare, modes->entries, modes->entry_count * sizeof *spare);
-    memset(first, 0, ((size_t)modes->cluster_count + 2) * sizeof *first);
-    for (size_t e = 0; e < modes->entry_count; ++e)
-        first[modes->cluster_of[spare[e].body] + 2]++;
-    for (int q = 0; q < modes->cluster_count; ++q)
-        first[q + 2] += first[q + 1];
-    for (size_t e = 0; e < modes->entry_count; ++e)
-        modes->entries[first[modes->cluster_of[spare[e].body] + 1]++] = spare[e];
+    sk_modes *modes = &solver->modes;
+    sk_mode_list *space = &modes->space;
+    SK_TRY(sk_reserve(solver->memory, (void **)&space->first, &space->first_capacity, (size_t)modes->body_count + 1,
+                      sizeof *space->first, "bodies", error));
+    int rings = RINGS;
+    for (;; rings /= 2) {
+        space->count = 0;
+        for (int b = 0; b < modes->body_count; ++b) {
+            const size_t own = modes->flux.first[b + 1] - modes->flux.first[b];
+            space->first[b] = space->count;
+            SK_TRY(list_space(solver, b, own * (size_t)(rings + 1) > MOST_CELLS_OF_BODY ? 0 : rings, map, error));
+        }
+        space->first[modes->body_count] = space->count;
+        if (find_clusters(modes, (int32_t *)(void *)clear) <= MOST_IN_CLUSTER || !rings)
+            break;
+    }
+    SK_TRY(sk_reserve(solver->memory, (void **)&modes->at_cells, &modes->at_cells_capacity, 5 * (modes->cell_count + 1),
+                      sizeof *modes->at_cells, "bodies", error));
+    for (int b = 0; rings && b < modes->body_count; ++b)
+        for (int k = 0;
+             space->first[b + 1] - space->first[b] > modes->flux.first[b + 1] - modes->flux.first[b] && k < modes->rank;
+             ++k)
+            solve_locally(modes, b, k, clear);
+    return SELKIE_OK;
 }
 
 static selkie_code reserve(sk_poisson_solver *solver, const sk_poisson_modes *given, selkie_error *error)
 {
     sk_modes *modes = &solver->modes;
-    const size_t bodies = (size_t)given->body_count, rows = bodies * (size_t)given->rank, entries = given->entry_count;
-    void **const arrays[9] = {
-        (void **)&modes->cells,      (void **)&modes->entries, (void **)&modes->entries_of, (void **)&modes->clusters,
-        (void **)&modes->cluster_of, (void **)&modes->sums,    (void **)&modes->at_cells,   NULL,
-        (void **)&modes->columns};
-    const size_t bytes[9] = {(entries + 1) * sizeof *modes->cells,         2 * (entries + 1) * sizeof *modes->entries,
-                             (bodies + 2) * sizeof *modes->entries_of,     (bodies + 1) * sizeof *modes->clusters,
-                             3 * (bodies + 1) * sizeof *modes->cluster_of, 3 * (rows + 1) * sizeof *modes->sums,
-                             (entries + 1) * sizeof *modes->at_cells,      0,
-                             (rows + 1) * sizeof *modes->columns};
-    for (int i = 0; i < 9; ++i)
-        if (arrays[i]) {
-            SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &modes->memory[i], bytes[i], error));
-            *arrays[i] = modes->memory[i].data;
-        }
+    const size_t bodies = (size_t)given->body_count, rows = bodies * (size_t)given->rank;
+    void **const arrays[4] = {(void **)&modes->clusters, (void **)&modes->cluster_of, (void **)&modes->sums,
+                              (void **)&modes->columns};
+    const size_t bytes[4] = {(bodies + 1) * sizeof *modes->clusters, 3 * (bodies + 1) * sizeof *modes->cluster_of,
+                             3 * (rows + 1) * sizeof *modes->sums, (rows + 1) * sizeof *modes->columns};
+    for (int i = 0; i < 4; ++i) {
+        SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &modes->memory[i], bytes[i], error));
+        *arrays[i] = modes->memory[i].data;
+    }
     modes->bodies_of = modes->cluster_of + bodies + 1;
     modes->place_of = modes->bodies_of + bodies + 1;
     modes->moved = modes->sums + 2 * rows; /* between them: room for a second vector of sums */
@@ -328,47 +504,35 @@ selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_sy
 {
     sk_modes *modes = &solver->modes;
     const sk_poisson_modes *given = system->modes;
-    const sk_level *level = &solver->multigrid.level[0];
     modes->body_count = 0;
     if (!given || !given->body_count || !given->entry_count)
         return SELKIE_OK;
+
+    /* W, with z as a map of the cells and p as a field of 0. */
+    const size_t cells = ((size_t)solver->multigrid.level[0].block_count + 1) * SK_BLOCK_CELLS;
+    int32_t *map = (int32_t *)(void *)solver->z;
+    memset(solver->z, 0, cells * sizeof(float));
+    memset(solver->p, 0, cells * sizeof(float));
     SK_TRY(reserve(solver, given, error));
     modes->rank = given->rank;
     modes->response = given->response;
-    modes->cell_count = modes->entry_count = 0;
-
-    /* The entries of unknowns. */
-    for (size_t e = 0; e < given->entry_count; ++e) {
-        const sk_poisson_mode_entry *entry = &given->entries[e];
-        const int block = solver->inside[entry->cell / SK_BLOCK_CELLS], c = (int)(entry->cell % SK_BLOCK_CELLS);
-        const int split = sk_split_index(c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> 2 * SK_BLOCK_LOG);
-        if (!block || !sk_is_unknown(level, block, split))
-            continue;
-        if (!modes->cell_count ||
-            modes->cells[modes->cell_count - 1].at != (size_t)block * SK_BLOCK_CELLS + (size_t)split)
-            read_cell(solver, block, c, &modes->cells[modes->cell_count++]);
-        sk_mode_entry *to = &modes->entries[modes->entry_count++];
-        *to = (sk_mode_entry){.cell = (int32_t)modes->cell_count - 1, .body = entry->body};
-        memcpy(to->flux, entry->flux, sizeof to->flux);
-    }
-    if (!modes->entry_count)
+    SK_TRY(read_flux(solver, given, map, error));
+    if (!modes->flux.count)
         return SELKIE_OK;
     modes->body_count = given->body_count;
 
-    /* Clusters, with z as a map of owners, then E of each, with z as the field of a mode. */
-    memset(solver->z, 0, ((size_t)level->block_count + 1) * SK_BLOCK_CELLS * sizeof(float));
-    find_clusters(modes, (int32_t *)(void *)solver->z);
-    sort_entries(modes, modes->entries + modes->entry_count);
+    /* Z, its clusters, and E of each. */
+    SK_TRY(find_space(solver, map, solver->p, error));
     const sk_mode_cluster *last = &modes->clusters[modes->cluster_count - 1];
     const size_t values = last->matrix + (size_t)size_of(modes, last) * (size_t)size_of(modes, last);
-    SK_TRY(SK_DIM(sk_scratch_reserve)(solver->memory, &modes->memory[7], values * sizeof(double), error));
-    modes->factor = modes->memory[7].data;
+    SK_TRY(sk_reserve(solver->memory, (void **)&modes->factor, &modes->factor_capacity, values, sizeof(double),
+                      "bodies", error));
     for (int q = 0; q < modes->cluster_count; ++q) {
         const sk_mode_cluster *cluster = &modes->clusters[q];
         const int n = size_of(modes, cluster);
         for (int i = 0; i < n; ++i)
-            find_column(modes, q, modes->bodies_of[cluster->first_body + i / modes->rank], i % modes->rank, solver->z,
-                        modes->factor + cluster->matrix + (size_t)i * (size_t)n);
+            find_column(modes, cluster, modes->bodies_of[cluster->first_body + i / modes->rank], i % modes->rank,
+                        solver->p, modes->factor + cluster->matrix + (size_t)i * (size_t)n);
         factorise(modes->factor + cluster->matrix, n);
     }
     return SELKIE_OK;
@@ -376,7 +540,14 @@ selkie_code SK_DIM(sk_modes_read)(sk_poisson_solver *solver, const sk_poisson_sy
 
 void SK_DIM(sk_modes_release)(sk_modes *modes, sk_memory *memory)
 {
-    for (int i = 0; i < 10; ++i)
+    for (int i = 0; i < 4; ++i)
         sk_release(memory, modes->memory[i].data);
+    sk_release(memory, modes->cells);
+    sk_release(memory, modes->flux.entries);
+    sk_release(memory, modes->flux.first);
+    sk_release(memory, modes->space.entries);
+    sk_release(memory, modes->space.first);
+    sk_release(memory, modes->factor);
+    sk_release(memory, modes->at_cells);
     *modes = (sk_modes){0};
 }

@@ -73,21 +73,29 @@ struct sk_poisson_operations {
     int (*write)(const float *high, const float *low, float unscale, float *target);
 };
 
-/* A cell beside a rigid body: its row of A. */
+/* A cell near a rigid body: its row of A. */
 typedef struct sk_mode_cell {
     size_t at; /* in the fields of level 0 */
     size_t beside[2 * SELKIE_DIM];
     float face[2 * SELKIE_DIM]; /* coefficients of its faces */
     float excess;
-    int32_t cluster;
 } sk_mode_cell;
 
+/* Values of a body's modes in a cell. */
 typedef struct sk_mode_entry {
     int32_t cell, body;
-    float flux[SK_POISSON_MODES];
+    float value[SK_POISSON_MODES];
 } sk_mode_entry;
 
-/* Bodies whose cells touch: the deflation couples them. */
+/* Entries in the order of the bodies. */
+typedef struct sk_mode_list {
+    size_t count;
+    sk_mode_entry *entries;
+    size_t *first; /* [bodies + 1] */
+    size_t capacity, first_capacity;
+} sk_mode_list;
+
+/* Bodies whose modes touch: the deflation couples them. */
 typedef struct sk_mode_cluster {
     int body_count, first_body; /* into bodies_of */
     size_t matrix;              /* offset of its factor, (body_count * rank)^2 values */
@@ -97,16 +105,16 @@ typedef struct sk_mode_cluster {
 typedef struct sk_modes {
     int body_count, rank; /* body_count 0 = none */
     const double (*response)[SK_POISSON_MODES][SK_POISSON_MODES];
-    size_t cell_count, entry_count;
-    int cluster_count;
+    size_t cell_count, cell_capacity;
     sk_mode_cell *cells;
-    sk_mode_entry *entries; /* sorted by cluster */
-    size_t *entries_of;     /* [clusters + 1] */
-    sk_mode_cluster *clusters;
+    sk_mode_list flux, space; /* W, and the deflated space Z */
+    int cluster_count;
+    sk_mode_cluster *clusters;                  /* [bodies] */
     int32_t *cluster_of, *bodies_of, *place_of; /* [bodies]; bodies_of lists them by cluster */
-    double *factor, *sums, *moved, *columns;
-    double *at_cells; /* [cells] */
-    sk_scratch memory[10];
+    double *factor, *sums, *moved, *columns;    /* sums has room for two vectors */
+    double *at_cells;                           /* [5 cells] */
+    size_t factor_capacity, at_cells_capacity;
+    sk_scratch memory[4];
 } sk_modes;
 
 struct sk_poisson_solver {

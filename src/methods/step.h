@@ -60,6 +60,7 @@ typedef struct sk_step {
     double dt;                     /* s  of this step */
     double end_time;               /* s  at its end: time + dt but for rounding, since steps end exactly on frames */
     double last_dt;                /* s  of the step before, 0 at the start */
+    double start_speed;            /* m/s  of the fastest particle at the start of the step */
     double reflection;             /*    rho of this step, 0 = none: see flip/reflection_kernels.h */
     int viscous_push; /* first of the three fields of the normal impulse of viscosity (m/s, as POTENTIAL); 0 = none */
     int end_velocity; /* first of the three fields of the velocity at the end of the step; VELOCITY_X without reflection

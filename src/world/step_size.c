@@ -75,6 +75,16 @@ static double step_by_cfl(const selkie_world *world, double longest)
     return fmin(fmax(dt, world->scene->time.min_step), longest);
 }
 
+/* A step that the scene sets. Particles of sph under pressure push each other explicitly, so steps beyond the CFL
+ * number are unstable: such a step is split into equal parts. Grids follow long steps. */
+static double set_step(const selkie_world *world)
+{
+    const double step = world->scene->time.step;
+    if (world->scene->discretization != SELKIE_DISCRETIZATION_SPH)
+        return step;
+    return step / ceil(step / step_by_cfl(world, step) - 1e-6);
+}
+
 double sk_world_choose_step(const selkie_world *world, double *end_time, int *on_frame)
 {
     const selkie_time_def *def = &world->scene->time;
@@ -82,9 +92,7 @@ double sk_world_choose_step(const selkie_world *world, double *end_time, int *on
     double frame_time = (double)(world->frame + 1) / def->fps;
     double target = frame_time <= def->end * (1 + 1e-12) || step->time >= def->end ? frame_time : def->end;
     double remaining = target - step->time, longest = def->max_step > 0.0 ? def->max_step : 1.0 / def->fps;
-    double dt = def->step;
-    if (!(dt > 0.0))
-        dt = step_by_cfl(world, longest);
+    double dt = def->step > 0.0 ? set_step(world) : step_by_cfl(world, longest);
     double pieces = ceil(remaining / dt - 1e-6);
     if (pieces <= 1.0) {
         *end_time = target;
@@ -98,12 +106,12 @@ double sk_world_choose_step(const selkie_world *world, double *end_time, int *on
     return dt;
 }
 
-/* Warns once about a fixed step that a method finds too long. */
+/* Warns once about a fixed step that a method finds too long, and that was not split. */
 void sk_world_judge_step(selkie_world *world)
 {
     const selkie_time_def *time = &world->scene->time;
     char reason[320];
-    if (!(time->step > 0.0) || world->warning[0])
+    if (!(time->step > 0.0) || world->warning[0] || world->step.dt < 0.99 * time->step)
         return;
     for (int m = 0; m < world->methods.count; m++) {
         const sk_method *method = world->methods.methods[m];

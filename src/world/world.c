@@ -334,6 +334,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     double end_time, begin = sk_wall_ms();
     int on_frame;
     step->dt = sk_world_choose_step(world, &end_time, &on_frame);
+    step->start_speed = step->sums.max_speed;
     step->end_time = end_time;
     set_gravity(world);
     int64_t drained = step->drained;

@@ -176,7 +176,7 @@ static void a_plate_stops_long_steps(void **state)
         object_scene s;
         const double spacing = 0.02, z = dimension == 3 ? 0.2 : 0.0, speed = 6.0;
         sph_scene(&s, dimension, 0.4, 0.6, 0.4, spacing);
-        s.t.scene.time.step = 1.3 * spacing / speed;
+        s.t.scene.time.step = s.t.scene.time.min_step = 1.3 * spacing / speed; /* not to be split */
         set3(s.t.scene.gravity, 0, 0, 0);
         add_object(&s, box_shape(0, 0.2, 0, 0.4, 0.24, 0.4))->start_solid = 1;
         set3(add_liquid(&s.t, box_shape(0.12, 0.3, z - 0.08, 0.28, 0.5, z + 0.08))->velocity, 0, -speed, 0);

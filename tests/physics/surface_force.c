@@ -9,6 +9,7 @@ static selkie_probe_def *add_on(test_scene *t, const char *name, selkie_probe_ki
     return probe;
 }
 
+/* The grid methods sum the pressure of their solve: 1 %. The pressure of SPH at rest swings by up to 3 % (sph.md). */
 typedef struct method_case {
     const char *name;
     selkie_method method;
@@ -22,7 +23,7 @@ static const method_case cases[] = {
     {"APIC", SELKIE_METHOD_APIC, SELKIE_INCOMPRESSIBILITY_BILATERAL, SELKIE_SURFACE_GHOST_FLUID, 0.01},
     {"FLIP voxel", SELKIE_METHOD_FLIP, SELKIE_INCOMPRESSIBILITY_BILATERAL, SELKIE_SURFACE_VOXEL, 0.01},
     {"unilateral", SELKIE_METHOD_FLIP, SELKIE_INCOMPRESSIBILITY_UNILATERAL, SELKIE_SURFACE_GHOST_FLUID, 0.01},
-    {"SPH", SELKIE_METHOD_SPH, SELKIE_INCOMPRESSIBILITY_BILATERAL, SELKIE_SURFACE_GHOST_FLUID, 0.015},
+    {"SPH", SELKIE_METHOD_SPH, SELKIE_INCOMPRESSIBILITY_BILATERAL, SELKIE_SURFACE_GHOST_FLUID, 0.03},
 };
 
 static void floats_by(const method_case *c, int dimension, int disc)

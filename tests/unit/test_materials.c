@@ -159,6 +159,13 @@ static void materials_are_read(void **state)
     assert_true(sk_scene_viscosity(scene) == 0.01);
     selkie_scene_free(scene);
 
+    /* Pa s over kg/m3. */
+    scene = parse(SCENE("{\"name\": \"honey\", \"density\": 1400, \"dynamic_viscosity\": 7}", ""), NULL);
+    assert_true(sk_scene_viscosity(scene) == 7.0 / 1400.0);
+    selkie_scene_free(scene);
+    scene = parse("{" DOMAIN ", \"dynamic_viscosity\": 7, \"liquids\": [{" BOX ", \"density\": 700}]}", NULL);
+    assert_true(sk_scene_viscosity(scene) == 0.01);
+    selkie_scene_free(scene);
     scene = parse("{" DOMAIN ", \"viscosity\": 0.5, \"liquids\": [{" BOX ", \"density\": 700}]}", NULL);
     assert_true(sk_scene_density(scene, 0) == 700.0);
     assert_true(sk_scene_viscosity(scene) == 0.5);
@@ -193,6 +200,10 @@ static void bad_materials_are_refused(void **state)
          "materials[1].viscosity: 1 m2/s differs from that of materials[0], 0"},
         {SCENE("{\"name\": \"honey\", \"viscosity\": 1}", ""), "viscosity=2",
          "materials[0].viscosity: 1 m2/s stands beside the scene's viscosity, 2: give one of them"},
+        {SCENE("{\"name\": \"honey\", \"viscosity\": 1, \"dynamic_viscosity\": 3}", ""), NULL,
+         "materials[0].dynamic_viscosity: 3 Pa s stands beside a viscosity, 1 m2/s: give one of them"},
+        {SCENE("{\"name\": \"honey\", \"dynamic_viscosity\": 1}", ""), "viscosity=2",
+         "materials[0].dynamic_viscosity: 1 Pa s stands beside the scene's viscosity, 2: give one of them"},
         {SCENE(WATER ", " OIL, ", \"material\": \"oil\""), "discretization=sph",
          "materials[1].density: 900 kg/m3 differs from that of materials[0], 1000: discretization \"sph\" takes one "
          "density so far"},

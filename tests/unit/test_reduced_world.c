@@ -352,6 +352,7 @@ static void bad_scenes(void **state)
     (void)state;
     fixture f;
     selkie_source_def source;
+    selkie_body_def body;
     selkie_obstacle_def obstacle;
     make(&f, 63);
     f.scene.domain.dimension = 3;
@@ -385,6 +386,11 @@ static void bad_scenes(void **state)
     f.scene.reduced.drawn_count = f.scene.reduced.excite_count = 0;
     obstacle.velocity[0] = 1.0;
     expect(&f, "obstacles[0]");
+    make(&f, 63);
+    selkie_body_defaults(&body);
+    f.scene.bodies = &body;
+    f.scene.body_count = 1;
+    expect(&f, "bodies");
     make(&f, 63);
     selkie_source_defaults(&source);
     f.scene.sources = &source;

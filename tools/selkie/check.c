@@ -92,6 +92,11 @@ static void print_method(const selkie_scene *scene)
                scene->sph.kernel == SELKIE_SPH_WENDLAND ? "Wendland's kernel" : "cubic spline");
         return;
     }
+    if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED) {
+        printf("\nnumerics      %d modes and %d drawn flows, %s\n", scene->reduced.modes, scene->reduced.drawn_count,
+               scene->reduced.integrator == SELKIE_REDUCED_EXPONENTIAL ? "exponential" : "Runge-Kutta 4");
+        return;
+    }
     printf("\nnumerics      Runge-Kutta %d, pressure to %g (%s), %s surface\n", scene->advection.order,
            scene->pressure.tolerance, scene->pressure.norm == SELKIE_NORM_MAX ? "largest cell" : "relative",
            scene->pressure.surface == SELKIE_SURFACE_VOXEL ? "voxel" : "ghost fluid");

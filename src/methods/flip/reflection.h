@@ -23,12 +23,13 @@ static inline float flip_most_reflected(const sk_step *step)
 
 /* The largest distance (m) of a straight drift from the path: a quarter of a cell, and the way that gravity adds in
  * free fall, which is exact. Beyond two cells a step a drift would cost volume: it leaves more of the motion along the
- * field out, so the quarter falls with the square of the cells that the fastest particle crosses. */
+ * field out, so the quarter falls with the square of the cells that the fastest particle at the start of the step
+ * crosses. */
 static inline float flip_drift_reach(const sk_step *step)
 {
     const double *g = step->scene->gravity, h = step->grid.cell_size;
     const double gravity = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]);
-    const double over = step->sums.max_speed * step->dt / (2.0 * h);
+    const double over = step->start_speed * step->dt / (2.0 * h);
     return (float)(0.25 * h / (over > 1.0 ? over * over : 1.0) +
                    step->reflection * step->dt * gravity * sk_step_kick(step));
 }

@@ -153,32 +153,60 @@ static selkie_code add_domain(sk_reduced *reduced, const sk_step *step, selkie_e
     return code;
 }
 
+/* --- The whole basis --- */
+
+static sk_reduced_box box_of(const sk_step *step)
+{
+    sk_reduced_box box = {.modes = step->scene->reduced.modes};
+    for (int d = 0; d < 2; d++) {
+        box.cells[d] = step->grid.cells[d];
+        box.size[d] = step->grid.cells[d] * step->grid.cell_size;
+        box.family[d] = family_of(step->scene, d);
+    }
+    return box;
+}
+
+/* Tracers and forces see the modes on the cells. */
+static selkie_code check_cells(const sk_reduced_spectrum *s, selkie_error *error)
+{
+    for (int d = 0; d < 2; d++)
+        if (s->points[d] > s->cells[d])
+            return sk_fail(error, SELKIE_ERROR_INPUT,
+                           "reduced.modes: %d modes need at least %d cells along %c, the domain has %d; choose a "
+                           "larger domain.resolution or fewer modes",
+                           s->closed, s->points[d], "xy"[d], s -> cells[d]);
+    return SELKIE_OK;
+}
+
+selkie_code sk_reduced_check_basis(const sk_step *step, selkie_error *error)
+{
+    if (step->scene->obstacle_count)
+        return sk_domain_available() ? SELKIE_OK : sk_domain_missing(error);
+    const sk_reduced_box box = box_of(step);
+    sk_reduced_spectrum s;
+    selkie_code code = sk_reduced_spectrum_make(&s, &box, step->memory, error);
+    if (code == SELKIE_OK)
+        code = check_cells(&s, error);
+    sk_reduced_spectrum_free(&s);
+    return code;
+}
+
 selkie_code sk_reduced_make_basis(sk_reduced *reduced, const sk_step *step, selkie_error *error)
 {
     const selkie_scene *scene = step->scene;
     sk_reduced_spectrum *s = &reduced->spectrum;
-    const int drawn_domain = scene->obstacle_count > 0;
-    sk_reduced_box box = {.modes = drawn_domain ? 0 : scene->reduced.modes,
-                          .extra = drawn_domain ? scene->reduced.modes : sk_drawn_most(scene)};
-    for (int d = 0; d < 2; d++) {
-        box.cells[d] = step->grid.cells[d];
-        box.size[d] = step->grid.cells[d] * step->grid.cell_size;
-        box.family[d] = family_of(scene, d);
-    }
-    const int mean[2] = {has_mean_flow(scene, &box, 0), has_mean_flow(scene, &box, 1)};
-    box.extra += mean[0] + mean[1];
-    SK_TRY(sk_reduced_spectrum_make(s, &box, step->memory, error));
-
-    if (drawn_domain)
+    sk_reduced_box box = box_of(step);
+    if (scene->obstacle_count) {
+        box.extra = box.modes;
+        box.modes = 0;
+        SK_TRY(sk_reduced_spectrum_make(s, &box, step->memory, error));
         return add_domain(reduced, step, error);
+    }
 
-    /* Tracers and forces see the modes on the cells. */
-    for (int d = 0; d < 2; d++)
-        if (s->points[d] > box.cells[d])
-            return sk_fail(error, SELKIE_ERROR_INPUT,
-                           "reduced.modes: %d modes need at least %d cells along %c, the domain has %d; choose a "
-                           "larger domain.resolution or fewer modes",
-                           s->closed, s->points[d], "xy"[d], box.cells[d]);
+    const int mean[2] = {has_mean_flow(scene, &box, 0), has_mean_flow(scene, &box, 1)};
+    box.extra = sk_drawn_most(scene) + mean[0] + mean[1];
+    SK_TRY(sk_reduced_spectrum_make(s, &box, step->memory, error));
+    SK_TRY(check_cells(s, error));
     for (int d = 0; d < 2; d++)
         if (mean[d])
             add_mean_flow(s, d);

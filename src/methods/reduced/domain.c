@@ -14,6 +14,13 @@ int sk_domain_available(void)
     return SELKIE_HAVE_ARPACK;
 }
 
+selkie_code sk_domain_missing(selkie_error *error)
+{
+    return sk_fail(error, SELKIE_ERROR_INPUT,
+                   "obstacles: discretization \"reduced\" needs ARPACK for them (libarpack2-dev), and this build has "
+                   "none");
+}
+
 /* --- Nodes --- */
 
 /* Number of a node. The short axis is the fast one: the band is as narrow as possible. */
@@ -286,9 +293,7 @@ selkie_code sk_domain_modes(const sk_domain *d, int modes, double *lambda, doubl
     (void)lambda;
     (void)psi;
     (void)finish_mode;
-    return sk_fail(error, SELKIE_ERROR_INPUT,
-                   "obstacles: discretization \"reduced\" needs ARPACK for them (libarpack2-dev), and this build has "
-                   "none");
+    return sk_domain_missing(error);
 #endif
 }
 

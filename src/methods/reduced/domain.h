@@ -27,6 +27,8 @@ typedef struct sk_domain {
 
 /* Is this build able to find eigenvectors? */
 int sk_domain_available(void);
+/* The error of a build that is not. */
+selkie_code sk_domain_missing(selkie_error *error);
 
 /* `solid` has a byte for each inner node, [nodes[0]][nodes[1]]. */
 selkie_code sk_domain_make(sk_domain *domain, const int nodes[2], const unsigned char *solid, sk_memory *memory,

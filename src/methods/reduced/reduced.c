@@ -267,8 +267,8 @@ static double added_speed(const sk_step *step)
     return speed;
 }
 
-/* Advection and viscosity. A step of any length is cut into parts in which the flow crosses at most the inverse of the
- * largest wave number: Runge-Kutta is stable up to 2.8 times that. */
+/* Advection and viscosity. A step of any length is cut into parts in which the flow crosses at most twice the inverse
+ * of the largest wave number: Runge-Kutta is stable up to 2.8 times that. */
 static selkie_code advance(sk_step *step, selkie_error *error)
 {
     enum { MOST_PARTS = 4096 };
@@ -280,7 +280,7 @@ static selkie_code advance(sk_step *step, selkie_error *error)
                        "modes: the flow crosses the shortest wave %.3g times in a step at %g s; the forces are too "
                        "strong",
                        crossed, step->time);
-    const int parts = crossed > 1.0 ? (int)ceil(crossed) : 1;
+    const int parts = crossed > 2.0 ? (int)ceil(0.5 * crossed) : 1;
     for (int n = 0; n < parts; n++)
         if (step->scene->reduced.integrator == SELKIE_REDUCED_EXPONENTIAL)
             sk_reduced_step_exponential(&reduced->spectrum, reduced->r, step->dt / parts, nu);
@@ -305,7 +305,7 @@ static selkie_code move(sk_step *step, selkie_error *error)
     const sk_reduced_view view = view_of(reduced_of(step), step, reduced_of(step)->between);
     const float dt = (float)step->dt;
     int64_t gone = 0;
-#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : gone)
+#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : gone) firstprivate(view)
     for (int64_t p = 0; p < step->particles.count; p++) {
         sk_particle *tracer = &step->particles.records[p];
         if (!sk_reduced_move_tracer(&view, dt, tracer->position, tracer->velocity)) {
@@ -384,6 +384,7 @@ const sk_method sk_method_reduced = {
     .name = "reduced",
     .needs = SK_NEEDS_PARTICLES,
     .takes_part = takes_part,
+    .check = sk_reduced_check_basis,
     .create = create,
     .populate = populate,
     .destroy = destroy,

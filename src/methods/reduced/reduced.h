@@ -23,7 +23,10 @@ typedef struct sk_reduced {
 
 extern const sk_method sk_method_reduced;
 
-/* Makes the basis of a scene (relative to domain.origin): closed form, mean flow, drawn modes. */
+/* Makes the basis of a scene (relative to domain.origin): closed form, mean flow, drawn modes, obstacles.
+ */
 selkie_code sk_reduced_make_basis(sk_reduced *reduced, const sk_step *step, selkie_error *error);
+/* Input errors of the basis, without making all of it. */
+selkie_code sk_reduced_check_basis(const sk_step *step, selkie_error *error);
 
 #endif

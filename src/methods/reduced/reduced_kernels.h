@@ -30,11 +30,11 @@ SK_KERNEL void sk_reduced_sample(const sk_reduced_view *view, float x, float y, 
     j = j < view->cells[1] ? j : view->cells[1] - 1;
 
     const float fx = gx - (float)i, fy = gy - (float)j;
-    const float *low = view->values + 2 * ((long)i * (view->cells[1] + 1) + j), *high = low + 2 * (view->cells[1] + 1);
-    for (int d = 0; d < 2; d++) {
-        const float a = low[d] + fy * (low[2 + d] - low[d]), b = high[d] + fy * (high[2 + d] - high[d]);
-        velocity[d] = a + fx * (b - a);
-    }
+    const int row = 2 * (view->cells[1] + 1);
+    const float *low = view->values + (long)i * row + 2 * j, *high = low + row;
+    const float w00 = (1.0f - fx) * (1.0f - fy), w01 = (1.0f - fx) * fy, w10 = fx * (1.0f - fy), w11 = fx * fy;
+    velocity[0] = w00 * low[0] + w01 * low[2] + (w10 * high[0] + w11 * high[2]);
+    velocity[1] = w00 * low[1] + w01 * low[3] + (w10 * high[1] + w11 * high[3]);
 }
 
 /* Moves a tracer by the midpoint rule. Returns 0 if it has left through an open side. */

@@ -83,15 +83,26 @@ typedef struct product {
     int rows, sums, columns;
 } product;
 
+/* Explicit vectors: the compiler does not keep a block of plain sums in registers. */
+typedef double lanes __attribute__((vector_size(COLUMNS / 4 * sizeof(double)), aligned(sizeof(double))));
+
 static inline void multiply_block(const product *p, int first, int column)
 {
-    double sum[ROWS][COLUMNS] = {{0}};
+    lanes sum[ROWS][4] = {{{0}}};
     const double *left = p->left + (size_t)first * p->row;
+    const double *right = p->right + column;
     for (int k = 0; k < p->sums; k++) {
-        const double *right = p->right + (size_t)k * (size_t)p->columns + column;
-        for (int i = 0; i < ROWS; i++)
-            for (int j = 0; j < COLUMNS; j++)
-                sum[i][j] += left[(size_t)i * p->row + (size_t)k * p->inner] * right[j];
+        const lanes *values = (const lanes *)(const void *)right;
+        const lanes b0 = values[0], b1 = values[1], b2 = values[2], b3 = values[3];
+        for (int i = 0; i < ROWS; i++) {
+            const double a = left[(size_t)i * p->row];
+            sum[i][0] += a * b0;
+            sum[i][1] += a * b1;
+            sum[i][2] += a * b2;
+            sum[i][3] += a * b3;
+        }
+        left += p->inner;
+        right += p->columns;
     }
     for (int i = 0; i < ROWS; i++)
         memcpy(p->to + (size_t)(first + i) * (size_t)p->columns + column, sum[i], sizeof sum[i]);
@@ -112,18 +123,23 @@ static void multiply_rest(const product *p, int first, int column)
         }
 }
 
-/* Each entry is one sum in a fixed order: the same bits on any threads. */
+/* Each entry is one sum in a fixed order: the same bits on any threads. A thread takes a range of rows, and goes
+ * through it for each block of columns: the block's columns of the right factor stay in the cache. */
 static void multiply(const product *p, int threads)
 {
     const double work = (double)p->rows * p->sums * p->columns;
-#pragma omp parallel for num_threads(threads) schedule(static) if (work > 1e5)
-    for (int first = 0; first < p->rows; first += ROWS)
-        for (int column = 0; column < p->columns; column += COLUMNS) {
-            if (p->rows - first >= ROWS && p->columns - column >= COLUMNS)
-                multiply_block(p, first, column);
-            else
-                multiply_rest(p, first, column);
-        }
+    const int parts = work > 1e5 ? threads : 1, blocks = (p->rows + ROWS - 1) / ROWS;
+#pragma omp parallel for num_threads(parts) schedule(static) if (parts > 1)
+    for (int part = 0; part < parts; part++) {
+        const int begin = blocks * part / parts * ROWS, end = blocks * (part + 1) / parts * ROWS;
+        for (int column = 0; column < p->columns; column += COLUMNS)
+            for (int first = begin; first < end && first < p->rows; first += ROWS) {
+                if (p->rows - first >= ROWS && p->columns - column >= COLUMNS)
+                    multiply_block(p, first, column);
+                else
+                    multiply_rest(p, first, column);
+            }
+    }
 }
 
 void sk_reduced_to_points(sk_reduced_spectrum *s, const sk_reduced_table table[2], const int kind[2], double *to,
