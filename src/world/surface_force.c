@@ -120,7 +120,9 @@ selkie_code sk_surface_init(sk_surface *surface, const sk_step *step, const char
     if (!on || !*on || strcmp(on, "walls") == 0)
         return add_walls(surface, step, error);
     for (int o = 0; o < step->solids.obstacle_count; o++) {
-        const char *name = step->solids.obstacles[o].def->name;
+        const selkie_obstacle_def *def =
+            step->solids.obstacles[o].def; /* NULL: a rigid body, which has its own forces */
+        const char *name = def ? def->name : NULL;
         if (name && strcmp(name, on) == 0) {
             surface->obstacle = o;
             return add_obstacle(surface, step, error);
