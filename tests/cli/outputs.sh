@@ -93,7 +93,7 @@ fi
 
 # --- A note, once, about a step that is too long; the run goes on
 cat >deep.json <<'SCENE'
-{"domain": {"dimension": 2, "size": [0.5, 1], "cell_size": 0.05}, "discretization": "sph", "time": {"end": 0.6, "fps": 50, "step": 0.016},
+{"domain": {"dimension": 2, "size": [0.5, 1], "cell_size": 0.05}, "discretization": "sph", "time": {"end": 0.6, "fps": 50, "step": 0.016, "min_step": 0.016},
  "liquids": [{"shape": {"type": "box", "min": [0, 0], "max": [0.5, 0.6]}}], "output": {"ply": false}}
 SCENE
 "$selkie" run deep.json --out deep >deep.txt 2>&1
