@@ -224,8 +224,7 @@ static void momentum_stays(void **state)
 }
 
 /* Stokes' first problem: liquid slides over a floor that it sticks to. The floor has taken up 2 rho U sqrt(nu t / pi)
- * on each metre by the time t; ours a sixth less, of which the floor's own drag, that of finite differences, has no
- * part. */
+ * on each metre by the time t. */
 static void floor_drags(void **state)
 {
     (void)state;

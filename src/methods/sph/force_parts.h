@@ -4,8 +4,9 @@
  * and opposite in each pair and conserve momentum.
  *
  *   gravity and the scene's force fields
- *   viscosity        a_i = 2 (d + 2) nu sum_j V_j (v_ij . x_ij) / (r^2 + 0.01 H^2) grad W_ij  (Monaghan 2005); implicit
- *                    (Weiler et al. 2018) if an explicit step would be unstable: viscosity_dim.c
+ *   viscosity        a_i = nu sum_j V_j (v_ij . x_ij) (a / (r^2 + 0.01 H^2) + b + c r^2) grad W_ij  (Monaghan 2005 has
+ *                    b = c = 0; measure_viscosity in sph.c); implicit (Weiler et al. 2018) if an explicit step would be
+ *                    unstable: viscosity_dim.c
  *   xsph             v_i += xi sum_j V_j (v_j - v_i) W_ij  (Monaghan 1989)
  *   becker           a_i = -kappa sum_j (w W_ij) x_ij  (Becker and Teschner 2007)
  *   akinci           a_i = -gamma sum_j K_ij (m_j C_ij x_ij / r + (n_i - n_j)), n_i = H sum_j V_j grad W_ij,
@@ -43,9 +44,8 @@ static sk_sph_force_constants make_force_constants(const sk_step *step)
         .inverse_support = (float)(1.0 / sph->support),
         .weight = (float)(factor * sph->volume * sph->kernel_scale),
         .xsph = (float)fmin(scene->sph.xsph * (sph->correction_time > 0.0 ? kick / sph->correction_time : 1.0), 0.5)};
-    constants.softening = 0.01f / (constants.inverse_support * constants.inverse_support);
-    if (!sk_sph_viscosity_is_implicit(step))
-        constants.viscosity = (float)(2.0 * (SELKIE_DIM + 2) * sk_scene_viscosity(scene) * kick / sph->spacing);
+    constants.viscous = sk_scene_viscosity(scene) > 0.0 && !sk_sph_viscosity_is_implicit(step);
+    constants.viscosity = sk_sph_viscous_shape_of(sph->viscous, sk_scene_viscosity(scene) * kick, sph->support);
     if (scene->sph.surface_tension == SELKIE_TENSION_BECKER)
         constants.becker = (float)(tension * kick);
     if (scene->sph.surface_tension == SELKIE_TENSION_AKINCI && tension > 0.0) {

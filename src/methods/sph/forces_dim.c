@@ -65,7 +65,7 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
     const sk_sph *sph = frame->step->sph;
     const sk_particle *own = &frame->step->particles.records[i];
     const void *list = list_of(sph, i);
-    const float softening = frame->constants.softening;
+    const sk_sph_viscous_shape *shape = &frame->constants.viscosity;
     const uint32_t n = sph->number[i];
     for (uint32_t g = 0; g < group_count(sph, i); g++) {
         f8 gradient[3], x[4], v[4], normal[4], r2 = f8_splat(0.0f), approach = f8_splat(0.0f);
@@ -88,8 +88,9 @@ SK_VECTOR void pairs_of_particle(const pair_frame *frame, const tile_worker *w, 
         f8 volume = 2.0f / (sph->density[i] + x[3]); /* over the particle volume */
         f8 r = f8_sqrt(r2), q = r * frame->constants.inverse_support, along_x = f8_splat(0.0f),
            along_v = f8_splat(0.0f), along_gradient = f8_splat(0.0f);
-        if (frame->constants.viscosity > 0.0f)
-            along_gradient = frame->constants.viscosity * volume * approach / (r2 + softening);
+        if (frame->constants.viscous)
+            along_gradient =
+                volume * approach * (shape->near / (r2 + shape->softening) + shape->even + shape->far * r2);
         if (frame->constants.xsph > 0.0f)
             along_v = -frame->constants.xsph * volume * kernel_value(frame, q);
         if (frame->constants.becker > 0.0f)

@@ -4,8 +4,10 @@
  * v_wall - v (Takeda et al. 1994), so that the mean of the two is the velocity of the surface. The difference in
  * velocity is then 2 (v - v_wall). With Morris et al. (1997) the particle's velocity changes by dv = 2 nu t sum_b V_b
  * x.gradW / (r^2 + 0.01 H^2) 2 (v - v_b) =: -c (v - u). c is scaled such that a flat wall drags as in finite
- * differences. The change is implicit, v' = (v + c u) / (1 + c), and therefore stable at any viscosity. Parts with
- * forces gain the momentum that the liquid loses.
+ * differences. The change is implicit, v' = (v + c u) / (1 + c), and therefore stable at any viscosity. If the
+ * viscosity between particles is implicit too, c and c u are part of its system: one after the other, the solve would
+ * first carry momentum from the middle to the wall unhindered, and a channel's flow would be too fast by about 4 nu dt
+ * / (spacing x height). Parts with forces gain the momentum that the liquid loses.
  */
 #include <math.h>
 #include <string.h>
@@ -18,7 +20,9 @@ typedef struct friction {
     sk_step *step;
     const sk_sph_boundary *boundary;
     sk_sph_friction_constants constants;
-    float at_spacing; /* c of a sheet over its kernel's value */
+    float at_spacing;                   /* c of a sheet over its kernel's value */
+    const sk_sph_friction_terms *terms; /* if they are asked for, not their effect */
+    int solved;                         /* the viscosity solve has slowed the particles */
 } friction;
 
 /* Momentum and torque of a block's particles on a part, in units of particle mass / step. */
@@ -85,10 +89,11 @@ static void add_reactions(const friction *f, const near_walls *near, const sk_pa
     }
 }
 
-/* Applies the friction to a particle. */
-static void rub(const friction *f, const near_walls *near, sk_particle *particle, part_sums *sums)
+/* Returns c of a particle, and c u. */
+static float terms_of(const friction *f, const near_walls *near, const sk_particle *particle, float velocity[3])
 {
-    float total = 0.0f, velocity[3] = {0, 0, 0};
+    float total = 0.0f;
+    velocity[0] = velocity[1] = velocity[2] = 0.0f;
     for (int r = 0; r < near->range_count; r++)
         for (uint32_t b = near->ranges[r].from; b < near->ranges[r].to; b++) {
             const sk_boundary_particle *wall = &f->boundary->particles[b];
@@ -99,10 +104,27 @@ static void rub(const friction *f, const near_walls *near, sk_particle *particle
         }
     for (int s = 0; s < near->side_count; s++)
         total += side_weight(f, near->sides[s], particle->position);
-    if (!(total > 0.0f))
+    return total;
+}
+
+/* Applies the friction to a particle, unless the viscosity solve has done so. */
+static void rub(const friction *f, const near_walls *near, uint32_t i, part_sums *sums)
+{
+    sk_particle *particle = &f->step->particles.records[i];
+    float velocity[3];
+    if (f->terms) {
+        f->terms->drag[i] = terms_of(f, near, particle, velocity);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            f->terms->pull[d][i] = velocity[d];
         return;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        particle->velocity[d] = (particle->velocity[d] + velocity[d]) / (1.0f + total);
+    }
+    if (!f->solved) {
+        const float total = terms_of(f, near, particle, velocity);
+        if (!(total > 0.0f))
+            return;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            particle->velocity[d] = (particle->velocity[d] + velocity[d]) / (1.0f + total);
+    }
     if (sums)
         add_reactions(f, near, particle, sums);
 }
@@ -122,7 +144,7 @@ static void rub_block(const friction *f, int block, part_sums *sums)
         find_points_near_cell(f->step, block, c, &near);
         for (uint32_t i = start[c]; (near.range_count || near.side_count) && i < start[c + 1]; i++)
             if (!(f->step->particles.records[i].flags & SK_PARTICLE_BOUNDARY))
-                rub(f, &near, &f->step->particles.records[i], sums);
+                rub(f, &near, i, sums);
     }
 }
 
@@ -146,6 +168,31 @@ static friction make_friction(sk_step *step)
     return f;
 }
 
+static int is_rough(const sk_step *step)
+{
+    const sk_sph_boundary *boundary = &step->sph->boundary;
+    int rough = 0;
+    for (int b = 0; b < boundary->body_count; b++)
+        rough |= boundary->bodies[b].no_slip;
+    return rough && (boundary->count || boundary->side_count) && sk_scene_viscosity(step->scene) > 0.0 &&
+           step->dt > 0.0;
+}
+
+int SK_DIM(sk_sph_friction_of_walls)(sk_step *step, const sk_sph_friction_terms *terms)
+{
+    if (!is_rough(step))
+        return 0;
+    friction f = make_friction(step);
+    f.terms = terms;
+    memset(terms->drag, 0, (size_t)step->particles.count * sizeof *terms->drag);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        memset(terms->pull[d], 0, (size_t)step->particles.count * sizeof *terms->pull[d]);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+    for (int block = 1; block <= step->grid.particle_blocks; block++)
+        rub_block(&f, block, NULL);
+    return 1;
+}
+
 /* Plain C: one form serves both backends. */
 selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
 {
@@ -154,17 +201,16 @@ selkie_code SK_DIM(sk_sph_friction)(sk_step *step, selkie_error *error)
     const size_t parts = (size_t)sph->boundary.body_count, rows = (size_t)grid->particle_blocks + 1;
 
     /* Return if there is no friction; else find out whether a probe or body needs its force. */
-    int rough = 0, wanted = 0;
-    for (size_t b = 0; b < parts; b++) {
-        rough |= sph->boundary.bodies[b].no_slip;
+    const int solved = sk_sph_viscosity_is_implicit(step);
+    int wanted = 0;
+    for (size_t b = 0; b < parts; b++)
         wanted |= sph->boundary.bodies[b].no_slip && sph->boundary.bodies[b].wants_force;
-    }
-    if (!rough || (!sph->boundary.count && !sph->boundary.side_count) || !(sk_scene_viscosity(step->scene) > 0.0) ||
-        !(step->dt > 0.0))
+    if (!is_rough(step) || (solved && !wanted))
         return SELKIE_OK;
 
     /* Slow the particles of each block; sum the friction on its walls if wanted. */
-    const friction f = make_friction(step);
+    friction f = make_friction(step);
+    f.solved = solved;
     part_sums *sums = NULL;
     if (wanted) {
         SK_TRY(sk_step_scratch(step, rows * parts * sizeof *sums, "friction", (void **)&sums, error));

@@ -127,6 +127,8 @@ typedef struct sk_sph {
     sk_sph_wall_kernel sheet, point;
     double edge, corner;     /*     overlap of two and three sheets, over the product of theirs (walls.h) */
     double lattice_diagonal; /*     a_ii spacing^2 on the lattice */
+    double viscous[3];       /*     shape of the viscous pair force for a viscosity of 1 m2/s and 1 s: factors of
+                                1 / (r^2 + softening), 1 and r^2 (1/m, 1/m3, 1/m5) */
     sk_sph_boundary boundary;
     struct sk_sph_walls *walls; /* private data of boundary.c; NULL without any walls */
     size_t contact_count;       /* of parts with forces, in the order of the particles */
@@ -190,6 +192,16 @@ SK_SPH_PHASES(2d)
 SK_SPH_PHASES(3d)
 SK_SPH_PHASES(plain_2d)
 SK_SPH_PHASES(plain_3d)
+
+/* Friction of no-slip walls: each particle's velocity changes by pull - drag v' (friction_dim.c). */
+typedef struct sk_sph_friction_terms {
+    float *drag;    /* [n] */
+    float *pull[3]; /* [n] m/s */
+} sk_sph_friction_terms;
+
+/* The terms of all particles, for the viscosity solve. Returns 0 and leaves them as they are if no wall rubs. */
+int sk_sph_friction_of_walls_2d(sk_step *step, const sk_sph_friction_terms *terms);
+int sk_sph_friction_of_walls_3d(sk_step *step, const sk_sph_friction_terms *terms);
 
 /* Plain C: one form serves both backends. */
 selkie_code sk_sph_integrate_2d(sk_step *step, selkie_error *error);

@@ -6,6 +6,8 @@
 #ifndef SK_METHODS_SPH_SPH_KERNELS_H
 #define SK_METHODS_SPH_SPH_KERNELS_H
 
+#define SK_SPH_SOFTENING 0.01 /* of the support^2: keeps 1 / r^2 finite in viscosity */
+
 #include <math.h>
 
 #include "base/kernel.h"

@@ -133,14 +133,28 @@ SK_KERNEL void SK_DIM(sk_sph_correct_gradient)(const float *const a[3], const fl
 
 /* --- Forces --- */
 
+/* The viscous force of a pair over its distance (measure_viscosity in sph.c), times nu and time. */
+typedef struct sk_sph_viscous_shape {
+    float softening; /* m2   that keeps it finite at r = 0 */
+    float near;      /* m */
+    float even;      /* 1/m */
+    float far;       /* 1/m3 */
+} sk_sph_viscous_shape;
+
+static inline sk_sph_viscous_shape sk_sph_viscous_shape_of(const double viscous[3], double area, double support)
+{
+    return (sk_sph_viscous_shape){(float)(SK_SPH_SOFTENING * support * support), (float)(area * viscous[0]),
+                                  (float)(area * viscous[1]), (float)(area * viscous[2])};
+}
+
 /* Coefficients of the forces between particles (forces_dim.c), times their duration; 0: no such force. */
 typedef struct sk_sph_force_constants {
     float spacing;         /* m */
     float inverse_support; /* 1/m */
     float weight;          /*      particle volume x factor of the kernel */
     int wendland;
-    float softening; /* m2   that keeps viscosity finite at r = 0 */
-    float viscosity; /* m2 */
+    int viscous; /*      viscosity acts, and is explicit */
+    sk_sph_viscous_shape viscosity;
     float xsph;      /*      share */
     float becker;    /* 1/s */
     float cohesion;  /* m/s  with the factor of its kernel and the mass */
@@ -155,10 +169,10 @@ typedef struct sk_sph_pair {
     float density;                  /* ratio, sum of the two */
 } sk_sph_pair;
 
-/* The factor of the gradient in the viscous acceleration (Monaghan 2005). `approach`: position . velocity, m2/s. */
-SK_KERNEL float sk_sph_viscous_share(float coefficient, float softening, float density, float approach, float r2)
+/* The factor of the gradient in the viscous acceleration. `approach`: position . velocity, m2/s. */
+SK_KERNEL float sk_sph_viscous_share(const sk_sph_viscous_shape *shape, float density, float approach, float r2)
 {
-    return coefficient * (2.0f / density) * approach / (r2 + softening);
+    return (2.0f / density) * approach * (shape->near / (r2 + shape->softening) + shape->even + shape->far * r2);
 }
 
 /* Adds the velocity change (m/s) of a particle by one neighbour. */
@@ -174,8 +188,8 @@ SK_KERNEL void SK_DIM(sk_sph_add_forces)(const sk_sph_force_constants *constants
     float along_x = 0.0f, along_v = 0.0f, along_gradient = 0.0f, value = 0.0f;
     if (constants->xsph > 0.0f || constants->becker > 0.0f)
         value = sk_sph_kernel(constants->wendland, q) * constants->weight;
-    if (constants->viscosity > 0.0f)
-        along_gradient = sk_sph_viscous_share(constants->viscosity, constants->softening, pair->density, approach, r2);
+    if (constants->viscous)
+        along_gradient = sk_sph_viscous_share(&constants->viscosity, pair->density, approach, r2);
     along_v = -constants->xsph * volume * value;
     along_x = -constants->becker * value;
     if (constants->cohesion > 0.0f)

@@ -8,7 +8,7 @@
 
 enum { POSITION = 0, VECTOR = 3, DENSITY = 6, VISCOSITY_ARRAYS = 7 };
 
-/* (1 - dt nu L) applied to the direction at one particle. */
+/* (1 + c - dt nu L) applied to the direction at one particle. */
 SK_VECTOR void apply_one(const viscous_system *s, const tile_worker *w, uint32_t i, const int wide, float result[3])
 {
     const sk_sph *sph = s->step->sph;
@@ -24,12 +24,12 @@ SK_VECTOR void apply_one(const viscous_system *s, const tile_worker *w, uint32_t
             approach += x * (s->direction[d][i] - f8_gather(w->array[VECTOR + d], index));
         }
         f8 volume = 2.0f / (sph->density[i] + f8_gather(w->array[DENSITY], index));
-        f8 share = s->coefficient * volume * approach / (r2 + s->softening);
+        f8 share = volume * approach * (s->shape.near / (r2 + s->shape.softening) + s->shape.even + s->shape.far * r2);
         for (int d = 0; d < SELKIE_DIM; d++)
             sum[d] += share * gradient[d];
     }
     for (int d = 0; d < SELKIE_DIM; d++)
-        result[d] = s->direction[d][i] - f8_sum(sum[d]);
+        result[d] = (1.0f + s->drag[i]) * s->direction[d][i] - f8_sum(sum[d]);
 }
 
 static void apply_tuned(const viscous_system *s)

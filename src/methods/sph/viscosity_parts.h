@@ -1,15 +1,19 @@
 /* The viscosity solve of SPH, for both forms of its operator. For files compiled per dimension.
  *
- * Strong viscosity: (1 - dt nu L) v = v*, with the Laplacian of forces_dim.c, by conjugate gradients (Weiler et al.
- * 2018). All particles have the same mass, so the system is symmetric and positive definite. The forces of each pair
- * are equal and opposite, so momentum is conserved to the tolerance of the solve.
+ * Strong viscosity: (1 + c - dt nu L) v = v* + c u, with the Laplacian of forces_dim.c and the friction c of no-slip
+ * walls of velocity u (friction_dim.c), by conjugate gradients (Weiler et al. 2018). All particles have the same mass,
+ * so the system is symmetric and positive definite. The forces of each pair are equal and opposite, so momentum is
+ * conserved to the tolerance of the solve.
  */
 #ifndef SK_METHODS_SPH_VISCOSITY_PARTS_H
 #define SK_METHODS_SPH_VISCOSITY_PARTS_H
 
+#include <string.h>
+
 #include "defs/materials.h"
 #include "base/dimension.h"
 #include "methods/sph/sph.h"
+#include "methods/sph/sph_pair_kernels.h"
 
 enum { MOST_ITERATIONS = 200 };
 #define TOLERANCE 1e-5 /* of |residual| over |v*| */
@@ -17,9 +21,9 @@ enum { MOST_ITERATIONS = 200 };
 typedef struct viscous_system {
     sk_step *step;
     void *scratch;
-    float coefficient; /* 2 (d + 2) nu dt / spacing, m */
-    float softening;   /* m2 */
+    sk_sph_viscous_shape shape;
     float *residual[3], *direction[3], *product[3];
+    float *drag; /* of no-slip walls */
     /* product = A direction, with direction . product of each block in block_sums. Particles with prescribed velocities
      * have no row: their product is 0. */
     void (*apply)(const struct viscous_system *system);
@@ -73,9 +77,8 @@ static viscous_system make_viscous_system(sk_step *step)
 {
     sk_sph *sph = step->sph;
     viscous_system s = {.step = step,
-                        .coefficient = (float)(2.0 * (SELKIE_DIM + 2) * sk_scene_viscosity(step->scene) *
-                                               sk_step_kick(step) / sph->spacing),
-                        .softening = (float)(0.01 * sph->support * sph->support)};
+                        .shape = sk_sph_viscous_shape_of(
+                            sph->viscous, sk_scene_viscosity(step->scene) * sk_step_kick(step), sph->support)};
     float *const shift = sph->shift[0];
     const size_t count = sph->particle_capacity;
     float *const free_arrays[9] = {shift,
@@ -92,7 +95,20 @@ static viscous_system make_viscous_system(sk_step *step)
         s.direction[d] = free_arrays[3 + d];
         s.product[d] = free_arrays[6 + d];
     }
+    s.drag = shift + 3 * count;
     return s;
+}
+
+/* Sets the walls' drag c, and the residual to their pull c u. */
+static void find_friction(const viscous_system *s)
+{
+    const sk_sph_friction_terms terms = {s->drag, {s->residual[0], s->residual[1], s->residual[2]}};
+    if (SK_DIM(sk_sph_friction_of_walls)(s->step, &terms))
+        return;
+    const size_t bytes = (size_t)s->step->particles.count * sizeof *s->drag;
+    memset(s->drag, 0, bytes);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        memset(s->residual[d], 0, bytes);
 }
 
 static selkie_code solve_viscous_system(const viscous_system *s, selkie_error *error)
@@ -100,19 +116,21 @@ static selkie_code solve_viscous_system(const viscous_system *s, selkie_error *e
     sk_step *step = s->step;
     sk_sph *sph = step->sph;
 
-    /* The first guess is v*, the first residual v* - A v*. */
+    /* The first guess is v*, the first residual v* + c u - A v*. */
     double scale = 0.0;
+    find_friction(s);
     for (int64_t i = 0; i < step->particles.count; i++)
         for (int d = 0; d < SELKIE_DIM; d++) {
             s->direction[d][i] = step->particles.records[i].velocity[d];
-            scale += (double)s->direction[d][i] * s->direction[d][i];
+            const double right = (double)s->direction[d][i] + s->residual[d][i];
+            scale += right * right;
         }
     apply(s);
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (int64_t i = 0; i < step->particles.count; i++) {
         int fixed = (step->particles.records[i].flags & SK_PARTICLE_BOUNDARY) != 0;
         for (int d = 0; d < SELKIE_DIM; d++) {
-            float rest = fixed ? 0.0f : s->direction[d][i] - s->product[d][i];
+            float rest = fixed ? 0.0f : s->direction[d][i] + s->residual[d][i] - s->product[d][i];
             s->residual[d][i] = s->direction[d][i] = rest;
         }
     }

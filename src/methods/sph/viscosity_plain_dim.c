@@ -6,7 +6,7 @@
 #include "methods/sph/sph_pair_kernels.h"
 #include "methods/sph/viscosity_parts.h"
 
-/* (1 - dt nu L) applied to the direction at particle i. */
+/* (1 + c - dt nu L) applied to the direction at particle i. */
 static void apply_one(const viscous_system *s, const plain_block *block, uint32_t i, float result[3])
 {
     const sk_sph *sph = s->step->sph;
@@ -18,12 +18,12 @@ static void apply_one(const viscous_system *s, const plain_block *block, uint32_
         const float r2 = SK_DIM(sk_difference)(records[i].position, records[j].position, difference);
         for (int d = 0; d < SELKIE_DIM; d++)
             velocity[d] = s->direction[d][i] - s->direction[d][j];
-        const float share = sk_sph_viscous_share(s->coefficient, s->softening, sph->density[i] + sph->density[j],
+        const float share = sk_sph_viscous_share(&s->shape, sph->density[i] + sph->density[j],
                                                  SK_DIM(sk_sph_dot)(difference, velocity), r2);
         SK_DIM(sk_sph_add_scaled)(share, gradient, sum);
     }
     for (int d = 0; d < SELKIE_DIM; d++)
-        result[d] = s->direction[d][i] - sum[d];
+        result[d] = (1.0f + s->drag[i]) * s->direction[d][i] - sum[d];
 }
 
 static void apply_plain(const viscous_system *s)
