@@ -231,12 +231,15 @@ static void judge_step(const selkie_scene *scene, const selkie_plan *plan, warni
     double right = fmin(by_speed, by_waves);
     if (!(step > speed_factor * by_speed || step > wave_factor * by_waves))
         return;
+    char waves[80] = "";
+    if (isfinite(by_waves))
+        snprintf(waves, sizeof waves, ", and waves of that length need steps below %.2g s", by_waves);
     add_warning(
         list,
-        "time.%s: %g s is far too long: at the %.2g m/s to be expected a particle crosses %.2g %s in a step, and "
-        "waves of that length need steps below %.2g s; use at most %.2g s, or leave it out",
+        "time.%s: %g s is far too long: at the %.2g m/s to be expected a particle crosses %.2g %s in a step%s; use "
+        "at most %.2g s, or leave it out",
         time->step > 0 ? "step" : "min_step", time->step > 0 ? time->step : time->min_step, speed,
-        speed * step / length, sph ? "spacings" : "cells", by_waves, right);
+        speed * step / length, sph ? "spacings" : "cells", waves, right);
 }
 
 static void judge_frames(const selkie_scene *scene, const selkie_plan *plan, warning_list *list)
