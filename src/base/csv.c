@@ -104,7 +104,8 @@ static selkie_code parse(char *text, const char *what, sk_csv *table, selkie_err
 {
     int number = 0;
     size_t capacity = 0;
-    char *at = text, *line = next_line(&at, &number);
+    /* Spreadsheets begin a file with a byte order mark. */
+    char *at = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text, *line = next_line(&at, &number);
     if (!line || isdigit((unsigned char)*line) || *line == '-')
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: must begin with a line of names of columns", what);
     SK_TRY(read_names(line, what, table, error));

@@ -112,6 +112,20 @@ static selkie_code check_others(const selkie_scene *scene, sk_path *where, selki
         return FAIL("incompressibility", "\"unilateral\" needs a grid: discretization must be \"grid\"");
     if (selkie_scene_volume(scene) != SELKIE_VOLUME_NONE)
         return FAIL("volume", "is for the grid methods: must be \"none\" beside discretization \"reduced\"");
+    for (int l = 0; l < scene->liquid_count; l++)
+        if (scene->liquids[l].flow.kind != SELKIE_FLOW_NONE) {
+            sk_path_key(where, "liquids");
+            sk_path_index(where, l);
+            return FAIL("flow",
+                        "discretization \"reduced\" starts with velocity, angular_velocity and drawn modes only");
+        }
+    for (int f = 0; f < scene->force_count; f++)
+        if (scene->forces[f].kind == SELKIE_FORCE_SPONGE) {
+            sk_path_key(where, "forces");
+            sk_path_index(where, f);
+            return FAIL("type",
+                        "\"sponge\" absorbs waves of a free surface, which discretization \"reduced\" does not have");
+        }
     for (int p = 0; p < scene->probe_count; p++) {
         const selkie_probe_kind kind = scene->probes[p].kind;
         if (kind == SELKIE_PROBE_VELOCITY || kind == SELKIE_PROBE_FRONT)
@@ -131,7 +145,7 @@ static selkie_code check_obstacles(const selkie_scene *scene, sk_path *where, se
         open |= scene->domain.walls[side] == SELKIE_WALL_OPEN;
     for (int o = 0; o < scene->obstacle_count; o++) {
         const selkie_obstacle_def *obstacle = &scene->obstacles[o];
-        int moves = obstacle->keyframe_count > 0;
+        int moves = obstacle->keyframe_count > 0 || obstacle->oscillation_count > 0;
         for (int d = 0; d < 3; d++)
             moves |= obstacle->velocity[d] != 0.0 || obstacle->angular_velocity[d] != 0.0;
         sk_path_key(where, "obstacles");

@@ -96,6 +96,7 @@ static selkie_code read_header(compact_file *file, selkie_error *error)
     if (file->codec == SK_COMPACT_ZSTD && !SELKIE_HAVE_ZSTD)
         return fail(file, error, "it is compressed by zstd, which this build lacks (Debian: libzstd-dev)");
 
+    data->cell_size = file->quantum * SK_COMPACT_PARTS;
     data->dimension = (int)dimension;
     data->extra_count = (int)extras;
     file->planes = sk_compact_own_planes(data->dimension);

@@ -65,6 +65,7 @@ typedef struct sk_particles_data {
     int dimension;          /*    3 where the file does not say */
     double time;            /* s  NaN where the file does not say */
     double particle_radius; /* m  0 where the file does not say */
+    double cell_size;       /* m  of compact files; 0 where the file does not say */
     sk_up_turn turn;        /*    scene axes -> axes of position and velocity below */
     int64_t count;
     double origin[3];   /* m   of the positions, in the axes of the file; 0 where the file does not say */

@@ -1,6 +1,7 @@
 #include "world/flow.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +101,9 @@ selkie_code sk_flow_open(sk_flow *flow, const selkie_liquid_def *liquid, int dim
     if (liquid->flow.kind != SELKIE_FLOW_FILE)
         return SELKIE_OK;
     sk_csv table;
-    SK_TRY(sk_csv_read(folder, liquid->flow.file, what, &table, error));
+    char key[160];
+    snprintf(key, sizeof key, "%s.flow.file: %s", what, liquid->flow.file);
+    SK_TRY(sk_csv_read(folder, liquid->flow.file, key, &table, error));
     selkie_code code = read_grid(flow, &table, what, error);
     sk_csv_free(&table);
     return code;

@@ -26,9 +26,36 @@ static double distance(const double a[3], const double b[3])
 }
 
 /* A line of the outline, in pieces of at most half a cell; the inside lies on its left. */
+/* Does a piece of an obstacle at rest lie outside the grid, where it meets no liquid? */
+static int is_outside(const sk_surface *surface, const sk_step *step, const double (*p)[3], int corners)
+{
+    const sk_grid *grid = &step->grid;
+    if (step->solids.obstacles[surface->obstacle].moves)
+        return 0;
+    for (int d = 0; d < grid->dimension; d++) {
+        double low = p[0][d], high = p[0][d];
+        for (int c = 1; c < corners; c++) {
+            low = fmin(low, p[c][d]);
+            high = fmax(high, p[c][d]);
+        }
+        if (high < grid->low[d] - grid->cell_size || low > grid->high[d] + grid->cell_size)
+            return 1;
+    }
+    return 0;
+}
+
 static selkie_code add_segment(sk_surface *surface, const sk_step *step, const double a[3], const double b[3],
                                selkie_error *error)
 {
+    const double ends[2][3] = {{a[0], a[1], a[2]}, {b[0], b[1], b[2]}};
+    if (is_outside(surface, step, ends, 2))
+        return SELKIE_OK;
+    /* Long ones are halved first, so that parts outside are left out. */
+    if (distance(a, b) > 64.0 * step->grid.cell_size) {
+        const double middle[3] = {0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])};
+        SK_TRY(add_segment(surface, step, a, middle, error));
+        return add_segment(surface, step, middle, b, error);
+    }
     const int pieces = (int)ceil(distance(a, b) / (0.5 * step->grid.cell_size));
     for (int p = 0; p < pieces; p++) {
         double at[3];
@@ -43,6 +70,8 @@ static selkie_code add_segment(sk_surface *surface, const sk_step *step, const d
 /* A triangle, cut until its edges are no longer than a cell. */
 static selkie_code add_triangle(sk_surface *surface, const sk_step *step, double p[3][3], selkie_error *error)
 {
+    if (is_outside(surface, step, p, 3))
+        return SELKIE_OK;
     int longest = 0;
     double length = 0.0;
     for (int e = 0; e < 3; e++)

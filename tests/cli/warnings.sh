@@ -66,4 +66,23 @@ MESH
 if "$selkie" doctor | grep -q '^assimp *there'; then
     warns "a thin mesh" 'obstacles\[0\].shape: is about 0.0[12][0-9]* m thick, thinner than a cell' check cup.json
 fi
+
+# --- Bodies that start where they cannot be
+cat >bodies.json <<'SCENE'
+{"domain": {"dimension": 2, "size": [1, 1], "cell_size": 0.05}, "time": {"end": 0.1},
+ "liquids": [{"shape": {"type": "box", "min": [0, 0], "max": [1, 0.4]}}],
+ "obstacles": [{"shape": {"type": "box", "min": [0.7, 0], "max": [0.8, 0.6]}}],
+ "bodies": [{"shape": {"type": "sphere", "center": [0.3, 0.4], "radius": 0.1}},
+            {"shape": {"type": "sphere", "center": [0.35, 0.4], "radius": 0.1}},
+            {"shape": {"type": "sphere", "center": [0.75, 0.3], "radius": 0.1}},
+            {"shape": {"type": "sphere", "center": [0.5, 1.0], "radius": 0.08}},
+            {"shape": {"type": "sphere", "center": [0.1, 0.6], "radius": 0.02}}]}
+SCENE
+"$selkie" check bodies.json >/dev/null 2>bodies.txt
+for words in 'bodies\[1\].shape: overlaps bodies\[0\]' 'bodies\[2\].shape: lies in obstacles\[0\]' \
+    'bodies\[3\].shape: reaches through a wall' 'bodies\[4\].shape: is about 0.04 m thick'; do
+    grep -q "$words" bodies.txt && good "warns: $words" || bad "no warning: $words"
+done
+[ "$(grep -c 'bodies\[' bodies.txt)" -eq 4 ] && good "and of nothing else" || bad "warnings: $(cat bodies.txt)"
+
 finish

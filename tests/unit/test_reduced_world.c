@@ -392,6 +392,10 @@ static void bad_scenes(void **state)
     f.scene.body_count = 1;
     expect(&f, "bodies");
     make(&f, 63);
+    f.liquid.flow.kind = SELKIE_FLOW_TAYLOR_GREEN;
+    f.liquid.flow.speed = 1.0;
+    expect(&f, "liquids[0].flow");
+    make(&f, 63);
     selkie_source_defaults(&source);
     f.scene.sources = &source;
     f.scene.source_count = 1;

@@ -190,7 +190,7 @@ static void svd(const precision *p, int n, sk_svd_signs signs, const double *a, 
     typedef void twice(const double *, double *, double *, double *);
     if (p->single) {
         single *const kernels[4] = {sk_svd_2d, sk_svd_3d, sk_svd_nonnegative_2d, sk_svd_nonnegative_3d};
-        float in[9] = {0}, out_u[9], out_values[3], out_v[9];
+        float in[9] = {0}, out_u[9] = {0}, out_values[3] = {0}, out_v[9] = {0};
         to_floats(n * n, a, in);
         kernels[2 * (signs == SK_SVD_NONNEGATIVE) + n - 2](in, out_u, out_values, out_v);
         to_doubles(n * n, out_u, u);

@@ -105,7 +105,9 @@ static int convert_file(converter *c, const char *from, const char *to)
                       .id_stride = 4,
                       .particle_radius = data->particle_radius,
                       /* Eight particles a cell have a radius of a quarter of it. */
-                      .cell_size = c->cell_size > 0.0 ? c->cell_size : 4.0 * data->particle_radius,
+                      .cell_size = data->cell_size > 0.0 ? data->cell_size
+                                   : c->cell_size > 0.0  ? c->cell_size
+                                                         : 4.0 * data->particle_radius,
                       .names = c->names,
                       .up = c->up,
                       .extra = extras};

@@ -79,6 +79,15 @@ static void judge_thickness(const selkie_scene *scene, const selkie_plan *plan, 
             i, thickness, sph ? "the particles' spacing" : "a cell", resolved,
             thickness > 0 ? thickness * plan->cell_size / resolved : 0.5 * plan->cell_size);
     }
+    for (int i = 0; i < scene->body_count; i++) {
+        double thickness = shape_thickness(scene, &scene->bodies[i].shape);
+        if (thickness < resolved * (1 - 1e-6))
+            add_warning(
+                list,
+                "bodies[%d].shape: is about %.3g m thick, thinner than %s of %.3g m: the liquid hardly feels it, "
+                "and it may not float; make it thicker, or use smaller cells (domain.cell_size)",
+                i, thickness, sph ? "the particles' spacing" : "a cell", resolved);
+    }
 }
 
 /* --- Sources --- */
@@ -177,6 +186,73 @@ static void judge_sources(const selkie_scene *scene, warning_list *list)
     free(obstacles);
 }
 
+/* --- Bodies --- */
+
+/* Do two shapes share a point that lies deeper than a tenth of a cell in both? Looks at a lattice in the common bounds.
+ */
+static int shapes_overlap(const selkie_scene *scene, const sk_shape *a, const sk_shape *b, const sk_pose *pose_b,
+                          double cell)
+{
+    enum { POINTS = 13 };
+    double low[3], high[3];
+    const int layers = scene->domain.dimension == 3 ? POINTS : 1;
+    sk_shape_bounds(a, low, high);
+    for (int k = 0; k < layers; k++)
+        for (int j = 0; j < POINTS; j++)
+            for (int i = 0; i < POINTS; i++) {
+                const int at[3] = {i, j, k};
+                double x[3] = {0, 0, 0};
+                for (int d = 0; d < scene->domain.dimension; d++)
+                    x[d] = low[d] + (at[d] + 0.5) / POINTS * (high[d] - low[d]);
+                const double in_b = pose_b ? sk_obstacle_distance(b, pose_b, x, NULL) : sk_shape_distance(b, x);
+                if (sk_shape_distance(a, x) < -0.1 * cell && in_b < -0.1 * cell)
+                    return 1;
+            }
+    return 0;
+}
+
+static void judge_body(const selkie_scene *scene, const selkie_plan *plan, sk_shape *const *shapes, int body,
+                       warning_list *list)
+{
+    for (int other = 0; other < body; other++)
+        if (shapes[other] && shapes_overlap(scene, shapes[body], shapes[other], NULL, plan->cell_size))
+            add_warning(list, "bodies[%d].shape: overlaps bodies[%d] at the start: contacts will throw them apart",
+                        body, other);
+    for (int o = 0; o < scene->obstacle_count; o++) {
+        sk_shape *obstacle = make_shape(scene, &scene->obstacles[o].shape);
+        sk_pose pose;
+        sk_pose_at(&scene->obstacles[o], 0.0, &pose);
+        if (obstacle && shapes_overlap(scene, shapes[body], obstacle, &pose, plan->cell_size))
+            add_warning(list, "bodies[%d].shape: lies in obstacles[%d] at the start: contacts will throw it out", body,
+                        o);
+        sk_shape_destroy(obstacle);
+    }
+
+    double low[3], high[3];
+    sk_shape_bounds(shapes[body], low, high);
+    for (int d = 0; d < scene->domain.dimension; d++) {
+        const double start = scene->domain.origin[d], end = start + scene->domain.size[d];
+        if ((low[d] < start - 0.1 * plan->cell_size && scene->domain.walls[2 * d] != SELKIE_WALL_OPEN) ||
+            (high[d] > end + 0.1 * plan->cell_size && scene->domain.walls[2 * d + 1] != SELKIE_WALL_OPEN)) {
+            add_warning(list, "bodies[%d].shape: reaches through a wall of the domain at the start", body);
+            return;
+        }
+    }
+}
+
+static void judge_bodies(const selkie_scene *scene, const selkie_plan *plan, warning_list *list)
+{
+    sk_shape **shapes = calloc((size_t)scene->body_count + 1, sizeof *shapes);
+    for (int i = 0; shapes && i < scene->body_count; i++) {
+        shapes[i] = make_shape(scene, &scene->bodies[i].shape);
+        if (shapes[i])
+            judge_body(scene, plan, shapes, i, list);
+    }
+    for (int i = 0; shapes && i < scene->body_count; i++)
+        sk_shape_destroy(shapes[i]);
+    free(shapes);
+}
+
 /* --- Steps --- */
 
 static double norm(const double v[3])
@@ -231,12 +307,15 @@ static void judge_step(const selkie_scene *scene, const selkie_plan *plan, warni
     double right = fmin(by_speed, by_waves);
     if (!(step > speed_factor * by_speed || step > wave_factor * by_waves))
         return;
+    char waves[80] = "";
+    if (isfinite(by_waves))
+        snprintf(waves, sizeof waves, ", and waves of that length need steps below %.2g s", by_waves);
     add_warning(
         list,
-        "time.%s: %g s is far too long: at the %.2g m/s to be expected a particle crosses %.2g %s in a step, and "
-        "waves of that length need steps below %.2g s; use at most %.2g s, or leave it out",
+        "time.%s: %g s is far too long: at the %.2g m/s to be expected a particle crosses %.2g %s in a step%s; use "
+        "at most %.2g s, or leave it out",
         time->step > 0 ? "step" : "min_step", time->step > 0 ? time->step : time->min_step, speed,
-        speed * step / length, sph ? "spacings" : "cells", by_waves, right);
+        speed * step / length, sph ? "spacings" : "cells", waves, right);
 }
 
 static void judge_frames(const selkie_scene *scene, const selkie_plan *plan, warning_list *list)
@@ -255,6 +334,7 @@ void judge_scene(const selkie_scene *scene, const selkie_plan *plan, warning_lis
 {
     judge_thickness(scene, plan, list);
     judge_sources(scene, list);
+    judge_bodies(scene, plan, list);
     judge_step(scene, plan, list);
     judge_frames(scene, plan, list);
 }
