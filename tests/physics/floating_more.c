@@ -1,0 +1,197 @@
+/* Rigid bodies in the liquid of the grid methods: same bits, backends, momentum, contacts, iterations. */
+#include <unistd.h>
+
+#include "physics.h"
+
+enum { MOST = 64, STEPS = 30 };
+static selkie_body_def bodies[MOST];
+
+static selkie_body_def *add_body(test_scene *t, selkie_shape shape, double density)
+{
+    selkie_body_def *body = &bodies[t->scene.body_count++];
+    t->scene.bodies = bodies;
+    selkie_body_defaults(body);
+    body->shape = shape;
+    body->density = density;
+    return body;
+}
+
+static selkie_body_state body_of(const selkie_world *world, int body)
+{
+    selkie_body_state state;
+    assert_int_equal(selkie_world_body(world, body, &state), SELKIE_OK);
+    return state;
+}
+
+/* A wave that hits a light and a heavy body, which hit each other. */
+static void wave(test_scene *t, int dimension)
+{
+    tank(t, dimension, 1.0, 0.75, 0.5, dimension == 3 ? 1.0 / 16 : 1.0 / 32);
+    t->scene.volume = SELKIE_VOLUME_IDP;
+    t->scene.time.step = 0.01;
+    add_liquid(t, box_shape(0, 0, 0, 0.4, 0.6, 0.5));
+    add_liquid(t, box_shape(0.4, 0, 0, 1, 0.25, 0.5));
+    add_body(t, box_shape(0.5, 0.2, 0.1, 0.7, 0.35, 0.4), 300);
+    add_body(t, sphere_shape(0.8, 0.35, 0.25, 0.08), 20);
+}
+
+/* FNV-1a of all that a run gives: particles in their order, poses and velocities of the bodies. */
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    for (size_t n = 0; n < size; n++)
+        hash = (hash ^ bytes[n]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+static uint64_t hash_world(const selkie_world *world)
+{
+    static const char *const names[] = {"position", "velocity"};
+    const int dimension = selkie_world_scene(world)->domain.dimension;
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (int n = 0; n < 2; n++) {
+        const selkie_attribute_view view = attribute_of(world, names[n]);
+        for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
+            hash = hash_bytes(hash, particle_of(&view, p), (size_t)dimension * sizeof(float));
+    }
+    for (int b = 0; b < selkie_world_scene(world)->body_count; b++) {
+        const selkie_body_state body = body_of(world, b);
+        hash = hash_bytes(hash, body.position, sizeof body.position);
+        hash = hash_bytes(hash, body.quaternion, sizeof body.quaternion);
+        hash = hash_bytes(hash, body.velocity, sizeof body.velocity);
+        hash = hash_bytes(hash, body.angular_velocity, sizeof body.angular_velocity);
+    }
+    return hash;
+}
+
+/* 1 and 3 threads, and a run resumed half way, end with the same bits. */
+static void same_bits(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        test_scene t;
+        char path[] = "/tmp/selkie_floating_XXXXXX";
+        const int file = mkstemp(path);
+        assert_true(file >= 0);
+        close(file);
+        wave(&t, dimension);
+        uint64_t hashes[3];
+        selkie_error error = {0};
+        for (int run = 0; run < 3; run++) {
+            selkie_world *world = make_world_threads(&t.scene, run == 0 ? 1 : 3);
+            if (run == 2 && selkie_world_load(world, path, &error) != SELKIE_OK)
+                fail_msg("%s", error.message);
+            for (int n = run == 2 ? STEPS / 2 : 0; n < STEPS; n++) {
+                step_world(world);
+                if (run == 0 && n == STEPS / 2 - 1)
+                    assert_int_equal(selkie_world_save(world, path, &error), SELKIE_OK);
+            }
+            hashes[run] = hash_world(world);
+            selkie_world_destroy(world);
+        }
+        unlink(path);
+        print_message("%dD: %016llx, 3 threads %016llx, resumed %016llx\n", dimension, (unsigned long long)hashes[0],
+                      (unsigned long long)hashes[1], (unsigned long long)hashes[2]);
+        assert_true(hashes[0] == hashes[1]);
+        assert_true(hashes[0] == hashes[2]);
+    }
+}
+
+/* The backends round in their own ways, and a wave multiplies differences: a few steps are compared. */
+static void backends_agree(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        test_scene t;
+        wave(&t, dimension);
+        selkie_world *worlds[2];
+        for (int w = 0; w < 2; w++) {
+            selkie_world_options options;
+            selkie_error error = {0};
+            selkie_world_options_defaults(&options);
+            options.threads = 1;
+            options.with_backend = 1;
+            options.backend = w ? SELKIE_BACKEND_PLAIN : SELKIE_BACKEND_TUNED;
+            if (selkie_world_create(&t.scene, &options, &worlds[w], &error) != SELKIE_OK)
+                fail_msg("%s", error.message);
+            for (int n = 0; n < 10; n++)
+                step_world(worlds[w]);
+        }
+        double moved = 0.0, faster = 0.0;
+        for (int b = 0; b < 2; b++) {
+            const selkie_body_state one = body_of(worlds[0], b), two = body_of(worlds[1], b);
+            for (int d = 0; d < 3; d++) {
+                moved = fmax(moved, fabs(one.position[d] - two.position[d]));
+                faster = fmax(faster, fabs(one.velocity[d] - two.velocity[d]));
+            }
+        }
+        at_most(dimension == 3 ? "wave, 3D" : "wave, 2D", "backends: bodies apart, m", moved, 1e-7);
+        at_most(dimension == 3 ? "wave, 3D" : "wave, 2D", "backends: velocities apart, m/s", faster, 1e-5);
+        for (int w = 0; w < 2; w++)
+            selkie_world_destroy(worlds[w]);
+    }
+}
+
+/* Two discs of a ratio of 2 are thrown at each other at 2 m/s in water. The engine finds a contact when they overlap,
+ * and a substep of their approach, 5 ms, is how deep that is: 0.12 cells here. */
+static void discs_collide(void **state)
+{
+    (void)state;
+    test_scene t;
+    const double h = 1.0 / 32, radius = 0.1;
+    tank(&t, 2, 1.0, 1.0, 1, h);
+    t.scene.volume = SELKIE_VOLUME_IDP;
+    t.scene.time.step = 0.01;
+    add_liquid(&t, box_shape(0, 0, 0, 1, 0.8, 1));
+    add_body(&t, sphere_shape(0.3, 0.4, 0, radius), 2000)->velocity[0] = 2.0;
+    add_body(&t, sphere_shape(0.7, 0.4, 0, radius), 2000)->velocity[0] = -2.0;
+    selkie_world *world = make_world_threads(&t.scene, 1);
+    double nearest = 1.0;
+    while (selkie_world_time(world) < 0.5) {
+        step_world(world);
+        const selkie_body_state one = body_of(world, 0), two = body_of(world, 1);
+        nearest = fmin(nearest, hypot(one.position[0] - two.position[0], one.position[1] - two.position[1]));
+    }
+    const double deepest = 2.0 * radius - nearest;
+    at_most("discs thrown at each other", "gap at the nearest, cells", -deepest / h, 0.5);
+    at_most("discs thrown at each other", "overlap, cells", deepest / h, 0.15);
+    selkie_world_destroy(world);
+}
+
+/* 64 discs of a ratio of 0.01 below the surface: the iterations stay near those without bodies. */
+static void many_light_bodies(void **state)
+{
+    (void)state;
+    double mean[2];
+    for (int with = 0; with < 2; with++) {
+        test_scene t;
+        const double h = 1.0 / 128;
+        tank(&t, 2, 1.0, 1.0, 1, h);
+        t.scene.volume = SELKIE_VOLUME_IDP;
+        t.scene.time.step = 0.005;
+        add_liquid(&t, box_shape(0, 0, 0, 1, 0.75, 1));
+        for (int n = 0; with && n < MOST; n++)
+            add_body(&t, sphere_shape(0.09 + 0.117 * (n % 8), 0.06 + 0.085 * (n / 8), 0, 2.0 * h), 10);
+        selkie_world *world = make_world_threads(&t.scene, 1);
+        double sum = 0.0;
+        for (int n = 0; n < 10; n++) {
+            step_world(world);
+            sum += selkie_world_statistics(world)->pressure_iterations;
+        }
+        mean[with] = sum / 10;
+        selkie_world_destroy(world);
+    }
+    note("64 light discs", "iterations without them", mean[0]);
+    at_most("64 light discs", "iterations", mean[1], 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(backends_agree),
+        cmocka_unit_test(discs_collide),
+        cmocka_unit_test(many_light_bodies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
