@@ -28,7 +28,9 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
     SK_TRY(sk_block_table_reserve(&solids->table, memory, 128, error));
     solids->obstacles = sk_allocate_zeroed(memory, ((size_t)scene->obstacle_count + (size_t)scene->body_count + 1) *
                                                        sizeof *solids->obstacles);
-    if (!solids->obstacles)
+    solids->bin_words = ((size_t)scene->obstacle_count + (size_t)scene->body_count) / 64 + 1;
+    solids->bins = sk_allocate_zeroed(memory, 3 * SK_SOLID_BINS * solids->bin_words * sizeof *solids->bins);
+    if (!solids->obstacles || !solids->bins)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "obstacles: no memory for %d of them", scene->obstacle_count);
 
     /* Create the shape of each obstacle, and note whether it moves. */
@@ -69,6 +71,7 @@ void sk_solids_free(sk_solids *solids)
     for (int o = 0; o < solids->obstacle_count - solids->body_count; o++)
         sk_shape_destroy(solids->obstacles[o].shape);
     sk_release(solids->memory, solids->obstacles);
+    sk_release(solids->memory, solids->bins);
     sk_block_table_free(&solids->table, solids->memory);
     for (int d = 0; d < 3; d++) {
         sk_release(solids->memory, solids->fraction[d]);
@@ -176,6 +179,21 @@ static double find_motion(sk_obstacle *obstacle)
     return move;
 }
 
+/* Enters the obstacles in the slices that their motion reaches, with a margin for the gap of particles. */
+static void find_bins(sk_solids *solids)
+{
+    const double margin = 0.1 * solids->cell_size;
+    memset(solids->bins, 0, 3 * SK_SOLID_BINS * solids->bin_words * sizeof *solids->bins);
+    for (int o = 0; o < solids->obstacle_count; o++)
+        for (int d = 0; d < solids->dimension; d++) {
+            const int first = sk_solids_bin(solids, d, solids->obstacles[o].swept_low[d] - margin, 0);
+            const int last = sk_solids_bin(solids, d, solids->obstacles[o].swept_high[d] + margin, 1);
+            for (int bin = first; bin <= last; bin++)
+                solids->bins[(size_t)(d * SK_SOLID_BINS + bin) * solids->bin_words + (size_t)o / 64] |= UINT64_C(1)
+                                                                                                        << o % 64;
+        }
+}
+
 void sk_solids_step(sk_solids *solids, double start, double end)
 {
     double farthest = 0.0;
@@ -190,6 +208,7 @@ void sk_solids_step(sk_solids *solids, double start, double end)
         farthest = fmax(farthest, find_motion(obstacle));
     }
     solids->motion = (float)(farthest / solids->cell_size);
+    find_bins(solids);
 }
 
 void sk_solids_add_body(sk_solids *solids, sk_shape *shape, selkie_wall surface, const sk_pose *follows)
@@ -216,6 +235,7 @@ void sk_solids_end_bodies(sk_solids *solids)
         farthest = fmax(farthest, find_motion(&solids->obstacles[o]));
     }
     solids->motion = (float)(farthest / solids->cell_size);
+    find_bins(solids);
 }
 
 double sk_solids_distance(const sk_solids *solids, const double x[3], double normal[3], int *obstacle)

@@ -54,6 +54,9 @@ typedef struct sk_body_piece {
     int32_t block, body;
 } sk_body_piece;
 
+/* Slices of the domain along each axis. They tell which obstacles a path can meet. */
+enum { SK_SOLID_BINS = 64 };
+
 typedef struct sk_solids {
     sk_memory *memory;
     int dimension;
@@ -91,6 +94,9 @@ typedef struct sk_solids {
     size_t block_capacity;
     float *clearance; /* [grid blocks] cells, at most the distance from the block to any obstacle during the step */
     size_t clearance_capacity;
+    uint64_t *bins; /* [dimension][SK_SOLID_BINS][bin_words] bit o: obstacle o can be in that slice of the domain during
+                       the step */
+    size_t bin_words;
     float motion;  /* cells that the surface of an obstacle moves at most in the step */
     int32_t *work; /* scratch: blocks to compute */
     size_t work_capacity;
@@ -124,6 +130,15 @@ void sk_solids_find_clearance_3d(sk_solids *solids, const sk_grid *grid, int thr
 void sk_solids_move(sk_solids *solids, double time);
 /* Sets the motion of the obstacles from one time to another; the pose stays. */
 void sk_solids_step(sk_solids *solids, double start, double end);
+/* The slice of the domain that holds a coordinate (m); slices at the ends hold what lies outside. Not a number: the
+ * slice at the end that the caller asks for. */
+static inline int sk_solids_bin(const sk_solids *solids, int d, double x, int upper)
+{
+    const double slice = (x - solids->low[d]) / (solids->high[d] - solids->low[d]) * SK_SOLID_BINS;
+    if (slice != slice)
+        return upper ? SK_SOLID_BINS - 1 : 0;
+    return slice < 0.0 ? 0 : slice < SK_SOLID_BINS ? (int)slice : SK_SOLID_BINS - 1;
+}
 /* Do the slots have velocities? */
 static inline int sk_solids_have_velocity(const sk_solids *solids)
 {

@@ -65,6 +65,20 @@ typedef struct near_obstacles {
     int16_t numbers[MOST_NEAR];
 } near_obstacles;
 
+/* 64 obstacles, by bit: those in the slices of the domain that a box reaches along every axis. */
+static uint64_t obstacles_in(const sk_solids *solids, const double low[3], const double high[3], size_t word)
+{
+    uint64_t all = UINT64_MAX;
+    for (int d = 0; d < solids->dimension && all; d++) {
+        const int last = sk_solids_bin(solids, d, high[d], 1);
+        uint64_t along = 0;
+        for (int bin = sk_solids_bin(solids, d, low[d], 0); bin <= last; bin++)
+            along |= solids->bins[(size_t)(d * SK_SOLID_BINS + bin) * solids->bin_words + word];
+        all &= along;
+    }
+    return all;
+}
+
 /* A slide along a surface is at most as long as the path and the way of the surface. */
 static near_obstacles find_near(const sk_solids *solids, const double from[3], const double to[3])
 {
@@ -78,15 +92,17 @@ static near_obstacles find_near(const sk_solids *solids, const double from[3], c
         low[d] = fmin(from[d], to[d]) - reach;
         high[d] = fmax(from[d], to[d]) + reach;
     }
-    for (int o = 0; o < solids->obstacle_count; o++) {
-        if (!may_meet(solids, &solids->obstacles[o], low, high))
-            continue;
-        if (near.count == MOST_NEAR) {
-            near.count = -1;
-            return near;
+    for (size_t word = 0; word < solids->bin_words; word++)
+        for (uint64_t left = obstacles_in(solids, low, high, word); left; left &= left - 1) {
+            const int o = (int)(64 * word) + __builtin_ctzll(left);
+            if (!may_meet(solids, &solids->obstacles[o], low, high))
+                continue;
+            if (near.count == MOST_NEAR) {
+                near.count = -1;
+                return near;
+            }
+            near.numbers[near.count++] = (int16_t)o;
         }
-        near.numbers[near.count++] = (int16_t)o;
-    }
     return near;
 }
 

@@ -99,12 +99,16 @@ static int size_of(const sk_modes *modes, const sk_mode_cluster *cluster)
     return cluster->body_count * modes->rank;
 }
 
-/* One column of E: A' times a mode of Z in the cells of the cluster, then Z^T of it. `field` is 0 elsewhere. */
+/* One row of the lower half of E, up to the body's own modes: A' times a mode of Z in the cells of the bodies up to
+ * this one, then Z^T of it. `field` is 0 elsewhere. */
 static void find_column(sk_modes *modes, const sk_mode_cluster *cluster, int body, int mode, float *field,
                         double *column)
 {
     const int32_t *bodies = modes->bodies_of + cluster->first_body;
     const sk_mode_list *space = &modes->space;
+    int up_to = 0;
+    while (up_to < cluster->body_count && bodies[up_to] <= body)
+        up_to++;
     for (size_t e = space->first[body]; e < space->first[body + 1]; ++e)
         field[modes->cells[space->entries[e].cell].at] = space->entries[e].value[mode];
 
@@ -116,7 +120,7 @@ static void find_column(sk_modes *modes, const sk_mode_cluster *cluster, int bod
     }
 
     /* A' times the mode, a cell at a time. */
-    for (int n = 0; n < cluster->body_count; ++n)
+    for (int n = 0; n < up_to; ++n)
         for (size_t e = space->first[bodies[n]]; e < space->first[bodies[n] + 1]; ++e)
             modes->at_cells[space->entries[e].cell] = row_at(modes, (size_t)space->entries[e].cell, field);
     for (int n = 0; n < cluster->body_count; ++n)
@@ -124,7 +128,7 @@ static void find_column(sk_modes *modes, const sk_mode_cluster *cluster, int bod
 
     /* Z^T of it. */
     memset(column, 0, (size_t)size_of(modes, cluster) * sizeof *column);
-    for (int n = 0; n < cluster->body_count; ++n)
+    for (int n = 0; n < up_to; ++n)
         for (size_t e = space->first[bodies[n]]; e < space->first[bodies[n] + 1]; ++e)
             for (int k = 0; k < modes->rank; ++k)
                 column[n * modes->rank + k] +=

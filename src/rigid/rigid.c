@@ -10,6 +10,8 @@
 
 /* Contacts need short steps, independent of the liquid's. */
 static const double longest_substep = 1.0 / 120.0; /* s */
+static const double deepest_overlap = 0.04;        /* cells, of bodies that meet in a grid method */
+static const double most_of_meetings = 64;         /* substeps */
 
 int sk_rigid_available(void)
 {
@@ -204,6 +206,40 @@ static int substeps(double dt)
     return (int)fmin(fmax(ceil(dt / longest_substep - 1e-6), 1.0), 10000.0);
 }
 
+/* m: an upper bound of the distance from the centre of mass to a point of the body. */
+static double reach_of(const sk_rigid *rigid, int b)
+{
+    double low[3], high[3], reach2 = 0.0;
+    sk_shape_bounds(rigid->bodies[b].shape, low, high);
+    for (int d = 0; d < rigid->dimension; d++) {
+        const double reach = fmax(high[d] - rigid->bodies[b].center[d], rigid->bodies[b].center[d] - low[d]);
+        reach2 += reach * reach;
+    }
+    return sqrt(reach2);
+}
+
+/* The same with more substeps where two bodies can meet. The engine finds a contact when they overlap, and a substep of
+ * their approach is how deep that is. */
+static int substeps_of_meetings(const sk_rigid *rigid, double dt)
+{
+    const double deepest = deepest_overlap * rigid->solids->cell_size;
+    double most = 0.0;
+    for (int a = 0; a < rigid->body_count; a++)
+        for (int b = a + 1; b < rigid->body_count; b++) {
+            double distance2 = 0.0, speed2 = 0.0;
+            for (int d = 0; d < rigid->dimension; d++) {
+                const double apart = rigid->states[a].position[d] - rigid->states[b].position[d];
+                const double speed = rigid->states[a].velocity[d] - rigid->states[b].velocity[d];
+                distance2 += apart * apart;
+                speed2 += speed * speed;
+            }
+            const double way = sqrt(speed2) * dt;
+            if (way > fmax(most, deepest) && sqrt(distance2) - way < reach_of(rigid, a) + reach_of(rigid, b))
+                most = way;
+        }
+    return (int)fmin(fmax(substeps(dt), ceil(most / deepest)), fmax(most_of_meetings, substeps(dt)));
+}
+
 double sk_rigid_speed(const sk_rigid *rigid, int b)
 {
     const sk_rigid_state *state = &rigid->states[b];
@@ -234,8 +270,9 @@ void sk_rigid_predict(const sk_rigid *rigid, int b, double dt, double velocity[3
 
 selkie_code sk_rigid_step(sk_rigid *rigid, double time, double dt, selkie_error *error)
 {
-    int count = substeps(dt);
+    int count = rigid->kicks_at_once ? substeps_of_meetings(rigid, dt) : substeps(dt);
     double h = dt / count;
+    rigid->recovery = 0.2 * substeps(dt) / count;
     for (int n = 0; n < count; n++) {
         const double last = rigid->states[0].last_substep, at_once = n ? 0.0 : 0.5 * (last + dt);
         const double kick = rigid->kicks_at_once ? at_once : 0.5 * (last + h);

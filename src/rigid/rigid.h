@@ -46,6 +46,7 @@ typedef struct sk_rigid {
     int obstacle_count; /* of the scene: the solids of a grid method contain the bodies as well */
     int kicks_at_once;  /* gravity and impulses act at the start of a step, as on the particles of the grid methods;
                            otherwise they are spread over the substeps of the engine */
+    double recovery;    /* part of an overlap that a substep of the engine removes */
     int body_count;
     sk_rigid_body *bodies;
     sk_rigid_state *states; /* [body_count] */

@@ -367,7 +367,6 @@ selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error)
     const double *g = rigid->scene->gravity;
     double gravity = sqrt(sk_dot(g, g));
     dWorldSetGravity(engine->world, 0, 0, 0); /* added in sk_rigid_engine_step() */
-    dWorldSetERP(engine->world, 0.2);
     dWorldSetCFM(engine->world, 1e-9);
     dWorldSetContactSurfaceLayer(engine->world, 1e-3 * rigid->solids->cell_size);
     /* Overlapping bodies separate no faster than a fall over one cell. */
@@ -580,6 +579,7 @@ selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, doub
         set_body(rigid, b, kick, dt, share);
     move_obstacles(rigid, time);
     dJointGroupEmpty(engine->contacts);
+    dWorldSetERP(engine->world, rigid->recovery);
     find_contacts(rigid, kick);
     if (!dWorldStep(engine->world, dt))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for the contacts of %d bodies",

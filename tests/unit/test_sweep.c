@@ -171,7 +171,15 @@ static void fast_plate(void **state)
         def.velocity[1] = 5.0;
         def.angular_velocity[2] = 0.3;
         sk_obstacle obstacle = {.def = &def, .shape = make(&def.shape, dimension), .moves = 1};
-        sk_solids solids = {.dimension = dimension, .cell_size = 1.0, .obstacle_count = 1, .obstacles = &obstacle};
+        uint64_t bins[3 * SK_SOLID_BINS] = {0};
+        sk_solids solids = {.dimension = dimension,
+                            .cell_size = 1.0,
+                            .low = {-20, -20, -20},
+                            .high = {20, 20, 20},
+                            .obstacle_count = 1,
+                            .obstacles = &obstacle,
+                            .bins = bins,
+                            .bin_words = 1};
         obstacle.placed = &obstacle.pose;
         sk_shape_bounds(obstacle.shape, obstacle.local_low, obstacle.local_high);
         sk_solids_move(&solids, 0.0);
