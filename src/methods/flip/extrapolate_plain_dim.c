@@ -6,6 +6,7 @@
 #include "grid/plain_forms.h"
 #include "grid/transfer_kernels.h"
 #include "methods/cells.h"
+#include "methods/flip/face_velocity_plain.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/reflection.h"
 #include "methods/flip/shore_plain.h"
@@ -20,23 +21,6 @@ static int needs_work(const sk_grid *grid, int block)
     for (int n = 0; n < SK_NEIGHBOURS; n++)
         near |= grid->block_flags[grid->neighbours[block][n]] & SK_BLOCK_KNOWN;
     return near && grid->block_flags[block] & SK_BLOCK_UNKNOWN;
-}
-
-/* Component e of the velocity in the fields from `first` on, at the lower face of a cell across axis d: the value
- * itself, or the mean of the faces around. */
-static float velocity_at_face(const sk_grid *grid, int first, sk_plain_cell cell, int d, int e)
-{
-    const float *field = grid->fields[first + e];
-    float around[4];
-    if (d == e)
-        return field[sk_plain_index(cell)];
-    for (int n = 0; n < 4; n++) {
-        int offset[3] = {0, 0, 0};
-        offset[d] = n / 2 - 1;
-        offset[e] = n % 2;
-        around[n] = field[sk_plain_index(sk_plain_beside(grid, cell, offset))];
-    }
-    return sk_known_or_zero(sk_mean_of_known(around, 4));
 }
 
 /* Distances of the solids at a cell's centre and at both neighbours along each axis. `below` selects the cell below

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
-#include "grid/extrapolate_kernels.h"
+#include "methods/flip/face_velocity_plain.h"
 #include "methods/flip/flip.h"
 #include "methods/flip/friction_kernels.h"
 #include "methods/flip/reflection.h"
@@ -32,23 +32,6 @@ static sk_rubbing_cell cell_at(const sk_step *step, sk_plain_cell cell)
     for (int side = 0; side < 2 * SELKIE_DIM; side++)
         found.open[side] = open_fraction_at(step, cell_of_side(&step->grid, cell, side), side / 2);
     return found;
-}
-
-/* Component e of a velocity at the lower face of a cell across axis d: its own, or the mean of the faces around. */
-static float velocity_at_face(const sk_grid *grid, int first, sk_plain_cell cell, int d, int e)
-{
-    const float *field = grid->fields[first + e];
-    float around[4];
-    if (d == e)
-        return field[sk_plain_index(cell)];
-    for (int n = 0; n < 4; n++) {
-        int offset[3] = {0, 0, 0};
-        offset[d] = n / 2 - 1;
-        offset[e] = n % 2;
-        around[n] = field[sk_plain_index(sk_plain_beside(grid, cell, offset))];
-    }
-    const float mean = sk_mean_of_known(around, 4);
-    return mean == mean ? mean : 0.0f;
 }
 
 /* Component e of the velocity of the surface with normal `area` beside a cell. Open faces have none, so the cell

@@ -1,7 +1,5 @@
 #include "methods/rigid_liquid/rigid_liquid.h"
 
-#include <string.h>
-
 static int takes_part(const selkie_scene *scene)
 {
     return scene->body_count > 0 && scene->discretization == SELKIE_DISCRETIZATION_GRID;
@@ -40,25 +38,6 @@ static void destroy(sk_step *step)
     step->modes = NULL;
 }
 
-/* Force of the liquid on a body in the last step, and its torque about a point (m). */
-static int force_on(const sk_step *step, const char *name, const double about[3], double force[3], double torque[3])
-{
-    for (int b = 0; name && *name && b < step->rigid->body_count; b++) {
-        const sk_rigid_state *body = &step->rigid->states[b];
-        const char *own = step->rigid->bodies[b].def->name;
-        if (!own || strcmp(own, name) != 0)
-            continue;
-        for (int i = 0; i < 3; i++) {
-            const int j = (i + 1) % 3, k = (i + 2) % 3;
-            force[i] = body->force[i];
-            torque[i] = body->torque[i] + (body->position[j] - about[j]) * body->force[k] -
-                        (body->position[k] - about[k]) * body->force[j];
-        }
-        return 1;
-    }
-    return 0;
-}
-
 const sk_method sk_method_rigid_liquid = {
     .name = "rigid_liquid",
     .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
@@ -71,5 +50,4 @@ const sk_method sk_method_rigid_liquid = {
             {.name = "bodies", .slot = SK_SLOT_BODIES, .run = SK_ONE_FORM(sk_rigid_liquid_move)},
             {.name = "body_contacts", .slot = SK_SLOT_AFTER, .run = SK_ONE_FORM(sk_rigid_liquid_contact)},
         },
-    .force_on = force_on,
 };
