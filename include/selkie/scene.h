@@ -102,7 +102,7 @@ typedef struct selkie_material_def {
     double density;           /* kg/m3 */
     double viscosity;         /* m2/s     kinematic; for sph the same for all materials of a scene so far */
     double dynamic_viscosity; /* Pa s     in its place: viscosity times density */
-    double surface_tension;   /* N/m      no effect yet */
+    double surface_tension;   /* N/m      against air, on grids; none between two liquids */
     double heat_capacity;     /* J/(kg K) no effect yet */
     double conductivity;      /* W/(m K)  no effect yet */
     double melting_point;     /* K        no effect yet */
@@ -632,7 +632,9 @@ typedef struct selkie_scene {
     const selkie_probe_def *probes;
     selkie_output_def output;
     selkie_render_def render;
-    void *owned; /* set by selkie_scene_load(); leave it alone */
+    double surface_tension; /* N/m of all materials, on grids */
+    double contact_angle;   /* deg of the surface at walls and obstacles, inside the liquid */
+    void *owned;            /* set by selkie_scene_load(); leave it alone */
 } selkie_scene;
 
 /* Defaults for every field; also for the elements of the arrays. */
