@@ -584,6 +584,21 @@ typedef struct selkie_render_def {
     double field_of_view; /* deg, vertical */
 } selkie_render_def;
 
+typedef enum selkie_splash_sampling {
+    SELKIE_SPLASH_HAZARD,     /* rates against one Exp(1) threshold a particle */
+    SELKIE_SPLASH_EXPECTATION /* Eq. 7 of Um et al. 2018 */
+} selkie_splash_sampling;
+
+/* Options of a model of splashes (key "splashes"). */
+typedef struct selkie_splash_def {
+    selkie_splash_sampling sampling;
+    double rate;       /*     factor of the rates; 1 = as trained */
+    double threshold;  /*     least probability of a splash */
+    int look_ahead;    /*     1 = leave out droplets that would end in liquid or solids */
+    int mean_velocity; /*     1 = the mean change of velocity, nothing random */
+    double air_drag;   /* 1/m deceleration of a flying droplet over its squared speed */
+} selkie_splash_def;
+
 typedef struct selkie_scene {
     const char *title;
     const char *folder; /* start of relative file names; NULL = working directory */
@@ -634,7 +649,9 @@ typedef struct selkie_scene {
     selkie_render_def render;
     double surface_tension; /* N/m of all materials, on grids */
     double contact_angle;   /* deg of the surface at walls and obstacles, inside the liquid */
-    void *owned;            /* set by selkie_scene_load(); leave it alone */
+    const char *splashes;   /*    model of splashes: "" = none, "default", or a file */
+    selkie_splash_def splash;
+    void *owned; /* set by selkie_scene_load(); leave it alone */
 } selkie_scene;
 
 /* Defaults for every field; also for the elements of the arrays. */

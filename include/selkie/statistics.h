@@ -128,7 +128,9 @@ typedef enum selkie_summary {
     X(int, density_expansion_steps, "", "expansion_steps of that correction") \
     X(int, density_proportioning_steps, "", "proportioning_steps of that correction") \
     X(double, overfull, "", \
-      "unilateral: largest density above what fits in a cell, over rest density, before that correction")
+      "unilateral: largest density above what fits in a cell, over rest density, before that correction") \
+    X(int64_t, splashes, "", "droplets of the model of splashes in flight") \
+    X(int64_t, splashes_made, "", "droplets that it has made since the start")
 /* clang-format on */
 
 typedef struct selkie_statistics {
