@@ -614,6 +614,49 @@ typedef struct selkie_heat_def {
     double tolerance;       /*           of the solve, relative */
 } selkie_heat_def;
 
+/* A change of a scene while it runs, before the step of a number. An element with a name replaces the one of that name,
+ * and is added where there is none. */
+typedef enum selkie_change_kind {
+    SELKIE_CHANGE_GRAVITY,  /* gravity: from now on; what is up stays */
+    SELKIE_CHANGE_FORCE,    /* force: added or replaced */
+    SELKIE_CHANGE_OBSTACLE, /* obstacle: added or replaced */
+    SELKIE_CHANGE_SOURCE,   /* source: added or replaced */
+    SELKIE_CHANGE_DRAIN,    /* drain: added or replaced */
+    SELKIE_CHANGE_LIQUID,   /* liquid: added where there is room */
+    SELKIE_CHANGE_CLEAR,    /* shape: the liquid inside goes */
+    SELKIE_CHANGE_MOVE,     /* name, translate, rotate, duration: an obstacle moves to a pose */
+    SELKIE_CHANGE_PUSH,     /* name, velocity, angular_velocity: added to those of a body */
+    SELKIE_CHANGE_REMOVE,   /* list, name: an obstacle, force, source or drain goes */
+    SELKIE_CHANGE_STEP      /* length: of the next step alone */
+} selkie_change_kind;
+
+typedef enum selkie_change_list {
+    SELKIE_LIST_OBSTACLES,
+    SELKIE_LIST_FORCES,
+    SELKIE_LIST_SOURCES,
+    SELKIE_LIST_DRAINS
+} selkie_change_list;
+
+typedef struct selkie_change_def {
+    int step; /*       it happens before the step of this number; 0 = the first */
+    selkie_change_kind kind;
+    selkie_change_list list;    /*       remove */
+    const char *name;           /*       move, push, remove: label of the element, or its number in the list */
+    double gravity[3];          /* m/s2  */
+    double translate[3];        /* m     move: from where the obstacle is drawn */
+    double rotate[3];           /* deg   move: likewise, about x, then y, then z, through the obstacle's center */
+    double duration;            /* s     move: it takes so long */
+    double velocity[3];         /* m/s   push */
+    double angular_velocity[3]; /* rad/s push */
+    double length;              /* s     step */
+    selkie_force_def force;
+    selkie_obstacle_def obstacle;
+    selkie_source_def source;
+    selkie_drain_def drain;
+    selkie_liquid_def liquid;
+    selkie_shape shape; /* clear */
+} selkie_change_def;
+
 typedef struct selkie_scene {
     const char *title;
     const char *folder; /* start of relative file names; NULL = working directory */
@@ -663,7 +706,9 @@ typedef struct selkie_scene {
     selkie_output_def output;
     selkie_render_def render;
     selkie_heat_def heat;
-    void *owned; /* set by selkie_scene_load(); leave it alone */
+    int change_count;
+    const selkie_change_def *changes; /* while it runs, in the order of their steps */
+    void *owned;                      /* set by selkie_scene_load(); leave it alone */
 } selkie_scene;
 
 /* Defaults for every field; also for the elements of the arrays. */
@@ -684,6 +729,7 @@ SELKIE_API void selkie_probe_defaults(selkie_probe_def *probe);
 SELKIE_API void selkie_stroke_defaults(selkie_stroke_def *stroke);
 SELKIE_API void selkie_drawn_defaults(selkie_drawn_def *drawn);
 SELKIE_API void selkie_excite_defaults(selkie_excite_def *excite);
+SELKIE_API void selkie_change_defaults(selkie_change_def *change, selkie_change_kind kind);
 
 /* Sets discretization and transfer: a grid with the method's transfer, or SPH, which leaves the transfer as it is. */
 SELKIE_API void selkie_scene_set_method(selkie_scene *scene, selkie_method method);

@@ -99,6 +99,7 @@ extern const sk_struct sk_probe_struct;
 extern const sk_struct sk_stroke_struct;
 extern const sk_struct sk_drawn_struct;
 extern const sk_struct sk_excite_struct;
+extern const sk_struct sk_change_struct;
 
 /* The key "method" of older files: read as discretization and transfer, never written. No member of the scene. */
 extern const sk_field sk_method_field;

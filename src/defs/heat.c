@@ -43,6 +43,12 @@ void sk_scene_temperatures(const selkie_scene *scene, double *lowest, double *hi
     for (int side = 0; side < 2 * scene->domain.dimension; side++)
         TAKE(scene->domain.temperature[side]);
     TAKE(scene->heat.air_temperature);
+    for (int n = 0; n < scene->change_count; n++) {
+        const selkie_change_def *change = &scene->changes[n];
+        TAKE(change->kind == SELKIE_CHANGE_LIQUID ? change->liquid.temperature : 0.0);
+        TAKE(change->kind == SELKIE_CHANGE_SOURCE ? change->source.temperature : 0.0);
+        TAKE(change->kind == SELKIE_CHANGE_OBSTACLE ? change->obstacle.temperature : 0.0);
+    }
 #undef TAKE
     *lowest = fmin(low, high);
     *highest = high;

@@ -707,5 +707,6 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_each(&rules, "objects", scene->object_count, check_object));
     SK_TRY(check_each(&rules, "probes", scene->probe_count, check_probe));
     SK_TRY(check_columns(&rules));
-    return check_pictures(&rules);
+    SK_TRY(check_pictures(&rules));
+    return sk_changes_check(scene, where, error);
 }

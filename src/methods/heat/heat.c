@@ -50,16 +50,6 @@ static void fill_curves(const sk_step *step, sk_heat *heat)
     heat->full_capacity = lightest * step->particles_per_cell;
 }
 
-/* The range of temperatures of surfaces, air and sources. */
-static void find_range(const selkie_scene *scene, sk_heat *heat)
-{
-    selkie_scene without = *scene;
-    without.liquid_count = 0;
-    sk_scene_temperatures(&without, &heat->surface_coldest, &heat->surface_warmest);
-    if (!(heat->surface_warmest > 0.0))
-        heat->surface_coldest = DBL_MAX;
-}
-
 static selkie_code create(sk_step *step, selkie_error *error)
 {
     sk_heat *heat = sk_allocate_zeroed(step->memory, sizeof *heat);
@@ -67,7 +57,6 @@ static selkie_code create(sk_step *step, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "heat: no memory");
     sk_step_set_state(step, &sk_method_heat, heat);
     fill_curves(step, heat);
-    find_range(step->scene, heat);
     const int found = sk_particles_add_attribute(&step->particles, "temperature", 1, 0) &&
                       sk_particles_add_attribute(&step->particles, "enthalpy", 2, 1) &&
                       (!heat->melts || sk_particles_add_attribute(&step->particles, "liquid_fraction", 1, 0));
@@ -94,6 +83,19 @@ sk_heat_attributes sk_heat_find_attributes(const sk_step *step)
 }
 
 /* --- Particles --- */
+
+/* Before a step: the range of temperatures of particles, surfaces, air and sources. Changes of the scene come before
+ * it. */
+static void begin_step(sk_step *step)
+{
+    sk_heat *heat = sk_step_state(step, &sk_method_heat);
+    selkie_scene scene = *step->scene;
+    scene.liquid_count = scene.change_count = 0;
+    sk_scene_temperatures(&scene, &heat->coldest, &heat->warmest);
+    heat->coldest = heat->warmest > 0.0 ? heat->coldest : DBL_MAX;
+    heat->coldest = fmin(heat->coldest, heat->sums.coldest);
+    heat->warmest = fmax(heat->warmest, heat->sums.warmest);
+}
 
 /* New particles have a temperature and no enthalpy. */
 static selkie_code begin_particles(sk_step *step, selkie_error *error)
@@ -230,6 +232,7 @@ const sk_method sk_method_heat = {
     .create = create,
     .populate = begin_particles,
     .destroy = destroy,
+    .begin = begin_step,
     .phases = {{.name = "heat", .slot = SK_SLOT_TO_GRID, .run = SK_FORMS(sk_heat_step, sk_heat_step_plain)},
                {.name = "heat_sums", .slot = SK_SLOT_AFTER, .run = SK_ONE_FORM_ANY_DIMENSION(weigh)}},
     .measure = weigh,

@@ -24,12 +24,11 @@ typedef struct sk_heat_sums {
 
 typedef struct sk_heat {
     sk_heat_curve curves[SK_TRANSFER_MATERIALS];
-    double full_capacity;                    /* J/K      of a full cell of the lightest material */
-    int several;                             /* materials differ in their curves */
-    int melts;                               /* some material melts */
-    double surface_coldest, surface_warmest; /* K  of surfaces, sources and air; coldest > warmest = none */
-    double coldest, warmest;                 /* K  range that the particles keep to in this step */
-    double least_resistance;                 /* m K / W  of the best conductor; 0 = nothing conducts */
+    double full_capacity;    /* J/K      of a full cell of the lightest material */
+    int several;             /* materials differ in their curves */
+    int melts;               /* some material melts */
+    double coldest, warmest; /* K  range that the particles keep to in this step */
+    double least_resistance; /* m K / W  of the best conductor; 0 = nothing conducts */
     sk_heat_sums sums;
     sk_poisson_report report; /* of the last pass */
     int passes;
@@ -68,13 +67,14 @@ static inline double sk_heat_set(const sk_heat_attributes *a, const sk_heat_curv
     return temperature;
 }
 
-/* The enthalpy of a new particle, from its temperature. */
-static inline void sk_heat_begin(const sk_heat *heat, const sk_heat_attributes *a, int64_t p)
+/* The enthalpy of a new particle, from its temperature. Returns whether it is new. */
+static inline int sk_heat_begin(const sk_heat *heat, const sk_heat_attributes *a, int64_t p)
 {
     if (a->enthalpy[2 * p] || a->enthalpy[2 * p + 1])
-        return;
+        return 0;
     const sk_heat_curve *curve = sk_heat_curve_of(heat, a, p);
     sk_heat_set(a, curve, p, sk_heat_enthalpy(curve, (double)a->temperature[p]));
+    return 1;
 }
 
 static inline void sk_heat_sums_add(sk_heat_sums *sums, const sk_heat_sums *more)

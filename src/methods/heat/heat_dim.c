@@ -351,13 +351,19 @@ static selkie_code take_cells(sk_step *step, sk_heat_cells *cells, selkie_error 
     return SELKIE_OK;
 }
 
-/* New particles have a temperature and no enthalpy yet: sources emit them. */
-static void begin_particles(const sk_step *step, const sk_heat *heat)
+/* New particles have a temperature and no enthalpy yet. They widen the range of temperatures. */
+static void begin_particles(const sk_step *step, sk_heat *heat)
 {
     const sk_heat_attributes a = sk_heat_find_attributes(step);
-#pragma omp parallel for num_threads(step->threads) schedule(static)
+    double coldest = heat->coldest, warmest = heat->warmest;
+#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(min : coldest) reduction(max : warmest)
     for (int64_t p = 0; p < step->particles.count; p++)
-        sk_heat_begin(heat, &a, p);
+        if (sk_heat_begin(heat, &a, p)) {
+            coldest = fmin(coldest, (double)a.temperature[p]);
+            warmest = fmax(warmest, (double)a.temperature[p]);
+        }
+    heat->coldest = coldest;
+    heat->warmest = warmest;
 }
 
 typedef struct heat_forms {
@@ -378,8 +384,6 @@ static selkie_code run(sk_step *step, const heat_forms *forms, selkie_error *err
     SK_TRY(take_cells(step, &s.cells, error));
 
     /* Particles to cells, and the coefficients. */
-    heat->coldest = fmin(heat->sums.coldest, heat->surface_coldest);
-    heat->warmest = fmax(heat->sums.warmest, heat->surface_warmest);
     begin_particles(step, heat);
     SK_TRY(forms->gather(step, heat, &s.cells, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
