@@ -156,6 +156,7 @@ void selkie_change_defaults(selkie_change_def *change, selkie_change_kind kind)
         sk_struct_defaults(&sk_##name##_struct, argument, 0);                                                          \
     }
 DEFAULTS(material, selkie_material_def, material)
+DEFAULTS(viscosity_point, selkie_viscosity_point, point)
 DEFAULTS(liquid, selkie_liquid_def, liquid)
 DEFAULTS(source, selkie_source_def, source)
 DEFAULTS(drain, selkie_drain_def, drain)

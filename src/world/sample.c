@@ -32,6 +32,7 @@ typedef struct sampler {
     sk_flow *flows;       /* [liquid_count] velocity fields */
     sk_particle *records; /* of all particles, where they are written */
     uint32_t *materials;  /* parallel to the records; NULL for a scene with one material */
+    float *temperatures;  /* K  likewise; NULL without heat */
     int per_cell, per_axis, sub_cells;
     int64_t stride;  /* of the cells that an estimate looks at; 1 = all */
     uint64_t *spans; /* [span_count] keys of the spans that liquids may reach, ascending */
@@ -119,13 +120,17 @@ static void fill_record(const liquid_sampler *sampler, int liquid, const double 
     if (sampler->materials)
         sampler->materials[particle - sampler->records] =
             (uint32_t)sk_scene_find_material(sampler->scene, def->material);
+    if (sampler->temperatures)
+        sampler->temperatures[particle - sampler->records] = (float)def->temperature;
 }
 
 /* Finds the arrays to write to, after room was reserved. */
 static void find_records(liquid_sampler *sampler, const sk_particles *particles)
 {
     const sk_attribute *material = sk_particles_find_attribute(particles, "material");
+    const sk_attribute *temperature = sk_particles_find_attribute(particles, "temperature");
     sampler->records = particles->records;
+    sampler->temperatures = temperature ? (float *)(void *)temperature->data : NULL;
     sampler->materials = material ? material->data : NULL;
 }
 

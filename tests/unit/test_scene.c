@@ -1010,6 +1010,10 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
     } else if (field->of == &sk_keyframe_struct) {
         snprintf(prepared, sizeof prepared, "obstacles=[{\"shape\":%s,\"keyframes\":[{\"time\":0}]}]", shapes[0]);
         set_struct(field->of, path, way, prepared, -1);
+    } else if (field->of == &sk_viscosity_point_struct) {
+        snprintf(prepared, sizeof prepared,
+                 "materials=[{\"name\":\"water\",\"viscosity_table\":[{\"temperature\":1,\"viscosity\":1}]}]");
+        set_struct(field->of, path, way, prepared, -1);
     } else if (field->of == &sk_material_struct) {
         snprintf(prepared, sizeof prepared, "%s={\"name\":\"water\"}", path);
         set_struct(field->of, path, way, prepared, -1);
