@@ -110,7 +110,7 @@ typedef struct selkie_material_def {
     double density;           /* kg/m3 */
     double viscosity;         /* m2/s     kinematic; for sph the same for all materials of a scene so far */
     double dynamic_viscosity; /* Pa s     in its place: viscosity times density */
-    double surface_tension;   /* N/m      no effect yet */
+    double surface_tension;   /* N/m      against air, on grids; none between two liquids */
     double heat_capacity;     /* J/(kg K) of the liquid; heat is simulated where it is given */
     double conductivity;      /* W/(m K)  of the liquid */
     double melting_point;     /* K        0 = never solid */
@@ -708,6 +708,8 @@ typedef struct selkie_scene {
     selkie_heat_def heat;
     int change_count;
     const selkie_change_def *changes; /* while it runs, in the order of their steps */
+    double surface_tension;           /* N/m of all materials, on grids */
+    double contact_angle;             /* deg of the surface at walls and obstacles, inside the liquid */
     void *owned;                      /* set by selkie_scene_load(); leave it alone */
 } selkie_scene;
 

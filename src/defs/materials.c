@@ -52,6 +52,20 @@ double sk_scene_viscosity(const selkie_scene *scene)
     return largest;
 }
 
+double sk_scene_surface_tension_of(const selkie_scene *scene, int material)
+{
+    return scene->surface_tension > 0.0 || !scene->material_count ? scene->surface_tension
+                                                                  : scene->materials[material].surface_tension;
+}
+
+double sk_scene_surface_tension(const selkie_scene *scene)
+{
+    double largest = sk_scene_surface_tension_of(scene, 0);
+    for (int m = 1; m < scene->material_count; m++)
+        largest = fmax(largest, sk_scene_surface_tension_of(scene, m));
+    return largest;
+}
+
 int sk_scene_has_viscosities(const selkie_scene *scene)
 {
     for (int m = 1; m < scene->material_count; m++)
@@ -134,6 +148,26 @@ static selkie_code check_viscosity(const selkie_scene *scene, int m, sk_path *wh
     return SELKIE_OK;
 }
 
+/* One surface tension a material: its own or the scene's. Unilateral incompressibility has none. */
+static selkie_code check_tension(const selkie_scene *scene, sk_path *where, selkie_error *error)
+{
+    if (scene->surface_tension > 0.0 && scene->discretization != SELKIE_DISCRETIZATION_GRID)
+        return fail_at(where, "surface_tension", -1, "", error,
+                       "%g N/m is for discretization \"grid\"; \"sph\" has sph.surface_tension and sph.tension",
+                       scene->surface_tension);
+    for (int m = 0; m < scene->material_count; m++)
+        if (scene->materials[m].surface_tension > 0.0 && scene->surface_tension > 0.0)
+            return fail_at(where, "materials", m, "surface_tension", error,
+                           "%g N/m stands beside the scene's surface_tension, %g: give one of them",
+                           scene->materials[m].surface_tension, scene->surface_tension);
+    if (sk_scene_surface_tension(scene) > 0.0 && scene->discretization == SELKIE_DISCRETIZATION_GRID &&
+        scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
+        return fail_at(where, "incompressibility", -1, "", error,
+                       "\"unilateral\" has no surface tension (%g N/m): must be \"bilateral\" beside it",
+                       sk_scene_surface_tension(scene));
+    return SELKIE_OK;
+}
+
 static selkie_code check_material(const selkie_scene *scene, int m, sk_path *where, selkie_error *error)
 {
     const selkie_material_def *material = &scene->materials[m];
@@ -178,6 +212,7 @@ selkie_code sk_materials_check(const selkie_scene *scene, sk_path *where, selkie
         return fail_at(where, "dynamic_viscosity", -1, "", error,
                        "%g Pa s stands beside a viscosity, %g m2/s: give one of them", scene->dynamic_viscosity,
                        scene->viscosity);
+    SK_TRY(check_tension(scene, where, error));
     for (int m = 0; m < scene->material_count; m++)
         SK_TRY(check_material(scene, m, where, error));
     selkie_liquid_def usual;
@@ -255,8 +290,8 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
             double value;
             const char *why;
         } rows[] = {
-            {"surface_tension", material->surface_tension,
-             sph ? "has no effect yet; sph.surface_tension and sph.tension have" : "has no effect yet"},
+            {"surface_tension", scene->discretization == SELKIE_DISCRETIZATION_GRID ? 0.0 : material->surface_tension,
+             "has an effect with discretization grid only; sph has sph.surface_tension and sph.tension"},
             {"heat_capacity", heat ? 0.0 : material->heat_capacity, "has an effect with discretization grid only"},
             {"conductivity", heat ? 0.0 : material->conductivity, "has no effect: heat is not simulated"},
             {"melting_point", heat ? 0.0 : material->melting_point, "has no effect: heat is not simulated"},

@@ -14,6 +14,7 @@
 #include "methods/sorting.h"
 #include "methods/sources/sources.h"
 #include "methods/sph/sph.h"
+#include "methods/surface_tension/surface_tension.h"
 #include "methods/uic/uic.h"
 #include "methods/viscosity/viscosity.h"
 #include "methods/volume_terms/volume_terms.h"
@@ -38,6 +39,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_uic,
     &sk_method_liquid_boundary,
     &sk_method_viscosity,
+    &sk_method_surface_tension,
     &sk_method_rigid_liquid,
     &sk_method_reduced,
 };
