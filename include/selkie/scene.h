@@ -460,6 +460,8 @@ typedef struct selkie_reduced_def {
     double cut;                    /*      drawn fields with a singular value below this part of the largest go */
     int excite_count;
     const selkie_excite_def *excite;
+    double panel_length; /* m    of the vortex panels of bodies, about; 0 = a cell */
+    double feedback;     /*      part of a body's vortex sheet that stays in the liquid while it passes the body once */
 } selkie_reduced_def;
 
 /* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against. */

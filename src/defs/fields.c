@@ -609,6 +609,10 @@ static const sk_field reduced_fields[] = {
     {NUMBER(selkie_reduced_def, cut, 0.001), BETWEEN(0, 1), .low_open = 1,
      .doc = "drawn fields with a singular value below this part of the largest are left out"},
     {ARRAY(selkie_reduced_def, "excite", excite, excite_count, sk_excite_struct), .doc = "drawn modes that are driven"},
+    {NUMBER(selkie_reduced_def, panel_length, 0), AT_LEAST(0), .unit = "m",
+     .doc = "about the length of the panels of bodies; 0 = a cell"},
+    {NUMBER(selkie_reduced_def, feedback, 0.33), BETWEEN(0, 10),
+     .doc = "part of a body's vortex sheet that stays in the liquid while it passes the body once"},
 };
 static const sk_struct reduced_struct = {.name = "reduced",
                                          .doc = "Parameters of discretization reduced.",
