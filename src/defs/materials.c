@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "defs/fields.h"
+#include "defs/heat.h"
 #include "defs/structs.h"
 
 int sk_scene_find_material(const selkie_scene *scene, const char *name)
@@ -240,7 +241,7 @@ static int friction_note(const selkie_scene *scene, int *index, char *buffer, si
 
 int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t size)
 {
-    const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH;
+    const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH, heat = sk_scene_has_heat(scene);
     if (sph && scene->transfer != SELKIE_TRANSFER_FLIP && index-- == 0) {
         snprintf(buffer, size, "transfer: has no effect with discretization sph");
         return 1;
@@ -256,9 +257,11 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
         } rows[] = {
             {"surface_tension", material->surface_tension,
              sph ? "has no effect yet; sph.surface_tension and sph.tension have" : "has no effect yet"},
-            {"heat_capacity", material->heat_capacity, "has no effect yet: heat is not simulated"},
-            {"conductivity", material->conductivity, "has no effect yet: heat is not simulated"},
-            {"melting_point", material->melting_point, "has no effect yet: melting is not simulated"},
+            {"heat_capacity", heat ? 0.0 : material->heat_capacity, "has an effect with discretization grid only"},
+            {"conductivity", heat ? 0.0 : material->conductivity, "has no effect: heat is not simulated"},
+            {"melting_point", heat ? 0.0 : material->melting_point, "has no effect: heat is not simulated"},
+            {"viscosity_temperature", heat ? 0.0 : material->viscosity_temperature,
+             "has no effect: heat is not simulated"},
         };
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
             if (rows[r].value != 0.0 && index-- == 0) {

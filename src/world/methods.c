@@ -3,6 +3,7 @@
 
 #include "methods/bodies/bodies.h"
 #include "methods/flip/flip.h"
+#include "methods/heat/heat.h"
 #include "methods/idp/idp.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/materials/materials.h"
@@ -27,6 +28,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_densities,
     &sk_method_bodies,
     &sk_method_flip,
+    &sk_method_heat,
     &sk_method_sph,
     &sk_method_idp,
     &sk_method_ando,

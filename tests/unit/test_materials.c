@@ -255,7 +255,7 @@ static void keys_without_effect_are_noted(void **state)
     assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
     assert_string_equal(note, "materials[0].surface_tension: has no effect yet");
     assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 1);
-    assert_string_equal(note, "materials[0].melting_point: has no effect yet: melting is not simulated");
+    assert_string_equal(note, "materials[0].melting_point: has no effect: heat is not simulated");
     assert_int_equal(sk_scene_note(scene, 2, note, sizeof note), 0);
     selkie_scene_free(scene);
     scene = parse("{" DOMAIN ", \"discretization\": \"sph\", \"transfer\": \"apic\", \"liquids\": [{" BOX "}]}", NULL);
