@@ -120,7 +120,7 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
     sk_surface_options options = {
         .particle_spacing = particle_spacing(scene, cell_size),
         .voxel_size = 0.5 * cell_size,
-        .smoothing = 0.5,
+        .smoothing = 1.0,
         .threads = world->step.threads,
     };
     for (int k = 0; k < 3; k++) {
