@@ -128,7 +128,8 @@ typedef enum selkie_summary {
     X(int, density_expansion_steps, "", "expansion_steps of that correction") \
     X(int, density_proportioning_steps, "", "proportioning_steps of that correction") \
     X(double, overfull, "", \
-      "unilateral: largest density above what fits in a cell, over rest density, before that correction")
+      "unilateral: largest density above what fits in a cell, over rest density, before that correction") \
+    X(int64_t, solid_particles, "", "particles of bodies of rigid and soft materials")
 /* clang-format on */
 
 typedef struct selkie_statistics {
