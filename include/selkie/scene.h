@@ -90,9 +90,9 @@ typedef struct selkie_particles_def {
 
 typedef enum selkie_material_kind {
     SELKIE_MATERIAL_LIQUID,
-    SELKIE_MATERIAL_RIGID, /* this and the following are refused so far */
-    SELKIE_MATERIAL_SOFT,
-    SELKIE_MATERIAL_ELASTOPLASTIC,
+    SELKIE_MATERIAL_RIGID,         /* of bodies: particles that keep their shape */
+    SELKIE_MATERIAL_SOFT,          /* of bodies: particles that return to their shape, see selkie_soft_def */
+    SELKIE_MATERIAL_ELASTOPLASTIC, /* this and the following are refused so far */
     SELKIE_MATERIAL_GRANULAR
 } selkie_material_kind;
 
@@ -101,6 +101,24 @@ typedef struct selkie_viscosity_point {
     double temperature; /* K    */
     double viscosity;   /* m2/s */
 } selkie_viscosity_point;
+
+/* The goal that shape matching (Mueller et al. 2005) gives each particle of a soft body. */
+typedef enum selkie_soft_mode {
+    SELKIE_SOFT_RIGID,    /* the rest shape, turned */
+    SELKIE_SOFT_LINEAR,   /* a mix with its best linear map: stretch and shear */
+    SELKIE_SOFT_QUADRATIC /* a mix with its best quadratic map: twist and bending too */
+} selkie_soft_mode;
+
+typedef struct selkie_soft_def {
+    selkie_soft_mode mode;
+    double stiffness;   /* rad/s  frequency at which a deviation from the goal swings */
+    double deformation; /*        share of the linear or quadratic map in the goal, 0 to 1 */
+    double damping;     /*        of deformations, over the critical damping */
+    double yield;       /*        stretch beyond which the rest shape flows; 0 = never */
+    double creep;       /* 1/s    rate of that flow */
+    double max_flow;    /*        largest change of the rest shape by flow */
+    int clusters;       /*        overlapping parts along the longest side, each with a goal of its own; 1 = the body */
+} selkie_soft_def;
 
 /* A row of the scene's table of materials. A particle carries the row's index as its attribute "material", where the
  * table has more than one row. 0 = not given, but for the density. */
@@ -123,6 +141,7 @@ typedef struct selkie_material_def {
     double viscosity_offset;      /* K  C */
     int viscosity_point_count;
     const selkie_viscosity_point *viscosity_table; /* in place of the law, log-linear between the points */
+    selkie_soft_def soft;                          /* of kind soft */
 } selkie_material_def;
 
 /* A velocity field that a liquid starts with, beside its uniform velocity, turning and stretching. */
@@ -233,6 +252,7 @@ typedef struct selkie_body_def {
     double turn[3];             /*       0 = does not turn about this axis, else free */
     double friction;            /*       Coulomb's, against walls, obstacles and (geometric mean) other bodies */
     double restitution;         /*       share of the speed that a bounce gives back */
+    const char *material;       /*       rigid or soft: the body is made of its particles; "" = a rigid shape */
 } selkie_body_def;
 
 typedef enum selkie_force_kind {

@@ -711,8 +711,8 @@ static const sk_struct advection_struct = {.name = "advection",
 
 static const sk_enum_value material_kind_values[] = {
     {"liquid", SELKIE_MATERIAL_LIQUID, "flows"},
-    {"rigid", SELKIE_MATERIAL_RIGID, "not simulated yet"},
-    {"soft", SELKIE_MATERIAL_SOFT, "not simulated yet"},
+    {"rigid", SELKIE_MATERIAL_RIGID, "of bodies: keeps its shape"},
+    {"soft", SELKIE_MATERIAL_SOFT, "of bodies: returns to its shape, by shape matching"},
     {"elastoplastic", SELKIE_MATERIAL_ELASTOPLASTIC, "not simulated yet"},
     {"granular", SELKIE_MATERIAL_GRANULAR, "not simulated yet"},
 };
@@ -728,6 +728,31 @@ const sk_struct sk_viscosity_point_struct = {.name = "viscosity_point",
                                              .size = sizeof(selkie_viscosity_point),
                                              .field_count = COUNT(viscosity_point_fields),
                                              .fields = viscosity_point_fields};
+static const sk_enum_value soft_mode_values[] = {
+    {"rigid", SELKIE_SOFT_RIGID, "the rest shape, turned"},
+    {"linear", SELKIE_SOFT_LINEAR, "with stretch and shear"},
+    {"quadratic", SELKIE_SOFT_QUADRATIC, "with bending and twist too"},
+};
+CHOICES(soft_mode);
+
+static const sk_field soft_fields[] = {
+    {ENUM(selkie_soft_def, mode, soft_mode, SELKIE_SOFT_LINEAR), .doc = "the goal of its particles"},
+    {NUMBER(selkie_soft_def, stiffness, 100), ABOVE(0), .unit = "rad/s",
+     .doc = "frequency at which a deviation from the goal swings; at most about 1 / step acts"},
+    {NUMBER(selkie_soft_def, deformation, 0.5), BETWEEN(0, 1),
+     .doc = "share of the linear or quadratic map in the goal: 1 does not resist that deformation"},
+    {NUMBER(selkie_soft_def, damping, 0.1), BETWEEN(0, 10), .doc = "of deformations, over the critical damping"},
+    {NUMBER(selkie_soft_def, yield, 0), BETWEEN(0, 10), .doc = "stretch beyond which the rest shape flows; 0 = never"},
+    {NUMBER(selkie_soft_def, creep, 10), AT_LEAST(0), .unit = "1/s", .doc = "rate of that flow"},
+    {NUMBER(selkie_soft_def, max_flow, 1), BETWEEN(0, 10), .doc = "largest change of the rest shape by flow"},
+    {INTEGER(selkie_soft_def, clusters, 1), BETWEEN(1, 64),
+     .doc = "overlapping parts along the longest side, each with a goal of its own, for large deformations; 1 = none"},
+};
+static const sk_struct soft_struct = {.name = "soft",
+                                      .doc = "A soft body by shape matching (Mueller et al. 2005).",
+                                      .size = sizeof(selkie_soft_def),
+                                      .field_count = COUNT(soft_fields),
+                                      .fields = soft_fields};
 
 static const sk_field material_fields[] = {
     {STRING(selkie_material_def, name), .required = 1, .doc = "unique; liquids and sources refer to it"},
@@ -765,6 +790,7 @@ static const sk_field material_fields[] = {
     {ARRAY(selkie_material_def, "viscosity_table", viscosity_table, viscosity_point_count, sk_viscosity_point_struct),
      .doc = "viscosity over temperature by points, in place of viscosity and the law; its logarithm is linear between "
             "them and constant beyond"},
+    {STRUCT(selkie_material_def, soft, soft_struct), .doc = "parameters of kind soft"},
 };
 const sk_struct sk_material_struct = {
     .name = "material",
@@ -971,6 +997,9 @@ static const sk_field body_fields[] = {
      .doc = "against walls and obstacles; between two bodies the geometric mean"},
     {NUMBER(selkie_body_def, restitution, 0), BETWEEN(0, 1),
      .doc = "ratio of the speeds after and before a bounce; of two bodies the larger one"},
+    {STRING(selkie_body_def, material),
+     .doc = "name of a material of kind rigid or soft, whose particles fill the shape; without one the body is a rigid "
+            "shape"},
 };
 const sk_struct sk_body_struct = {.name = "body",
                                   .doc = "A rigid body that moves freely: it falls, floats, sinks and collides.",

@@ -7,6 +7,7 @@
 
 #include "defs/fields.h"
 #include "defs/heat.h"
+#include "defs/soft.h"
 #include "defs/structs.h"
 
 int sk_scene_find_material(const selkie_scene *scene, const char *name)
@@ -26,12 +27,18 @@ double sk_scene_density(const selkie_scene *scene, int material)
     return scene->liquid_count ? scene->liquids[0].density : 1000.0;
 }
 
-int sk_scene_has_densities(const selkie_scene *scene)
+/* The first material of another density than the first one's; 0 = none. */
+static int other_density(const selkie_scene *scene)
 {
     for (int m = 1; m < scene->material_count; m++)
         if (scene->materials[m].density != scene->materials[0].density)
-            return 1;
+            return m;
     return 0;
+}
+
+int sk_scene_has_densities(const selkie_scene *scene)
+{
+    return other_density(scene) || sk_scene_particle_bodies(scene);
 }
 
 double sk_scene_viscosity_of(const selkie_scene *scene, int material)
@@ -178,9 +185,9 @@ static selkie_code check_material(const selkie_scene *scene, int m, sk_path *whe
     if (first < m)
         return fail_at(where, "materials", m, "name", error, "%s is the name of materials[%d] already: choose another",
                        sk_quote(quoted, sizeof quoted, material->name), first);
-    if (material->kind != SELKIE_MATERIAL_LIQUID)
+    if (material->kind == SELKIE_MATERIAL_ELASTOPLASTIC || material->kind == SELKIE_MATERIAL_GRANULAR)
         return fail_at(where, "materials", m, "kind", error,
-                       "\"%s\" is not simulated yet: must be \"liquid\"; solids are obstacles or bodies",
+                       "\"%s\" is not simulated yet: must be \"liquid\", or \"rigid\" or \"soft\" for bodies",
                        sk_enum_name(sk_struct_find(&sk_material_struct, "kind")->choices, (int)material->kind));
     return check_viscosity(scene, m, where, error);
 }
@@ -188,11 +195,9 @@ static selkie_code check_material(const selkie_scene *scene, int m, sk_path *whe
 /* Several densities: what has no face densities yet. */
 static selkie_code check_densities(const selkie_scene *scene, sk_path *where, selkie_error *error)
 {
-    if (!sk_scene_has_densities(scene))
+    const int other = other_density(scene);
+    if (!other)
         return SELKIE_OK;
-    int other = 1;
-    while (scene->materials[other].density == scene->materials[0].density)
-        other++;
     const char *what = scene->discretization == SELKIE_DISCRETIZATION_SPH ? "discretization \"sph\"" : NULL;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         what = "incompressibility \"unilateral\"";
@@ -226,6 +231,7 @@ selkie_code sk_materials_check(const selkie_scene *scene, sk_path *where, selkie
     }
     for (int s = 0; s < scene->source_count; s++)
         SK_TRY(check_name(scene, "sources", s, scene->sources[s].material, where, error));
+    SK_TRY(sk_soft_check(scene, where, error));
     return check_densities(scene, where, error);
 }
 

@@ -11,6 +11,7 @@
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/rigid_liquid/rigid_liquid.h"
 #include "methods/reduced/reduced.h"
+#include "methods/shape_matching/shape_matching.h"
 #include "methods/sorting.h"
 #include "methods/sources/sources.h"
 #include "methods/sph/sph.h"
@@ -40,6 +41,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_liquid_boundary,
     &sk_method_viscosity,
     &sk_method_surface_tension,
+    &sk_method_shape_matching,
     &sk_method_rigid_liquid,
     &sk_method_reduced,
 };
