@@ -128,7 +128,9 @@ typedef enum selkie_summary {
     X(int, density_expansion_steps, "", "expansion_steps of that correction") \
     X(int, density_proportioning_steps, "", "proportioning_steps of that correction") \
     X(double, overfull, "", \
-      "unilateral: largest density above what fits in a cell, over rest density, before that correction")
+      "unilateral: largest density above what fits in a cell, over rest density, before that correction") \
+    X(double, elastic_energy, "J", "mpm: stored in the deformation; in 2D per metre of depth") \
+    X(double, plastic_work, "J", "mpm: turned into heat by plastic flow since the start; in 2D per metre of depth")
 /* clang-format on */
 
 typedef struct selkie_statistics {
