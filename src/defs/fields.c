@@ -60,7 +60,7 @@ CHOICES(shape_kind);
 static const sk_enum_value arrangement_values[] = {
     {"jittered", SELKIE_ARRANGEMENT_JITTERED, "one in each sub-cell, at random"},
     {"lattice", SELKIE_ARRANGEMENT_LATTICE, "in the centres of the sub-cells"},
-    {"auto", SELKIE_ARRANGEMENT_AUTO, "lattice where discretization is sph, jittered elsewhere"},
+    {"auto", SELKIE_ARRANGEMENT_AUTO, "lattice where discretization is sph or mpm, jittered elsewhere"},
 };
 CHOICES(arrangement);
 
@@ -70,6 +70,9 @@ static const sk_enum_value discretization_values[] = {
      "smoothed particle hydrodynamics: no grid, particles push each other; a cell is a kernel's reach"},
     {"reduced", SELKIE_DISCRETIZATION_REDUCED,
      "2D: a sum of modes fills the box, particles are tracers (Gerszewski's dissertation, chapter 5)"},
+    {"mpm", SELKIE_DISCRETIZATION_MPM,
+     "elastoplastic points, whose forces act on a grid: the material point method; needs materials of kind "
+     "elastoplastic"},
 };
 CHOICES(discretization);
 
@@ -308,6 +311,8 @@ static const sk_enum_value picture_color_values[] = {
      "by material, in the order of the table: blue, amber, green, red, ...; style particles"},
     {"temperature", SELKIE_COLOR_TEMPERATURE,
      "by temperature, from the lowest to the highest of the scene; solid parts are pale; style particles"},
+    {"stress", SELKIE_COLOR_STRESS, "by equivalent stress, of elastoplastic points"},
+    {"plastic_strain", SELKIE_COLOR_PLASTIC_STRAIN, "by plastic strain, of elastoplastic points"},
 };
 CHOICES(picture_color);
 
@@ -453,10 +458,11 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, end, 5), BETWEEN(0, 1e6), .unit = "s", .doc = "end of the run"},
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s",
-     .doc = "fixed step, which sph splits where it is longer than its CFL number allows; 0 = by the CFL number"},
+     .doc = "fixed step, which sph and mpm split where it is longer than the CFL number allows; 0 = by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
      .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 2, or 1 where "
-            "incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
+            "incompressibility is unilateral; for sph particle spacings, 0 = 0.4; for mpm cells that a pressure wave "
+            "may cross, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
      .doc = "lower bound of steps by the CFL number, except before a frame"},
     {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "their upper bound; 0 = 1 / fps"},
@@ -475,7 +481,7 @@ static const sk_struct time_struct = {.name = "time",
 
 static const sk_field particles_fields[] = {
     {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000),
-     .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where discretization is sph"},
+     .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where discretization is sph or mpm"},
     {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_AUTO), .doc = "layout at the start"},
     {NUMBER(selkie_particles_def, jitter, 0.5), BETWEEN(0, 1),
      .doc = "jittered particles: the part of a sub-cell, around its centre, that they may be in; 1 = all of it. More "
@@ -713,7 +719,7 @@ static const sk_enum_value material_kind_values[] = {
     {"liquid", SELKIE_MATERIAL_LIQUID, "flows"},
     {"rigid", SELKIE_MATERIAL_RIGID, "of bodies: keeps its shape"},
     {"soft", SELKIE_MATERIAL_SOFT, "of bodies: returns to its shape, by shape matching"},
-    {"elastoplastic", SELKIE_MATERIAL_ELASTOPLASTIC, "not simulated yet"},
+    {"elastoplastic", SELKIE_MATERIAL_ELASTOPLASTIC, "rubber, clay, sand: discretization mpm"},
     {"granular", SELKIE_MATERIAL_GRANULAR, "not simulated yet"},
 };
 CHOICES(material_kind);
@@ -791,6 +797,7 @@ static const sk_field material_fields[] = {
      .doc = "viscosity over temperature by points, in place of viscosity and the law; its logarithm is linear between "
             "them and constant beyond"},
     {STRUCT(selkie_material_def, soft, soft_struct), .doc = "parameters of kind soft"},
+    {STRUCT(selkie_material_def, elastoplastic, sk_elastoplastic_struct), .doc = "law of kind elastoplastic"},
 };
 const sk_struct sk_material_struct = {
     .name = "material",

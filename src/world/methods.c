@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "methods/bodies/bodies.h"
+#include "methods/elastoplastic/mpm.h"
 #include "methods/flip/flip.h"
 #include "methods/heat/heat.h"
 #include "methods/idp/idp.h"
@@ -44,6 +45,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_shape_matching,
     &sk_method_rigid_liquid,
     &sk_method_reduced,
+    &sk_method_mpm,
 };
 
 sk_method_list sk_all_methods(void)
