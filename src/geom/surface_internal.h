@@ -84,7 +84,8 @@ typedef struct sk_surface_grid {
     uint8_t (*signs)[sk_sub_count]; /* of a finished level set: a byte a row of nodes, bits are nodes inside */
 } sk_surface_grid;
 
-/* A block with `halo` (1, 2 or 4) nodes around it, x fastest. Missing blocks read as air, beyond walls lie mirror images. */
+/* A block with `halo` (1, 2 or 4) nodes around it, x fastest. Missing blocks read as air, beyond walls lie mirror
+ * images. */
 void sk_surface_load(const sk_surface_grid *grid, const float *field, size_t block, int halo, float *padded);
 
 /* Sorts the particles into blocks (surface_bins.c). */
