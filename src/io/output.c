@@ -31,7 +31,7 @@ static selkie_code find_typed(const selkie_world *world, const char *name, selki
  * state between steps, would double the file, and no target program reads them. */
 static int is_extra(const selkie_attribute_view *view)
 {
-    static const char *const own[] = {"position", "velocity", "id", "enthalpy"};
+    static const char *const own[] = {"position", "velocity", "id", "enthalpy", "frozen_at"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(view->name, own[i]) == 0)
             return 0;

@@ -3,6 +3,7 @@
 
 #include "methods/bodies/bodies.h"
 #include "methods/flip/flip.h"
+#include "methods/heat/frozen.h"
 #include "methods/heat/heat.h"
 #include "methods/idp/idp.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
@@ -39,6 +40,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_liquid_boundary,
     &sk_method_viscosity,
     &sk_method_rigid_liquid,
+    &sk_method_frozen,
     &sk_method_reduced,
 };
 
