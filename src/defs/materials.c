@@ -47,6 +47,8 @@ double sk_scene_viscosity_of(const selkie_scene *scene, int material)
     if (scene->material_count && !(kinematic > 0.0) && !(dynamic > 0.0)) {
         kinematic = scene->materials[material].viscosity;
         dynamic = scene->materials[material].dynamic_viscosity;
+        for (int n = 0; n < scene->materials[material].viscosity_point_count; n++)
+            kinematic = fmax(kinematic, scene->materials[material].viscosity_table[n].viscosity);
     }
     return dynamic > 0.0 ? dynamic / sk_scene_density(scene, material) : kinematic;
 }

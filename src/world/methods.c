@@ -4,6 +4,7 @@
 #include "methods/bodies/bodies.h"
 #include "methods/elastoplastic/mpm.h"
 #include "methods/flip/flip.h"
+#include "methods/heat/frozen.h"
 #include "methods/heat/heat.h"
 #include "methods/idp/idp.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
@@ -44,6 +45,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_surface_tension,
     &sk_method_shape_matching,
     &sk_method_rigid_liquid,
+    &sk_method_frozen,
     &sk_method_reduced,
     &sk_method_mpm,
 };
