@@ -28,11 +28,11 @@ static selkie_code find_typed(const selkie_world *world, const char *name, selki
     return SELKIE_OK;
 }
 
-/* Attributes that methods have added. Matrices (APIC's affine) and bits of doubles (enthalpy) are left out: they are
- * state between steps, would double the file, and no target program reads them. */
+/* Attributes that methods have added. Matrices (APIC's affine, deformation gradients) and bits of doubles (enthalpy)
+ * are left out: they are state between steps, would double the file, and no target program reads them. */
 static int is_extra(const selkie_attribute_view *view)
 {
-    static const char *const own[] = {"position", "velocity", "id", "enthalpy"};
+    static const char *const own[] = {"position", "velocity", "id", "enthalpy", "deformation", "velocity_gradient"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(view->name, own[i]) == 0)
             return 0;

@@ -951,6 +951,8 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
         return; /* the element before sets it, of every kind */
     if (strcmp(path, "materials[0].kind") == 0)
         return; /* it has one value that is not refused */
+    if (strcmp(path, "bodies[0].material") == 0)
+        return; /* it names the second of two materials, which liquids must name too */
     if (strcmp(path, "discretization") == 0)
         return; /* "reduced" is refused in 3D; "sph" is tried with the bodies */
     if (!field->of) {
