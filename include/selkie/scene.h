@@ -250,6 +250,16 @@ typedef struct selkie_gravity_key {
     double gravity[3]; /* m/s2 */
 } selkie_gravity_key;
 
+/* What a solid looks like in 3D pictures. */
+typedef enum selkie_look {
+    SELKIE_LOOK_PAINTED,
+    SELKIE_LOOK_STONE,
+    SELKIE_LOOK_RUBBER,
+    SELKIE_LOOK_METAL,
+    SELKIE_LOOK_ICE,
+    SELKIE_LOOK_GLASS
+} selkie_look;
+
 typedef struct selkie_obstacle_def {
     const char *name;
     selkie_shape shape;
@@ -653,6 +663,25 @@ typedef enum selkie_picture_color {
     SELKIE_COLOR_PLASTIC_STRAIN
 } selkie_picture_color;
 
+/* What the liquid looks like in 3D pictures. */
+typedef enum selkie_liquid_look {
+    SELKIE_LIQUID_LOOK_TINTED,
+    SELKIE_LIQUID_LOOK_WATER,
+    SELKIE_LIQUID_LOOK_MILK,
+    SELKIE_LIQUID_LOOK_HONEY,
+    SELKIE_LIQUID_LOOK_OIL
+} selkie_liquid_look;
+
+typedef enum selkie_sky { SELKIE_SKY_STUDIO, SELKIE_SKY_DAY, SELKIE_SKY_EVENING, SELKIE_SKY_OVERCAST } selkie_sky;
+
+/* The camera at a time; between two keys it moves smoothly. */
+typedef struct selkie_camera_key {
+    double time;          /* s   */
+    double eye[3];        /* m   */
+    double target[3];     /* m   */
+    double field_of_view; /* deg, vertical */
+} selkie_camera_key;
+
 typedef struct selkie_render_def {
     int width, height; /* pixels; height 0 = follows the domain */
     selkie_picture_style style;
@@ -660,7 +689,32 @@ typedef struct selkie_render_def {
     double eye[3];        /* m   eye == target: framed automatically */
     double target[3];     /* m   */
     double field_of_view; /* deg, vertical */
+    selkie_liquid_look liquid;
+    selkie_sky sky;
+    int camera_count; /*     keys replace eye, target and field_of_view */
+    const selkie_camera_key *camera;
 } selkie_render_def;
+
+/* The mesh of the liquid's surface. */
+typedef struct selkie_mesh_def {
+    double resolution;      /* voxels a cell along an axis */
+    double particle_radius; /* particle spacings; of the drop of a lone particle */
+    double smoothing;       /* 0 = none, 1 = calm water is flat, 2 = strongest */
+} selkie_mesh_def;
+
+/* Spray, foam and bubbles. */
+typedef struct selkie_whitewater_def {
+    int enabled;
+    double rate;        /* 1/s  made by a particle of liquid with all potentials at 1 */
+    double trapped_air; /*      weight of the potential */
+    double wave_crest;  /*      weight of the potential */
+    double speed_min;   /* m/s  below it nothing is made; 0 = from gravity and domain */
+    double speed_max;   /* m/s  above it the potentials are full; 0 = from gravity and domain */
+    double lifetime;    /* s    of foam */
+    double buoyancy;    /*      of bubbles, over gravity */
+    double drag;        /* 1/s  of bubbles against the liquid */
+    int most;           /*      particles at a time */
+} selkie_whitewater_def;
 
 /* Heat: simulated where materials have a heat capacity. */
 typedef struct selkie_heat_def {
@@ -760,6 +814,8 @@ typedef struct selkie_scene {
     const selkie_probe_def *probes;
     selkie_output_def output;
     selkie_render_def render;
+    selkie_mesh_def mesh;
+    selkie_whitewater_def whitewater;
     selkie_heat_def heat;
     int change_count;
     const selkie_change_def *changes; /* while it runs, in the order of their steps */

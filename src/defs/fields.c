@@ -3,32 +3,7 @@
 
 #include <string.h>
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-#define CHOICES(name) static const sk_enum name = {COUNT(name##_values), name##_values}
-
-/* Bounds of a row. */
-#define BETWEEN(minimum, maximum) .low = (minimum), .high = (maximum)
-#define AT_LEAST(minimum) .low = (minimum), .high = SK_LARGEST_NUMBER
-#define ABOVE(minimum) .low = (minimum), .high = SK_LARGEST_NUMBER, .low_open = 1
-/* Below this, the masses of particles leave single precision. Thin gases are denser. */
-#define DENSITY AT_LEAST(0.001), .unit = "kg/m3"
-#define ANY .low = -SK_LARGEST_NUMBER, .high = SK_LARGEST_NUMBER
-
-/* Beginnings of a row; the rest follows as designated initialisers. */
-#define ROW(owner, member, kind) .key = #member, .type = kind, .offset = offsetof(owner, member)
-#define BOOL(owner, member, value) ROW(owner, member, SK_FIELD_BOOL), .initial = {value}, .low = 0, .high = 1
-#define INTEGER(owner, member, value) ROW(owner, member, SK_FIELD_INTEGER), .initial = {value}
-#define NUMBER(owner, member, value) ROW(owner, member, SK_FIELD_NUMBER), .initial = {value}
-#define VECTOR(owner, member) ROW(owner, member, SK_FIELD_VECTOR), ANY
-#define STRING(owner, member) ROW(owner, member, SK_FIELD_STRING), .text = ""
-#define ENUM(owner, member, list, value) ROW(owner, member, SK_FIELD_ENUM), .choices = &list, .initial = {value}
-#define TYPE(owner, list, value)                                                                                       \
-    .key = "type", .type = SK_FIELD_ENUM, .offset = offsetof(owner, kind), .choices = &list, .initial = {value},       \
-    .required = 1
-#define STRUCT(owner, member, type_of) ROW(owner, member, SK_FIELD_STRUCT), .of = &type_of
-#define ARRAY(owner, name, member, number, type_of)                                                                    \
-    .key = name, .type = SK_FIELD_ARRAY, .offset = offsetof(owner, member), .count_offset = offsetof(owner, number),   \
-    .of = &type_of
+#include "defs/rows.h"
 
 /* --- Choices --- */
 
@@ -1189,6 +1164,11 @@ static const sk_field render_fields[] = {
      .doc = "point in the middle of the picture"},
     {NUMBER(selkie_render_def, field_of_view, 40), BETWEEN(0, 180), .low_open = 1, .high_open = 1, .unit = "deg",
      .dimension = 3, .doc = "vertical field of view"},
+    {ENUM(selkie_render_def, liquid, sk_liquid_look, SELKIE_LIQUID_LOOK_TINTED), .dimension = 3,
+     .doc = "look of the liquid"},
+    {ENUM(selkie_render_def, sky, sk_sky, SELKIE_SKY_STUDIO), .dimension = 3, .doc = "surroundings"},
+    {ARRAY(selkie_render_def, "camera", camera, camera_count, sk_camera_struct), .dimension = 3,
+     .doc = "camera over time, in place of eye, target and field_of_view"},
 };
 static const sk_struct render_struct = {.name = "render",
                                         .doc = "Pictures of the run.",
@@ -1303,6 +1283,8 @@ static const sk_field scene_fields[] = {
     {ARRAY(selkie_scene, "probes", probes, probe_count, sk_probe_struct), .doc = "measurements"},
     {STRUCT(selkie_scene, output, output_struct), .doc = "output of a run"},
     {STRUCT(selkie_scene, render, render_struct), .doc = "pictures"},
+    {STRUCT(selkie_scene, mesh, sk_mesh_struct), .dimension = 3, .doc = "mesh of the liquid's surface"},
+    {STRUCT(selkie_scene, whitewater, sk_whitewater_struct), .dimension = 3, .doc = "spray, foam and bubbles"},
     {STRUCT(selkie_scene, heat, heat_struct), .doc = "heat conduction, melting and freezing"},
     {ARRAY(selkie_scene, "changes", changes, change_count, sk_change_struct),
      .doc = "what changes while it runs, in the order of the steps"},
