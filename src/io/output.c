@@ -27,11 +27,11 @@ static selkie_code find_typed(const selkie_world *world, const char *name, selki
     return SELKIE_OK;
 }
 
-/* Attributes that methods have added. Matrices (APIC's affine) are left out: they are state between steps, would double
- * the file, and no target program reads them. */
+/* Attributes that methods have added. Matrices (APIC's affine) and bits of doubles (enthalpy) are left out: they are
+ * state between steps, would double the file, and no target program reads them. */
 static int is_extra(const selkie_attribute_view *view)
 {
-    static const char *const own[] = {"position", "velocity", "id"};
+    static const char *const own[] = {"position", "velocity", "id", "enthalpy"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(view->name, own[i]) == 0)
             return 0;
@@ -120,7 +120,7 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
     sk_surface_options options = {
         .particle_spacing = particle_spacing(scene, cell_size),
         .voxel_size = 0.5 * cell_size,
-        .smoothing = 0.5,
+        .smoothing = 1.0,
         .threads = world->step.threads,
     };
     for (int k = 0; k < 3; k++) {

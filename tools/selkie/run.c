@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/timer.h"
+#include "defs/materials.h"
 #include "io/table_file.h"
 #include "progress.h"
 #include "resume.h"
@@ -408,6 +409,9 @@ static int look_before(run_state *run, const char *scene_path, selkie_plan *plan
     printf(", %s particles, %lld frames to %g s, about %s of memory\n", format_count(plan->particles, particles),
            (long long)plan->frames, run->scene->time.end, format_bytes((double)plan->memory_bytes, memory));
     printf("  into %s\n", run->folder.path);
+    char note[256];
+    for (int n = 0; sk_scene_note(run->scene, n, note, sizeof note); n++)
+        printf("  note: %s\n", note);
     fflush(stdout);
     return EXIT_GOOD;
 }

@@ -1,12 +1,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "defs/soft.h"
 #include "methods/bodies/bodies.h"
 #include "rigid/rigid.h"
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->body_count > 0;
+    return scene->body_count > sk_scene_particle_bodies(scene);
 }
 
 static selkie_code create(sk_step *step, selkie_error *error)

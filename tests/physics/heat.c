@@ -1,0 +1,176 @@
+/* Heat against exact solutions: conduction (erfc, Robin's condition, a cosine), Stefan's problem with one and two
+ * phases, and energy. */
+#include "physics.h"
+
+#define H 0.01          /* m   cell */
+#define DENSITY 1000.0  /* kg/m3 */
+#define CAPACITY 1000.0 /* J/(kg K) */
+#define ALPHA 0.01      /* m2/s  diffusivity of the liquid: 100 cells^2 in a second */
+
+typedef struct heat_scene {
+    test_scene t;
+    selkie_material_def material;
+} heat_scene;
+
+/* A strip of `cells` along x, full of a material at rest without gravity. */
+static void strip(heat_scene *s, int dimension, int cells, double step)
+{
+    tank(&s->t, dimension, cells * H, 4 * H, 4 * H, H);
+    set3(s->t.scene.gravity, 0, 0, 0);
+    s->t.scene.time.step = step;
+    s->t.scene.time.fps = 1e-3;
+    s->t.scene.time.end = 1e6;
+    s->t.scene.time.max_step = 1e3;
+    selkie_material_defaults(&s->material);
+    s->material.name = "stuff";
+    s->material.density = DENSITY;
+    s->material.heat_capacity = CAPACITY;
+    s->material.conductivity = ALPHA * DENSITY * CAPACITY;
+    s->t.scene.materials = &s->material;
+    s->t.scene.material_count = 1;
+    add_liquid(&s->t, box_shape(0, 0, 0, cells * H, 4 * H, 4 * H));
+}
+
+/* --- Stefan's problem --- */
+
+typedef struct stefan_case {
+    int dimension;
+    double stefan;       /* c (wall - melting point) / latent heat */
+    double below;        /* (melting point - start) / (wall - melting point): 0 = one phase */
+    double conductivity; /* of the solid over that of the liquid */
+    int steps;
+    int freezes; /* a cold wall and liquid instead: the roles of the phases change */
+} stefan_case;
+
+/* Neumann's lambda: front = 2 lambda sqrt(alpha t), alpha of the phase at the wall. `ratio` is the conductivity of the
+ * other phase over that of the phase at the wall; heat capacities are equal. */
+static double neumann(double stefan, double below, double ratio)
+{
+    double low = 1e-6, high = 5.0;
+    for (int n = 0; n < 200; n++) {
+        const double x = 0.5 * (low + high), far = x / sqrt(ratio);
+        const double flux = exp(-x * x) / erf(x) - below * sqrt(ratio) * exp(-far * far) / erfc(far);
+        *(flux > x * sqrt(M_PI) / stefan ? &low : &high) = x;
+    }
+    return 0.5 * (low + high);
+}
+
+/* Position of the front in cells, from the mean liquid fraction. */
+static double front_of(const selkie_world *world, int cells, int freezes)
+{
+    const selkie_attribute_view view = attribute_of(world, "liquid_fraction");
+    double sum = 0.0;
+    const int64_t count = selkie_world_particle_count(world);
+    for (int64_t p = 0; p < count; p++)
+        sum += (double)*particle_of(&view, p);
+    return cells * (freezes ? 1.0 - sum / (double)count : sum / (double)count);
+}
+
+/* Enthalpy methods find the front to a fraction of a cell: 2 % after 8 cells and 1 % after 16. */
+static void stefan(void **state)
+{
+    const stefan_case *c = *state;
+    enum { CELLS = 200 };
+    const double ratio = c->freezes ? 1.0 / c->conductivity : c->conductivity, melting = 300.0, wall = 10.0;
+    const double alpha = c->freezes ? ALPHA * c->conductivity : ALPHA, sign = c->freezes ? -1.0 : 1.0;
+    const double lambda = neumann(c->stefan, c->below, ratio);
+    const double end = pow(16 * H / (2 * lambda), 2) / alpha;
+    heat_scene s;
+    strip(&s, c->dimension, CELLS, end / c->steps);
+    s.material.melting_point = melting;
+    s.material.latent_heat = CAPACITY * wall / c->stefan;
+    s.material.solid_conductivity = c->conductivity * s.material.conductivity;
+    s.t.scene.domain.temperature[0] = melting + sign * wall;
+    s.t.liquids[0].temperature = melting - sign * wall * c->below;
+    if (c->freezes && c->below == 0.0)
+        s.t.liquids[0].temperature = melting + 1e-4;
+    selkie_world *world = make_world(&s.t);
+    char what[80];
+    snprintf(what, sizeof what, "Stefan %s, %dD, Ste %g, %g below, k ratio %g", c->freezes ? "freezing" : "melting",
+             c->dimension, c->stefan, c->below, c->conductivity);
+    run_until(world, end / 4);
+    at_most(what, "error of the front after 8 cells", fabs(front_of(world, CELLS, c->freezes) / 8 - 1), 0.02);
+    run_until(world, end);
+    at_most(what, "error of the front after 16 cells", fabs(front_of(world, CELLS, c->freezes) / 16 - 1), 0.01);
+    selkie_world_destroy(world);
+}
+
+static stefan_case stefan_cases[] = {
+    {2, 0.1, 0.0, 1.0, 200, 0}, {2, 1.0, 0.0, 1.0, 200, 0}, {2, 3.0, 0.0, 1.0, 200, 0}, {2, 1.0, 0.5, 1.0, 200, 0},
+    {2, 0.5, 0.3, 4.0, 200, 0}, {3, 1.0, 0.5, 4.0, 100, 0}, {2, 0.5, 0.5, 4.0, 500, 1},
+};
+
+/* --- Conduction --- */
+
+static double temperature_error(const selkie_world *world, double (*exact)(double x, double t), double scale)
+{
+    const selkie_attribute_view view = attribute_of(world, "temperature"), position = attribute_of(world, "position");
+    double worst = 0.0;
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++) {
+        const double x = (double)*particle_of(&position, p);
+        worst = fmax(worst, fabs((double)*particle_of(&view, p) - exact(x, selkie_world_time(world))) / scale);
+    }
+    return worst;
+}
+
+static double erfc_profile(double x, double t)
+{
+    return 300.0 + 50.0 * erfc(x / (2 * sqrt(ALPHA * t)));
+}
+
+/* A half space whose wall becomes warm: T = T0 + dT erfc(x / (2 sqrt(alpha t))). */
+static void half_space(void **state)
+{
+    (void)state;
+    heat_scene s;
+    const double end = pow(12 * H, 2) / ALPHA;
+    strip(&s, 2, 96, end / 400);
+    s.t.scene.domain.temperature[0] = 350.0;
+    s.t.liquids[0].temperature = 300.0;
+    selkie_world *world = make_world(&s.t);
+    const double before = selkie_world_statistics(world)->heat_energy;
+    run_until(world, end);
+    /* Particles beside the wall take the change of their cell's centre: 2 % of the difference across it. */
+    at_most("warm wall", "largest error of the temperature", temperature_error(world, erfc_profile, 50.0), 0.03);
+    const double exact = 2 * 50.0 * sqrt(ALPHA * end / M_PI) * DENSITY * CAPACITY * 4 * H;
+    at_most("warm wall", "error of the heat", fabs((selkie_world_statistics(world)->heat_energy - before) / exact - 1),
+            0.01);
+    selkie_world_destroy(world);
+}
+
+/* Robin's condition: a half space against a fluid of temperature T1 behind a heat exchange coefficient. */
+static const double robin_exchange = 2e5; /* W/(m2 K): conductivity / 5 cells */
+
+static double robin_profile(double x, double t)
+{
+    const double b = robin_exchange / (ALPHA * DENSITY * CAPACITY), root = sqrt(ALPHA * t), z = x / (2 * root);
+    return 300.0 + 50.0 * (erfc(z) - exp(b * x + b * b * ALPHA * t) * erfc(z + b * root));
+}
+
+static void robin(void **state)
+{
+    (void)state;
+    heat_scene s;
+    const double end = pow(8 * H, 2) / ALPHA;
+    strip(&s, 2, 64, end / 200);
+    s.t.scene.domain.temperature[0] = 350.0;
+    s.t.scene.domain.heat_exchange[0] = robin_exchange;
+    s.t.liquids[0].temperature = 300.0;
+    selkie_world *world = make_world(&s.t);
+    run_until(world, end);
+    at_most("heat exchange at a wall", "largest error of the temperature",
+            temperature_error(world, robin_profile, 50.0), 0.02);
+    selkie_world_destroy(world);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[16];
+    size_t count = 0;
+    memset(tests, 0, sizeof tests);
+    for (size_t n = 0; n < sizeof stefan_cases / sizeof *stefan_cases; n++)
+        tests[count++] = (struct CMUnitTest){.name = "stefan", .test_func = stefan, .initial_state = &stefan_cases[n]};
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(half_space);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(robin);
+    return _cmocka_run_group_tests("heat", tests, count, NULL, NULL);
+}
