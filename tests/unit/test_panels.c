@@ -140,15 +140,15 @@ static void rows_equal_the_lattice(void **state)
     const double size[2] = {1.5, 1.0}, pair[2][2] = {{0.31, 0.22}, {0.4, 0.27}};
     const int closed[2] = {1, 1};
     sk_images images;
-    points p;
+    points p = {0};
     assert_int_equal(sk_images_make(&images, size, closed, NULL), SELKIE_OK);
     place(&p, &images, 0, pair[0][0], pair[0][1]);
     place(&p, &images, 1, pair[1][0], pair[1][1]);
     for (int n = 0; n < 20; n++) {
         const double at[2] = {size[0] * fmod(0.7549 * n + 0.3, 1.0), size[1] * fmod(0.5698 * n + 0.3, 1.0)};
-        double work[4], streams[2], regular[2];
+        double streams[2], regular[2];
         place(&p, &images, 2, at[0], at[1]);
-        sk_images_streams(&images, &p.list, 2, 0, 2, work, streams);
+        sk_images_streams(&images, &p.list, 2, 0, 2, streams);
         for (int k = 0; k < 2; k++)
             regular[k] =
                 sk_images_regular(&images, &p.list, 2, k, (const double[2]){at[0] - pair[k][0], at[1] - pair[k][1]}) -
@@ -156,7 +156,7 @@ static void rows_equal_the_lattice(void **state)
         /* The sum alternates around its limit. */
         const double wanted = 0.5 * (lattice(size, 40, at, pair) + lattice(size, 41, at, pair));
         assert_true(fabs(streams[0] - streams[1] - wanted) < 1e-5);
-        assert_true(fabs(streams[0] - regular[0]) < 1e-12 && fabs(streams[1] - regular[1]) < 1e-12);
+        assert_true(fabs(streams[0] - regular[0]) < 1e-10 && fabs(streams[1] - regular[1]) < 1e-10);
     }
 }
 
@@ -168,8 +168,8 @@ static void rows_keep_the_sides(void **state)
     for (int kind = 0; kind < 4; kind++) {
         const int closed[2] = {kind & 1, kind >> 1};
         sk_images images;
-        points p;
-        double work[4], streams[2][1], worst = 0.0;
+        points p = {0};
+        double streams[2][1], worst = 0.0;
         assert_int_equal(sk_images_make(&images, size, closed, NULL), SELKIE_OK);
         place(&p, &images, 0, 0.2, 0.7);
         for (int d = 0; d < 2; d++)
@@ -177,13 +177,13 @@ static void rows_keep_the_sides(void **state)
                 const double along = n / 16.0 * size[!d];
                 for (int end = 0; end < 2; end++) {
                     place(&p, &images, 1, d ? along : end * size[0], d ? end * size[1] : along);
-                    sk_images_streams(&images, &p.list, 1, 0, 1, work, streams[end]);
+                    sk_images_streams(&images, &p.list, 1, 0, 1, streams[end]);
                 }
                 worst = fmax(worst, closed[d] ? fmax(fabs(streams[0][0]), fabs(streams[1][0]))
                                               : fabs(streams[0][0] - streams[1][0]));
             }
-        print_message("walls %d %d: %d rows along %d, %.2g\n", closed[0], closed[1], images.row_count, images.along,
-                      worst);
+        print_message("walls %d %d: %d pairs of rows along %d, %.2g\n", closed[0], closed[1], images.pair_count,
+                      images.along, worst);
         assert_true(worst < 1e-5);
     }
 }

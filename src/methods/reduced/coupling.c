@@ -8,6 +8,7 @@
 
 enum { MOST_SWEEPS = 60 };
 static const double near_lengths = 5.0; /* panels nearer than so many lengths are not points */
+static const double least_gap = 0.2;    /* of a panel's length: panels do not resolve narrower gaps */
 
 /* --- Life --- */
 
@@ -18,7 +19,7 @@ static selkie_code take_memory(sk_coupling *c, selkie_error *error)
                          &c->wanted,        &c->others,        &c->strength,    &c->circulation};
     int good = 1;
     for (size_t a = 0; a < sizeof arrays / sizeof *arrays; a++)
-        good &= (*arrays[a] = sk_allocate_zeroed(c->memory, n * sizeof(double))) != NULL;
+        good &= (*arrays[a] = sk_allocate_zeroed(c->memory, (n + 4) * sizeof(double))) != NULL;
     c->points.count = c->count;
     c->middle = sk_allocate_zeroed(c->memory, n * sizeof *c->middle);
     c->corner = sk_allocate_zeroed(c->memory, n * sizeof *c->corner);
@@ -96,6 +97,15 @@ static void turn(const double place[3], double cosine, double sine, const double
     world[1] = place[1] + sine * local[0] + cosine * local[1];
 }
 
+/* A panel on a wall and its mirror image would cancel, and the strengths would have no bound. */
+static void place_images(sk_coupling *c, int n, double gap)
+{
+    double x[2];
+    for (int d = 0; d < 2; d++)
+        x[d] = c->images.closed[d] ? fmin(fmax(c->middle[n][d], gap), c->images.size[d] - gap) : c->middle[n][d];
+    sk_images_place(&c->images, n, x, &c->points);
+}
+
 void sk_coupling_place(sk_coupling *c, int body, const double center[2], double angle)
 {
     const sk_panels *p = &c->panels[body];
@@ -105,7 +115,7 @@ void sk_coupling_place(sk_coupling *c, int body, const double center[2], double 
         const int n = c->first[body] + i;
         turn(place, cosine, sine, p->middle[i], c->middle[n]);
         turn(place, cosine, sine, p->corner[i], c->corner[n]);
-        sk_images_place(&c->images, n, c->middle[n], &c->points);
+        place_images(c, n, least_gap * p->length[i]);
     }
 }
 
@@ -135,7 +145,8 @@ static void assemble_own(sk_coupling *c, int b)
         }
 }
 
-/* Entries between two bodies whose panels are near: panels in place of points. */
+/* Entries between two bodies whose panels are near: panels in place of points. Panels that touch would have equal rows
+ * in the matrix; a least gap keeps them apart. */
 static void assemble_near(sk_coupling *c, int a, int b)
 {
     const sk_panels *p = &c->panels[b];
@@ -153,7 +164,7 @@ static void assemble_near(sk_coupling *c, int a, int b)
             if (square > near_lengths * near_lengths * p->length[j] * p->length[j])
                 continue;
             double *entry = &c->matrix[(size_t)i * (size_t)c->count + (size_t)(c->first[b] + j)];
-            *entry = sk_panels_stream(p, j, x) / p->length[j] +
+            *entry = sk_panels_stream_beside(p, j, x, least_gap * p->length[j]) / p->length[j] +
                      sk_images_regular(&c->images, &c->points, i, c->first[b] + j,
                                        (const double[2]){c->middle[i][0] - c->middle[c->first[b] + j][0],
                                                          c->middle[i][1] - c->middle[c->first[b] + j][1]});
@@ -164,13 +175,13 @@ static void assemble_near(sk_coupling *c, int a, int b)
 void sk_coupling_assemble(sk_coupling *c, int threads)
 {
     const int n = c->count;
-    (void)threads;
-    for (int i = 0; i < n; i++) {
-        double *row = c->matrix + (size_t)i * (size_t)n;
+    /* The kernel is symmetric: half of it is computed, in rows of falling length. */
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (n > 64 && threads > 1)
+    for (int i = 0; i < n; i++)
+        sk_images_streams(&c->images, &c->points, i, i + 1, n, c->matrix + (size_t)i * (size_t)n + (size_t)i + 1);
+    for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++)
-            row[j] = c->matrix[(size_t)j * (size_t)n + (size_t)i];
-        sk_images_streams(&c->images, &c->points, i, i + 1, n, c->work, row + i + 1);
-    }
+            c->matrix[(size_t)i * (size_t)n + (size_t)j] = c->matrix[(size_t)j * (size_t)n + (size_t)i];
     for (int b = 0; b < c->body_count; b++)
         assemble_own(c, b);
     for (int a = 0; a < c->body_count; a++)
@@ -181,19 +192,23 @@ void sk_coupling_assemble(sk_coupling *c, int threads)
 
 /* --- Solves --- */
 
+typedef double lanes __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
+
 /* What all sheets but its own add at the middles of a body. */
 static void add_others(sk_coupling *c, int b)
 {
     for (int i = c->first[b]; i < c->first[b + 1]; i++) {
         const double *row = c->matrix + (size_t)i * (size_t)c->count;
-        double sum[4] = {0.0, 0.0, 0.0, 0.0};
+        lanes sum[4] = {{0.0}};
         int j = 0;
-        for (; j + 3 < c->count; j += 4)
+        for (; j + 8 <= c->count; j += 8)
             for (int k = 0; k < 4; k++)
-                sum[k] += row[j + k] * c->circulation[j + k];
+                sum[k] += *(const lanes *)(const void *)(row + j + 2 * k) *
+                          *(const lanes *)(const void *)(c->circulation + j + 2 * k);
+        const lanes all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        c->others[i] = all[0] + all[1];
         for (; j < c->count; j++)
-            sum[0] += row[j] * c->circulation[j];
-        c->others[i] = sum[0] + sum[1] + (sum[2] + sum[3]);
+            c->others[i] += row[j] * c->circulation[j];
     }
 }
 

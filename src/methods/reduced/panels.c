@@ -20,6 +20,13 @@ double sk_panels_stream(const sk_panels *p, int j, const double x[2])
     return sk_panel_stream(local[0], local[1], p->length[j]);
 }
 
+double sk_panels_stream_beside(const sk_panels *p, int j, const double x[2], double gap)
+{
+    double local[2];
+    to_panel(p, j, x, local);
+    return sk_panel_stream(local[0], sqrt(local[1] * local[1] + gap * gap), p->length[j]);
+}
+
 void sk_panels_velocity(const sk_panels *p, int j, const double x[2], double velocity[2])
 {
     double local[2], u[2];

@@ -36,6 +36,8 @@ void sk_panels_free(sk_panels *panels);
 
 /* m2/s at a point (m, the body's frame) of panel j with strength 1 m/s; likewise the velocity, m/s. */
 double sk_panels_stream(const sk_panels *panels, int j, const double x[2]);
+/* The same at least `gap` (m) beside the panel. */
+double sk_panels_stream_beside(const sk_panels *panels, int j, const double x[2], double gap);
 void sk_panels_velocity(const sk_panels *panels, int j, const double x[2], double velocity[2]);
 /* strengths = inverse x (-stream), m/s. */
 void sk_panels_strengths(const sk_panels *panels, const double *minus_stream, double *strengths);

@@ -108,7 +108,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
     if (!reduced->swim)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory");
     SK_TRY(sk_swim_check(step, &box, error));
-    return sk_swim_make(reduced->swim, step, &box, error);
+    return sk_swim_make(reduced->swim, step, s, error);
 }
 
 static void destroy(sk_step *step)

@@ -6,6 +6,7 @@
 
 #include "geom/outline.h"
 #include "methods/reduced/drawn.h"
+#include "methods/reduced/reduced.h"
 #include "rigid/rigid.h"
 
 #define PI 3.14159265358979323846
@@ -46,17 +47,18 @@ static selkie_code make_coupling(sk_swim *swim, const sk_step *step, const sk_re
     return SELKIE_OK;
 }
 
-selkie_code sk_swim_make(sk_swim *swim, const sk_step *step, const sk_reduced_box *box, selkie_error *error)
+selkie_code sk_swim_make(sk_swim *swim, const sk_step *step, const sk_reduced_spectrum *s, selkie_error *error)
 {
-    sk_reduced_box fine = *box;
-    SK_TRY(make_coupling(swim, step, box, error));
-    fine.modes = sk_reduced_fine_modes(box);
+    sk_reduced_box fine = sk_reduced_box_of(step);
+    SK_TRY(make_coupling(swim, step, &fine, error));
+    fine.modes = sk_reduced_fine_modes(&fine);
     fine.extra = 0;
     SK_TRY(sk_reduced_spectrum_make(&swim->fine, &fine, step->memory, error));
 
     const int count = swim->coupling.count;
-    SK_TRY(sk_mode_points_make(&swim->points, &swim->fine, 2 * count, error));
-    SK_TRY(sk_mode_points_make(&swim->moved, &swim->fine, count, error));
+    SK_TRY(sk_mode_points_make(&swim->points, s, 2 * count, error));
+    SK_TRY(sk_mode_points_make(&swim->shown, &swim->fine, 2 * count, error));
+    SK_TRY(sk_mode_points_make(&swim->moved, s, count, error));
     const size_t n = (size_t)count;
     swim->sheet = sk_allocate_zeroed(step->memory, (size_t)fine.modes * sizeof(double));
     swim->stream = sk_allocate_zeroed(step->memory, 2 * n * sizeof(double));
@@ -73,6 +75,7 @@ void sk_swim_free(sk_swim *swim, sk_memory *memory)
     sk_coupling_free(&swim->coupling);
     sk_reduced_spectrum_free(&swim->fine);
     sk_mode_points_free(&swim->points);
+    sk_mode_points_free(&swim->shown);
     sk_mode_points_free(&swim->moved);
     sk_release(memory, swim->sheet);
     sk_release(memory, swim->stream);
@@ -146,7 +149,7 @@ static void place_bodies(sk_swim *swim, const sk_step *step, const sk_reduced_sp
 void sk_swim_solve(sk_swim *swim, const sk_step *step, sk_reduced_spectrum *s, const double *r)
 {
     sk_coupling *c = &swim->coupling;
-    place_bodies(swim, step, &swim->fine);
+    place_bodies(swim, step, s);
     sk_coupling_assemble(c, step->threads);
     sk_mode_points_stream(&swim->points, s, r, 0, c->count, swim->stream);
     for (int b = 0; b < c->body_count; b++) {
@@ -393,7 +396,7 @@ static void follow_liquid(sk_swim *swim, const sk_step *step, sk_reduced_spectru
         for (int n = c->first[b]; n < c->first[b + 1]; n++) {
             const double x[2] = {c->middle[n][0] + step->dt * swim->flow[b][0],
                                  c->middle[n][1] + step->dt * swim->flow[b][1]};
-            sk_mode_points_place(&swim->moved, &swim->fine, n, x);
+            sk_mode_points_place(&swim->moved, s, n, x);
         }
     sk_mode_points_stream(&swim->moved, s, r, 0, c->count, swim->later);
 }

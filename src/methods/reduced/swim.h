@@ -23,6 +23,7 @@ typedef struct sk_swim {
     sk_reduced_spectrum fine; /*      as fine as the cells: shows the sheets */
     double *sheet;            /* m2/s [fine modes] */
     sk_mode_points points;    /*      middles, then corners */
+    sk_mode_points shown;     /*      the same in the fine spectrum */
     sk_mode_points moved;     /*      middles that moved along with the liquid */
     double *stream;           /* m2/s [2 count] of the modes at the points, before they move */
     double *later;            /* m2/s [count] at the moved middles, after */
@@ -30,7 +31,7 @@ typedef struct sk_swim {
     double *circulation;      /* m2/s [2 count] at the points */
 } sk_swim;
 
-selkie_code sk_swim_make(sk_swim *swim, const sk_step *step, const sk_reduced_box *box, selkie_error *error);
+selkie_code sk_swim_make(sk_swim *swim, const sk_step *step, const sk_reduced_spectrum *s, selkie_error *error);
 void sk_swim_free(sk_swim *swim, sk_memory *memory);
 /* Input errors of the bodies. */
 selkie_code sk_swim_check(const sk_step *step, const sk_reduced_box *box, selkie_error *error);

@@ -157,9 +157,13 @@ void sk_swim_show(sk_swim *swim, const sk_step *step, double *const nodes[2])
 
     /* The smooth part. */
     sk_swim_spread(swim);
+    for (int n = 0; n < c->count; n++) {
+        sk_mode_points_place(&swim->shown, fine, n, c->middle[n]);
+        sk_mode_points_place(&swim->shown, fine, c->count + n, c->corner[n]);
+    }
     for (int k = 0; k < fine->count; k++)
         swim->sheet[k] = 0.0;
-    sk_mode_points_add(&swim->points, fine, swim->circulation, swim->sheet);
+    sk_mode_points_add(&swim->shown, fine, swim->circulation, swim->sheet);
     for (int k = 0; k < fine->count; k++)
         swim->sheet[k] *= exp(-0.5 * v.core * v.core * fine->lambda[k]);
     sk_reduced_velocities(fine, swim->sheet, (double *const[2]){fine->grid[0], fine->grid[1]}, step->threads);
