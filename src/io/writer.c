@@ -74,7 +74,7 @@ static int copy_arrays(pending *p, int threads)
     for (int e = 0; e < f->extra_count && complete; e++) {
         selkie_attribute_view *view = &p->extras[e];
         const size_t bytes = (size_t)view->components * 4;
-        view->data = copy_array(p, view->data, view->stride, bytes, f->count, threads);
+        view->data = (void *)copy_array(p, view->data, view->stride, bytes, f->count, threads);
         view->stride = bytes;
         complete = view->data != NULL;
     }
