@@ -242,6 +242,8 @@ static void measure_row(const flat_picture *f, const sk_pose *poses, int y, floa
             continue;
         for (int i = 0; i < f->stage->solid_count; ++i) {
             double local[3];
+            if (f->stage->solids[i].is_particles)
+                continue;
             sk_pose_to_local(&poses[i], world, local);
             solid[x] = fminf(solid[x], (float)sk_shape_distance(f->stage->solids[i].shape, local) * f->scale);
         }

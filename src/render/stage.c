@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "defs/soft.h"
 #include "geom/mass.h"
 #include "render/color.h"
 
@@ -78,6 +79,9 @@ static selkie_code make_solid(sk_stage *stage, int index, selkie_error *error)
     const selkie_shape *def = body < 0 ? &solid->def->shape : &scene->bodies[body].shape;
     const sk_shape_options options = {.dimension = stage->dimension, .up = up, .folder = scene->folder, .what = what};
     SK_TRY(sk_shape_create(def, &options, &solid->shape, error));
+    solid->is_particles = body >= 0 && sk_body_material(scene, body) >= 0;
+    if (solid->is_particles)
+        return SELKIE_OK;
     if (body >= 0) {
         sk_mass_properties mass;
         SK_TRY(sk_shape_mass(solid->shape, what, &mass, error));

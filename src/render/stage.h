@@ -11,6 +11,7 @@ typedef struct sk_stage_solid {
     sk_shape *shape;
     size_t triangle_count; /* in 2D segments */
     float *points;         /* m local frame */
+    int is_particles;      /* a body of particles: they are drawn, not the shape */
 } sk_stage_solid;
 
 struct sk_stage {

@@ -90,6 +90,7 @@ static int has_drive(const selkie_scene *scene)
                  sk_obstacle_moves(&scene->obstacles[i]);
     int tension = scene->discretization == SELKIE_DISCRETIZATION_SPH &&
                   scene->sph.surface_tension != SELKIE_TENSION_NONE && scene->sph.tension > 0;
+    tension |= scene->surface_tension > 0;
     for (int i = 0; i < scene->material_count; i++)
         tension |= scene->materials[i].surface_tension > 0;
     return moves || tension || scene->source_count || scene->body_count || scene->force_count || scene->object_count ||

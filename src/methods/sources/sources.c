@@ -294,6 +294,9 @@ static selkie_code add_particle(sk_step *step, const selkie_source_def *def, con
     const sk_attribute *material = sk_particles_find_attribute(particles, "material");
     if (material)
         material->data[particles->count - 1] = (uint32_t)sk_scene_find_material(step->scene, def->material);
+    const sk_attribute *temperature = sk_particles_find_attribute(particles, "temperature");
+    if (temperature)
+        ((float *)(void *)temperature->data)[particles->count - 1] = (float)def->temperature;
     count_mass(step, material, particles->count - 1, 1.0);
     const double speed2 = speed_squared(step, particles->count - 1);
     step->sums.kinetic += 0.5 * speed2;
