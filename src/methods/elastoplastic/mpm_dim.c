@@ -1,6 +1,6 @@
 /* The transfers of mpm, tuned: the components of a node are lanes, and all points of a cell share their nodes. */
 #include "base/simd.h"
-#include "methods/elastoplastic/mpm_frame.h"
+#include "methods/elastoplastic/mpm_law.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -21,20 +21,24 @@ INLINE f4 column(const float matrix[SK_MPM_MATRIX], int d)
 }
 
 /* Adds a point to the nodes of its cell: sk_mpm_give, a row of three nodes at a time. */
-INLINE void give(const sk_mpm_gift *gift, const float offset[3], f4 nodes[SK_MPM_NODES])
+INLINE void give(const sk_mpm_giving *giving, uint32_t p, const float centre[3], const float push_matrix[SK_MPM_MATRIX],
+                 f4 nodes[SK_MPM_NODES])
 {
-    const float *v = gift->velocity;
-    float weight[3][3], rise[3][3];
+    const sk_mpm_points *points = &giving->points;
+    const float *v = points->records[p].velocity, *affine = points->affine + (size_t)p * SK_MPM_MATRIX;
+    const float mass = sk_mpm_material(giving->mpm, points, p)->relative_mass;
+    float weight[3][3], rise[3][3], offset[3];
     f4 slope[3], push[3], base = {v[0], v[1], SELKIE_DIM == 3 ? v[2] : 0.0f, 1.0f};
+    sk_mpm_offset(giving->grid, centre, points->records[p].position, offset);
     for (int d = 0; d < SELKIE_DIM; d++) {
         sk_mpm_weights(offset[d], weight[d], rise[d]);
-        slope[d] = column(gift->slope, d);
-        push[d] = column(gift->push, d);
+        slope[d] = giving->cell_size * column(affine, d);
+        push[d] = column(push_matrix, d);
         base -= offset[d] * slope[d];
     }
     for (int n = 0; n < 3; n++) {
-        weight[0][n] *= gift->mass;
-        rise[0][n] *= gift->mass;
+        weight[0][n] *= mass;
+        rise[0][n] *= mass;
     }
     for (int row = 0; row < ROWS; row++) {
         const int j = row % 3, k = row / 3;
@@ -51,23 +55,20 @@ INLINE void give(const sk_mpm_gift *gift, const float offset[3], f4 nodes[SK_MPM
     }
 }
 
-static void give_cell(const sk_mpm_giving *giving, const float centre[3], uint32_t begin, uint32_t end,
-                      float (*first)[4], sk_mpm_law_sums *sums)
+/* Stress of the points of a block, found in chunks ahead of the transfer. */
+typedef struct chunk {
+    uint32_t begin, end;
+    float push[SK_MPM_CHUNK][SK_MPM_MATRIX];
+} chunk;
+
+static void fill_chunk(const sk_mpm_giving *giving, uint32_t begin, uint32_t end, sk_mpm_law_sums *sums, chunk *stress)
 {
-    f4 nodes[SK_MPM_NODES];
-    memset(nodes, 0, sizeof nodes);
-    for (uint32_t p = begin; p < end; p++) {
-        sk_mpm_gift gift;
-        float offset[3];
-        sk_mpm_make_gift(giving, p, sums, &gift);
-        sk_mpm_offset(giving->grid, centre, giving->points.records[p].position, offset);
-        give(&gift, offset, nodes);
+    stress->begin = begin;
+    stress->end = end - begin < SK_MPM_CHUNK ? end : begin + SK_MPM_CHUNK;
+    for (uint32_t p = begin; p < stress->end; p += SK_LANES) {
+        const int count = stress->end - p < SK_LANES ? (int)(stress->end - p) : SK_LANES;
+        sk_mpm_group_law(giving, p, count, sums, stress->push + (p - begin));
     }
-    for (int row = 0; row < ROWS; row++)
-        for (int i = 0; i < 3; i++) {
-            f4 *node = (f4 *)(void *)first[row_start(row) + i];
-            *node += nodes[3 * row + i];
-        }
 }
 
 static void give_block(const sk_mpm_giving *giving, int block)
@@ -75,13 +76,23 @@ static void give_block(const sk_mpm_giving *giving, int block)
     const uint32_t *start = giving->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     float(*tile)[4] = giving->mpm->tiles + (size_t)(block - 1) * SK_MPM_TILE;
     sk_mpm_law_sums sums = {0};
+    chunk stress = {.end = start[0]};
     memset(tile, 0, SK_MPM_TILE * sizeof *tile);
     for (int cell = 0; cell < SK_BLOCK_CELLS; cell++) {
-        float centre[3];
+        float centre[3], (*first)[4] = tile + sk_mpm_first_node(cell);
+        f4 nodes[SK_MPM_NODES];
         if (start[cell] == start[cell + 1])
             continue;
         sk_mpm_centre(giving->grid, block, cell, centre);
-        give_cell(giving, centre, start[cell], start[cell + 1], tile + sk_mpm_first_node(cell), &sums);
+        memset(nodes, 0, sizeof nodes);
+        for (uint32_t p = start[cell]; p < start[cell + 1]; p++) {
+            if (p == stress.end)
+                fill_chunk(giving, p, start[SK_BLOCK_CELLS], &sums, &stress);
+            give(giving, p, centre, stress.push[p - stress.begin], nodes);
+        }
+        for (int row = 0; row < ROWS; row++)
+            for (int i = 0; i < 3; i++)
+                *(f4 *)(void *)first[row_start(row) + i] += nodes[3 * row + i];
     }
     giving->sums[block] = sums;
 }
