@@ -260,6 +260,15 @@ static selkie_code name_columns(const compact_file *file, selkie_error *error)
         uint32_t **to = strcmp(extra->name, "role") == 0       ? &data->role
                         : strcmp(extra->name, "material") == 0 ? &data->material
                                                                : NULL;
+        float **floats = strcmp(extra->name, "temperature") == 0       ? &data->temperature
+                         : strcmp(extra->name, "liquid_fraction") == 0 ? &data->liquid_fraction
+                                                                       : NULL;
+        if (floats && !*floats && extra->type == SELKIE_FLOAT32 && extra->components == 1) {
+            *floats = sk_allocate(NULL, ((size_t)data->count + 1) * sizeof(float));
+            if (!*floats)
+                return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: not enough memory", file->name);
+            memcpy(*floats, extra->data, (size_t)data->count * sizeof(float));
+        }
         if (!to || *to || extra->type != SELKIE_UINT32 || extra->components != 1)
             continue;
         *to = sk_allocate(NULL, ((size_t)data->count + 1) * sizeof(uint32_t));

@@ -27,7 +27,7 @@ enum {
 
 /* In the order of selkie_picture_style and selkie_picture_color. */
 static const char *const styles[] = {"surface", "particles", NULL};
-static const char *const colors[] = {"water", "speed", "density", "role", "material", NULL};
+static const char *const colors[] = {"water", "speed", "density", "role", "material", "temperature", NULL};
 
 static const option_spec render_options[] = {
     [render_width] = {.name = "width",
@@ -51,7 +51,7 @@ static const option_spec render_options[] = {
                       .kind = OPTION_CHOICE,
                       .value = "COLOR",
                       .choices = colors,
-                      .help = "water, speed, density, role or material: what the colours show"},
+                      .help = "water, speed, density, role, material or temperature: what the colours show"},
     [render_frames] = {.name = "frames",
                        .kind = OPTION_TEXT,
                        .value = "A:B",
