@@ -30,6 +30,9 @@ typedef struct sk_picture_particles {
     size_t stress_stride;         /* bytes */
     const float *plastic_strain;  /*     likewise */
     size_t plastic_strain_stride; /* bytes */
+    const float *temperature;     /* K   NULL = none; no stride: one behind the other */
+    const float *liquid_fraction; /* likewise: below 0.5 it is solid; NULL = all liquid */
+    float coldest, warmest;       /* K   ends of the colours */
 } sk_picture_particles;
 
 /* Pose of a rigid body. */

@@ -314,6 +314,11 @@ vec3 sk_stage_speed_color(selkie_picture_color color, float speed, float scale)
         const float *material = materials[(unsigned)(speed + 0.5f) % 8];
         return v3(material[0], material[1], material[2]);
     }
+    if (color == SELKIE_COLOR_TEMPERATURE) { /* solids are paler */
+        const int solid = speed > 1.5f;
+        return v3_mix(sk_color(SK_MAP_RATIO, solid ? speed - 2.0f : speed), v3(0.93f, 0.96f, 0.99f),
+                      solid ? 0.6f : 0.0f);
+    }
     return sk_color(color == SELKIE_COLOR_WATER ? SK_MAP_WATER : SK_MAP_SPEED, scale > 0 ? speed / scale : 0.0f);
 }
 

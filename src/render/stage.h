@@ -92,6 +92,12 @@ static inline float sk_particle_value(const sk_picture_particles *p, size_t i, i
                                  : 0.0f;
     if (color == SELKIE_COLOR_MATERIAL)
         return p->material ? (float)*(const uint32_t *)((const char *)p->material + i * p->material_stride) : 0.0f;
+    if (color == SELKIE_COLOR_TEMPERATURE) { /* from 0 to 1; solid particles from 2 to 3 */
+        const float range = p->warmest > p->coldest ? p->warmest - p->coldest : 1.0f;
+        const float place = p->temperature ? (p->temperature[i] - p->coldest) / range : 0.0f;
+        const int solid = p->liquid_fraction && p->liquid_fraction[i] < 0.5f;
+        return (place < 0.0f ? 0.0f : place > 1.0f ? 1.0f : place) + (solid ? 2.0f : 0.0f);
+    }
     if (color != SELKIE_COLOR_ROLE)
         return sk_particle_speed(p, i, dimension);
     return p->role ? (float)*(const uint32_t *)((const char *)p->role + i * p->role_stride) : 0.0f;

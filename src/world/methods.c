@@ -24,6 +24,7 @@
 #include "world/world_internal.h"
 
 /* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. */
+/* clang-format off */
 static const sk_method *const all_methods[] = {
     &sk_method_sorting,
     &sk_method_particle_forces,
@@ -49,6 +50,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_reduced,
     &sk_method_mpm,
 };
+/* clang-format on */
 
 sk_method_list sk_all_methods(void)
 {

@@ -27,7 +27,8 @@ enum {
 
 /* In the order of selkie_picture_style and selkie_picture_color. */
 static const char *const styles[] = {"surface", "particles", NULL};
-static const char *const colors[] = {"water", "speed", "density", "role", "material", "stress", "plastic_strain", NULL};
+static const char *const colors[] = {"water",       "speed",  "density",        "role", "material",
+                                     "temperature", "stress", "plastic_strain", NULL};
 
 static const option_spec render_options[] = {
     [render_width] = {.name = "width",
@@ -47,11 +48,12 @@ static const option_spec render_options[] = {
                       .value = "STYLE",
                       .choices = styles,
                       .help = "surface: the liquid's surface as water; particles: a ball a particle"},
-    [render_color] = {.name = "color",
-                      .kind = OPTION_CHOICE,
-                      .value = "COLOR",
-                      .choices = colors,
-                      .help = "water, speed, density, role, material, stress or plastic_strain: what the colours show"},
+    [render_color] =
+        {.name = "color",
+         .kind = OPTION_CHOICE,
+         .value = "COLOR",
+         .choices = colors,
+         .help = "water, speed, density, role, material, temperature, stress or plastic_strain: what the colours show"},
     [render_frames] = {.name = "frames",
                        .kind = OPTION_TEXT,
                        .value = "A:B",
