@@ -17,7 +17,7 @@
 #include "linalg/poisson.h"
 #include "particles/store.h"
 
-enum { SK_STEP_MAX_METHODS = 24 };
+enum { SK_STEP_MAX_METHODS = 32 };
 /* Sums over particles of different masses. */
 typedef struct sk_mass_sums {
     double kinetic;          /* J */
@@ -66,6 +66,7 @@ typedef struct sk_step {
     double start_speed;            /* m/s  of the fastest particle at the start of the step */
     double reflection;             /*    rho of this step, 0 = none: see flip/reflection_kernels.h */
     int viscous_push; /* first of the three fields of the normal impulse of viscosity (m/s, as POTENTIAL); 0 = none */
+    int tension_push; /* first of the three fields of the impulse of surface tension on faces (m/s); 0 = none */
     int end_velocity; /* first of the three fields of the velocity at the end of the step; VELOCITY_X without reflection
                        */
     int64_t step_count;

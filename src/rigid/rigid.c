@@ -154,6 +154,13 @@ void sk_rigid_add_impulse(sk_rigid *rigid, int body, const double impulse[3], co
     }
 }
 
+void sk_rigid_add_mass(sk_rigid *rigid, int body, double mass, double inertia)
+{
+    rigid->bodies[body].added_mass = mass;
+    rigid->bodies[body].added_inertia = inertia;
+    sk_rigid_engine_weigh(rigid, body);
+}
+
 /* Inverse of a symmetric matrix over the axes that are free; the others stay zero. */
 static void invert_free(const double m[9], const int free_axis[3], double inverse[9])
 {

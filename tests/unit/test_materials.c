@@ -263,10 +263,8 @@ static void keys_without_effect_are_noted(void **state)
     selkie_scene_free(scene);
     scene = parse(SCENE("{\"name\": \"w\", \"surface_tension\": 0.07, \"melting_point\": 273}", ""), NULL);
     assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
-    assert_string_equal(note, "materials[0].surface_tension: has no effect yet");
-    assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 1);
-    assert_string_equal(note, "materials[0].melting_point: has no effect yet: melting is not simulated");
-    assert_int_equal(sk_scene_note(scene, 2, note, sizeof note), 0);
+    assert_string_equal(note, "materials[0].melting_point: has no effect: heat is not simulated");
+    assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 0);
     selkie_scene_free(scene);
     scene = parse("{" DOMAIN ", \"discretization\": \"sph\", \"transfer\": \"apic\", \"liquids\": [{" BOX "}]}", NULL);
     assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
