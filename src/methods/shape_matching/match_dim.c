@@ -306,6 +306,7 @@ static void pull_span(const sk_soft *soft, const sk_soft_region *region, const s
 selkie_code SK_DIM(sk_soft_match)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
+    soft->is_stepping = 1;
     for (int r = 0; r < soft->region_count; r++) {
         sk_soft_region *region = &soft->regions[r];
         const int spans = (int)((region->count + SPAN - 1) / SPAN);
