@@ -3,32 +3,7 @@
 
 #include <string.h>
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-#define CHOICES(name) static const sk_enum name = {COUNT(name##_values), name##_values}
-
-/* Bounds of a row. */
-#define BETWEEN(minimum, maximum) .low = (minimum), .high = (maximum)
-#define AT_LEAST(minimum) .low = (minimum), .high = SK_LARGEST_NUMBER
-#define ABOVE(minimum) .low = (minimum), .high = SK_LARGEST_NUMBER, .low_open = 1
-/* Below this, the masses of particles leave single precision. Thin gases are denser. */
-#define DENSITY AT_LEAST(0.001), .unit = "kg/m3"
-#define ANY .low = -SK_LARGEST_NUMBER, .high = SK_LARGEST_NUMBER
-
-/* Beginnings of a row; the rest follows as designated initialisers. */
-#define ROW(owner, member, kind) .key = #member, .type = kind, .offset = offsetof(owner, member)
-#define BOOL(owner, member, value) ROW(owner, member, SK_FIELD_BOOL), .initial = {value}, .low = 0, .high = 1
-#define INTEGER(owner, member, value) ROW(owner, member, SK_FIELD_INTEGER), .initial = {value}
-#define NUMBER(owner, member, value) ROW(owner, member, SK_FIELD_NUMBER), .initial = {value}
-#define VECTOR(owner, member) ROW(owner, member, SK_FIELD_VECTOR), ANY
-#define STRING(owner, member) ROW(owner, member, SK_FIELD_STRING), .text = ""
-#define ENUM(owner, member, list, value) ROW(owner, member, SK_FIELD_ENUM), .choices = &list, .initial = {value}
-#define TYPE(owner, list, value)                                                                                       \
-    .key = "type", .type = SK_FIELD_ENUM, .offset = offsetof(owner, kind), .choices = &list, .initial = {value},       \
-    .required = 1
-#define STRUCT(owner, member, type_of) ROW(owner, member, SK_FIELD_STRUCT), .of = &type_of
-#define ARRAY(owner, name, member, number, type_of)                                                                    \
-    .key = name, .type = SK_FIELD_ARRAY, .offset = offsetof(owner, member), .count_offset = offsetof(owner, number),   \
-    .of = &type_of
+#include "defs/rows.h"
 
 /* --- Choices --- */
 
@@ -60,7 +35,7 @@ CHOICES(shape_kind);
 static const sk_enum_value arrangement_values[] = {
     {"jittered", SELKIE_ARRANGEMENT_JITTERED, "one in each sub-cell, at random"},
     {"lattice", SELKIE_ARRANGEMENT_LATTICE, "in the centres of the sub-cells"},
-    {"auto", SELKIE_ARRANGEMENT_AUTO, "lattice where discretization is sph, jittered elsewhere"},
+    {"auto", SELKIE_ARRANGEMENT_AUTO, "lattice where discretization is sph or mpm, jittered elsewhere"},
 };
 CHOICES(arrangement);
 
@@ -70,6 +45,9 @@ static const sk_enum_value discretization_values[] = {
      "smoothed particle hydrodynamics: no grid, particles push each other; a cell is a kernel's reach"},
     {"reduced", SELKIE_DISCRETIZATION_REDUCED,
      "2D: a sum of modes fills the box, particles are tracers (Gerszewski's dissertation, chapter 5)"},
+    {"mpm", SELKIE_DISCRETIZATION_MPM,
+     "elastoplastic points, whose forces act on a grid: the material point method; needs materials of kind "
+     "elastoplastic"},
 };
 CHOICES(discretization);
 
@@ -308,6 +286,8 @@ static const sk_enum_value picture_color_values[] = {
      "by material, in the order of the table: blue, amber, green, red, ...; style particles"},
     {"temperature", SELKIE_COLOR_TEMPERATURE,
      "by temperature, from the lowest to the highest of the scene; solid parts are pale; style particles"},
+    {"stress", SELKIE_COLOR_STRESS, "by equivalent stress, of elastoplastic points"},
+    {"plastic_strain", SELKIE_COLOR_PLASTIC_STRAIN, "by plastic strain, of elastoplastic points"},
 };
 CHOICES(picture_color);
 
@@ -453,10 +433,11 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, end, 5), BETWEEN(0, 1e6), .unit = "s", .doc = "end of the run"},
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s",
-     .doc = "fixed step, which sph splits where it is longer than its CFL number allows; 0 = by the CFL number"},
+     .doc = "fixed step, which sph and mpm split where it is longer than the CFL number allows; 0 = by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
      .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 2, or 1 where "
-            "incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
+            "incompressibility is unilateral; for sph particle spacings, 0 = 0.4; for mpm cells that a pressure wave "
+            "may cross, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
      .doc = "lower bound of steps by the CFL number, except before a frame"},
     {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "their upper bound; 0 = 1 / fps"},
@@ -475,7 +456,7 @@ static const sk_struct time_struct = {.name = "time",
 
 static const sk_field particles_fields[] = {
     {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000),
-     .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where discretization is sph"},
+     .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where discretization is sph or mpm"},
     {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_AUTO), .doc = "layout at the start"},
     {NUMBER(selkie_particles_def, jitter, 0.5), BETWEEN(0, 1),
      .doc = "jittered particles: the part of a sub-cell, around its centre, that they may be in; 1 = all of it. More "
@@ -713,7 +694,7 @@ static const sk_enum_value material_kind_values[] = {
     {"liquid", SELKIE_MATERIAL_LIQUID, "flows"},
     {"rigid", SELKIE_MATERIAL_RIGID, "of bodies: keeps its shape"},
     {"soft", SELKIE_MATERIAL_SOFT, "of bodies: returns to its shape, by shape matching"},
-    {"elastoplastic", SELKIE_MATERIAL_ELASTOPLASTIC, "not simulated yet"},
+    {"elastoplastic", SELKIE_MATERIAL_ELASTOPLASTIC, "rubber, clay, sand: discretization mpm"},
     {"granular", SELKIE_MATERIAL_GRANULAR, "not simulated yet"},
 };
 CHOICES(material_kind);
@@ -791,6 +772,7 @@ static const sk_field material_fields[] = {
      .doc = "viscosity over temperature by points, in place of viscosity and the law; its logarithm is linear between "
             "them and constant beyond"},
     {STRUCT(selkie_material_def, soft, soft_struct), .doc = "parameters of kind soft"},
+    {STRUCT(selkie_material_def, elastoplastic, sk_elastoplastic_struct), .doc = "law of kind elastoplastic"},
 };
 const sk_struct sk_material_struct = {
     .name = "material",
@@ -1203,6 +1185,11 @@ static const sk_field render_fields[] = {
      .doc = "point in the middle of the picture"},
     {NUMBER(selkie_render_def, field_of_view, 40), BETWEEN(0, 180), .low_open = 1, .high_open = 1, .unit = "deg",
      .dimension = 3, .doc = "vertical field of view"},
+    {ENUM(selkie_render_def, liquid, sk_liquid_look, SELKIE_LIQUID_LOOK_TINTED), .dimension = 3,
+     .doc = "look of the liquid"},
+    {ENUM(selkie_render_def, sky, sk_sky, SELKIE_SKY_STUDIO), .dimension = 3, .doc = "surroundings"},
+    {ARRAY(selkie_render_def, "camera", camera, camera_count, sk_camera_struct), .dimension = 3,
+     .doc = "camera over time, in place of eye, target and field_of_view"},
 };
 static const sk_struct render_struct = {.name = "render",
                                         .doc = "Pictures of the run.",
@@ -1318,6 +1305,8 @@ static const sk_field scene_fields[] = {
     {ARRAY(selkie_scene, "probes", probes, probe_count, sk_probe_struct), .doc = "measurements"},
     {STRUCT(selkie_scene, output, output_struct), .doc = "output of a run"},
     {STRUCT(selkie_scene, render, render_struct), .doc = "pictures"},
+    {STRUCT(selkie_scene, mesh, sk_mesh_struct), .dimension = 3, .doc = "mesh of the liquid's surface"},
+    {STRUCT(selkie_scene, whitewater, sk_whitewater_struct), .dimension = 3, .doc = "spray, foam and bubbles"},
     {STRUCT(selkie_scene, heat, heat_struct), .doc = "heat conduction, melting and freezing"},
     {ARRAY(selkie_scene, "changes", changes, change_count, sk_change_struct),
      .doc = "what changes while it runs, in the order of the steps"},

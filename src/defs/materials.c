@@ -47,6 +47,8 @@ double sk_scene_viscosity_of(const selkie_scene *scene, int material)
     if (scene->material_count && !(kinematic > 0.0) && !(dynamic > 0.0)) {
         kinematic = scene->materials[material].viscosity;
         dynamic = scene->materials[material].dynamic_viscosity;
+        for (int n = 0; n < scene->materials[material].viscosity_point_count; n++)
+            kinematic = fmax(kinematic, scene->materials[material].viscosity_table[n].viscosity);
     }
     return dynamic > 0.0 ? dynamic / sk_scene_density(scene, material) : kinematic;
 }
@@ -185,10 +187,11 @@ static selkie_code check_material(const selkie_scene *scene, int m, sk_path *whe
     if (first < m)
         return fail_at(where, "materials", m, "name", error, "%s is the name of materials[%d] already: choose another",
                        sk_quote(quoted, sizeof quoted, material->name), first);
-    if (material->kind == SELKIE_MATERIAL_ELASTOPLASTIC || material->kind == SELKIE_MATERIAL_GRANULAR)
-        return fail_at(where, "materials", m, "kind", error,
-                       "\"%s\" is not simulated yet: must be \"liquid\", or \"rigid\" or \"soft\" for bodies",
-                       sk_enum_name(sk_struct_find(&sk_material_struct, "kind")->choices, (int)material->kind));
+    if (material->kind == SELKIE_MATERIAL_GRANULAR)
+        return fail_at(
+            where, "materials", m, "kind", error,
+            "\"%s\" is not simulated yet: must be \"liquid\", \"elastoplastic\", or \"rigid\" or \"soft\" for bodies",
+            sk_enum_name(sk_struct_find(&sk_material_struct, "kind")->choices, (int)material->kind));
     return check_viscosity(scene, m, where, error);
 }
 
@@ -246,6 +249,8 @@ static const char *idle_friction(const selkie_scene *scene, selkie_wall surface,
         return "has no effect with discretization sph yet";
     if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED)
         return "has no effect with discretization reduced, whose walls are free_slip";
+    if (scene->discretization == SELKIE_DISCRETIZATION_MPM && slip_length > 0.0)
+        return "has no effect with discretization mpm";
     if (slip_length > 0.0 && surface != SELKIE_WALL_NO_SLIP)
         return "has an effect at no_slip surfaces only";
     if (slip_length > 0.0 && !(sk_scene_viscosity(scene) > 0.0))

@@ -699,6 +699,7 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
         return fail_at(&rules, "liquids", "nothing will ever be wet: must have at least one liquid or source");
     SK_TRY(sk_materials_check(scene, where, error));
     SK_TRY(sk_heat_check(scene, where, error));
+    SK_TRY(sk_elastoplastic_check(scene, where, error));
     SK_TRY(check_each(&rules, "liquids", scene->liquid_count, check_liquid));
     SK_TRY(check_each(&rules, "sources", scene->source_count, check_source));
     SK_TRY(check_each(&rules, "drains", scene->drain_count, check_drain));

@@ -79,13 +79,20 @@ typedef struct sk_surface_grid {
     uint8_t *side;    /* sk_block_side of the blocks */
     uint8_t *near;    /* 1 = the surface is in the block or beside it */
 
-    float *phi;                     /* voxels [block_count][512] level set, negative inside */
-    float *other;                   /* voxels the same size, for passes that cannot work in place */
-    uint8_t (*signs)[sk_sub_count]; /* of a finished level set: a byte a row of nodes, bits are nodes inside */
+    float *phi;   /* voxels [block_count][512] level set, negative inside */
+    float *other; /* voxels the same size, for passes that cannot work in place */
+    /* Signs of a finished level set: a byte a row of nodes, bits are nodes inside. */
+    uint8_t (*signs)[sk_sub_count];
 } sk_surface_grid;
 
-/* A block with `halo` (1, 2 or 4) nodes around it, x fastest. Missing blocks read as air, beyond walls lie mirror images. */
+/* A block with `halo` (1, 2 or 4) nodes around it, x fastest. Missing blocks read as air, beyond walls lie mirror
+ * images. */
 void sk_surface_load(const sk_surface_grid *grid, const float *field, size_t block, int halo, float *padded);
+
+/* Lengths and kernel for these options; the grid is empty yet (surface.c). */
+selkie_code sk_surface_grid_init(sk_surface_grid *grid, const sk_surface_options *options, size_t particle_count,
+                                 selkie_error *error);
+void sk_surface_grid_free(sk_surface_grid *grid);
 
 /* Sorts the particles into blocks (surface_bins.c). */
 selkie_code sk_surface_bin(sk_surface_grid *grid, const sk_surface_particles *particles, selkie_error *error);

@@ -17,7 +17,7 @@
 #include "linalg/poisson.h"
 #include "particles/store.h"
 
-enum { SK_STEP_MAX_METHODS = 24 };
+enum { SK_STEP_MAX_METHODS = 32 };
 /* Sums over particles of different masses. */
 typedef struct sk_mass_sums {
     double kinetic;          /* J */

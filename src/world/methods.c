@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "methods/bodies/bodies.h"
+#include "methods/elastoplastic/mpm.h"
 #include "methods/flip/flip.h"
+#include "methods/heat/frozen.h"
 #include "methods/heat/heat.h"
 #include "methods/idp/idp.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
@@ -22,6 +24,7 @@
 #include "world/world_internal.h"
 
 /* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. */
+/* clang-format off */
 static const sk_method *const all_methods[] = {
     &sk_method_sorting,
     &sk_method_particle_forces,
@@ -43,8 +46,11 @@ static const sk_method *const all_methods[] = {
     &sk_method_surface_tension,
     &sk_method_shape_matching,
     &sk_method_rigid_liquid,
+    &sk_method_frozen,
     &sk_method_reduced,
+    &sk_method_mpm,
 };
+/* clang-format on */
 
 sk_method_list sk_all_methods(void)
 {

@@ -59,7 +59,8 @@ static int place(const liquid_sampler *sampler, uint64_t cell_index, int s, doub
         double jitter = 0.0;
         if (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_JITTERED ||
             (sampler->scene->particles.arrangement == SELKIE_ARRANGEMENT_AUTO &&
-             sampler->scene->discretization != SELKIE_DISCRETIZATION_SPH))
+             sampler->scene->discretization != SELKIE_DISCRETIZATION_SPH &&
+             sampler->scene->discretization != SELKIE_DISCRETIZATION_MPM))
             jitter = sampler->scene->particles.jitter *
                      (sk_random_float(seed, cell_index * 4096 + (uint64_t)s, (uint64_t)d) - 0.5);
         offset[d] = d < sampler->grid->dimension ? (sub[d] + 0.5 + jitter) / n : 0.0;

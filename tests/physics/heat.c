@@ -163,6 +163,126 @@ static void robin(void **state)
     selkie_world_destroy(world);
 }
 
+/* --- Frozen bodies --- */
+
+/* Water that may freeze. */
+static void ice(heat_scene *s, double cell_size)
+{
+    tank(&s->t, 2, 1, 1, 0, cell_size);
+    selkie_material_defaults(&s->material);
+    s->material.name = "water";
+    s->material.heat_capacity = 4186.0;
+    s->material.melting_point = 273.15;
+    s->material.latent_heat = 334e3;
+    s->material.solid_density = 900.0;
+    s->t.scene.materials = &s->material;
+    s->t.scene.material_count = 1;
+}
+
+/* Mean of a component over the solid particles, and how many there are. */
+static double solid_mean(const selkie_world *world, const char *name, int d, int64_t *count)
+{
+    const selkie_attribute_view view = attribute_of(world, name), liquid = attribute_of(world, "liquid_fraction");
+    double sum = 0.0;
+    *count = 0;
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
+        if (*particle_of(&liquid, p) < 0.5f) {
+            sum += (double)particle_of(&view, p)[d];
+            ++*count;
+        }
+    return sum / (double)*count;
+}
+
+/* A slab of ice of ratio 0.8, a little too high at first, floats where Archimedes has it. The mean of two seconds
+ * counts the waves that go on. */
+static void ice_floats(void **state)
+{
+    (void)state;
+    const double h = 1.0 / 48;
+    for (int n = 0; n < 2; n++) {
+        heat_scene s;
+        ice(&s, h);
+        s.material.solid_density = 800.0;
+        s.t.scene.volume = SELKIE_VOLUME_IDP;
+        selkie_scene_set_method(&s.t.scene, n ? SELKIE_METHOD_FLIP : SELKIE_METHOD_APIC);
+        s.t.scene.time.cfl = 2.0;
+        add_liquid(&s.t, box_shape(0.3, 0.26, 0, 0.7, 0.46, 0))->temperature = 263.0;
+        add_liquid(&s.t, box_shape(0, 0, 0, 1, 0.4, 0))->temperature = 293.0;
+        selkie_world *world = make_world(&s.t);
+        const double water = 0.4 - 0.4 * 0.14, level = water + 0.8 * 0.4 * 0.2; /* m2, m over a length of 1 m */
+        const double exact = level + 0.1 - 0.8 * 0.2;
+        double mean = 0.0;
+        int64_t count, steps = 0, all;
+        solid_mean(world, "position", 1, &all);
+        run_until(world, 2.0);
+        while (selkie_world_time(world) < 4.0) {
+            step_world(world);
+            mean += solid_mean(world, "position", 1, &count);
+            steps++;
+        }
+        assert_int_equal(count, all);
+        at_most(n ? "ice of ratio 0.8, FLIP idp" : "ice of ratio 0.8, APIC idp", "error of its height (cells)",
+                fabs(mean / (double)steps - exact) / h, 0.5);
+        selkie_world_destroy(world);
+    }
+}
+
+/* Ice that turns in free flight keeps its angular momentum and its shape. */
+static void ice_spins(void **state)
+{
+    (void)state;
+    heat_scene s;
+    ice(&s, 1.0 / 48);
+    set3(s.t.scene.gravity, 0, 0, 0);
+    selkie_liquid_def *block = add_liquid(&s.t, box_shape(0.35, 0.4, 0, 0.65, 0.6, 0));
+    block->temperature = 263.0;
+    block->angular_velocity[2] = 3.0;
+    set3(block->center, 0.5, 0.5, 0);
+    selkie_world *world = make_world(&s.t);
+    step_world(world);
+    const double before = selkie_world_statistics(world)->kinetic_energy;
+    for (int n = 0; n < 100; n++)
+        step_world(world);
+    const double after = selkie_world_statistics(world)->kinetic_energy;
+    at_most("ice in free flight", "change of energy in 100 steps", fabs(after / before - 1), 1e-3);
+    selkie_world_destroy(world);
+}
+
+/* Ice melts in warm water and, with cold walls, all of it freezes again: the mass is that of the start, and energy is
+ * kept to rounding as long as no heat leaves. */
+static void ice_melts_and_freezes(void **state)
+{
+    (void)state;
+    heat_scene s;
+    ice(&s, 1.0 / 32);
+    s.material.conductivity = 2e4; /* so that it takes seconds */
+    add_liquid(&s.t, box_shape(0.3, 0.2, 0, 0.7, 0.4, 0))->temperature = 263.0;
+    add_liquid(&s.t, box_shape(0, 0, 0, 1, 0.3, 0))->temperature = 353.0;
+    selkie_world *world = make_world(&s.t);
+    const int64_t particles = selkie_world_particle_count(world);
+    const double energy = selkie_world_statistics(world)->heat_energy;
+    int64_t solid;
+    solid_mean(world, "position", 0, &solid);
+    assert_true(solid > 0);
+    run_until(world, 10.0);
+    solid_mean(world, "position", 0, &solid);
+    assert_int_equal(solid, 0);
+    assert_int_equal(selkie_world_particle_count(world), particles);
+    at_most("melting ice", "change of energy", fabs(selkie_world_statistics(world)->heat_energy / energy - 1), 1e-12);
+    selkie_world_destroy(world);
+
+    /* The same water between cold walls. */
+    for (int side = 0; side < 4; side++)
+        s.t.scene.domain.temperature[side] = 133.0;
+    s.t.liquids[0].temperature = s.t.liquids[1].temperature = 283.0;
+    world = make_world(&s.t);
+    run_until(world, 20.0);
+    solid_mean(world, "position", 0, &solid);
+    assert_int_equal(solid, particles);
+    at_most("frozen to the walls", "speed (m/s)", selkie_world_statistics(world)->max_speed, 1e-6);
+    selkie_world_destroy(world);
+}
+
 int main(void)
 {
     struct CMUnitTest tests[16];
@@ -172,5 +292,8 @@ int main(void)
         tests[count++] = (struct CMUnitTest){.name = "stefan", .test_func = stefan, .initial_state = &stefan_cases[n]};
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(half_space);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(robin);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_floats);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_spins);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_melts_and_freezes);
     return _cmocka_run_group_tests("heat", tests, count, NULL, NULL);
 }

@@ -991,6 +991,9 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
     } else if (field->of == &sk_drawn_struct || field->of == &sk_stroke_struct) {
         set_struct(field->of, path, way,
                    "reduced.drawn=[{\"name\":\"a\",\"strokes\":[{\"from\":[0,0,0],\"to\":[1,0,0]}]}]", -1);
+    } else if (field->of == &sk_camera_struct) {
+        snprintf(prepared, sizeof prepared, "%s={\"time\":0,\"eye\":[0,0,3],\"target\":[0,0,0]}", path);
+        set_struct(field->of, path, way, prepared, -1);
     } else if (field->of == &sk_excite_struct) {
         set_struct(field->of, path, way, "reduced.excite=[{\"mode\":\"a\"}]", -1);
     } else if (strcmp(field->key, "flow") == 0) {

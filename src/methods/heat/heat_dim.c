@@ -366,6 +366,34 @@ static void begin_particles(const sk_step *step, sk_heat *heat)
     heat->warmest = warmest;
 }
 
+/* Cells without room for what their particles have beyond the range: the cells around help, then those around these.
+ * In the order of the cells, since two may share a helper. */
+static void limit_blocks(const heat_solve *s)
+{
+    const sk_grid *grid = &s->step->grid;
+    const sk_heat_attributes a = sk_heat_find_attributes(s->step);
+    enum { WIDEST = SELKIE_DIM == 3 ? 125 : 25 };
+    for (int b = 1; b <= grid->particle_blocks; b++) {
+        if (!memchr(s->cells.phase + (size_t)b * SK_BLOCK_CELLS, SK_HEAT_BEYOND, SK_BLOCK_CELLS))
+            continue;
+        SK_PLAIN_EACH_CELL(cell, b)
+        for (int reach = 1; reach <= 2 && s->cells.phase[sk_plain_index(cell)] == SK_HEAT_BEYOND; reach++) {
+            uint32_t ranges[WIDEST + 1][2];
+            const int wide = 2 * reach + 1, all = SELKIE_DIM == 3 ? wide * wide * wide : wide * wide;
+            int count = 1;
+            sk_plain_particles(grid, cell, &ranges[0][0], &ranges[0][1]);
+            for (int n = 0; n < all; n++) {
+                const int offset[3] = {n % wide - reach, n / wide % wide - reach,
+                                       SELKIE_DIM == 3 ? n / wide / wide - reach : 0};
+                sk_plain_particles(grid, sk_plain_beside(grid, cell, offset), &ranges[count][0], &ranges[count][1]);
+                count += n != all / 2;
+            }
+            if (sk_heat_limit_cells(s->heat, &a, (const uint32_t(*)[2])ranges, count))
+                s->cells.phase[sk_plain_index(cell)] = 0;
+        }
+    }
+}
+
 typedef struct heat_forms {
     selkie_code (*gather)(sk_step *, const sk_heat *, sk_heat_cells *, selkie_error *);
     void (*scatter)(const sk_step *, const sk_heat *, const sk_heat_cells *, int);
@@ -398,6 +426,7 @@ static selkie_code run(sk_step *step, const heat_forms *forms, selkie_error *err
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 1; b <= holders; b++)
         forms->scatter(step, heat, &s.cells, b);
+    limit_blocks(&s);
     return SELKIE_OK;
 }
 

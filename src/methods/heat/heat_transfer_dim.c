@@ -174,7 +174,8 @@ void SK_DIM(sk_heat_scatter_block)(const sk_step *step, const sk_heat *heat, con
             const double temperature = sk_heat_set(&a, curve, p, enthalpy);
             beyond |= temperature > heat->warmest || temperature < heat->coldest;
         }
-        if (beyond)
-            sk_heat_limit_cell(heat, &a, start[c], start[c + 1]);
+        const uint32_t range[1][2] = {{start[c], start[c + 1]}};
+        cells->phase[(size_t)block * SK_BLOCK_CELLS + (size_t)c] =
+            beyond && !sk_heat_limit_cells(heat, &a, range, 1) ? SK_HEAT_BEYOND : 0;
     }
 }
