@@ -989,6 +989,27 @@ const sk_struct sk_body_struct = {.name = "body",
                                   .field_count = COUNT(body_fields),
                                   .fields = body_fields};
 
+static const sk_field joint_fields[] = {
+    {STRING(selkie_joint_def, name), .doc = "a label"},
+    {STRING(selkie_joint_def, first), .required = 1, .doc = "name of a body"},
+    {STRING(selkie_joint_def, second), .doc = "name of another body; none = fixed in space"},
+    {VECTOR(selkie_joint_def, at), .place = 1, .unit = "m", .required = 1, .doc = "the hinge at the start"},
+    {NUMBER(selkie_joint_def, swing, 0), BETWEEN(-170, 170), .unit = "deg",
+     .doc = "amplitude of the angle that its motor follows, of the second body against the first, or of the first "
+            "against space; faded in over a period"},
+    {NUMBER(selkie_joint_def, period, 1), ABOVE(0), .unit = "s", .doc = "of the swing"},
+    {NUMBER(selkie_joint_def, phase, 0), ANY, .unit = "deg", .doc = "of the swing"},
+    {NUMBER(selkie_joint_def, spin, 0), ANY, .unit = "rad/s", .doc = "constant speed of the motor, without a swing"},
+    {NUMBER(selkie_joint_def, torque, 0), AT_LEAST(0), .unit = "N m",
+     .doc = "largest of the motor; 0 = as much as it takes"},
+};
+const sk_struct sk_joint_struct = {.name = "joint",
+                                   .doc = "A hinge of a body, with a motor if it swings or spins; discretization "
+                                          "reduced. Bodies that it joins do not collide with each other.",
+                                   .size = sizeof(selkie_joint_def),
+                                   .field_count = COUNT(joint_fields),
+                                   .fields = joint_fields};
+
 #define OF_EXPLOSION .variants = 1u << SELKIE_FORCE_EXPLOSION
 #define OF_VORTEX .variants = 1u << SELKIE_FORCE_VORTEX
 #define OF_JET .variants = 1u << SELKIE_FORCE_JET
@@ -1277,6 +1298,7 @@ static const sk_field scene_fields[] = {
     {ARRAY(selkie_scene, "drains", drains, drain_count, sk_drain_struct), .doc = "regions where liquid leaves"},
     {ARRAY(selkie_scene, "obstacles", obstacles, obstacle_count, sk_obstacle_struct), .doc = "fixed or moving solids"},
     {ARRAY(selkie_scene, "bodies", bodies, body_count, sk_body_struct), .doc = "solids that float and sink"},
+    {ARRAY(selkie_scene, "joints", joints, joint_count, sk_joint_struct), .doc = "hinges and motors of bodies"},
     {ARRAY(selkie_scene, "forces", forces, force_count, sk_force_struct), .doc = "explosions, vortices, jets"},
     {ARRAY(selkie_scene, "objects", objects, object_count, sk_object_struct),
      .doc = "liquid that solidifies, moves and dissolves"},
