@@ -2,7 +2,10 @@
 #include <string.h>
 
 #include "methods/bodies/bodies.h"
+#include "methods/elastoplastic/mpm.h"
 #include "methods/flip/flip.h"
+#include "methods/heat/frozen.h"
+#include "methods/heat/heat.h"
 #include "methods/idp/idp.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/materials/materials.h"
@@ -10,6 +13,7 @@
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/rigid_liquid/rigid_liquid.h"
 #include "methods/reduced/reduced.h"
+#include "methods/shape_matching/shape_matching.h"
 #include "methods/sorting.h"
 #include "methods/sources/sources.h"
 #include "methods/sph/sph.h"
@@ -20,8 +24,9 @@
 #include "methods/volume_terms/volume_terms.h"
 #include "world/world_internal.h"
 
-/* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. Splashes take their droplets
- * out of the particles before others see them. */
+/* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. Splashes take their
+ * droplets out of the particles before others see them. */
+/* clang-format off */
 static const sk_method *const all_methods[] = {
     &sk_method_sorting,
     &sk_method_splashes,
@@ -31,6 +36,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_densities,
     &sk_method_bodies,
     &sk_method_flip,
+    &sk_method_heat,
     &sk_method_sph,
     &sk_method_idp,
     &sk_method_ando,
@@ -41,9 +47,13 @@ static const sk_method *const all_methods[] = {
     &sk_method_liquid_boundary,
     &sk_method_viscosity,
     &sk_method_surface_tension,
+    &sk_method_shape_matching,
     &sk_method_rigid_liquid,
+    &sk_method_frozen,
     &sk_method_reduced,
+    &sk_method_mpm,
 };
+/* clang-format on */
 
 sk_method_list sk_all_methods(void)
 {
