@@ -155,6 +155,8 @@ static void search_block(sk_step *step, sk_splashes *s, sk_attribute *hazard, in
             const sk_particle *particle = &step->particles.records[p];
             float fraction[3] = {0.0f, 0.0f, 0.0f};
             int place = 0;
+            if (particle->flags & ~(uint32_t)(SK_PARTICLE_INSIDE | SK_PARTICLE_FLYING))
+                continue; /* driven by a source */
             for (int d = 0; d < SELKIE_DIM; d++) {
                 const float at = (particle->position[d] - (float)grid->corner[d]) / (float)grid->cell_size -
                                  (float)(grid->coordinates[block][d] * SK_BLOCK_N) - 0.5f;
