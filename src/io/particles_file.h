@@ -73,10 +73,12 @@ typedef struct sk_particles_data {
     float *velocity;        /* m/s [count][3], NULL = none */
     uint32_t *id;           /*     [count], NULL = none */
     uint32_t *role;         /*     [count] of liquid boundaries, NULL = none */
-    uint32_t *material;     /*  [count] index in the scene's table, NULL = none */
-    float *temperature;     /*  [count] K, NULL = none */
-    float *liquid_fraction; /* [count] 0 = solid, NULL = none */
-    int extra_count;        /* of compact files: all further attributes, roles and materials too */
+    uint32_t *material;     /*     [count] index in the scene's table, NULL = none */
+    float *stress;          /* Pa  [count] of elastoplastic points, NULL = none */
+    float *plastic_strain;  /*     [count] likewise */
+    float *temperature;     /* K   [count], NULL = none */
+    float *liquid_fraction; /*     [count] 0 = solid, NULL = none */
+    int extra_count;        /*     of compact files: all further attributes, those above too */
     sk_particles_extra extra[SK_MAX_EXTRA_ATTRIBUTES];
 } sk_particles_data;
 

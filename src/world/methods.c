@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "methods/bodies/bodies.h"
+#include "methods/elastoplastic/mpm.h"
 #include "methods/flip/flip.h"
 #include "methods/heat/frozen.h"
 #include "methods/heat/heat.h"
@@ -12,9 +13,11 @@
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/rigid_liquid/rigid_liquid.h"
 #include "methods/reduced/reduced.h"
+#include "methods/shape_matching/shape_matching.h"
 #include "methods/sorting.h"
 #include "methods/sources/sources.h"
 #include "methods/sph/sph.h"
+#include "methods/surface_tension/surface_tension.h"
 #include "methods/uic/uic.h"
 #include "methods/viscosity/viscosity.h"
 #include "methods/volume_terms/volume_terms.h"
@@ -40,9 +43,12 @@ static const sk_method *const all_methods[] = {
     &sk_method_uic,
     &sk_method_liquid_boundary,
     &sk_method_viscosity,
+    &sk_method_surface_tension,
+    &sk_method_shape_matching,
     &sk_method_rigid_liquid,
     &sk_method_frozen,
     &sk_method_reduced,
+    &sk_method_mpm,
 };
 /* clang-format on */
 

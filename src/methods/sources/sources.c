@@ -313,7 +313,8 @@ static void jitter(const sk_sources *sources, const sk_step *step, double x[3])
     const sk_grid *grid = &step->grid;
     const selkie_arrangement arrangement = step->scene->particles.arrangement;
     if (arrangement == SELKIE_ARRANGEMENT_LATTICE ||
-        (arrangement == SELKIE_ARRANGEMENT_AUTO && step->scene->discretization == SELKIE_DISCRETIZATION_SPH))
+        (arrangement == SELKIE_ARRANGEMENT_AUTO && (step->scene->discretization == SELKIE_DISCRETIZATION_SPH ||
+                                                    step->scene->discretization == SELKIE_DISCRETIZATION_MPM)))
         return;
     const double reach = step->scene->particles.jitter * grid->cell_size / sources->per_axis,
                  gap = 1e-3 * grid->cell_size;
