@@ -35,7 +35,7 @@ enum { band_rows = 16 };
 static vec3 lit(const sk_stage *stage, vec3 albedo, vec3 normal)
 {
     vec3 light = sk_studio_ambient(stage, normal);
-    light = v3_along(light, 0.42f * fmaxf(v3_dot(normal, stage->sun), 0.0f), sk_studio_sunlight());
+    light = v3_along(light, 0.42f * fmaxf(v3_dot(normal, stage->sun), 0.0f), sk_studio_sunlight(stage));
     return v3_mul(albedo, light);
 }
 
@@ -187,7 +187,7 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
                            const sk_picture_options *options, int threads, sk_image *image, selkie_error *error)
 {
     sk_camera camera;
-    sk_camera_frame(stage, image->width, image->height, &camera);
+    sk_camera_frame(stage, options->time, image->width, image->height, &camera);
     canvas c = {.stage = stage, .camera = &camera, .image = image};
     c.depth = sk_allocate(NULL, (size_t)image->width * (size_t)image->height * sizeof(float));
     selkie_code code = c.depth ? SELKIE_OK
