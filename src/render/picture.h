@@ -53,6 +53,7 @@ typedef struct sk_picture_options {
     int body_count; /*     of `bodies`; other bodies are drawn at their initial poses */
     const struct sk_picture_body *bodies;
     const sk_picture_foam *foam; /* NULL = none; 3D only */
+    int preview;                 /*     3D: a quick look, without rays */
     double speed_scale;          /* m/s the fastest colour; 0 = from gravity and the domain's height */
     int samples;                 /*     rays a pixel where it matters; 0 = 4 */
     int label;                   /*     write the time (and in 2D the scale of colours) into the picture */

@@ -79,11 +79,11 @@ static selkie_code compare_options(run_renderer *r, const char *pictures, selkie
     SK_TRY(join_path(path, pictures, "drawn_with.txt", error));
     snprintf(line, sizeof line,
              "style %d color %d label %d scale %.9g samples %d eye %.9g %.9g %.9g target %.9g %.9g %.9g "
-             "angle %.9g rays %d liquid %d sky %d keys %d mesh %.9g %.9g %.9g\n",
+             "angle %.9g rays %d liquid %d sky %d keys %d mesh %.9g %.9g %.9g preview %d\n",
              (int)r->picture.style, (int)r->picture.color, r->picture.label, r->picture.speed_scale, r->picture.samples,
              c->eye[0], c->eye[1], c->eye[2], c->target[0], c->target[1], c->target[2], c->field_of_view,
              sk_picture_traces_rays(), (int)c->liquid, (int)c->sky, c->camera_count, r->scene->mesh.resolution,
-             r->scene->mesh.particle_radius, r->scene->mesh.smoothing);
+             r->scene->mesh.particle_radius, r->scene->mesh.smoothing, r->picture.preview);
     int same = sk_file_exists(path) && sk_file_read(path, &old, &bytes, NULL) == SELKIE_OK && strcmp(old, line) == 0;
     sk_release(NULL, old);
     if (same)
@@ -291,6 +291,7 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
     r->picture.speed_scale = r->options->speed_scale;
     r->picture.samples = r->options->samples;
     r->picture.label = r->options->label;
+    r->picture.preview = r->options->preview;
     r->picture.threads = r->options->threads;
     if (r->options->style >= 0)
         r->picture.style = (selkie_picture_style)r->options->style;

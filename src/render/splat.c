@@ -222,3 +222,166 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
     sk_release(NULL, c.owner);
     return code;
 }
+
+/* --- A quick look at water --- */
+
+/* Water as the eye sees it: for each pixel the depth (m along forward) of its nearest particle; INFINITY = none. */
+typedef struct water_view {
+    float *depth, *other;
+    float (*particle)[4]; /* pixel x and y, depth (m), radius (pixels) */
+    size_t count;
+} water_view;
+
+static void splat_water(const canvas *c, const water_view *w, float radius, int first, int last)
+{
+    const int width = c->camera->width;
+    for (size_t i = (size_t)first * (size_t)width; i < (size_t)last * (size_t)width; ++i)
+        w->depth[i] = INFINITY;
+    for (size_t n = 0; n < w->count; ++n) {
+        const float *p = w->particle[n], r = p[3];
+        if (p[1] + r < (float)first || p[1] - r > (float)last)
+            continue;
+        const int x0 = (int)fmaxf(p[0] - r, 0.0f), x1 = (int)fminf(p[0] + r + 1.0f, (float)width);
+        const int y0 = (int)fmaxf(p[1] - r, (float)first), y1 = (int)fminf(p[1] + r + 1.0f, (float)last);
+        for (int y = y0; y < y1; ++y)
+            for (int x = x0; x < x1; ++x) {
+                const float u = ((float)x + 0.5f - p[0]) / r, v = ((float)y + 0.5f - p[1]) / r;
+                const float q = u * u + v * v;
+                /* A parabola is near enough to a ball. */
+                const float z = q < 1.0f ? p[2] - radius * (1.0f - q) : INFINITY;
+                float *to = &w->depth[(size_t)y * (size_t)width + (size_t)x];
+                *to = z < *to ? z : *to;
+            }
+    }
+}
+
+/* Mean of the near depths along a row or column; steps to other parts of the water stay. */
+static void smooth_water(const float *from, float *to, int count, int stride, float step)
+{
+    enum { reach = 4 };
+    for (int i = 0; i < count; ++i) {
+        const float own = from[(size_t)i * (size_t)stride];
+        float sum = 0.0f, weight = 0.0f;
+        for (int k = i - reach < 0 ? 0 : i - reach; k <= i + reach && k < count && own < INFINITY; ++k) {
+            const float z = from[(size_t)k * (size_t)stride];
+            const float w = fabsf(z - own) < step ? 1.0f : 0.0f;
+            sum += w > 0.0f ? z : 0.0f;
+            weight += w;
+        }
+        to[(size_t)i * (size_t)stride] = weight > 0.0f ? sum / weight : own;
+    }
+}
+
+static vec3 view_point(const sk_camera *camera, int x, int y, float depth)
+{
+    vec3 d = sk_camera_ray(camera, (float)x + 0.5f, (float)y + 0.5f);
+    return v3_along(camera->eye, depth / v3_dot(d, camera->forward), d);
+}
+
+static void shade_water(const canvas *c, const water_view *w, int y)
+{
+    const int width = c->camera->width, height = c->camera->height;
+    for (int x = 0; x < width; ++x) {
+        const size_t i = (size_t)y * (size_t)width + (size_t)x;
+        const float z = w->depth[i];
+        if (!(z < INFINITY))
+            continue;
+        const vec3 point = view_point(c->camera, x, y, z), d = v3_unit(v3_sub(point, c->camera->eye));
+        const float distance = v3_length(v3_sub(point, c->camera->eye));
+        if (distance > c->depth[i])
+            continue;
+        /* Differences to the side that is nearer in depth. */
+        const int left = x > 0 && w->depth[i - 1] < INFINITY, right = x + 1 < width && w->depth[i + 1] < INFINITY;
+        const int above = y > 0 && w->depth[i - (size_t)width] < INFINITY;
+        const int below = y + 1 < height && w->depth[i + (size_t)width] < INFINITY;
+        const int dx = right && (!left || fabsf(w->depth[i + 1] - z) < fabsf(w->depth[i - 1] - z)) ? 1 : left ? -1 : 0;
+        const int dy =
+            below && (!above || fabsf(w->depth[i + (size_t)width] - z) < fabsf(w->depth[i - (size_t)width] - z)) ? 1
+            : above                                                                                              ? -1
+                                                                                                                 : 0;
+        vec3 normal = v3_scale(d, -1.0f);
+        if (dx && dy) {
+            const vec3 a = v3_sub(view_point(c->camera, x + dx, y, w->depth[(size_t)((ptrdiff_t)i + dx)]), point);
+            const vec3 b = v3_sub(
+                view_point(c->camera, x, y + dy, w->depth[(size_t)((ptrdiff_t)i + dy * (ptrdiff_t)width)]), point);
+            normal = v3_unit(v3_cross(a, b));
+            if (v3_dot(normal, d) > 0.0f)
+                normal = v3_scale(normal, -1.0f);
+        }
+        const float facing = clampf(-v3_dot(d, normal), 0.0f, 1.0f), edge = 1.0f - facing;
+        const float mirrored = 0.02f + 0.98f * edge * edge * edge * edge * edge;
+        const vec3 body = v3_mul(v3(0.10f, 0.42f, 0.55f), lit(c->stage, v3(1, 1, 1), normal));
+        vec3 color = v3_mix(body, sk_studio_sky(c->stage, v3_reflect(d, normal)), mirrored);
+        c->depth[i] = distance;
+        sk_image_blend(c->image, x, y, sk_studio_tone(color), 0.82f);
+    }
+}
+
+/* Particles as the eye sees them. */
+static void place_water(const canvas *c, const sk_picture_particles *particles, float radius, water_view *w)
+{
+    const float pixels = 0.5f * (float)c->camera->height / c->camera->half_height;
+    for (size_t i = 0; i < particles->count; ++i) {
+        const float *x = sk_particle_position(particles, i);
+        float *p = w->particle[w->count];
+        p[2] = sk_camera_project(c->camera, v3(x[0], x[1], x[2]), &p[0], &p[1]);
+        p[3] = clampf(radius * pixels / p[2], 1.0f, 24.0f);
+        w->count += p[2] > radius && p[0] > -p[3] && p[0] < (float)c->camera->width + p[3] && p[1] > -p[3] &&
+                    p[1] < (float)c->camera->height + p[3];
+    }
+}
+
+static void draw_preview(const canvas *c, water_view *w, float radius, int threads)
+{
+    const int width = c->camera->width, height = c->camera->height, bands = 2 * threads;
+    const float step = 3.0f * radius;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int band = 0; band < bands; ++band) {
+        const int first = height * band / bands, last = height * (band + 1) / bands;
+        draw_background(c, first, last);
+        for (size_t t = 0; t < c->triangle_count; ++t)
+            draw_triangle(c, t, first, last);
+        splat_water(c, w, radius, first, last);
+    }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int y = 0; y < height; ++y)
+        smooth_water(w->depth + (size_t)y * (size_t)width, w->other + (size_t)y * (size_t)width, width, 1, step);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int x = 0; x < width; ++x)
+        smooth_water(w->other + x, w->depth + x, height, width, step);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int y = 0; y < height; ++y)
+        shade_water(c, w, y);
+}
+
+selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *particles,
+                            const sk_picture_options *options, int threads, sk_image *image, selkie_error *error)
+{
+    sk_camera camera;
+    sk_camera_frame(stage, options->time, image->width, image->height, &camera);
+    canvas c = {.stage = stage, .camera = &camera, .image = image};
+    const size_t pixels = (size_t)image->width * (size_t)image->height;
+    const float radius = 1.1f * (float)stage->spacing;
+    water_view w = {sk_allocate(NULL, pixels * sizeof(float)), sk_allocate(NULL, pixels * sizeof(float)),
+                    sk_allocate(NULL, (particles->count + 1) * sizeof *w.particle), 0};
+    c.depth = sk_allocate(NULL, pixels * sizeof(float));
+    selkie_code code = SELKIE_OK;
+    if (!c.depth || !w.depth || !w.other || !w.particle)
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d x %d pixels", image->width,
+                       image->height);
+    if (!code)
+        code = sk_stage_triangles(stage, options, &c.triangle_count, &c.points, &c.owner, error);
+    if (!code) {
+        place_water(&c, particles, radius, &w);
+        draw_preview(&c, &w, radius, threads);
+        code = sk_draw_foam(stage, &camera, options->foam, c.depth, threads, image, error);
+        sk_draw_container(stage, &camera, c.depth, image);
+    }
+    sk_release(NULL, c.depth);
+    sk_release(NULL, c.points);
+    sk_release(NULL, c.owner);
+    sk_release(NULL, w.depth);
+    sk_release(NULL, w.other);
+    sk_release(NULL, w.particle);
+    return code;
+}

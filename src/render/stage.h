@@ -105,6 +105,9 @@ selkie_code sk_draw_foam(const sk_stage *stage, const sk_camera *camera, const s
 /* The ways of drawing. */
 selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *particles,
                            const sk_picture_options *options, int threads, sk_image *image, selkie_error *error);
+/* A quick look: the nearest particles of each pixel as a smoothed surface. */
+selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *particles,
+                            const sk_picture_options *options, int threads, sk_image *image, selkie_error *error);
 selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *particles,
                            const sk_picture_options *options, int threads, sk_image *image, selkie_error *error);
 selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *particles,
