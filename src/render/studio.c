@@ -47,7 +47,10 @@ vec3 sk_studio_sky(const sk_stage *stage, vec3 d)
     sky = v3_mix(sky, v3(1.15f, 1.15f, 1.12f), colors->cloud * cloud);
     float s = v3_dot(d, stage->sun);
     if (s > 0.0f) {
-        float glow = powf(s, 24.0f), halo = powf(s, 300.0f), disc = smoothstepf(0.9988f, 0.9994f, s);
+        /* Powers 24 and 296 by squares. */
+        const float s8 = s * s * s * s * s * s * s * s, s32 = s8 * s8 * s8 * s8,
+                    s256 = s32 * s32 * s32 * s32 * s32 * s32 * s32 * s32;
+        float glow = s8 * s8 * s8, halo = s256 * s32 * s8, disc = smoothstepf(0.9988f, 0.9994f, s);
         sky = v3_add(sky, v3_scale(v3(1.0f, 0.93f, 0.80f), colors->disc * (0.18f * glow + 1.2f * halo + 40.0f * disc)));
     }
     return sky;
