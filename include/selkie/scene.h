@@ -276,6 +276,7 @@ typedef struct selkie_obstacle_def {
     const char *motion_file; /*       CSV of keyframes, in place of `keyframes` */
     double temperature;      /* K     0 = insulated */
     double heat_exchange;    /* W/(m2 K) between it and the liquid; 0 = perfect contact */
+    selkie_look look;        /*       in pictures */
 } selkie_obstacle_def;
 
 typedef struct selkie_body_def {

@@ -945,6 +945,7 @@ static const sk_field obstacle_fields[] = {
      .doc = "of its surface, where heat is simulated; 0 = insulated"},
     {NUMBER(selkie_obstacle_def, heat_exchange, 0), AT_LEAST(0), .unit = "W/(m2 K)",
      .doc = "heat per area, time and difference between it and the liquid; 0 = perfect contact"},
+    {ENUM(selkie_obstacle_def, look, sk_look, SELKIE_LOOK_PAINTED), .dimension = 3, .doc = "look in pictures"},
 };
 const sk_struct sk_obstacle_struct = {.name = "obstacle",
                                       .doc = "A solid, at rest or moving. It holds liquid at any thickness and speed: "
