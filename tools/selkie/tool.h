@@ -18,7 +18,8 @@ enum exit_code {
 };
 
 extern const tool_command run_command, check_command, render_command, plot_command, info_command, list_command,
-    convert_command, reproduce_command, sweep_command, doctor_command, schema_command, completion_command;
+    convert_command, reproduce_command, sweep_command, doctor_command, schema_command, completion_command,
+    studio_command;
 
 /* All commands, in the order of the help; ends with NULL. */
 extern const tool_command *const commands[];
