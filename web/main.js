@@ -2,6 +2,9 @@
 import { Connection, fetchTable, takeToken } from "./connection.js";
 import { View } from "./view.js";
 import { Pointer } from "./pointer.js";
+import { Plots } from "./plots.js";
+import { Editor } from "./editor.js";
+import { Form } from "./form.js";
 
 const $ = (id) => document.getElementById(id);
 const token = takeToken();
@@ -9,6 +12,9 @@ const view = new View($("view"));
 const connection = new Connection(token);
 const page = { connection, view, scene: null, state: {}, isController: false, say };
 const pointer = new Pointer(page, $("view"), $("tools"));
+const plots = new Plots(page, $("curves"), $("plots"));
+const editor = new Editor(page, { text: $("text"), gutter: $("gutter"), problem: $("problem"), apply: $("apply"), revert: $("revert") });
+let form = null;
 let unseen = null, frameTimes = [], isDirty = true, noticeTimer = 0;
 
 /** A line for the user that goes away by itself. */
@@ -35,7 +41,12 @@ connection.addEventListener("scene", ({ detail }) => {
   view.setScene(detail);
   $("scenes").value = detail.name;
   document.title = `${detail.title || detail.name} – Selkie studio`;
-  page.dispatch?.("scene", detail);
+  plots.setScene(detail);
+  editor.set(detail.text);
+  form?.draw();
+  $("tilt-depth-label").hidden = detail.dimension === 2;
+  for (const [id, value] of [["tilt", 0], ["tilt-depth", 0], ["gravity", 1]]) $(id).value = value;
+  pointer.added = [];
   isDirty = true;
 });
 connection.addEventListener("solids", ({ detail }) => {
@@ -51,8 +62,12 @@ connection.addEventListener("state", ({ detail }) => {
   $("run").textContent = detail.running ? "Pause" : "Run";
   $("speed").value = String(detail.speed);
   if (detail.message && detail.message !== before.message) say(detail.message);
-  page.dispatch?.("state", detail);
+  plots.add(detail);
   showStatus();
+});
+connection.addEventListener("check", ({ detail }) => {
+  editor.answer(detail);
+  $("form-message").textContent = detail.good ? "" : detail.message;
 });
 connection.addEventListener("problem", ({ detail }) => say(detail.message));
 connection.addEventListener("record", ({ detail }) => download(new Blob([detail.text], { type: "application/json" }), `${detail.name}_run.json`));
@@ -121,6 +136,8 @@ $("share").onclick = async () => {
     say(link, 30);
   }
 };
+$("form-apply").onclick = () => editor.load();
+$("remove-added").onclick = () => pointer.removeAdded();
 $("style").onchange = () => {
   view.style = $("style").value;
   page.redraw();
@@ -142,6 +159,58 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// --- Gravity: turned about the axis towards the viewer, and in 3D about the one across ---
+
+function tilt() {
+  const { scene } = page;
+  if (!scene) return;
+  const strength = Number($("gravity").value), g = Math.hypot(...scene.gravity) || 9.81;
+  const side = scene.dimension === 2 ? [1, 0, 0] : view.camera.side, front = scene.dimension === 2 ? [0, 0, 1] : view.camera.front;
+  const a = (Number($("tilt").value) * Math.PI) / 180, b = (Number($("tilt-depth").value) * Math.PI) / 180;
+  const gravity = scene.up.map((u, d) => g * strength * (-u * Math.cos(a) * Math.cos(b) + side[d] * Math.sin(a) + front[d] * Math.sin(b) * Math.cos(a)));
+  connection.change({ type: "gravity", gravity: gravity.slice(0, scene.dimension).map((x) => Number(x.toFixed(4))) });
+}
+let tiltTimer = 0;
+for (const id of ["tilt", "tilt-depth", "gravity"])
+  $(id).addEventListener("input", () => {
+    clearTimeout(tiltTimer);
+    tiltTimer = setTimeout(tilt, 50);
+  });
+$("level").onclick = () => {
+  for (const [id, value] of [["tilt", 0], ["tilt-depth", 0], ["gravity", 1]]) $(id).value = value;
+  tilt();
+};
+
+// --- Panels ---
+
+const panels = [["tools", "Steer"], ["plots", "Plots"], ["form", "Keys"], ["editor", "Text"]];
+function choosePanel(name) {
+  for (const button of $("tabs").children) {
+    const isChosen = button.dataset.panel === name;
+    button.setAttribute("aria-selected", String(isChosen));
+    button.tabIndex = isChosen ? 0 : -1;
+    $(`panel-${button.dataset.panel}`).hidden = !isChosen;
+  }
+  if (name === "plots") plots.draw();
+  if (name === "form") form?.draw();
+  if (name === "editor") editor.number();
+}
+panels.forEach(([name, label], i) => {
+  const button = Object.assign(document.createElement("button"), { textContent: label, onclick: () => choosePanel(name) });
+  button.setAttribute("role", "tab");
+  button.setAttribute("aria-controls", `panel-${name}`);
+  button.dataset.panel = name;
+  button.onkeydown = (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const next = panels[(i + step + panels.length) % panels.length][0];
+    choosePanel(next);
+    $("tabs").querySelector(`[data-panel=${next}]`).focus();
+  };
+  $("tabs").append(button);
+});
+choosePanel("tools");
+
 // --- The list of scenes ---
 
 try {
@@ -160,6 +229,8 @@ try {
     $("scenes").append(group);
   }
   if (page.scene) $("scenes").value = page.scene.name;
+  form = new Form(page, await fetchTable(token, "/api/schema"), $("form"), editor);
+  form.draw();
 } catch (error) {
   say(`The list of scenes cannot be read (${error.message}). Open the link that selkie studio printed.`, 0);
 }
