@@ -17,15 +17,19 @@
 #include "methods/sorting.h"
 #include "methods/sources/sources.h"
 #include "methods/sph/sph.h"
+#include "methods/splashes/splashes.h"
 #include "methods/surface_tension/surface_tension.h"
 #include "methods/uic/uic.h"
 #include "methods/viscosity/viscosity.h"
 #include "methods/volume_terms/volume_terms.h"
 #include "world/world_internal.h"
 
-/* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. */
+/* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. Splashes take their
+ * droplets out of the particles before others see them. */
+/* clang-format off */
 static const sk_method *const all_methods[] = {
     &sk_method_sorting,
+    &sk_method_splashes,
     &sk_method_particle_forces,
     &sk_method_materials,
     &sk_method_sources,
@@ -49,6 +53,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_reduced,
     &sk_method_mpm,
 };
+/* clang-format on */
 
 sk_method_list sk_all_methods(void)
 {

@@ -401,8 +401,8 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     step->step_count++;
     sk_world_count_frames(world, on_frame);
     world->statistics.dt = step->dt;
-    sk_world_collect_statistics(world, sk_wall_ms() - begin);
     sk_probes_measure(&world->probes, step, kick);
+    sk_world_collect_statistics(world, sk_wall_ms() - begin);
     sk_world_judge_step(world);
     return SELKIE_OK;
 }

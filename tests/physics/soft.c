@@ -63,7 +63,7 @@ static void free_spin(void **state)
 {
     (void)state;
     for (int dimension = 2; dimension <= 3; dimension++)
-        for (int mode = SELKIE_SOFT_RIGID; mode <= SELKIE_SOFT_QUADRATIC; mode++) {
+        for (int mode = SELKIE_SOFT_RIGID; mode <= SELKIE_SOFT_QUADRATIC + 1; mode++) { /* the last with clusters */
             test_scene t;
             char what[64];
             double before[2][3], after[2][3], change = 0.0, size = 0.0;
@@ -72,7 +72,8 @@ static void free_spin(void **state)
             t.scene.time.step = 0.01;
             add_liquid(&t, box_shape(0, 0, 0, 1, 0.15, 1));
             use_materials(&t, 800);
-            materials[1].soft.mode = mode;
+            materials[1].soft.mode = mode <= SELKIE_SOFT_QUADRATIC ? mode : SELKIE_SOFT_LINEAR;
+            materials[1].soft.clusters = mode <= SELKIE_SOFT_QUADRATIC ? 1 : 3;
             selkie_body_def *body = add_body(&t, box_shape(0.4, 0.4, 0.3, 0.6, 0.7, 0.6));
             body->angular_velocity[2] = 7.0;
             body->angular_velocity[0] = dimension == 3 ? 3.0 : 0.0;
@@ -208,12 +209,98 @@ static void backends_agree(void **state)
     }
 }
 
+/* Two discs thrown at each other at 2 m/s stop without overlap, and momentum stays. */
+static void discs_meet(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        test_scene t;
+        double deepest = 0.0, momentum[2][3], spin[3];
+        tank(&t, 2, 2.0, 1.0, 0.0, 1.0 / 32);
+        t.scene.gravity[1] = 0.0;
+        t.scene.time.step = 0.01;
+        use_materials(&t, 500);
+        materials[1].kind = kind ? SELKIE_MATERIAL_SOFT : SELKIE_MATERIAL_RIGID;
+        materials[1].soft.stiffness = 100;
+        add_body(&t, sphere_shape(0.6, 0.51, 0, 0.2))->velocity[0] = 1.0;
+        add_body(&t, sphere_shape(1.4, 0.5, 0, 0.2))->velocity[0] = -1.0;
+        selkie_world *world = make_world_threads(&t.scene, 1);
+        momentum_of(world, momentum[0], spin);
+        for (int n = 0; n < 40; n++) {
+            step_world(world);
+            const selkie_body_state a = body_of(world, 0), b = body_of(world, 1);
+            const double apart = hypot(a.position[0] - b.position[0], a.position[1] - b.position[1]);
+            deepest = kind == 0 ? fmax(deepest, (0.4 - apart) * 32.0) : deepest;
+        }
+        momentum_of(world, momentum[1], spin);
+        const double points = world->step.soft->point_count;
+        if (kind == 0)
+            at_most("two rigid discs", "overlap, cells", deepest, 0.05);
+        at_most(kind ? "two soft discs" : "two rigid discs", "change of momentum over that of a disc",
+                fabs(momentum[1][0] - momentum[0][0]) / (0.5 * points), 1e-12);
+        selkie_world_destroy(world);
+    }
+}
+
+/* A stack of five boxes in shallow water stands for 10 s. The bounds are those of rigid shapes. */
+static void stack_stands(void **state)
+{
+    (void)state;
+    test_scene t;
+    tank(&t, 2, 1.0, 1.5, 0.0, 1.0 / 24);
+    t.scene.volume = SELKIE_VOLUME_IDP;
+    t.scene.time.step = 0.02;
+    add_liquid(&t, box_shape(0, 0, 0, 1, 0.1, 0));
+    use_materials(&t, 2000);
+    materials[1].kind = SELKIE_MATERIAL_RIGID;
+    for (int n = 0; n < 5; n++)
+        add_body(&t, box_shape(0.4, 0.21 * n, 0, 0.6, 0.21 * n + 0.2, 0));
+    selkie_world *world = make_world_threads(&t.scene, 1);
+    for (int n = 0; n < 500; n++)
+        step_world(world);
+    for (int n = 0; n < 5; n++) {
+        const selkie_body_state body = body_of(world, n);
+        at_most("stack of five boxes, 10 s", "sideways, m", fabs(body.position[0] - 0.5), 0.05);
+        at_most("stack of five boxes, 10 s", "height from its place, cells",
+                fabs(body.position[1] - 0.1 - 0.2 * n) * 24.0, 0.25);
+    }
+    selkie_world_destroy(world);
+}
+
+/* Particles of liquid in the shape of a rigid box that rain falls on, and below a plate that holds water. */
+static void holds_liquid(void **state)
+{
+    (void)state;
+    test_scene t;
+    int64_t through = 0, inside = 0;
+    tank(&t, 2, 1.0, 1.0, 0.0, 1.0 / 32);
+    t.scene.time.end = 1.0;
+    add_liquid(&t, box_shape(0.1, 0.4, 0, 0.9, 0.8, 0));
+    use_materials(&t, 3000);
+    materials[1].kind = SELKIE_MATERIAL_RIGID;
+    add_body(&t, box_shape(0.0, 0.1, 0, 1.0, 0.25, 0));
+    selkie_world *world = make_world_threads(&t.scene, 1);
+    while (!selkie_world_finished(world))
+        step_world(world);
+    const selkie_attribute_view position = attribute_of(world, "position"), owner = attribute_of(world, "body");
+    const double centre = body_of(world, 0).position[1];
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++) {
+        const float *x = particle_of(&position, p);
+        if (*(const uint32_t *)(const void *)particle_of(&owner, p))
+            continue;
+        through += (double)x[1] < centre - 0.075;
+        inside += fabs((double)x[1] - centre) < 0.075 - 1.0 / 64;
+    }
+    at_most("water on a plug of 5 cells", "particles below it", (double)through, 0.0);
+    at_most("water on a plug of 5 cells", "particles deeper in it than half a cell", (double)inside, 0.0);
+    selkie_world_destroy(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(free_spin),
-        cmocka_unit_test(floats),
-        cmocka_unit_test(same_bits),
+        cmocka_unit_test(free_spin),      cmocka_unit_test(floats),       cmocka_unit_test(discs_meet),
+        cmocka_unit_test(stack_stands),   cmocka_unit_test(holds_liquid), cmocka_unit_test(same_bits),
         cmocka_unit_test(backends_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,9 @@
 #if SELKIE_HAVE_ODE
 #include <ode/version.h>
 #endif
+#if SELKIE_HAVE_WEBSOCKETS
+#include <libwebsockets.h>
+#endif
 
 /* The widest vectors that the compiler was allowed to use. */
 static const char *instruction_set(void)
@@ -82,7 +85,7 @@ static int print_library(const char *name, int there, const char *version, const
 static int print_libraries(void)
 {
     char assimp[32] = "", embree[32] = "", png[32] = "";
-    const char *json = "", *cairo = "", *ode = "", *zstd = "";
+    const char *json = "", *cairo = "", *ode = "", *zstd = "", *websockets = "";
 
     /* Versions; empty for a library that the program was built without. */
 #if SELKIE_HAVE_JSON
@@ -106,6 +109,9 @@ static int print_libraries(void)
 #if SELKIE_HAVE_ZSTD
     zstd = ZSTD_versionString();
 #endif
+#if SELKIE_HAVE_WEBSOCKETS
+    websockets = lws_get_library_version();
+#endif
 
     /* zlib is always there; the others may be missing. */
     int missing = 0;
@@ -120,6 +126,8 @@ static int print_libraries(void)
                              "libarpack2-dev");
     missing += print_library("ode", SELKIE_HAVE_ODE, ode, "rigid bodies that float and sink", "libode-dev");
     missing += print_library("zstd", SELKIE_HAVE_ZSTD, zstd, "fast compression of compact frames", "libzstd-dev");
+    missing +=
+        print_library("websockets", SELKIE_HAVE_WEBSOCKETS, websockets, "studio in the browser", "libwebsockets-dev");
     return missing;
 }
 

@@ -34,12 +34,13 @@ static void find_records(sk_step *step)
     soft->left = left;
 }
 
-/* The density projection moved records of bodies: they go back to their points. */
+/* The density projection moved records of bodies: they go back to their points. Liquid inside bodies leaves them. */
 selkie_code SK_DIM(sk_soft_place)(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
-    (void)error;
     find_records(step);
+    if (soft->is_stepping)
+        SK_TRY(SK_DIM(sk_soft_push_out)(step, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
     for (uint32_t k = 0; k < soft->point_count; k++)
         for (int d = 0; d < SELKIE_DIM && soft->record[k] >= 0; d++)
@@ -122,14 +123,33 @@ static void mix_block(const sk_step *step, const face_fields *f, int block)
     }
 }
 
-static selkie_code mix(sk_step *step, transfer_function transfer, selkie_error *error)
+/* Contacts that gravity would close act before the pressure solve as well: the liquid under a body at rest must not
+ * feel one that falls. The records, which the grid gathers, take the mean velocity of the change, as that of gravity.
+ */
+static selkie_code foresee_contacts(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
-    find_records(step);
+    const double part = 1.0 / (1.0 + step->reflection), kick = sk_step_kick(step) / part;
+    const double *g = step->scene->gravity, ahead[3] = {kick * g[0], kick * g[1], kick * g[2]};
+    sk_particle *records = step->particles.records;
+    for (int pass = 0; pass < 2; pass++) {
+        const double share = pass ? part : 1.0 - part;
 #pragma omp parallel for num_threads(step->threads) schedule(static)
-    for (uint32_t k = 0; k < soft->point_count; k++)
-        for (int d = 0; d < SELKIE_DIM && soft->record[k] >= 0; d++)
-            step->particles.records[soft->record[k]].velocity[d] = (float)soft->points[k].velocity[d];
+        for (uint32_t k = 0; k < soft->point_count; k++)
+            for (int d = 0; d < SELKIE_DIM && soft->record[k] >= 0; d++) {
+                float *velocity = &records[soft->record[k]].velocity[d];
+                *velocity = (float)((pass ? (double)*velocity : 0.0) + share * soft->points[k].velocity[d]);
+            }
+        if (pass == 0 && soft->is_stepping)
+            SK_TRY(SK_DIM(sk_soft_meet_with)(step, ahead, error));
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code mix(sk_step *step, transfer_function transfer, selkie_error *error)
+{
+    find_records(step);
+    SK_TRY(foresee_contacts(step, error));
     SK_TRY(gather_bodies(step, transfer, error));
     const face_fields f = fields_of(step);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
@@ -365,5 +385,6 @@ selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
     }
     for (int b = 0; b < soft->body_count; b++)
         summarize(step, b);
+    soft->is_stepping = 0;
     return SELKIE_OK;
 }

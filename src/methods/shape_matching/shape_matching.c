@@ -91,11 +91,14 @@ static void destroy(sk_step *step)
     sk_soft *soft = step->soft;
     if (!soft)
         return;
+    for (int b = 0; soft->bodies && b < soft->body_count; b++)
+        sk_shape_destroy(soft->bodies[b].shape);
     sk_release(step->memory, soft->bodies);
     sk_release(step->memory, soft->regions);
     sk_release(step->memory, soft->members);
     sk_release(step->memory, soft->shares);
     sk_release(step->memory, soft->record);
+    sk_release(step->memory, soft->surfaces);
     sk_release(step->memory, soft->state);
     sk_release(step->memory, soft);
     step->soft = NULL;
@@ -169,6 +172,7 @@ static selkie_code sample_body(sk_step *step, sk_soft_body *body, selkie_error *
     sk_shape *shape = NULL;
     body_lattice lattice;
     SK_TRY(make_shape(step, body->number, what, &shape, error));
+    body->shape = shape; /* until the points are made */
     selkie_code code = make_room(step, shape, what, error);
     find_lattice(step, shape, &lattice);
     const int64_t places = (int64_t)lattice.count[0] * lattice.count[1] * lattice.count[2];
@@ -195,7 +199,6 @@ static selkie_code sample_body(sk_step *step, sk_soft_body *body, selkie_error *
             body->count++;
         }
     }
-    sk_shape_destroy(shape);
     if (code == SELKIE_OK && !body->count)
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%s: holds no particle: it lies outside the domain or is smaller than the spacing of %g m", what,
@@ -211,7 +214,8 @@ static selkie_code reserve_state(sk_step *step, sk_soft *soft, selkie_error *err
     soft->state_bytes = bodies + flows + soft->point_count * sizeof *soft->points;
     char *state = soft->state = sk_allocate_zeroed(step->memory, soft->state_bytes + 1);
     soft->record = sk_allocate_zeroed(step->memory, ((size_t)soft->point_count + 1) * sizeof *soft->record);
-    if (!state || !soft->record)
+    soft->surfaces = sk_allocate_zeroed(step->memory, ((size_t)soft->point_count + 1) * sizeof *soft->surfaces);
+    if (!state || !soft->record || !soft->surfaces)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %u particles", soft->point_count);
     soft->states = (sk_soft_state *)(void *)state;
     soft->flows = (double(*)[9])(void *)(state + bodies);
@@ -245,25 +249,36 @@ static void start_body(sk_step *step, sk_soft *soft, int b)
     }
 }
 
+/* The surface as drawn, seen from each point. */
+static void find_surface(sk_soft *soft, sk_soft_body *body)
+{
+    for (uint32_t k = body->first; k < body->first + body->count; k++) {
+        double normal[3];
+        soft->surfaces[k][3] = (float)-sk_shape_distance_normal(body->shape, soft->points[k].rest, normal);
+        for (int d = 0; d < 3; d++)
+            soft->surfaces[k][d] = (float)normal[d];
+    }
+    sk_shape_destroy(body->shape);
+    body->shape = NULL;
+}
+
 static selkie_code populate(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     sk_particles *particles = &step->particles;
     int64_t before = -1;
+    soft->spacing = step->grid.cell_size / pow(step->particles_per_cell, 1.0 / step->dimension);
     for (int b = 0; b < soft->body_count; b++)
         SK_TRY(sample_body(step, &soft->bodies[b], error));
     for (int b = 0; b < soft->body_count; b++) {
         soft->bodies[b].first = soft->point_count;
         soft->point_count += soft->bodies[b].count;
     }
-    soft->region_count = soft->body_count;
-    soft->regions = sk_allocate_zeroed(step->memory, ((size_t)soft->region_count + 1) * sizeof *soft->regions);
-    if (!soft->regions)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory");
+    before = particles->count - (int64_t)soft->point_count;
+    SK_TRY(sk_soft_make_regions(step, particles->records + before, error));
     SK_TRY(reserve_state(step, soft, error));
 
     /* The last particles are those of the bodies, in their order. */
-    before = particles->count - (int64_t)soft->point_count;
     soft->first_id = particles->records[before].id;
     for (uint32_t k = 0; k < soft->point_count; k++) {
         const sk_particle *record = &particles->records[before + (int64_t)k];
@@ -272,12 +287,12 @@ static selkie_code populate(sk_step *step, selkie_error *error)
     }
     soft->left = soft->point_count;
     for (int b = 0; b < soft->body_count; b++) {
-        sk_soft_region *region = &soft->regions[b];
         start_body(step, soft, b);
-        *region = (sk_soft_region){.body = b, .first = soft->bodies[b].first, .count = soft->bodies[b].count};
-        for (int i = 0; i < 3; i++)
-            region->flow[4 * i] = soft->flows[b][4 * i] = 1.0;
+        find_surface(soft, &soft->bodies[b]);
     }
+    for (int r = 0; r < soft->region_count; r++)
+        for (int i = 0; i < 3; i++)
+            soft->regions[r].flow[4 * i] = soft->flows[r][4 * i] = 1.0;
 
     /* The records take the velocities. */
     for (uint32_t k = 0; k < soft->point_count; k++)
@@ -329,11 +344,6 @@ static void statistics(const sk_step *step, selkie_statistics *s)
     s->solid_particles = step->soft->left;
 }
 
-static int corrects_density(const sk_step *step)
-{
-    return selkie_scene_volume(step->scene) == SELKIE_VOLUME_IDP;
-}
-
 static double bytes_per_particle(const selkie_scene *scene)
 {
     (void)scene;
@@ -357,18 +367,15 @@ const sk_method sk_method_shape_matching = {
     .phases =
         {
             {.name = "match", .slot = SK_SLOT_EXCHANGE, .run = SK_ONE_FORM(sk_soft_match)},
-            {.name = "place", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_soft_place), .when = corrects_density},
+            {.name = "place", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_soft_place)},
             {.name = "sort_bodies",
              .slot = SK_SLOT_POSITIONS,
-             .run = SK_FORMS(sk_sort_particles_again, sk_sort_particles_plain),
-             .when = corrects_density},
-            {.name = "solids_bodies",
-             .slot = SK_SLOT_POSITIONS,
-             .run = SK_ONE_FORM(sk_move_solids),
-             .when = corrects_density},
+             .run = SK_FORMS(sk_sort_particles_again, sk_sort_particles_plain)},
+            {.name = "solids_bodies", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_move_solids)},
             {.name = "mix", .slot = SK_SLOT_TO_GRID, .run = SK_FORMS(sk_soft_mix, sk_soft_mix_plain)},
             {.name = "remember", .slot = SK_SLOT_TARGET, .run = SK_ONE_FORM(sk_soft_remember)},
             {.name = "part", .slot = SK_SLOT_BODIES, .run = SK_ONE_FORM(sk_soft_part)},
+            {.name = "meet", .slot = SK_SLOT_BODIES, .run = SK_ONE_FORM(sk_soft_meet)},
             {.name = "lead", .slot = SK_SLOT_SHIFT, .run = SK_ONE_FORM(sk_soft_lead)},
             {.name = "follow", .slot = SK_SLOT_MOVE, .run = SK_ONE_FORM(sk_soft_follow)},
         },

@@ -43,6 +43,7 @@ typedef struct sk_soft_state {
 /* Some particles of a body that share a goal: all of them, or a cluster. */
 typedef struct sk_soft_region {
     int body;
+    int is_frame;            /* of a body with clusters: gives its orientation, but pulls nothing */
     uint32_t first, count;   /* of `members`, or of the points of the body */
     const uint32_t *members; /* points; NULL = first .. first + count - 1 */
     double flow[9];          /* change of the rest shape by plastic flow */
@@ -58,9 +59,11 @@ typedef struct sk_soft_body {
     int material;
     const selkie_body_def *def;
     selkie_soft_def soft;
-    uint32_t first, count; /* points */
-    double mass;           /* kg of a particle */
-    int is_wet;            /* liquid touches it in this step */
+    sk_shape *shape;        /* as drawn; NULL once the points are made */
+    uint32_t first, count;  /* points */
+    double mass;            /* kg of a particle */
+    int is_wet;             /* liquid touches it in this step */
+    double low[3], high[3]; /* m  bounds of its points */
 } sk_soft_body;
 
 typedef struct sk_soft {
@@ -69,12 +72,17 @@ typedef struct sk_soft {
     sk_soft_body *bodies;
     sk_soft_region *regions;
     uint32_t *members;
-    float *shares;   /* [points] 1 / regions that hold it; NULL = one region a body */
-    int64_t *record; /* [points] index of the record since the last sort, -1 = gone */
+    float *shares;         /* [points] 1 / clusters that hold it */
+    float (*surfaces)[4];  /* [points] normal of the surface nearest at rest, and its distance (m) */
+    double spacing;        /* m  of points at rest */
+    uint8_t *crowded;      /* [cells] holds points; scratch */
+    const uint32_t *owner; /* [particles] body counted from 1 */
+    int64_t *record;       /* [points] index of the record since the last sort, -1 = gone */
     uint8_t liquid_mask[SK_TRANSFER_MATERIALS], solid_mask[SK_TRANSFER_MATERIALS];
     int solid_velocity, solid_share, liquid_velocity, before, forced; /* first of three fields each */
     int solid_density;
-    int64_t left; /* points that are still particles of a body */
+    int is_stepping; /* between match and follow; other runs of the phases only measure */
+    int64_t left;    /* points that are still particles of a body */
 
     /* The state for checkpoints, one piece of memory. */
     void *state;
@@ -84,6 +92,9 @@ typedef struct sk_soft {
     sk_soft_point *points; /* [point_count] */
 } sk_soft;
 
+/* The regions of all bodies, from their records at the start. */
+selkie_code sk_soft_make_regions(sk_step *step, const sk_particle *records, selkie_error *error);
+
 #define SK_SOFT_PHASES(dim)                                                                                            \
     selkie_code sk_soft_match_##dim(sk_step *step, selkie_error *error);                                               \
     selkie_code sk_soft_place_##dim(sk_step *step, selkie_error *error);                                               \
@@ -91,6 +102,10 @@ typedef struct sk_soft {
     selkie_code sk_soft_mix_plain_##dim(sk_step *step, selkie_error *error);                                           \
     selkie_code sk_soft_remember_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_soft_part_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_soft_meet_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_soft_push_out_##dim(sk_step *step, selkie_error *error);                                            \
+    /* Contacts of the bodies; `ahead` (m/s) is added to their velocities meanwhile. */                                \
+    selkie_code sk_soft_meet_with_##dim(sk_step *step, const double ahead[3], selkie_error *error);                    \
     selkie_code sk_soft_lead_##dim(sk_step *step, selkie_error *error);                                                \
     selkie_code sk_soft_follow_##dim(sk_step *step, selkie_error *error);                                              \
     void sk_soft_prepare_##dim(const sk_soft *soft, sk_soft_region *region);                                           \
