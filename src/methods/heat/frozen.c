@@ -42,10 +42,11 @@ static int corrects_positions(const sk_step *step)
     return selkie_scene_volume(step->scene) != SELKIE_VOLUME_NONE;
 }
 
-/* Potential energy with the weight of the solid. */
+/* Particles of bodies, and the potential energy with the weight of the solid. */
 static void statistics(const sk_step *step, selkie_statistics *statistics)
 {
     const sk_frozen *frozen = sk_step_state(step, &sk_method_frozen);
+    statistics->solid_particles += frozen->solid_count;
     for (int d = 0; d < step->dimension; d++)
         statistics->potential_energy -= step->scene->gravity[d] * frozen->lifted[d];
 }
