@@ -156,12 +156,14 @@ void selkie_change_defaults(selkie_change_def *change, selkie_change_kind kind)
         sk_struct_defaults(&sk_##name##_struct, argument, 0);                                                          \
     }
 DEFAULTS(material, selkie_material_def, material)
+DEFAULTS(viscosity_point, selkie_viscosity_point, point)
 DEFAULTS(liquid, selkie_liquid_def, liquid)
 DEFAULTS(source, selkie_source_def, source)
 DEFAULTS(drain, selkie_drain_def, drain)
 DEFAULTS(obstacle, selkie_obstacle_def, obstacle)
 DEFAULTS(oscillation, selkie_oscillation, oscillation)
 DEFAULTS(body, selkie_body_def, body)
+DEFAULTS(joint, selkie_joint_def, joint)
 DEFAULTS(object, selkie_object_def, object)
 DEFAULTS(timeline_entry, selkie_timeline_entry, entry)
 DEFAULTS(probe, selkie_probe_def, probe)
@@ -349,6 +351,8 @@ double selkie_scene_cfl(const selkie_scene *scene)
         return scene->time.cfl;
     if (scene->discretization == SELKIE_DISCRETIZATION_SPH)
         return 0.4;
+    if (scene->discretization == SELKIE_DISCRETIZATION_MPM)
+        return 0.4;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         return 1.0;
     return 2.0;
@@ -358,8 +362,10 @@ int selkie_scene_particles_per_cell(const selkie_scene *scene)
 {
     if (scene->particles.per_cell > 0)
         return scene->particles.per_cell;
-    /* In SPH a cell is as wide as two particles. */
-    return scene->domain.dimension == 3 ? 8 : scene->discretization == SELKIE_DISCRETIZATION_SPH ? 4 : 9;
+    /* In SPH and MPM a cell is as wide as two particles. */
+    const int two_wide =
+        scene->discretization == SELKIE_DISCRETIZATION_SPH || scene->discretization == SELKIE_DISCRETIZATION_MPM;
+    return scene->domain.dimension == 3 ? 8 : two_wide ? 4 : 9;
 }
 
 double selkie_scene_spacing(const selkie_scene *scene)

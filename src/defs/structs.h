@@ -49,6 +49,8 @@ char *sk_enum_list(const sk_enum *choices, char *buffer, size_t size);
 
 /* Checks what a scene of reduced fluids (discretization reduced) may have; others pass. */
 selkie_code sk_reduced_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
+/* Checks the materials of kind elastoplastic, and what a scene of discretization mpm may have. */
+selkie_code sk_elastoplastic_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
 
 /* Checks the order of a scene's changes, and the elements that they bring. */
 selkie_code sk_changes_check(const selkie_scene *scene, sk_path *where, selkie_error *error);

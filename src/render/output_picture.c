@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "defs/heat.h"
 #include "base/status.h"
 #include "defs/relative.h"
 #include "defs/structs.h"
@@ -19,15 +20,11 @@ static selkie_code write_picture(const selkie_world *world, const selkie_scene *
     SK_TRY(selkie_world_find_attribute(world, "velocity", &velocity, error));
     sk_stage *stage;
     SK_TRY(sk_stage_create(scene, &stage, error));
-    sk_picture_particles particles = {(size_t)selkie_world_particle_count(world),
-                                      position.data,
-                                      position.stride,
-                                      velocity.data,
-                                      velocity.stride,
-                                      NULL,
-                                      0,
-                                      NULL,
-                                      0};
+    sk_picture_particles particles = {.count = (size_t)selkie_world_particle_count(world),
+                                      .position = position.data,
+                                      .position_stride = position.stride,
+                                      .velocity = velocity.data,
+                                      .velocity_stride = velocity.stride};
     selkie_attribute_view role;
     if (selkie_world_find_attribute(world, "role", &role, NULL) == SELKIE_OK && role.type == SELKIE_UINT32 &&
         role.components == 1) {
@@ -39,6 +36,23 @@ static selkie_code write_picture(const selkie_world *world, const selkie_scene *
         particles.material = material.data;
         particles.material_stride = material.stride;
     }
+    selkie_attribute_view stress, strain;
+    if (selkie_world_find_attribute(world, "stress", &stress, NULL) == SELKIE_OK &&
+        selkie_world_find_attribute(world, "plastic_strain", &strain, NULL) == SELKIE_OK) {
+        particles.stress = stress.data;
+        particles.stress_stride = stress.stride;
+        particles.plastic_strain = strain.data;
+        particles.plastic_strain_stride = strain.stride;
+    }
+    selkie_attribute_view heat;
+    double coldest, warmest;
+    if (selkie_world_find_attribute(world, "temperature", &heat, NULL) == SELKIE_OK)
+        particles.temperature = heat.data;
+    if (selkie_world_find_attribute(world, "liquid_fraction", &heat, NULL) == SELKIE_OK)
+        particles.liquid_fraction = heat.data;
+    sk_scene_temperatures(scene, &coldest, &warmest);
+    particles.coldest = (float)coldest;
+    particles.warmest = (float)warmest;
     sk_picture_options options;
     sk_picture_options_defaults(scene, &options);
     options.time = selkie_world_time(world);

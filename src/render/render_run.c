@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "defs/heat.h"
 #include "base/memory.h"
 #include "base/timer.h"
 #include "defs/motion_file.h"
@@ -137,8 +138,25 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
     SK_TRY(sk_particles_read(file->path, &data, error));
     sk_particles_turn_back(data);
     sk_particles_rebase(data, r->origin);
-    sk_picture_particles particles = {
-        (size_t)data->count, data->position, 12, data->velocity, 12, data->role, 4, data->material, 4};
+    double coldest, warmest;
+    sk_scene_temperatures(r->scene, &coldest, &warmest);
+    sk_picture_particles particles = {.count = (size_t)data->count,
+                                      .position = data->position,
+                                      .position_stride = 12,
+                                      .velocity = data->velocity,
+                                      .velocity_stride = 12,
+                                      .role = data->role,
+                                      .role_stride = 4,
+                                      .material = data->material,
+                                      .material_stride = 4,
+                                      .stress = data->stress,
+                                      .stress_stride = 4,
+                                      .plastic_strain = data->plastic_strain,
+                                      .plastic_strain_stride = 4,
+                                      .temperature = data->temperature,
+                                      .liquid_fraction = data->liquid_fraction,
+                                      .coldest = (float)coldest,
+                                      .warmest = (float)warmest};
     sk_picture_options options = r->picture;
     options.time = isfinite(data->time) ? data->time : (double)file->number / r->scene->time.fps;
     place_bodies(r, file->number, &options);

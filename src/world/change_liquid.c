@@ -148,6 +148,8 @@ selkie_code sk_world_add_liquid(selkie_world *world, const selkie_liquid_def *li
     sk_particles_init(&sample, step->memory);
     if (sk_particles_find_attribute(&step->particles, "material"))
         sk_particles_add_attribute(&sample, "material", 1, 1);
+    if (sk_particles_find_attribute(&step->particles, "temperature"))
+        sk_particles_add_attribute(&sample, "temperature", 1, 0);
     int64_t total, liquid_cells;
     selkie_code code =
         sk_world_sample(&(sk_sampling){&scene, &step->grid, &step->solids, step->threads, step->particles_per_cell},

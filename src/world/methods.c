@@ -2,7 +2,10 @@
 #include <string.h>
 
 #include "methods/bodies/bodies.h"
+#include "methods/elastoplastic/mpm.h"
 #include "methods/flip/flip.h"
+#include "methods/heat/frozen.h"
+#include "methods/heat/heat.h"
 #include "methods/idp/idp.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/materials/materials.h"
@@ -10,15 +13,18 @@
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/rigid_liquid/rigid_liquid.h"
 #include "methods/reduced/reduced.h"
+#include "methods/shape_matching/shape_matching.h"
 #include "methods/sorting.h"
 #include "methods/sources/sources.h"
 #include "methods/sph/sph.h"
+#include "methods/surface_tension/surface_tension.h"
 #include "methods/uic/uic.h"
 #include "methods/viscosity/viscosity.h"
 #include "methods/volume_terms/volume_terms.h"
 #include "world/world_internal.h"
 
 /* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. */
+/* clang-format off */
 static const sk_method *const all_methods[] = {
     &sk_method_sorting,
     &sk_method_particle_forces,
@@ -27,6 +33,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_densities,
     &sk_method_bodies,
     &sk_method_flip,
+    &sk_method_heat,
     &sk_method_sph,
     &sk_method_idp,
     &sk_method_ando,
@@ -36,9 +43,14 @@ static const sk_method *const all_methods[] = {
     &sk_method_uic,
     &sk_method_liquid_boundary,
     &sk_method_viscosity,
+    &sk_method_surface_tension,
+    &sk_method_shape_matching,
     &sk_method_rigid_liquid,
+    &sk_method_frozen,
     &sk_method_reduced,
+    &sk_method_mpm,
 };
+/* clang-format on */
 
 sk_method_list sk_all_methods(void)
 {

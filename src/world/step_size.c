@@ -75,12 +75,13 @@ static double step_by_cfl(const selkie_world *world, double longest)
     return fmin(fmax(dt, world->scene->time.min_step), longest);
 }
 
-/* A step that the scene sets. Particles of sph under pressure push each other explicitly, so steps beyond the CFL
+/* A step that the scene sets. Particles of sph and elastic points push each other explicitly, so steps beyond the CFL
  * number are unstable: such a step is split into equal parts. Grids follow long steps. */
 static double set_step(const selkie_world *world)
 {
     const double step = world->scene->time.step;
-    if (world->scene->discretization != SELKIE_DISCRETIZATION_SPH)
+    if (world->scene->discretization != SELKIE_DISCRETIZATION_SPH &&
+        world->scene->discretization != SELKIE_DISCRETIZATION_MPM)
         return step;
     return step / ceil(step / step_by_cfl(world, step) - 1e-6);
 }

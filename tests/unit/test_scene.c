@@ -951,6 +951,8 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
         return; /* the element before sets it, of every kind */
     if (strcmp(path, "materials[0].kind") == 0)
         return; /* it has one value that is not refused */
+    if (strcmp(path, "bodies[0].material") == 0)
+        return; /* it names the second of two materials, which liquids must name too */
     if (strcmp(path, "discretization") == 0)
         return; /* "reduced" is refused in 3D; "sph" is tried with the bodies */
     if (!field->of) {
@@ -989,6 +991,9 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
     } else if (field->of == &sk_drawn_struct || field->of == &sk_stroke_struct) {
         set_struct(field->of, path, way,
                    "reduced.drawn=[{\"name\":\"a\",\"strokes\":[{\"from\":[0,0,0],\"to\":[1,0,0]}]}]", -1);
+    } else if (field->of == &sk_camera_struct) {
+        snprintf(prepared, sizeof prepared, "%s={\"time\":0,\"eye\":[0,0,3],\"target\":[0,0,0]}", path);
+        set_struct(field->of, path, way, prepared, -1);
     } else if (field->of == &sk_excite_struct) {
         set_struct(field->of, path, way, "reduced.excite=[{\"mode\":\"a\"}]", -1);
     } else if (strcmp(field->key, "flow") == 0) {
@@ -1009,6 +1014,10 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
         set_struct(field->of, path, way, prepared, -1);
     } else if (field->of == &sk_keyframe_struct) {
         snprintf(prepared, sizeof prepared, "obstacles=[{\"shape\":%s,\"keyframes\":[{\"time\":0}]}]", shapes[0]);
+        set_struct(field->of, path, way, prepared, -1);
+    } else if (field->of == &sk_viscosity_point_struct) {
+        snprintf(prepared, sizeof prepared,
+                 "materials=[{\"name\":\"water\",\"viscosity_table\":[{\"temperature\":1,\"viscosity\":1}]}]");
         set_struct(field->of, path, way, prepared, -1);
     } else if (field->of == &sk_material_struct) {
         snprintf(prepared, sizeof prepared, "%s={\"name\":\"water\"}", path);

@@ -1,6 +1,8 @@
-/* Numbers as people read them. */
+/* Numbers as people read and write them. */
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tool.h"
 

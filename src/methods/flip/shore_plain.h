@@ -20,7 +20,8 @@ static __attribute__((unused)) int is_shore_face(const sk_grid *grid, sk_plain_c
     return sk_liquid_is_shore(air, liquid, liquid_beside);
 }
 
-/* The change of a shore face by pressure: the mean over the faces of its component beside it on which pressure acts. */
+/* The change of a shore face by pressure and surface tension: the mean over the faces of its component beside it on
+ * which pressure acts. */
 static __attribute__((unused)) float shore_change(const sk_step *step, sk_plain_cell cell, int d)
 {
     const sk_grid *grid = &step->grid;
@@ -32,7 +33,8 @@ static __attribute__((unused)) float shore_change(const sk_step *step, sk_plain_
         if (!other.slot || !(open_fraction_at(step, other, d) > 0.0f))
             continue;
         const float descent = lightness_at(step, other, d) * gather_descent(step, other, d, &beside_liquid);
-        sum += beside_liquid ? descent : 0.0f;
+        const float push = step->tension_push ? grid->fields[step->tension_push + d][sk_plain_index(other)] : 0.0f;
+        sum += beside_liquid ? descent + push : 0.0f;
         count += beside_liquid;
     }
     return count ? sum / (float)count : 0.0f;

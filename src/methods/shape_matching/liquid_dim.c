@@ -1,0 +1,291 @@
+/* Liquid particles inside bodies of particles go back to the surface (Gao et al. 2017, Eqs. 7 and 8, as a joint
+ * inelastic contact).
+ *
+ * The liquid particles of a body that move into it and the body take a common velocity along the normals:
+ *
+ *   (M + sum m J J^T) delta = sum m J v_n,   J = (n, r x n),   v_n = n . (v - v_body) < 0,
+ *
+ * then v -= v_n(new) n. The momentum is that before, and the result does not depend on the number of particles.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "grid/plain.h"
+#include "methods/shape_matching/response.h"
+#include "methods/shape_matching/shape_matching.h"
+
+enum { MODES = SELKIE_DIM == 3 ? 6 : 3 };
+
+/* A liquid particle inside a body. */
+typedef struct inside {
+    uint32_t particle, point;
+    int32_t body;
+    float normal[3]; /* outwards */
+    float depth;     /* m */
+} inside;
+
+/* The number of the body in this method, from that in the scene. */
+static int body_of(const sk_soft *soft, uint32_t point)
+{
+    int b = 0;
+    while (point >= soft->bodies[b].first + soft->bodies[b].count)
+        b++;
+    return b;
+}
+
+/* The nearest point of a body in the cells around. */
+static int64_t nearest_point(const sk_step *step, sk_plain_cell cell, const float x[3], double *distance2)
+{
+    const sk_soft *soft = step->soft;
+    int64_t best = -1;
+    *distance2 = INFINITY;
+    for (int n = 0; n < (SELKIE_DIM == 3 ? 27 : 9); n++) {
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        const sk_plain_cell other = sk_plain_beside(&step->grid, cell, offset);
+        uint32_t begin, end;
+        sk_plain_particles(&step->grid, other, &begin, &end);
+        if (begin == end || !soft->crowded[(size_t)other.slot * SK_BLOCK_CELLS + (size_t)other.local])
+            continue;
+        for (uint32_t p = begin; p < end; p++) {
+            const uint32_t k = step->particles.records[p].id - soft->first_id;
+            double square = 0.0;
+            if (!soft->owner[p] || k >= soft->point_count)
+                continue;
+            for (int d = 0; d < SELKIE_DIM; d++)
+                square += (soft->points[k].position[d] - (double)x[d]) * (soft->points[k].position[d] - (double)x[d]);
+            if (square < *distance2 || (square == *distance2 && (int64_t)k < best)) {
+                *distance2 = square;
+                best = (int64_t)k;
+            }
+        }
+    }
+    return best;
+}
+
+/* Is the particle inside a body? Fills in where. */
+static int find_inside(const sk_step *step, sk_plain_cell cell, uint32_t p, inside *found)
+{
+    const sk_soft *soft = step->soft;
+    const float *x = step->particles.records[p].position;
+    double distance2, out = 0.0;
+    const int64_t k = nearest_point(step, cell, x, &distance2);
+    if (k < 0 || distance2 > 4.0 * soft->spacing * soft->spacing)
+        return 0;
+    const int b = body_of(soft, (uint32_t)k);
+    const double *r = soft->states[b].rotation;
+    const float *surface = soft->surfaces[k];
+    *found = (inside){.particle = p, .point = (uint32_t)k, .body = b};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        found->normal[d] = (float)(r[3 * d] * (double)surface[0] + r[3 * d + 1] * (double)surface[1] +
+                                   r[3 * d + 2] * (double)surface[2]);
+        out += (double)found->normal[d] * ((double)x[d] - soft->points[k].position[d]);
+    }
+    found->depth = (float)((double)surface[3] - out);
+    /* Beside an edge the plane of the surface goes on, the body does not. */
+    return found->depth > 0.0f && distance2 - out * out < 0.75 * soft->spacing * soft->spacing;
+}
+
+/* Marks the cells with points of bodies. */
+static selkie_code mark_cells(sk_step *step, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    const sk_grid *grid = &step->grid;
+    const size_t cells = (size_t)grid->block_count * SK_BLOCK_CELLS;
+    SK_TRY(sk_step_scratch(step, cells, "bodies", (void **)&soft->crowded, error));
+    memset(soft->crowded, 0, cells);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        SK_PLAIN_EACH_CELL(cell, b)
+        {
+            uint32_t begin, end;
+            sk_plain_particles(grid, cell, &begin, &end);
+            for (uint32_t p = begin; p < end; p++)
+                soft->crowded[sk_plain_index(cell)] |= soft->owner[p] != 0;
+        }
+    return SELKIE_OK;
+}
+
+/* The contacts of a block; counts them, or writes them if `to` is not NULL. */
+static uint32_t list_block(const sk_step *step, int block, inside *to)
+{
+    const sk_soft *soft = step->soft;
+    uint32_t count = 0;
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        uint32_t begin, end;
+        int near = 0;
+        sk_plain_particles(&step->grid, cell, &begin, &end);
+        for (int n = 0; begin < end && n < (SELKIE_DIM == 3 ? 27 : 9); n++) {
+            const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+            near |= soft->crowded[sk_plain_index(sk_plain_beside(&step->grid, cell, offset))];
+        }
+        for (uint32_t p = begin; near && p < end; p++) {
+            inside found;
+            if (soft->owner[p] || !find_inside(step, cell, p, &found))
+                continue;
+            if (to)
+                to[count] = found;
+            count++;
+        }
+    }
+    return count;
+}
+
+/* --- The joint contact --- */
+
+/* Normal velocity of a particle relative to its body, and the modes of the contact. */
+static double approach(const sk_step *step, const inside *c, const double centre[3], const double change[MODES],
+                       double modes[MODES])
+{
+    const sk_particle *particle = &step->particles.records[c->particle];
+    const sk_soft_point *point = &step->soft->points[c->point];
+    double arm[3] = {0.0, 0.0, 0.0}, sum = 0.0;
+    const double n[3] = {(double)c->normal[0], (double)c->normal[1], SELKIE_DIM == 3 ? (double)c->normal[2] : 0.0};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        arm[d] = point->position[d] - centre[d];
+        modes[d] = n[d];
+        sum += n[d] * ((double)particle->velocity[d] - point->velocity[d]);
+    }
+#if SELKIE_DIM == 3
+    for (int d = 0; d < 3; d++)
+        modes[3 + d] = arm[(d + 1) % 3] * n[(d + 2) % 3] - arm[(d + 2) % 3] * n[(d + 1) % 3];
+#else
+    modes[2] = arm[0] * n[1] - arm[1] * n[0];
+#endif
+    for (int k = 0; k < MODES; k++)
+        sum -= modes[k] * change[k];
+    return sum;
+}
+
+/* Solves a x = b for a positive definite matrix. */
+static void solve(double a[MODES][MODES], double x[MODES])
+{
+    for (int j = 0; j < MODES; j++)
+        for (int i = j + 1; i < MODES; i++) {
+            const double factor = a[j][j] > 0.0 ? a[i][j] / a[j][j] : 0.0;
+            for (int k = j; k < MODES; k++)
+                a[i][k] -= factor * a[j][k];
+            x[i] -= factor * x[j];
+        }
+    for (int i = MODES - 1; i >= 0; i--) {
+        for (int k = i + 1; k < MODES; k++)
+            x[i] -= a[i][k] * x[k];
+        x[i] = a[i][i] > 0.0 ? x[i] / a[i][i] : 0.0;
+    }
+}
+
+/* The matrix of a body's mass and inertia about its centre. */
+static void find_mass(const sk_soft *soft, int b, double centre[3], double matrix[MODES][MODES])
+{
+    const sk_soft_body *body = &soft->bodies[b];
+    double count = 0.0, second[3][3] = {{0.0}};
+    memcpy(centre, soft->states[b].position, 3 * sizeof *centre);
+    for (uint32_t k = body->first; k < body->first + body->count; k++) {
+        double y[3] = {0.0, 0.0, 0.0};
+        if (soft->record[k] < 0)
+            continue;
+        count += 1.0;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            y[d] = soft->points[k].position[d] - centre[d];
+        for (int d = 0; d < 3; d++)
+            for (int e = 0; e < 3; e++)
+                second[d][e] += y[d] * y[e];
+    }
+    const double trace = second[0][0] + second[1][1] + second[2][2];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        matrix[d][d] = body->mass * count;
+#if SELKIE_DIM == 3
+    for (int d = 0; d < 3; d++)
+        for (int e = 0; e < 3; e++)
+            matrix[3 + d][3 + e] = body->mass * ((d == e ? trace : 0.0) - second[d][e]);
+#else
+    matrix[2][2] = body->mass * trace;
+#endif
+}
+
+static void meet(sk_step *step, int b, const inside *list, size_t count)
+{
+    sk_soft *soft = step->soft;
+    const sk_soft_body *body = &soft->bodies[b];
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    double matrix[MODES][MODES] = {{0.0}}, change[MODES] = {0.0}, centre[3], modes[MODES] = {0.0};
+    const double none[MODES] = {0.0};
+    int found = 0;
+    find_mass(soft, b, centre, matrix);
+    for (size_t n = 0; n < count; n++) {
+        const double into = list[n].body == b ? approach(step, &list[n], centre, none, modes) : 0.0;
+        const double mass = sk_step_mass(step, material, list[n].particle);
+        if (!(into < 0.0))
+            continue;
+        found = 1;
+        for (int i = 0; i < MODES; i++) {
+            change[i] += mass * modes[i] * into;
+            for (int j = 0; j < MODES; j++)
+                matrix[i][j] += mass * modes[i] * modes[j];
+        }
+    }
+    if (!found)
+        return;
+    solve(matrix, change);
+
+    /* Particles take the new velocity along the normal, the body its change. */
+    for (size_t n = 0; n < count; n++) {
+        if (list[n].body != b || !(approach(step, &list[n], centre, none, modes) < 0.0))
+            continue;
+        const double left = approach(step, &list[n], centre, change, modes);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            step->particles.records[list[n].particle].velocity[d] -= (float)(left * modes[d]);
+    }
+    for (uint32_t k = body->first; k < body->first + body->count; k++) {
+        sk_soft_point *point = &soft->points[k];
+        double y[3] = {0.0, 0.0, 0.0}, turn[3] = {0.0, 0.0, 0.0};
+        for (int d = 0; d < 3; d++) {
+            y[d] = d < SELKIE_DIM ? point->position[d] - centre[d] : 0.0;
+            if (SELKIE_DIM == 3 || d == 2)
+                turn[d] = change[SELKIE_DIM == 3 ? 3 + d : 2];
+        }
+        for (int d = 0; d < SELKIE_DIM; d++)
+            point->velocity[d] += change[d] + turn[(d + 1) % 3] * y[(d + 2) % 3] - turn[(d + 2) % 3] * y[(d + 1) % 3];
+    }
+}
+
+selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    const int blocks = step->grid.particle_blocks;
+    uint32_t *first;
+    inside *list;
+    soft->owner = sk_particles_find_attribute(&step->particles, "body")->data;
+    SK_TRY(mark_cells(step, error));
+
+    /* Count, then write. */
+    SK_TRY(sk_step_scratch(step, ((size_t)blocks + 2) * sizeof *first, "bodies", (void **)&first, error));
+    first[0] = first[1] = 0;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+    for (int b = 1; b <= blocks; b++)
+        first[b + 1] = list_block(step, b, NULL);
+    for (int b = 1; b <= blocks; b++)
+        first[b + 1] += first[b];
+    SK_TRY(sk_step_scratch(step, ((size_t)first[blocks + 1] + 1) * sizeof *list, "bodies", (void **)&list, error));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+    for (int b = 1; b <= blocks; b++)
+        if (first[b] < first[b + 1])
+            list_block(step, b, list + first[b]);
+    const size_t count = first[blocks + 1];
+    for (int b = 0; count && b < soft->body_count; b++)
+        meet(step, b, list, count);
+
+    /* Positions to the surface, at most a cell a step. */
+    for (size_t n = 0; n < count; n++) {
+        float *x = step->particles.records[list[n].particle].position;
+        const float way = fminf(list[n].depth + 1e-3f * (float)soft->spacing, (float)step->grid.cell_size);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float gap = 1e-3f * (float)step->grid.cell_size;
+            x[d] = fminf(fmaxf(x[d] + way * list[n].normal[d], (float)step->grid.low[d] + gap),
+                         (float)step->grid.high[d] - gap);
+        }
+    }
+    soft->crowded = NULL;
+    return SELKIE_OK;
+}
