@@ -94,7 +94,7 @@ void main() {
   float speed = sum.g / max(sum.r, 1e-4);
   vec2 slope = vec2(height(at + vec2(3.0 * texel.x, 0.0)) - height(at - vec2(3.0 * texel.x, 0.0)),
                     height(at + vec2(0.0, 3.0 * texel.y)) - height(at - vec2(0.0, 3.0 * texel.y)));
-  float rim = 1.0 - smoothstep(0.35, 0.95, h);
+  float rim = 1.0 - smoothstep(0.35, 0.75, h);
   vec3 deep = vec3(0.05, 0.33, 0.62), bright = vec3(0.25, 0.66, 0.92);
   vec3 base = mix(deep, bright, clamp(0.75 * speed + 0.35 * rim, 0.0, 1.0));
   float light = clamp(dot(normalize(slope + vec2(1e-5)), vec2(0.3, -0.95)), 0.0, 1.0) * rim;

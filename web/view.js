@@ -189,7 +189,7 @@ export class View {
     const gl = this.gl;
     gl.disable(gl.DEPTH_TEST);
     if (this.frame?.count && this.style === "water" && this.hasFloats) {
-      const radius = 2.2 * this.scene.spacing;
+      const radius = 2.5 * this.scene.spacing;
       this.sums.resize(width, height).bind();
       gl.clearColor(0, 0, 0, 0);
       gl.clear(gl.COLOR_BUFFER_BIT);
@@ -201,7 +201,9 @@ export class View {
       gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
       // The sum inside liquid at rest: the volume under a bump, pi / 4 r^2, a particle's area.
       const full = (0.25 * Math.PI * radius * radius) / (this.scene.spacing * this.scene.spacing);
+      this.clipToDomain(width, height);
       this.drawScreen(this.programs.flatWater, { sums: this.sums.textures[0], texel: [1 / width, 1 / height], full });
+      gl.disable(gl.SCISSOR_TEST);
     } else if (this.frame?.count) {
       this.drawParticles(this.programs.points, 0.62 * this.scene.spacing);
     }
@@ -210,6 +212,14 @@ export class View {
     this.solids.forEach((solid, i) => this.drawOutline(solid, this.poseOf(i)));
     this.drawLines(this.box, still, [...this.tone("--soft"), 1]);
     gl.disable(gl.BLEND);
+  }
+
+  /** The bumps of particles at a wall reach beyond it; the water does not. */
+  clipToDomain(width, height) {
+    const gl = this.gl, { target, height: shown } = this.camera, scale = height / shown;
+    const left = Math.round(width / 2 - target[0] * scale), bottom = Math.round(height / 2 - target[1] * scale);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(left, bottom, Math.max(0, Math.round(this.scene.size[0] * scale)), Math.max(0, Math.round(this.scene.size[1] * scale)));
   }
 
   drawOutline(solid, pose) {

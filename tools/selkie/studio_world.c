@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "defs/text.h"
+#include "defs/fields.h"
 #include "scene/read.h"
 #include "studio_text.h"
 
@@ -285,7 +285,7 @@ static double natural_speed(const selkie_scene *scene)
 
 studio_blob *studio_scene_blob(const studio_world *studio)
 {
-    static const char *const kinds[] = {"grid", "sph", "reduced"};
+    const sk_field *kind = sk_struct_find(&sk_scene_struct, "discretization");
     const selkie_scene *scene = selkie_world_scene(studio->world);
     studio_text text;
     int cells[3];
@@ -301,7 +301,7 @@ studio_blob *studio_scene_blob(const studio_world *studio)
     studio_text_number(&text, "number", studio->numbers.scene);
     studio_text_string(&text, "name", studio->name);
     studio_text_string(&text, "title", scene->title);
-    studio_text_string(&text, "discretization", kinds[scene->discretization]);
+    studio_text_string(&text, "discretization", sk_enum_name(kind->choices, (int)scene->discretization));
     studio_text_number(&text, "dimension", scene->domain.dimension);
     studio_text_numbers(&text, "origin", scene->domain.origin, 3);
     studio_text_numbers(&text, "size", size, 3);
