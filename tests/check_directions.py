@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks who includes whom (docs/ARCHITECTURE.md). Usage: check_directions.py SOURCE
 
-    tools, bench -> scene, io, render -> world -> methods -> linalg, rigid -> grid, particles, geom -> defs -> base
+    tools, bench -> scene, io, render, whitewater -> world -> methods -> linalg, rigid, learn -> grid, particles, geom -> defs -> base
 
 A room may include its own files, those of rooms on its own level (methods apart: one method does not know another)
 and those of rooms further to the right. Further:
@@ -16,10 +16,10 @@ from pathlib import Path
 
 LEVELS = [
     ["tools", "bench", "tests"],
-    ["scene", "io", "render"],
+    ["scene", "io", "render", "whitewater"],
     ["world"],
     ["methods", "cuda", "dist"],
-    ["linalg", "rigid"],
+    ["linalg", "rigid", "learn"],
     ["grid", "particles", "geom"],
     ["defs"],
     ["base"],
@@ -30,7 +30,7 @@ BACKENDS = {"cuda", "dist"}  # where a kernel runs: chosen by world alone
 KERNEL_SYSTEM_HEADERS = {"stdint.h", "stddef.h", "math.h", "float.h", "limits.h"}
 KERNEL_PROJECT_HEADERS = {"base/kernel.h", "base/dimension.h", "base/random.h"}
 FOREIGN = [
-    ("cuda", "CUDA", re.compile(r"#\s*include\s*[<\"](cuda\w*|cublas\w*|cusparse\w*|thrust/|cub/)|\bcuda[A-Z]\w+\s*\(|\bcudaStream_t\b|<<<")),
+    ("cuda", "CUDA", re.compile(r"#\s*include\s*[<\"](cuda\w*\.h|cublas\w*|cusparse\w*|thrust/|cub/)|\bcuda[A-Z]\w+\s*\(|\bcudaStream_t\b|<<<")),
     ("dist", "MPI or PETSc", re.compile(r"#\s*include\s*[<\"](mpi|petsc\w*)\.h|\bMPI_[A-Z]\w+|\bPetsc[A-Z]\w+")),
 ]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -61,6 +61,8 @@ typedef struct selkie_domain_def {
     selkie_wall walls[6];      /*    x_min x_max y_min y_max z_min z_max */
     double slip_length[6];     /* m  of each no-slip side, Navier's; 0 = liquid sticks */
     double liquid_friction[6]; /*    of each free-slip side, Coulomb's, against liquid */
+    double temperature[6];     /* K  of each closed side; 0 = insulated */
+    double heat_exchange[6];   /* W/(m2 K) between a side of given temperature and the liquid; 0 = perfect contact */
 } selkie_domain_def;
 
 typedef struct selkie_time_def {
@@ -88,11 +90,64 @@ typedef struct selkie_particles_def {
 
 typedef enum selkie_material_kind {
     SELKIE_MATERIAL_LIQUID,
-    SELKIE_MATERIAL_RIGID, /* this and the following are refused so far */
-    SELKIE_MATERIAL_SOFT,
-    SELKIE_MATERIAL_ELASTOPLASTIC,
-    SELKIE_MATERIAL_GRANULAR
+    SELKIE_MATERIAL_RIGID,         /* of bodies: particles that keep their shape */
+    SELKIE_MATERIAL_SOFT,          /* of bodies: particles that return to their shape, see selkie_soft_def */
+    SELKIE_MATERIAL_ELASTOPLASTIC, /* discretization mpm */
+    SELKIE_MATERIAL_GRANULAR       /* refused so far */
 } selkie_material_kind;
+
+/* A point of a viscosity that depends on temperature. */
+typedef struct selkie_viscosity_point {
+    double temperature; /* K    */
+    double viscosity;   /* m2/s */
+} selkie_viscosity_point;
+
+/* The goal that shape matching (Mueller et al. 2005) gives each particle of a soft body. */
+typedef enum selkie_soft_mode {
+    SELKIE_SOFT_RIGID,    /* the rest shape, turned */
+    SELKIE_SOFT_LINEAR,   /* a mix with its best linear map: stretch and shear */
+    SELKIE_SOFT_QUADRATIC /* a mix with its best quadratic map: twist and bending too */
+} selkie_soft_mode;
+
+typedef struct selkie_soft_def {
+    selkie_soft_mode mode;
+    double stiffness;   /* rad/s  frequency at which a deviation from the goal swings */
+    double deformation; /*        share of the linear or quadratic map in the goal, 0 to 1 */
+    double damping;     /*        of deformations, over the critical damping */
+    double yield;       /*        stretch beyond which the rest shape flows; 0 = never */
+    double creep;       /* 1/s    rate of that flow */
+    double max_flow;    /*        largest change of the rest shape by flow */
+    int clusters;       /*        overlapping parts along the longest side, each with a goal of its own; 1 = the body */
+} selkie_soft_def;
+
+/* Energy of an elastic solid over its principal stretches s. In 2D the third stretch is 1 (plane strain). */
+typedef enum selkie_elastic_law {
+    SELKIE_ELASTIC_HENCKY,    /* quadratic in log s (St. Venant-Kirchhoff with Hencky's strain) */
+    SELKIE_ELASTIC_COROTATED, /* quadratic in s - 1 and in the change of volume (fixed corotated) */
+    SELKIE_ELASTIC_LINEAR,    /* quadratic in s - 1 (Gerszewski, Eq. 4.9) */
+    SELKIE_ELASTIC_SQUARED    /* quadratic in (s^2 - 1)/2: stiffer the farther it stretches */
+} selkie_elastic_law;
+
+typedef enum selkie_plasticity {
+    SELKIE_PLASTICITY_NONE,
+    SELKIE_PLASTICITY_VON_MISES,     /* metal, clay, dough: flows where shear stress is above a yield stress */
+    SELKIE_PLASTICITY_DRUCKER_PRAGER /* sand: shear stress up to friction times pressure, no tension */
+} selkie_plasticity;
+
+typedef struct selkie_elastoplastic_def {
+    selkie_elastic_law law;
+    double young;   /* Pa   modulus of elasticity */
+    double poisson; /*      ratio, below 0.5 */
+    selkie_plasticity plasticity;
+    double yield;          /* Pa   von_mises: equivalent stress from which on it flows */
+    double hardening;      /* Pa   von_mises: growth of the yield stress with the plastic strain */
+    double flow_time;      /* s    von_mises: time in which stress above the yield stress decays; 0 = at once */
+    double thickening;     /* Pa   von_mises: flow_time is longer by stress / this, as of cornstarch; 0 = constant */
+    int keeps_volume;      /*      von_mises: 0 = flow also relaxes changes of volume */
+    double friction_angle; /* deg  drucker_prager */
+    double cohesion;       /* Pa   drucker_prager: tension that it stands */
+    double tear;           /*      stretch - 1 at which it tears and takes no more tension; 0 = never */
+} selkie_elastoplastic_def;
 
 /* A row of the scene's table of materials. A particle carries the row's index as its attribute "material", where the
  * table has more than one row. 0 = not given, but for the density. */
@@ -102,10 +157,21 @@ typedef struct selkie_material_def {
     double density;           /* kg/m3 */
     double viscosity;         /* m2/s     kinematic; for sph the same for all materials of a scene so far */
     double dynamic_viscosity; /* Pa s     in its place: viscosity times density */
-    double surface_tension;   /* N/m      no effect yet */
-    double heat_capacity;     /* J/(kg K) no effect yet */
-    double conductivity;      /* W/(m K)  no effect yet */
-    double melting_point;     /* K        no effect yet */
+    double surface_tension;   /* N/m      against air, on grids; none between two liquids */
+    double heat_capacity;     /* J/(kg K) of the liquid; heat is simulated where it is given */
+    double conductivity;      /* W/(m K)  of the liquid */
+    double melting_point;     /* K        0 = never solid */
+    double latent_heat;       /* J/kg     of melting */
+    double solid_heat_capacity, solid_conductivity; /* J/(kg K), W/(m K)  of the solid; 0 = as the liquid */
+    double solid_density;                           /* kg/m3  of the solid: it floats if lighter; 0 = as the liquid */
+    double thermal_expansion;                       /* 1/K    of the liquid's volume: warm liquid rises */
+    double viscosity_temperature; /* K  at which `viscosity` holds, where it depends on temperature; 0 = constant */
+    double viscosity_activation;  /* K  B of viscosity ~ exp(B / (T - C)) */
+    double viscosity_offset;      /* K  C */
+    int viscosity_point_count;
+    const selkie_viscosity_point *viscosity_table; /* in place of the law, log-linear between the points */
+    selkie_soft_def soft;                          /* of kind soft */
+    selkie_elastoplastic_def elastoplastic;        /* of kind elastoplastic */
 } selkie_material_def;
 
 /* A velocity field that a liquid starts with, beside its uniform velocity, turning and stretching. */
@@ -134,6 +200,7 @@ typedef struct selkie_liquid_def {
     selkie_flow_def flow;        /*       added to these */
     int count;                   /*       exactly so many particles, at random places of the shape; 0 = by cells */
     int fill_obstacles;          /*       also where obstacles are */
+    double temperature;          /* K     at the start */
 } selkie_liquid_def;
 
 typedef struct selkie_source_def {
@@ -143,6 +210,7 @@ typedef struct selkie_source_def {
     double velocity[3];   /* m/s imposed on the liquid inside; 0 without a flow_rate: the shape is kept filled */
     double flow_rate;     /* m3/s (2D: m2/s) in place of the velocity's length; 0 = from the velocity */
     double start, end;    /* s   end < 0: never ends */
+    double temperature;   /* K   of the liquid that it emits */
 } selkie_source_def;
 
 typedef struct selkie_drain_def {
@@ -182,6 +250,16 @@ typedef struct selkie_gravity_key {
     double gravity[3]; /* m/s2 */
 } selkie_gravity_key;
 
+/* What a solid looks like in 3D pictures. */
+typedef enum selkie_look {
+    SELKIE_LOOK_PAINTED,
+    SELKIE_LOOK_STONE,
+    SELKIE_LOOK_RUBBER,
+    SELKIE_LOOK_METAL,
+    SELKIE_LOOK_ICE,
+    SELKIE_LOOK_GLASS
+} selkie_look;
+
 typedef struct selkie_obstacle_def {
     const char *name;
     selkie_shape shape;
@@ -196,6 +274,8 @@ typedef struct selkie_obstacle_def {
     int oscillation_count; /*       added to these motions */
     const selkie_oscillation *oscillations;
     const char *motion_file; /*       CSV of keyframes, in place of `keyframes` */
+    double temperature;      /* K     0 = insulated */
+    double heat_exchange;    /* W/(m2 K) between it and the liquid; 0 = perfect contact */
 } selkie_obstacle_def;
 
 typedef struct selkie_body_def {
@@ -212,6 +292,7 @@ typedef struct selkie_body_def {
     double turn[3];             /*       0 = does not turn about this axis, else free */
     double friction;            /*       Coulomb's, against walls, obstacles and (geometric mean) other bodies */
     double restitution;         /*       share of the speed that a bounce gives back */
+    const char *material;       /*       rigid or soft: the body is made of its particles; "" = a rigid shape */
 } selkie_body_def;
 
 typedef enum selkie_force_kind {
@@ -307,9 +388,10 @@ typedef struct selkie_object_def {
 } selkie_object_def;
 
 typedef enum selkie_discretization {
-    SELKIE_DISCRETIZATION_GRID,   /* particles carry the liquid, a staggered grid its pressure */
-    SELKIE_DISCRETIZATION_SPH,    /* smoothed particle hydrodynamics: no grid, neighbours are particles */
-    SELKIE_DISCRETIZATION_REDUCED /* a sum of modes fills the box; particles are tracers (Gerszewski, chapter 5) */
+    SELKIE_DISCRETIZATION_GRID,    /* particles carry the liquid, a staggered grid its pressure */
+    SELKIE_DISCRETIZATION_SPH,     /* smoothed particle hydrodynamics: no grid, neighbours are particles */
+    SELKIE_DISCRETIZATION_REDUCED, /* a sum of modes fills the box; particles are tracers (Gerszewski, chapter 5) */
+    SELKIE_DISCRETIZATION_MPM      /* elastoplastic points, whose forces act on a grid: the material point method */
 } selkie_discretization;
 
 typedef enum selkie_transfer { /* of velocity between particles and grid; discretization grid */
@@ -439,6 +521,8 @@ typedef struct selkie_reduced_def {
     double cut;                    /*      drawn fields with a singular value below this part of the largest go */
     int excite_count;
     const selkie_excite_def *excite;
+    double panel_length; /* m    of the vortex panels of bodies, about; 0 = a cell */
+    double feedback;     /*      part of a body's vortex sheet that stays in the liquid while it passes the body once */
 } selkie_reduced_def;
 
 /* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against, `cuda` runs on
@@ -516,13 +600,14 @@ typedef struct selkie_advection_def {
 } selkie_advection_def;
 
 typedef enum selkie_probe_kind {
-    SELKIE_PROBE_HEIGHT,   /* m    height of the liquid over a point, along the up direction */
-    SELKIE_PROBE_PRESSURE, /* Pa   at a point */
-    SELKIE_PROBE_VELOCITY, /* m/s  at a point; three columns */
-    SELKIE_PROBE_FRONT,    /* m    farthest liquid along an axis */
-    SELKIE_PROBE_FORCE,    /* N    of the liquid on walls, an obstacle or a body; a column an axis */
-    SELKIE_PROBE_LEVEL,    /* m    mean height of the liquid's surface over the floor of the domain, in an area */
-    SELKIE_PROBE_TORQUE    /* N m  like force, about a point; in 2D one column */
+    SELKIE_PROBE_HEIGHT,     /* m    height of the liquid over a point, along the up direction */
+    SELKIE_PROBE_PRESSURE,   /* Pa   at a point */
+    SELKIE_PROBE_VELOCITY,   /* m/s  at a point; three columns */
+    SELKIE_PROBE_FRONT,      /* m    farthest liquid along an axis */
+    SELKIE_PROBE_FORCE,      /* N    of the liquid on walls, an obstacle or a body; a column an axis */
+    SELKIE_PROBE_LEVEL,      /* m    mean height of the liquid's surface over the floor of the domain, in an area */
+    SELKIE_PROBE_TORQUE,     /* N m  like force, about a point; in 2D one column */
+    SELKIE_PROBE_TEMPERATURE /* K  at a point */
 } selkie_probe_kind;
 
 typedef enum selkie_axis { SELKIE_AXIS_X, SELKIE_AXIS_Y, SELKIE_AXIS_Z } selkie_axis;
@@ -578,8 +663,30 @@ typedef enum selkie_picture_color {
     SELKIE_COLOR_SPEED,
     SELKIE_COLOR_DENSITY,
     SELKIE_COLOR_ROLE,
-    SELKIE_COLOR_MATERIAL
+    SELKIE_COLOR_MATERIAL,
+    SELKIE_COLOR_TEMPERATURE,
+    SELKIE_COLOR_STRESS,
+    SELKIE_COLOR_PLASTIC_STRAIN
 } selkie_picture_color;
+
+/* What the liquid looks like in 3D pictures. */
+typedef enum selkie_liquid_look {
+    SELKIE_LIQUID_LOOK_TINTED,
+    SELKIE_LIQUID_LOOK_WATER,
+    SELKIE_LIQUID_LOOK_MILK,
+    SELKIE_LIQUID_LOOK_HONEY,
+    SELKIE_LIQUID_LOOK_OIL
+} selkie_liquid_look;
+
+typedef enum selkie_sky { SELKIE_SKY_STUDIO, SELKIE_SKY_DAY, SELKIE_SKY_EVENING, SELKIE_SKY_OVERCAST } selkie_sky;
+
+/* The camera at a time; between two keys it moves smoothly. */
+typedef struct selkie_camera_key {
+    double time;          /* s   */
+    double eye[3];        /* m   */
+    double target[3];     /* m   */
+    double field_of_view; /* deg, vertical */
+} selkie_camera_key;
 
 typedef struct selkie_render_def {
     int width, height; /* pixels; height 0 = follows the domain */
@@ -588,7 +695,82 @@ typedef struct selkie_render_def {
     double eye[3];        /* m   eye == target: framed automatically */
     double target[3];     /* m   */
     double field_of_view; /* deg, vertical */
+    selkie_liquid_look liquid;
+    selkie_sky sky;
+    int camera_count; /*     keys replace eye, target and field_of_view */
+    const selkie_camera_key *camera;
 } selkie_render_def;
+
+/* The mesh of the liquid's surface. */
+typedef struct selkie_mesh_def {
+    double resolution;      /* voxels a cell along an axis */
+    double particle_radius; /* particle spacings; of the drop of a lone particle */
+    double smoothing;       /* 0 = none, 1 = calm water is flat, 2 = strongest */
+} selkie_mesh_def;
+
+/* Spray, foam and bubbles. */
+typedef struct selkie_whitewater_def {
+    int enabled;
+    double rate;        /* 1/s  made by a particle of liquid with all potentials at 1 */
+    double trapped_air; /*      weight of the potential */
+    double wave_crest;  /*      weight of the potential */
+    double speed_min;   /* m/s  below it nothing is made; 0 = from gravity and domain */
+    double speed_max;   /* m/s  above it the potentials are full; 0 = from gravity and domain */
+    double lifetime;    /* s    of foam */
+    double buoyancy;    /*      of bubbles, over gravity */
+    double drag;        /* 1/s  of bubbles against the liquid */
+    int most;           /*      particles at a time */
+} selkie_whitewater_def;
+
+/* Heat: simulated where materials have a heat capacity. */
+typedef struct selkie_heat_def {
+    double air_temperature; /* K         0 = no exchange with the air */
+    double air_exchange;    /* W/(m2 K)  between air and free surface */
+    double tolerance;       /*           of the solve, relative */
+} selkie_heat_def;
+
+/* A change of a scene while it runs, before the step of a number. An element with a name replaces the one of that name,
+ * and is added where there is none. */
+typedef enum selkie_change_kind {
+    SELKIE_CHANGE_GRAVITY,  /* gravity: from now on; what is up stays */
+    SELKIE_CHANGE_FORCE,    /* force: added or replaced */
+    SELKIE_CHANGE_OBSTACLE, /* obstacle: added or replaced */
+    SELKIE_CHANGE_SOURCE,   /* source: added or replaced */
+    SELKIE_CHANGE_DRAIN,    /* drain: added or replaced */
+    SELKIE_CHANGE_LIQUID,   /* liquid: added where there is room */
+    SELKIE_CHANGE_CLEAR,    /* shape: the liquid inside goes */
+    SELKIE_CHANGE_MOVE,     /* name, translate, rotate, duration: an obstacle moves to a pose */
+    SELKIE_CHANGE_PUSH,     /* name, velocity, angular_velocity: added to those of a body */
+    SELKIE_CHANGE_REMOVE,   /* list, name: an obstacle, force, source or drain goes */
+    SELKIE_CHANGE_STEP      /* length: of the next step alone */
+} selkie_change_kind;
+
+typedef enum selkie_change_list {
+    SELKIE_LIST_OBSTACLES,
+    SELKIE_LIST_FORCES,
+    SELKIE_LIST_SOURCES,
+    SELKIE_LIST_DRAINS
+} selkie_change_list;
+
+typedef struct selkie_change_def {
+    int step; /*       it happens before the step of this number; 0 = the first */
+    selkie_change_kind kind;
+    selkie_change_list list;    /*       remove */
+    const char *name;           /*       move, push, remove: label of the element, or its number in the list */
+    double gravity[3];          /* m/s2  */
+    double translate[3];        /* m     move: from where the obstacle is drawn */
+    double rotate[3];           /* deg   move: likewise, about x, then y, then z, through the obstacle's center */
+    double duration;            /* s     move: it takes so long */
+    double velocity[3];         /* m/s   push */
+    double angular_velocity[3]; /* rad/s push */
+    double length;              /* s     step */
+    selkie_force_def force;
+    selkie_obstacle_def obstacle;
+    selkie_source_def source;
+    selkie_drain_def drain;
+    selkie_liquid_def liquid;
+    selkie_shape shape; /* clear */
+} selkie_change_def;
 
 typedef struct selkie_scene {
     const char *title;
@@ -638,13 +820,21 @@ typedef struct selkie_scene {
     const selkie_probe_def *probes;
     selkie_output_def output;
     selkie_render_def render;
-    void *owned; /* set by selkie_scene_load(); leave it alone */
+    selkie_mesh_def mesh;
+    selkie_whitewater_def whitewater;
+    selkie_heat_def heat;
+    int change_count;
+    const selkie_change_def *changes; /* while it runs, in the order of their steps */
+    double surface_tension;           /* N/m of all materials, on grids */
+    double contact_angle;             /* deg of the surface at walls and obstacles, inside the liquid */
+    void *owned;                      /* set by selkie_scene_load(); leave it alone */
 } selkie_scene;
 
 /* Defaults for every field; also for the elements of the arrays. */
 SELKIE_API void selkie_scene_defaults(selkie_scene *scene);
 SELKIE_API void selkie_shape_defaults(selkie_shape *shape, selkie_shape_kind kind);
 SELKIE_API void selkie_material_defaults(selkie_material_def *material);
+SELKIE_API void selkie_viscosity_point_defaults(selkie_viscosity_point *point);
 SELKIE_API void selkie_liquid_defaults(selkie_liquid_def *liquid);
 SELKIE_API void selkie_source_defaults(selkie_source_def *source);
 SELKIE_API void selkie_drain_defaults(selkie_drain_def *drain);
@@ -658,6 +848,7 @@ SELKIE_API void selkie_probe_defaults(selkie_probe_def *probe);
 SELKIE_API void selkie_stroke_defaults(selkie_stroke_def *stroke);
 SELKIE_API void selkie_drawn_defaults(selkie_drawn_def *drawn);
 SELKIE_API void selkie_excite_defaults(selkie_excite_def *excite);
+SELKIE_API void selkie_change_defaults(selkie_change_def *change, selkie_change_kind kind);
 
 /* Sets discretization and transfer: a grid with the method's transfer, or SPH, which leaves the transfer as it is. */
 SELKIE_API void selkie_scene_set_method(selkie_scene *scene, selkie_method method);

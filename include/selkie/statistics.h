@@ -128,7 +128,15 @@ typedef enum selkie_summary {
     X(int, density_expansion_steps, "", "expansion_steps of that correction") \
     X(int, density_proportioning_steps, "", "proportioning_steps of that correction") \
     X(double, overfull, "", \
-      "unilateral: largest density above what fits in a cell, over rest density, before that correction")
+      "unilateral: largest density above what fits in a cell, over rest density, before that correction") \
+    X(double, temperature_min, "K", "of the coldest particle, where heat is simulated") \
+    X(double, temperature_max, "K", "of the warmest particle") \
+    X(double, heat_energy, "J", \
+      "heat of all particles above that of the solid at its melting point (without melting: above 273.15 K); in 2D " \
+      "per metre of depth") \
+    X(int64_t, solid_particles, "", "particles of bodies of rigid and soft materials") \
+    X(double, elastic_energy, "J", "mpm: stored in the deformation; in 2D per metre of depth") \
+    X(double, plastic_work, "J", "mpm: turned into heat by plastic flow since the start; in 2D per metre of depth")
 /* clang-format on */
 
 typedef struct selkie_statistics {

@@ -59,6 +59,50 @@ SELKIE_API int selkie_world_at_frame(const selkie_world *world);  /* the last st
 SELKIE_API int selkie_world_finished(const selkie_world *world);
 SELKIE_API const selkie_scene *selkie_world_scene(const selkie_world *world);
 
+/* --- Steering: changes between steps ---
+ *
+ * A world takes changes between two steps: gravity, forces, obstacles, sources, drains, liquid, pushes
+ * (selkie_change_def in scene.h). It keeps a record. A world of the recorded scene, selkie_world_record(), makes the
+ * same changes before the same steps and gives the same bits. A change that is refused leaves the world as it was. */
+typedef struct selkie_change_report {
+    int64_t added;   /* particles of liquid */
+    int64_t removed; /* likewise */
+} selkie_change_report;
+
+/* Applies a change now; its `step` is ignored. `report` may be NULL. Changes of gravity and forces, motions of
+ * obstacles that moved before, and pushes take microseconds. Others build the solids anew and take about as long as a
+ * step. */
+SELKIE_API selkie_code selkie_world_change(selkie_world *world, const selkie_change_def *change,
+                                           selkie_change_report *report, selkie_error *error);
+SELKIE_API selkie_code selkie_world_set_gravity(selkie_world *world, const double gravity[3], selkie_error *error);
+/* The scene as it was given, with all changes so far in `changes`; valid until the next change. selkie_scene_save()
+ * writes it as a file that `selkie run` replays. selkie_world_scene() is the scene as it is now. */
+SELKIE_API const selkie_scene *selkie_world_record(const selkie_world *world);
+
+/* One step of `seconds`, whatever the scene says, also past its end. */
+SELKIE_API selkie_code selkie_world_step_for(selkie_world *world, double seconds, selkie_error *error);
+
+/* Steps until a time, with callbacks. A callback that does not return 0 ends it, and so does selkie_world_cancel():
+ * SELKIE_ERROR_INTERRUPTED, and the world can go on. */
+typedef struct selkie_run_options {
+    double until;                                           /* s  0 = the end of the scene */
+    int (*after_step)(selkie_world *world, void *context);  /*    may be NULL */
+    int (*after_frame)(selkie_world *world, void *context); /*    may be NULL; also at the start */
+    void *context;
+} selkie_run_options;
+SELKIE_API selkie_code selkie_world_run(selkie_world *world, const selkie_run_options *options, selkie_error *error);
+/* May be called from any thread: selkie_world_run() ends after the step that it is in. */
+SELKIE_API void selkie_world_cancel(selkie_world *world);
+
+/* A state in memory. A world that goes back to it continues bit for bit; changes since then are forgotten. */
+typedef struct selkie_snapshot selkie_snapshot;
+SELKIE_API selkie_code selkie_world_snapshot(const selkie_world *world, selkie_snapshot **snapshot,
+                                             selkie_error *error);
+SELKIE_API selkie_code selkie_world_go_back(selkie_world *world, const selkie_snapshot *snapshot, selkie_error *error);
+SELKIE_API void selkie_snapshot_free(selkie_snapshot *snapshot);
+/* Back to the start of the scene; changes by callers are forgotten. */
+SELKIE_API selkie_code selkie_world_reset(selkie_world *world, selkie_error *error);
+
 /* Particles, sorted by cell, without copying: component c of particle i of an
  * attribute is at ((const char *)data + i * stride)[c]. Valid until the next step. */
 typedef enum selkie_attribute_type { SELKIE_FLOAT32, SELKIE_UINT32 } selkie_attribute_type;

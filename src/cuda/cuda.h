@@ -17,7 +17,7 @@ extern "C" {
 
 typedef struct sk_cuda_info {
     char name[128];
-    double memory, free;      /* bytes */
+    double memory, free;       /* bytes */
     int driver[2], runtime[2]; /* version: major, minor */
     int capability[2];
 } sk_cuda_info;

@@ -97,8 +97,9 @@ static selkie_code take_blocks(sk_cuda *cuda, const sk_step *step, size_t capaci
             continue;
         SK_TRY(take(cuda, &grid->fields[f], cells * sizeof(float), 1, error));
         /* Slot 0 stands for absent blocks. */
-        SK_CUDA_TRY(cudaMemcpyAsync(grid->fields[f], step->grid.fields[f], (size_t)step->grid.block_cells * sizeof(float),
-                                    cudaMemcpyHostToDevice, cuda->stream),
+        SK_CUDA_TRY(cudaMemcpyAsync(grid->fields[f], step->grid.fields[f],
+                                    (size_t)step->grid.block_cells * sizeof(float), cudaMemcpyHostToDevice,
+                                    cuda->stream),
                     "a copy", error);
     }
     SK_TRY(take(cuda, &cuda->sent->step.solids.block_slot, capacity * sizeof(int32_t), 1, error));
@@ -160,9 +161,15 @@ static selkie_code take_solver(sk_cuda *cuda, const sk_step *step, selkie_error 
     SK_TRY(take(cuda, &solver->active, capacity * sizeof(int32_t), 1, error));
 
     /* The extrapolation follows the solves and uses their vectors. */
-    float *const spare[SK_CUDA_SCRATCH] = {solver->high,          solver->low,           solver->p[0],
-                                           solver->p[1],          solver->q,             solver->level[0].b,
-                                           solver->level[0].excess, solver->level[0].inverse, solver->level[0].face[0]};
+    float *const spare[SK_CUDA_SCRATCH] = {solver->high,
+                                           solver->low,
+                                           solver->p[0],
+                                           solver->p[1],
+                                           solver->q,
+                                           solver->level[0].b,
+                                           solver->level[0].excess,
+                                           solver->level[0].inverse,
+                                           solver->level[0].face[0]};
     memcpy(cuda->shadow.scratch, spare, sizeof spare);
     return SELKIE_OK;
 }
@@ -195,7 +202,8 @@ static selkie_code take_solids(sk_cuda *cuda, sk_step *step, selkie_error *error
         slots[i] = solids->block_slot[i + 1];
 
     /* Copy the fields. */
-    const size_t count = solids->slot_count > 0 ? solids->slot_count : 1, cells = count * (size_t)step->grid.block_cells;
+    const size_t count = solids->slot_count > 0 ? solids->slot_count : 1,
+                 cells = count * (size_t)step->grid.block_cells;
     for (int d = 0; code == SELKIE_OK && d < step->dimension; d++)
         code = upload(cuda, &there->fraction[d], solids->fraction[d], cells * sizeof(float), error);
     if (code == SELKIE_OK)
@@ -430,8 +438,8 @@ selkie_code sk_cuda_begin(sk_step *step, selkie_error *error)
     const size_t wanted = (size_t)cuda->results->block_count;
     const int crowded = cuda->allocation_count && wanted > (size_t)cuda->shadow.capacity / 5 * 4 &&
                         cuda->shadow.capacity <= cuda->shadow.places;
-    const int grown = cuda->allocation_count && cuda->host_changed &&
-                      (size_t)step->particles.count + 16 > cuda->particle_capacity;
+    const int grown =
+        cuda->allocation_count && cuda->host_changed && (size_t)step->particles.count + 16 > cuda->particle_capacity;
     if (!cuda->allocation_count || crowded || grown) {
         if (crowded && !cuda->host_changed)
             SK_TRY(sk_cuda_fetch_particles(step, error));
@@ -620,10 +628,11 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
     step->sums.max_speed = sqrt(results->fastest2);
     step->sums.bad = results->bad;
     if (results->bad)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "step %lld at %g s: the velocity of %lld particles is not a number; the simulation blew up; try a "
-                       "smaller time.step or time.cfl",
-                       (long long)step->step_count + 1, step->time, (long long)results->bad);
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "step %lld at %g s: the velocity of %lld particles is not a number; the simulation blew up; try a "
+            "smaller time.step or time.cfl",
+            (long long)step->step_count + 1, step->time, (long long)results->bad);
     memcpy(step->positions_before, step->positions, sizeof step->positions);
     memcpy(step->positions, results->positions, sizeof step->positions);
     step->drained += results->gone;

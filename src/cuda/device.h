@@ -16,7 +16,7 @@
 #include <string.h>
 
 #ifdef SK_CUDA_EMULATED
-#include "emulate.h"
+#include SK_CUDA_EMULATED /* the header that imitates CUDA: tests/cuda/emulate.h */
 #define SK_LAUNCH(kernel, blocks, threads, stream, ...)                                                                \
     (gridDim.x = (blocks), blockDim.x = (threads), sk_emulate((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
 #define SK_LAUNCH_SIMPLE(kernel, blocks, threads, stream, ...)                                                         \
@@ -37,8 +37,8 @@ extern "C" {
 
 enum {
     SK_CUDA_LEVELS = 16,
-    SK_CUDA_BOTTOM = 48,      /* unknowns of the coarsest level, which is solved exactly */
-    SK_CUDA_TAIL_BLOCKS = 4,  /* levels with at most so many places are smoothed by one thread block */
+    SK_CUDA_BOTTOM = 48,     /* unknowns of the coarsest level, which is solved exactly */
+    SK_CUDA_TAIL_BLOCKS = 4, /* levels with at most so many places are smoothed by one thread block */
     SK_CUDA_HISTORY = 256,
     SK_CUDA_TICKETS = 16,
     SK_CUDA_SCRATCH = 9
@@ -48,15 +48,15 @@ enum {
 typedef struct sk_cuda_level {
     int blocks[3]; /* places along each axis */
     int places;
-    size_t capacity;              /* blocks with block 0, which is empty */
-    int32_t *map;                 /* [places] number of the block, 0 = none; not of level 0 */
-    int32_t *place;               /* [capacity] place of the block */
-    int32_t *list;                /* [capacity] blocks of colour 0, then of colour 1 */
-    int32_t (*neighbour)[6];      /* [capacity] 0 = none */
-    int32_t *parent;              /* [capacity] block of the next level */
-    float *face[3];               /* [capacity][cells] coefficient of the lower face */
-    float *excess, *inverse;      /* [capacity][cells] */
-    float *x, *b;                 /* [capacity][cells] */
+    size_t capacity;         /* blocks with block 0, which is empty */
+    int32_t *map;            /* [places] number of the block, 0 = none; not of level 0 */
+    int32_t *place;          /* [capacity] place of the block */
+    int32_t *list;           /* [capacity] blocks of colour 0, then of colour 1 */
+    int32_t (*neighbour)[6]; /* [capacity] 0 = none */
+    int32_t *parent;         /* [capacity] block of the next level */
+    float *face[3];          /* [capacity][cells] coefficient of the lower face */
+    float *excess, *inverse; /* [capacity][cells] */
+    float *x, *b;            /* [capacity][cells] */
 } sk_cuda_level;
 
 typedef struct sk_cuda_solver {
@@ -86,10 +86,10 @@ typedef struct sk_cuda_solver {
 
 /* Results of a step that the host reads. */
 typedef struct sk_cuda_results {
-    int64_t count;           /* particles after the sort */
+    int64_t count; /* particles after the sort */
     int block_count, particle_blocks;
-    int64_t lost;            /* particles outside the grid */
-    int overflow;            /* blocks that had no room */
+    int64_t lost;                           /* particles outside the grid */
+    int overflow;                           /* blocks that had no room */
     double kinetic, fastest2, positions[3]; /* (m/s)^2, (m/s)^2, m */
     int64_t bad, gone;
     double kernel_volume, counted_volume, surface_volume;
@@ -105,18 +105,18 @@ typedef struct sk_cuda_results {
 
 typedef struct sk_cuda_data {
     /* the sort */
-    int places;              /* blocks of the domain */
-    int capacity;            /* blocks with memory, block 0 included */
-    int32_t *slot_of_place;  /* [places] */
-    uint32_t *keys;          /* [particles] cell counted over all places */
-    uint32_t *ranks, *order; /* [particles] */
-    uint32_t *first_reach;   /* [places] first block and neighbour that reach an empty place */
-    uint32_t *reach;         /* [capacity] neighbours that a block's particles reach */
-    uint32_t *block_first;   /* [capacity + 1] */
-    int32_t *solid_slots;    /* [places] slot in the fields of the solids, 0 = open */
-    uint8_t *kinds;          /* [capacity][cells] */
+    int places;                      /* blocks of the domain */
+    int capacity;                    /* blocks with memory, block 0 included */
+    int32_t *slot_of_place;          /* [places] */
+    uint32_t *keys;                  /* [particles] cell counted over all places */
+    uint32_t *ranks, *order;         /* [particles] */
+    uint32_t *first_reach;           /* [places] first block and neighbour that reach an empty place */
+    uint32_t *reach;                 /* [capacity] neighbours that a block's particles reach */
+    uint32_t *block_first;           /* [capacity + 1] */
+    int32_t *solid_slots;            /* [places] slot in the fields of the solids, 0 = open */
+    uint8_t *kinds;                  /* [capacity][cells] */
     float *scratch[SK_CUDA_SCRATCH]; /* [capacity][cells] */
-    double *partial;         /* [8][most thread blocks] */
+    double *partial;                 /* [8][most thread blocks] */
     unsigned ticket[SK_CUDA_TICKETS];
     sk_cuda_results results;
 } sk_cuda_data;
@@ -148,11 +148,11 @@ typedef cudaGraphConditionalHandle sk_cuda_condition;
 
 struct sk_cuda {
     cudaStream_t stream, body_stream; /* the second one records bodies of repetitions */
-    sk_cuda_sent *sent;    /* pinned */
-    sk_cuda_sent *device;  /* the same on the device */
-    sk_cuda_data *data;    /* on the device */
-    sk_cuda_solver *solver; /* on the device */
-    sk_cuda_data shadow;   /* the host's copy: addresses */
+    sk_cuda_sent *sent;               /* pinned */
+    sk_cuda_sent *device;             /* the same on the device */
+    sk_cuda_data *data;               /* on the device */
+    sk_cuda_solver *solver;           /* on the device */
+    sk_cuda_data shadow;              /* the host's copy: addresses */
     sk_cuda_solver solver_shadow;
     sk_cuda_results *results; /* pinned */
     void *allocations[256];
@@ -169,9 +169,9 @@ struct sk_cuda {
     uint32_t *attributes[SK_MAX_ATTRIBUTES][2];
     int current;
     size_t particle_capacity;
-    int64_t device_count;        /* particles on the device, dead ones included */
+    int64_t device_count;                        /* particles on the device, dead ones included */
     int host_changed, particles_here, grid_here; /* the host's copies are newer, or up to date */
-    int began;                   /* the step's constants are on the device */
+    int began;                                   /* the step's constants are on the device */
 };
 
 /* --- the host's side --- */

@@ -16,7 +16,8 @@ extern "C" {
 
 /* --- to the grid --- */
 
-static __global__ void __launch_bounds__(SK_CUDA_THREADS) gather(const sk_step *step, const sk_cuda_constants *constants)
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    gather(const sk_step *step, const sk_cuda_constants *constants)
 {
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
@@ -32,7 +33,8 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS) gather(const sk_step *
 static void launch_to_grid(sk_cuda *cuda, const sk_step *host)
 {
     (void)host;
-    SK_LAUNCH_SIMPLE(gather, SK_CUDA_WIDE, SK_CUDA_THREADS, cuda->stream, &cuda->device->step, &cuda->device->constants);
+    SK_LAUNCH_SIMPLE(gather, SK_CUDA_WIDE, SK_CUDA_THREADS, cuda->stream, &cuda->device->step,
+                     &cuda->device->constants);
 }
 
 selkie_code SK_DIM(sk_cuda_to_grid)(sk_step *step, selkie_error *error)
@@ -42,7 +44,8 @@ selkie_code SK_DIM(sk_cuda_to_grid)(sk_step *step, selkie_error *error)
 
 /* --- classification --- */
 
-static __global__ void __launch_bounds__(SK_BLOCK_CELLS) measure(const sk_step *step, sk_cuda_data *data, int with_volumes)
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+    measure(const sk_step *step, sk_cuda_data *data, int with_volumes)
 {
     const sk_flat_walls walls = {{0, 0, 0}, {0, 0, 0}}; /* of unilateral incompressibility alone */
     const int count = (int)gridDim.x;
@@ -108,8 +111,8 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) take_kinds(const sk_ste
         const int kind = data->kinds[at];
         step->grid.kinds[at] = (uint8_t)kind;
         if (threadIdx.x == 0)
-            step->grid.runs[SK_RUNS_NEAR][block] =
-                sk_runs_around(&step->grid, sk_whole_runs(step->grid.runs[SK_RUNS_LIQUID], step->grid.block_count), block);
+            step->grid.runs[SK_RUNS_NEAR][block] = sk_runs_around(
+                &step->grid, sk_whole_runs(step->grid.runs[SK_RUNS_LIQUID], step->grid.block_count), block);
         if (counts) {
             const int liquid = sk_cuda_sum((int)((kind & SK_CELL_KIND_MASK) == SK_CELL_LIQUID));
             if (threadIdx.x == 0 && liquid)
@@ -220,8 +223,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
 
 static __global__ void report_pressure(const sk_step *step, const sk_cuda_solver *solver, sk_cuda_data *data)
 {
-    const double unit =
-        step->scene->pressure.norm == SELKIE_NORM_MAX ? step->grid.cell_size / step->dt : 1.0;
+    const double unit = step->scene->pressure.norm == SELKIE_NORM_MAX ? step->grid.cell_size / step->dt : 1.0;
     data->results.pressure.iterations = solver->iteration;
     data->results.pressure.converged = solver->converged;
     data->results.pressure.broken = solver->broken;
@@ -334,8 +336,8 @@ static void launch_extrapolate(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH_SIMPLE(move_shore, SK_CUDA_WIDE, SK_CUDA_THREADS, cuda->stream, step);
     for (int layer = 0; layer < 2; layer++)
         for (int back = 0; back < 2; back++)
-            SK_LAUNCH_SIMPLE(fill_layer, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, cuda->stream, step,
-                             &cuda->device->constants, cuda->data, layer, back);
+            SK_LAUNCH_SIMPLE(fill_layer, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, cuda->stream, step, &cuda->device->constants,
+                             cuda->data, layer, back);
 }
 
 selkie_code SK_DIM(sk_cuda_extrapolate)(sk_step *step, selkie_error *error)

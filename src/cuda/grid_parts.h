@@ -17,8 +17,9 @@ SK_DEVICE sk_plain_frame frame_of_grid(const sk_grid *grid)
 /* The matrices of APIC, the first attribute; NULL for other transfers. */
 SK_DEVICE float *affine_of(const sk_step *step, const sk_cuda_constants *constants)
 {
-    return constants->options.kind == SK_TRANSFER_APIC ? (float *)(void *)step->particles.attributes[constants->affine].data
-                                                       : nullptr;
+    return constants->options.kind == SK_TRANSFER_APIC
+               ? (float *)(void *)step->particles.attributes[constants->affine].data
+               : nullptr;
 }
 
 /* Sum over the thread blocks of a launch, in a fixed order, by its last one. */

@@ -13,8 +13,7 @@ extern "C" {
 
 /* --- density --- */
 
-static __global__ void __launch_bounds__(SK_CUDA_THREADS)
-    weigh(const sk_step *step, const sk_cuda_constants *constants)
+static __global__ void __launch_bounds__(SK_CUDA_THREADS) weigh(const sk_step *step, const sk_cuda_constants *constants)
 {
     const sk_plain_frame frame = frame_of_grid(&step->grid);
     const sk_plain_data data = {step->particles.records, nullptr, nullptr, nullptr, nullptr};
@@ -277,7 +276,8 @@ static void launch_correction(sk_cuda *cuda, const sk_step *host, int local)
     SK_LAUNCH_SIMPLE(find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, local);
     for (int back = 0; back < 2; back++)
         SK_LAUNCH_SIMPLE(fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, stream, step, cuda->data, local, back);
-    SK_LAUNCH_SIMPLE(displace, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, &cuda->device->constants, cuda->data, local);
+    SK_LAUNCH_SIMPLE(displace, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, &cuda->device->constants, cuda->data,
+                     local);
 }
 
 static void launch_first(sk_cuda *cuda, const sk_step *host)

@@ -25,8 +25,9 @@ SK_DEVICE float give_velocity(const sk_step *step, const sk_cuda_constants *cons
         float nodes[SK_CORNERS], sum = 0.0f;
         for (int n = 0; n < SK_CORNERS; n++) {
             const size_t node = node_of_span(grid, cell, d, &span, n);
-            nodes[n] = options->kind == SK_TRANSFER_FLIP ? sk_flip_mix(velocity[node], change[node], options->flip_ratio)
-                                                         : sk_known_or_zero(velocity[node]);
+            nodes[n] = options->kind == SK_TRANSFER_FLIP
+                           ? sk_flip_mix(velocity[node], change[node], options->flip_ratio)
+                           : sk_known_or_zero(velocity[node]);
             sum += corner_weight(span.weights, n) * nodes[n];
         }
         const float kept = options->kind == SK_TRANSFER_FLIP ? options->flip_ratio * particle->velocity[d] : 0.0f;
@@ -59,8 +60,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     SK_CUDA_EACH(p, step->particles.count)
     {
         sk_particle particle = step->particles.records[p];
-        const float speed2 =
-            give_velocity(step, constants, data, &frame, &particle, affine ? affine + 9 * p : nullptr);
+        const float speed2 = give_velocity(step, constants, data, &frame, &particle, affine ? affine + 9 * p : nullptr);
         fastest = (double)speed2 > fastest ? (double)speed2 : fastest;
         kinetic += 0.5 * (double)speed2;
         bad += !(speed2 < 1e30f);

@@ -5,35 +5,20 @@
  * maps to its blocks. A thread block of 256 threads smooths a block of cells in shared memory; a thread owns two cells
  * beside each other along x, one of each colour. The smallest levels are left to a single thread block.
  *
- * Scalars stay on the device: the last thread block of a launch to finish adds up the sums of all, in a fixed order, and
- * decides how the iteration goes on. Closed components are not balanced: a system that is singular and inconsistent
+ * Scalars stay on the device: the last thread block of a launch to finish adds up the sums of all, in a fixed order,
+ * and decides how the iteration goes on. Closed components are not balanced: a system that is singular and inconsistent
  * does not converge.
  */
 #include "cuda/device.h"
-#include "linalg/linalg_kernels.h"
 
 extern "C" {
 #include "cuda/phases.h"
 }
+#include "cuda/poisson_parts.h"
 
-enum { CELLS = SK_BLOCK_CELLS, N = SK_BLOCK_N, PAIRS = CELLS / 2, SIDES = 2 * SELKIE_DIM, LAYER = CELLS / N };
 enum { SWEEP_BACKWARD = 1, FROM_ZERO = 2, RESTRICT = 4, PROLONG = 8, PROLONG_HALO = 16, TAKE_DOT = 32 };
 
-#ifdef SK_CUDA_EMULATED
-enum { LAUNCH_BLOCKS = 2 };
-#define SET_CONDITION(go) ((void)(go), (void)handle)
-#else
-enum { LAUNCH_BLOCKS = 132 * 8 };
-/* Repeats the iteration or ends it; 0 = it is not part of a graph. */
-#define SET_CONDITION(go) (handle ? cudaGraphSetConditional(handle, (go)) : (void)0)
-#endif
-
 /* --- Cells of a block --- */
-
-SK_DEVICE int cell_index(int i, int j, int k)
-{
-    return i + N * (j + N * k);
-}
 
 /* Cell n of the layer beside a block on a side: its index in the neighbour, and in a tile. */
 SK_DEVICE void halo_cell(int side, int n, int *there, int *tile)
@@ -130,8 +115,7 @@ SK_DEVICE size_t parent_of(const sk_cuda_level *fine, int block, int i, int j, i
               z = place / fine->blocks[0] / fine->blocks[1];
     const int half = N / 2;
     return (size_t)fine->parent[block] * CELLS +
-           cell_index((x & 1) * half + i / 2, (y & 1) * half + j / 2,
-                      SELKIE_DIM == 3 ? (z & 1) * half + k / 2 : 0);
+           cell_index((x & 1) * half + i / 2, (y & 1) * half + j / 2, SELKIE_DIM == 3 ? (z & 1) * half + k / 2 : 0);
 }
 
 /* x of a cell with the correction of the coarse level. */
@@ -178,8 +162,8 @@ SK_DEVICE void load_tile(const sk_cuda_level *level, const sk_cuda_level *coarse
         if (flags & FROM_ZERO && colour == 0)
             x[tile] = 0.0f;
         else
-            x[tile] = flags & PROLONG_HALO ? prolonged(level, coarse, other, there)
-                                           : level->x[(size_t)other * CELLS + there];
+            x[tile] =
+                flags & PROLONG_HALO ? prolonged(level, coarse, other, there) : level->x[(size_t)other * CELLS + there];
     }
 }
 
@@ -243,11 +227,6 @@ SK_DEVICE double residual_of(const sk_cuda_solver *solver, const double *partial
                                            : sqrt(add_up(partial, count)) / solver->norm_b;
 }
 
-SK_DEVICE int blocks_of(const sk_cuda_solver *solver, int depth)
-{
-    return solver->count[depth][0] + solver->count[depth][1];
-}
-
 /* After the cycle: rz, and the direction. */
 SK_DEVICE void decide_direction(sk_cuda_solver *solver)
 {
@@ -288,8 +267,7 @@ SK_DEVICE void decide_end(sk_cuda_solver *solver)
     if (threadIdx.x != 0)
         return;
     const double unit = 4e-8 * sqrt(4.0 * SELKIE_DIM * SELKIE_DIM + 2.0 * SELKIE_DIM);
-    const double drift =
-        unit * low_norm / (solver->norm == SELKIE_NORM_MAX ? (double)solver->scale : solver->norm_b);
+    const double drift = unit * low_norm / (solver->norm == SELKIE_NORM_MAX ? (double)solver->scale : solver->norm_b);
     solver->drifted += drift;
     solver->residual = residual;
     solver->rz_before = solver->rz;
@@ -300,8 +278,8 @@ SK_DEVICE void decide_end(sk_cuda_solver *solver)
         return;
     }
     const int stale = residual < 0.01 * solver->computed && drift > 0.1 * solver->tolerance;
-    solver->check = residual <= solver->tolerance || stale || solver->iteration >= solver->max_iterations ||
-                    !(residual < INFINITY);
+    solver->check =
+        residual <= solver->tolerance || stale || solver->iteration >= solver->max_iterations || !(residual < INFINITY);
 }
 
 /* --- Kernels of the cycle --- */
@@ -581,318 +559,6 @@ static __global__ void __launch_bounds__(PAIRS)
     }
 }
 
-/* --- Setup --- */
-
-/* The rows of level 0 from the grid's fields: sk_read_cell of linalg_kernels.h. A thread a cell. */
-static __global__ void __launch_bounds__(CELLS) read_rows(sk_step *step, sk_cuda_solver *solver)
-{
-    const sk_grid *grid = &step->grid;
-    const sk_cuda_level *level = &solver->level[0];
-    const float *diagonal = grid->fields[SK_FIELD_DIAGONAL];
-    SK_CUDA_EACH_BLOCK(block, step)
-    {
-        const int c = (int)threadIdx.x, along[3] = {c % N, c / N % N, c / N / N};
-        const size_t at = (size_t)block * CELLS + c;
-        const float d = diagonal[at];
-        const int is_unknown = d > SK_SMALLEST_DIAGONAL;
-        float sum = 0.0f, lower_faces[3] = {0.0f, 0.0f, 0.0f};
-        for (int axis = 0; is_unknown && axis < SELKIE_DIM; axis++) {
-            const int stride = axis == 0 ? 1 : axis == 1 ? N : N * N;
-            const float *face = grid->fields[SK_FIELD_FACE_X + axis];
-            const size_t before = along[axis] > 0
-                                      ? at - stride
-                                      : (size_t)grid->faces[block][2 * axis] * CELLS + c + (N - 1) * stride;
-            const size_t after = along[axis] < N - 1
-                                     ? at + stride
-                                     : (size_t)grid->faces[block][2 * axis + 1] * CELLS + c - (N - 1) * stride;
-            const float lower = before >= CELLS && diagonal[before] > SK_SMALLEST_DIAGONAL ? face[at] : 0.0f;
-            const float upper = after >= CELLS && diagonal[after] > SK_SMALLEST_DIAGONAL ? face[after] : 0.0f;
-            lower_faces[axis] = lower;
-            sum += lower + upper;
-        }
-        float excess = is_unknown ? d - sum : 0.0f;
-        excess = excess > SK_EXCESS_ROUND_OFF * d ? excess : 0.0f;
-        for (int axis = 0; axis < SELKIE_DIM; axis++)
-            level->face[axis][at] = lower_faces[axis];
-        level->excess[at] = excess;
-        level->inverse[at] = is_unknown ? 1.0f / (sum + excess) : 0.0f;
-        const int unknowns = sk_cuda_sum(is_unknown);
-        if (c == 0)
-            solver->active[block] = unknowns;
-    }
-}
-
-/* Lists the blocks of a level by colour. `count` blocks are numbered from 1; a block is left out if `active` says so. */
-SK_DEVICE void list_blocks(sk_cuda_solver *solver, int depth, int count, const int32_t *active)
-{
-    sk_cuda_level *level = &solver->level[depth];
-    const int share = (count + (int)blockDim.x - 1) / (int)blockDim.x;
-    const int first = 1 + (int)threadIdx.x * share, last = first + share <= count + 1 ? first + share : count + 1;
-    int found[2] = {0, 0}, total[2], next[2];
-    for (int pass = 0; pass < 2; pass++) {
-        for (int b = first; b < last; b++) {
-            const int place = level->place[b];
-            const int colour = (place % level->blocks[0] + place / level->blocks[0] % level->blocks[1] +
-                                place / level->blocks[0] / level->blocks[1]) &
-                               1;
-            if (active && !active[b])
-                continue;
-            if (pass)
-                level->list[next[colour]++] = b;
-            else
-                found[colour]++;
-        }
-        if (pass == 0) {
-            next[0] = sk_cuda_scan(found[0], &total[0]);
-            next[1] = sk_cuda_scan(found[1], &total[1]) + total[0];
-        }
-    }
-    if (threadIdx.x == 0) {
-        solver->count[depth][0] = total[0];
-        solver->count[depth][1] = total[1];
-    }
-    __threadfence();
-    __syncthreads();
-}
-
-/* The place of the parent of a place. */
-SK_DEVICE int parent_place(const sk_cuda_level *fine, const sk_cuda_level *coarse, int place)
-{
-    const int x = place % fine->blocks[0], y = place / fine->blocks[0] % fine->blocks[1],
-              z = place / fine->blocks[0] / fine->blocks[1];
-    return x / 2 + coarse->blocks[0] * (y / 2 + coarse->blocks[1] * (z / 2));
-}
-
-SK_DEVICE int neighbour_at(const sk_cuda_level *level, int place, int side)
-{
-    int at[3] = {place % level->blocks[0], place / level->blocks[0] % level->blocks[1],
-                 place / level->blocks[0] / level->blocks[1]};
-    at[side / 2] += side & 1 ? 1 : -1;
-    if (at[side / 2] < 0 || at[side / 2] >= level->blocks[side / 2])
-        return 0;
-    return level->map[at[0] + level->blocks[0] * (at[1] + level->blocks[1] * at[2])];
-}
-
-/* Lists and neighbours of level 0. One thread block. */
-SK_DEVICE void lay_out_first(const sk_step *step, sk_cuda_solver *solver)
-{
-    const sk_grid *grid = &step->grid;
-    sk_cuda_level *level = &solver->level[0];
-    for (int b = 1 + (int)threadIdx.x; b < grid->block_count; b += (int)blockDim.x) {
-        const int32_t *at = grid->coordinates[b];
-        level->place[b] = at[0] + level->blocks[0] * (at[1] + level->blocks[1] * at[2]);
-        for (int side = 0; side < SIDES; side++) {
-            const int other = grid->faces[b][side];
-            level->neighbour[b][side] = other && solver->active[other] ? other : 0;
-        }
-    }
-    __threadfence();
-    __syncthreads();
-    list_blocks(solver, 0, grid->block_count - 1, solver->active);
-}
-
-/* Blocks, lists and neighbours of a coarse level. One thread block. */
-SK_DEVICE void lay_out(sk_cuda_solver *solver, int depth)
-{
-    sk_cuda_level *fine = &solver->level[depth - 1], *level = &solver->level[depth];
-    const int fine_count = blocks_of(solver, depth - 1);
-    for (int i = (int)threadIdx.x; i < level->places; i += (int)blockDim.x)
-        level->map[i] = 0;
-    __threadfence();
-    __syncthreads();
-    for (int n = (int)threadIdx.x; n < fine_count; n += (int)blockDim.x)
-        level->map[parent_place(fine, level, fine->place[fine->list[n]])] = 1;
-    __threadfence();
-    __syncthreads();
-
-    /* Numbers in the order of the places. */
-    const int share = (level->places + (int)blockDim.x - 1) / (int)blockDim.x;
-    const int first = (int)threadIdx.x * share, last = first + share < level->places ? first + share : level->places;
-    int found = 0, total;
-    for (int i = first; i < last; i++)
-        found += level->map[i];
-    int number = 1 + sk_cuda_scan(found, &total);
-    for (int i = first; i < last; i++)
-        if (level->map[i]) {
-            level->place[number] = i;
-            level->map[i] = number++;
-        }
-    __threadfence();
-    __syncthreads();
-    for (int n = (int)threadIdx.x; n < fine_count; n += (int)blockDim.x) {
-        const int block = fine->list[n];
-        fine->parent[block] = level->map[parent_place(fine, level, fine->place[block])];
-    }
-    for (int b = 1 + (int)threadIdx.x; b <= total; b += (int)blockDim.x)
-        for (int side = 0; side < SIDES; side++)
-            level->neighbour[b][side] = neighbour_at(level, level->place[b], side);
-    list_blocks(solver, depth, total, nullptr);
-}
-
-/* The structure of all levels. One thread block. */
-static __global__ void lay_out_levels(const sk_step *step, sk_cuda_solver *solver)
-{
-    lay_out_first(step, solver);
-    for (int depth = 1; depth < solver->level_count; depth++)
-        lay_out(solver, depth);
-    int unknowns = 0;
-    for (int b = 1 + (int)threadIdx.x; b < step->grid.block_count; b += (int)blockDim.x)
-        unknowns += solver->active[b];
-    unknowns = sk_cuda_sum(unknowns);
-    if (threadIdx.x == 0) {
-        solver->unknowns[0] = unknowns;
-        for (int depth = 1; depth < solver->level_count; depth++)
-            solver->unknowns[depth] = 0;
-    }
-}
-
-/* A coefficient of the level above, at cell (i, j, k) of its cells counted over the whole domain; 0 without a block. */
-SK_DEVICE float fine_value(const sk_cuda_level *fine, const int32_t *map, const float *field, const int cell[3])
-{
-    const int x = cell[0] >> SK_BLOCK_LOG, y = cell[1] >> SK_BLOCK_LOG, z = SELKIE_DIM == 3 ? cell[2] >> SK_BLOCK_LOG : 0;
-    if (x >= fine->blocks[0] || y >= fine->blocks[1] || z >= fine->blocks[2])
-        return 0.0f;
-    const int block = map[x + fine->blocks[0] * (y + fine->blocks[1] * z)];
-    if (!block)
-        return 0.0f;
-    return field[(size_t)block * CELLS + cell_index(cell[0] & (N - 1), cell[1] & (N - 1),
-                                                    SELKIE_DIM == 3 ? cell[2] & (N - 1) : 0)];
-}
-
-SK_DEVICE float coarse_face(const sk_cuda_level *fine, const int32_t *map, int axis, const int first[3])
-{
-    float sum = 0.0f;
-    for (int child = 0; child < SK_CORNERS; child++) {
-        const int cell[3] = {first[0] + (child & 1), first[1] + (child >> 1 & 1), first[2] + (child >> 2)};
-        if (!(child >> axis & 1))
-            sum += fine_value(fine, map, fine->face[axis], cell);
-    }
-    return SK_COARSE_FACE_SHARE * sum;
-}
-
-/* Coefficients of a coarse level. A thread a cell. Blocks of level 0 without unknowns have zeros. */
-static __global__ void __launch_bounds__(CELLS) coarsen(sk_cuda_solver *solver, const sk_cuda_data *data, int depth)
-{
-    const sk_cuda_level *fine = &solver->level[depth - 1], *level = &solver->level[depth];
-    const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
-    const float softness = SELKIE_DIM == 3 ? 0.15f : 0.1f; /* as in linalg/multigrid_setup_dim.c */
-    for (int n = (int)blockIdx.x; n < blocks_of(solver, depth); n += (int)gridDim.x) {
-        const int block = level->list[n], place = level->place[block], c = (int)threadIdx.x;
-        const size_t at = (size_t)block * CELLS + c;
-        const int origin[3] = {place % level->blocks[0] * N, place / level->blocks[0] % level->blocks[1] * N,
-                               SELKIE_DIM == 3 ? place / level->blocks[0] / level->blocks[1] * N : 0};
-        const int first[3] = {2 * (origin[0] + c % N), 2 * (origin[1] + c / N % N),
-                              SELKIE_DIM == 3 ? 2 * (origin[2] + c / N / N) : 0};
-        float sum = 0.0f, excess = 0.0f;
-        for (int child = 0; child < SK_CORNERS; child++) {
-            const int cell[3] = {first[0] + (child & 1), first[1] + (child >> 1 & 1), first[2] + (child >> 2)};
-            const float e = fine_value(fine, map, fine->excess, cell);
-            excess += SK_RESTRICTION_SCALE * e / (1.0f + softness * e);
-        }
-        sum = excess;
-        for (int axis = 0; axis < SELKIE_DIM; axis++) {
-            int next[3] = {first[0], first[1], first[2]};
-            next[axis] += 2;
-            const float lower = coarse_face(fine, map, axis, first), upper = coarse_face(fine, map, axis, next);
-            level->face[axis][at] = lower;
-            sum += lower + upper;
-        }
-        level->excess[at] = excess;
-        level->inverse[at] = sum > 0.0f ? 1.0f / sum : 0.0f;
-        level->x[at] = level->b[at] = 0.0f;
-        const int unknowns = sk_cuda_sum((int)(sum > 0.0f));
-        if (c == 0)
-            atomicAdd(&solver->unknowns[depth], unknowns);
-    }
-}
-
-/* The coarsest level: its unknowns, and the inverse of their matrix by Gauss-Jordan. One thread block. */
-static __global__ void prepare_bottom(sk_cuda_solver *solver)
-{
-    __shared__ double a[SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
-    __shared__ double diagonal[SK_CUDA_BOTTOM], row_k[SK_CUDA_BOTTOM], column_k[SK_CUDA_BOTTOM];
-    __shared__ int depth, count;
-    const int t = (int)threadIdx.x;
-    if (t == 0) {
-        depth = 0;
-        while (depth < solver->level_count - 1 && solver->unknowns[depth] > SK_CUDA_BOTTOM)
-            depth++;
-        count = 0;
-        solver->bottom = depth;
-        solver->twice = 0;
-        /* Second visits as in is_worth_it of linalg/multigrid_cycle_dim.c. */
-        for (int l = 1; l <= 2 && l < depth; l++) {
-            const int fine = blocks_of(solver, l - 1), coarse = blocks_of(solver, l);
-            if (!(SELKIE_DIM == 3 && coarse > fine / 4) && (l == 1 || coarse >= 24))
-                solver->twice |= 1 << l;
-        }
-    }
-    __syncthreads();
-
-    /* The unknowns in the order of the list and of the cells. */
-    const sk_cuda_level *level = &solver->level[depth];
-    for (int n = 0; n < blocks_of(solver, depth); n++)
-        for (int c = 0; c < CELLS; c += (int)blockDim.x) {
-            const int at = level->list[n] * CELLS + c + t;
-            int total;
-            const int is = c + t < CELLS && level->inverse[at] > 0.0f, before = count + sk_cuda_scan(is, &total);
-            if (is && before < SK_CUDA_BOTTOM)
-                solver->bottom_cell[before] = at;
-            __syncthreads();
-            if (t == 0)
-                count += total;
-            __syncthreads();
-        }
-    const int unknowns = count < SK_CUDA_BOTTOM ? count : SK_CUDA_BOTTOM;
-    __threadfence();
-    __syncthreads();
-
-    /* The matrix. */
-    for (int e = t; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x)
-        a[e / SK_CUDA_BOTTOM][e % SK_CUDA_BOTTOM] = 0.0;
-    __syncthreads();
-    if (t < unknowns) {
-        const int block = solver->bottom_cell[t] / CELLS, c = solver->bottom_cell[t] % CELLS;
-        double sum = level->excess[solver->bottom_cell[t]];
-        for (int side = 0; side < SIDES; side++) {
-            const int axis = side / 2, stride = axis == 0 ? 1 : axis == 1 ? N : N * N, upper = side & 1;
-            const int along = c / stride % N, leaves = along == (upper ? N - 1 : 0);
-            const int other = leaves ? level->neighbour[block][side] : block;
-            const int there = other * CELLS + c + (leaves ? (upper ? -1 : 1) * (N - 1) : (upper ? 1 : -1)) * stride;
-            const double face = level->face[axis][upper ? there : solver->bottom_cell[t]];
-            sum += face;
-            for (int j = 0; face > 0.0 && j < unknowns; j++)
-                if (solver->bottom_cell[j] == there)
-                    a[t][j] -= face;
-        }
-        a[t][t] = sum;
-        diagonal[t] = sum;
-    }
-    __syncthreads();
-
-    /* Without an excess the matrix is singular; a small pivot then counts as infinite. */
-    for (int k = 0; k < unknowns; k++) {
-        const double pivot = a[k][k] > 1e-10 * diagonal[k] ? 1.0 / a[k][k] : 0.0;
-        __syncthreads();
-        if (t < SK_CUDA_BOTTOM) {
-            row_k[t] = (t == k ? 1.0 : a[k][t]) * pivot;
-            column_k[t] = t == k ? 0.0 : a[t][k];
-        }
-        __syncthreads();
-        for (int e = t; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x) {
-            const int i = e / SK_CUDA_BOTTOM, j = e % SK_CUDA_BOTTOM;
-            a[i][j] = i == k ? row_k[j] : (j == k ? 0.0 : a[i][j]) - column_k[i] * row_k[j];
-        }
-        __syncthreads();
-    }
-    for (int e = t; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x) {
-        const int i = e / SK_CUDA_BOTTOM, j = e % SK_CUDA_BOTTOM;
-        solver->bottom_inverse[i][j] = i < unknowns && j < unknowns ? (float)(0.5 * (a[i][j] + a[j][i])) : 0.0f;
-    }
-    if (t == 0)
-        solver->bottom_unknowns = unknowns;
-}
-
 /* --- Start and end --- */
 
 /* The largest right side, and from it the scale. */
@@ -977,16 +643,9 @@ static __global__ void write_solution(const sk_step *step, sk_cuda_solver *solve
 static int tail_of(const sk_cuda *cuda)
 {
     int depth = 1;
-    while (depth < cuda->solver_shadow.level_count - 1 &&
-           cuda->solver_shadow.level[depth].places > SK_CUDA_TAIL_BLOCKS)
+    while (depth < cuda->solver_shadow.level_count - 1 && cuda->solver_shadow.level[depth].places > SK_CUDA_TAIL_BLOCKS)
         depth++;
     return depth;
-}
-
-static int launch_width(const sk_cuda *cuda, int depth)
-{
-    const int places = cuda->solver_shadow.level[depth].places;
-    return depth == 0 || places / 2 + 1 > LAUNCH_BLOCKS ? LAUNCH_BLOCKS : places / 2 + 1;
 }
 
 /* A cycle from a level on. */
@@ -1040,11 +699,7 @@ void SK_DIM(sk_cuda_solve)(sk_cuda *cuda, const sk_step *host)
     const sk_step *step = &cuda->device->step;
     sk_cuda_solver *solver = cuda->solver;
     cudaStream_t stream = cuda->stream;
-    SK_LAUNCH(read_rows, LAUNCH_BLOCKS, CELLS, stream, (sk_step *)step, solver);
-    SK_LAUNCH(lay_out_levels, 1, SK_CUDA_ONE, stream, step, solver);
-    for (int depth = 1; depth < cuda->solver_shadow.level_count; depth++)
-        SK_LAUNCH(coarsen, launch_width(cuda, depth), CELLS, stream, solver, cuda->data, depth);
-    SK_LAUNCH(prepare_bottom, 1, PAIRS, stream, solver);
+    SK_DIM(sk_cuda_prepare_solve)(cuda);
     SK_LAUNCH(find_scale, LAUNCH_BLOCKS, PAIRS, stream, step, solver);
     const sk_cuda_condition handle = sk_cuda_new_condition(cuda);
     SK_LAUNCH(start_solve, LAUNCH_BLOCKS, PAIRS, stream, step, solver, handle);

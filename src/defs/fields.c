@@ -3,32 +3,7 @@
 
 #include <string.h>
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-#define CHOICES(name) static const sk_enum name = {COUNT(name##_values), name##_values}
-
-/* Bounds of a row. */
-#define BETWEEN(minimum, maximum) .low = (minimum), .high = (maximum)
-#define AT_LEAST(minimum) .low = (minimum), .high = SK_LARGEST_NUMBER
-#define ABOVE(minimum) .low = (minimum), .high = SK_LARGEST_NUMBER, .low_open = 1
-/* Below this, the masses of particles leave single precision. Thin gases are denser. */
-#define DENSITY AT_LEAST(0.001), .unit = "kg/m3"
-#define ANY .low = -SK_LARGEST_NUMBER, .high = SK_LARGEST_NUMBER
-
-/* Beginnings of a row; the rest follows as designated initialisers. */
-#define ROW(owner, member, kind) .key = #member, .type = kind, .offset = offsetof(owner, member)
-#define BOOL(owner, member, value) ROW(owner, member, SK_FIELD_BOOL), .initial = {value}, .low = 0, .high = 1
-#define INTEGER(owner, member, value) ROW(owner, member, SK_FIELD_INTEGER), .initial = {value}
-#define NUMBER(owner, member, value) ROW(owner, member, SK_FIELD_NUMBER), .initial = {value}
-#define VECTOR(owner, member) ROW(owner, member, SK_FIELD_VECTOR), ANY
-#define STRING(owner, member) ROW(owner, member, SK_FIELD_STRING), .text = ""
-#define ENUM(owner, member, list, value) ROW(owner, member, SK_FIELD_ENUM), .choices = &list, .initial = {value}
-#define TYPE(owner, list, value)                                                                                       \
-    .key = "type", .type = SK_FIELD_ENUM, .offset = offsetof(owner, kind), .choices = &list, .initial = {value},       \
-    .required = 1
-#define STRUCT(owner, member, type_of) ROW(owner, member, SK_FIELD_STRUCT), .of = &type_of
-#define ARRAY(owner, name, member, number, type_of)                                                                    \
-    .key = name, .type = SK_FIELD_ARRAY, .offset = offsetof(owner, member), .count_offset = offsetof(owner, number),   \
-    .of = &type_of
+#include "defs/rows.h"
 
 /* --- Choices --- */
 
@@ -60,7 +35,7 @@ CHOICES(shape_kind);
 static const sk_enum_value arrangement_values[] = {
     {"jittered", SELKIE_ARRANGEMENT_JITTERED, "one in each sub-cell, at random"},
     {"lattice", SELKIE_ARRANGEMENT_LATTICE, "in the centres of the sub-cells"},
-    {"auto", SELKIE_ARRANGEMENT_AUTO, "lattice where discretization is sph, jittered elsewhere"},
+    {"auto", SELKIE_ARRANGEMENT_AUTO, "lattice where discretization is sph or mpm, jittered elsewhere"},
 };
 CHOICES(arrangement);
 
@@ -70,6 +45,9 @@ static const sk_enum_value discretization_values[] = {
      "smoothed particle hydrodynamics: no grid, particles push each other; a cell is a kernel's reach"},
     {"reduced", SELKIE_DISCRETIZATION_REDUCED,
      "2D: a sum of modes fills the box, particles are tracers (Gerszewski's dissertation, chapter 5)"},
+    {"mpm", SELKIE_DISCRETIZATION_MPM,
+     "elastoplastic points, whose forces act on a grid: the material point method; needs materials of kind "
+     "elastoplastic"},
 };
 CHOICES(discretization);
 
@@ -185,6 +163,29 @@ static const sk_enum_value force_kind_values[] = {
 };
 CHOICES(force_kind);
 
+static const sk_enum_value change_kind_values[] = {
+    {"gravity", SELKIE_CHANGE_GRAVITY, "another gravity from now on; what is up stays"},
+    {"force", SELKIE_CHANGE_FORCE, "adds a force, or replaces the one of its name"},
+    {"obstacle", SELKIE_CHANGE_OBSTACLE, "adds an obstacle, or replaces the one of its name"},
+    {"source", SELKIE_CHANGE_SOURCE, "adds a source, or replaces the one of its name"},
+    {"drain", SELKIE_CHANGE_DRAIN, "adds a drain, or replaces the one of its name"},
+    {"liquid", SELKIE_CHANGE_LIQUID, "adds liquid where there is room"},
+    {"clear", SELKIE_CHANGE_CLEAR, "removes the liquid inside a shape"},
+    {"move", SELKIE_CHANGE_MOVE, "moves an obstacle to a pose, within a time"},
+    {"push", SELKIE_CHANGE_PUSH, "adds a velocity to that of a body"},
+    {"remove", SELKIE_CHANGE_REMOVE, "removes an obstacle, force, source or drain"},
+    {"step", SELKIE_CHANGE_STEP, "sets the length of the next step alone"},
+};
+CHOICES(change_kind);
+
+static const sk_enum_value change_list_values[] = {
+    {"obstacles", SELKIE_LIST_OBSTACLES, "obstacles"},
+    {"forces", SELKIE_LIST_FORCES, "forces"},
+    {"sources", SELKIE_LIST_SOURCES, "sources"},
+    {"drains", SELKIE_LIST_DRAINS, "drains"},
+};
+CHOICES(change_list);
+
 static const sk_enum_value side_values[] = {
     {"x_min", SELKIE_SIDE_X_MIN, "low end of x"}, {"x_max", SELKIE_SIDE_X_MAX, "high end of x"},
     {"y_min", SELKIE_SIDE_Y_MIN, "low end of y"}, {"y_max", SELKIE_SIDE_Y_MAX, "high end of y"},
@@ -240,6 +241,7 @@ static const sk_enum_value probe_kind_values[] = {
      "N m; of the liquid on walls, an obstacle or a body, about a point, in the columns NAME_x, NAME_y and NAME_z; in "
      "2D "
      "NAME_z alone"},
+    {"temperature", SELKIE_PROBE_TEMPERATURE, "K; of the particles around a point"},
 };
 CHOICES(probe_kind);
 
@@ -284,6 +286,10 @@ static const sk_enum_value picture_color_values[] = {
     {"role", SELKIE_COLOR_ROLE, "fluid blue, candidates yellow, boundaries green; style particles"},
     {"material", SELKIE_COLOR_MATERIAL,
      "by material, in the order of the table: blue, amber, green, red, ...; style particles"},
+    {"temperature", SELKIE_COLOR_TEMPERATURE,
+     "by temperature, from the lowest to the highest of the scene; solid parts are pale; style particles"},
+    {"stress", SELKIE_COLOR_STRESS, "by equivalent stress, of elastoplastic points"},
+    {"plastic_strain", SELKIE_COLOR_PLASTIC_STRAIN, "by plastic strain, of elastoplastic points"},
 };
 CHOICES(picture_color);
 
@@ -386,6 +392,21 @@ static const sk_struct liquid_frictions_struct = {
     .field_count = COUNT(liquid_frictions_fields),
     .fields = liquid_frictions_fields};
 
+static const sk_field side_temperatures_fields[] = SIDES(SK_LARGEST_NUMBER, "K", "temperature");
+static const sk_struct side_temperatures_struct = {.name = "side_temperatures",
+                                                   .doc = "Temperature of each closed side; 0 = insulated.",
+                                                   .size = 6 * sizeof(double),
+                                                   .field_count = COUNT(side_temperatures_fields),
+                                                   .fields = side_temperatures_fields};
+
+static const sk_field side_exchanges_fields[] = SIDES(SK_LARGEST_NUMBER, "W/(m2 K)", "heat exchange");
+static const sk_struct side_exchanges_struct = {
+    .name = "side_exchanges",
+    .doc = "Heat that passes between each side of given temperature and the liquid beside it.",
+    .size = 6 * sizeof(double),
+    .field_count = COUNT(side_exchanges_fields),
+    .fields = side_exchanges_fields};
+
 static const sk_field domain_fields[] = {
     {INTEGER(selkie_domain_def, dimension, 3), BETWEEN(2, 3), .doc = "2 or 3"},
     {VECTOR(selkie_domain_def, origin), .unit = "m", .doc = "lower corner"},
@@ -399,6 +420,10 @@ static const sk_field domain_fields[] = {
      .doc = "of no_slip sides, in a viscous liquid: 0 = liquid sticks, the longer the more it slides"},
     {STRUCT(selkie_domain_def, liquid_friction, liquid_frictions_struct),
      .doc = "of free_slip sides: friction is at most this times the pressure; 0 = none"},
+    {STRUCT(selkie_domain_def, temperature, side_temperatures_struct),
+     .doc = "of closed sides, where heat is simulated; 0 = insulated"},
+    {STRUCT(selkie_domain_def, heat_exchange, side_exchanges_struct),
+     .doc = "of sides with a temperature: heat per area, time and difference; 0 = perfect contact"},
 };
 const sk_struct sk_domain_struct = {.name = "domain",
                                     .doc = "The box that everything happens in, and its grid of cubic cells.",
@@ -410,10 +435,11 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, end, 5), BETWEEN(0, 1e6), .unit = "s", .doc = "end of the run"},
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s",
-     .doc = "fixed step, which sph splits where it is longer than its CFL number allows; 0 = by the CFL number"},
+     .doc = "fixed step, which sph and mpm split where it is longer than the CFL number allows; 0 = by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
      .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 2, or 1 where "
-            "incompressibility is unilateral; for sph particle spacings, 0 = 0.4"},
+            "incompressibility is unilateral; for sph particle spacings, 0 = 0.4; for mpm cells that a pressure wave "
+            "may cross, 0 = 0.4"},
     {NUMBER(selkie_time_def, min_step, 1e-6), BETWEEN(0, 1e6), .unit = "s",
      .doc = "lower bound of steps by the CFL number, except before a frame"},
     {NUMBER(selkie_time_def, max_step, 0), BETWEEN(0, 1e6), .unit = "s", .doc = "their upper bound; 0 = 1 / fps"},
@@ -432,7 +458,7 @@ static const sk_struct time_struct = {.name = "time",
 
 static const sk_field particles_fields[] = {
     {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000),
-     .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where discretization is sph"},
+     .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where discretization is sph or mpm"},
     {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_AUTO), .doc = "layout at the start"},
     {NUMBER(selkie_particles_def, jitter, 0.5), BETWEEN(0, 1),
      .doc = "jittered particles: the part of a sub-cell, around its centre, that they may be in; 1 = all of it. More "
@@ -566,6 +592,10 @@ static const sk_field reduced_fields[] = {
     {NUMBER(selkie_reduced_def, cut, 0.001), BETWEEN(0, 1), .low_open = 1,
      .doc = "drawn fields with a singular value below this part of the largest are left out"},
     {ARRAY(selkie_reduced_def, "excite", excite, excite_count, sk_excite_struct), .doc = "drawn modes that are driven"},
+    {NUMBER(selkie_reduced_def, panel_length, 0), AT_LEAST(0), .unit = "m",
+     .doc = "about the length of the panels of bodies; 0 = a cell"},
+    {NUMBER(selkie_reduced_def, feedback, 0.33), BETWEEN(0, 10),
+     .doc = "part of a body's vortex sheet that stays in the liquid while it passes the body once"},
 };
 static const sk_struct reduced_struct = {.name = "reduced",
                                          .doc = "Parameters of discretization reduced.",
@@ -664,12 +694,48 @@ static const sk_struct advection_struct = {.name = "advection",
 
 static const sk_enum_value material_kind_values[] = {
     {"liquid", SELKIE_MATERIAL_LIQUID, "flows"},
-    {"rigid", SELKIE_MATERIAL_RIGID, "not simulated yet"},
-    {"soft", SELKIE_MATERIAL_SOFT, "not simulated yet"},
-    {"elastoplastic", SELKIE_MATERIAL_ELASTOPLASTIC, "not simulated yet"},
+    {"rigid", SELKIE_MATERIAL_RIGID, "of bodies: keeps its shape"},
+    {"soft", SELKIE_MATERIAL_SOFT, "of bodies: returns to its shape, by shape matching"},
+    {"elastoplastic", SELKIE_MATERIAL_ELASTOPLASTIC, "rubber, clay, sand: discretization mpm"},
     {"granular", SELKIE_MATERIAL_GRANULAR, "not simulated yet"},
 };
 CHOICES(material_kind);
+
+static const sk_field viscosity_point_fields[] = {
+    {NUMBER(selkie_viscosity_point, temperature, 293.15), ABOVE(0), .unit = "K", .required = 1, .doc = "temperature"},
+    {NUMBER(selkie_viscosity_point, viscosity, 1e-6), ABOVE(0), .unit = "m2/s", .required = 1,
+     .doc = "kinematic viscosity at it"},
+};
+const sk_struct sk_viscosity_point_struct = {.name = "viscosity_point",
+                                             .doc = "Viscosity at a temperature.",
+                                             .size = sizeof(selkie_viscosity_point),
+                                             .field_count = COUNT(viscosity_point_fields),
+                                             .fields = viscosity_point_fields};
+static const sk_enum_value soft_mode_values[] = {
+    {"rigid", SELKIE_SOFT_RIGID, "the rest shape, turned"},
+    {"linear", SELKIE_SOFT_LINEAR, "with stretch and shear"},
+    {"quadratic", SELKIE_SOFT_QUADRATIC, "with bending and twist too"},
+};
+CHOICES(soft_mode);
+
+static const sk_field soft_fields[] = {
+    {ENUM(selkie_soft_def, mode, soft_mode, SELKIE_SOFT_LINEAR), .doc = "the goal of its particles"},
+    {NUMBER(selkie_soft_def, stiffness, 100), ABOVE(0), .unit = "rad/s",
+     .doc = "frequency at which a deviation from the goal swings; at most about 1 / step acts"},
+    {NUMBER(selkie_soft_def, deformation, 0.5), BETWEEN(0, 1),
+     .doc = "share of the linear or quadratic map in the goal: 1 does not resist that deformation"},
+    {NUMBER(selkie_soft_def, damping, 0.1), BETWEEN(0, 10), .doc = "of deformations, over the critical damping"},
+    {NUMBER(selkie_soft_def, yield, 0), BETWEEN(0, 10), .doc = "stretch beyond which the rest shape flows; 0 = never"},
+    {NUMBER(selkie_soft_def, creep, 10), AT_LEAST(0), .unit = "1/s", .doc = "rate of that flow"},
+    {NUMBER(selkie_soft_def, max_flow, 1), BETWEEN(0, 10), .doc = "largest change of the rest shape by flow"},
+    {INTEGER(selkie_soft_def, clusters, 1), BETWEEN(1, 64),
+     .doc = "overlapping parts along the longest side, each with a goal of its own, for large deformations; 1 = none"},
+};
+static const sk_struct soft_struct = {.name = "soft",
+                                      .doc = "A soft body by shape matching (Mueller et al. 2005).",
+                                      .size = sizeof(selkie_soft_def),
+                                      .field_count = COUNT(soft_fields),
+                                      .fields = soft_fields};
 
 static const sk_field material_fields[] = {
     {STRING(selkie_material_def, name), .required = 1, .doc = "unique; liquids and sources refer to it"},
@@ -681,10 +747,34 @@ static const sk_field material_fields[] = {
     {NUMBER(selkie_material_def, dynamic_viscosity, 0), AT_LEAST(0), .unit = "Pa s",
      .doc = "viscosity times density, in place of viscosity; honey has about 10"},
     {NUMBER(selkie_material_def, surface_tension, 0), AT_LEAST(0), .unit = "N/m",
-     .doc = "no effect yet, with either discretization"},
-    {NUMBER(selkie_material_def, heat_capacity, 0), AT_LEAST(0), .unit = "J/(kg K)", .doc = "no effect yet"},
-    {NUMBER(selkie_material_def, conductivity, 0), AT_LEAST(0), .unit = "W/(m K)", .doc = "no effect yet"},
-    {NUMBER(selkie_material_def, melting_point, 0), AT_LEAST(0), .unit = "K", .doc = "no effect yet"},
+     .doc = "against air, if the scene has none of its own; discretization grid"},
+    {NUMBER(selkie_material_def, heat_capacity, 0), AT_LEAST(0), .unit = "J/(kg K)",
+     .doc = "of the liquid; heat is simulated where all materials have one (discretization grid); water has 4186"},
+    {NUMBER(selkie_material_def, conductivity, 0), AT_LEAST(0), .unit = "W/(m K)",
+     .doc = "of the liquid for heat; 0 = none; water has 0.6"},
+    {NUMBER(selkie_material_def, melting_point, 0), AT_LEAST(0), .unit = "K",
+     .doc = "temperature below which it is solid; 0 = it always flows"},
+    {NUMBER(selkie_material_def, latent_heat, 0), AT_LEAST(0), .unit = "J/kg",
+     .doc = "heat that melting takes; ice has 334000"},
+    {NUMBER(selkie_material_def, solid_heat_capacity, 0), AT_LEAST(0), .unit = "J/(kg K)",
+     .doc = "of the solid; 0 = heat_capacity"},
+    {NUMBER(selkie_material_def, solid_conductivity, 0), AT_LEAST(0), .unit = "W/(m K)",
+     .doc = "of the solid; 0 = conductivity"},
+    {NUMBER(selkie_material_def, solid_density, 0), AT_LEAST(0), .unit = "kg/m3",
+     .doc = "of the solid, for its buoyancy: volume and mass of a particle do not change; 0 = density"},
+    {NUMBER(selkie_material_def, thermal_expansion, 0), ANY, .unit = "1/K",
+     .doc = "growth of the liquid's volume per kelvin, for its buoyancy: warm liquid rises"},
+    {NUMBER(selkie_material_def, viscosity_temperature, 0), AT_LEAST(0), .unit = "K",
+     .doc = "where the viscosity depends on temperature T: viscosity holds at this T0 and is multiplied by exp(B / (T "
+            "- C) - B / (T0 - C)) elsewhere; 0 = constant"},
+    {NUMBER(selkie_material_def, viscosity_activation, 0), ANY, .unit = "K", .doc = "B of this law"},
+    {NUMBER(selkie_material_def, viscosity_offset, 0), ANY, .unit = "K",
+     .doc = "C of this law (Vogel, Fulcher, Tammann); 0 = Arrhenius' law"},
+    {ARRAY(selkie_material_def, "viscosity_table", viscosity_table, viscosity_point_count, sk_viscosity_point_struct),
+     .doc = "viscosity over temperature by points, in place of viscosity and the law; its logarithm is linear between "
+            "them and constant beyond"},
+    {STRUCT(selkie_material_def, soft, soft_struct), .doc = "parameters of kind soft"},
+    {STRUCT(selkie_material_def, elastoplastic, sk_elastoplastic_struct), .doc = "law of kind elastoplastic"},
 };
 const sk_struct sk_material_struct = {
     .name = "material",
@@ -730,6 +820,8 @@ static const sk_field liquid_fields[] = {
     {INTEGER(selkie_liquid_def, count, 0), BETWEEN(0, 1e9),
      .doc = "exact number of particles, at random positions in the shape; 0 = by its cells"},
     {BOOL(selkie_liquid_def, fill_obstacles, 0), .doc = "put particles inside obstacles too"},
+    {NUMBER(selkie_liquid_def, temperature, 293.15), ABOVE(0), .unit = "K",
+     .doc = "at the start, where heat is simulated"},
 };
 const sk_struct sk_liquid_struct = {.name = "liquid",
                                     .doc = "Liquid that is there at the start.",
@@ -748,6 +840,8 @@ static const sk_field source_fields[] = {
             "the flow goes down; 0 = the velocity times the section across it"},
     {NUMBER(selkie_source_def, start, 0), AT_LEAST(0), .unit = "s", .doc = "when it begins"},
     {NUMBER(selkie_source_def, end, -1), ANY, .unit = "s", .doc = "when it stops; below 0 = never"},
+    {NUMBER(selkie_source_def, temperature, 293.15), ABOVE(0), .unit = "K",
+     .doc = "of the liquid that it emits, where heat is simulated"},
 };
 const sk_struct sk_source_struct = {.name = "source",
                                     .doc = "A region where liquid enters.",
@@ -849,6 +943,10 @@ static const sk_field obstacle_fields[] = {
     {ARRAY(selkie_obstacle_def, "oscillations", oscillations, oscillation_count, sk_oscillation_struct),
      .doc = "harmonic motions, added to the others: the paddle of a wave maker"},
     {ROW(selkie_obstacle_def, motion_file, SK_FIELD_FILE), MOTION_FILE},
+    {NUMBER(selkie_obstacle_def, temperature, 0), AT_LEAST(0), .unit = "K",
+     .doc = "of its surface, where heat is simulated; 0 = insulated"},
+    {NUMBER(selkie_obstacle_def, heat_exchange, 0), AT_LEAST(0), .unit = "W/(m2 K)",
+     .doc = "heat per area, time and difference between it and the liquid; 0 = perfect contact"},
 };
 const sk_struct sk_obstacle_struct = {.name = "obstacle",
                                       .doc = "A solid, at rest or moving. It holds liquid at any thickness and speed: "
@@ -883,6 +981,9 @@ static const sk_field body_fields[] = {
      .doc = "against walls and obstacles; between two bodies the geometric mean"},
     {NUMBER(selkie_body_def, restitution, 0), BETWEEN(0, 1),
      .doc = "ratio of the speeds after and before a bounce; of two bodies the larger one"},
+    {STRING(selkie_body_def, material),
+     .doc = "name of a material of kind rigid or soft, whose particles fill the shape; without one the body is a rigid "
+            "shape"},
 };
 const sk_struct sk_body_struct = {.name = "body",
                                   .doc = "A rigid body that moves freely: it falls, floats, sinks and collides.",
@@ -998,7 +1099,7 @@ const sk_struct sk_object_struct = {
 
 #define OF_POINT_PROBE                                                                                                 \
     .variants = 1u << SELKIE_PROBE_HEIGHT | 1u << SELKIE_PROBE_PRESSURE | 1u << SELKIE_PROBE_VELOCITY |                \
-                1u << SELKIE_PROBE_TORQUE
+                1u << SELKIE_PROBE_TORQUE | 1u << SELKIE_PROBE_TEMPERATURE
 #define OF_FRONT_PROBE .variants = 1u << SELKIE_PROBE_FRONT
 #define OF_FORCE_PROBE .variants = 1u << SELKIE_PROBE_FORCE | 1u << SELKIE_PROBE_TORQUE
 #define OF_PRESSURE_PROBE .variants = 1u << SELKIE_PROBE_PRESSURE
@@ -1065,12 +1166,73 @@ static const sk_field render_fields[] = {
      .doc = "point in the middle of the picture"},
     {NUMBER(selkie_render_def, field_of_view, 40), BETWEEN(0, 180), .low_open = 1, .high_open = 1, .unit = "deg",
      .dimension = 3, .doc = "vertical field of view"},
+    {ENUM(selkie_render_def, liquid, sk_liquid_look, SELKIE_LIQUID_LOOK_TINTED), .dimension = 3,
+     .doc = "look of the liquid"},
+    {ENUM(selkie_render_def, sky, sk_sky, SELKIE_SKY_STUDIO), .dimension = 3, .doc = "surroundings"},
+    {ARRAY(selkie_render_def, "camera", camera, camera_count, sk_camera_struct), .dimension = 3,
+     .doc = "camera over time, in place of eye, target and field_of_view"},
 };
 static const sk_struct render_struct = {.name = "render",
                                         .doc = "Pictures of the run.",
                                         .size = sizeof(selkie_render_def),
                                         .field_count = COUNT(render_fields),
                                         .fields = render_fields};
+
+static const sk_field heat_fields[] = {
+    {NUMBER(selkie_heat_def, air_temperature, 0), AT_LEAST(0), .unit = "K",
+     .doc = "of the air over the free surface; 0 = no exchange with it"},
+    {NUMBER(selkie_heat_def, air_exchange, 10), AT_LEAST(0), .unit = "W/(m2 K)",
+     .doc = "heat per area, time and difference between air and surface"},
+    {NUMBER(selkie_heat_def, tolerance, 1e-5), BETWEEN(0, 1), .low_open = 1,
+     .doc = "the solve ends when the residual is below this part of the right side"},
+};
+static const sk_struct heat_struct = {.name = "heat",
+                                      .doc = "Heat, simulated where the materials have a heat_capacity.",
+                                      .size = sizeof(selkie_heat_def),
+                                      .field_count = COUNT(heat_fields),
+                                      .fields = heat_fields};
+
+/* --- Changes while it runs --- */
+
+#define OF(kind) .variants = 1u << SELKIE_CHANGE_##kind, .required = 1
+#define OF_MOVE .variants = 1u << SELKIE_CHANGE_MOVE
+#define OF_PUSH .variants = 1u << SELKIE_CHANGE_PUSH
+#define OF_NAMED                                                                                                       \
+    .variants = 1u << SELKIE_CHANGE_MOVE | 1u << SELKIE_CHANGE_PUSH | 1u << SELKIE_CHANGE_REMOVE, .required = 1
+
+static const sk_field change_fields[] = {
+    {INTEGER(selkie_change_def, step, 0), BETWEEN(0, 2e9), .required = 1,
+     .doc = "it happens before the step of this number; 0 = the first"},
+    {TYPE(selkie_change_def, change_kind, SELKIE_CHANGE_GRAVITY), .doc = "kind of change"},
+    {ENUM(selkie_change_def, list, change_list, SELKIE_LIST_OBSTACLES), OF(REMOVE), .doc = "where the element is"},
+    {STRING(selkie_change_def, name), OF_NAMED, .doc = "label of the element, or its number in the list"},
+    {VECTOR(selkie_change_def, gravity), OF(GRAVITY), .unit = "m/s2", .in_plane = 1, .initial = {0, -9.81, 0},
+     .doc = "acceleration"},
+    {VECTOR(selkie_change_def, translate), OF_MOVE, .unit = "m", .in_plane = 1,
+     .doc = "where the obstacle goes, from where it is drawn"},
+    {ROW(selkie_change_def, rotate, SK_FIELD_ROTATION), ANY, OF_MOVE, .unit = "deg", .in_plane = 1,
+     .doc = "likewise: about x, then y, then z, through the obstacle's center"},
+    {NUMBER(selkie_change_def, duration, 0), ABOVE(0), OF(MOVE), .unit = "s", .doc = "the motion takes so long"},
+    {VECTOR(selkie_change_def, velocity), OF_PUSH, .unit = "m/s", .in_plane = 1,
+     .doc = "added to the velocity of the body's centre of mass"},
+    {ROW(selkie_change_def, angular_velocity, SK_FIELD_ROTATION), ANY, OF_PUSH, .unit = "rad/s", .in_plane = 1,
+     .doc = "added to the body's angular velocity"},
+    {NUMBER(selkie_change_def, length, 0), BETWEEN(0, 1e3), .low_open = 1, OF(STEP), .unit = "s",
+     .doc = "of the next step"},
+    {STRUCT(selkie_change_def, force, sk_force_struct), OF(FORCE), .doc = "the force"},
+    {STRUCT(selkie_change_def, obstacle, sk_obstacle_struct), OF(OBSTACLE), .doc = "the obstacle"},
+    {STRUCT(selkie_change_def, source, sk_source_struct), OF(SOURCE), .doc = "the source"},
+    {STRUCT(selkie_change_def, drain, sk_drain_struct), OF(DRAIN), .doc = "the drain"},
+    {STRUCT(selkie_change_def, liquid, sk_liquid_struct), OF(LIQUID), .doc = "the liquid"},
+    {STRUCT(selkie_change_def, shape, sk_shape_struct), OF(CLEAR), .doc = "where liquid goes"},
+};
+const sk_struct sk_change_struct = {.name = "change",
+                                    .doc = "A change of the scene while it runs. A run that was steered by a program "
+                                           "is replayed from the changes that it leaves.",
+                                    .size = sizeof(selkie_change_def),
+                                    .field_count = COUNT(change_fields),
+                                    .fields = change_fields,
+                                    .variant = &change_fields[1]};
 
 /* --- The scene --- */
 
@@ -1123,6 +1285,15 @@ static const sk_field scene_fields[] = {
     {ARRAY(selkie_scene, "probes", probes, probe_count, sk_probe_struct), .doc = "measurements"},
     {STRUCT(selkie_scene, output, output_struct), .doc = "output of a run"},
     {STRUCT(selkie_scene, render, render_struct), .doc = "pictures"},
+    {STRUCT(selkie_scene, mesh, sk_mesh_struct), .dimension = 3, .doc = "mesh of the liquid's surface"},
+    {STRUCT(selkie_scene, whitewater, sk_whitewater_struct), .dimension = 3, .doc = "spray, foam and bubbles"},
+    {STRUCT(selkie_scene, heat, heat_struct), .doc = "heat conduction, melting and freezing"},
+    {ARRAY(selkie_scene, "changes", changes, change_count, sk_change_struct),
+     .doc = "what changes while it runs, in the order of the steps"},
+    {NUMBER(selkie_scene, surface_tension, 0), AT_LEAST(0), .unit = "N/m",
+     .doc = "of all materials, discretization grid; water has 0.073"},
+    {NUMBER(selkie_scene, contact_angle, 90), BETWEEN(0, 180), .unit = "deg",
+     .doc = "of the surface at walls and obstacles, inside the liquid, where there is surface tension"},
 };
 const sk_struct sk_scene_struct = {.name = "scene",
                                    .doc = "A scene needs a domain with a size and at least one liquid or source.",

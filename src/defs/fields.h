@@ -84,6 +84,8 @@ extern const sk_struct sk_scene_struct;
 extern const sk_struct sk_domain_struct;
 extern const sk_struct sk_shape_struct;
 extern const sk_struct sk_material_struct;
+extern const sk_struct sk_viscosity_point_struct;
+extern const sk_struct sk_elastoplastic_struct;
 extern const sk_struct sk_liquid_struct;
 extern const sk_struct sk_source_struct;
 extern const sk_struct sk_drain_struct;
@@ -98,6 +100,13 @@ extern const sk_struct sk_probe_struct;
 extern const sk_struct sk_stroke_struct;
 extern const sk_struct sk_drawn_struct;
 extern const sk_struct sk_excite_struct;
+extern const sk_struct sk_camera_struct;
+extern const sk_struct sk_mesh_struct;
+extern const sk_struct sk_whitewater_struct;
+extern const sk_enum sk_look;
+extern const sk_enum sk_liquid_look;
+extern const sk_enum sk_sky;
+extern const sk_struct sk_change_struct;
 
 /* The key "method" of older files: read as discretization and transfer, never written. No member of the scene. */
 extern const sk_field sk_method_field;

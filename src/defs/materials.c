@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "defs/fields.h"
+#include "defs/heat.h"
+#include "defs/soft.h"
 #include "defs/structs.h"
 
 int sk_scene_find_material(const selkie_scene *scene, const char *name)
@@ -25,12 +27,18 @@ double sk_scene_density(const selkie_scene *scene, int material)
     return scene->liquid_count ? scene->liquids[0].density : 1000.0;
 }
 
-int sk_scene_has_densities(const selkie_scene *scene)
+/* The first material of another density than the first one's; 0 = none. */
+static int other_density(const selkie_scene *scene)
 {
     for (int m = 1; m < scene->material_count; m++)
         if (scene->materials[m].density != scene->materials[0].density)
-            return 1;
+            return m;
     return 0;
+}
+
+int sk_scene_has_densities(const selkie_scene *scene)
+{
+    return other_density(scene) || sk_scene_particle_bodies(scene);
 }
 
 double sk_scene_viscosity_of(const selkie_scene *scene, int material)
@@ -39,6 +47,8 @@ double sk_scene_viscosity_of(const selkie_scene *scene, int material)
     if (scene->material_count && !(kinematic > 0.0) && !(dynamic > 0.0)) {
         kinematic = scene->materials[material].viscosity;
         dynamic = scene->materials[material].dynamic_viscosity;
+        for (int n = 0; n < scene->materials[material].viscosity_point_count; n++)
+            kinematic = fmax(kinematic, scene->materials[material].viscosity_table[n].viscosity);
     }
     return dynamic > 0.0 ? dynamic / sk_scene_density(scene, material) : kinematic;
 }
@@ -48,6 +58,20 @@ double sk_scene_viscosity(const selkie_scene *scene)
     double largest = sk_scene_viscosity_of(scene, 0);
     for (int m = 1; m < scene->material_count; m++)
         largest = fmax(largest, sk_scene_viscosity_of(scene, m));
+    return largest;
+}
+
+double sk_scene_surface_tension_of(const selkie_scene *scene, int material)
+{
+    return scene->surface_tension > 0.0 || !scene->material_count ? scene->surface_tension
+                                                                  : scene->materials[material].surface_tension;
+}
+
+double sk_scene_surface_tension(const selkie_scene *scene)
+{
+    double largest = sk_scene_surface_tension_of(scene, 0);
+    for (int m = 1; m < scene->material_count; m++)
+        largest = fmax(largest, sk_scene_surface_tension_of(scene, m));
     return largest;
 }
 
@@ -133,6 +157,26 @@ static selkie_code check_viscosity(const selkie_scene *scene, int m, sk_path *wh
     return SELKIE_OK;
 }
 
+/* One surface tension a material: its own or the scene's. Unilateral incompressibility has none. */
+static selkie_code check_tension(const selkie_scene *scene, sk_path *where, selkie_error *error)
+{
+    if (scene->surface_tension > 0.0 && scene->discretization != SELKIE_DISCRETIZATION_GRID)
+        return fail_at(where, "surface_tension", -1, "", error,
+                       "%g N/m is for discretization \"grid\"; \"sph\" has sph.surface_tension and sph.tension",
+                       scene->surface_tension);
+    for (int m = 0; m < scene->material_count; m++)
+        if (scene->materials[m].surface_tension > 0.0 && scene->surface_tension > 0.0)
+            return fail_at(where, "materials", m, "surface_tension", error,
+                           "%g N/m stands beside the scene's surface_tension, %g: give one of them",
+                           scene->materials[m].surface_tension, scene->surface_tension);
+    if (sk_scene_surface_tension(scene) > 0.0 && scene->discretization == SELKIE_DISCRETIZATION_GRID &&
+        scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
+        return fail_at(where, "incompressibility", -1, "", error,
+                       "\"unilateral\" has no surface tension (%g N/m): must be \"bilateral\" beside it",
+                       sk_scene_surface_tension(scene));
+    return SELKIE_OK;
+}
+
 static selkie_code check_material(const selkie_scene *scene, int m, sk_path *where, selkie_error *error)
 {
     const selkie_material_def *material = &scene->materials[m];
@@ -143,21 +187,20 @@ static selkie_code check_material(const selkie_scene *scene, int m, sk_path *whe
     if (first < m)
         return fail_at(where, "materials", m, "name", error, "%s is the name of materials[%d] already: choose another",
                        sk_quote(quoted, sizeof quoted, material->name), first);
-    if (material->kind != SELKIE_MATERIAL_LIQUID)
-        return fail_at(where, "materials", m, "kind", error,
-                       "\"%s\" is not simulated yet: must be \"liquid\"; solids are obstacles or bodies",
-                       sk_enum_name(sk_struct_find(&sk_material_struct, "kind")->choices, (int)material->kind));
+    if (material->kind == SELKIE_MATERIAL_GRANULAR)
+        return fail_at(
+            where, "materials", m, "kind", error,
+            "\"%s\" is not simulated yet: must be \"liquid\", \"elastoplastic\", or \"rigid\" or \"soft\" for bodies",
+            sk_enum_name(sk_struct_find(&sk_material_struct, "kind")->choices, (int)material->kind));
     return check_viscosity(scene, m, where, error);
 }
 
 /* Several densities: what has no face densities yet. */
 static selkie_code check_densities(const selkie_scene *scene, sk_path *where, selkie_error *error)
 {
-    if (!sk_scene_has_densities(scene))
+    const int other = other_density(scene);
+    if (!other)
         return SELKIE_OK;
-    int other = 1;
-    while (scene->materials[other].density == scene->materials[0].density)
-        other++;
     const char *what = scene->discretization == SELKIE_DISCRETIZATION_SPH ? "discretization \"sph\"" : NULL;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         what = "incompressibility \"unilateral\"";
@@ -177,6 +220,7 @@ selkie_code sk_materials_check(const selkie_scene *scene, sk_path *where, selkie
         return fail_at(where, "dynamic_viscosity", -1, "", error,
                        "%g Pa s stands beside a viscosity, %g m2/s: give one of them", scene->dynamic_viscosity,
                        scene->viscosity);
+    SK_TRY(check_tension(scene, where, error));
     for (int m = 0; m < scene->material_count; m++)
         SK_TRY(check_material(scene, m, where, error));
     selkie_liquid_def usual;
@@ -190,6 +234,7 @@ selkie_code sk_materials_check(const selkie_scene *scene, sk_path *where, selkie
     }
     for (int s = 0; s < scene->source_count; s++)
         SK_TRY(check_name(scene, "sources", s, scene->sources[s].material, where, error));
+    SK_TRY(sk_soft_check(scene, where, error));
     return check_densities(scene, where, error);
 }
 
@@ -204,6 +249,8 @@ static const char *idle_friction(const selkie_scene *scene, selkie_wall surface,
         return "has no effect with discretization sph yet";
     if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED)
         return "has no effect with discretization reduced, whose walls are free_slip";
+    if (scene->discretization == SELKIE_DISCRETIZATION_MPM && slip_length > 0.0)
+        return "has no effect with discretization mpm";
     if (slip_length > 0.0 && surface != SELKIE_WALL_NO_SLIP)
         return "has an effect at no_slip surfaces only";
     if (slip_length > 0.0 && !(sk_scene_viscosity(scene) > 0.0))
@@ -240,7 +287,7 @@ static int friction_note(const selkie_scene *scene, int *index, char *buffer, si
 
 int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t size)
 {
-    const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH;
+    const int sph = scene->discretization == SELKIE_DISCRETIZATION_SPH, heat = sk_scene_has_heat(scene);
     if (sph && scene->transfer != SELKIE_TRANSFER_FLIP && index-- == 0) {
         snprintf(buffer, size, "transfer: has no effect with discretization sph");
         return 1;
@@ -254,11 +301,13 @@ int sk_scene_note(const selkie_scene *scene, int index, char *buffer, size_t siz
             double value;
             const char *why;
         } rows[] = {
-            {"surface_tension", material->surface_tension,
-             sph ? "has no effect yet; sph.surface_tension and sph.tension have" : "has no effect yet"},
-            {"heat_capacity", material->heat_capacity, "has no effect yet: heat is not simulated"},
-            {"conductivity", material->conductivity, "has no effect yet: heat is not simulated"},
-            {"melting_point", material->melting_point, "has no effect yet: melting is not simulated"},
+            {"surface_tension", scene->discretization == SELKIE_DISCRETIZATION_GRID ? 0.0 : material->surface_tension,
+             "has an effect with discretization grid only; sph has sph.surface_tension and sph.tension"},
+            {"heat_capacity", heat ? 0.0 : material->heat_capacity, "has an effect with discretization grid only"},
+            {"conductivity", heat ? 0.0 : material->conductivity, "has no effect: heat is not simulated"},
+            {"melting_point", heat ? 0.0 : material->melting_point, "has no effect: heat is not simulated"},
+            {"viscosity_temperature", heat ? 0.0 : material->viscosity_temperature,
+             "has no effect: heat is not simulated"},
         };
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
             if (rows[r].value != 0.0 && index-- == 0) {

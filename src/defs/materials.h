@@ -19,8 +19,13 @@ double sk_scene_density(const selkie_scene *scene, int material);
 int sk_scene_has_densities(const selkie_scene *scene);
 /* m2/s: the scene's viscosity, or the largest of its materials. */
 double sk_scene_viscosity(const selkie_scene *scene);
-/* m2/s: the scene's viscosity, or that of the material. */
+/* m2/s: the scene's viscosity, or that of the material; of a table over temperature the largest, of a law that at its
+ * reference. */
 double sk_scene_viscosity_of(const selkie_scene *scene, int material);
+/* N/m: the scene's surface tension, or the largest of its materials. */
+double sk_scene_surface_tension(const selkie_scene *scene);
+/* N/m: the scene's surface tension, or that of the material. */
+double sk_scene_surface_tension_of(const selkie_scene *scene, int material);
 /* Do the materials differ in viscosity? */
 int sk_scene_has_viscosities(const selkie_scene *scene);
 

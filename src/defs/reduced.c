@@ -98,7 +98,6 @@ static selkie_code check_others(const selkie_scene *scene, sk_path *where, selki
     } lists[] = {{"sources", scene->source_count},
                  {"drains", scene->drain_count},
                  {"objects", scene->object_count},
-                 {"bodies", scene->body_count},
                  {"gravity_over_time", scene->gravity_key_count},
                  {"frame", scene->frame.keyframe_count + scene->frame.oscillation_count}};
     if (scene->domain.dimension != 2) {
@@ -128,11 +127,13 @@ static selkie_code check_others(const selkie_scene *scene, sk_path *where, selki
         }
     for (int p = 0; p < scene->probe_count; p++) {
         const selkie_probe_kind kind = scene->probes[p].kind;
-        if (kind == SELKIE_PROBE_VELOCITY || kind == SELKIE_PROBE_FRONT)
+        const int of_body = (kind == SELKIE_PROBE_FORCE || kind == SELKIE_PROBE_TORQUE) && scene->body_count > 0;
+        if (kind == SELKIE_PROBE_VELOCITY || kind == SELKIE_PROBE_FRONT || of_body)
             continue;
         sk_path_key(where, "probes");
         sk_path_index(where, p);
-        return FAIL("type", "discretization \"reduced\" measures \"velocity\" and the \"front\" of its tracers only");
+        return FAIL("type", "discretization \"reduced\" measures \"velocity\", the \"front\" of its tracers and the "
+                            "\"force\" and \"torque\" on bodies only");
     }
     return SELKIE_OK;
 }
@@ -168,6 +169,30 @@ static selkie_code check_obstacles(const selkie_scene *scene, sk_path *where, se
     return SELKIE_OK;
 }
 
+/* Bodies: their images are known for walls and periodic sides. */
+static selkie_code check_bodies(const selkie_scene *scene, sk_path *where, selkie_error *error)
+{
+    static const char *const names[4] = {"x_min", "x_max", "y_min", "y_max"};
+    if (scene->body_count == 0)
+        return SELKIE_OK;
+    if (scene->obstacle_count)
+        return FAIL("obstacles", "stand beside bodies: with discretization \"reduced\" give them as bodies that are "
+                                 "held, with move and turn 0");
+    for (int side = 0; side < 4; side++)
+        if (scene->domain.walls[side] == SELKIE_WALL_OPEN) {
+            sk_path_key(where, "domain");
+            sk_path_key(where, "walls");
+            return FAIL(names[side], "\"open\" beside bodies of discretization \"reduced\": must be \"free_slip\"");
+        }
+    for (int b = 0; b < scene->body_count; b++)
+        if (scene->bodies[b].surface == SELKIE_WALL_NO_SLIP) {
+            sk_path_key(where, "bodies");
+            sk_path_index(where, b);
+            return FAIL("surface", "\"no_slip\" with discretization \"reduced\": must be \"free_slip\"");
+        }
+    return SELKIE_OK;
+}
+
 selkie_code sk_reduced_check(const selkie_scene *scene, sk_path *where, selkie_error *error)
 {
     const selkie_reduced_def *def = &scene->reduced;
@@ -175,6 +200,7 @@ selkie_code sk_reduced_check(const selkie_scene *scene, sk_path *where, selkie_e
         return SELKIE_OK;
     SK_TRY(check_others(scene, where, error));
     SK_TRY(check_sides(scene, where, error));
+    SK_TRY(check_bodies(scene, where, error));
     SK_TRY(check_obstacles(scene, where, error));
     const size_t before = sk_path_key(where, "reduced");
     for (int m = 0; m < def->drawn_count; m++)

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "defs/fields.h"
-
 __extension__ typedef __int128 wide_integer;
 
 /* digits x 10^exponent */
@@ -146,6 +144,14 @@ static void move_waves(const sk_struct *type, void *base, const double origin[3]
         for (int e = 0; e < sk_field_count(field, base); e++)
             move_waves(field->of, elements + (size_t)e * field->of->size, origin, up);
     }
+}
+
+void sk_struct_make_relative(const sk_struct *type, void *base, const double origin[3], const double up[3])
+{
+    if (origin[0] == 0.0 && origin[1] == 0.0 && origin[2] == 0.0)
+        return;
+    move_struct(type, base, origin);
+    move_waves(type, base, origin, up);
 }
 
 void sk_scene_make_relative(selkie_scene *scene)

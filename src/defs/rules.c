@@ -1,4 +1,5 @@
 /* Checks of several fields together. Each field is already within its own range. */
+#include "defs/soft.h"
 #include "defs/structs.h"
 
 #include <math.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "defs/heat.h"
 #include "defs/materials.h"
 
 typedef struct sk_rules {
@@ -693,9 +695,11 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_sph(&rules));
     SK_TRY(sk_reduced_check(scene, where, error));
     SK_TRY(check_frame(&rules));
-    if (scene->liquid_count == 0 && scene->source_count == 0)
+    if (scene->liquid_count == 0 && scene->source_count == 0 && !sk_scene_particle_bodies(scene))
         return fail_at(&rules, "liquids", "nothing will ever be wet: must have at least one liquid or source");
     SK_TRY(sk_materials_check(scene, where, error));
+    SK_TRY(sk_heat_check(scene, where, error));
+    SK_TRY(sk_elastoplastic_check(scene, where, error));
     SK_TRY(check_each(&rules, "liquids", scene->liquid_count, check_liquid));
     SK_TRY(check_each(&rules, "sources", scene->source_count, check_source));
     SK_TRY(check_each(&rules, "drains", scene->drain_count, check_drain));
@@ -705,5 +709,6 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_each(&rules, "objects", scene->object_count, check_object));
     SK_TRY(check_each(&rules, "probes", scene->probe_count, check_probe));
     SK_TRY(check_columns(&rules));
-    return check_pictures(&rules);
+    SK_TRY(check_pictures(&rules));
+    return sk_changes_check(scene, where, error);
 }

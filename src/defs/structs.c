@@ -142,6 +142,13 @@ void selkie_force_defaults(selkie_force_def *force, selkie_force_kind kind)
     sk_struct_defaults(&sk_force_struct, force, 1);
 }
 
+void selkie_change_defaults(selkie_change_def *change, selkie_change_kind kind)
+{
+    memset(change, 0, sizeof *change);
+    change->kind = kind;
+    sk_struct_defaults(&sk_change_struct, change, 1);
+}
+
 #define DEFAULTS(name, type, argument)                                                                                 \
     void selkie_##name##_defaults(type *argument)                                                                      \
     {                                                                                                                  \
@@ -149,6 +156,7 @@ void selkie_force_defaults(selkie_force_def *force, selkie_force_kind kind)
         sk_struct_defaults(&sk_##name##_struct, argument, 0);                                                          \
     }
 DEFAULTS(material, selkie_material_def, material)
+DEFAULTS(viscosity_point, selkie_viscosity_point, point)
 DEFAULTS(liquid, selkie_liquid_def, liquid)
 DEFAULTS(source, selkie_source_def, source)
 DEFAULTS(drain, selkie_drain_def, drain)
@@ -173,9 +181,8 @@ void selkie_scene_set_method(selkie_scene *scene, selkie_method method)
 
 /* --- Copies --- */
 
-/* Replaces the pointers of a struct, which is already a plain copy of its original, by copies of what they point to.
- * Returns 0 when memory runs out. The depth is bounded because only checked scenes are copied. */
-static int own_struct(sk_pool *pool, const sk_struct *type, void *base)
+/* The depth is bounded because only checked scenes are copied. */
+int sk_struct_own(sk_pool *pool, const sk_struct *type, void *base)
 {
     for (int i = 0; i < type->field_count; i++) {
         const sk_field *field = &type->fields[i];
@@ -194,7 +201,7 @@ static int own_struct(sk_pool *pool, const sk_struct *type, void *base)
                 return 0;
             memcpy(at, &copy, sizeof copy);
         } else if (field->type == SK_FIELD_STRUCT) {
-            if (!own_struct(pool, field->of, at))
+            if (!sk_struct_own(pool, field->of, at))
                 return 0;
         } else if (field->type == SK_FIELD_ARRAY) {
             size_t count = (size_t)sk_field_count(field, base), size = field->of->size;
@@ -205,7 +212,7 @@ static int own_struct(sk_pool *pool, const sk_struct *type, void *base)
                     return 0;
                 memcpy(copy, sk_field_elements(field, base), count * size);
                 for (size_t k = 0; k < count; k++)
-                    if (!own_struct(pool, field->of, copy + k * size))
+                    if (!sk_struct_own(pool, field->of, copy + k * size))
                         return 0;
             }
             memcpy(at, &copy, sizeof copy);
@@ -224,7 +231,7 @@ selkie_code sk_scene_copy(const selkie_scene *from, selkie_scene **to, selkie_er
         return sk_fail(error, SELKIE_ERROR_MEMORY, "scene: not enough memory for a copy");
     *scene = *from;
     scene->owned = pool;
-    int complete = own_struct(pool, &sk_scene_struct, scene);
+    int complete = sk_struct_own(pool, &sk_scene_struct, scene);
     if (complete && from->folder) {
         scene->folder = sk_pool_string(pool, from->folder, strlen(from->folder));
         complete = scene->folder != NULL;
@@ -343,6 +350,8 @@ double selkie_scene_cfl(const selkie_scene *scene)
         return scene->time.cfl;
     if (scene->discretization == SELKIE_DISCRETIZATION_SPH)
         return 0.4;
+    if (scene->discretization == SELKIE_DISCRETIZATION_MPM)
+        return 0.4;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         return 1.0;
     return 2.0;
@@ -352,8 +361,10 @@ int selkie_scene_particles_per_cell(const selkie_scene *scene)
 {
     if (scene->particles.per_cell > 0)
         return scene->particles.per_cell;
-    /* In SPH a cell is as wide as two particles. */
-    return scene->domain.dimension == 3 ? 8 : scene->discretization == SELKIE_DISCRETIZATION_SPH ? 4 : 9;
+    /* In SPH and MPM a cell is as wide as two particles. */
+    const int two_wide =
+        scene->discretization == SELKIE_DISCRETIZATION_SPH || scene->discretization == SELKIE_DISCRETIZATION_MPM;
+    return scene->domain.dimension == 3 ? 8 : two_wide ? 4 : 9;
 }
 
 double selkie_scene_spacing(const selkie_scene *scene)

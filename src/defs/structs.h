@@ -26,6 +26,10 @@ void sk_struct_defaults(const sk_struct *type, void *base, int keep_variant);
 /* A deep copy that lives on its own; released with selkie_scene_free(). */
 selkie_code sk_scene_copy(const selkie_scene *from, selkie_scene **to, selkie_error *error);
 
+/* Replaces the pointers of a struct, a plain copy of its original, by copies in the pool of what they point to. Only
+ * for checked structs. Returns 0 if there is no memory. */
+int sk_struct_own(sk_pool *pool, const sk_struct *type, void *base);
+
 /* 1 if two scenes mean the same: all fields that apply are equal bit for bit; `folder` is not compared. If not and
  * `where` is given, it names the first difference. */
 int sk_scene_equal(const selkie_scene *a, const selkie_scene *b, sk_path *where);
@@ -45,5 +49,13 @@ char *sk_enum_list(const sk_enum *choices, char *buffer, size_t size);
 
 /* Checks what a scene of reduced fluids (discretization reduced) may have; others pass. */
 selkie_code sk_reduced_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
+/* Checks the materials of kind elastoplastic, and what a scene of discretization mpm may have. */
+selkie_code sk_elastoplastic_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
+
+/* Checks the order of a scene's changes, and the elements that they bring. */
+selkie_code sk_changes_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
+/* The element of a list that a change names, by its label or its number; -1 if there is none. The label is the first
+ * member of the elements, which have `size` bytes. */
+int sk_change_find(const void *elements, int count, size_t size, const char *name);
 
 #endif

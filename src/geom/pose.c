@@ -313,3 +313,20 @@ void sk_pose_velocity(const sk_pose *pose, const double world[3], double velocit
     velocity[1] = pose->velocity[1] + w[2] * arm[0] - w[0] * arm[2];
     velocity[2] = pose->velocity[2] + w[0] * arm[1] - w[1] * arm[0];
 }
+
+void sk_quaternion_from_rotation(const double r[9], double wxyz[4])
+{
+    /* The largest component first: its square is not lost by cancellation. */
+    const double squares[4] = {1.0 + r[0] + r[4] + r[8], 1.0 + r[0] - r[4] - r[8], 1.0 - r[0] + r[4] - r[8],
+                               1.0 - r[0] - r[4] + r[8]};
+    int best = 0;
+    for (int i = 1; i < 4; i++)
+        best = squares[i] > squares[best] ? i : best;
+    const double rows[4][4] = {{squares[0], r[7] - r[5], r[2] - r[6], r[3] - r[1]},
+                               {r[7] - r[5], squares[1], r[3] + r[1], r[2] + r[6]},
+                               {r[2] - r[6], r[3] + r[1], squares[2], r[7] + r[5]},
+                               {r[3] - r[1], r[2] + r[6], r[7] + r[5], squares[3]}};
+    const double scale = (rows[best][0] < 0.0 ? -0.5 : 0.5) / sqrt(squares[best]);
+    for (int i = 0; i < 4; i++)
+        wxyz[i] = scale * rows[best][i];
+}

@@ -96,6 +96,8 @@ void sk_pose_identity(sk_pose *pose);
 void sk_rotation_from_degrees(const double degrees[3], double rotation[9]);
 /* Row-major, from w x y z of any length but 0. */
 void sk_rotation_from_quaternion(const double wxyz[4], double rotation[9]);
+/* w x y z of unit length, w not negative. */
+void sk_quaternion_from_rotation(const double rotation[9], double wxyz[4]);
 void sk_pose_to_local(const sk_pose *pose, const double world[3], double local[3]);
 void sk_pose_to_world(const sk_pose *pose, const double local[3], double world[3]);
 void sk_pose_rotate(const sk_pose *pose, const double local[3], double world[3]);

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <selkie/scene.h>
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -12,8 +13,9 @@ typedef struct sk_surface_options {
     double particle_spacing; /* m  distance of neighbours at rest: cell_size / particles_per_cell^(1/dim) */
     double voxel_size;       /* m  of the extraction grid */
     double low[3], high[3];  /* m  the liquid's container; the surface is clipped to it */
-    double smoothing;        /*    0 none .. 1 strong */
-    int threads;
+    double smoothing;        /*    0 none .. 2 strongest */
+    double particle_radius;  /*    spacings of the drop of a lone particle; 0 = its volume */
+    int threads;             /*    0 = as OpenMP is set */
 } sk_surface_options;
 
 typedef struct sk_mesh {
@@ -32,6 +34,9 @@ typedef struct sk_surface_particles {
     const float *velocity;  /* m/s   xyz; may be NULL */
     size_t velocity_stride; /* bytes from one particle to the next */
 } sk_surface_particles;
+
+/* The scene's keys for meshes; the container is its domain. */
+void sk_surface_options_init(sk_surface_options *options, const selkie_scene *scene);
 
 /* 3D only. */
 selkie_code sk_surface_extract(const sk_surface_particles *particles, const sk_surface_options *options, sk_mesh *mesh,

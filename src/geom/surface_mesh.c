@@ -8,7 +8,8 @@
  * triangles.
  *
  * Vertices are numbered by a bit a crossing edge and counts before each word of bits, so that a cell computes the
- * number of a neighbour block's vertex without a table.
+ * number of a neighbour block's vertex without a table. Signs of the nodes are bits too: cells without the surface cost
+ * nothing.
  */
 #include "geom/surface_internal.h"
 
@@ -143,55 +144,61 @@ static float wall_distance(const sk_surface_grid *grid, int axis, float x)
     return below > above ? below : above;
 }
 
-static int index_in(int i, int j, int k)
-{
-    return i + sk_halo + sk_padded_n * (j + sk_halo + sk_padded_n * (k + sk_halo));
-}
+/* Signs of the nodes 0..8 of a block, a row a number, bits along x. */
+typedef struct sign_rows {
+    unsigned row[sk_node_n + 1][sk_node_n + 1]; /* [z][y] */
+} sign_rows;
 
-/* The level set cut at the walls, for the nodes -1..9 of the block. */
-static void clip_to_walls(const sk_surface_grid *grid, size_t block, const float *phi, float *clipped)
+/* 0 where no cell of the block is crossed. */
+static int load_signs(const sk_surface_grid *grid, size_t block, sign_rows *signs)
 {
-    float wall[3][sk_padded_n];
-    for (int a = 0; a < 3; ++a)
-        for (int i = 0; i < sk_padded_n; ++i)
-            wall[a][i] = wall_distance(grid, a, (float)(grid->coordinates[block][a] * sk_node_n + i - sk_halo));
-    for (int k = 0; k < sk_padded_n; ++k)
-        for (int j = 0; j < sk_padded_n; ++j) {
-            float yz = fmaxf(wall[1][j], wall[2][k]);
-            int row = sk_padded_n * (j + sk_padded_n * k);
-            for (int i = 0; i < sk_padded_n; ++i)
-                clipped[row + i] = fmaxf(phi[row + i], fmaxf(wall[0][i], yz));
+    unsigned any = 0, all = 0x1ff;
+    for (int k = 0; k <= sk_node_n; ++k)
+        for (int j = 0; j <= sk_node_n; ++j) {
+            const int32_t *from = grid->neighbours[block] + sk_middle + 3 * (j >> 3) + 9 * (k >> 3);
+            const int row = (j & 7) + sk_node_n * (k & 7);
+            unsigned bits = from[0] >= 0 ? grid->signs[from[0]][row] : 0u;
+            bits |= from[1] >= 0 ? (grid->signs[from[1]][row] & 1u) << sk_node_n : 0u;
+            signs->row[k][j] = bits;
+            any |= bits;
+            all &= bits;
         }
+    return any != 0 && all != 0x1ff;
 }
 
-static int cell_case(const float *clipped, int n)
+/* Bits of the cells of a row that the surface crosses. */
+static unsigned crossed_cells(const sign_rows *signs, int j, int k)
 {
-    int inside = 0;
-    for (int c = 0; c < 8; ++c) {
-        int corner = n + (c & 1) + sk_padded_n * (c >> 1 & 1) + sk_padded_n * sk_padded_n * (c >> 2);
-        inside |= (clipped[corner] < 0.0f) << c;
-    }
-    return inside;
+    unsigned a = signs->row[k][j], b = signs->row[k][j + 1], c = signs->row[k + 1][j], d = signs->row[k + 1][j + 1];
+    unsigned any = a | b | c | d, all = a & b & c & d;
+    return (any | any >> 1) & ~(all & all >> 1) & 0xff;
+}
+
+/* Bits of the cell's corners inside: x, y, z. */
+static int cell_case(const sign_rows *signs, int i, int j, int k)
+{
+    unsigned low = (signs->row[k][j] >> i & 3) | (signs->row[k][j + 1] >> i & 3) << 2;
+    unsigned high = (signs->row[k + 1][j] >> i & 3) | (signs->row[k + 1][j + 1] >> i & 3) << 2;
+    return (int)(low | high << 4);
 }
 
 static void count_block(const sk_surface_grid *grid, const case_table *table, size_t block, block_edges *edges)
 {
-    static const int step[3] = {1, sk_padded_n, sk_padded_n * sk_padded_n};
-    float phi[sk_padded_count], clipped[sk_padded_count];
+    sign_rows signs;
     memset(edges, 0, sizeof *edges);
     edges->velocity_block = -1;
-    sk_surface_load(grid, grid->phi, block, phi);
-    clip_to_walls(grid, block, phi, clipped);
+    if (!load_signs(grid, block, &signs))
+        return;
     for (int k = 0; k < sk_node_n; ++k)
-        for (int j = 0; j < sk_node_n; ++j)
-            for (int i = 0; i < sk_node_n; ++i) {
-                int n = index_in(i, j, k), node = i + sk_node_n * (j + sk_node_n * k);
-                edges->triangle_count += table->count[cell_case(clipped, n)];
-                for (int a = 0; a < 3; ++a) {
-                    uint64_t crosses = (clipped[n] < 0.0f) != (clipped[n + step[a]] < 0.0f);
-                    edges->bits[(a * sk_node_count + node) >> 6] |= crosses << (node & 63);
-                }
-            }
+        for (int j = 0; j < sk_node_n; ++j) {
+            const unsigned own = signs.row[k][j];
+            const uint64_t crossing[3] = {(own ^ own >> 1) & 0xff, (own ^ signs.row[k][j + 1]) & 0xff,
+                                          (own ^ signs.row[k + 1][j]) & 0xff};
+            for (int a = 0; a < 3; ++a)
+                edges->bits[sk_node_n * a + k] |= crossing[a] << (sk_node_n * j);
+            for (unsigned cells = crossed_cells(&signs, j, k); cells; cells &= cells - 1)
+                edges->triangle_count += table->count[cell_case(&signs, __builtin_ctz(cells), j, k)];
+        }
     for (int w = 0; w < edge_words; ++w) {
         edges->before[w] = (uint16_t)edges->vertex_count;
         edges->vertex_count += (uint32_t)__builtin_popcountll(edges->bits[w]);
@@ -207,6 +214,9 @@ static uint32_t vertex_number(const block_edges *edges, int axis, int node)
 
 /* --- Vertices and triangles --- */
 
+/* Level set around a block, for the gradients at its vertices. */
+enum { vertex_halo = 2, vertex_n = sk_node_n + 2 * vertex_halo };
+
 typedef struct mesher {
     const sk_surface_grid *grid;
     const sk_surface_options *options;
@@ -218,7 +228,7 @@ typedef struct mesher {
 
 static void gradient(const float *phi, int n, float g[3])
 {
-    static const int step[3] = {1, sk_padded_n, sk_padded_n * sk_padded_n};
+    static const int step[3] = {1, vertex_n, vertex_n * vertex_n};
     for (int a = 0; a < 3; ++a)
         g[a] = 0.5f * (phi[n + step[a]] - phi[n - step[a]]);
 }
@@ -303,35 +313,38 @@ static void vertex_velocity(const mesher *m, size_t block, const int node[3], in
         velocity[a] = low ? low[a * sk_node_count] + t * (high[a * sk_node_count] - low[a * sk_node_count]) : 0.0f;
 }
 
-static void emit_vertices(const mesher *m, size_t block, const float *phi, const float *clipped)
+static void emit_vertex(const mesher *m, size_t block, const float *phi, int axis, int node, size_t vertex)
 {
-    static const int step[3] = {1, sk_padded_n, sk_padded_n * sk_padded_n};
+    static const int step[3] = {1, vertex_n, vertex_n * vertex_n};
     const sk_surface_grid *grid = m->grid;
-    uint32_t vertex = m->edges[block].first_vertex;
-    for (int a = 0; a < 3; ++a)
-        for (int node = 0; node < sk_node_count; ++node) {
-            int place[3] = {node & 7, node >> 3 & 7, node >> 6}, n = index_in(place[0], place[1], place[2]);
-            float near = clipped[n], far = clipped[n + step[a]];
-            if ((near < 0.0f) == (far < 0.0f))
-                continue;
-            edge_crossing edge = {.node = n,
-                                  .axis = a,
-                                  .step = step[a],
-                                  .x = (float)(grid->coordinates[block][a] * sk_node_n + place[a])};
-            find_crossing(m, phi, &edge);
+    const int place[3] = {node & 7, node >> 3 & 7, node >> 6};
+    edge_crossing edge = {.node = place[0] + vertex_halo +
+                                  vertex_n * (place[1] + vertex_halo + vertex_n * (place[2] + vertex_halo)),
+                          .axis = axis,
+                          .step = step[axis],
+                          .x = (float)(grid->coordinates[block][axis] * sk_node_n + place[axis])};
+    find_crossing(m, phi, &edge);
 
-            /* Position in metres, then normal and velocity. */
-            for (int b = 0; b < 3; ++b) {
-                float x = (float)(grid->coordinates[block][b] * sk_node_n + place[b]) + (b == a ? edge.t : 0.0f);
-                double metres = grid->origin[b] + (double)x * grid->voxel[b];
-                metres = fmin(fmax(metres, m->options->low[b]), m->options->high[b]);
-                m->mesh->positions[3 * (size_t)vertex + (size_t)b] = (float)metres;
-            }
-            vertex_normal(m, phi, &edge, m->mesh->normals + 3 * (size_t)vertex);
-            if (m->mesh->velocities)
-                vertex_velocity(m, block, place, a, edge.t, m->mesh->velocities + 3 * (size_t)vertex);
-            ++vertex;
-        }
+    /* Position in metres, then normal and velocity. */
+    for (int b = 0; b < 3; ++b) {
+        float x = (float)(grid->coordinates[block][b] * sk_node_n + place[b]) + (b == axis ? edge.t : 0.0f);
+        double metres = grid->origin[b] + (double)x * grid->voxel[b];
+        metres = metres > m->options->low[b] ? metres : m->options->low[b];
+        metres = metres < m->options->high[b] ? metres : m->options->high[b];
+        m->mesh->positions[3 * vertex + (size_t)b] = (float)metres;
+    }
+    vertex_normal(m, phi, &edge, m->mesh->normals + 3 * vertex);
+    if (m->mesh->velocities)
+        vertex_velocity(m, block, place, axis, edge.t, m->mesh->velocities + 3 * vertex);
+}
+
+static void emit_vertices(const mesher *m, size_t block, const float *phi)
+{
+    const block_edges *edges = &m->edges[block];
+    size_t vertex = edges->first_vertex;
+    for (int w = 0; w < edge_words; ++w)
+        for (uint64_t bits = edges->bits[w]; bits; bits &= bits - 1)
+            emit_vertex(m, block, phi, w >> 3, (w & 7) * 64 + __builtin_ctzll(bits), vertex++);
 }
 
 static uint32_t cell_vertex(const mesher *m, size_t block, const int cell[3], int edge)
@@ -348,14 +361,15 @@ static uint32_t cell_vertex(const mesher *m, size_t block, const int cell[3], in
     return owner < 0 ? 0 : vertex_number(&m->edges[owner], edge >> 2, local);
 }
 
-static void emit_triangles(const mesher *m, size_t block, const float *clipped)
+static void emit_triangles(const mesher *m, size_t block, const sign_rows *signs)
 {
     uint32_t *out = m->mesh->triangles + 3 * (size_t)m->edges[block].first_triangle;
     int cell[3];
     for (cell[2] = 0; cell[2] < sk_node_n; ++cell[2])
         for (cell[1] = 0; cell[1] < sk_node_n; ++cell[1])
-            for (cell[0] = 0; cell[0] < sk_node_n; ++cell[0]) {
-                int inside = cell_case(clipped, index_in(cell[0], cell[1], cell[2]));
+            for (unsigned cells = crossed_cells(signs, cell[1], cell[2]); cells; cells &= cells - 1) {
+                cell[0] = __builtin_ctz(cells);
+                int inside = cell_case(signs, cell[0], cell[1], cell[2]);
                 for (int t = 0; t < m->table->count[inside]; ++t)
                     for (int c = 0; c < 3; ++c)
                         *out++ = cell_vertex(m, block, cell, m->table->triangle[inside][t][c]);
@@ -366,61 +380,91 @@ static void emit_block(const mesher *m, size_t block)
 {
     if (!m->edges[block].vertex_count && !m->edges[block].triangle_count)
         return;
-    float phi[sk_padded_count], clipped[sk_padded_count];
-    sk_surface_load(m->grid, m->grid->phi, block, phi);
-    clip_to_walls(m->grid, block, phi, clipped);
-    emit_vertices(m, block, phi, clipped);
-    emit_triangles(m, block, clipped);
+    float phi[vertex_n * vertex_n * vertex_n];
+    sign_rows signs;
+    load_signs(m->grid, block, &signs);
+    sk_surface_load(m->grid, m->grid->phi, block, vertex_halo, phi);
+    emit_vertices(m, block, phi);
+    emit_triangles(m, block, &signs);
 }
 
 /* --- Velocities --- */
 
-/* Kernel means of the particles' velocities at the nodes of the blocks that hold or border a crossing edge. */
-static selkie_code gather_velocities(mesher *m, const float *velocity, size_t stride, selkie_error *error)
+/* Marks the blocks that hold or border a crossing edge and returns their number. */
+static int32_t mark_velocity_blocks(mesher *m, uint8_t *marked, uint8_t *around)
 {
-    const sk_surface_grid *grid = m->grid;
     static const int upper[8] = {13, 14, 16, 17, 22, 23, 25, 26};
+    const sk_surface_grid *grid = m->grid;
     int32_t count = 0;
     for (size_t b = 0; b < grid->block_count; ++b)
         for (int n = 0; n < 8 && m->edges[b].vertex_count; ++n) {
             int32_t other = grid->neighbours[b][upper[n]];
-            if (other >= 0 && m->edges[other].velocity_block < 0)
-                m->edges[other].velocity_block = count++;
+            if (other >= 0 && !marked[other])
+                marked[other] = 1;
         }
+    /* The filter also reads the blocks around. */
+    for (size_t b = 0; b < grid->block_count; ++b)
+        if (marked[b]) {
+            m->edges[b].velocity_block = count++;
+            for (int n = 0; n < 27; ++n)
+                if (grid->neighbours[b][n] >= 0)
+                    around[grid->neighbours[b][n]] = 1;
+        }
+    return count;
+}
 
-    /* Velocities in the order of the sorted particles, then their means at the nodes. */
-    float *sorted[3] = {NULL, NULL, NULL};
-    m->node_velocity = sk_allocate(NULL, ((size_t)count + 1) * 3 * sk_node_count * sizeof(float));
-    for (int a = 0; a < 3; ++a)
-        sorted[a] = sk_allocate(NULL, (grid->particle_count + 1) * sizeof(float));
-    selkie_code code = SELKIE_OK;
-    if (m->node_velocity && sorted[0] && sorted[1] && sorted[2]) {
+/* Velocities in the order of the sorted points. */
+static void sort_velocities(const sk_surface_grid *grid, const float *velocity, size_t stride, float (*sorted)[3])
+{
 #pragma omp parallel for num_threads(grid->threads) schedule(static)
-        for (size_t p = 0; p < grid->particle_count; ++p) {
-            const float *v = (const float *)((const char *)velocity + grid->source[p] * stride);
-            for (int a = 0; a < 3; ++a)
-                sorted[a][p] = isfinite(v[a]) ? v[a] : 0.0f;
-        }
-        const float zero[3] = {0.0f, 0.0f, 0.0f};
-        const float *const values[3] = {sorted[0], sorted[1], sorted[2]};
-#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 4)
-        for (size_t b = 0; b < grid->block_count; ++b) {
-            if (m->edges[b].velocity_block < 0)
-                continue;
-            sk_node_sums sums;
-            sk_surface_gather(grid, b, values, zero, &sums);
-            float *to = m->node_velocity + (size_t)m->edges[b].velocity_block * 3 * sk_node_count;
-            for (int a = 0; a < 3; ++a)
-                for (int i = 0; i < sk_node_count; ++i)
-                    to[a * sk_node_count + i] = sums.weight[i] > 1e-12f ? sums.value[a][i] / sums.weight[i] : NAN;
-        }
-    } else {
-        code = sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for velocities",
+    for (size_t p = 0; p < grid->particle_count; ++p) {
+        const float *v = (const float *)((const char *)velocity + grid->points[p].source * stride);
+        for (int a = 0; a < 3; ++a)
+            sorted[p][a] = isfinite(v[a]) ? v[a] : 0.0f;
+    }
+}
+
+/* Kernel means of the particles' velocities at the nodes of the marked blocks. */
+static selkie_code mean_velocities(mesher *m, const float *velocity, size_t stride, uint8_t *marked, uint8_t *around,
+                                   selkie_error *error)
+{
+    const sk_surface_grid *grid = m->grid;
+    sk_surface_sums sums;
+    int32_t count = mark_velocity_blocks(m, marked, around);
+    m->node_velocity = sk_allocate(NULL, ((size_t)count + 1) * 3 * sk_node_count * sizeof(float));
+    float(*sorted)[3] = sk_allocate(NULL, (grid->particle_count + 1) * sizeof *sorted);
+    if (!m->node_velocity || !sorted) {
+        sk_release(NULL, sorted);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory, %.1f MiB for velocities",
                        ((double)count * 3 * sk_node_count + 3.0 * (double)grid->particle_count) * 4 / 1048576.0);
     }
+    sort_velocities(grid, velocity, stride, sorted);
+    selkie_code code = sk_surface_sum(grid, around, (const float(*)[3])sorted, &sums, error);
+    sk_release(NULL, sorted);
+    if (code)
+        return code;
+#pragma omp parallel for num_threads(grid->threads) schedule(dynamic, 4)
+    for (size_t b = 0; b < grid->block_count; ++b) {
+        if (m->edges[b].velocity_block < 0)
+            continue;
+        f4 filtered[sk_node_count];
+        sk_surface_filter(grid, &sums, 0, b, filtered);
+        float *to = m->node_velocity + (size_t)m->edges[b].velocity_block * 3 * sk_node_count;
+        for (int a = 0; a < 3; ++a)
+            for (int i = 0; i < sk_node_count; ++i)
+                to[a * sk_node_count + i] = filtered[i][0] > 1e-7f ? filtered[i][a + 1] / filtered[i][0] : NAN;
+    }
+    sk_surface_sums_free(&sums);
+    return SELKIE_OK;
+}
 
-    for (int a = 0; a < 3; ++a)
-        sk_release(NULL, sorted[a]);
+static selkie_code gather_velocities(mesher *m, const float *velocity, size_t stride, selkie_error *error)
+{
+    uint8_t *marked = sk_allocate_zeroed(NULL, 2 * (m->grid->block_count + 1));
+    if (!marked)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "surface: no memory for %zu blocks", m->grid->block_count);
+    selkie_code code = mean_velocities(m, velocity, stride, marked, marked + m->grid->block_count + 1, error);
+    sk_release(NULL, marked);
     return code;
 }
 

@@ -27,12 +27,15 @@ static const sk_field_def fields[SK_FIELD_COUNT] = {
     [SK_FIELD_RIGHT_SIDE] = {"right_side", "", -1, SK_LIFETIME_PHASE, 0.0f, "of the linear system"},
     [SK_FIELD_POTENTIAL] = {"potential", "m/s", -1, SK_LIFETIME_STEP, 0.0f,
                             "solution: pressure x dt / (density x cell size)"},
-    [SK_FIELD_FACE_DENSITY_X] = {"face_density_x", "1", 0, SK_LIFETIME_STEP, 0.0f,
-                                 "unilateral: density over rest density, by the trilinear kernel around faces"},
-    [SK_FIELD_FACE_DENSITY_Y] = {"face_density_y", "1", 1, SK_LIFETIME_STEP, 0.0f,
-                                 "unilateral: density over rest density, by the trilinear kernel around faces"},
-    [SK_FIELD_FACE_DENSITY_Z] = {"face_density_z", "1", 2, SK_LIFETIME_STEP, 0.0f,
-                                 "unilateral: density over rest density, by the trilinear kernel around faces"},
+    [SK_FIELD_FACE_DENSITY_X] =
+        {"face_density_x", "1", 0, SK_LIFETIME_STEP, 0.0f,
+         "density over rest density, by the trilinear kernel around faces; beside bodies of particles that of liquid"},
+    [SK_FIELD_FACE_DENSITY_Y] =
+        {"face_density_y", "1", 1, SK_LIFETIME_STEP, 0.0f,
+         "density over rest density, by the trilinear kernel around faces; beside bodies of particles that of liquid"},
+    [SK_FIELD_FACE_DENSITY_Z] =
+        {"face_density_z", "1", 2, SK_LIFETIME_STEP, 0.0f,
+         "density over rest density, by the trilinear kernel around faces; beside bodies of particles that of liquid"},
     [SK_FIELD_SHIFT_X] = {"shift_x", "cells", 0, SK_LIFETIME_STEP, 0.0f,
                           "unilateral: displacement of particles before they move"},
     [SK_FIELD_SHIFT_Y] = {"shift_y", "cells", 1, SK_LIFETIME_STEP, 0.0f,

@@ -115,6 +115,16 @@ static void copy_slot(sk_solids *solids, size_t from, size_t to)
     solids->split[to] = solids->split[from];
 }
 
+selkie_code SK_DIM(sk_solids_own_slot)(sk_solids *solids, int block, selkie_error *error)
+{
+    const size_t slot = solids->slot_count;
+    SK_TRY(SK_DIM(sk_solids_reserve)(solids, slot + 1, error));
+    copy_slot(solids, (size_t)solids->block_slot[block], slot);
+    solids->block_slot[block] = (int32_t)slot;
+    solids->slot_count++;
+    return SELKIE_OK;
+}
+
 selkie_code SK_DIM(sk_solids_impose)(sk_solids *solids, const sk_grid *grid, selkie_error *error)
 {
     for (int b = 1; solids->inlet_count && b < grid->block_count; b++) {
@@ -125,14 +135,9 @@ selkie_code SK_DIM(sk_solids_impose)(sk_solids *solids, const sk_grid *grid, sel
         for (int i = 0; i < solids->inlet_count; i++) {
             if (!reaches(&solids->inlets[i], grid, corner))
                 continue;
-            if (!own) {
-                const size_t slot = solids->slot_count;
-                SK_TRY(SK_DIM(sk_solids_reserve)(solids, slot + 1, error));
-                copy_slot(solids, (size_t)solids->block_slot[b], slot);
-                solids->block_slot[b] = (int32_t)slot;
-                solids->slot_count++;
-                own = 1;
-            }
+            if (!own)
+                SK_TRY(SK_DIM(sk_solids_own_slot)(solids, b, error));
+            own = 1;
             measure(&solids->inlets[i], grid, corner, &distances);
             impose(solids, &solids->inlets[i], &distances, (size_t)solids->block_slot[b]);
         }

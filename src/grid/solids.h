@@ -161,6 +161,10 @@ selkie_code sk_solids_reserve_3d(sk_solids *solids, size_t count, selkie_error *
 selkie_code sk_solids_impose_2d(sk_solids *solids, const sk_grid *grid, selkie_error *error);
 selkie_code sk_solids_impose_3d(sk_solids *solids, const sk_grid *grid, selkie_error *error);
 
+/* Gives a block a slot of its own, with the values of its present one, until the next update. */
+selkie_code sk_solids_own_slot_2d(sk_solids *solids, int block, selkie_error *error);
+selkie_code sk_solids_own_slot_3d(sk_solids *solids, int block, selkie_error *error);
+
 /* Signed distance (m) to the nearest obstacle or closed wall, and its obstacle (-1 = a wall). */
 double sk_solids_distance(const sk_solids *solids, const double x[3], double normal[3], int *obstacle);
 /* Velocity of the solid surface nearest to a point, m/s. */

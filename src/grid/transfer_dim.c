@@ -571,7 +571,7 @@ static void faces_by_weight(const sk_grid *grid, int b, uint64_t reached, float 
 }
 
 /* The mean by mass, and the lightness of the face's liquid: volume over mass, that is 1 / density. */
-static void faces_by_mass(const sk_grid *grid, int b, uint64_t reached)
+static void faces_by_mass(const sk_grid *grid, int b, uint64_t reached, float density_per_particle)
 {
     size_t base = (size_t)b * SK_BLOCK_CELLS;
     float momentum[SK_BLOCK_CELLS], volume[SK_BLOCK_CELLS], mass[SK_BLOCK_CELLS];
@@ -586,6 +586,10 @@ static void faces_by_mass(const sk_grid *grid, int b, uint64_t reached)
         float *lightness = grid->fields[SK_FIELD_LIGHTNESS_X] ? grid->fields[SK_FIELD_LIGHTNESS_X + d] + base : NULL;
         for (int c = 0; lightness && c < SK_BLOCK_CELLS; c++)
             lightness[c] = mass[c] > 0.0f ? volume[c] / mass[c] : 1.0f;
+        float *face_density =
+            grid->fields[SK_FIELD_FACE_DENSITY_X] ? grid->fields[SK_FIELD_FACE_DENSITY_X + d] + base : NULL;
+        for (int c = 0; face_density && c < SK_BLOCK_CELLS; c++)
+            face_density[c] = volume[c] * density_per_particle;
     }
 }
 
@@ -624,7 +628,7 @@ selkie_code SK_DIM(sk_transfer_to_grid)(sk_grid *grid, const sk_particles *parti
     {
         const uint64_t reached = find_reached(grid, b);
         if (materials)
-            faces_by_mass(grid, b, reached);
+            faces_by_mass(grid, b, reached, density);
         else
             faces_by_weight(grid, b, reached, density);
         collect(grid, b, 2 * SELKIE_DIM, fields, reached, grid->fields[SK_FIELD_DENSITY] + (size_t)b * SK_BLOCK_CELLS);

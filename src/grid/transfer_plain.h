@@ -117,8 +117,7 @@ SK_KERNEL sk_gathered sk_plain_gather_cell(const sk_plain_frame *frame, const sk
     return sums;
 }
 
-/* Writes the lower faces of a cell. The pressure takes the lightness where masses differ; the density of a face is for
- * scenes with one density. */
+/* Writes the lower faces of a cell. The pressure takes the lightness where masses differ. */
 SK_KERNEL void sk_plain_set_faces(const sk_grid *grid, const sk_gathered *sums, int masses_differ,
                                   float density_per_particle, size_t at)
 {
@@ -127,7 +126,7 @@ SK_KERNEL void sk_plain_set_faces(const sk_grid *grid, const sk_gathered *sums, 
         grid->fields[SK_FIELD_VELOCITY_X + d][at] = grid->fields[SK_FIELD_CHANGE_X + d][at] = velocity;
         if (masses_differ && grid->fields[SK_FIELD_LIGHTNESS_X])
             grid->fields[SK_FIELD_LIGHTNESS_X + d][at] = sk_face_lightness(sums->weight[d], sums->mass[d]);
-        if (!masses_differ && grid->fields[SK_FIELD_FACE_DENSITY_X])
+        if (grid->fields[SK_FIELD_FACE_DENSITY_X])
             grid->fields[SK_FIELD_FACE_DENSITY_X + d][at] = sums->weight[d] * density_per_particle;
     }
 }

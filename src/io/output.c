@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "geom/surface.h"
 #include "io/mesh_file.h"
+#include "io/output.h"
 #include "io/particles_file.h"
 #include "world/world_internal.h"
 
@@ -27,11 +28,12 @@ static selkie_code find_typed(const selkie_world *world, const char *name, selki
     return SELKIE_OK;
 }
 
-/* Attributes that methods have added. Matrices (APIC's affine) are left out: they are state between steps, would double
- * the file, and no target program reads them. */
+/* Attributes that methods have added. Matrices (APIC's affine, deformation gradients) and bits of doubles (enthalpy)
+ * are left out: they are state between steps, would double the file, and no target program reads them. */
 static int is_extra(const selkie_attribute_view *view)
 {
-    static const char *const own[] = {"position", "velocity", "id"};
+    static const char *const own[] = {"position",    "velocity",         "id", "enthalpy", "frozen_at",
+                                      "deformation", "velocity_gradient"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(view->name, own[i]) == 0)
             return 0;
@@ -59,13 +61,13 @@ static selkie_code find_extras(const selkie_world *world, selkie_attribute_view 
     return SELKIE_OK;
 }
 
-selkie_code selkie_write_particles(const selkie_world *world, const char *path, selkie_error *error)
+selkie_code sk_world_frame(const selkie_world *world, sk_frame *frame,
+                           selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES], selkie_error *error)
 {
     const selkie_scene *scene = selkie_world_scene(world);
-    int cells[3], dimension = scene->domain.dimension;
+    int cells[3], dimension = scene->domain.dimension, extra_count;
     double cell_size = selkie_scene_cells(scene, cells);
-    selkie_attribute_view position, velocity, id, extras[SK_MAX_EXTRA_ATTRIBUTES];
-    int extra_count;
+    selkie_attribute_view position, velocity, id;
 
     /* Find the arrays of the world. */
     SK_TRY(find_typed(world, "position", SELKIE_FLOAT32, dimension, &position, error));
@@ -75,7 +77,7 @@ selkie_code selkie_write_particles(const selkie_world *world, const char *path, 
 
     /* A world without particles has no arrays. Its files have the same columns as the others. */
     static const uint32_t nothing[3];
-    sk_frame frame = {
+    *frame = (sk_frame){
         .dimension = dimension,
         .time = selkie_world_time(world),
         .count = selkie_world_particle_count(world),
@@ -92,8 +94,16 @@ selkie_code selkie_write_particles(const selkie_world *world, const char *path, 
         .extra_count = extra_count,
         .extra = extras,
     };
-    memcpy(frame.origin, position.origin, sizeof frame.origin);
-    selkie_scene_up(scene, frame.scene_up);
+    memcpy(frame->origin, position.origin, sizeof frame->origin);
+    selkie_scene_up(scene, frame->scene_up);
+    return SELKIE_OK;
+}
+
+selkie_code selkie_write_particles(const selkie_world *world, const char *path, selkie_error *error)
+{
+    sk_frame frame;
+    selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
+    SK_TRY(sk_world_frame(world, &frame, extras, error));
 
     /* Write with as many threads as the world steps with. */
     int before = sk_threads_begin(world->step.threads);
@@ -102,50 +112,46 @@ selkie_code selkie_write_particles(const selkie_world *world, const char *path, 
     return code;
 }
 
-selkie_code selkie_write_surface(const selkie_world *world, const char *path, selkie_error *error)
+selkie_code sk_frame_write_surface(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
+                                   selkie_error *error)
 {
-    const selkie_scene *scene = selkie_world_scene(world);
-    if (scene->domain.dimension != 3)
+    if (frame->dimension != 3)
         return sk_fail(error, SELKIE_ERROR_INPUT,
-                       "%s: a surface needs a world with domain.dimension 3; this one has %d", path,
-                       scene->domain.dimension);
-
-    int cells[3];
-    double cell_size = selkie_scene_cells(scene, cells);
-    selkie_attribute_view position, velocity;
-    SK_TRY(find_typed(world, "position", SELKIE_FLOAT32, 3, &position, error));
-    SK_TRY(find_typed(world, "velocity", SELKIE_FLOAT32, 3, &velocity, error));
-
-    /* Half a cell is the resolution of 8 particles a cell. */
-    sk_surface_options options = {
-        .particle_spacing = particle_spacing(scene, cell_size),
-        .voxel_size = 0.5 * cell_size,
-        .smoothing = 0.5,
-        .threads = world->step.threads,
-    };
+                       "%s: a surface needs a world with domain.dimension 3; this one has %d", path, frame->dimension);
+    sk_surface_options options;
+    sk_surface_options_init(&options, scene);
+    options.threads = threads;
     for (int k = 0; k < 3; k++) {
-        options.low[k] = scene->domain.origin[k] - position.origin[k];
-        options.high[k] = options.low[k] + cells[k] * cell_size;
+        options.low[k] -= frame->origin[k];
+        options.high[k] -= frame->origin[k];
     }
 
     /* Surface and file. */
     sk_mesh mesh = {0};
-    const sk_surface_particles particles = {.count = (size_t)selkie_world_particle_count(world),
-                                            .position = position.data,
-                                            .position_stride = position.stride,
-                                            .velocity = velocity.data,
-                                            .velocity_stride = velocity.stride};
+    const sk_surface_particles particles = {.count = (size_t)frame->count,
+                                            .position = frame->position,
+                                            .position_stride = frame->position_stride,
+                                            .velocity = frame->velocity,
+                                            .velocity_stride = frame->velocity_stride};
     SK_TRY(sk_surface_extract(&particles, &options, &mesh, error));
-    sk_mesh_frame frame = {.mesh = &mesh,
-                           .time = selkie_world_time(world),
-                           .names = scene->output.names,
-                           .up = scene->output.up,
-                           .detail = 0.5 * options.particle_spacing};
-    memcpy(frame.origin, position.origin, sizeof frame.origin);
-    selkie_scene_up(scene, frame.scene_up);
-    int before = sk_threads_begin(world->step.threads);
-    selkie_code code = sk_mesh_write(&frame, path, error);
+    sk_mesh_frame surface = {.mesh = &mesh,
+                             .time = frame->time,
+                             .names = frame->names,
+                             .up = frame->up,
+                             .detail = 0.5 * options.particle_spacing};
+    memcpy(surface.origin, frame->origin, sizeof surface.origin);
+    memcpy(surface.scene_up, frame->scene_up, sizeof surface.scene_up);
+    int before = sk_threads_begin(threads);
+    selkie_code code = sk_mesh_write(&surface, path, error);
     sk_threads_end(before);
     sk_mesh_free(&mesh);
     return code;
+}
+
+selkie_code selkie_write_surface(const selkie_world *world, const char *path, selkie_error *error)
+{
+    sk_frame frame;
+    selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
+    SK_TRY(sk_world_frame(world, &frame, extras, error));
+    return sk_frame_write_surface(&frame, selkie_world_scene(world), world->step.threads, path, error);
 }

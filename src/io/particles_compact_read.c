@@ -251,16 +251,30 @@ static selkie_code allocate(compact_file *file, selkie_error *error)
                           (long long)data->count);
 }
 
-/* Roles and materials have members of their own, as of a PLY file. */
+/* The member of an attribute that has one, as of a PLY file; NULL if it has none. */
+static void **own_member(sk_particles_data *data, const sk_particles_extra *extra)
+{
+    const struct {
+        const char *name;
+        selkie_attribute_type type;
+        void *member;
+    } members[] = {{"role", SELKIE_UINT32, &data->role},
+                   {"material", SELKIE_UINT32, &data->material},
+                   {"stress", SELKIE_FLOAT32, &data->stress},
+                   {"plastic_strain", SELKIE_FLOAT32, &data->plastic_strain}};
+    for (size_t m = 0; m < sizeof members / sizeof *members; m++)
+        if (strcmp(extra->name, members[m].name) == 0 && extra->type == members[m].type && extra->components == 1)
+            return members[m].member;
+    return NULL;
+}
+
 static selkie_code name_columns(const compact_file *file, selkie_error *error)
 {
     sk_particles_data *data = file->data;
     for (int e = 0; e < data->extra_count; e++) {
         const sk_particles_extra *extra = &data->extra[e];
-        uint32_t **to = strcmp(extra->name, "role") == 0       ? &data->role
-                        : strcmp(extra->name, "material") == 0 ? &data->material
-                                                               : NULL;
-        if (!to || *to || extra->type != SELKIE_UINT32 || extra->components != 1)
+        void **to = own_member(data, extra);
+        if (!to || *to)
             continue;
         *to = sk_allocate(NULL, ((size_t)data->count + 1) * sizeof(uint32_t));
         if (!*to)

@@ -31,7 +31,16 @@ typedef enum ply_type {
 static const int type_bytes[] = {1, 1, 2, 2, 4, 4, 4, 8};
 
 /* What a property is for. */
-enum { role_position, role_velocity = 3, role_id = 6, role_role, role_material, role_count };
+enum {
+    role_position,
+    role_velocity = 3,
+    role_id = 6,
+    role_role,
+    role_material,
+    role_stress,
+    role_plastic_strain,
+    role_count
+};
 
 typedef struct ply_property {
     ply_type type;
@@ -110,6 +119,10 @@ static int role_named(const char *name)
         return role_role;
     if (strcmp(name, "material") == 0)
         return role_material;
+    if (strcmp(name, "stress") == 0)
+        return role_stress;
+    if (strcmp(name, "plastic_strain") == 0)
+        return role_plastic_strain;
     static const char *const stems[] = {"velocity", "vel", "v"};
     for (size_t s = 0; s < sizeof stems / sizeof *stems; s++)
         for (int k = 0; k < 3; k++) {
@@ -354,6 +367,10 @@ static double load_value(const unsigned char *record, const ply_property *proper
 /* Stores one value; 0 if it is no valid coordinate or id. */
 static int store_value(sk_particles_data *data, int64_t particle, int role, double value)
 {
+    if (role >= role_stress) {
+        (role == role_stress ? data->stress : data->plastic_strain)[particle] = (float)value;
+        return 1;
+    }
     if (role >= role_id) {
         if (!(value >= 0 && value <= 4294967295.0))
             return 0;
@@ -468,8 +485,14 @@ static selkie_code allocate(ply_header *header, sk_particles_data *data, selkie_
         data->role = sk_allocate(NULL, count * sizeof *data->role);
     if (header->has_role[role_material])
         data->material = sk_allocate(NULL, count * sizeof *data->material);
+    if (header->has_role[role_stress])
+        data->stress = sk_allocate(NULL, count * sizeof *data->stress);
+    if (header->has_role[role_plastic_strain])
+        data->plastic_strain = sk_allocate(NULL, count * sizeof *data->plastic_strain);
     if (!data->position || (velocity && !data->velocity) || (header->has_role[role_id] && !data->id) ||
-        (header->has_role[role_role] && !data->role) || (header->has_role[role_material] && !data->material))
+        (header->has_role[role_role] && !data->role) || (header->has_role[role_material] && !data->material) ||
+        (header->has_role[role_stress] && !data->stress) ||
+        (header->has_role[role_plastic_strain] && !data->plastic_strain))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB are needed for its %lld points and are not available",
                        header->name, (double)count * 28 / 1048576.0, (long long)data->count);
     return SELKIE_OK;
@@ -592,6 +615,8 @@ void sk_particles_data_free(sk_particles_data *data)
     sk_release(NULL, data->id);
     sk_release(NULL, data->role);
     sk_release(NULL, data->material);
+    sk_release(NULL, data->stress);
+    sk_release(NULL, data->plastic_strain);
     for (int e = 0; e < data->extra_count; e++)
         sk_release(NULL, data->extra[e].data);
     free(data);

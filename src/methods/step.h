@@ -18,7 +18,7 @@
 #include "linalg/poisson.h"
 #include "particles/store.h"
 
-enum { SK_STEP_MAX_METHODS = 24 };
+enum { SK_STEP_MAX_METHODS = 32 };
 /* Sums over particles of different masses. */
 typedef struct sk_mass_sums {
     double kinetic;          /* J */
@@ -41,6 +41,8 @@ typedef struct sk_step {
     double particle_mass; /* kg (2D: for a depth of one metre), of the first material */
     /* [SK_TRANSFER_MATERIALS] density of each material over the reference density; NULL = one density. */
     const float *relative_density;
+    /* [SK_TRANSFER_MATERIALS] not 0 = liquid; NULL = all particles are. */
+    const uint8_t *liquid_mask;
 
     /* state */
     sk_particles particles;
@@ -52,6 +54,7 @@ typedef struct sk_step {
     struct sk_sph *sph;                 /* NULL but for method sph */
     struct sk_liquid_boundary *objects; /* NULL if the scene has none */
     struct sk_rigid *rigid;             /* NULL without bodies */
+    struct sk_soft *soft;               /* NULL without bodies of particles */
     struct sk_cuda *cuda;               /* NULL but for the backend cuda: src/cuda/cuda.h */
     const sk_poisson_modes *modes;      /* bodies in the pressure solve of this step; NULL without */
     struct sk_method_state {
@@ -65,6 +68,7 @@ typedef struct sk_step {
     double start_speed;            /* m/s  of the fastest particle at the start of the step */
     double reflection;             /*    rho of this step, 0 = none: see flip/reflection_kernels.h */
     int viscous_push; /* first of the three fields of the normal impulse of viscosity (m/s, as POTENTIAL); 0 = none */
+    int tension_push; /* first of the three fields of the impulse of surface tension on faces (m/s); 0 = none */
     int end_velocity; /* first of the three fields of the velocity at the end of the step; VELOCITY_X without reflection
                        */
     int64_t step_count;

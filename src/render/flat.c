@@ -242,6 +242,8 @@ static void measure_row(const flat_picture *f, const sk_pose *poses, int y, floa
             continue;
         for (int i = 0; i < f->stage->solid_count; ++i) {
             double local[3];
+            if (f->stage->solids[i].is_particles)
+                continue;
             sk_pose_to_local(&poses[i], world, local);
             solid[x] = fminf(solid[x], (float)sk_shape_distance(f->stage->solids[i].shape, local) * f->scale);
         }
@@ -277,7 +279,12 @@ static void draw_scale(const flat_picture *f)
     if (!wants_scale(f))
         return;
     float text = fmaxf(9.0f, (float)f->image->height / 45.0f);
-    int density = f->options->color == SELKIE_COLOR_DENSITY;
+    const selkie_picture_color shown = f->options->color;
+    const int density = shown == SELKIE_COLOR_DENSITY;
+    const char *unit = density                                ? "density"
+                       : shown == SELKIE_COLOR_STRESS         ? "stress, Pa"
+                       : shown == SELKIE_COLOR_PLASTIC_STRAIN ? "plastic strain"
+                                                              : "m/s";
     float most = density ? 2.0f : f->speed_scale;
     int x0 = f->image->width - (int)(6.2f * text), x1 = x0 + (int)(1.1f * text);
     int y0 = (int)(2.6f * text), y1 = y0 + (int)fminf(0.5f * (float)f->image->height, 16.0f * text);
@@ -298,7 +305,7 @@ static void draw_scale(const flat_picture *f)
         sk_image_line(f->image, (float)x1, y, (float)x1 + 0.3f * text, y, &pen);
         sk_image_text(f->image, (float)x1 + 0.6f * text, y + 0.4f * text, number, &style);
     }
-    sk_image_text(f->image, (float)x0, (float)y0 - 0.8f * text, density ? "density" : "m/s", &style);
+    sk_image_text(f->image, (float)x0, (float)y0 - 0.8f * text, unit, &style);
 }
 
 /* --- The whole --- */

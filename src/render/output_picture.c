@@ -19,15 +19,11 @@ static selkie_code write_picture(const selkie_world *world, const selkie_scene *
     SK_TRY(selkie_world_find_attribute(world, "velocity", &velocity, error));
     sk_stage *stage;
     SK_TRY(sk_stage_create(scene, &stage, error));
-    sk_picture_particles particles = {(size_t)selkie_world_particle_count(world),
-                                      position.data,
-                                      position.stride,
-                                      velocity.data,
-                                      velocity.stride,
-                                      NULL,
-                                      0,
-                                      NULL,
-                                      0};
+    sk_picture_particles particles = {.count = (size_t)selkie_world_particle_count(world),
+                                      .position = position.data,
+                                      .position_stride = position.stride,
+                                      .velocity = velocity.data,
+                                      .velocity_stride = velocity.stride};
     selkie_attribute_view role;
     if (selkie_world_find_attribute(world, "role", &role, NULL) == SELKIE_OK && role.type == SELKIE_UINT32 &&
         role.components == 1) {
@@ -38,6 +34,14 @@ static selkie_code write_picture(const selkie_world *world, const selkie_scene *
     if (selkie_world_find_attribute(world, "material", &material, NULL) == SELKIE_OK) {
         particles.material = material.data;
         particles.material_stride = material.stride;
+    }
+    selkie_attribute_view stress, strain;
+    if (selkie_world_find_attribute(world, "stress", &stress, NULL) == SELKIE_OK &&
+        selkie_world_find_attribute(world, "plastic_strain", &strain, NULL) == SELKIE_OK) {
+        particles.stress = stress.data;
+        particles.stress_stride = stress.stride;
+        particles.plastic_strain = strain.data;
+        particles.plastic_strain_stride = strain.stride;
     }
     sk_picture_options options;
     sk_picture_options_defaults(scene, &options);

@@ -18,14 +18,18 @@
 
 typedef struct sk_picture_particles {
     size_t count;
-    const float *position;    /* m   */
-    size_t position_stride;   /* bytes */
-    const float *velocity;    /* m/s, NULL = none */
-    size_t velocity_stride;   /* bytes */
-    const uint32_t *role;     /*     fluid 0, candidate 1, boundary 2; NULL = all fluid */
-    size_t role_stride;       /* bytes */
-    const uint32_t *material; /*   index in the scene's table; NULL = all of the first */
-    size_t material_stride;   /* bytes */
+    const float *position;        /* m   */
+    size_t position_stride;       /* bytes */
+    const float *velocity;        /* m/s, NULL = none */
+    size_t velocity_stride;       /* bytes */
+    const uint32_t *role;         /*     fluid 0, candidate 1, boundary 2; NULL = all fluid */
+    size_t role_stride;           /* bytes */
+    const uint32_t *material;     /*   index in the scene's table; NULL = all of the first */
+    size_t material_stride;       /* bytes */
+    const float *stress;          /* Pa  of elastoplastic points; NULL = none */
+    size_t stress_stride;         /* bytes */
+    const float *plastic_strain;  /*     likewise */
+    size_t plastic_strain_stride; /* bytes */
 } sk_picture_particles;
 
 /* Pose of a rigid body. */

@@ -137,8 +137,19 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
     SK_TRY(sk_particles_read(file->path, &data, error));
     sk_particles_turn_back(data);
     sk_particles_rebase(data, r->origin);
-    sk_picture_particles particles = {
-        (size_t)data->count, data->position, 12, data->velocity, 12, data->role, 4, data->material, 4};
+    sk_picture_particles particles = {(size_t)data->count,
+                                      data->position,
+                                      12,
+                                      data->velocity,
+                                      12,
+                                      data->role,
+                                      4,
+                                      data->material,
+                                      4,
+                                      data->stress,
+                                      4,
+                                      data->plastic_strain,
+                                      4};
     sk_picture_options options = r->picture;
     options.time = isfinite(data->time) ? data->time : (double)file->number / r->scene->time.fps;
     place_bodies(r, file->number, &options);

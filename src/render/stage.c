@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "defs/soft.h"
 #include "geom/mass.h"
 #include "render/color.h"
 
@@ -78,6 +79,9 @@ static selkie_code make_solid(sk_stage *stage, int index, selkie_error *error)
     const selkie_shape *def = body < 0 ? &solid->def->shape : &scene->bodies[body].shape;
     const sk_shape_options options = {.dimension = stage->dimension, .up = up, .folder = scene->folder, .what = what};
     SK_TRY(sk_shape_create(def, &options, &solid->shape, error));
+    solid->is_particles = body >= 0 && sk_body_material(scene, body) >= 0;
+    if (solid->is_particles)
+        return SELKIE_OK;
     if (body >= 0) {
         sk_mass_properties mass;
         SK_TRY(sk_shape_mass(solid->shape, what, &mass, error));
@@ -328,9 +332,26 @@ static float round_up(float x)
     return power * (part <= 1.0f ? 1.0f : part <= 2.0f ? 2.0f : part <= 5.0f ? 5.0f : 10.0f);
 }
 
+/* The stress of the brightest colour, Pa: the largest yield stress of a material, a tenth of its modulus where it has
+ * none. */
+static float stress_scale(const selkie_scene *scene)
+{
+    double most = 0.0;
+    for (int m = 0; m < scene->material_count; m++) {
+        const selkie_elastoplastic_def *def = &scene->materials[m].elastoplastic;
+        const double flows = def->plasticity == SELKIE_PLASTICITY_VON_MISES && def->yield > 0.0;
+        most = fmax(most, flows ? 1.5 * def->yield : 0.1 * def->young);
+    }
+    return round_up((float)most);
+}
+
 float sk_stage_speed_scale(const sk_stage *stage, const sk_picture_particles *particles,
                            const sk_picture_options *options)
 {
+    if (options->color == SELKIE_COLOR_STRESS)
+        return stress_scale(stage->scene);
+    if (options->color == SELKIE_COLOR_PLASTIC_STRAIN)
+        return 1.0f;
     if (options->speed_scale > 0)
         return (float)options->speed_scale;
     if (stage->speed_scale > 0)

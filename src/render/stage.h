@@ -11,6 +11,7 @@ typedef struct sk_stage_solid {
     sk_shape *shape;
     size_t triangle_count; /* in 2D segments */
     float *points;         /* m local frame */
+    int is_particles;      /* a body of particles: they are drawn, not the shape */
 } sk_stage_solid;
 
 struct sk_stage {
@@ -79,10 +80,16 @@ static inline float sk_particle_speed(const sk_picture_particles *p, size_t i, i
     return sqrtf(v[0] * v[0] + v[1] * v[1] + (dimension == 3 ? v[2] * v[2] : 0.0f));
 }
 
-/* What a particle's colour shows: its role or material where these are coloured, else its speed, m/s. */
+/* What a particle's colour shows: stress, plastic strain, role or material where these are coloured, else its speed,
+ * m/s. */
 static inline float sk_particle_value(const sk_picture_particles *p, size_t i, int dimension,
                                       selkie_picture_color color)
 {
+    if (color == SELKIE_COLOR_STRESS)
+        return p->stress ? *(const float *)((const char *)p->stress + i * p->stress_stride) : 0.0f;
+    if (color == SELKIE_COLOR_PLASTIC_STRAIN)
+        return p->plastic_strain ? *(const float *)((const char *)p->plastic_strain + i * p->plastic_strain_stride)
+                                 : 0.0f;
     if (color == SELKIE_COLOR_MATERIAL)
         return p->material ? (float)*(const uint32_t *)((const char *)p->material + i * p->material_stride) : 0.0f;
     if (color != SELKIE_COLOR_ROLE)

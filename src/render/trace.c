@@ -156,12 +156,9 @@ static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles
 
 static selkie_code make_mesh(sk_tracer *t, const sk_picture_particles *particles, selkie_error *error)
 {
-    sk_surface_options options = {.particle_spacing = t->stage->spacing,
-                                  .voxel_size = t->stage->spacing,
-                                  .smoothing = 1.0,
-                                  .threads = t->threads};
-    memcpy(options.low, t->stage->low, sizeof options.low);
-    memcpy(options.high, t->stage->high, sizeof options.high);
+    sk_surface_options options;
+    sk_surface_options_init(&options, t->stage->scene);
+    options.threads = t->threads;
     const sk_surface_particles cloud = {
         .count = particles->count, .position = particles->position, .position_stride = particles->position_stride};
     SK_TRY(sk_surface_extract(&cloud, &options, &t->mesh, error));

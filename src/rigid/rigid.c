@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "defs/soft.h"
 #include "geom/mass.h"
 #include "selkie_config.h"
 
@@ -68,9 +69,10 @@ static selkie_code init_body(sk_rigid *rigid, int b, selkie_error *error)
     sk_rigid_state *state = &rigid->states[b];
     char what[64];
     double up[3];
-    body->def = &scene->bodies[b];
+    const int number = sk_rigid_shape(scene, b);
+    body->def = &scene->bodies[number];
     selkie_scene_up(scene, up);
-    snprintf(what, sizeof what, "bodies[%d].shape", b);
+    snprintf(what, sizeof what, "bodies[%d].shape", number);
     const sk_shape_options options = {.dimension = rigid->dimension,
                                       .up = up,
                                       .folder = scene->folder,
@@ -117,8 +119,8 @@ selkie_code sk_rigid_init(sk_rigid *rigid, const selkie_scene *scene, const sk_s
     rigid->states = sk_allocate_zeroed(memory, ((size_t)scene->body_count + 1) * sizeof *rigid->states);
     if (!rigid->bodies || !rigid->states)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %d of them", scene->body_count);
-    rigid->body_count = scene->body_count;
-    for (int b = 0; b < scene->body_count; b++)
+    rigid->body_count = scene->body_count - sk_scene_particle_bodies(scene);
+    for (int b = 0; b < rigid->body_count; b++)
         SK_TRY(init_body(rigid, b, error));
     SK_TRY(sk_rigid_place(rigid, "bodies", error));
     return sk_rigid_engine_create(rigid, error);
@@ -150,6 +152,13 @@ void sk_rigid_add_impulse(sk_rigid *rigid, int body, const double impulse[3], co
         rigid->bodies[body].impulse[i] += impulse[i];
         rigid->bodies[body].angular_impulse[i] += turn[i];
     }
+}
+
+void sk_rigid_add_mass(sk_rigid *rigid, int body, double mass, double inertia)
+{
+    rigid->bodies[body].added_mass = mass;
+    rigid->bodies[body].added_inertia = inertia;
+    sk_rigid_engine_weigh(rigid, body);
 }
 
 /* Inverse of a symmetric matrix over the axes that are free; the others stay zero. */

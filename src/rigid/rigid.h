@@ -36,6 +36,8 @@ typedef struct sk_rigid_body {
     sk_pose pose;              /* now; in a shape's questions */
     double impulse[3];         /* N s   given by the liquid since the last step */
     double angular_impulse[3]; /* N m s about the centre of mass */
+    double added_mass;         /* kg    of liquid that impulses and contacts move along with it; gravity does not act */
+    double added_inertia;      /* kg m2 likewise, 2D */
 } sk_rigid_body;
 
 typedef struct sk_rigid {
@@ -60,6 +62,8 @@ selkie_code sk_rigid_init(sk_rigid *rigid, const selkie_scene *scene, const sk_s
                           selkie_error *error);
 void sk_rigid_free(sk_rigid *rigid);
 
+/* Gives a body of a 2D scene an added mass (kg) and an added moment of inertia (kg m2). */
+void sk_rigid_add_mass(sk_rigid *rigid, int body, double mass, double inertia);
 /* Adds an impulse of the liquid (N s) to a body, at a point of the world (m). */
 void sk_rigid_add_impulse(sk_rigid *rigid, int body, const double impulse[3], const double at[3]);
 /* Moves all bodies by `dt` (s) from `time` on: gravity, the liquid's impulses, contacts. Then clears the impulses. */
@@ -82,6 +86,8 @@ selkie_code sk_rigid_place(sk_rigid *rigid, const char *what, selkie_error *erro
 
 selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error);
 void sk_rigid_engine_destroy(sk_rigid *rigid);
+/* The mass of a body has changed. */
+void sk_rigid_engine_weigh(sk_rigid *rigid, int body);
 /* One step of the engine: velocities grow by gravity over `kick` (s), positions by the velocity over `dt`; `share` of
  * the impulses is applied. */
 selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, double dt, double share,

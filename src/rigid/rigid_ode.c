@@ -26,6 +26,11 @@ void sk_rigid_engine_destroy(sk_rigid *rigid)
     (void)rigid;
 }
 
+void sk_rigid_engine_weigh(sk_rigid *rigid, int body)
+{
+    (void)rigid, (void)body;
+}
+
 selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, double dt, double share,
                                  selkie_error *error)
 {
@@ -292,20 +297,26 @@ static void hold(sk_rigid *rigid, dBodyID id, const selkie_body_def *def)
     }
 }
 
+void sk_rigid_engine_weigh(sk_rigid *rigid, int b)
+{
+    const sk_rigid_body *body = &rigid->bodies[b];
+    const double *inertia = body->inertia, turning = inertia[8] + body->added_inertia;
+    dMass mass;
+    if (rigid->dimension == 3)
+        dMassSetParameters(&mass, body->mass, 0, 0, 0, inertia[0], inertia[4], inertia[8], inertia[1], inertia[2],
+                           inertia[5]);
+    else
+        dMassSetParameters(&mass, body->mass + body->added_mass, 0, 0, 0, turning, turning, turning, 0, 0, 0);
+    dBodySetMass(rigid->engine->bodies[b], &mass);
+}
+
 static selkie_code make_bodies(sk_rigid *rigid, selkie_error *error)
 {
     struct sk_rigid_engine *engine = rigid->engine;
     for (int b = 0; b < rigid->body_count; b++) {
         const sk_rigid_body *body = &rigid->bodies[b];
-        const double *inertia = body->inertia;
         dBodyID id = engine->bodies[b] = dBodyCreate(engine->world);
-        dMass mass;
-        if (rigid->dimension == 3)
-            dMassSetParameters(&mass, body->mass, 0, 0, 0, inertia[0], inertia[4], inertia[8], inertia[1], inertia[2],
-                               inertia[5]);
-        else
-            dMassSetParameters(&mass, body->mass, 0, 0, 0, inertia[8], inertia[8], inertia[8], 0, 0, 0);
-        dBodySetMass(id, &mass);
+        sk_rigid_engine_weigh(rigid, b);
         dBodySetAutoDisableFlag(id, 0);
         dBodySetFiniteRotationMode(id, 1);
         hold(rigid, id, body->def);

@@ -3,7 +3,10 @@
 
 #include "cuda/cuda.h"
 #include "methods/bodies/bodies.h"
+#include "methods/elastoplastic/mpm.h"
 #include "methods/flip/flip.h"
+#include "methods/heat/frozen.h"
+#include "methods/heat/heat.h"
 #include "methods/idp/idp.h"
 #include "methods/liquid_boundary/liquid_boundary.h"
 #include "methods/materials/materials.h"
@@ -11,9 +14,11 @@
 #include "methods/particle_spacing/particle_spacing.h"
 #include "methods/rigid_liquid/rigid_liquid.h"
 #include "methods/reduced/reduced.h"
+#include "methods/shape_matching/shape_matching.h"
 #include "methods/sorting.h"
 #include "methods/sources/sources.h"
 #include "methods/sph/sph.h"
+#include "methods/surface_tension/surface_tension.h"
 #include "methods/uic/uic.h"
 #include "methods/viscosity/viscosity.h"
 #include "methods/volume_terms/volume_terms.h"
@@ -28,6 +33,7 @@ static const sk_method *const all_methods[] = {
     &sk_method_densities,
     &sk_method_bodies,
     &sk_method_flip,
+    &sk_method_heat,
     &sk_method_sph,
     &sk_method_idp,
     &sk_method_ando,
@@ -37,8 +43,12 @@ static const sk_method *const all_methods[] = {
     &sk_method_uic,
     &sk_method_liquid_boundary,
     &sk_method_viscosity,
+    &sk_method_surface_tension,
+    &sk_method_shape_matching,
     &sk_method_rigid_liquid,
+    &sk_method_frozen,
     &sk_method_reduced,
+    &sk_method_mpm,
 };
 
 sk_method_list sk_all_methods(void)

@@ -157,6 +157,25 @@ static const sk_method *find_sampler(const sk_probes *probes)
     return NULL;
 }
 
+/* Temperature at a point: mean of the particles within a cell of it, by the linear hat. NaN without particles. */
+static double measure_temperature(const sk_step *step, const double at[3])
+{
+    const sk_attribute *attribute = sk_particles_find_attribute(&step->particles, "temperature");
+    const float *temperature = attribute ? (const float *)(const void *)attribute->data : NULL;
+    double sum = 0.0, weights = 0.0;
+    for (int64_t p = 0; temperature && p < step->particles.count; p++) {
+        double weight = 1.0;
+        for (int d = 0; d < step->dimension; d++)
+            weight *=
+                fmax(1.0 - fabs((double)step->particles.records[p].position[d] - at[d]) / step->grid.cell_size, 0.0);
+        if (!(weight > 0.0) || step->particles.records[p].flags & SK_PARTICLE_DEAD)
+            continue;
+        sum += weight * (double)temperature[p];
+        weights += weight;
+    }
+    return weights > 0.0 ? sum / weights : NAN;
+}
+
 /* Force, or torque about the point of the probe. NaN where nothing measures it. */
 static void measure_force(const sk_probes *probes, const sk_step *step, int probe, double kick, double result[3])
 {
@@ -265,6 +284,9 @@ void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
                 probes->values[column++] = torque[d];
             break;
         }
+        case SELKIE_PROBE_TEMPERATURE:
+            probes->values[column++] = measure_temperature(step, def->at);
+            break;
         case SELKIE_PROBE_FRONT:
             probes->values[column++] = measure_front(probes, step, def);
             break;

@@ -60,6 +60,14 @@ int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_
         chunks[count++].bytes = view.bytes;
     }
 
+    /* The changes of the scene so far. */
+    const sk_chunk_view changes = sk_changes_state(world);
+    if (changes.bytes) {
+        strcpy(chunks[count].name, changes.name);
+        chunks[count].data = changes.data;
+        chunks[count++].bytes = changes.bytes;
+    }
+
     /* The origin of the positions, for scenes of another domain. */
     strcpy(chunks[count].name, "origin");
     chunks[count].data = step->grid.origin;
@@ -109,8 +117,8 @@ static selkie_code restore_methods(selkie_world *world, int count, const sk_stat
     return SELKIE_OK;
 }
 
-selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
-                             selkie_error *error)
+selkie_code sk_world_restore_state(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
+                                   selkie_error *error)
 {
     sk_step *step = &world->step;
     sk_particles *particles = &step->particles;
@@ -209,4 +217,12 @@ selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chun
     sk_world_collect_statistics(world, 0.0);
     sk_probes_measure(&world->probes, step, 0.0);
     return SELKIE_OK;
+}
+
+selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
+                             selkie_error *error)
+{
+    int rebuilt = 0;
+    SK_TRY(sk_changes_restore(world, count, chunks, file, &rebuilt, error));
+    return rebuilt ? SELKIE_OK : sk_world_restore_state(world, count, chunks, file, error);
 }

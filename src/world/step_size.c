@@ -75,12 +75,13 @@ static double step_by_cfl(const selkie_world *world, double longest)
     return fmin(fmax(dt, world->scene->time.min_step), longest);
 }
 
-/* A step that the scene sets. Particles of sph under pressure push each other explicitly, so steps beyond the CFL
+/* A step that the scene sets. Particles of sph and elastic points push each other explicitly, so steps beyond the CFL
  * number are unstable: such a step is split into equal parts. Grids follow long steps. */
 static double set_step(const selkie_world *world)
 {
     const double step = world->scene->time.step;
-    if (world->scene->discretization != SELKIE_DISCRETIZATION_SPH)
+    if (world->scene->discretization != SELKIE_DISCRETIZATION_SPH &&
+        world->scene->discretization != SELKIE_DISCRETIZATION_MPM)
         return step;
     return step / ceil(step / step_by_cfl(world, step) - 1e-6);
 }
@@ -89,6 +90,11 @@ double sk_world_choose_step(const selkie_world *world, double *end_time, int *on
 {
     const selkie_time_def *def = &world->scene->time;
     const sk_step *step = &world->step;
+    if (world->set_length > 0.0) {
+        *end_time = step->time + world->set_length;
+        *on_frame = 0;
+        return world->set_length;
+    }
     double frame_time = (double)(world->frame + 1) / def->fps;
     double target = frame_time <= def->end * (1 + 1e-12) || step->time >= def->end ? frame_time : def->end;
     double remaining = target - step->time, longest = def->max_step > 0.0 ? def->max_step : 1.0 / def->fps;
@@ -104,6 +110,21 @@ double sk_world_choose_step(const selkie_world *world, double *end_time, int *on
     *end_time = step->time + dt;
     *on_frame = 0;
     return dt;
+}
+
+/* A step of a length that a caller chose passes any number of frames, and may end on one but for rounding. */
+void sk_world_count_frames(selkie_world *world, int on_frame)
+{
+    world->at_frame = on_frame;
+    world->frame += on_frame;
+    if (!(world->set_length > 0.0))
+        return;
+    const double frames = world->step.time * world->scene->time.fps, nearest = nearbyint(frames);
+    const int64_t before = world->frame;
+    const int ends_on_frame = fabs(frames - nearest) < 1e-9 * (1.0 + frames);
+    world->frame = (int64_t)(ends_on_frame ? nearest : floor(frames));
+    world->at_frame = ends_on_frame && world->frame > before;
+    world->set_length = 0.0;
 }
 
 /* Warns once about a fixed step that a method finds too long, and that was not split. */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "defs/materials.h"
+#include "defs/soft.h"
+#include "methods/shape_matching/shape_matching.h"
 #include "rigid/rigid.h"
 #include "world/world_internal.h"
 
@@ -82,7 +84,22 @@ int selkie_world_probe_column_count(const selkie_world *world)
 
 int selkie_world_body_count(const selkie_world *world)
 {
-    return world->step.rigid ? world->step.rigid->body_count : 0;
+    return world->scene->body_count;
+}
+
+/* A body of particles. */
+static void soft_body(const selkie_world *world, int number, selkie_body_state *state)
+{
+    const sk_soft *soft = world->step.soft;
+    const sk_soft_state *from = &soft->states[number];
+    for (int d = 0; d < 3; d++)
+        state->position[d] = from->position[d] + world->step.grid.origin[d];
+    sk_quaternion_from_rotation(from->rotation, state->quaternion);
+    memcpy(state->velocity, from->velocity, sizeof state->velocity);
+    memcpy(state->angular_velocity, from->angular_velocity, sizeof state->angular_velocity);
+    memcpy(state->force, from->force, sizeof state->force);
+    memcpy(state->torque, from->torque, sizeof state->torque);
+    state->mass = soft->bodies[number].mass * soft->bodies[number].count;
 }
 
 selkie_code selkie_world_body(const selkie_world *world, int index, selkie_body_state *state)
@@ -90,7 +107,13 @@ selkie_code selkie_world_body(const selkie_world *world, int index, selkie_body_
     memset(state, 0, sizeof *state);
     if (index < 0 || index >= selkie_world_body_count(world))
         return SELKIE_ERROR_INPUT;
-    const sk_rigid_state *from = &world->step.rigid->states[index];
+    state->name = world->scene->bodies[index].name ? world->scene->bodies[index].name : "";
+    const int number = sk_body_number(world->scene, index);
+    if (sk_body_material(world->scene, index) >= 0) {
+        soft_body(world, number, state);
+        return SELKIE_OK;
+    }
+    const sk_rigid_state *from = &world->step.rigid->states[number];
     for (int d = 0; d < 3; d++)
         state->position[d] = from->position[d] + world->step.grid.origin[d];
     memcpy(state->quaternion, from->quaternion, sizeof state->quaternion);
@@ -98,8 +121,7 @@ selkie_code selkie_world_body(const selkie_world *world, int index, selkie_body_
     memcpy(state->angular_velocity, from->angular_velocity, sizeof state->angular_velocity);
     memcpy(state->force, from->force, sizeof state->force);
     memcpy(state->torque, from->torque, sizeof state->torque);
-    state->mass = world->step.rigid->bodies[index].mass;
-    state->name = world->scene->bodies[index].name ? world->scene->bodies[index].name : "";
+    state->mass = world->step.rigid->bodies[number].mass;
     return SELKIE_OK;
 }
 

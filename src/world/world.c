@@ -242,6 +242,51 @@ static selkie_code build(selkie_world *world, const int cells[3], double cell_si
     return measure_start(world, error);
 }
 
+selkie_code sk_world_build(selkie_world *world, const sk_filling *filling, selkie_error *error)
+{
+    sk_step *step = &world->step;
+    memset(step, 0, sizeof *step);
+    memset(&world->probes, 0, sizeof world->probes);
+    step->memory = &world->memory;
+    sk_particles_init(&step->particles, &world->memory);
+    sk_arena_init(&step->arena, &world->memory);
+    SK_TRY(sk_scene_copy(world->scene, &world->relative, error));
+    sk_scene_make_relative(world->relative);
+
+    int cells[3];
+    double cell_size = selkie_scene_cells(world->scene, cells);
+    set_constants(world, &world->options, cell_size);
+    world->methods = sk_choose_methods(world->available, world->relative, world->chosen_methods);
+    step->needs = sk_methods_need(world->methods, world->relative);
+    SK_TRY(build(world, cells, cell_size, filling, error));
+    sk_world_collect_statistics(world, 0.0);
+    sk_probes_measure(&world->probes, step, 0.0);
+    world->frame = 0;
+    world->at_frame = 1;
+    world->failed = 0;
+    world->warning[0] = 0;
+    world->set_length = 0.0;
+    return SELKIE_OK;
+}
+
+/* The scenes of a new world: the given one, and the one that changes. */
+static selkie_code take_scene(selkie_world *world, const selkie_scene *scene, selkie_error *error)
+{
+    SK_TRY(sk_scene_copy(scene, &world->original, error));
+    SK_TRY(sk_scene_load_motions(world->original, error));
+    selkie_scene without_changes = *world->original;
+    without_changes.change_count = 0;
+    selkie_scene *copy;
+    SK_TRY(sk_scene_copy(&without_changes, &copy, error));
+    world->scene = calloc(1, sizeof *world->scene);
+    if (!world->scene) {
+        selkie_scene_free(copy);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");
+    }
+    *world->scene = *copy;
+    return sk_changes_init(world, error);
+}
+
 selkie_code sk_world_create_with(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
                                  const sk_filling *filling, selkie_world **out, selkie_error *error)
 {
@@ -252,36 +297,19 @@ selkie_code sk_world_create_with(sk_method_list methods, const selkie_scene *sce
     selkie_world *world = calloc(1, sizeof *world);
     if (!world)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");
+    if (options)
+        world->options = *options;
+    world->available = methods;
     world->positions_shown = calloc(1, sizeof *world->positions_shown);
     world->memory.limit = options && options->memory_limit ? options->memory_limit : sk_memory_available();
-    world->step.memory = &world->memory;
-    sk_particles_init(&world->step.particles, &world->memory);
-    sk_arena_init(&world->step.arena, &world->memory);
-
-    int cells[3];
-    double cell_size = selkie_scene_cells(scene, cells);
-    selkie_code code = sk_scene_copy(scene, &world->scene, error);
+    selkie_code code = world->positions_shown ? take_scene(world, scene, error)
+                                              : sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");
     if (code == SELKIE_OK)
-        code = sk_scene_load_motions(world->scene, error);
-    if (code == SELKIE_OK)
-        code = sk_scene_copy(world->scene, &world->relative, error);
-    if (code == SELKIE_OK)
-        sk_scene_make_relative(world->relative);
-    if (code == SELKIE_OK && !world->positions_shown)
-        code = sk_fail(error, SELKIE_ERROR_MEMORY, "world: no memory");
-    if (code == SELKIE_OK) {
-        set_constants(world, options, cell_size);
-        world->methods = sk_choose_methods(methods, world->relative, world->chosen_methods);
-        world->step.needs = sk_methods_need(world->methods, world->relative);
-        code = build(world, cells, cell_size, filling, error);
-    }
+        code = sk_world_build(world, filling, error);
     if (code != SELKIE_OK) {
         selkie_world_destroy(world);
         return code;
     }
-    sk_world_collect_statistics(world, 0.0);
-    sk_probes_measure(&world->probes, &world->step, 0.0);
-    world->at_frame = 1;
     *out = world;
     return SELKIE_OK;
 }
@@ -301,24 +329,38 @@ selkie_code selkie_world_create(const selkie_scene *scene, const selkie_world_op
     return code;
 }
 
-void selkie_world_destroy(selkie_world *world)
+void sk_world_empty(selkie_world *world)
 {
-    if (!world)
-        return;
     sk_step *step = &world->step;
     sk_probes_free(&world->probes);
     for (int m = world->methods.count - 1; m >= 0; m--)
         if (world->methods.methods[m]->destroy)
             world->methods.methods[m]->destroy(step);
     sk_cuda_destroy(step);
-    sk_particles_free(&step->particles);
-    sk_arena_free(&step->arena);
+    world->methods.count = 0;
+    if (step->memory) {
+        sk_particles_free(&step->particles);
+        sk_arena_free(&step->arena);
+    }
     if (step->solids.memory)
         sk_solids_free(&step->solids);
     if (step->grid.memory)
         sk_grid_free(&step->grid);
-    selkie_scene_free(world->scene);
+    memset(step, 0, sizeof *step);
     selkie_scene_free(world->relative);
+    world->relative = NULL;
+}
+
+void selkie_world_destroy(selkie_world *world)
+{
+    if (!world)
+        return;
+    sk_world_empty(world);
+    sk_changes_free(world);
+    if (world->scene)
+        sk_pool_destroy(world->scene->owned);
+    free(world->scene);
+    selkie_scene_free(world->original);
     free(world->positions_shown);
     free(world);
 }
@@ -361,6 +403,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_DIVERGED, "the world failed in an earlier step and cannot go on");
     double end_time, begin = sk_wall_ms();
     int on_frame;
+    SK_TRY(sk_changes_due(world, error));
     step->dt = sk_world_choose_step(world, &end_time, &on_frame);
     step->start_speed = step->sums.max_speed;
     step->end_time = end_time;
@@ -386,8 +429,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     sk_solids_move(&step->solids, end_time);
     step->last_dt = step->dt;
     step->step_count++;
-    world->at_frame = on_frame;
-    world->frame += on_frame;
+    sk_world_count_frames(world, on_frame);
     world->statistics.dt = step->dt;
     sk_world_collect_statistics(world, sk_wall_ms() - begin);
     if (world->probes.memory)

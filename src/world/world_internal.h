@@ -2,15 +2,30 @@
 #ifndef SK_WORLD_WORLD_INTERNAL_H
 #define SK_WORLD_WORLD_INTERNAL_H
 
+#include <stdatomic.h>
 #include <selkie/world.h>
+#include "defs/structs.h"
 #include "methods/method.h"
 #include "world/probes.h"
 
+/* Changes of a scene while it runs: those of the scene and those that callers made, in the order of their steps. */
+typedef struct sk_change_log {
+    sk_pool *pool; /* of what the changes point to */
+    selkie_change_def *changes;
+    double *times;     /* s  when each happened; of the first `applied` */
+    uint8_t *is_given; /*    from the scene, not from a caller */
+    int count, capacity, applied;
+} sk_change_log;
+
 struct selkie_world {
     sk_memory memory;
-    selkie_scene *scene;    /* own copy */
+    selkie_world_options options;
+    selkie_scene *original; /* as the caller gave it */
+    selkie_scene *scene; /* with the changes so far, and none to come. Its address stays; the pool in `owned` has what
+                            it points to */
     selkie_scene *relative; /* the same in coordinates relative to domain.origin: the scene of all phases */
     sk_step step;
+    sk_method_list available;
     sk_method_list methods; /* those that take part, in the order of the list */
     const sk_method *chosen_methods[SK_STEP_MAX_METHODS];
     sk_probes probes;
@@ -20,10 +35,15 @@ struct selkie_world {
     int64_t frame; /* last one reached */
     int at_frame;
     int failed;
-    int *positions_shown; /* a caller may have written positions since the last step. Separate memory: reading a const
-                             world sets it */
-    char warning[512];    /* "" = none */
-    double pressure_unit; /* Pa / (m/s): pressure over the potential of the last solve */
+    atomic_int cancelled;
+    sk_change_log log;
+    selkie_scene recorded; /* for selkie_world_record(): `original` with the log's changes */
+    int64_t *change_state; /* chunk of the checkpoint */
+    double set_length;     /* s  of the next step; 0 = as the scene says */
+    int *positions_shown;  /* a caller may have written positions since the last step. Separate memory: reading a const
+                              world sets it */
+    char warning[512];     /* "" = none */
+    double pressure_unit;  /* Pa / (m/s): pressure over the potential of the last solve */
 
     /* measures of the start, cells */
     double start_kernel_volume, start_counted_volume, start_surface_volume;
@@ -47,6 +67,39 @@ typedef struct sk_filling {
 } sk_filling;
 selkie_code sk_world_create_with(sk_method_list methods, const selkie_scene *scene, const selkie_world_options *options,
                                  const sk_filling *filling, selkie_world **out, selkie_error *error);
+
+/* The state as named chunks, in place, for checkpoints (src/io/checkpoint.c). */
+enum { SK_STATE_MAX_CHUNKS = 4 + SK_MAX_ATTRIBUTES + SK_STEP_MAX_METHODS };
+typedef struct sk_state_chunk {
+    char name[24];
+    const void *data;
+    uint64_t bytes;
+} sk_state_chunk;
+
+/* Releases everything but the world itself, its scenes and its log. */
+void sk_world_empty(selkie_world *world);
+/* Builds an empty world of its scene. */
+selkie_code sk_world_build(selkie_world *world, const sk_filling *filling, selkie_error *error);
+/* Builds the world anew of another scene, which it takes over, and gives it a state, if there is one. If that fails,
+ * the world is as before. */
+selkie_code sk_world_rebuild(selkie_world *world, selkie_scene *scene, int count, const sk_state_chunk *chunks,
+                             const char *file, selkie_error *error);
+
+/* Changes while it runs (changes.c). */
+selkie_code sk_changes_init(selkie_world *world, selkie_error *error);
+void sk_changes_free(selkie_world *world);
+/* Applies the changes that are due before the next step. */
+selkie_code sk_changes_due(selkie_world *world, selkie_error *error);
+/* The state of the changes for a checkpoint: their number and times; 0 bytes without any. */
+sk_chunk_view sk_changes_state(const selkie_world *world);
+/* Brings the scene to what it was when a chunk was written. A world without changes ignores a missing chunk. */
+selkie_code sk_changes_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
+                               int *rebuilt, selkie_error *error);
+/* Adds liquid where there is room; removes the liquid inside a shape. Both in the scene's relative coordinates. */
+selkie_code sk_world_add_liquid(selkie_world *world, const selkie_liquid_def *liquid, int64_t *added,
+                                selkie_error *error);
+selkie_code sk_world_clear_liquid(selkie_world *world, const selkie_shape *shape, int64_t *removed,
+                                  selkie_error *error);
 
 /* Input of sk_world_sample. */
 typedef struct sk_sampling {
@@ -80,16 +133,10 @@ double sk_world_gravity(const selkie_scene *scene);
 double sk_world_wave_step(const selkie_scene *scene, double cell_size, double acceleration);
 /* The step's length and end time: steps end exactly on frames and on the end of the run. */
 double sk_world_choose_step(const selkie_world *world, double *end_time, int *on_frame);
+/* After a step: counts the frames that it passed. */
+void sk_world_count_frames(selkie_world *world, int on_frame);
 /* After a step: sets world->warning if its fixed length gives wrong densities. */
 void sk_world_judge_step(selkie_world *world);
-
-/* The state as named chunks, in place, for checkpoints (src/io/checkpoint.c). */
-enum { SK_STATE_MAX_CHUNKS = 3 + SK_MAX_ATTRIBUTES + SK_STEP_MAX_METHODS };
-typedef struct sk_state_chunk {
-    char name[24];
-    const void *data;
-    uint64_t bytes;
-} sk_state_chunk;
 
 typedef struct sk_state_header {
     uint32_t version;
@@ -110,6 +157,10 @@ int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_
 /* Checks everything before it changes anything. `file` is for messages. */
 selkie_code sk_world_restore(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
                              selkie_error *error);
+
+/* The same for a world whose scene has the changes of the state already. */
+selkie_code sk_world_restore_state(selkie_world *world, int count, const sk_state_chunk *chunks, const char *file,
+                                   selkie_error *error);
 
 /* A state that starts another scene (src/world/restart.c). */
 typedef struct sk_state_source {

@@ -144,6 +144,45 @@ static void two_layers(void **state)
     selkie_world_destroy(world);
 }
 
+/* A liquid that is ten times thinner at the warm lid than at the cold floor. The temperature is linear between them and
+ * the logarithm of the viscosity as well: u = U (10^y - 1) / 9. The bound is as of two layers. */
+static void warm_lid(void **state)
+{
+    (void)state;
+    enum { CELLS = 16 };
+    const double speed = 0.05, h = 1.0 / CELLS;
+    static const selkie_viscosity_point table[2] = {{300.0, 1.0}, {400.0, 0.1}};
+    test_scene t;
+    channel(&t, 2, CELLS, 0.0, 4 * h);
+    selkie_material_def material;
+    selkie_material_defaults(&material);
+    material.name = "syrup";
+    material.heat_capacity = 1000.0;
+    material.conductivity = 5e6; /* a diffusivity of 5 m2/s */
+    material.viscosity_table = table;
+    material.viscosity_point_count = 2;
+    t.scene.materials = &material;
+    t.scene.material_count = 1;
+    t.liquids[0].temperature = 300.0;
+    t.scene.time.step = 0.01;
+    t.scene.domain.temperature[2] = 300.0;
+    selkie_obstacle_def *lid = add_obstacle(&t, box_shape(-10, 1, -10, 10, 3, 10));
+    lid->velocity[0] = speed;
+    lid->surface = SELKIE_WALL_NO_SLIP;
+    lid->temperature = 400.0;
+    add_probe(&t, "middle", SELKIE_PROBE_TEMPERATURE, 2, 0.5, 0);
+    selkie_world *world = make_world(&t);
+    double u[CELLS], worst = 0.0;
+    run_until(world, 2.0);
+    profile(world, CELLS, u);
+    for (int j = 0; j < CELLS; j++)
+        worst = fmax(worst, fabs(u[j] / speed - (pow(10.0, (j + 0.5) * h) - 1.0) / 9.0));
+    at_most("warm lid 2D APIC, viscosities 1 : 0.1, 16 cells", "temperature in the middle, error (K)",
+            fabs(selkie_world_probe_value(world, 0) - 350.0), 1.0);
+    at_most("warm lid 2D APIC, viscosities 1 : 0.1, 16 cells", "profile, largest error / U", worst, 1.0 / CELLS);
+    selkie_world_destroy(world);
+}
+
 static void cavity(void **state)
 {
     (void)state;
@@ -298,6 +337,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(waves_decay), cmocka_unit_test(sheet_bends),
                                        cmocka_unit_test(shears),      cmocka_unit_test(couette),
-                                       cmocka_unit_test(two_layers),  cmocka_unit_test(cavity)};
+                                       cmocka_unit_test(two_layers),  cmocka_unit_test(warm_lid),
+                                       cmocka_unit_test(cavity)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,7 +191,17 @@ static void bad_materials_are_refused(void **state)
          "materials[0].density: 0 is out of range: must be at least 0.001 kg/m3"},
         {SCENE("{\"name\": \"void\", \"density\": -3}", ""), NULL, "materials[0].density: -3 is out of range"},
         {SCENE("{\"name\": \"iron\", \"kind\": \"rigid\"}", ""), NULL,
-         "materials[0].kind: \"rigid\" is not simulated yet: must be \"liquid\""},
+         "materials[0].kind: the first material must be a liquid"},
+        {"{" DOMAIN ", \"materials\": [{\"name\": \"water\"}], \"liquids\": [{" BOX "}], \"bodies\": [{\"material\": "
+         "\"iron\", " BOX "}]}",
+         NULL,
+         "bodies[0].material: \"iron\" is not known: must be the name of a material of kind \"rigid\" or \"soft\""},
+        {"{" DOMAIN ", \"materials\": [{\"name\": \"water\"}], \"liquids\": [{" BOX "}], \"bodies\": [{\"material\": "
+         "\"water\", " BOX "}]}",
+         NULL, "bodies[0].material: \"water\" is a liquid"},
+        {"{" DOMAIN ", \"materials\": [{\"name\": \"water\"}, {\"name\": \"iron\", \"kind\": \"rigid\"}], "
+         "\"liquids\": [{\"material\": \"iron\", " BOX "}]}",
+         NULL, "liquids[0].material: \"iron\" is of kind \"rigid\" or \"soft\": bodies alone are made of it"},
         {SCENE("{\"name\": \"sand\", \"kind\": \"granular\"}", ""), NULL, "\"granular\" is not simulated yet"},
         {SCENE("{\"name\": \"air\", \"kind\": \"gas\"}", ""), NULL, "\"gas\" is no choice"},
         {SCENE(WATER, ", \"density\": 900"), NULL,
@@ -253,10 +263,8 @@ static void keys_without_effect_are_noted(void **state)
     selkie_scene_free(scene);
     scene = parse(SCENE("{\"name\": \"w\", \"surface_tension\": 0.07, \"melting_point\": 273}", ""), NULL);
     assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);
-    assert_string_equal(note, "materials[0].surface_tension: has no effect yet");
-    assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 1);
-    assert_string_equal(note, "materials[0].melting_point: has no effect yet: melting is not simulated");
-    assert_int_equal(sk_scene_note(scene, 2, note, sizeof note), 0);
+    assert_string_equal(note, "materials[0].melting_point: has no effect: heat is not simulated");
+    assert_int_equal(sk_scene_note(scene, 1, note, sizeof note), 0);
     selkie_scene_free(scene);
     scene = parse("{" DOMAIN ", \"discretization\": \"sph\", \"transfer\": \"apic\", \"liquids\": [{" BOX "}]}", NULL);
     assert_int_equal(sk_scene_note(scene, 0, note, sizeof note), 1);

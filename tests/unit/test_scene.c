@@ -932,6 +932,15 @@ static const char *const flows[] = {
     "{\"type\":\"file\",\"file\":\"a.csv\"}",
 };
 
+/* By the number of their kind; empty for those whose only key is an element of a list. */
+static const char *const changes[] = {
+    [SELKIE_CHANGE_GRAVITY] = "\"type\":\"gravity\",\"gravity\":[0,0,0]",
+    [SELKIE_CHANGE_MOVE] = "\"type\":\"move\",\"name\":\"a\",\"duration\":1",
+    [SELKIE_CHANGE_PUSH] = "\"type\":\"push\",\"name\":\"a\"",
+    [SELKIE_CHANGE_REMOVE] = "\"type\":\"remove\",\"name\":\"a\",\"list\":\"forces\"",
+    [SELKIE_CHANGE_STEP] = "\"type\":\"step\",\"length\":1",
+};
+
 static void set_struct(const sk_struct *type, const char *path, route way, const char *before, int variant);
 
 static void set_field(const sk_struct *type, const sk_field *field, const char *parent, route way, const char *before)
@@ -942,14 +951,16 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
         return; /* the element before sets it, of every kind */
     if (strcmp(path, "materials[0].kind") == 0)
         return; /* it has one value that is not refused */
+    if (strcmp(path, "bodies[0].material") == 0)
+        return; /* it names the second of two materials, which liquids must name too */
     if (strcmp(path, "discretization") == 0)
         return; /* "reduced" is refused in 3D; "sph" is tried with the bodies */
     if (!field->of) {
         set_one(field, path, &way, before);
         return;
     }
-    if (type == &sk_shape_struct)
-        return; /* the shapes of a union are shapes */
+    if (type == &sk_shape_struct || type == &sk_change_struct)
+        return; /* the shapes of a union are shapes; what a change brings is an element of a list */
     way.steps[way.length++] = field;
     if (field->type == SK_FIELD_ARRAY)
         strcat(path, "[0]");
@@ -971,9 +982,18 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
             snprintf(prepared, sizeof prepared, "%s=%s", path, forces[i]);
             set_struct(field->of, path, way, prepared, i);
         }
+    } else if (field->of == &sk_change_struct) {
+        for (int i = 0; i < COUNT(changes); i++) {
+            snprintf(prepared, sizeof prepared, "%s={\"step\":1,%s}", path, changes[i] ? changes[i] : "");
+            if (changes[i])
+                set_struct(field->of, path, way, prepared, i);
+        }
     } else if (field->of == &sk_drawn_struct || field->of == &sk_stroke_struct) {
         set_struct(field->of, path, way,
                    "reduced.drawn=[{\"name\":\"a\",\"strokes\":[{\"from\":[0,0,0],\"to\":[1,0,0]}]}]", -1);
+    } else if (field->of == &sk_camera_struct) {
+        snprintf(prepared, sizeof prepared, "%s={\"time\":0,\"eye\":[0,0,3],\"target\":[0,0,0]}", path);
+        set_struct(field->of, path, way, prepared, -1);
     } else if (field->of == &sk_excite_struct) {
         set_struct(field->of, path, way, "reduced.excite=[{\"mode\":\"a\"}]", -1);
     } else if (strcmp(field->key, "flow") == 0) {
@@ -994,6 +1014,10 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
         set_struct(field->of, path, way, prepared, -1);
     } else if (field->of == &sk_keyframe_struct) {
         snprintf(prepared, sizeof prepared, "obstacles=[{\"shape\":%s,\"keyframes\":[{\"time\":0}]}]", shapes[0]);
+        set_struct(field->of, path, way, prepared, -1);
+    } else if (field->of == &sk_viscosity_point_struct) {
+        snprintf(prepared, sizeof prepared,
+                 "materials=[{\"name\":\"water\",\"viscosity_table\":[{\"temperature\":1,\"viscosity\":1}]}]");
         set_struct(field->of, path, way, prepared, -1);
     } else if (field->of == &sk_material_struct) {
         snprintf(prepared, sizeof prepared, "%s={\"name\":\"water\"}", path);

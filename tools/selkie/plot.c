@@ -258,6 +258,8 @@ static const char *probe_unit(const selkie_probe_def *probe)
         return "force (N)";
     case SELKIE_PROBE_TORQUE:
         return "torque (N m)";
+    case SELKIE_PROBE_TEMPERATURE:
+        return "temperature (K)";
     }
     return "";
 }

@@ -27,7 +27,7 @@ enum {
 
 /* In the order of selkie_picture_style and selkie_picture_color. */
 static const char *const styles[] = {"surface", "particles", NULL};
-static const char *const colors[] = {"water", "speed", "density", "role", "material", NULL};
+static const char *const colors[] = {"water", "speed", "density", "role", "material", "stress", "plastic_strain", NULL};
 
 static const option_spec render_options[] = {
     [render_width] = {.name = "width",
@@ -51,7 +51,7 @@ static const option_spec render_options[] = {
                       .kind = OPTION_CHOICE,
                       .value = "COLOR",
                       .choices = colors,
-                      .help = "water, speed, density, role or material: what the colours show"},
+                      .help = "water, speed, density, role, material, stress or plastic_strain: what the colours show"},
     [render_frames] = {.name = "frames",
                        .kind = OPTION_TEXT,
                        .value = "A:B",
@@ -73,29 +73,6 @@ static const option_spec render_options[] = {
                         .help = "threads to use; default all cores"},
     [render_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
-
-/* "A:B", "A:", ":B" or "A". */
-static int read_frames(const char *text, sk_render_run_options *options)
-{
-    const char *colon = strchr(text, ':');
-    char *end = NULL;
-    long long first = 0, last = -1;
-    int good = *text != 0;
-    if (*text && *text != ':') {
-        first = strtoll(text, &end, 10);
-        good = end != text && (colon ? end == colon : !*end);
-        last = colon ? -1 : first;
-    }
-    if (colon && colon[1]) {
-        last = strtoll(colon + 1, &end, 10);
-        good = good && end != colon + 1 && !*end && last >= first;
-    }
-    if (!good || first < 0)
-        return complain("--frames '%s' is not a range of frames A:B with A <= B", text);
-    options->first = first;
-    options->last = last;
-    return EXIT_GOOD;
-}
 
 static volatile sig_atomic_t stop_signal;
 
@@ -150,7 +127,7 @@ static int run_render(const tool_arguments *arguments)
         options.style = (int)values[render_style].integer;
     if (values[render_color].given)
         options.color = (int)values[render_color].integer;
-    if (values[render_frames].given && read_frames(values[render_frames].text, &options))
+    if (values[render_frames].given && read_frame_range(values[render_frames].text, &options.first, &options.last))
         return EXIT_BAD_INPUT;
     options.fps = values[render_fps].number;
     options.threads = (int)values[render_threads].integer;

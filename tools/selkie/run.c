@@ -4,6 +4,8 @@
  * one, then a checkpoint if one is due. So a checkpoint is never ahead of the files: --resume cuts the tables to the
  * checkpoint's step, continues from it, and writes the later frames again, to the same bits.
  *
+ * Frames are written by a thread beside the simulation; a checkpoint waits for them.
+ *
  * A signal only sets a flag. The step in progress is finished and saved; a second signal ends the program at once.
  */
 #define _GNU_SOURCE
@@ -15,7 +17,9 @@
 #include <unistd.h>
 
 #include "base/timer.h"
+#include "defs/materials.h"
 #include "io/table_file.h"
+#include "io/writer.h"
 #include "progress.h"
 #include "resume.h"
 #include "run_folder.h"
@@ -126,6 +130,7 @@ typedef struct run_state {
     selkie_world *world;
     run_folder folder;
     sk_table_writer *stats, *probes, *bodies; /* bodies NULL where there are none */
+    sk_writer *writer;                        /* of frames; NULL = no thread, they are written at once */
     double *probe_row;
     progress_line progress;
     int quiet;              /* 1 = errors and warnings only, 2 = errors only (-qq) */
@@ -234,23 +239,28 @@ static int write_rows(run_state *run)
     return EXIT_GOOD;
 }
 
-typedef selkie_code (*write_function)(const selkie_world *world, const char *path, selkie_error *error);
+/* The files of a frame. */
+typedef struct frame_files {
+    int count;
+    sk_writer_file files[SK_WRITER_MOST_FILES];
+    char *paths[SK_WRITER_MOST_FILES];
+} frame_files;
 
-/* Writes one of a frame's files; with `only_missing` an existing one is left as it is. */
-static int write_frame_file(run_state *run, write_function write, const char *stem, const char *ending,
-                            int only_missing)
+/* Adds one of a frame's files; with `only_missing` an existing one is left as it is. */
+static int add_frame_file(const run_state *run, frame_files *files, sk_writer_kind kind, const char *ending,
+                          int only_missing)
 {
+    const char *stem = kind == SK_WRITER_SURFACE ? "surfaces/surface" : "frames/particles";
     char *path = run_folder_path(&run->folder, "%s_%04lld.%s", stem, (long long)selkie_world_frame(run->world), ending);
-    int code = EXIT_GOOD;
-    selkie_error error = {0};
-    if (!path) {
-        code = complain("out of memory");
-    } else if (!(only_missing && !access(path, F_OK)) && write(run->world, path, &error)) {
-        progress_break(&run->progress);
-        code = complain_error(&error);
+    if (!path)
+        return complain("out of memory");
+    if (only_missing && !access(path, F_OK)) {
+        free(path);
+        return EXIT_GOOD;
     }
-    free(path);
-    return code;
+    files->paths[files->count] = path;
+    files->files[files->count++] = (sk_writer_file){kind, path};
+    return EXIT_GOOD;
 }
 
 static int write_frame(run_state *run, int only_missing)
@@ -258,16 +268,24 @@ static int write_frame(run_state *run, int only_missing)
     const selkie_output_def *output = &run->scene->output;
     if (output->every > 1 && selkie_world_frame(run->world) % output->every != 0)
         return EXIT_GOOD;
+    frame_files files = {0};
+    selkie_error error = {0};
     int code = EXIT_GOOD;
     if (output->ply)
-        code = write_frame_file(run, selkie_write_particles, "frames/particles", "ply", only_missing);
+        code = add_frame_file(run, &files, SK_WRITER_PARTICLES, "ply", only_missing);
     if (!code && output->vtp)
-        code = write_frame_file(run, selkie_write_particles, "frames/particles", "vtp", only_missing);
+        code = add_frame_file(run, &files, SK_WRITER_PARTICLES, "vtp", only_missing);
     if (!code && output->skp)
-        code = write_frame_file(run, selkie_write_particles, "frames/particles", "skp", only_missing);
+        code = add_frame_file(run, &files, SK_WRITER_PARTICLES, "skp", only_missing);
     if (!code && output->surface != SELKIE_SURFACE_FORMAT_NONE)
-        code = write_frame_file(run, selkie_write_surface, "surfaces/surface",
-                                output->surface == SELKIE_SURFACE_FORMAT_OBJ ? "obj" : "ply", only_missing);
+        code = add_frame_file(run, &files, SK_WRITER_SURFACE,
+                              output->surface == SELKIE_SURFACE_FORMAT_OBJ ? "obj" : "ply", only_missing);
+    if (!code && files.count && sk_writer_add(run->writer, run->world, files.count, files.files, &error)) {
+        progress_break(&run->progress);
+        code = complain_error(&error);
+    }
+    for (int i = 0; i < files.count; i++)
+        free(files.paths[i]);
     return code;
 }
 
@@ -281,8 +299,9 @@ static int save_checkpoint(run_state *run)
     if (!path)
         return complain("out of memory");
     /* Frames are not flushed one by one, but a run resumes only behind frames that have reached the disk. */
+    selkie_code code = sk_writer_wait(run->writer, &error);
     sk_folder_flush(run->folder.path);
-    if (selkie_world_save(run->world, path, &error)) {
+    if (code || selkie_world_save(run->world, path, &error)) {
         progress_break(&run->progress);
         free(path);
         return complain_error(&error);
@@ -408,6 +427,9 @@ static int look_before(run_state *run, const char *scene_path, selkie_plan *plan
     printf(", %s particles, %lld frames to %g s, about %s of memory\n", format_count(plan->particles, particles),
            (long long)plan->frames, run->scene->time.end, format_bytes((double)plan->memory_bytes, memory));
     printf("  into %s\n", run->folder.path);
+    char note[256];
+    for (int n = 0; sk_scene_note(run->scene, n, note, sizeof note); n++)
+        printf("  note: %s\n", note);
     fflush(stdout);
     return EXIT_GOOD;
 }
@@ -545,6 +567,8 @@ static int finish(run_state *run, int code)
     }
     if (code == EXIT_GOOD)
         code = close_tables(run);
+    if (code == EXIT_GOOD && run->scene->whitewater.enabled && run->scene->domain.dimension == 3)
+        code = make_whitewater(run->folder.path, (int)run->arguments->values[run_threads].integer, 1, run->quiet);
     if (code == EXIT_GOOD)
         code = warn_at_end(run);
     if (code == EXIT_GOOD &&
@@ -582,6 +606,8 @@ static int run_scene(run_state *run, const char *scene_path, run_start start)
     catch_signals();
     progress_start(&run->progress, run->quiet, plan.frames, 0, run->scene->time.end);
     code = make_world(run, start == RUN_RESUME);
+    /* Without a thread frames are written between the steps. */
+    sk_writer_create(&run->writer, NULL);
     if (!code)
         code = prepare_folder(run, start);
     if (!code && run->arguments->values[run_from].given) {
@@ -660,6 +686,7 @@ static int run_run(const tool_arguments *arguments)
         code = run_scene(&run, scene_path ? scene_path : run.folder.path, start);
 
     /* Clean up after any result. */
+    sk_writer_destroy(run.writer);
     sk_table_close(&run.stats, NULL);
     sk_table_close(&run.probes, NULL);
     sk_table_close(&run.bodies, NULL);

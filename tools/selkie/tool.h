@@ -18,7 +18,8 @@ enum exit_code {
 };
 
 extern const tool_command run_command, check_command, render_command, plot_command, info_command, list_command,
-    convert_command, reproduce_command, sweep_command, doctor_command, schema_command, completion_command;
+    convert_command, mesh_command, whitewater_command, reproduce_command, sweep_command, doctor_command, schema_command,
+    completion_command, splash_command;
 
 /* All commands, in the order of the help; ends with NULL. */
 extern const tool_command *const commands[];
@@ -37,6 +38,12 @@ int has_ending(const char *text, const char *ending);
 char *format_bytes(double bytes, char text[32]);
 char *format_duration(double seconds, char text[32]);
 char *format_count(int64_t count, char text[32]); /* 1,234,567 */
+
+/* "A:B", "A:", ":B" or "A"; *last -1 = to the end. Prints an error and returns its exit code where it is none. */
+int read_frame_range(const char *text, int64_t *first, int64_t *last);
+
+/* Makes the whitewater of a run from its frames, all of it; returns an exit code. */
+int make_whitewater(const char *folder, int threads, int force, int quiet);
 
 /* The part of the help of `run` and `check` that names every key of scene files. */
 void print_key_help(FILE *out);

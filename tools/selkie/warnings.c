@@ -90,6 +90,7 @@ static int has_drive(const selkie_scene *scene)
                  sk_obstacle_moves(&scene->obstacles[i]);
     int tension = scene->discretization == SELKIE_DISCRETIZATION_SPH &&
                   scene->sph.surface_tension != SELKIE_TENSION_NONE && scene->sph.tension > 0;
+    tension |= scene->surface_tension > 0;
     for (int i = 0; i < scene->material_count; i++)
         tension |= scene->materials[i].surface_tension > 0;
     return moves || tension || scene->source_count || scene->body_count || scene->force_count || scene->object_count ||
@@ -104,11 +105,12 @@ static void judge_energy(const selkie_scene *scene, const sk_table *stats, warni
     const double allowed = 0.03; /* of the energy at the start, against the domain's origin */
     const double *time = sk_table_column(stats, "time"), *kinetic = sk_table_column(stats, "kinetic_energy");
     const double *potential = sk_table_column(stats, "potential_energy"), *drained = sk_table_column(stats, "drained");
+    const double *elastic = sk_table_column(stats, "elastic_energy");
     if (has_drive(scene) || !time || !kinetic || !potential || !drained || stats->row_count < 2)
         return;
     double scale = kinetic[0] + fabs(potential[0]), least = INFINITY, growth = 0, when = 0;
     for (int64_t i = 0; i < stats->row_count && drained[i] == 0; i++) {
-        double energy = kinetic[i] + potential[i];
+        double energy = kinetic[i] + potential[i] + (elastic ? elastic[i] : 0.0);
         least = fmin(least, energy);
         if (energy - least > growth) {
             growth = energy - least;
@@ -127,7 +129,7 @@ static void judge_volume(const selkie_scene *scene, const sk_table *stats, warni
 {
     const double allowed = 0.05;
     const double *volume = sk_table_column(stats, "volume_ratio");
-    if (!volume || !stats->row_count)
+    if (!volume || !stats->row_count || scene->discretization == SELKIE_DISCRETIZATION_MPM)
         return;
     double end = volume[stats->row_count - 1];
     if (fabs(end - 1) <= allowed) /* not a NaN */

@@ -1,12 +1,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "defs/soft.h"
 #include "methods/bodies/bodies.h"
 #include "rigid/rigid.h"
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->body_count > 0;
+    return scene->body_count > sk_scene_particle_bodies(scene);
 }
 
 static selkie_code create(sk_step *step, selkie_error *error)
@@ -88,7 +89,7 @@ static void statistics(const sk_step *step, selkie_statistics *s)
 static int force_on(const sk_step *step, const char *name, const double about[3], double force[3], double torque[3])
 {
     const sk_rigid *rigid = step->rigid;
-    if (!rigid || !name || step->scene->discretization != SELKIE_DISCRETIZATION_GRID)
+    if (!rigid || !name || step->scene->discretization == SELKIE_DISCRETIZATION_SPH)
         return 0;
     for (int b = 0; b < rigid->body_count; b++) {
         const sk_rigid_state *state = &rigid->states[b];

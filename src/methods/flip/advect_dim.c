@@ -160,6 +160,8 @@ SK_VECTOR void fill_start(const advect_frame *frame, const local_piece *local, c
         fill_unknown(frame, local, x, own, flying, velocity);
         return;
     }
+    for (int d = 0; d < SELKIE_DIM && iw_any(flying); d++)
+        velocity[d] = fw_select(flying, own[d], velocity[d]);
     const iw known = are_known(velocity);
     for (int l = 0; l < SK_WIDE && iw_any(~known); l++)
         if (!known[l]) {

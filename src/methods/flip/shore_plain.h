@@ -20,7 +20,8 @@ SK_KERNEL int is_shore_face(const sk_grid *grid, sk_plain_cell cell, int d)
     return sk_liquid_is_shore(air, liquid, liquid_beside);
 }
 
-/* The change of a shore face by pressure: the mean over the faces of its component beside it on which pressure acts. */
+/* The change of a shore face by pressure and surface tension: the mean over the faces of its component beside it on
+ * which pressure acts. */
 SK_KERNEL float shore_change(const sk_step *step, sk_plain_cell cell, int d)
 {
     const sk_grid *grid = &step->grid;
@@ -32,7 +33,8 @@ SK_KERNEL float shore_change(const sk_step *step, sk_plain_cell cell, int d)
         if (!other.slot || !(open_fraction_at(step, other, d) > 0.0f))
             continue;
         const float descent = lightness_at(step, other, d) * gather_descent(step, other, d, &beside_liquid);
-        sum += beside_liquid ? descent : 0.0f;
+        const float push = step->tension_push ? grid->fields[step->tension_push + d][sk_plain_index(other)] : 0.0f;
+        sum += beside_liquid ? descent + push : 0.0f;
         count += beside_liquid;
     }
     return count ? sum / (float)count : 0.0f;

@@ -25,7 +25,8 @@ static inline sk_transfer_options flip_transfer_options(const sk_step *step)
                                    .flip_ratio = flip_ratio_of_step(step),
                                    .density_per_particle = 1.0f / (float)step->particles_per_cell,
                                    .threads = step->threads,
-                                   .relative_density = step->relative_density};
+                                   .relative_density = step->relative_density,
+                                   .material_mask = step->liquid_mask};
     if (step->scene->transfer == SELKIE_TRANSFER_PIC)
         options.kind = SK_TRANSFER_PIC;
     if (step->scene->transfer == SELKIE_TRANSFER_APIC)

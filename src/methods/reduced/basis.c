@@ -155,7 +155,7 @@ static selkie_code add_domain(sk_reduced *reduced, const sk_step *step, selkie_e
 
 /* --- The whole basis --- */
 
-static sk_reduced_box box_of(const sk_step *step)
+sk_reduced_box sk_reduced_box_of(const sk_step *step)
 {
     sk_reduced_box box = {.modes = step->scene->reduced.modes};
     for (int d = 0; d < 2; d++) {
@@ -182,11 +182,13 @@ selkie_code sk_reduced_check_basis(const sk_step *step, selkie_error *error)
 {
     if (step->scene->obstacle_count)
         return sk_domain_available() ? SELKIE_OK : sk_domain_missing(error);
-    const sk_reduced_box box = box_of(step);
+    const sk_reduced_box box = sk_reduced_box_of(step);
     sk_reduced_spectrum s;
     selkie_code code = sk_reduced_spectrum_make(&s, &box, step->memory, error);
     if (code == SELKIE_OK)
         code = check_cells(&s, error);
+    if (code == SELKIE_OK)
+        code = sk_swim_check(step, &box, error);
     sk_reduced_spectrum_free(&s);
     return code;
 }
@@ -195,7 +197,7 @@ selkie_code sk_reduced_make_basis(sk_reduced *reduced, const sk_step *step, selk
 {
     const selkie_scene *scene = step->scene;
     sk_reduced_spectrum *s = &reduced->spectrum;
-    sk_reduced_box box = box_of(step);
+    sk_reduced_box box = sk_reduced_box_of(step);
     if (scene->obstacle_count) {
         box.extra = box.modes;
         box.modes = 0;

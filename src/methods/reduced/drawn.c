@@ -26,8 +26,7 @@ int sk_drawn_most(const selkie_scene *scene)
     return most;
 }
 
-/* Modes of the fine spectrum: as many as the cells carry. */
-static int fine_modes(const sk_reduced_box *box)
+int sk_reduced_fine_modes(const sk_reduced_box *box)
 {
     const double waves[2] = {2.0 * (box->cells[0] - 3) / 3.0, 2.0 * (box->cells[1] - 3) / 3.0};
     const double reach = fmin(waves[0] / box->size[0], waves[1] / box->size[1]);
@@ -187,7 +186,7 @@ selkie_code sk_drawn_add(sk_reduced *reduced, const sk_step *step, const sk_redu
         return SELKIE_OK;
     drawing d = {.def = def, .threads = step->threads};
     sk_reduced_box fine = *box;
-    fine.modes = fine_modes(box);
+    fine.modes = sk_reduced_fine_modes(box);
     fine.extra = 0;
     selkie_code code = sk_reduced_spectrum_make(&d.fine, &fine, step->memory, error);
 

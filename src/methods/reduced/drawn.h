@@ -4,6 +4,8 @@
 
 #include "methods/reduced/reduced.h"
 
+/* Modes of a fine spectrum: as many as the cells carry. */
+int sk_reduced_fine_modes(const sk_reduced_box *box);
 /* The largest number of modes that the drawings of a scene can give. */
 int sk_drawn_most(const selkie_scene *scene);
 /* Adds the drawn modes to the basis, and the coefficients of each drawing. */

@@ -6,6 +6,7 @@
 
 #include "defs/materials.h"
 #include "geom/shape.h"
+#include "rigid/rigid.h"
 
 static sk_reduced *reduced_of(const sk_step *step)
 {
@@ -30,6 +31,8 @@ static selkie_code show_velocities(sk_reduced *reduced, const sk_step *step, sel
     const int nodes = node_count(&reduced->spectrum);
     double fastest = 0.0;
     sk_reduced_velocities(&reduced->spectrum, reduced->r, reduced->node, step->threads);
+    if (reduced->swim)
+        sk_swim_show(reduced->swim, step, reduced->node);
     for (int n = 0; n < nodes; n++) {
         const double u = reduced->node[0][n], v = reduced->node[1][n], square = u * u + v * v;
         fastest = square <= fastest ? fastest : square; /* a NaN stays */
@@ -96,7 +99,16 @@ static selkie_code create(sk_step *step, selkie_error *error)
     reduced->r = reduced->state + 1;
     for (int k = 0; k < s->count; k++)
         reduced->largest = fmax(reduced->largest, sqrt(s->lambda[k]));
-    return SELKIE_OK;
+    if (!step->rigid)
+        return SELKIE_OK;
+
+    /* Bodies. */
+    const sk_reduced_box box = sk_reduced_box_of(step);
+    reduced->swim = sk_allocate_zeroed(step->memory, sizeof *reduced->swim);
+    if (!reduced->swim)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory");
+    SK_TRY(sk_swim_check(step, &box, error));
+    return sk_swim_make(reduced->swim, step, s, error);
 }
 
 static void destroy(sk_step *step)
@@ -104,6 +116,9 @@ static void destroy(sk_step *step)
     sk_reduced *reduced = reduced_of(step);
     if (!reduced)
         return;
+    if (reduced->swim)
+        sk_swim_free(reduced->swim, step->memory);
+    sk_release(step->memory, reduced->swim);
     sk_reduced_spectrum_free(&reduced->spectrum);
     sk_release(step->memory, reduced->state);
     sk_release(step->memory, reduced->shown);
@@ -160,6 +175,19 @@ static selkie_code add_liquid(sk_reduced *reduced, const sk_step *step, int l, s
     return SELKIE_OK;
 }
 
+/* No tracers start inside bodies. */
+static void drop_covered(sk_step *step)
+{
+    for (int64_t p = 0; p < step->particles.count; p++) {
+        sk_particle *tracer = &step->particles.records[p];
+        const double x[3] = {tracer->position[0], tracer->position[1], 0.0};
+        for (int b = 0; b < step->rigid->body_count; b++)
+            if (sk_shape_inside(step->rigid->bodies[b].shape, x))
+                tracer->flags |= SK_PARTICLE_DEAD;
+    }
+    sk_particles_drop_dead(&step->particles);
+}
+
 static selkie_code populate(sk_step *step, selkie_error *error)
 {
     sk_reduced *reduced = reduced_of(step);
@@ -177,6 +205,10 @@ static selkie_code populate(sk_step *step, selkie_error *error)
     }
     if (flow[0] != 0.0 || flow[1] != 0.0)
         take_up(reduced, step);
+    if (reduced->swim) {
+        sk_swim_solve(reduced->swim, step, s, reduced->r);
+        drop_covered(step);
+    }
     SK_TRY(show_velocities(reduced, step, error));
 
     /* Tracers have the velocity of the flow. */
@@ -226,12 +258,11 @@ static void excite(sk_reduced *reduced, const sk_step *step)
 }
 
 /* Force fields of the step, projected (Eqs. 5.4 and 5.5). Gravity is a gradient: pressure carries it. */
-static selkie_code add_forces(sk_step *step, selkie_error *error)
+static selkie_code add_force_fields(sk_step *step, selkie_error *error)
 {
     sk_reduced *reduced = reduced_of(step);
     sk_reduced_spectrum *s = &reduced->spectrum;
     const sk_force_window window = {step->time, step->end_time};
-    excite(reduced, step);
     if (step->scene->force_count == 0)
         return SELKIE_OK;
     void *memory;
@@ -253,6 +284,18 @@ static selkie_code add_forces(sk_step *step, selkie_error *error)
             s->grid[4][n] = change[1];
         }
     take_up(reduced, step);
+    return SELKIE_OK;
+}
+
+static selkie_code add_forces(sk_step *step, selkie_error *error)
+{
+    sk_reduced *reduced = reduced_of(step);
+    if (reduced->swim)
+        sk_swim_feed_back(reduced->swim, step, &reduced->spectrum, reduced->r);
+    excite(reduced, step);
+    SK_TRY(add_force_fields(step, error));
+    if (reduced->swim)
+        sk_swim_remember(reduced->swim, step, &reduced->spectrum, reduced->r);
     return SELKIE_OK;
 }
 
@@ -286,7 +329,31 @@ static selkie_code advance(sk_step *step, selkie_error *error)
             sk_reduced_step_exponential(&reduced->spectrum, reduced->r, step->dt / parts, nu);
         else
             sk_reduced_step(&reduced->spectrum, reduced->r, step->dt / parts, nu, step->threads);
-    return show_velocities(reduced, step, error);
+    return reduced->swim ? SELKIE_OK : show_velocities(reduced, step, error);
+}
+
+static int has_bodies(const sk_step *step)
+{
+    return step->rigid != NULL;
+}
+
+static selkie_code move_bodies(sk_step *step, selkie_error *error)
+{
+    sk_reduced *reduced = reduced_of(step);
+    return sk_swim_move(reduced->swim, step, &reduced->spectrum, reduced->r, error);
+}
+
+static selkie_code find_sheets(sk_step *step, selkie_error *error)
+{
+    sk_reduced *reduced = reduced_of(step);
+    (void)error;
+    sk_swim_solve(reduced->swim, step, &reduced->spectrum, reduced->r);
+    return SELKIE_OK;
+}
+
+static selkie_code show(sk_step *step, selkie_error *error)
+{
+    return show_velocities(reduced_of(step), step, error);
 }
 
 /* The flow knows obstacles to within a cell; tracers stay out of them. */
@@ -299,10 +366,25 @@ static void push_out(const sk_solids *solids, float position[3])
         position[d] = (float)(x[d] - distance * normal[d]);
 }
 
+static void push_out_of_bodies(const sk_swim *swim, const sk_rigid *rigid, float position[3])
+{
+    for (int b = 0; b < rigid->body_count; b++) {
+        const double x[3] = {position[0], position[1], 0.0}, *center = rigid->states[b].position;
+        const double dx = x[0] - center[0], dy = x[1] - center[1], reach = swim->coupling.panels[b].reach;
+        double normal[3];
+        if (dx * dx + dy * dy > reach * reach)
+            continue;
+        const double distance = sk_obstacle_distance(rigid->bodies[b].shape, &rigid->bodies[b].pose, x, normal);
+        for (int d = 0; d < 2 && distance < 0.0; d++)
+            position[d] = (float)(x[d] - distance * normal[d]);
+    }
+}
+
 static selkie_code move(sk_step *step, selkie_error *error)
 {
     (void)error;
     const sk_reduced_view view = view_of(reduced_of(step), step, reduced_of(step)->between);
+    const sk_swim *swim = reduced_of(step)->swim;
     const float dt = (float)step->dt;
     int64_t gone = 0;
 #pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : gone) firstprivate(view)
@@ -314,6 +396,8 @@ static selkie_code move(sk_step *step, selkie_error *error)
         }
         if (step->solids.obstacle_count)
             push_out(&step->solids, tracer->position);
+        if (swim)
+            push_out_of_bodies(swim, step->rigid, tracer->position);
     }
     step->drained += gone;
     step->sums.max_speed = reduced_of(step)->state[0];
@@ -371,6 +455,8 @@ static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char
             return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: mode %d is not a number of reasonable size", file, k);
     }
     memcpy(reduced->state, chunk->data, bytes);
+    if (reduced->swim)
+        sk_swim_solve(reduced->swim, step, &reduced->spectrum, reduced->r);
     return show_velocities(reduced, step, error);
 }
 
@@ -400,6 +486,15 @@ const sk_method sk_method_reduced = {
              .run = SK_ONE_FORM_ANY_DIMENSION(no_solids)},
             {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM_ANY_DIMENSION(add_forces)},
             {.name = "modes", .slot = SK_SLOT_PRESSURE, .run = SK_ONE_FORM_ANY_DIMENSION(advance)},
+            {.name = "bodies",
+             .slot = SK_SLOT_BODIES,
+             .run = SK_ONE_FORM_ANY_DIMENSION(move_bodies),
+             .when = has_bodies},
+            {.name = "sheets",
+             .slot = SK_SLOT_BODIES,
+             .run = SK_ONE_FORM_ANY_DIMENSION(find_sheets),
+             .when = has_bodies},
+            {.name = "show", .slot = SK_SLOT_TO_PARTICLES, .run = SK_ONE_FORM_ANY_DIMENSION(show), .when = has_bodies},
             {.name = "move", .slot = SK_SLOT_MOVE, .run = SK_ONE_FORM_ANY_DIMENSION(move)},
         },
     .limit_step = limit_step,

@@ -9,6 +9,7 @@
 #include "methods/method.h"
 #include "methods/reduced/reduced_kernels.h"
 #include "methods/reduced/spectrum.h"
+#include "methods/reduced/swim.h"
 
 typedef struct sk_reduced {
     sk_reduced_spectrum spectrum;
@@ -18,6 +19,7 @@ typedef struct sk_reduced {
     float *shown;    /* m/s   [node][2] now, */
     float *between;  /* m/s   [node][2] and the mean over the step */
     double largest;  /* 1/m   wave number of the shortest wave */
+    sk_swim *swim;   /* NULL without bodies */
     double *drawn;   /* [reduced.drawn][modes] coefficients of the drawn fields, 1 m/s where they are fastest */
 } sk_reduced;
 
@@ -26,6 +28,8 @@ extern const sk_method sk_method_reduced;
 /* Makes the basis of a scene (relative to domain.origin): closed form, mean flow, drawn modes, obstacles.
  */
 selkie_code sk_reduced_make_basis(sk_reduced *reduced, const sk_step *step, selkie_error *error);
+/* The box of a scene. */
+sk_reduced_box sk_reduced_box_of(const sk_step *step);
 /* Input errors of the basis, without making all of it. */
 selkie_code sk_reduced_check_basis(const sk_step *step, selkie_error *error);
 

@@ -446,9 +446,9 @@ static selkie_code make_extra(sk_reduced_spectrum *s, int room, selkie_error *er
     sk_reduced_extra *extra = &s->extra;
     const size_t middles = (size_t)s->cells[0] * (size_t)s->cells[1],
                  nodes = (size_t)(s->cells[0] + 1) * (size_t)(s->cells[1] + 1);
-    double **arrays[5] = {&extra->u, &extra->v, &extra->omega, &extra->node_u, &extra->node_v};
+    double **arrays[6] = {&extra->u, &extra->v, &extra->omega, &extra->node_u, &extra->node_v, &extra->stream};
     extra->room = room;
-    for (int n = 0; n < 5 && room; n++)
+    for (int n = 0; n < 6 && room; n++)
         if (!(*arrays[n] = sk_allocate(s->memory, (size_t)room * (n < 3 ? middles : nodes) * sizeof(double))))
             return sk_fail(error, SELKIE_ERROR_MEMORY, "reduced: no memory for %d further modes", room);
     return SELKIE_OK;
@@ -480,6 +480,21 @@ selkie_code sk_reduced_spectrum_make(sk_reduced_spectrum *s, const sk_reduced_bo
     return walls && s->closed <= MOST_TRIAD_MODES ? make_triads(s, error) : SELKIE_OK;
 }
 
+/* The stream function at the nodes: the flux between a node and the corner of the box. */
+static void integrate_stream(const sk_reduced_spectrum *s, const double *const node[2], double *stream)
+{
+    const double h[2] = {s->size[0] / s->cells[0], s->size[1] / s->cells[1]};
+    const size_t column = (size_t)s->cells[1] + 1;
+    stream[0] = 0.0;
+    for (size_t i = 0; i <= (size_t)s->cells[0]; i++) {
+        const size_t first = i * column;
+        if (i > 0)
+            stream[first] = stream[first - column] - 0.5 * h[0] * (node[1][first - column] + node[1][first]);
+        for (size_t j = 1; j < column; j++)
+            stream[first + j] = stream[first + j - 1] + 0.5 * h[1] * (node[0][first + j - 1] + node[0][first + j]);
+    }
+}
+
 void sk_reduced_spectrum_add(sk_reduced_spectrum *s, double lambda, const double *const middle[3],
                              const double *const node[2])
 {
@@ -491,15 +506,16 @@ void sk_reduced_spectrum_add(sk_reduced_spectrum *s, double lambda, const double
         memcpy(to[n] + e * middles, middle[n], middles * sizeof(double));
     for (int n = 0; n < 2; n++)
         memcpy(on[n] + e * nodes, node[n], nodes * sizeof(double));
+    integrate_stream(s, node, s->extra.stream + e * nodes);
     s->lambda[s->count++] = lambda;
 }
 
 void sk_reduced_spectrum_free(sk_reduced_spectrum *s)
 {
-    void *pieces[] = {s->wave,        s->lambda,       s->norm,        s->triads,  s->coefficients, s->half,
-                      s->grid[0],     s->grid[1],      s->grid[2],     s->grid[3], s->grid[4],      s->k[0],
-                      s->k[1],        s->k[2],         s->k[3],        s->stage,   s->extra.u,      s->extra.v,
-                      s->extra.omega, s->extra.node_u, s->extra.node_v};
+    void *pieces[] = {s->wave,        s->lambda,       s->norm,         s->triads,      s->coefficients, s->half,
+                      s->grid[0],     s->grid[1],      s->grid[2],      s->grid[3],     s->grid[4],      s->k[0],
+                      s->k[1],        s->k[2],         s->k[3],         s->stage,       s->extra.u,      s->extra.v,
+                      s->extra.omega, s->extra.node_u, s->extra.node_v, s->extra.stream};
     for (size_t n = 0; n < sizeof pieces / sizeof *pieces; n++)
         sk_release(s->memory, pieces[n]);
     for (int d = 0; d < 2; d++) {

@@ -48,6 +48,7 @@ typedef struct sk_reduced_extra {
     int count, room;
     double *u, *v, *omega;   /* m/s, m/s, 1/s at the midpoints */
     double *node_u, *node_v; /* m/s at the nodes */
+    double *stream;          /* m2/s at the nodes, 0 at the corner of the box */
     int are_eigenfunctions;  /* enstrophy is kept */
 } sk_reduced_extra;
 

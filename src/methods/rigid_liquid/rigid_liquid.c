@@ -1,8 +1,9 @@
+#include "defs/soft.h"
 #include "methods/rigid_liquid/rigid_liquid.h"
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->body_count > 0 && scene->discretization == SELKIE_DISCRETIZATION_GRID;
+    return scene->body_count > sk_scene_particle_bodies(scene) && scene->discretization == SELKIE_DISCRETIZATION_GRID;
 }
 
 /* The bodies join the obstacles: sampling, collisions and open fractions include them from here on. */

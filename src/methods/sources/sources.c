@@ -294,6 +294,9 @@ static selkie_code add_particle(sk_step *step, const selkie_source_def *def, con
     const sk_attribute *material = sk_particles_find_attribute(particles, "material");
     if (material)
         material->data[particles->count - 1] = (uint32_t)sk_scene_find_material(step->scene, def->material);
+    const sk_attribute *temperature = sk_particles_find_attribute(particles, "temperature");
+    if (temperature)
+        ((float *)(void *)temperature->data)[particles->count - 1] = (float)def->temperature;
     count_mass(step, material, particles->count - 1, 1.0);
     const double speed2 = speed_squared(step, particles->count - 1);
     step->sums.kinetic += 0.5 * speed2;
@@ -310,7 +313,8 @@ static void jitter(const sk_sources *sources, const sk_step *step, double x[3])
     const sk_grid *grid = &step->grid;
     const selkie_arrangement arrangement = step->scene->particles.arrangement;
     if (arrangement == SELKIE_ARRANGEMENT_LATTICE ||
-        (arrangement == SELKIE_ARRANGEMENT_AUTO && step->scene->discretization == SELKIE_DISCRETIZATION_SPH))
+        (arrangement == SELKIE_ARRANGEMENT_AUTO && (step->scene->discretization == SELKIE_DISCRETIZATION_SPH ||
+                                                    step->scene->discretization == SELKIE_DISCRETIZATION_MPM)))
         return;
     const double reach = step->scene->particles.jitter * grid->cell_size / sources->per_axis,
                  gap = 1e-3 * grid->cell_size;

@@ -44,8 +44,11 @@ static void destroy(sk_step *step)
 
 static void limit_step(const sk_step *step, sk_step_limits *limits)
 {
-    for (int s = 0; s < step->sources->source_count; s++)
-        limits->speed = fmax(limits->speed, step->sources->sources[s].stream.speed);
+    for (int s = 0; s < step->sources->source_count; s++) {
+        const double end = step->scene->sources[s].end;
+        if (end < 0.0 || step->time < end)
+            limits->speed = fmax(limits->speed, step->sources->sources[s].stream.speed);
+    }
 }
 
 const sk_method sk_method_sources = {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/dimension.h"
+#include "defs/heat.h"
 #include "defs/materials.h"
 #include "grid/plain.h"
 #include "linalg/stress.h"
@@ -114,16 +115,54 @@ static float shear_weight(const sk_step *step, const viscous_fields *f, sk_plain
 
 /* --- Several viscosities --- */
 
+/* Logarithms of viscosity x time / cell size^2: of each material, and over temperature where it depends on it. */
+enum { LAW_POINTS = 256 };
+typedef struct viscosity_logs {
+    float of[SK_TRANSFER_MATERIALS];
+    float (*law)[LAW_POINTS + 1]; /* [materials] at even temperatures; NULL = constant */
+    float lowest, inverse;        /* K, 1/K  temperature of the first, and one over their distance */
+    const uint32_t *material;     /* of each particle; NULL = one */
+    const float *temperature;     /* K  likewise */
+} viscosity_logs;
+
+static float log_of_particle(const viscosity_logs *logs, uint32_t p)
+{
+    const uint32_t m = logs->material ? logs->material[p] % SK_TRANSFER_MATERIALS : 0;
+    return logs->law ? sk_viscous_law(logs->law[m], LAW_POINTS, (logs->temperature[p] - logs->lowest) * logs->inverse)
+                     : logs->of[m];
+}
+
 /* The mean of the particles' logarithms in a cell; NaN without particles. */
-static float own_log_of(const sk_step *step, sk_plain_cell cell, const uint32_t *material,
-                        const float logs[SK_TRANSFER_MATERIALS])
+static float own_log_of(const sk_step *step, sk_plain_cell cell, const viscosity_logs *logs)
 {
     uint32_t first, last;
     double sum = 0.0;
     sk_plain_particles(&step->grid, cell, &first, &last);
     for (uint32_t p = first; p < last; p++)
-        sum += (double)logs[material[p] % SK_TRANSFER_MATERIALS];
+        sum += (double)log_of_particle(logs, p);
     return last > first ? (float)(sum / (double)(last - first)) : __builtin_nanf("");
+}
+
+/* Above this strength a liquid is rigid in a step, and the solver needs many iterations for more. */
+static const double most_strength = 1e5;
+
+/* Tables over the range of temperatures of the scene. */
+static selkie_code find_laws(sk_step *step, viscosity_logs *logs, double scale, selkie_error *error)
+{
+    const selkie_scene *scene = step->scene;
+    double lowest, highest;
+    SK_TRY(sk_step_scratch(step, (size_t)scene->material_count * sizeof *logs->law, "viscosity", (void **)&logs->law,
+                           error));
+    sk_scene_temperatures(scene, &lowest, &highest);
+    highest = fmax(highest, lowest + 1e-3);
+    logs->lowest = (float)lowest;
+    logs->inverse = (float)(LAW_POINTS / (highest - lowest));
+    for (int m = 0; m < scene->material_count; m++)
+        for (int n = 0; n <= LAW_POINTS; n++) {
+            const double viscosity = sk_viscosity_at(scene, m, lowest + n * (highest - lowest) / LAW_POINTS);
+            logs->law[m][n] = (float)log(fmin(fmax(viscosity * scale, 1e-12), most_strength));
+        }
+    return SELKIE_OK;
 }
 
 /* The mean of the cells around, weights 1 2 1 along each axis: the solver needs many iterations for a jump between two
@@ -150,21 +189,26 @@ static selkie_code measure_viscosity(sk_step *step, viscous_fields *f, double sc
 {
     const sk_grid *grid = &step->grid;
     const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
-    if (!sk_scene_has_viscosities(step->scene) || !material)
+    const sk_attribute *temperature = sk_particles_find_attribute(&step->particles, "temperature");
+    const int has_law = temperature && sk_scene_has_viscosity_law(step->scene);
+    if (!has_law && (!sk_scene_has_viscosities(step->scene) || !material))
         return SELKIE_OK;
     const size_t bytes = (size_t)grid->block_count * SK_BLOCK_CELLS * sizeof(float);
     SK_TRY(sk_step_scratch(step, bytes, "viscosity", (void **)&f->own_log, error));
     SK_TRY(sk_step_scratch(step, bytes, "viscosity", (void **)&f->log, error));
 
     /* A liquid without viscosity has a millionth of the largest. */
-    float logs[SK_TRANSFER_MATERIALS] = {0};
+    viscosity_logs logs = {.material = material ? material->data : NULL,
+                           .temperature = temperature ? (const float *)(const void *)temperature->data : NULL};
     const double least = 1e-6 * sk_scene_viscosity(step->scene);
     for (int m = 0; m < step->scene->material_count && m < SK_TRANSFER_MATERIALS; m++)
-        logs[m] = (float)log(fmax(sk_scene_viscosity_of(step->scene, m), least) * scale);
+        logs.of[m] = (float)log(fmax(sk_scene_viscosity_of(step->scene, m), least) * scale);
+    if (has_law)
+        SK_TRY(find_laws(step, &logs, scale, error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 0; b < grid->block_count; b++)
         SK_PLAIN_EACH_CELL(cell, b)
-    f->own_log[sk_plain_index(cell)] = own_log_of(step, cell, material->data, logs);
+    f->own_log[sk_plain_index(cell)] = own_log_of(step, cell, &logs);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 0; b < grid->block_count; b++)
         SK_PLAIN_EACH_CELL(cell, b)

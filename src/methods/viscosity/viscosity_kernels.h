@@ -27,6 +27,14 @@ SK_KERNEL float sk_viscous_sub_share(float distance)
     return share < 0.0f ? 0.0f : share > 1.0f ? 1.0f : share;
 }
 
+/* A table of count + 1 logarithms at a place between 0 and count; constant beyond. */
+SK_KERNEL float sk_viscous_law(const float *table, int count, float place)
+{
+    const float inside = place > 0.0f ? (place < (float)count ? place : (float)count) : 0.0f;
+    const int n = inside < (float)count ? (int)inside : count - 1;
+    return table[n] + (inside - (float)n) * (table[n + 1] - table[n]);
+}
+
 /* Weight of the shear at a wall over the viscosity. The velocity differs over theta h, half a cell, or over theta h + b
  * with a slip length b: the grip is theta h / (theta h + b). share is the liquid's share around the edge. Exact for
  * Couette flow. */

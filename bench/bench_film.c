@@ -1,0 +1,177 @@
+/* From the simulation to a film: the cost of a frame's surface, file and picture, over the simulation of that frame.
+ *
+ * All figures of a line are taken in one run, frame by frame, because timings of different runs cannot be compared.
+ * Usage: bench_film [SCENE.json] [--frames N] [--first N] [--threads N] [--picture]
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <selkie/selkie.h>
+#include "base/timer.h"
+#include "geom/surface.h"
+
+/* Times of one kind of work, summed over the frames. */
+typedef struct tally {
+    double wall, cpu; /* ms */
+} tally;
+
+typedef struct film {
+    selkie_world *world;
+    tally simulation, mesh_grid, mesh_twice, particles, picture;
+    size_t triangles; /* of the last surface, at twice the grid's resolution */
+    double volume;    /* m3 inside it */
+    double bytes;     /* of the last particle file */
+} film;
+
+static double cpu_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void begin(tally *t)
+{
+    t->wall -= sk_wall_ms();
+    t->cpu -= cpu_ms();
+}
+
+static void end(tally *t)
+{
+    t->wall += sk_wall_ms();
+    t->cpu += cpu_ms();
+}
+
+static selkie_code mesh(film *f, double voxels_per_cell, int threads, tally *t, selkie_error *error)
+{
+    const selkie_scene *scene = selkie_world_scene(f->world);
+    int cells[3];
+    double cell_size = selkie_scene_cells(scene, cells);
+    selkie_attribute_view position, velocity;
+    SK_TRY(selkie_world_find_attribute(f->world, "position", &position, error));
+    SK_TRY(selkie_world_find_attribute(f->world, "velocity", &velocity, error));
+    sk_surface_options options = {.particle_spacing = cell_size / cbrt(selkie_scene_particles_per_cell(scene)),
+                                  .voxel_size = cell_size / voxels_per_cell,
+                                  .smoothing = 1.0,
+                                  .threads = threads};
+    for (int k = 0; k < 3; k++)
+        options.high[k] = cells[k] * cell_size;
+    const sk_surface_particles cloud = {.count = (size_t)selkie_world_particle_count(f->world),
+                                        .position = position.data,
+                                        .position_stride = position.stride,
+                                        .velocity = velocity.data,
+                                        .velocity_stride = velocity.stride};
+    sk_mesh surface = {0};
+    begin(t);
+    selkie_code code = sk_surface_extract(&cloud, &options, &surface, error);
+    end(t);
+    f->triangles = surface.triangle_count;
+    f->volume = sk_mesh_volume(&surface);
+    sk_mesh_free(&surface);
+    return code;
+}
+
+static selkie_code film_frame(film *f, const char *folder, int threads, int with_picture, selkie_error *error)
+{
+    char path[512];
+    begin(&f->simulation);
+    do
+        SK_TRY(selkie_world_step(f->world, error));
+    while (!selkie_world_at_frame(f->world) && !selkie_world_finished(f->world));
+    end(&f->simulation);
+
+    SK_TRY(mesh(f, 1.0, threads, &f->mesh_grid, error));
+    SK_TRY(mesh(f, 2.0, threads, &f->mesh_twice, error));
+
+    snprintf(path, sizeof path, "%s/particles.skp", folder);
+    begin(&f->particles);
+    SK_TRY(selkie_write_particles(f->world, path, error));
+    end(&f->particles);
+    FILE *file = fopen(path, "rb");
+    if (file && !fseek(file, 0, SEEK_END))
+        f->bytes = (double)ftell(file);
+    if (file)
+        fclose(file);
+    remove(path);
+
+    if (with_picture) {
+        snprintf(path, sizeof path, "%s/picture.png", folder);
+        begin(&f->picture);
+        SK_TRY(selkie_write_picture(f->world, path, error));
+        end(&f->picture);
+        remove(path);
+    }
+    return SELKIE_OK;
+}
+
+static void print_row(const film *f, const char *name, const tally *t, int frames)
+{
+    printf("  %-28s %8.1f ms  %8.1f ms of CPU  %6.2f times the simulation\n", name, t->wall / frames, t->cpu / frames,
+           t->cpu / f->simulation.cpu);
+}
+
+static selkie_code film_scene(const char *scene_path, int first, int frames, int threads, int with_picture,
+                              selkie_error *error)
+{
+    selkie_scene *scene;
+    SK_TRY(selkie_scene_load(scene_path, 0, NULL, &scene, error));
+    selkie_world_options options;
+    selkie_world_options_defaults(&options);
+    options.threads = threads;
+    film f = {0};
+    char folder[] = "/tmp/bench_film_XXXXXX";
+    selkie_code code = selkie_world_create(scene, &options, &f.world, error);
+    while (!code && selkie_world_frame(f.world) < first)
+        code = selkie_world_step(f.world, error);
+    if (!code && !mkdtemp(folder))
+        code = SELKIE_ERROR_FILE;
+
+    for (int n = 0; n < frames && !code; n++)
+        code = film_frame(&f, folder, threads, with_picture, error);
+    if (!code) {
+        double count = (double)selkie_world_particle_count(f.world);
+        printf("%s: %.0f particles, %d threads, mean of frames %d to %d\n", scene_path, count, threads, first + 1,
+               first + frames);
+        print_row(&f, "simulation", &f.simulation, frames);
+        print_row(&f, "mesh, a voxel a cell", &f.mesh_grid, frames);
+        print_row(&f, "mesh, two voxels a cell", &f.mesh_twice, frames);
+        print_row(&f, "compact particles", &f.particles, frames);
+        if (with_picture)
+            print_row(&f, "picture", &f.picture, frames);
+        printf("  %zu triangles around %.6g m3 at last; %.2f B a particle\n", f.triangles, f.volume, f.bytes / count);
+    }
+    rmdir(folder);
+    selkie_world_destroy(f.world);
+    selkie_scene_free(scene);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    const char *scene = SELKIE_SCENES "/examples/dam_break_3d.json";
+    int first = 15, frames = 10, threads = omp_get_num_procs(), with_picture = 0;
+    for (int a = 1; a < argc; a++) {
+        if (strcmp(argv[a], "--frames") == 0 && a + 1 < argc)
+            frames = atoi(argv[++a]);
+        else if (strcmp(argv[a], "--first") == 0 && a + 1 < argc)
+            first = atoi(argv[++a]);
+        else if (strcmp(argv[a], "--threads") == 0 && a + 1 < argc)
+            threads = atoi(argv[++a]);
+        else if (strcmp(argv[a], "--picture") == 0)
+            with_picture = 1;
+        else
+            scene = argv[a];
+    }
+    selkie_error error = {0};
+    if (film_scene(scene, first, frames, threads, with_picture, &error)) {
+        fprintf(stderr, "bench_film: %s\n", error.message);
+        return 1;
+    }
+    return 0;
+}

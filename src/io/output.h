@@ -1,0 +1,17 @@
+/* A world's frame as files, in two steps: what is written, and the writing. The first looks at the world, the second may
+ * happen in another thread (writer.h). */
+#ifndef SK_IO_OUTPUT_H
+#define SK_IO_OUTPUT_H
+
+#include <selkie/world.h>
+#include "io/particles_file.h"
+
+/* Points a frame to the arrays of a world; `extras` is where frame->extra will point to. */
+selkie_code sk_world_frame(const selkie_world *world, sk_frame *frame,
+                           selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES], selkie_error *error);
+
+/* The surface of a frame with the scene's keys for meshes (.ply or .obj), made with so many threads. */
+selkie_code sk_frame_write_surface(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
+                                   selkie_error *error);
+
+#endif

@@ -1,0 +1,224 @@
+#include "io/writer.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "io/output.h"
+#include "io/particles_file.h"
+#include "world/world_internal.h"
+
+enum { waiting_frames = 2 };
+
+/* A frame with copies of the world's arrays. */
+typedef struct pending {
+    sk_frame frame;
+    const selkie_scene *scene;
+    selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
+    void *arrays[3 + SK_MAX_EXTRA_ATTRIBUTES];
+    int array_count;
+    int file_count;
+    sk_writer_kind kinds[SK_WRITER_MOST_FILES];
+    char *paths[SK_WRITER_MOST_FILES];
+} pending;
+
+struct sk_writer {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pending *queue[waiting_frames]; /* the first one is being written */
+    int count;
+    int ends;
+    selkie_error error; /* the first one since it was last returned */
+};
+
+/* --- Frames --- */
+
+static void pending_free(pending *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < p->array_count; i++)
+        sk_release(NULL, p->arrays[i]);
+    for (int i = 0; i < p->file_count; i++)
+        free(p->paths[i]);
+    sk_release(NULL, p);
+}
+
+/* A copy of an array, without gaps between the particles. */
+static const void *copy_array(pending *p, const void *data, size_t stride, size_t bytes, int64_t count, int threads)
+{
+    char *copy = sk_allocate(NULL, ((size_t)count + 1) * bytes);
+    if (!copy)
+        return NULL;
+    p->arrays[p->array_count++] = copy;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < count; i++)
+        memcpy(copy + (size_t)i * bytes, (const char *)data + (size_t)i * stride, bytes);
+    return copy;
+}
+
+static int copy_arrays(pending *p, int threads)
+{
+    sk_frame *f = &p->frame;
+    const size_t vector = (size_t)f->dimension * sizeof(float);
+    f->position = copy_array(p, f->position, f->position_stride, vector, f->count, threads);
+    f->position_stride = vector;
+    f->velocity = copy_array(p, f->velocity, f->velocity_stride, vector, f->count, threads);
+    f->velocity_stride = vector;
+    f->id = copy_array(p, f->id, f->id_stride, sizeof *f->id, f->count, threads);
+    f->id_stride = sizeof *f->id;
+    int complete = f->position && f->velocity && f->id;
+    for (int e = 0; e < f->extra_count && complete; e++) {
+        selkie_attribute_view *view = &p->extras[e];
+        const size_t bytes = (size_t)view->components * 4;
+        view->data = copy_array(p, view->data, view->stride, bytes, f->count, threads);
+        view->stride = bytes;
+        complete = view->data != NULL;
+    }
+    return complete;
+}
+
+static selkie_code take_frame(const selkie_world *world, int count, const sk_writer_file *files, pending **result,
+                              selkie_error *error)
+{
+    pending *p = sk_allocate_zeroed(NULL, sizeof *p);
+    if (!p)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "output: no memory for a frame");
+    selkie_code code = sk_world_frame(world, &p->frame, p->extras, error);
+    p->scene = selkie_world_scene(world);
+    int complete = !code && copy_arrays(p, world->step.threads);
+    for (int i = 0; i < count && complete; i++) {
+        p->kinds[i] = files[i].kind;
+        p->paths[i] = strdup(files[i].path);
+        complete = p->paths[i] != NULL;
+        p->file_count++;
+    }
+    if (!code && !complete)
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "output: no memory for a copy of %lld particles",
+                       (long long)p->frame.count);
+    if (code) {
+        pending_free(p);
+        return code;
+    }
+    *result = p;
+    return SELKIE_OK;
+}
+
+static selkie_code write_frame(const pending *p, int threads, selkie_error *error)
+{
+    for (int i = 0; i < p->file_count; i++)
+        SK_TRY(p->kinds[i] == SK_WRITER_SURFACE
+                   ? sk_frame_write_surface(&p->frame, p->scene, threads, p->paths[i], error)
+                   : sk_particles_write(&p->frame, p->paths[i], error));
+    return SELKIE_OK;
+}
+
+/* --- The thread --- */
+
+static void *run_writer(void *context)
+{
+    sk_writer *w = context;
+    /* The simulation has the cores; one of them now and then is enough here. */
+    sk_threads_begin(1);
+    pthread_mutex_lock(&w->lock);
+    for (;;) {
+        while (!w->count && !w->ends)
+            pthread_cond_wait(&w->changed, &w->lock);
+        if (!w->count)
+            break;
+        pending *p = w->queue[0];
+        pthread_mutex_unlock(&w->lock);
+        selkie_error error = {0};
+        const selkie_code code = write_frame(p, 1, &error);
+        pending_free(p);
+
+        pthread_mutex_lock(&w->lock);
+        if (code && !w->error.code) {
+            w->error = error;
+            w->error.code = code;
+        }
+        memmove(w->queue, w->queue + 1, (waiting_frames - 1) * sizeof *w->queue);
+        w->count--;
+        pthread_cond_broadcast(&w->changed);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+selkie_code sk_writer_create(sk_writer **result, selkie_error *error)
+{
+    *result = NULL;
+    sk_writer *w = sk_allocate_zeroed(NULL, sizeof *w);
+    if (!w)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "output: no memory for a writer");
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->changed, NULL);
+    if (pthread_create(&w->thread, NULL, run_writer, w)) {
+        sk_release(NULL, w);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "output: the system gives no thread for a writer");
+    }
+    *result = w;
+    return SELKIE_OK;
+}
+
+/* With the lock held: returns an error of the thread once. */
+static selkie_code pending_error(sk_writer *w, selkie_error *error)
+{
+    const selkie_code code = w->error.code;
+    if (code && error)
+        *error = w->error;
+    w->error = (selkie_error){0};
+    return code;
+}
+
+selkie_code sk_writer_add(sk_writer *w, const selkie_world *world, int count, const sk_writer_file *files,
+                          selkie_error *error)
+{
+    pending *p = NULL;
+    SK_TRY(take_frame(world, count, files, &p, error));
+    if (!w) {
+        selkie_code code = write_frame(p, world->step.threads, error);
+        pending_free(p);
+        return code;
+    }
+    pthread_mutex_lock(&w->lock);
+    while (w->count == waiting_frames)
+        pthread_cond_wait(&w->changed, &w->lock);
+    selkie_code code = pending_error(w, error);
+    if (!code)
+        w->queue[w->count++] = p;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    if (code)
+        pending_free(p);
+    return code;
+}
+
+selkie_code sk_writer_wait(sk_writer *w, selkie_error *error)
+{
+    if (!w)
+        return SELKIE_OK;
+    pthread_mutex_lock(&w->lock);
+    while (w->count)
+        pthread_cond_wait(&w->changed, &w->lock);
+    selkie_code code = pending_error(w, error);
+    pthread_mutex_unlock(&w->lock);
+    return code;
+}
+
+void sk_writer_destroy(sk_writer *w)
+{
+    if (!w)
+        return;
+    pthread_mutex_lock(&w->lock);
+    w->ends = 1;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
+    sk_release(NULL, w);
+}

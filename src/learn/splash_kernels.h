@@ -1,0 +1,156 @@
+/* What the model of splashes sees: the flow around a candidate, one candidate at a time.
+ *
+ * A candidate's features are samples on a stencil of 3^d or 5^d points at distances of a cell around it, x fastest: the
+ * velocity relative to that at the candidate over sqrt(g h + sigma / (density h)), and the fill of the cells. The last
+ * feature is B / (1 + B) with the Bond number B = density g h^2 / sigma.
+ *
+ * The axes are the stencil's own: up is the second one; the others point to where the liquid thins out less, the
+ * strongest first. So a mirrored or turned flow has the same features, and a model's answer is mirrored back.
+ */
+#ifndef SK_LEARN_SPLASH_KERNELS_H
+#define SK_LEARN_SPLASH_KERNELS_H
+
+#include "base/kernel.h"
+
+enum { SK_SPLASH_REACH = 2, SK_SPLASH_POINTS = 125, SK_SPLASH_FEATURES = 4 * SK_SPLASH_POINTS + 1 };
+
+/* A dense array of cells: velocity at the centres and fill. Cells without liquid have no velocity of their own. */
+typedef struct sk_splash_cells {
+    const float *velocity[3]; /* m/s */
+    const float *fill;        /* -1 in solids */
+    int step[3];              /* of the arrays along x, y, z */
+    int dimension;
+} sk_splash_cells;
+
+typedef struct sk_splash_options {
+    int reach;           /* 1 or 2 cells */
+    int up_axis;         /* of the scene */
+    float up_sign;       /* 1 or -1 */
+    float inverse_speed; /* s/m */
+    float bond;          /* B / (1 + B) */
+} sk_splash_options;
+
+/* Axis n of the stencil is axis[n] of the scene times sign[n]. */
+typedef struct sk_splash_frame {
+    int axis[3];
+    float sign[3];
+    float velocity[3]; /* m/s at the candidate, along the axes of the scene */
+} sk_splash_frame;
+
+#define SK_SPLASH_DRY 0.05f /* fill below which a cell has no velocity of its own */
+
+/* Weight of corner n of the cell between eight (2D: four) centres; *place its offset. */
+SK_KERNEL float sk_splash_corner(const sk_splash_cells *cells, const float fraction[3], int n, int *place)
+{
+    float weight = 1.0f;
+    *place = 0;
+    for (int d = 0; d < cells->dimension; d++) {
+        weight *= n >> d & 1 ? fraction[d] : 1.0f - fraction[d];
+        *place += n >> d & 1 ? cells->step[d] : 0;
+    }
+    return weight;
+}
+
+/* Velocity at a point (m/s) over the corners with liquid; 0 if there is none. */
+SK_KERNEL void sk_splash_velocity(const sk_splash_cells *cells, int place, const float fraction[3], float velocity[3])
+{
+    float sum = 0.0f;
+    velocity[0] = velocity[1] = velocity[2] = 0.0f;
+    for (int n = 0; n < 1 << cells->dimension; n++) {
+        int corner;
+        const float weight = sk_splash_corner(cells, fraction, n, &corner);
+        if (!(cells->fill[place + corner] > SK_SPLASH_DRY))
+            continue;
+        for (int d = 0; d < cells->dimension; d++)
+            velocity[d] += weight * cells->velocity[d][place + corner];
+        sum += weight;
+    }
+    for (int d = 0; d < 3; d++)
+        velocity[d] = sum > 0.0f ? velocity[d] / sum : 0.0f;
+}
+
+/* Chooses the axes: the sign and order of those across `up` follow the sums of offset x fill over the stencil. */
+SK_KERNEL void sk_splash_choose_frame(const sk_splash_cells *cells, const sk_splash_options *options, int place,
+                                      sk_splash_frame *frame)
+{
+    float slope[3] = {0.0f, 0.0f, 0.0f};
+    const int reach = options->reach, planes = cells->dimension == 3 ? reach : 0;
+    for (int z = -planes; z <= planes; z++)
+        for (int y = -reach; y <= reach; y++)
+            for (int x = -reach; x <= reach; x++) {
+                const float fill = cells->fill[place + x * cells->step[0] + y * cells->step[1] + z * cells->step[2]];
+                const float wet = fill > 0.0f ? (fill < 1.0f ? fill : 1.0f) : 0.0f;
+                slope[0] += (float)x * wet;
+                slope[1] += (float)y * wet;
+                slope[2] += (float)z * wet;
+            }
+    const int up = options->up_axis;
+    int across[2], count = 0;
+    for (int d = 0; d < cells->dimension; d++)
+        if (d != up && count < 2)
+            across[count++] = d;
+    if (count == 2 && __builtin_fabsf(slope[across[1]]) > __builtin_fabsf(slope[across[0]])) {
+        const int swap = across[0];
+        across[0] = across[1];
+        across[1] = swap;
+    }
+    frame->axis[0] = across[0];
+    frame->axis[1] = up;
+    frame->axis[2] = count == 2 ? across[1] : 2;
+    frame->sign[0] = slope[across[0]] < 0.0f ? -1.0f : 1.0f;
+    frame->sign[1] = options->up_sign;
+    frame->sign[2] = count == 2 && slope[across[1]] < 0.0f ? -1.0f : 1.0f;
+}
+
+/* Features of a candidate between the centres of the cell `place` and those above it, at the given fractions. Returns
+ * their number. */
+SK_KERNEL int sk_splash_features(const sk_splash_cells *cells, const sk_splash_options *options, int place,
+                                 const float fraction[3], sk_splash_frame *frame, float *features)
+{
+    const int reach = options->reach, dimension = cells->dimension, planes = dimension == 3 ? reach : 0;
+    int nearest = place, at = 0;
+    for (int d = 0; d < dimension; d++)
+        nearest += fraction[d] >= 0.5f ? cells->step[d] : 0;
+    sk_splash_choose_frame(cells, options, nearest, frame);
+    sk_splash_velocity(cells, place, fraction, frame->velocity);
+    int step[3] = {0, 0, 0};
+    for (int n = 0; n < dimension; n++)
+        step[n] = frame->sign[n] < 0.0f ? -cells->step[frame->axis[n]] : cells->step[frame->axis[n]];
+    for (int z = -planes; z <= planes; z++)
+        for (int y = -reach; y <= reach; y++)
+            for (int x = -reach; x <= reach; x++) {
+                const int point = place + x * step[0] + y * step[1] + z * step[2];
+                float relative[3] = {0.0f, 0.0f, 0.0f}, fill = 0.0f;
+                for (int n = 0; n < 1 << dimension; n++) {
+                    int corner;
+                    const float weight = sk_splash_corner(cells, fraction, n, &corner);
+                    const float there = cells->fill[point + corner];
+                    fill += weight * (there < 1.0f ? there : 1.0f);
+                    if (!(there > SK_SPLASH_DRY))
+                        continue;
+                    for (int d = 0; d < dimension; d++)
+                        relative[d] += weight * (cells->velocity[d][point + corner] - frame->velocity[d]);
+                }
+                for (int n = 0; n < dimension; n++)
+                    features[at++] = frame->sign[n] * relative[frame->axis[n]] * options->inverse_speed;
+                features[at++] = fill;
+            }
+    features[at++] = options->bond;
+    return at;
+}
+
+/* Is a cell in the band at the surface: it holds liquid, and air is among the cells around it? */
+SK_KERNEL int sk_splash_in_band(const sk_splash_cells *cells, int place)
+{
+    const int planes = cells->dimension == 3 ? 1 : 0;
+    int air = 0;
+    for (int z = -planes; z <= planes; z++)
+        for (int y = -1; y <= 1; y++)
+            for (int x = -1; x <= 1; x++) {
+                const float fill = cells->fill[place + x * cells->step[0] + y * cells->step[1] + z * cells->step[2]];
+                air |= fill >= 0.0f && fill < 0.5f;
+            }
+    return air && cells->fill[place] > SK_SPLASH_DRY;
+}
+
+#endif

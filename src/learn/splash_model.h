@@ -1,0 +1,40 @@
+/* A trained model of splashes (Um et al. 2018): a classifier and a modifier, with what their inputs were. */
+#ifndef SK_LEARN_SPLASH_MODEL_H
+#define SK_LEARN_SPLASH_MODEL_H
+
+#include "learn/network.h"
+#include "learn/splash_kernels.h"
+
+typedef enum sk_splash_law { SK_SPLASH_STUDENT, SK_SPLASH_NORMAL } sk_splash_law;
+
+typedef struct sk_splash_model {
+    int dimension, reach; /*      cells of the stencil on each side of its middle */
+    int feature_count;
+    double duration;            /* s    within which a splash forms */
+    double cell_low, cell_high; /* m cells of the coarse grids that it was trained for */
+    double prior;               /*      share of splashes among the candidates */
+    double tension, gravity;    /* N/m, m/s2 of the training runs */
+    sk_splash_law law;
+    float calibration[2];                                      /*      calibrated logit = [0] x logit + [1] */
+    float mean[SK_SPLASH_FEATURES], scale[SK_SPLASH_FEATURES]; /* of the inputs: (feature - mean) / scale */
+    float largest[SK_SPLASH_FEATURES];                         /* of |feature| in training */
+    float spread[3]; /*      of the changes of velocity: targets are change / spread */
+    sk_network *classifier, *modifier;
+} sk_splash_model;
+
+/* A broken or foreign file is refused with one message. Networks are folded, for use. */
+selkie_code sk_splash_model_read(const char *path, sk_splash_model *model, selkie_error *error);
+/* The file as bytes, to be released with sk_release(NULL, ...). */
+selkie_code sk_splash_model_encode(const sk_splash_model *model, const char *made_by, char **bytes, size_t *size,
+                                   selkie_error *error);
+void sk_splash_model_free(sk_splash_model *model);
+
+/* Scales rows of features in place. */
+void sk_splash_scale(const sk_splash_model *model, float *features, int count);
+/* Probability of a splash within the duration, from a row's logit. */
+float sk_splash_probability(const sk_splash_model *model, float logit);
+/* Change of velocity over sqrt(g h + ...) in the stencil's axes, from the modifier's outputs and a random number in [0,
+ * 1) for each axis; 0.5 gives the mean. */
+void sk_splash_change(const sk_splash_model *model, const float *outputs, const float random[3], float change[3]);
+
+#endif

@@ -1,0 +1,54 @@
+/* Training of the model of splashes, and how good it is. */
+#ifndef SK_LEARN_SPLASH_TRAIN_H
+#define SK_LEARN_SPLASH_TRAIN_H
+
+#include "learn/splash_model.h"
+
+/* Samples of one or more simulations, with features on stencils of 5^d points. */
+typedef struct sk_splash_data {
+    int dimension, feature_count;
+    int64_t count;
+    const float *features; /* [count][feature_count] */
+    const float *change;   /* [count][dimension] of the velocity of a splash, scaled, along the stencil's axes */
+    const float *weight;   /* [count] candidates that a sample stands for */
+    const uint8_t *label;  /* [count] 1 = splash */
+    const int32_t *run;    /* [count] number of the simulation */
+    double duration, cell_low, cell_high, tension, gravity;
+} sk_splash_data;
+
+typedef enum sk_splash_split { SK_SPLIT_TRAIN, SK_SPLIT_VALIDATION, SK_SPLIT_HELD_OUT, SK_SPLIT_COUNT } sk_splash_split;
+
+/* The split of a simulation: of ten, two are held out and one calibrates the rates. */
+static inline sk_splash_split sk_splash_split_of(int32_t run)
+{
+    return run % 5 == 4 ? SK_SPLIT_HELD_OUT : run % 10 == 2 ? SK_SPLIT_VALIDATION : SK_SPLIT_TRAIN;
+}
+
+typedef struct sk_splash_recipe {
+    int paper; /* networks and losses of Um et al. 2018 */
+    int classifier_steps, modifier_steps, batch;
+    double rate, decay, dropout;
+    uint64_t seed;
+    int threads;
+} sk_splash_recipe;
+
+sk_splash_recipe sk_splash_default_recipe(int paper);
+
+typedef struct sk_splash_score {
+    int64_t count, splashes;
+    double auc, log_loss, prior_log_loss, calibration_error; /* of candidates, by their weights */
+    double nll, nll_constant;                                /* of the changes, nat a splash */
+} sk_splash_score;
+
+/* Losses while it learns: called every few steps with the means since the last call. */
+typedef void (*sk_splash_watch)(void *context, const char *network, int step, int steps, double loss);
+
+selkie_code sk_splash_train(const sk_splash_data *data, const sk_splash_recipe *recipe, sk_splash_watch watch,
+                            void *context, sk_splash_model *model, selkie_error *error);
+selkie_code sk_splash_judge(const sk_splash_data *data, const sk_splash_model *model, sk_splash_split split,
+                            int threads, sk_splash_score *score, selkie_error *error);
+/* A logistic model of the same features, for comparison: its area under the curve and its log loss. */
+selkie_code sk_splash_judge_logistic(const sk_splash_data *data, const sk_splash_recipe *recipe,
+                                     sk_splash_score score[SK_SPLIT_COUNT], selkie_error *error);
+
+#endif

@@ -1,0 +1,169 @@
+/* The material point method as a method. */
+#include "methods/elastoplastic/mpm.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SELKIE_DIM 3
+#include "methods/elastoplastic/elastic_kernels.h"
+
+#include "defs/materials.h"
+
+_Static_assert((int)SK_ELASTIC_SQUARED == (int)SELKIE_ELASTIC_SQUARED, "kernels and scenes number laws alike");
+_Static_assert((int)SK_PLASTIC_DRUCKER_PRAGER == (int)SELKIE_PLASTICITY_DRUCKER_PRAGER, "and kinds of plasticity");
+
+static int takes_part(const selkie_scene *scene)
+{
+    return scene->discretization == SELKIE_DISCRETIZATION_MPM;
+}
+
+/* The law of a material with its derived constants. */
+static sk_elastic_material make_material(const sk_step *step, int m)
+{
+    const selkie_elastoplastic_def *def = &step->scene->materials[m].elastoplastic;
+    const double density = sk_scene_density(step->scene, m), d = step->dimension;
+    const double mu = def->young / (2.0 * (1.0 + def->poisson));
+    const double lambda = def->young * def->poisson / ((1.0 + def->poisson) * (1.0 - 2.0 * def->poisson));
+    const double sine = sin(def->friction_angle * M_PI / 180.0);
+
+    /* In 2D Mohr and Coulomb's law itself; in 3D the cone through its corners of compression. */
+    const double cone = d == 2 ? sine / sqrt(2.0) : sqrt(2.0 / 3.0) * 2.0 * sine / (3.0 - sine);
+    const int sand = def->plasticity == SELKIE_PLASTICITY_DRUCKER_PRAGER;
+    return (sk_elastic_material){.law = sand ? SK_ELASTIC_HENCKY : (int)def->law,
+                                 .plasticity = (int)def->plasticity,
+                                 .keeps_volume = def->keeps_volume,
+                                 .lambda = (float)lambda,
+                                 .mu = (float)mu,
+                                 .yield = (float)def->yield,
+                                 .hardening = (float)def->hardening,
+                                 .flow_time = (float)def->flow_time,
+                                 .thickening = (float)def->thickening,
+                                 .cone = (float)cone,
+                                 .tip = (float)(d * def->cohesion / (d * lambda + 2.0 * mu)),
+                                 .tear = (float)log1p(def->tear),
+                                 .inverse_density = (float)(1.0 / density),
+                                 .wave_speed = (float)sqrt((lambda + 2.0 * mu) / density),
+                                 .relative_mass = (float)(density / step->density)};
+}
+
+static selkie_code create(sk_step *step, selkie_error *error)
+{
+    static const char *const matrices[] = {"deformation", "velocity_gradient"};
+    static const char *const numbers[] = {"plastic_strain", "plastic_volume", "stress"};
+    const int count = step->scene->material_count;
+    sk_mpm *mpm = sk_allocate_zeroed(step->memory, sizeof *mpm);
+    if (!mpm)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "mpm: no memory");
+    sk_step_set_state(step, &sk_method_mpm, mpm);
+    mpm->materials = sk_allocate_zeroed(step->memory, (size_t)count * sizeof *mpm->materials);
+    int enough = mpm->materials != NULL;
+    for (size_t n = 0; n < sizeof matrices / sizeof *matrices; n++)
+        enough &=
+            sk_particles_add_attribute(&step->particles, matrices[n], step->dimension * step->dimension, 0) != NULL;
+    for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+        enough &= sk_particles_add_attribute(&step->particles, numbers[n], 1, 0) != NULL;
+    if (!enough)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "mpm: no memory for %d materials and attributes", count);
+    mpm->material_count = count;
+    for (int m = 0; m < count; m++) {
+        mpm->materials[m] = make_material(step, m);
+        mpm->saved.wave_speed = fmax(mpm->saved.wave_speed, mpm->materials[m].wave_speed);
+    }
+    return SELKIE_OK;
+}
+
+/* A single point has no shape that could deform. */
+static selkie_code populate(sk_step *step, selkie_error *error)
+{
+    const int64_t count = step->particles.count, least = step->dimension == 3 ? 8 : 4;
+    if (count >= least || step->scene->source_count)
+        return SELKIE_OK;
+    return sk_fail(error, SELKIE_ERROR_INPUT,
+                   "liquids: %lld points are too few for discretization \"mpm\", a body needs at least %lld: make the "
+                   "shapes larger, or the cells smaller (domain.resolution)",
+                   (long long)count, (long long)least);
+}
+
+/* Volume before the first step: that of the points at rest. */
+static selkie_code measure(sk_step *step, selkie_error *error)
+{
+    (void)error;
+    step->kernel_volume = (double)step->particles.count / step->particles_per_cell;
+    step->counted_volume = step->surface_volume = step->kernel_volume;
+    return SELKIE_OK;
+}
+
+static void destroy(sk_step *step)
+{
+    sk_mpm *mpm = sk_mpm_of(step);
+    if (!mpm)
+        return;
+    sk_release(step->memory, mpm->materials);
+    sk_release(step->memory, mpm->tiles);
+    sk_release(step->memory, mpm->nodes);
+    sk_release(step->memory, mpm);
+}
+
+/* Pressure waves cross a part of a cell in a step. */
+static void limit_step(const sk_step *step, sk_step_limits *limits)
+{
+    limits->extra += sk_mpm_of(step)->saved.wave_speed;
+}
+
+static void statistics(const sk_step *step, selkie_statistics *s)
+{
+    const sk_mpm_saved *saved = &sk_mpm_of(step)->saved;
+    s->elastic_energy = saved->elastic_energy;
+    s->plastic_work = saved->plastic_work;
+}
+
+static sk_chunk_view state(const sk_step *step)
+{
+    return (sk_chunk_view){"mpm", &sk_mpm_of(step)->saved, sizeof(sk_mpm_saved)};
+}
+
+static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char *file, selkie_error *error)
+{
+    sk_mpm *mpm = sk_mpm_of(step);
+    if (chunk->bytes != sizeof mpm->saved)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the state of mpm has %llu bytes, not %zu", file,
+                       (unsigned long long)chunk->bytes, sizeof mpm->saved);
+    memcpy(&mpm->saved, chunk->data, sizeof mpm->saved);
+    return SELKIE_OK;
+}
+
+/* Attributes, which the sort keeps twice. */
+static double bytes_per_particle(const selkie_scene *scene)
+{
+    const int d = scene->domain.dimension;
+    return 2 * 4 * (2 * d * d + 3);
+}
+
+/* Nodes and tiles. */
+static double bytes_per_cell(const selkie_scene *scene)
+{
+    (void)scene;
+    return 16 + 32;
+}
+
+const sk_method sk_method_mpm = {
+    .name = "mpm",
+    .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
+    .takes_part = takes_part,
+    .create = create,
+    .populate = populate,
+    .destroy = destroy,
+    .phases =
+        {
+            {.name = "to_grid", .slot = SK_SLOT_FORCES, .run = SK_FORMS(sk_mpm_to_grid, sk_mpm_to_grid_plain)},
+            {.name = "nodes", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM(sk_mpm_nodes)},
+            {.name = "to_points", .slot = SK_SLOT_MOVE, .run = SK_FORMS(sk_mpm_to_points, sk_mpm_to_points_plain)},
+        },
+    .limit_step = limit_step,
+    .measure = measure,
+    .state = state,
+    .restore = restore,
+    .statistics = statistics,
+    .bytes_per_particle = bytes_per_particle,
+    .bytes_per_cell = bytes_per_cell,
+};

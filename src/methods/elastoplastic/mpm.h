@@ -1,0 +1,51 @@
+/* The material point method: elastoplastic points whose forces act on the nodes of a grid.
+ *
+ * A step has three phases. `to_grid`: plastic flow and stress of each point, momentum and mass to the nodes.
+ * `nodes`: velocities of the nodes, gravity, walls and obstacles. `to_points`: velocity and its gradient back to the
+ * points, their deformation and their move. mpm_kernels.h has the formulas, elastic_kernels.h the laws of materials.
+ *
+ * Points of a block add to a tile of the block's own: its nodes and a halo of one. A node then adds up the tiles that
+ * hold it in the order of the blocks, so that results do not depend on threads.
+ *
+ * Attributes of points: `deformation` (F - 1 of the elastic deformation gradient F, row-major: new points are at rest),
+ * `velocity_gradient` (1/s), `plastic_strain`, `plastic_volume` (see sk_plastic_state), `stress` (Pa, equivalent).
+ */
+#ifndef SK_METHODS_MPM_H
+#define SK_METHODS_MPM_H
+
+#include "methods/method.h"
+
+extern const sk_method sk_method_mpm;
+
+/* State that outlives a step. */
+typedef struct sk_mpm_saved {
+    double plastic_work;   /* J    since the start */
+    double elastic_energy; /* J    at the start of the last step */
+    double wave_speed;     /* m/s  fastest pressure wave of the last step */
+} sk_mpm_saved;
+
+typedef struct sk_mpm {
+    sk_mpm_saved saved;
+    int material_count;
+    struct sk_elastic_material *materials; /* [material_count] */
+    float (*tiles)[4];                     /* [particle blocks][tile nodes] momentum and mass of a block's points */
+    float (*nodes)[4];                     /* [blocks][cells] velocity (m/s) and mass, over the mass of a point */
+    size_t tile_capacity, node_capacity;
+} sk_mpm;
+
+static inline sk_mpm *sk_mpm_of(const sk_step *step)
+{
+    return sk_step_state(step, &sk_method_mpm);
+}
+
+#define SK_MPM_PHASES(dim)                                                                                             \
+    selkie_code sk_mpm_to_grid_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_mpm_to_grid_plain_##dim(sk_step *step, selkie_error *error);                                        \
+    selkie_code sk_mpm_nodes_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_mpm_to_points_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_mpm_to_points_plain_##dim(sk_step *step, selkie_error *error);
+
+SK_MPM_PHASES(2d)
+SK_MPM_PHASES(3d)
+
+#endif

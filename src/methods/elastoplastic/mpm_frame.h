@@ -1,0 +1,265 @@
+/* What the phases of mpm share: attributes of points, tiles of blocks, sums. For files compiled per dimension. */
+#ifndef SK_METHODS_MPM_FRAME_H
+#define SK_METHODS_MPM_FRAME_H
+
+#include <math.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "grid/plain.h"
+#include "grid/sweep.h"
+#include "methods/elastoplastic/elastic_kernels.h"
+#include "methods/elastoplastic/mpm.h"
+#include "methods/elastoplastic/mpm_kernels.h"
+
+#define SK_MPM_INLINE static inline __attribute__((unused))
+
+enum {
+    SK_MPM_MATRIX = SELKIE_DIM * SELKIE_DIM,
+    SK_MPM_TILE_N = SK_BLOCK_N + 2, /* a halo of one node around the block */
+    SK_MPM_TILE_NZ = SELKIE_DIM == 3 ? SK_MPM_TILE_N : 1,
+    SK_MPM_TILE = SK_MPM_TILE_N * SK_MPM_TILE_N * SK_MPM_TILE_NZ
+};
+
+/* Attributes of the points, in the order of the records. */
+typedef struct sk_mpm_points {
+    sk_particle *records;
+    const uint32_t *material; /* NULL = all of the first */
+    float *deformation;       /* [count][SK_MPM_MATRIX] */
+    float *affine;            /* [count][SK_MPM_MATRIX] 1/s */
+    float *plastic_strain, *plastic_volume, *stress;
+} sk_mpm_points;
+
+SK_MPM_INLINE float *sk_mpm_attribute(const sk_step *step, const char *name)
+{
+    const sk_attribute *attribute = sk_particles_find_attribute(&step->particles, name);
+    return attribute ? (float *)(void *)attribute->data : NULL;
+}
+
+SK_MPM_INLINE sk_mpm_points sk_mpm_points_of(const sk_step *step)
+{
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    return (sk_mpm_points){.records = step->particles.records,
+                           .material = material ? material->data : NULL,
+                           .deformation = sk_mpm_attribute(step, "deformation"),
+                           .affine = sk_mpm_attribute(step, "velocity_gradient"),
+                           .plastic_strain = sk_mpm_attribute(step, "plastic_strain"),
+                           .plastic_volume = sk_mpm_attribute(step, "plastic_volume"),
+                           .stress = sk_mpm_attribute(step, "stress")};
+}
+
+/* First of the 3^dimension nodes of a cell's points, in the tile of its block. */
+SK_MPM_INLINE int sk_mpm_first_node(int cell)
+{
+    return (cell & SK_BLOCK_MASK) + SK_MPM_TILE_N * (cell >> SK_BLOCK_LOG & SK_BLOCK_MASK) +
+           (SELKIE_DIM == 3 ? SK_MPM_TILE_N * SK_MPM_TILE_N * (cell >> (2 * SK_BLOCK_LOG)) : 0);
+}
+
+/* Node n of the 3^dimension, counted from the first in the tile. */
+SK_MPM_INLINE int sk_mpm_node(int n)
+{
+    return n % 3 + SK_MPM_TILE_N * (n / 3 % 3) + (SELKIE_DIM == 3 ? SK_MPM_TILE_N * SK_MPM_TILE_N * (n / 9) : 0);
+}
+
+/* Centre of a cell, in cells from the grid's corner. */
+SK_MPM_INLINE void sk_mpm_centre(const sk_grid *grid, int block, int cell, float centre[3])
+{
+    centre[2] = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        centre[d] =
+            (float)(grid->coordinates[block][d] * SK_BLOCK_N + (cell >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK)) + 0.5f;
+}
+
+/* Place of a point from the centre of its cell, in cells. Rounding may leave it a little beyond half a cell. */
+SK_MPM_INLINE void sk_mpm_offset(const sk_grid *grid, const float centre[3], const float position[3], float offset[3])
+{
+    const float inverse = (float)(1.0 / grid->cell_size);
+    offset[2] = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        offset[d] = (position[d] - (float)grid->corner[d]) * inverse - centre[d];
+}
+
+/* --- to_grid --- */
+
+typedef struct sk_mpm_law_sums {
+    double energy, work; /* J/m3 times the number of points */
+    float wave_speed;    /* m/s  */
+} sk_mpm_law_sums;
+
+typedef struct sk_mpm_giving {
+    const sk_grid *grid;
+    const sk_mpm *mpm;
+    sk_mpm_points points;
+    float dt, kick; /* s  of plastic flow, and of forces */
+    float cell_size;
+    sk_mpm_law_sums *sums; /* [blocks] */
+} sk_mpm_giving;
+
+SK_MPM_INLINE const sk_elastic_material *sk_mpm_material(const sk_mpm *mpm, const sk_mpm_points *points, uint32_t p)
+{
+    return &mpm->materials[points->material ? points->material[p] : 0];
+}
+
+/* Plastic flow and stress of a point, and what it gives. */
+static inline __attribute__((always_inline, unused)) void sk_mpm_make_gift(const sk_mpm_giving *giving, uint32_t p,
+                                                                           sk_mpm_law_sums *sums, sk_mpm_gift *gift)
+{
+    const sk_mpm_points *points = &giving->points;
+    const sk_elastic_material *material = sk_mpm_material(giving->mpm, points, p);
+    const float *affine = points->affine + (size_t)p * SK_MPM_MATRIX;
+    const float factor = giving->kick * material->inverse_density / giving->cell_size;
+    sk_plastic_state state = {points->plastic_strain[p], points->plastic_volume[p]};
+    sk_elastic_result result;
+    SK_DIM(sk_elastic_point)(material, giving->dt, points->deformation + (size_t)p * SK_MPM_MATRIX, &state, &result);
+    points->plastic_strain[p] = state.strain;
+    points->plastic_volume[p] = state.volume;
+    points->stress[p] = result.equivalent;
+    sums->energy += result.energy;
+    sums->work += result.work;
+    sums->wave_speed = fmaxf(sums->wave_speed, result.wave_speed);
+    gift->mass = material->relative_mass;
+    for (int d = 0; d < 3; d++)
+        gift->velocity[d] = points->records[p].velocity[d];
+    for (int n = 0; n < SK_MPM_MATRIX; n++) {
+        gift->slope[n] = giving->cell_size * affine[n];
+        gift->push[n] = factor * result.stress[n];
+    }
+}
+
+SK_MPM_INLINE selkie_code sk_mpm_begin_giving(sk_step *step, sk_mpm_giving *giving, selkie_error *error)
+{
+    sk_mpm *mpm = sk_mpm_of(step);
+    const size_t blocks = (size_t)step->grid.particle_blocks + 1;
+    SK_TRY(sk_reserve(step->memory, (void **)&mpm->tiles, &mpm->tile_capacity, blocks * SK_MPM_TILE, sizeof *mpm->tiles,
+                      "tiles of the nodes", error));
+    *giving = (sk_mpm_giving){.grid = &step->grid,
+                              .mpm = mpm,
+                              .points = sk_mpm_points_of(step),
+                              .dt = (float)step->last_dt,
+                              .kick = (float)sk_step_kick(step),
+                              .cell_size = (float)step->grid.cell_size};
+    return sk_step_scratch(step, blocks * sizeof *giving->sums, "to_grid", (void **)&giving->sums, error);
+}
+
+/* Adds up the blocks in their order. */
+SK_MPM_INLINE void sk_mpm_end_giving(sk_step *step, const sk_mpm_giving *giving)
+{
+    sk_mpm_saved *saved = &sk_mpm_of(step)->saved;
+    const double volume = pow(step->grid.cell_size, SELKIE_DIM) / step->particles_per_cell;
+    saved->elastic_energy = saved->wave_speed = 0.0;
+    for (int block = 1; block <= step->grid.particle_blocks; block++) {
+        const sk_mpm_law_sums *sums = &giving->sums[block];
+        saved->elastic_energy += volume * sums->energy;
+        saved->plastic_work += volume * sums->work;
+        saved->wave_speed = fmax(saved->wave_speed, sums->wave_speed);
+    }
+}
+
+/* --- to_points --- */
+
+typedef struct sk_mpm_move_sums {
+    double position[3], kinetic, fastest2;
+    int64_t gone, bad;
+} sk_mpm_move_sums;
+
+typedef struct sk_mpm_taking {
+    const sk_step *step;
+    const sk_grid *grid;
+    const sk_mpm *mpm;
+    sk_mpm_points points;
+    float dt;              /* s */
+    float per_cell;        /* 1/m  1 over the cell size */
+    float low[3], high[3]; /* m  bounds inside closed walls */
+    sk_mpm_move_sums *sums;
+} sk_mpm_taking;
+
+SK_MPM_INLINE selkie_code sk_mpm_begin_taking(sk_step *step, sk_mpm_taking *taking, selkie_error *error)
+{
+    *taking = (sk_mpm_taking){.step = step,
+                              .grid = &step->grid,
+                              .mpm = sk_mpm_of(step),
+                              .points = sk_mpm_points_of(step),
+                              .dt = (float)step->dt,
+                              .per_cell = (float)(1.0 / step->grid.cell_size)};
+    sk_solids_bounds(&step->solids, &step->grid, taking->low, taking->high);
+    return sk_step_scratch(step, ((size_t)step->grid.particle_blocks + 1) * sizeof *taking->sums, "to_points",
+                           (void **)&taking->sums, error);
+}
+
+/* Keeps the path of a point out of obstacles. */
+SK_MPM_INLINE void sk_mpm_sweep(const sk_mpm_taking *taking, const float from[3], float clearance, sk_particle *point)
+{
+    const sk_solids *solids = &taking->step->solids;
+    sk_swept_path path = {.end = 1.0, .deepest = INFINITY};
+    sk_touch touch;
+    float travelled = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        travelled += fabsf(point->position[d] - from[d]);
+        path.from[d] = from[d];
+        path.to[d] = point->position[d];
+        path.low[d] = taking->low[d];
+        path.high[d] = taking->high[d];
+    }
+    if (travelled < clearance * (float)solids->cell_size || !sk_sweep(solids, &path, &touch))
+        return;
+    memcpy(point->position, path.to, SELKIE_DIM * sizeof(float));
+    sk_sweep_stop(solids, &touch, point->position, point->velocity);
+}
+
+/* Moves a point with its velocity and adds it to the sums of its block. */
+SK_MPM_INLINE void sk_mpm_move(const sk_mpm_taking *taking, float clearance, sk_particle *point, sk_mpm_move_sums *sums)
+{
+    const float from[3] = {point->position[0], point->position[1], point->position[2]};
+    double speed2 = 0.0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float x = point->position[d] + taking->dt * point->velocity[d];
+        if ((taking->low[d] == -INFINITY && x < (float)taking->grid->low[d]) ||
+            (taking->high[d] == INFINITY && x > (float)taking->grid->high[d]))
+            point->flags |= SK_PARTICLE_DEAD;
+        x = x < taking->low[d] ? taking->low[d] : x;
+        point->position[d] = x > taking->high[d] ? taking->high[d] : x;
+    }
+    if (taking->step->solids.obstacle_count && !(point->flags & SK_PARTICLE_DEAD))
+        sk_mpm_sweep(taking, from, clearance, point);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        speed2 += (double)point->velocity[d] * point->velocity[d];
+    sums->bad += !(speed2 < 1e30);
+    if (point->flags & SK_PARTICLE_DEAD) {
+        sums->gone++;
+        return;
+    }
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sums->position[d] += point->position[d];
+    sums->kinetic += 0.5 * speed2;
+    sums->fastest2 = speed2 > sums->fastest2 ? speed2 : sums->fastest2;
+}
+
+/* Adds up the blocks in their order. */
+SK_MPM_INLINE selkie_code sk_mpm_end_taking(sk_step *step, const sk_mpm_taking *taking, selkie_error *error)
+{
+    double fastest2 = 0.0, kinetic = 0.0;
+    int64_t bad = 0;
+    sk_particles_moved(&step->particles);
+    memcpy(step->positions_before, step->positions, sizeof step->positions);
+    memset(step->positions, 0, sizeof step->positions);
+    for (int block = 1; block <= step->grid.particle_blocks; block++) {
+        const sk_mpm_move_sums *sums = &taking->sums[block];
+        step->drained += sums->gone;
+        bad += sums->bad;
+        kinetic += sums->kinetic;
+        fastest2 = fmax(fastest2, sums->fastest2);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            step->positions[d] += sums->position[d];
+    }
+    step->sums.kinetic = kinetic;
+    step->sums.max_speed = sqrt(fastest2);
+    step->sums.bad = bad;
+    if (bad)
+        return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                       "step %lld at %g s: the velocity of %lld points is not a number; the simulation blew up; try a "
+                       "smaller time.cfl",
+                       (long long)step->step_count + 1, step->time, (long long)bad);
+    return SELKIE_OK;
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* The transfers of mpm in plain form: one point and one node at a time. */
+#include "methods/elastoplastic/mpm_frame.h"
+
+/* --- Points to nodes --- */
+
+static void give_point(const sk_mpm_giving *giving, uint32_t p, const float centre[3], float (*first)[4],
+                       sk_mpm_law_sums *sums)
+{
+    sk_mpm_gift gift;
+    sk_mpm_sight sight;
+    float offset[3], weight[3][3], rise[3][3];
+    sk_mpm_make_gift(giving, p, sums, &gift);
+    sk_mpm_offset(giving->grid, centre, giving->points.records[p].position, offset);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sk_mpm_weights(offset[d], weight[d], rise[d]);
+    for (int n = 0; n < SK_MPM_NODES; n++) {
+        SK_DIM(sk_mpm_see)(n, (const float(*)[3])weight, (const float(*)[3])rise, offset, &sight);
+        SK_DIM(sk_mpm_give)(&gift, &sight, first[sk_mpm_node(n)]);
+    }
+}
+
+static void give_block(const sk_mpm_giving *giving, int block)
+{
+    const uint32_t *start = giving->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    float(*tile)[4] = giving->mpm->tiles + (size_t)(block - 1) * SK_MPM_TILE;
+    sk_mpm_law_sums sums = {0};
+    memset(tile, 0, SK_MPM_TILE * sizeof *tile);
+    for (int cell = 0; cell < SK_BLOCK_CELLS; cell++) {
+        float centre[3];
+        sk_mpm_centre(giving->grid, block, cell, centre);
+        for (uint32_t p = start[cell]; p < start[cell + 1]; p++)
+            give_point(giving, p, centre, tile + sk_mpm_first_node(cell), &sums);
+    }
+    giving->sums[block] = sums;
+}
+
+selkie_code SK_DIM(sk_mpm_to_grid_plain)(sk_step *step, selkie_error *error)
+{
+    sk_mpm_giving giving;
+    SK_TRY(sk_mpm_begin_giving(step, &giving, error));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+    for (int block = 1; block <= step->grid.particle_blocks; block++)
+        give_block(&giving, block);
+    sk_mpm_end_giving(step, &giving);
+    return SELKIE_OK;
+}
+
+/* --- Nodes to points --- */
+
+static void take_point(const sk_mpm_taking *taking, uint32_t p, int block, int cell, sk_mpm_move_sums *sums)
+{
+    const sk_grid *grid = taking->grid;
+    sk_particle *record = &taking->points.records[p];
+    sk_mpm_sight sight;
+    float centre[3], offset[3], weight[3][3], rise[3][3];
+    float velocity[3] = {0, 0, 0}, slope[SK_MPM_MATRIX] = {0}, gradient[SK_MPM_MATRIX] = {0};
+    sk_mpm_centre(grid, block, cell, centre);
+    sk_mpm_offset(grid, centre, record->position, offset);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sk_mpm_weights(offset[d], weight[d], rise[d]);
+
+    /* Velocity, its slope and its gradient. */
+    for (int n = 0; n < SK_MPM_NODES; n++) {
+        const int at[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        const sk_plain_cell node = sk_plain_beside(grid, (sk_plain_cell){block, cell}, at);
+        SK_DIM(sk_mpm_see)(n, (const float(*)[3])weight, (const float(*)[3])rise, offset, &sight);
+        SK_DIM(sk_mpm_take)(taking->mpm->nodes[sk_plain_index(node)], &sight, velocity, slope, gradient);
+    }
+
+    /* Deformation and move. */
+    for (int n = 0; n < SK_MPM_MATRIX; n++)
+        taking->points.affine[(size_t)p * SK_MPM_MATRIX + (size_t)n] = taking->per_cell * 4.0f * slope[n];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        record->velocity[d] = velocity[d];
+    SK_DIM(sk_mpm_deform)
+    (taking->dt * taking->per_cell, gradient, taking->points.deformation + (size_t)p * SK_MPM_MATRIX);
+    sk_mpm_move(taking, taking->step->solids.clearance[block], record, sums);
+}
+
+selkie_code SK_DIM(sk_mpm_to_points_plain)(sk_step *step, selkie_error *error)
+{
+    sk_mpm_taking taking;
+    SK_TRY(sk_mpm_begin_taking(step, &taking, error));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+    for (int block = 1; block <= step->grid.particle_blocks; block++) {
+        const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+        sk_mpm_move_sums sums = {0};
+        for (int cell = 0; cell < SK_BLOCK_CELLS; cell++)
+            for (uint32_t p = start[cell]; p < start[cell + 1]; p++)
+                take_point(&taking, p, block, cell, &sums);
+        taking.sums[block] = sums;
+    }
+    return sk_mpm_end_taking(step, &taking, error);
+}

@@ -1,0 +1,242 @@
+#include "methods/heat/heat.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "defs/heat.h"
+#include "defs/materials.h"
+
+/* --- Life cycle --- */
+
+static void fill_curve(const sk_step *step, int material, sk_heat_curve *curve)
+{
+    const selkie_material_def *def = &step->scene->materials[material];
+    const double solid_capacity = def->solid_heat_capacity > 0.0 ? def->solid_heat_capacity : def->heat_capacity;
+    const double solid_conductivity = def->solid_conductivity > 0.0 ? def->solid_conductivity : def->conductivity;
+    curve->melts = def->melting_point > 0.0;
+    /* Rounded as the attribute is: a particle at this temperature has an enthalpy of exactly 0. */
+    curve->melting = curve->melts ? (double)(float)def->melting_point : (double)273.15f;
+    curve->latent = curve->melts ? def->latent_heat / def->heat_capacity : 0.0;
+    curve->solid_slope = curve->melts ? def->heat_capacity / solid_capacity : 1.0;
+    curve->capacity = step->particle_mass * def->density / step->density * def->heat_capacity;
+    curve->resistance = def->conductivity > 0.0 ? 1.0 / def->conductivity : 0.0;
+    curve->solid_resistance = curve->resistance;
+    if (curve->melts)
+        curve->solid_resistance = solid_conductivity > 0.0 ? 1.0 / solid_conductivity : 0.0;
+}
+
+static int same_curve(const sk_heat_curve *a, const sk_heat_curve *b)
+{
+    return a->melting == b->melting && a->latent == b->latent && a->solid_slope == b->solid_slope &&
+           a->capacity == b->capacity && a->resistance == b->resistance && a->melts == b->melts &&
+           a->solid_resistance == b->solid_resistance;
+}
+
+static void fill_curves(const sk_step *step, sk_heat *heat)
+{
+    const int count = step->scene->material_count;
+    double least = 0.0, lightest = 0.0;
+    for (int m = 0; m < SK_TRANSFER_MATERIALS; m++) {
+        sk_heat_curve *curve = &heat->curves[m];
+        fill_curve(step, m < count ? m : 0, curve);
+        heat->several |= !same_curve(curve, heat->curves);
+        heat->melts |= curve->melts;
+        const double both[2] = {curve->resistance, curve->solid_resistance};
+        for (int i = 0; i < 2; i++)
+            least = both[i] > 0.0 && (least == 0.0 || both[i] < least) ? both[i] : least;
+        lightest = m == 0 || curve->capacity < lightest ? curve->capacity : lightest;
+    }
+    heat->least_resistance = least > 0.0 ? least : 1.0;
+    heat->full_capacity = lightest * step->particles_per_cell;
+}
+
+static selkie_code create(sk_step *step, selkie_error *error)
+{
+    sk_heat *heat = sk_allocate_zeroed(step->memory, sizeof *heat);
+    if (!heat)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "heat: no memory");
+    sk_step_set_state(step, &sk_method_heat, heat);
+    fill_curves(step, heat);
+    const int found = sk_particles_add_attribute(&step->particles, "temperature", 1, 0) &&
+                      sk_particles_add_attribute(&step->particles, "enthalpy", 2, 1) &&
+                      (!heat->melts || sk_particles_add_attribute(&step->particles, "liquid_fraction", 1, 0));
+    if (!found)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"temperature\"");
+    return SELKIE_OK;
+}
+
+static void destroy(sk_step *step)
+{
+    sk_release(step->memory, sk_step_state(step, &sk_method_heat));
+}
+
+sk_heat_attributes sk_heat_find_attributes(const sk_step *step)
+{
+    const sk_particles *particles = &step->particles;
+    const sk_attribute *liquid = sk_particles_find_attribute(particles, "liquid_fraction");
+    const sk_attribute *material = sk_particles_find_attribute(particles, "material");
+    return (sk_heat_attributes){.enthalpy = sk_particles_find_attribute(particles, "enthalpy")->data,
+                                .temperature =
+                                    (float *)(void *)sk_particles_find_attribute(particles, "temperature")->data,
+                                .liquid_fraction = liquid ? (float *)(void *)liquid->data : NULL,
+                                .material = material ? material->data : NULL};
+}
+
+/* --- Particles --- */
+
+/* Before a step: the range of temperatures of particles, surfaces, air and sources. Changes of the scene come before
+ * it. */
+static void begin_step(sk_step *step)
+{
+    sk_heat *heat = sk_step_state(step, &sk_method_heat);
+    selkie_scene scene = *step->scene;
+    scene.liquid_count = scene.change_count = 0;
+    sk_scene_temperatures(&scene, &heat->coldest, &heat->warmest);
+    heat->coldest = heat->warmest > 0.0 ? heat->coldest : DBL_MAX;
+    heat->coldest = fmin(heat->coldest, heat->sums.coldest);
+    heat->warmest = fmax(heat->warmest, heat->sums.warmest);
+}
+
+/* New particles have a temperature and no enthalpy. */
+static selkie_code begin_particles(sk_step *step, selkie_error *error)
+{
+    (void)error;
+    const sk_heat *heat = sk_step_state(step, &sk_method_heat);
+    const sk_heat_attributes a = sk_heat_find_attributes(step);
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t p = 0; p < step->particles.count; p++)
+        sk_heat_begin(heat, &a, p);
+    return SELKIE_OK;
+}
+
+enum { SPAN = 16384 }; /* particles of a partial sum: spans are added in order */
+
+static void sum_span(const sk_heat *heat, const sk_step *step, const sk_heat_attributes *a, int64_t span,
+                     sk_heat_sums *sums)
+{
+    const int64_t begin = span * SPAN,
+                  end = begin + SPAN < step->particles.count ? begin + SPAN : step->particles.count;
+    *sums = (sk_heat_sums){0.0, DBL_MAX, -DBL_MAX};
+    for (int64_t p = begin; p < end; p++) {
+        const sk_heat_curve *curve = sk_heat_curve_of(heat, a, p);
+        const double enthalpy = sk_heat_get(a, p), temperature = sk_heat_temperature(curve, enthalpy);
+        const sk_heat_sums own = {curve->capacity * enthalpy, temperature, temperature};
+        if (!(step->particles.records[p].flags & SK_PARTICLE_DEAD))
+            sk_heat_sums_add(sums, &own);
+    }
+}
+
+/* Energy and range of temperatures at the end of a step. */
+static selkie_code weigh(sk_step *step, selkie_error *error)
+{
+    sk_heat *heat = sk_step_state(step, &sk_method_heat);
+    SK_TRY(begin_particles(step, error));
+    const sk_heat_attributes a = sk_heat_find_attributes(step);
+    const int64_t spans = (step->particles.count + SPAN - 1) / SPAN;
+    sk_heat_sums *partial;
+    SK_TRY(sk_step_scratch(step, (size_t)(spans + 1) * sizeof *partial, "heat", (void **)&partial, error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int64_t s = 0; s < spans; s++)
+        sum_span(heat, step, &a, s, &partial[s]);
+    heat->sums = (sk_heat_sums){0.0, DBL_MAX, -DBL_MAX};
+    for (int64_t s = 0; s < spans; s++)
+        sk_heat_sums_add(&heat->sums, &partial[s]);
+    return SELKIE_OK;
+}
+
+static void statistics(const sk_step *step, selkie_statistics *statistics)
+{
+    const sk_heat *heat = sk_step_state(step, &sk_method_heat);
+    const int any = heat->sums.warmest >= heat->sums.coldest;
+    statistics->temperature_min = any ? heat->sums.coldest : 0.0;
+    statistics->temperature_max = any ? heat->sums.warmest : 0.0;
+    statistics->heat_energy = heat->sums.energy;
+}
+
+void sk_heat_limit_cell(const sk_heat *heat, const sk_heat_attributes *a, uint32_t first, uint32_t last)
+{
+    for (int upper = 0; upper < 2; upper++) {
+        double beyond = 0.0, room = 0.0; /* J */
+        for (uint32_t p = first; p < last; p++) {
+            const sk_heat_curve *curve = sk_heat_curve_of(heat, a, p);
+            const double bound = upper ? sk_heat_most(curve, heat->warmest) : sk_heat_least(curve, heat->coldest);
+            const double excess = curve->capacity * (sk_heat_get(a, p) - bound) * (upper ? 1.0 : -1.0);
+            *(excess > 0.0 ? &beyond : &room) += fabs(excess);
+        }
+        if (!(beyond > 0.0) || !(room > beyond))
+            continue;
+        for (uint32_t p = first; p < last; p++) {
+            const sk_heat_curve *curve = sk_heat_curve_of(heat, a, p);
+            const double bound = upper ? sk_heat_most(curve, heat->warmest) : sk_heat_least(curve, heat->coldest);
+            const double own = sk_heat_get(a, p), above = (own - bound) * (upper ? 1.0 : -1.0);
+            sk_heat_set(a, curve, p, above > 0.0 ? bound : own + (bound - own) * (beyond / room));
+        }
+    }
+}
+
+/* --- Cells --- */
+
+void sk_heat_finish_cell(const sk_heat *heat, const sk_heat_cells *cells, size_t cell, const double *sums)
+{
+    const double capacity = sums[SK_HEAT_CAPACITY];
+    cells->capacity[cell] = capacity;
+    cells->enthalpy[cell] = cells->temperature[cell] = cells->resistance[cell] = 0.0;
+    cells->material[cell] = 0;
+    cells->phase[cell] = SK_HEAT_LIQUID;
+
+    /* Cells that a particle hardly reaches have no heat of their own. */
+    if (!(capacity > 1e-6 * heat->full_capacity)) {
+        cells->capacity[cell] = 0.0;
+        return;
+    }
+    const double enthalpy = sums[SK_HEAT_ENTHALPY] / capacity;
+    const sk_heat_curve *curve = heat->curves;
+    cells->enthalpy[cell] = enthalpy;
+
+    /* Materials differ if their numbers have a variance. */
+    if (heat->several) {
+        const double mean = sums[SK_HEAT_MATERIAL] / capacity;
+        if (sums[SK_HEAT_MATERIAL_2] / capacity - mean * mean > 1e-6) {
+            cells->phase[cell] = SK_HEAT_MIXED;
+            cells->temperature[cell] = sums[SK_HEAT_TEMPERATURE] / capacity;
+            cells->resistance[cell] = sums[SK_HEAT_RESISTANCE] / capacity;
+            return;
+        }
+        cells->material[cell] = (uint8_t)(mean + 0.5);
+        curve = &heat->curves[cells->material[cell]];
+    }
+    cells->phase[cell] = (uint8_t)sk_heat_phase(curve, enthalpy);
+    cells->temperature[cell] = sk_heat_temperature(curve, enthalpy);
+    cells->resistance[cell] = sk_heat_resistance(curve, enthalpy);
+}
+
+/* --- Plan --- */
+
+/* Two copies of temperature, enthalpy and liquid fraction. */
+static double bytes_per_particle(const selkie_scene *scene)
+{
+    (void)scene;
+    return 2 * 16;
+}
+
+static double bytes_per_cell(const selkie_scene *scene)
+{
+    (void)scene;
+    return 6 * 8 + 8 * 4 + 2 + 30;
+}
+
+const sk_method sk_method_heat = {
+    .name = "heat",
+    .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
+    .takes_part = sk_scene_has_heat,
+    .create = create,
+    .populate = begin_particles,
+    .destroy = destroy,
+    .begin = begin_step,
+    .phases = {{.name = "heat", .slot = SK_SLOT_TO_GRID, .run = SK_FORMS(sk_heat_step, sk_heat_step_plain)},
+               {.name = "heat_sums", .slot = SK_SLOT_AFTER, .run = SK_ONE_FORM_ANY_DIMENSION(weigh)}},
+    .measure = weigh,
+    .statistics = statistics,
+    .bytes_per_particle = bytes_per_particle,
+    .bytes_per_cell = bytes_per_cell,
+};

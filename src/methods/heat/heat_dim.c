@@ -1,0 +1,414 @@
+/* The heat equation on the grid: coefficients, passes of the solve, and the change of enthalpy.
+ *
+ * Unknowns are the changes of temperature u of cells that are not in the melting range:
+ *
+ *   (C / slope + sum of faces + surfaces) u - sum of faces x u beside = sum of faces x (T beside - T) + surfaces - C o
+ *
+ * with the heat capacity C in units of the conductance of a full face during the step, T at the start (the melting
+ * point in the melting range, where u = 0), and o the difference between the enthalpy that the phase of this pass has
+ * at T and that at the start.
+ */
+#include <math.h>
+
+#include "grid/tile.h"
+#include "methods/heat/heat.h"
+#include "methods/liquid_plain.h"
+
+enum { MOST_PASSES = 8 };
+
+SK_TILE_LOADER(load_doubles, double)
+
+/* What the phase passes to its loops. */
+typedef struct heat_solve {
+    sk_step *step;
+    sk_heat *heat;
+    sk_heat_cells cells;
+    double unit; /* K/J  capacity in units of a full face: least resistance / (dt h^(d - 2)) */
+    int warm_obstacles;
+} heat_solve;
+
+static const int tile_step[3] = {1, SK_TILE_N(1), SK_TILE_N(1) * SK_TILE_N(1)};
+
+/* Index of a cell of the block in a tile with a halo of one cell. */
+static int tile_index(int cell)
+{
+    return SK_TILE_ORIGIN(1) + sk_plain_along(cell, 0) + SK_TILE_N(1) * sk_plain_along(cell, 1) +
+           (SELKIE_DIM == 3 ? SK_TILE_N(1) * SK_TILE_N(1) * sk_plain_along(cell, 2) : 0);
+}
+
+/* --- Coefficients --- */
+
+static void find_filled(const heat_solve *s, int block)
+{
+    const sk_heat_cells *cells = &s->cells;
+    for (size_t n = (size_t)block * SK_BLOCK_CELLS; n < (size_t)(block + 1) * SK_BLOCK_CELLS; n++)
+        cells->filled[n] = sk_heat_filled((float)(cells->capacity[n] / s->heat->full_capacity));
+}
+
+/* Adds a surface of a given temperature to a cell. */
+static void add_surface(const sk_heat_cells *cells, size_t cell, double coefficient, double temperature)
+{
+    cells->outside[cell] += (float)coefficient;
+    /* The same rounded coefficient in both sums. */
+    cells->supply[cell] += (double)(float)coefficient * temperature;
+}
+
+/* Resistance of a cell towards a surface of a given temperature. In the melting range it is that of the phase beside
+ * the surface. */
+static double towards(const heat_solve *s, size_t cell, double temperature)
+{
+    const double resistance = s->cells.resistance[cell];
+    const sk_heat_curve *curve = &s->heat->curves[s->cells.material[cell]];
+    if (resistance >= 0.0)
+        return resistance;
+    return temperature > curve->melting ? curve->resistance : curve->solid_resistance;
+}
+
+/* Closed sides of the domain with a temperature. */
+static void add_walls(const heat_solve *s, sk_plain_cell cell)
+{
+    const sk_step *step = s->step;
+    const selkie_domain_def *domain = &step->scene->domain;
+    const size_t here = sk_plain_index(cell);
+    int at[3];
+    sk_plain_coordinates(&step->grid, cell, at);
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        const int d = side / 2, first = step->grid.padding[d];
+        if (!(domain->temperature[side] > 0.0) || at[d] != (side % 2 ? first + step->grid.cells[d] - 1 : first))
+            continue;
+        const double coefficient =
+            sk_heat_contact((double)s->cells.filled[here], 0.5, towards(s, here, domain->temperature[side]),
+                            domain->heat_exchange[side], step->grid.cell_size, s->heat->least_resistance);
+        add_surface(&s->cells, here, coefficient, domain->temperature[side]);
+    }
+}
+
+/* Obstacles with a temperature. The open fractions of a cell's faces give the area of the surface in it. */
+static void add_obstacles(const heat_solve *s, sk_plain_cell cell)
+{
+    const sk_step *step = s->step;
+    const sk_grid *grid = &step->grid;
+    const size_t here = sk_plain_index(cell);
+    double area2 = 0.0, x[3] = {0.0, 0.0, 0.0}, normal[3];
+    int at[3], obstacle;
+    sk_plain_coordinates(grid, cell, at);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const sk_plain_cell next = sk_plain_next(grid, cell, d, 1);
+        const double low = face_on_wall(step, cell, d) ? 1.0 : (double)open_fraction_at(step, cell, d);
+        const double high = face_on_wall(step, next, d) ? 1.0 : (double)open_fraction_at(step, next, d);
+        area2 += (high - low) * (high - low);
+        x[d] = grid->corner[d] + (at[d] + 0.5) * grid->cell_size;
+    }
+    if (!(area2 > 1e-4))
+        return;
+    const double distance = sk_solids_distance(&step->solids, x, normal, &obstacle) / grid->cell_size;
+    const selkie_obstacle_def *def = obstacle >= 0 ? step->solids.obstacles[obstacle].def : NULL;
+    if (!def || !(def->temperature > 0.0))
+        return;
+    const double coefficient = sk_heat_contact(sqrt(area2) * (double)s->cells.filled[here], fmax(fabs(distance), 0.1),
+                                               towards(s, here, def->temperature), def->heat_exchange, grid->cell_size,
+                                               s->heat->least_resistance);
+    add_surface(&s->cells, here, coefficient, def->temperature);
+}
+
+/* The air over the free surface. Closed faces are none. */
+static void add_air(const heat_solve *s, sk_plain_cell cell, const float *filled, int node)
+{
+    const sk_step *step = s->step;
+    const selkie_heat_def *def = &step->scene->heat;
+    float beside[2 * SELKIE_DIM];
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        const int d = side / 2;
+        const int open = open_fraction_at(step, cell_of_side(&step->grid, cell, side), d) > 0.0f;
+        beside[side] = filled[open ? node + (side % 2 ? tile_step[d] : -tile_step[d]) : node];
+    }
+    const double area = (double)sk_heat_free_area(filled[node], beside, SELKIE_DIM);
+    if (area > 0.0)
+        add_surface(&s->cells, sk_plain_index(cell),
+                    area * def->air_exchange * step->grid.cell_size * s->heat->least_resistance, def->air_temperature);
+}
+
+/* Coefficients of the lower faces, and of surfaces and air. */
+static void find_faces(const heat_solve *s, int block)
+{
+    const sk_step *step = s->step;
+    const sk_heat_cells *cells = &s->cells;
+    float filled[SK_TILE_VALUES(1)];
+    double resistance[SK_TILE_VALUES(1)];
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    const int near_solid = step->solids.block_slot[block] != 0;
+    const int has_air = step->scene->heat.air_temperature > 0.0 && step->scene->heat.air_exchange > 0.0;
+    sk_tile_load(&step->grid, cells->filled, block, 1, filled);
+    load_doubles(&step->grid, cells->resistance, block, 1, resistance);
+
+    SK_PLAIN_EACH_CELL(cell, block)
+    {
+        const size_t here = base + (size_t)cell.local;
+        const int n = tile_index(cell.local);
+        cells->outside[here] = 0.0f;
+        cells->supply[here] = 0.0;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const int below = n - tile_step[d];
+            const float open = near_solid ? open_fraction_at(step, cell, d) : 1.0f;
+            cells->face[d][here] = filled[n] > 0.0f && filled[below] > 0.0f
+                                       ? sk_heat_face(open, filled[below], filled[n], resistance[below], resistance[n],
+                                                      s->heat->least_resistance)
+                                       : 0.0f;
+        }
+        if (!(filled[n] > 0.0f))
+            continue;
+        if (near_solid)
+            add_walls(s, cell);
+        if (near_solid && s->warm_obstacles)
+            add_obstacles(s, cell);
+        if (has_air)
+            add_air(s, cell, filled, n);
+    }
+}
+
+/* --- A pass --- */
+
+/* Enthalpy that a phase has at a temperature, minus the enthalpy at the start. */
+static double phase_offset(const heat_solve *s, size_t cell)
+{
+    const sk_heat_cells *cells = &s->cells;
+    const sk_heat_curve *curve = &s->heat->curves[cells->material[cell]];
+    if (cells->phase[cell] == SK_HEAT_MIXED || !curve->melts)
+        return 0.0;
+    const double above = cells->temperature[cell] - curve->melting;
+    const double enthalpy = cells->phase[cell] == SK_HEAT_SOLID ? above / curve->solid_slope : above + curve->latent;
+    return enthalpy - cells->enthalpy[cell];
+}
+
+/* Sum of the face coefficients of a cell, and of coefficient x difference of temperature. */
+static double sum_faces(const float *const face[3], const double *temperature, int n, double *flux)
+{
+    double sum = 0.0, heat = 0.0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int up = n + tile_step[d], down = n - tile_step[d];
+        const double lower = (double)face[d][n], upper = (double)face[d][up];
+        sum += lower + upper;
+        heat += lower * (temperature[down] - temperature[n]);
+        heat += upper * (temperature[up] - temperature[n]);
+    }
+    *flux = heat;
+    return sum;
+}
+
+/* Rows of a block. */
+static void build_rows(const heat_solve *s, int block)
+{
+    const sk_grid *grid = &s->step->grid;
+    const sk_heat_cells *cells = &s->cells;
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    float faces[SELKIE_DIM][SK_TILE_VALUES(1)];
+    const float *face[3] = {faces[0], faces[1], faces[SELKIE_DIM - 1]};
+    double temperature[SK_TILE_VALUES(1)];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sk_tile_load(grid, cells->face[d], block, 1, faces[d]);
+    load_doubles(grid, cells->temperature, block, 1, temperature);
+
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const size_t here = base + (size_t)c;
+        cells->diagonal[here] = cells->right[here] = 0.0f;
+        if (!(cells->capacity[here] > 0.0) || cells->phase[here] == SK_HEAT_MUSHY)
+            continue;
+        double flux;
+        const sk_heat_curve *curve = &s->heat->curves[cells->material[here]];
+        const double capacity = cells->capacity[here] * s->unit, outside = (double)cells->outside[here];
+        const double sum = sum_faces(face, temperature, tile_index(c), &flux);
+        const double slope = sk_heat_slope(curve, cells->phase[here]);
+        cells->diagonal[here] = (float)(capacity / slope + sum + outside);
+        cells->right[here] = (float)(flux + cells->supply[here] - outside * temperature[tile_index(c)] -
+                                     capacity * phase_offset(s, here));
+    }
+}
+
+/* Changes of enthalpy from the fluxes at the new temperatures, and the phases for the next pass. Returns how many
+ * changed. */
+static int find_changes(const heat_solve *s, int block)
+{
+    const sk_grid *grid = &s->step->grid;
+    const sk_heat_cells *cells = &s->cells;
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    float faces[SELKIE_DIM][SK_TILE_VALUES(1)], solution[SK_TILE_VALUES(1)];
+    const float *face[3] = {faces[0], faces[1], faces[SELKIE_DIM - 1]};
+    double temperature[SK_TILE_VALUES(1)];
+    int changed = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sk_tile_load(grid, cells->face[d], block, 1, faces[d]);
+    load_doubles(grid, cells->temperature, block, 1, temperature);
+    sk_tile_load(grid, cells->solution, block, 1, solution);
+    for (int n = 0; n < SK_TILE_VALUES(1); n++)
+        temperature[n] += (double)solution[n];
+
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        const size_t here = base + (size_t)c;
+        const int n = tile_index(c);
+        double flux;
+        cells->change[here] = 0.0;
+        if (!(cells->capacity[here] > 0.0))
+            continue;
+        sum_faces(face, temperature, n, &flux);
+        flux += cells->supply[here] - (double)cells->outside[here] * temperature[n];
+        cells->change[here] = flux / (cells->capacity[here] * s->unit);
+        const sk_heat_curve *curve = &s->heat->curves[cells->material[here]];
+        const int next =
+            sk_heat_next_phase(curve, cells->phase[here], cells->enthalpy[here] + cells->change[here], temperature[n]);
+        /* The highest bits hold the next phase until all cells are done. */
+        cells->phase[here] = (uint8_t)(cells->phase[here] | next << 4);
+        changed += next != (cells->phase[here] & 15);
+    }
+    return changed;
+}
+
+/* Takes the next phases, with the temperature that the next pass starts from. */
+static void take_phases(const heat_solve *s, int block)
+{
+    const sk_heat_cells *cells = &s->cells;
+    for (size_t n = (size_t)block * SK_BLOCK_CELLS; n < (size_t)(block + 1) * SK_BLOCK_CELLS; n++) {
+        const uint8_t both = cells->phase[n];
+        if (!(cells->capacity[n] > 0.0))
+            continue;
+        cells->phase[n] = both >> 4;
+        if ((both & 15) != both >> 4 && both >> 4 == SK_HEAT_MUSHY)
+            cells->temperature[n] = s->heat->curves[cells->material[n]].melting;
+    }
+}
+
+static selkie_code solve_rows(heat_solve *s, int pass, selkie_error *error)
+{
+    sk_step *step = s->step;
+    const sk_poisson_system system = {.block_count = step->grid.block_count,
+                                      .coordinates = (const int32_t(*)[4])step->grid.coordinates,
+                                      .faces = (const int32_t(*)[6])step->grid.faces,
+                                      .face = {s->cells.face[0], s->cells.face[1], s->cells.face[2]},
+                                      .diagonal = s->cells.diagonal,
+                                      .right_side = s->cells.right,
+                                      .solution = s->cells.solution};
+    const sk_poisson_options options = {.tolerance = step->scene->heat.tolerance,
+                                        .norm = SELKIE_NORM_RELATIVE,
+                                        .max_iterations = step->scene->pressure.max_iterations,
+                                        .warm_start = pass > 0,
+                                        .threads = step->threads,
+                                        .backend = step->backend};
+    SK_TRY(SK_DIM(sk_poisson_solve)(step->solver, &system, &options, &s->heat->report, error));
+    if (!s->heat->report.converged)
+        return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                       "step %lld at %g s: the heat solve stopped at a residual of %.3g after %d iterations; raise "
+                       "pressure.max_iterations (now %d) or heat.tolerance (now %g)",
+                       (long long)step->step_count + 1, step->time, s->heat->report.residual,
+                       s->heat->report.iterations, options.max_iterations, options.tolerance);
+    return SELKIE_OK;
+}
+
+/* Passes until no cell changes its phase. */
+static selkie_code solve(heat_solve *s, selkie_error *error)
+{
+    const int blocks = s->step->grid.block_count;
+    for (int pass = 0; pass < MOST_PASSES; pass++) {
+        int changed = 0;
+#pragma omp parallel for num_threads(s->step->threads) schedule(dynamic, 4)
+        for (int b = 1; b < blocks; b++)
+            build_rows(s, b);
+        SK_TRY(solve_rows(s, pass, error));
+#pragma omp parallel for num_threads(s->step->threads) schedule(dynamic, 4) reduction(+ : changed)
+        for (int b = 1; b < blocks; b++)
+            changed += find_changes(s, b);
+        s->heat->passes = pass + 1;
+        if (!changed)
+            break;
+#pragma omp parallel for num_threads(s->step->threads) schedule(static)
+        for (int b = 1; b < blocks; b++)
+            take_phases(s, b);
+    }
+    return SELKIE_OK;
+}
+
+/* --- The phase --- */
+
+/* Scratch for all cells; the empty block 0 is 0. */
+static selkie_code take_cells(sk_step *step, sk_heat_cells *cells, selkie_error *error)
+{
+    double **doubles[] = {&cells->capacity,    &cells->enthalpy,   &cells->change,
+                          &cells->temperature, &cells->resistance, &cells->supply};
+    float **floats[] = {&cells->outside, &cells->filled,   &cells->face[0], &cells->face[1],
+                        &cells->face[2], &cells->diagonal, &cells->right,   &cells->solution};
+    uint8_t **bytes[] = {&cells->material, &cells->phase};
+    const size_t count = (size_t)step->grid.block_count * SK_BLOCK_CELLS;
+    for (size_t n = 0; n < sizeof doubles / sizeof *doubles; n++) {
+        SK_TRY(sk_step_scratch(step, count * sizeof(double), "heat", (void **)doubles[n], error));
+        memset(*doubles[n], 0, SK_BLOCK_CELLS * sizeof(double));
+    }
+    for (size_t n = 0; n < sizeof floats / sizeof *floats; n++) {
+        SK_TRY(sk_step_scratch(step, count * sizeof(float), "heat", (void **)floats[n], error));
+        memset(*floats[n], 0, SK_BLOCK_CELLS * sizeof(float));
+    }
+    for (size_t n = 0; n < sizeof bytes / sizeof *bytes; n++) {
+        SK_TRY(sk_step_scratch(step, count, "heat", (void **)bytes[n], error));
+        memset(*bytes[n], 0, SK_BLOCK_CELLS);
+    }
+    return SELKIE_OK;
+}
+
+/* New particles have a temperature and no enthalpy yet. They widen the range of temperatures. */
+static void begin_particles(const sk_step *step, sk_heat *heat)
+{
+    const sk_heat_attributes a = sk_heat_find_attributes(step);
+    double coldest = heat->coldest, warmest = heat->warmest;
+#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(min : coldest) reduction(max : warmest)
+    for (int64_t p = 0; p < step->particles.count; p++)
+        if (sk_heat_begin(heat, &a, p)) {
+            coldest = fmin(coldest, (double)a.temperature[p]);
+            warmest = fmax(warmest, (double)a.temperature[p]);
+        }
+    heat->coldest = coldest;
+    heat->warmest = warmest;
+}
+
+typedef struct heat_forms {
+    selkie_code (*gather)(sk_step *, const sk_heat *, sk_heat_cells *, selkie_error *);
+    void (*scatter)(const sk_step *, const sk_heat *, const sk_heat_cells *, int);
+} heat_forms;
+
+static selkie_code run(sk_step *step, const heat_forms *forms, selkie_error *error)
+{
+    sk_heat *heat = sk_step_state(step, &sk_method_heat);
+    const int blocks = step->grid.block_count, holders = step->grid.particle_blocks;
+    heat_solve s = {.step = step, .heat = heat};
+    if (!(step->dt > 0.0)) /* the world only measures */
+        return SELKIE_OK;
+    s.unit = heat->least_resistance / (step->dt * pow(step->grid.cell_size, SELKIE_DIM - 2));
+    for (int o = 0; o < step->scene->obstacle_count; o++)
+        s.warm_obstacles |= step->scene->obstacles[o].temperature > 0.0;
+    SK_TRY(take_cells(step, &s.cells, error));
+
+    /* Particles to cells, and the coefficients. */
+    begin_particles(step, heat);
+    SK_TRY(forms->gather(step, heat, &s.cells, error));
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (int b = 1; b < blocks; b++)
+        find_filled(&s, b);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < blocks; b++)
+        find_faces(&s, b);
+
+    /* The solve, and the changes back to the particles. */
+    SK_TRY(solve(&s, error));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int b = 1; b <= holders; b++)
+        forms->scatter(step, heat, &s.cells, b);
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_heat_step)(sk_step *step, selkie_error *error)
+{
+    static const heat_forms tuned = {SK_DIM(sk_heat_gather), SK_DIM(sk_heat_scatter_block)};
+    return run(step, &tuned, error);
+}
+
+selkie_code SK_DIM(sk_heat_step_plain)(sk_step *step, selkie_error *error)
+{
+    static const heat_forms plain = {SK_DIM(sk_heat_gather_plain), SK_DIM(sk_heat_scatter_plain)};
+    return run(step, &plain, error);
+}

@@ -1,0 +1,180 @@
+/* Heat from particles to cells and back, by the linear hat.
+ *
+ * Each block sums its particles in a tile with a halo of one cell; each block then adds its own tile and the halos of
+ * its neighbours in a fixed order. Weights are single, sums double: the weights back are the same, so that energy is
+ * kept to the rounding of doubles. A closed cell (inside a solid) takes no heat: its weight goes to the particle's own
+ * cell.
+ */
+#include "grid/tile.h"
+#include "grid/grid_kernels.h"
+#include "grid/plain.h"
+#include "methods/heat/heat.h"
+
+SK_TILE_LOADER(load_doubles, double)
+
+enum { WIDTH = SK_TILE_N(1), TILE = SK_TILE_VALUES(1) };
+
+static const int tile_step[3] = {1, WIDTH, WIDTH *WIDTH};
+
+/* Constants of a block. */
+typedef struct heat_block {
+    float corner[3], inverse;
+    int first[3]; /* grid coordinates of its first cell */
+    int any_closed;
+    uint8_t closed[TILE];
+} heat_block;
+
+static void begin_block(const sk_step *step, int block, heat_block *own)
+{
+    const sk_grid *grid = &step->grid;
+    own->inverse = (float)(1.0 / grid->cell_size);
+    own->any_closed = 0;
+    for (int d = 0; d < 3; d++) {
+        own->corner[d] = (float)grid->corner[d];
+        own->first[d] = d < SELKIE_DIM ? grid->coordinates[block][d] * SK_BLOCK_N : 0;
+    }
+    sk_tile_load_mapped_bytes(grid, step->solids.block_slot, step->solids.closed, block, 1, own->closed);
+    for (int n = 0; n < TILE; n++)
+        own->any_closed |= own->closed[n];
+}
+
+/* Tile nodes and weights of a particle. Closed nodes are replaced by the particle's own cell. */
+static inline __attribute__((always_inline)) void find_nodes(const heat_block *block, const float position[3], int own,
+                                                             int node[SK_CORNERS], float weight[SK_CORNERS])
+{
+    int base = 0;
+    float above[SELKIE_DIM];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const int low = sk_heat_place(sk_cell_coordinate(position[d], block->corner[d], block->inverse), &above[d]);
+        base += (low - block->first[d] + 1) * tile_step[d];
+    }
+    for (int c = 0; c < SK_CORNERS; c++) {
+        weight[c] = 1.0f;
+        node[c] = base;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            weight[c] *= c >> d & 1 ? above[d] : 1.0f - above[d];
+            node[c] += c >> d & 1 ? tile_step[d] : 0;
+        }
+    }
+    for (int c = 0; block->any_closed && c < SK_CORNERS; c++)
+        node[c] = block->closed[node[c]] ? own : node[c];
+}
+
+static int tile_index(int cell)
+{
+    return SK_TILE_ORIGIN(1) + sk_plain_along(cell, 0) + WIDTH * sk_plain_along(cell, 1) +
+           (SELKIE_DIM == 3 ? WIDTH * WIDTH * sk_plain_along(cell, 2) : 0);
+}
+
+/* --- To the cells --- */
+
+static inline __attribute__((always_inline)) void add_particles(const sk_step *step, const sk_heat *heat,
+                                                                const sk_heat_attributes *a, int block,
+                                                                const int several, double *tile)
+{
+    const int sums = several ? SK_HEAT_SUMS : SK_HEAT_TEMPERATURE;
+    heat_block own;
+    begin_block(step, block, &own);
+    memset(tile, 0, (size_t)(TILE * sums) * sizeof *tile);
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
+            double values[SK_HEAT_SUMS];
+            int node[SK_CORNERS];
+            float weight[SK_CORNERS];
+            sk_heat_values(heat, a, p, several, values);
+            find_nodes(&own, step->particles.records[p].position, tile_index(c), node, weight);
+            for (int n = 0; n < SK_CORNERS; n++)
+                for (int v = 0; v < sums; v++)
+                    tile[node[n] * sums + v] += (double)weight[n] * values[v];
+        }
+}
+
+/* Cells [from, from + count) along an axis that the tile of the neighbour on `side` reaches, from its cell `at`. */
+typedef struct heat_overlap {
+    int from, count, at;
+} heat_overlap;
+
+static heat_overlap overlap_of(int side)
+{
+    const heat_overlap overlap = {side > 0 ? SK_BLOCK_N - 1 : 0, side ? 1 : SK_BLOCK_N,
+                                  side > 0   ? 0
+                                  : side < 0 ? SK_BLOCK_N + 1
+                                             : 1};
+    return overlap;
+}
+
+/* Adds the tiles that reach into a block, in the order of the neighbours. */
+static void add_tiles(const sk_step *step, int block, int sums, const double *tiles, double *cells)
+{
+    const sk_grid *grid = &step->grid;
+    memset(cells, 0, (size_t)(SK_BLOCK_CELLS * sums) * sizeof *cells);
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        const int slot = grid->neighbours[block][n];
+        if (slot < 1 || slot > grid->particle_blocks)
+            continue;
+        const double *tile = tiles + (size_t)(slot - 1) * (size_t)(TILE * sums);
+        const heat_overlap x = overlap_of(n % 3 - 1), y = overlap_of(n / 3 % 3 - 1);
+        const heat_overlap z = SELKIE_DIM == 3 ? overlap_of(n / 9 - 1) : (heat_overlap){0, 1, 0};
+        for (int k = 0; k < z.count; k++)
+            for (int j = 0; j < y.count; j++) {
+                const double *from = tile + sums * (x.at + WIDTH * (y.at + j + WIDTH * (z.at + k)));
+                double *to = cells + sums * (x.from + SK_BLOCK_N * (y.from + j + SK_BLOCK_N * (z.from + k)));
+                for (int v = 0; v < x.count * sums; v++)
+                    to[v] += from[v];
+            }
+    }
+}
+
+selkie_code SK_DIM(sk_heat_gather)(sk_step *step, const sk_heat *heat, sk_heat_cells *cells, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_heat_attributes a = sk_heat_find_attributes(step);
+    const int sums = heat->several ? SK_HEAT_SUMS : SK_HEAT_TEMPERATURE;
+    const size_t tile = (size_t)(TILE * sums);
+    double *tiles;
+    SK_TRY(sk_step_scratch(step, ((size_t)grid->particle_blocks + 1) * tile * sizeof *tiles, "heat", (void **)&tiles,
+                           error));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        if (heat->several)
+            add_particles(step, heat, &a, b, 1, tiles + (size_t)(b - 1) * tile);
+        else
+            add_particles(step, heat, &a, b, 0, tiles + (size_t)(b - 1) * tile);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
+    for (int b = 1; b < grid->block_count; b++) {
+        double own[SK_BLOCK_CELLS * SK_HEAT_SUMS];
+        add_tiles(step, b, sums, tiles, own);
+        for (int c = 0; c < SK_BLOCK_CELLS; c++)
+            sk_heat_finish_cell(heat, cells, (size_t)b * SK_BLOCK_CELLS + (size_t)c, own + c * sums);
+    }
+    return SELKIE_OK;
+}
+
+/* --- To the particles --- */
+
+void SK_DIM(sk_heat_scatter_block)(const sk_step *step, const sk_heat *heat, const sk_heat_cells *cells, int block)
+{
+    const sk_heat_attributes a = sk_heat_find_attributes(step);
+    double change[TILE];
+    heat_block own;
+    begin_block(step, block, &own);
+    load_doubles(&step->grid, cells->change, block, 1, change);
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        int beyond = 0;
+        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
+            int node[SK_CORNERS];
+            float weight[SK_CORNERS];
+            double enthalpy = sk_heat_get(&a, p);
+            find_nodes(&own, step->particles.records[p].position, tile_index(c), node, weight);
+            for (int n = 0; n < SK_CORNERS; n++)
+                enthalpy += (double)weight[n] * change[node[n]];
+            const sk_heat_curve *curve = sk_heat_curve_of(heat, &a, p);
+            const double temperature = sk_heat_set(&a, curve, p, enthalpy);
+            beyond |= temperature > heat->warmest || temperature < heat->coldest;
+        }
+        if (beyond)
+            sk_heat_limit_cell(heat, &a, start[c], start[c + 1]);
+    }
+}

@@ -1,0 +1,131 @@
+#include "methods/reduced/points.h"
+
+#include <math.h>
+#include <string.h>
+
+selkie_code sk_mode_points_make(sk_mode_points *points, const sk_reduced_spectrum *s, int count, selkie_error *error)
+{
+    memset(points, 0, sizeof *points);
+    points->memory = s->memory;
+    points->count = count;
+    points->x = sk_allocate_zeroed(s->memory, ((size_t)count + 1) * sizeof *points->x);
+    int good = points->x != NULL;
+    for (int d = 0; d < 2; d++) {
+        points->waves[d] = s->waves[d];
+        points->table[d] = sk_allocate_zeroed(s->memory, ((size_t)count + 1) * (size_t)s->waves[d] * sizeof(double));
+        good &= points->table[d] != NULL;
+    }
+    return good ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for modes at %d points", count);
+}
+
+void sk_mode_points_free(sk_mode_points *points)
+{
+    sk_release(points->memory, points->x);
+    sk_release(points->memory, points->table[0]);
+    sk_release(points->memory, points->table[1]);
+    memset(points, 0, sizeof *points);
+}
+
+/* Multiples of an angle by rotation: a sine and a cosine for each axis instead of one for each wave. */
+void sk_mode_points_place(sk_mode_points *points, const sk_reduced_spectrum *s, int n, const double x[2])
+{
+    for (int d = 0; d < 2; d++) {
+        const int family = s->family[d], waves = points->waves[d], periodic = family == SK_REDUCED_PERIODIC;
+        const int half = family == SK_REDUCED_OPEN_LOW || family == SK_REDUCED_OPEN_HIGH;
+        const int is_cosine = family == SK_REDUCED_OPEN || family == SK_REDUCED_OPEN_LOW;
+        const double base = sk_reduced_wave_number(s, d, 1) * x[d], step = half ? 2.0 * base : base;
+        const double c = cos(step), sine = sin(step);
+        double *to = points->table[d] + (size_t)n * (size_t)waves;
+        double re = sk_reduced_first(family) ? cos(base) : 1.0, im = sk_reduced_first(family) ? sin(base) : 0.0;
+        points->x[n][d] = x[d];
+        for (int w = 0; w < waves; w++) {
+            /* Periodic functions: 1, then sine and cosine of each multiple. */
+            to[w] = periodic ? (w & 1 ? im : re) : is_cosine ? re : im;
+            if (periodic && w & 1)
+                continue;
+            const double next = c * re - sine * im;
+            im = c * im + sine * re;
+            re = next;
+        }
+    }
+}
+
+static size_t place_of(const sk_reduced_spectrum *s, int k)
+{
+    const int first[2] = {sk_reduced_first(s->family[0]), sk_reduced_first(s->family[1])};
+    return (size_t)(s->wave[k][0] - first[0]) * (size_t)s->waves[1] + (size_t)(s->wave[k][1] - first[1]);
+}
+
+/* Weights of the four nodes around a point, and the first of them. */
+static size_t around(const sk_reduced_spectrum *s, const double x[2], double weight[4])
+{
+    int at[2];
+    double part[2];
+    for (int d = 0; d < 2; d++) {
+        const double g = fmin(fmax(x[d] * s->cells[d] / s->size[d], 0.0), s->cells[d]);
+        at[d] = g < s->cells[d] ? (int)g : s->cells[d] - 1;
+        part[d] = g - at[d];
+    }
+    weight[0] = (1.0 - part[0]) * (1.0 - part[1]);
+    weight[1] = (1.0 - part[0]) * part[1];
+    weight[2] = part[0] * (1.0 - part[1]);
+    weight[3] = part[0] * part[1];
+    return (size_t)at[0] * (size_t)(s->cells[1] + 1) + (size_t)at[1];
+}
+
+void sk_mode_points_stream(const sk_mode_points *points, sk_reduced_spectrum *s, const double *r, int first, int end,
+                           double *stream)
+{
+    const size_t k1 = (size_t)s->waves[0], k2 = (size_t)s->waves[1], column = (size_t)s->cells[1] + 1,
+                 nodes = (size_t)(s->cells[0] + 1) * column;
+    double *row = s->half;
+    memset(s->coefficients, 0, k1 * k2 * sizeof(double));
+    for (int k = 0; k < s->closed; k++)
+        s->coefficients[place_of(s, k)] = r[k] * s->norm[k];
+    for (int n = first; n < end; n++) {
+        const double *x = points->table[0] + (size_t)n * (size_t)points->waves[0],
+                     *y = points->table[1] + (size_t)n * (size_t)points->waves[1];
+        double sum = 0.0;
+        memset(row, 0, k2 * sizeof *row);
+        for (size_t a = 0; a < k1; a++) {
+            const double value = x[a], *coefficients = s->coefficients + a * k2;
+            for (size_t b = 0; b < k2; b++)
+                row[b] += value * coefficients[b];
+        }
+        for (size_t b = 0; b < k2; b++)
+            sum += row[b] * y[b];
+        for (int e = 0; e < s->extra.count; e++) {
+            double w[4];
+            const double *at = s->extra.stream + (size_t)e * nodes + around(s, points->x[n], w);
+            sum += r[s->closed + e] * (w[0] * at[0] + w[1] * at[1] + w[2] * at[column] + w[3] * at[column + 1]);
+        }
+        stream[n - first] = sum;
+    }
+}
+
+void sk_mode_points_add(const sk_mode_points *points, sk_reduced_spectrum *s, const double *circulation, double *r)
+{
+    const size_t k1 = (size_t)s->waves[0], k2 = (size_t)s->waves[1], column = (size_t)s->cells[1] + 1,
+                 nodes = (size_t)(s->cells[0] + 1) * column;
+    memset(s->coefficients, 0, k1 * k2 * sizeof(double));
+    for (int n = 0; n < points->count; n++) {
+        const double *x = points->table[0] + (size_t)n * (size_t)points->waves[0],
+                     *y = points->table[1] + (size_t)n * (size_t)points->waves[1];
+        for (size_t a = 0; a < k1; a++) {
+            const double value = circulation[n] * x[a];
+            double *coefficients = s->coefficients + a * k2;
+            for (size_t b = 0; b < k2; b++)
+                coefficients[b] += value * y[b];
+        }
+        for (int e = 0; e < s->extra.count; e++) {
+            double w[4];
+            if (s->lambda[s->closed + e] == 0.0)
+                continue; /* a mean flow: the sheets and their images have none */
+            const double *at = s->extra.stream + (size_t)e * nodes + around(s, points->x[n], w);
+            r[s->closed + e] +=
+                circulation[n] * (w[0] * at[0] + w[1] * at[1] + w[2] * at[column] + w[3] * at[column + 1]);
+        }
+    }
+    for (int k = 0; k < s->closed; k++)
+        r[k] += s->norm[k] * s->coefficients[place_of(s, k)];
+}

@@ -1,0 +1,53 @@
+/* Rigid bodies in a reduced fluid (Gerszewski, ch. 5.3).
+ *
+ * A body has a vortex sheet on its surface that makes the modes flow around it. A step:
+ *
+ *   forces  part of the sheets goes to the modes: 1 - exp(-step x rate), rate = feedback x mean slip / diameter. The
+ *           source adds all of it in each step, so that the flow depends on the step.
+ *   bodies  forces on the bodies, then the rigid body engine;
+ *   sheets  new sheets for the new places and velocities.
+ *
+ * The pressure of the source (Eqs. 5.20 and 5.21) has no resultant in a uniform stream. The force here has three parts:
+ * drag of the panels, density/2 |w| w along the normal with w the normal velocity of the liquid past the panel without
+ * the body's own sheet; Archimedes; and the inertia of the liquid, with the added mass on the side of the unknowns.
+ */
+#ifndef SK_METHODS_REDUCED_SWIM_H
+#define SK_METHODS_REDUCED_SWIM_H
+
+#include "methods/method.h"
+#include "methods/reduced/coupling.h"
+#include "methods/reduced/points.h"
+
+typedef struct sk_swim {
+    sk_coupling coupling;
+    sk_reduced_spectrum fine; /*      as fine as the cells: shows the sheets */
+    double *sheet;            /* m2/s [fine modes] */
+    sk_mode_points points;    /*      middles, then corners */
+    sk_mode_points shown;     /*      the same in the fine spectrum */
+    sk_mode_points moved;     /*      middles that moved along with the liquid */
+    double *stream;           /* m2/s [2 count] of the modes at the points, before they move */
+    double *later;            /* m2/s [count] at the moved middles, after */
+    double (*flow)[2];        /* m/s  [bodies] mean of the modes over the body, before */
+    double *circulation;      /* m2/s [2 count] at the points */
+} sk_swim;
+
+selkie_code sk_swim_make(sk_swim *swim, const sk_step *step, const sk_reduced_spectrum *s, selkie_error *error);
+void sk_swim_free(sk_swim *swim, sk_memory *memory);
+/* Input errors of the bodies. */
+selkie_code sk_swim_check(const sk_step *step, const sk_reduced_box *box, selkie_error *error);
+
+/* Sheets for the poses of the bodies and the modes r. */
+void sk_swim_solve(sk_swim *swim, const sk_step *step, sk_reduced_spectrum *s, const double *r);
+/* The circulation of the sheets at middles and corners. */
+void sk_swim_spread(sk_swim *swim);
+/* Adds the part of the sheets that the liquid keeps in a step to the modes. */
+void sk_swim_feed_back(sk_swim *swim, const sk_step *step, sk_reduced_spectrum *s, double *r);
+/* Keeps the modes at the bodies before they move. */
+void sk_swim_remember(sk_swim *swim, const sk_step *step, sk_reduced_spectrum *s, const double *r);
+/* Forces on the bodies, and their motion. */
+selkie_code sk_swim_move(sk_swim *swim, sk_step *step, sk_reduced_spectrum *s, const double *r, selkie_error *error);
+/* Adds the velocity of the sheets to that of the modes at the nodes of the cells (m/s). Nodes inside bodies receive the
+ * velocity of the body. */
+void sk_swim_show(sk_swim *swim, const sk_step *step, double *const nodes[2]);
+
+#endif

@@ -1,0 +1,369 @@
+/* Bodies of particles on the grid: two velocities a face, one pressure. */
+#include <math.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "grid/plain_forms.h"
+#include "grid/transfer_plain.h"
+#include "methods/shape_matching/part_kernels.h"
+#include "methods/shape_matching/shape_matching.h"
+
+/* --- Records --- */
+
+/* Finds the record of each point since the last sort. */
+static void find_records(sk_step *step)
+{
+    sk_soft *soft = step->soft;
+    const sk_particles *particles = &step->particles;
+    const uint32_t *owner = sk_particles_find_attribute(particles, "body")->data;
+    int64_t left = 0;
+    for (uint32_t k = 0; k < soft->point_count; k++)
+        soft->record[k] = -1;
+#pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : left)
+    for (int64_t p = 0; p < particles->count; p++) {
+        const uint32_t k = particles->records[p].id - soft->first_id;
+        if (!owner[p] || k >= soft->point_count || particles->records[p].flags & SK_PARTICLE_DEAD)
+            continue;
+        soft->record[k] = p;
+        left++;
+    }
+
+    /* Regions that lost particles need new moments. */
+    for (int r = 0; left != soft->left && r < soft->region_count; r++)
+        soft->regions[r].is_ready = 0;
+    soft->left = left;
+}
+
+/* The density projection moved records of bodies: they go back to their points. */
+selkie_code SK_DIM(sk_soft_place)(sk_step *step, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    (void)error;
+    find_records(step);
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (uint32_t k = 0; k < soft->point_count; k++)
+        for (int d = 0; d < SELKIE_DIM && soft->record[k] >= 0; d++)
+            step->particles.records[soft->record[k]].position[d] = (float)soft->points[k].position[d];
+    sk_particles_moved(&step->particles);
+    return SELKIE_OK;
+}
+
+/* --- The mixture --- */
+
+/* Lightness of the materials of bodies at a face. All faces of a body have that of its material; between bodies the
+ * mean by mass counts, which the transfer gives. */
+typedef struct face_fields {
+    float *velocity[3], *change[3], *lightness[3], *liquid_density[3];
+    float *solid[3], *share[3], *liquid[3], *before[3], *forced[3];
+} face_fields;
+
+static face_fields fields_of(const sk_step *step)
+{
+    const sk_soft *soft = step->soft;
+    float *const *fields = step->grid.fields;
+    face_fields f;
+    for (int d = 0; d < 3; d++) {
+        f.velocity[d] = fields[SK_FIELD_VELOCITY_X + d];
+        f.change[d] = fields[SK_FIELD_CHANGE_X + d];
+        f.lightness[d] = fields[SK_FIELD_LIGHTNESS_X + d];
+        f.liquid_density[d] = fields[SK_FIELD_FACE_DENSITY_X + d];
+        f.solid[d] = fields[soft->solid_velocity + d];
+        f.share[d] = fields[soft->solid_share + d];
+        f.liquid[d] = fields[soft->liquid_velocity + d];
+        f.before[d] = fields[soft->before + d];
+        f.forced[d] = fields[soft->forced + d];
+    }
+    return f;
+}
+
+typedef selkie_code (*transfer_function)(sk_grid *grid, const sk_particles *particles,
+                                         const sk_transfer_options *options, selkie_error *error);
+
+/* Velocity, volume and lightness of the bodies, into the fields of this method: the transfer of the liquid with other
+ * fields. `before` holds the lightness until the velocity before the pressure solve takes its place. */
+static selkie_code gather_bodies(sk_step *step, transfer_function transfer, selkie_error *error)
+{
+    const sk_soft *soft = step->soft;
+    const sk_transfer_options options = {.kind = SK_TRANSFER_FLIP,
+                                         .density_per_particle = 1.0f / (float)step->particles_per_cell,
+                                         .relative_density = step->relative_density,
+                                         .material_mask = soft->solid_mask,
+                                         .threads = step->threads};
+    sk_grid view = step->grid;
+    for (int d = 0; d < 3; d++) {
+        view.fields[SK_FIELD_VELOCITY_X + d] = step->grid.fields[soft->solid_velocity + d];
+        view.fields[SK_FIELD_CHANGE_X + d] = step->grid.fields[SK_FIELD_FACE_X + d]; /* scratch */
+        view.fields[SK_FIELD_FACE_DENSITY_X + d] = step->grid.fields[soft->solid_share + d];
+        view.fields[SK_FIELD_LIGHTNESS_X + d] = step->grid.fields[soft->before + d];
+    }
+    view.fields[SK_FIELD_DENSITY] = step->grid.fields[soft->solid_density];
+    const selkie_code code = transfer(&view, &step->particles, &options, error);
+    step->grid.tiles = view.tiles; /* the transfer may have taken more */
+    step->grid.tile_capacity = view.tile_capacity;
+    return code;
+}
+
+static void mix_block(const sk_step *step, const face_fields *f, int block)
+{
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    float *density = step->grid.fields[SK_FIELD_DENSITY];
+    const float *solid_density = step->grid.fields[step->soft->solid_density];
+    for (size_t i = base; i < base + SK_BLOCK_CELLS; i++) {
+        density[i] += solid_density[i];
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float share = sk_solid_share(f->share[d][i], f->liquid_density[d][i]), own = f->before[d][i];
+            f->share[d][i] = share;
+            f->liquid[d][i] = f->velocity[d][i];
+            f->velocity[d][i] = f->change[d][i] = sk_mixed_velocity(share, f->solid[d][i], f->velocity[d][i]);
+            f->solid[d][i] = own; /* its lightness from here on */
+            if (share > 0.0f)
+                f->lightness[d][i] = sk_mixed_lightness(share, own, f->lightness[d][i]);
+        }
+    }
+}
+
+static selkie_code mix(sk_step *step, transfer_function transfer, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    find_records(step);
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (uint32_t k = 0; k < soft->point_count; k++)
+        for (int d = 0; d < SELKIE_DIM && soft->record[k] >= 0; d++)
+            step->particles.records[soft->record[k]].velocity[d] = (float)soft->points[k].velocity[d];
+    SK_TRY(gather_bodies(step, transfer, error));
+    const face_fields f = fields_of(step);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < step->grid.block_count; b++)
+        mix_block(step, &f, b);
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_soft_mix)(sk_step *step, selkie_error *error)
+{
+    return mix(step, SK_DIM(sk_transfer_to_grid), error);
+}
+
+selkie_code SK_DIM(sk_soft_mix_plain)(sk_step *step, selkie_error *error)
+{
+    return mix(step, SK_DIM(sk_transfer_to_grid_plain), error);
+}
+
+/* The velocity before the pressure solve, and the change by forces. */
+selkie_code SK_DIM(sk_soft_remember)(sk_step *step, selkie_error *error)
+{
+    const face_fields f = fields_of(step);
+    (void)error;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (size_t i = SK_BLOCK_CELLS; i < (size_t)step->grid.block_count * SK_BLOCK_CELLS; i++)
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            f.before[d][i] = f.velocity[d][i];
+            f.forced[d][i] = f.velocity[d][i] - f.change[d][i];
+        }
+    return SELKIE_OK;
+}
+
+/* --- After the pressure --- */
+
+/* The largest change of velocity (m/s) that is reflected, as of the liquid. */
+static float most_reflected(const sk_step *step)
+{
+    return (float)(step->grid.cell_size / step->dt);
+}
+
+/* A change with its reflection, without the gain of gravity. */
+static float reflected(const sk_step *step, float change, float gain)
+{
+    const float beyond = change - gain, most = most_reflected(step);
+    return beyond + (float)step->reflection * (beyond > most ? most : beyond < -most ? -most : beyond);
+}
+
+/* Parts the change of a block's faces: that of the liquid stays in the fields of the liquid, that of the bodies beyond
+ * gravity goes to `solid`. The pressure solve left `change` as the total change with its reflection. Returns whether a
+ * face of the liquid is unknown now. */
+static int part_block(const sk_step *step, const face_fields *f, float *const end[3], int block)
+{
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    int unknown = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float gain = (float)(step->scene->gravity[d] * sk_step_kick(step));
+        const float rho = (float)step->reflection;
+        for (size_t i = base; i < base + SK_BLOCK_CELLS; i++) {
+            const float share = f->share[d][i], own = f->solid[d][i], mixed = f->lightness[d][i];
+            const float u = f->velocity[d][i], b = f->before[d][i];
+            if (!(share > 0.0f)) {
+                f->solid[d][i] = __builtin_nanf("");
+                continue;
+            }
+            const float pressure = u == u && b == b ? u - b : 0.0f, forces = f->forced[d][i];
+            f->solid[d][i] = reflected(step, sk_parted_change(forces, pressure, own, mixed), gain);
+            if (u != u || !(step->solids.block_slot[block] == 0 || u != 0.0f))
+                continue;
+
+            /* The liquid. */
+            const float liquid = f->liquid[d][i];
+            if (liquid != liquid) {
+                f->velocity[d][i] = f->change[d][i] = end[d][i] = liquid;
+                unknown = 1;
+                continue;
+            }
+            const float light = (mixed - share * own) / (1.0f - share);
+            const float change = sk_parted_change(forces, pressure, light, mixed), net = reflected(step, change, gain);
+            f->velocity[d][i] = liquid + change;
+            f->change[d][i] = net + (1.0f + rho) * gain;
+            if (end[d] != f->velocity[d])
+                end[d][i] = liquid + f->change[d][i];
+        }
+    }
+    return unknown;
+}
+
+/* The impulse of the grid on the points of a cell. Returns whether liquid touches one of them. */
+static void move_cell(const sk_step *step, const sk_plain_frame *frame, const face_fields *f, sk_plain_cell cell,
+                      double *changes, uint8_t *wet)
+{
+    const sk_soft *soft = step->soft;
+    float nodes[SELKIE_DIM][SK_AROUND], shares[SK_AROUND];
+    uint32_t begin, end;
+    int at[3], loaded = 0, touches = 0;
+    sk_plain_particles(frame->grid, cell, &begin, &end);
+    sk_plain_coordinates(frame->grid, cell, at);
+    const uint32_t *owner = sk_particles_find_attribute(&step->particles, "body")->data;
+    for (uint32_t p = begin; p < end; p++) {
+        const sk_particle *record = &step->particles.records[p];
+        const uint32_t k = record->id - soft->first_id;
+        float fraction[3];
+        if (!owner[p] || k >= soft->point_count)
+            continue;
+        for (int d = 0; d < SELKIE_DIM && !loaded; d++) {
+            sk_plain_load_known(frame->grid, f->solid[d], cell, d, nodes[d]);
+            sk_plain_load_nodes(frame->grid, f->share[d], cell, d, shares);
+            for (int n = 0; n < SK_AROUND; n++)
+                touches |= shares[n] > 0.0f && shares[n] < 0.999f;
+        }
+        loaded = 1;
+        sk_plain_fractions(frame, record->position, at, fraction);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            changes[3 * (size_t)k + (size_t)d] = (double)sk_interpolate(d, nodes[d], fraction);
+        wet[k] = (uint8_t)touches;
+    }
+}
+
+/* Velocities of the points of a body after the forces of this step, and the force of the liquid. */
+static selkie_code push_body(sk_step *step, int b, double *changes, const uint8_t *wet, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    sk_soft_body *body = &soft->bodies[b];
+    sk_soft_state *state = &soft->states[b];
+    const double kick = sk_step_kick(step) * (1.0 + step->reflection);
+    body->is_wet = 0;
+    for (uint32_t k = body->first; k < body->first + body->count && !body->is_wet; k++)
+        body->is_wet = soft->record[k] >= 0 && wet[k];
+    memset(state->force, 0, sizeof state->force);
+    memset(state->torque, 0, sizeof state->torque);
+    for (uint32_t k = body->first; k < body->first + body->count; k++) {
+        sk_soft_point *point = &soft->points[k];
+        double force[3] = {0.0, 0.0, 0.0}, arm[3] = {0.0, 0.0, 0.0};
+        if (soft->record[k] < 0)
+            continue;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const double change = body->is_wet ? changes[3 * (size_t)k + (size_t)d] : 0.0;
+            point->velocity[d] += kick * step->scene->gravity[d];
+            force[d] = body->mass * change / step->dt;
+            arm[d] = point->position[d] - state->position[d];
+            state->force[d] += force[d];
+        }
+        for (int d = 0; d < 3; d++)
+            state->torque[d] += arm[(d + 1) % 3] * force[(d + 2) % 3] - arm[(d + 2) % 3] * force[(d + 1) % 3];
+    }
+    return body->is_wet ? SK_DIM(sk_soft_spread)(step, b, changes, error) : SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    const face_fields f = fields_of(step);
+    const sk_plain_frame frame = sk_plain_frame_of(&step->grid);
+    float *const end[3] = {step->grid.fields[step->end_velocity], step->grid.fields[step->end_velocity + 1],
+                           step->grid.fields[step->end_velocity + 2]};
+    void *scratch;
+    SK_TRY(sk_step_scratch(step, (size_t)soft->point_count * (3 * sizeof(double) + 1) + 1, "bodies", &scratch, error));
+    double *changes = scratch;
+    uint8_t *wet = (uint8_t *)(changes + 3 * (size_t)soft->point_count);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b < step->grid.block_count; b++)
+        if (part_block(step, &f, end, b))
+            step->grid.block_flags[b] |= SK_BLOCK_UNKNOWN;
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b <= step->grid.particle_blocks; b++)
+        SK_PLAIN_EACH_CELL(cell, b)
+    move_cell(step, &frame, &f, cell, changes, wet);
+    for (int b = 0; b < soft->body_count; b++)
+        SK_TRY(push_body(step, b, changes, wet, error));
+    return SELKIE_OK;
+}
+
+/* --- The move --- */
+
+/* Records move with the velocity of their points. */
+selkie_code SK_DIM(sk_soft_lead)(sk_step *step, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    (void)error;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (uint32_t k = 0; k < soft->point_count; k++) {
+        if (soft->record[k] < 0)
+            continue;
+        sk_particle *record = &step->particles.records[soft->record[k]];
+        record->flags |= SK_PARTICLE_FLYING;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            record->velocity[d] = (float)soft->points[k].velocity[d];
+    }
+    return SELKIE_OK;
+}
+
+/* Centre, velocity and orientation of a body. */
+static void summarize(sk_step *step, int b)
+{
+    sk_soft *soft = step->soft;
+    const sk_soft_body *body = &soft->bodies[b];
+    sk_soft_state *state = &soft->states[b];
+    double count = 0.0, position[3] = {0.0, 0.0, 0.0}, velocity[3] = {0.0, 0.0, 0.0};
+    for (uint32_t k = body->first; k < body->first + body->count; k++) {
+        if (soft->record[k] < 0)
+            continue;
+        count += 1.0;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            position[d] += soft->points[k].position[d] - state->position[d];
+            velocity[d] += soft->points[k].velocity[d];
+        }
+    }
+    for (int d = 0; d < SELKIE_DIM && count > 0.0; d++) {
+        state->position[d] += position[d] / count;
+        state->velocity[d] = velocity[d] / count;
+    }
+}
+
+/* The points move straight. One that met a wall or an obstacle is where its record stopped. */
+selkie_code SK_DIM(sk_soft_follow)(sk_step *step, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    const double near = 1e-3 * step->grid.cell_size;
+    (void)error;
+#pragma omp parallel for num_threads(step->threads) schedule(static)
+    for (uint32_t k = 0; k < soft->point_count; k++) {
+        if (soft->record[k] < 0)
+            continue;
+        const sk_particle *record = &step->particles.records[soft->record[k]];
+        sk_soft_point *point = &soft->points[k];
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            point->position[d] += step->dt * point->velocity[d];
+            if (fabs(point->position[d] - (double)record->position[d]) > near) {
+                point->position[d] = (double)record->position[d];
+                point->velocity[d] = 0.0;
+            }
+        }
+    }
+    for (int b = 0; b < soft->body_count; b++)
+        summarize(step, b);
+    return SELKIE_OK;
+}

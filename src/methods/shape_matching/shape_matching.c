@@ -1,0 +1,381 @@
+/* Bodies of particles as a method: creation, sampling, checkpoints. */
+#include "methods/shape_matching/shape_matching.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "defs/soft.h"
+#include "methods/sorting.h"
+
+static int takes_part(const selkie_scene *scene)
+{
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID && sk_scene_particle_bodies(scene) > 0;
+}
+
+/* --- Creation --- */
+
+/* Adds the three fields of one quantity on faces; returns the first. */
+static int add_fields(sk_step *step, const char *names[3], const char *meaning, selkie_error *error)
+{
+    int first = -1;
+    for (int d = 0; d < 3; d++) {
+        const sk_field_def def = {names[d], "m/s", d, SK_LIFETIME_STEP, __builtin_nanf(""), meaning};
+        const int field = sk_grid_add_field(&step->grid, &def, error);
+        if (field < 0)
+            return -1;
+        first = d ? first : field;
+    }
+    return first;
+}
+
+static selkie_code add_all_fields(sk_step *step, sk_soft *soft, selkie_error *error)
+{
+    static const sk_field_def density = {
+        "solid_density",  "1",  -1,
+        SK_LIFETIME_STEP, 0.0f, "of the bodies of particles over the rest density, by the trilinear kernel"};
+    soft->solid_velocity = add_fields(step, (const char *[]){"solid_x", "solid_y", "solid_z"},
+                                      "velocity of the bodies of particles; then its change", error);
+    soft->solid_share = add_fields(step, (const char *[]){"solid_share_x", "solid_share_y", "solid_share_z"},
+                                   "share of the bodies in the particles around a face", error);
+    soft->liquid_velocity = add_fields(step, (const char *[]){"liquid_x", "liquid_y", "liquid_z"},
+                                       "velocity of the liquid beside bodies", error);
+    soft->before = add_fields(step, (const char *[]){"before_x", "before_y", "before_z"},
+                              "mixed velocity before the pressure solve", error);
+    soft->forced = add_fields(step, (const char *[]){"forced_x", "forced_y", "forced_z"},
+                              "change of the mixed velocity by forces", error);
+    soft->solid_density = sk_grid_add_field(&step->grid, &density, error);
+    if (soft->solid_velocity < 0 || soft->solid_share < 0 || soft->liquid_velocity < 0 || soft->before < 0 ||
+        soft->forced < 0 || soft->solid_density < 0)
+        return SELKIE_ERROR_MEMORY;
+    return SELKIE_OK;
+}
+
+static selkie_code create(sk_step *step, selkie_error *error)
+{
+    const selkie_scene *scene = step->scene;
+    sk_soft *soft = step->soft = sk_allocate_zeroed(step->memory, sizeof *soft);
+    if (!soft)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory");
+    SK_TRY(add_all_fields(step, soft, error));
+    if (!sk_particles_add_attribute(&step->particles, "body", 1, 1))
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attribute \"body\"");
+    for (int m = 0; m < SK_TRANSFER_MATERIALS; m++) {
+        soft->solid_mask[m] = (uint8_t)sk_material_is_solid(scene, m);
+        soft->liquid_mask[m] = !soft->solid_mask[m];
+    }
+    step->liquid_mask = soft->liquid_mask;
+    soft->bodies = sk_allocate_zeroed(step->memory, ((size_t)scene->body_count + 1) * sizeof *soft->bodies);
+    if (!soft->bodies)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %d of them", scene->body_count);
+    for (int b = 0; b < scene->body_count; b++) {
+        const int material = sk_body_material(scene, b);
+        if (material < 0)
+            continue;
+        sk_soft_body *body = &soft->bodies[soft->body_count++];
+        body->number = b;
+        body->material = material;
+        body->def = &scene->bodies[b];
+        body->soft = scene->materials[material].soft;
+        body->mass = step->particle_mass * scene->materials[material].density / step->density;
+
+        /* A rigid body takes its goal in every step. */
+        if (scene->materials[material].kind == SELKIE_MATERIAL_RIGID)
+            body->soft = (selkie_soft_def){.mode = SELKIE_SOFT_RIGID, .stiffness = 1e9, .damping = 1.0, .clusters = 1};
+    }
+    return SELKIE_OK;
+}
+
+static void destroy(sk_step *step)
+{
+    sk_soft *soft = step->soft;
+    if (!soft)
+        return;
+    sk_release(step->memory, soft->bodies);
+    sk_release(step->memory, soft->regions);
+    sk_release(step->memory, soft->members);
+    sk_release(step->memory, soft->shares);
+    sk_release(step->memory, soft->record);
+    sk_release(step->memory, soft->state);
+    sk_release(step->memory, soft);
+    step->soft = NULL;
+    step->liquid_mask = NULL;
+}
+
+/* --- Sampling --- */
+
+typedef struct body_lattice {
+    double low[3], spacing; /* m */
+    int count[3];
+} body_lattice;
+
+/* The lattice over the bounds of a shape, symmetric about their middle. */
+static void find_lattice(const sk_step *step, const sk_shape *shape, body_lattice *lattice)
+{
+    double low[3], high[3];
+    sk_shape_bounds(shape, low, high);
+    lattice->spacing = step->grid.cell_size / pow(step->particles_per_cell, 1.0 / step->dimension);
+    for (int d = 0; d < 3; d++) {
+        const double size = d < step->dimension ? high[d] - low[d] : 0.0;
+        lattice->count[d] = d < step->dimension ? (int)fmax(1.0, nearbyint(size / lattice->spacing)) : 1;
+        lattice->low[d] =
+            d < step->dimension ? 0.5 * (low[d] + high[d] - (lattice->count[d] - 1) * lattice->spacing) : 0.0;
+    }
+}
+
+static void lattice_point(const body_lattice *lattice, int64_t n, double x[3])
+{
+    const int64_t row = n / lattice->count[0];
+    const int at[3] = {(int)(n % lattice->count[0]), (int)(row % lattice->count[1]), (int)(row / lattice->count[1])};
+    for (int d = 0; d < 3; d++)
+        x[d] = lattice->low[d] + at[d] * lattice->spacing;
+}
+
+static selkie_code make_shape(const sk_step *step, int b, char what[64], sk_shape **shape, selkie_error *error)
+{
+    double up[3];
+    selkie_scene_up(step->scene, up);
+    snprintf(what, 64, "bodies[%d].shape", b);
+    const sk_shape_options options = {
+        .dimension = step->dimension, .up = up, .folder = step->scene->folder, .what = what, .memory = step->memory};
+    return sk_shape_create(&step->scene->bodies[b].shape, &options, shape, error);
+}
+
+/* Removes the liquid inside a body. Another body there is an error. */
+static selkie_code make_room(sk_step *step, const sk_shape *shape, const char *what, selkie_error *error)
+{
+    sk_particles *particles = &step->particles;
+    const sk_attribute *owner = sk_particles_find_attribute(particles, "body");
+    for (int64_t p = 0; p < particles->count; p++) {
+        const float *at = particles->records[p].position;
+        const double x[3] = {(double)at[0], (double)at[1], (double)at[2]};
+        if (!sk_shape_inside(shape, x))
+            continue;
+        if (owner->data[p])
+            return sk_fail(error, SELKIE_ERROR_INPUT,
+                           "%s: overlaps bodies[%u]: bodies must have places of their own at the start", what,
+                           owner->data[p] - 1);
+        particles->records[p].flags |= SK_PARTICLE_DEAD;
+    }
+    sk_particles_drop_dead(particles);
+    return SELKIE_OK;
+}
+
+/* Appends the particles of a body. Their points follow when all bodies are there. */
+static selkie_code sample_body(sk_step *step, sk_soft_body *body, selkie_error *error)
+{
+    sk_particles *particles = &step->particles;
+    char what[64];
+    sk_shape *shape = NULL;
+    body_lattice lattice;
+    SK_TRY(make_shape(step, body->number, what, &shape, error));
+    selkie_code code = make_room(step, shape, what, error);
+    find_lattice(step, shape, &lattice);
+    const int64_t places = (int64_t)lattice.count[0] * lattice.count[1] * lattice.count[2];
+    int64_t count = 0;
+    for (int pass = 0; code == SELKIE_OK && pass < 2; pass++) {
+        if (pass == 1)
+            code = sk_particles_reserve(particles, particles->count + count, error);
+        const sk_attribute *owner = sk_particles_find_attribute(particles, "body");
+        const sk_attribute *material = sk_particles_find_attribute(particles, "material");
+        for (int64_t n = 0; code == SELKIE_OK && n < places; n++) {
+            double x[3];
+            int inside = 1;
+            lattice_point(&lattice, n, x);
+            for (int d = 0; d < step->dimension; d++)
+                inside &= x[d] > step->grid.low[d] && x[d] < step->grid.high[d];
+            if (!inside || !sk_shape_inside(shape, x))
+                continue;
+            count += pass == 0;
+            if (pass == 0)
+                continue;
+            sk_particles_append(particles, x, body->def->velocity)->flags = SK_PARTICLE_FLYING;
+            owner->data[particles->count - 1] = (uint32_t)body->number + 1;
+            material->data[particles->count - 1] = (uint32_t)body->material;
+            body->count++;
+        }
+    }
+    sk_shape_destroy(shape);
+    if (code == SELKIE_OK && !body->count)
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "%s: holds no particle: it lies outside the domain or is smaller than the spacing of %g m", what,
+                       lattice.spacing);
+    return code;
+}
+
+/* One piece of memory for all that a checkpoint needs. */
+static selkie_code reserve_state(sk_step *step, sk_soft *soft, selkie_error *error)
+{
+    const size_t bodies = (size_t)soft->body_count * sizeof *soft->states;
+    const size_t flows = (size_t)soft->region_count * sizeof *soft->flows;
+    soft->state_bytes = bodies + flows + soft->point_count * sizeof *soft->points;
+    char *state = soft->state = sk_allocate_zeroed(step->memory, soft->state_bytes + 1);
+    soft->record = sk_allocate_zeroed(step->memory, ((size_t)soft->point_count + 1) * sizeof *soft->record);
+    if (!state || !soft->record)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %u particles", soft->point_count);
+    soft->states = (sk_soft_state *)(void *)state;
+    soft->flows = (double(*)[9])(void *)(state + bodies);
+    soft->points = (sk_soft_point *)(void *)(state + bodies + flows);
+    return SELKIE_OK;
+}
+
+/* Positions and velocities at the start. */
+static void start_body(sk_step *step, sk_soft *soft, int b)
+{
+    const sk_soft_body *body = &soft->bodies[b];
+    const double *w = body->def->angular_velocity;
+    sk_soft_state *state = &soft->states[b];
+    for (int i = 0; i < 3; i++)
+        state->rotation[4 * i] = state->flow[4 * i] = 1.0;
+    for (uint32_t k = body->first; k < body->first + body->count; k++)
+        for (int d = 0; d < step->dimension; d++)
+            state->position[d] += soft->points[k].rest[d] / body->count;
+    for (int d = 0; d < step->dimension; d++)
+        state->velocity[d] = body->def->velocity[d];
+    for (int d = 0; d < 3; d++)
+        state->angular_velocity[d] = d == 2 || step->dimension == 3 ? w[d] : 0.0;
+    for (uint32_t k = body->first; k < body->first + body->count; k++) {
+        sk_soft_point *point = &soft->points[k];
+        const double *a = state->angular_velocity;
+        double r[3] = {0.0, 0.0, 0.0};
+        for (int d = 0; d < step->dimension; d++)
+            r[d] = point->rest[d] - state->position[d];
+        for (int d = 0; d < step->dimension; d++)
+            point->velocity[d] = state->velocity[d] + a[(d + 1) % 3] * r[(d + 2) % 3] - a[(d + 2) % 3] * r[(d + 1) % 3];
+    }
+}
+
+static selkie_code populate(sk_step *step, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    sk_particles *particles = &step->particles;
+    int64_t before = -1;
+    for (int b = 0; b < soft->body_count; b++)
+        SK_TRY(sample_body(step, &soft->bodies[b], error));
+    for (int b = 0; b < soft->body_count; b++) {
+        soft->bodies[b].first = soft->point_count;
+        soft->point_count += soft->bodies[b].count;
+    }
+    soft->region_count = soft->body_count;
+    soft->regions = sk_allocate_zeroed(step->memory, ((size_t)soft->region_count + 1) * sizeof *soft->regions);
+    if (!soft->regions)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory");
+    SK_TRY(reserve_state(step, soft, error));
+
+    /* The last particles are those of the bodies, in their order. */
+    before = particles->count - (int64_t)soft->point_count;
+    soft->first_id = particles->records[before].id;
+    for (uint32_t k = 0; k < soft->point_count; k++) {
+        const sk_particle *record = &particles->records[before + (int64_t)k];
+        for (int d = 0; d < step->dimension; d++)
+            soft->points[k].position[d] = soft->points[k].rest[d] = (double)record->position[d];
+    }
+    soft->left = soft->point_count;
+    for (int b = 0; b < soft->body_count; b++) {
+        sk_soft_region *region = &soft->regions[b];
+        start_body(step, soft, b);
+        *region = (sk_soft_region){.body = b, .first = soft->bodies[b].first, .count = soft->bodies[b].count};
+        for (int i = 0; i < 3; i++)
+            region->flow[4 * i] = soft->flows[b][4 * i] = 1.0;
+    }
+
+    /* The records take the velocities. */
+    for (uint32_t k = 0; k < soft->point_count; k++)
+        for (int d = 0; d < step->dimension; d++)
+            particles->records[before + (int64_t)k].velocity[d] = (float)soft->points[k].velocity[d];
+    return SELKIE_OK;
+}
+
+/* --- Checkpoints and statistics --- */
+
+static sk_chunk_view state(const sk_step *step)
+{
+    return (sk_chunk_view){"soft", step->soft->state, step->soft->state_bytes};
+}
+
+static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char *file, selkie_error *error)
+{
+    sk_soft *soft = step->soft;
+    const double *values = chunk->data;
+    if (chunk->bytes != soft->state_bytes)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the bodies of particles have %llu bytes, not %llu", file,
+                       (unsigned long long)chunk->bytes, (unsigned long long)soft->state_bytes);
+    for (uint64_t i = 0; i < chunk->bytes / sizeof *values; i++)
+        if (!(fabs(values[i]) < 1e30))
+            return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: a body of particles has a value that is not a number",
+                           file);
+    memcpy(soft->state, chunk->data, chunk->bytes);
+    for (int r = 0; r < soft->region_count; r++) {
+        memcpy(soft->regions[r].flow, soft->flows[r], sizeof soft->flows[r]);
+        soft->regions[r].is_ready = 0;
+    }
+    return SELKIE_OK;
+}
+
+/* The speed of the fastest point. */
+static void limit_step(const sk_step *step, sk_step_limits *limits)
+{
+    const sk_soft *soft = step->soft;
+    double fastest = 0.0;
+    for (uint32_t k = 0; k < soft->point_count; k++) {
+        const double *v = soft->points[k].velocity;
+        fastest = fmax(fastest, v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    }
+    limits->speed = fmax(limits->speed, sqrt(fastest));
+}
+
+static void statistics(const sk_step *step, selkie_statistics *s)
+{
+    s->solid_particles = step->soft->left;
+}
+
+static int corrects_density(const sk_step *step)
+{
+    return selkie_scene_volume(step->scene) == SELKIE_VOLUME_IDP;
+}
+
+static double bytes_per_particle(const selkie_scene *scene)
+{
+    (void)scene;
+    return 2 * 4;
+}
+
+static double bytes_per_cell(const selkie_scene *scene)
+{
+    (void)scene;
+    return 16 * 4;
+}
+
+const sk_method sk_method_shape_matching = {
+    .name = "shape_matching",
+    .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID | SK_NEEDS_SPLIT_MOVE,
+    .fields = SK_FIELD_BITS(SK_FIELD_FACE_DENSITY_X, 3),
+    .takes_part = takes_part,
+    .create = create,
+    .populate = populate,
+    .destroy = destroy,
+    .phases =
+        {
+            {.name = "match", .slot = SK_SLOT_EXCHANGE, .run = SK_ONE_FORM(sk_soft_match)},
+            {.name = "place", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_soft_place), .when = corrects_density},
+            {.name = "sort_bodies",
+             .slot = SK_SLOT_POSITIONS,
+             .run = SK_FORMS(sk_sort_particles_again, sk_sort_particles_plain),
+             .when = corrects_density},
+            {.name = "solids_bodies",
+             .slot = SK_SLOT_POSITIONS,
+             .run = SK_ONE_FORM(sk_move_solids),
+             .when = corrects_density},
+            {.name = "mix", .slot = SK_SLOT_TO_GRID, .run = SK_FORMS(sk_soft_mix, sk_soft_mix_plain)},
+            {.name = "remember", .slot = SK_SLOT_TARGET, .run = SK_ONE_FORM(sk_soft_remember)},
+            {.name = "part", .slot = SK_SLOT_BODIES, .run = SK_ONE_FORM(sk_soft_part)},
+            {.name = "lead", .slot = SK_SLOT_SHIFT, .run = SK_ONE_FORM(sk_soft_lead)},
+            {.name = "follow", .slot = SK_SLOT_MOVE, .run = SK_ONE_FORM(sk_soft_follow)},
+        },
+    .state = state,
+    .restore = restore,
+    .limit_step = limit_step,
+    .statistics = statistics,
+    .bytes_per_particle = bytes_per_particle,
+    .bytes_per_cell = bytes_per_cell,
+};

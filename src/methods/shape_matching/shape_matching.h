@@ -1,0 +1,104 @@
+/* Bodies of particles in the liquid of the grid methods: shape matching (Mueller et al. 2005) with FLIP (Gao et al.
+ * 2017).
+ *
+ * A body is a shape filled with particles of a material of kind rigid or soft. Its particles are records like those of
+ * the liquid, for the grid, for pictures and files. Their true positions and velocities are the points here, in double
+ * precision. A step:
+ *
+ *   match    v += alpha (goal - x) / dt, alpha = 4 sin^2(stiffness dt / 2): momentum and angular momentum stay
+ *   place    the records take position and velocity of the points, after the density projection moved the liquid
+ *   mix      two velocities a face: of the liquid u_l, of the bodies u_s, with phi the share of the bodies in the
+ *            particles around the face. The pressure sees (1 - phi) u_l + phi u_s and moves it by the lightness
+ *            (1 - phi) / density_l + phi / density_s (two velocities, one constraint: Boyd and Bridson 2012)
+ *   part     after the pressure each velocity takes its own change; bodies take theirs to the points
+ *   follow   x += dt v
+ *
+ * A body without liquid near it feels no pressure: the grid cannot change its angular momentum.
+ */
+#ifndef SK_METHODS_SHAPE_MATCHING_H
+#define SK_METHODS_SHAPE_MATCHING_H
+
+#include "geom/shape.h"
+#include "methods/method.h"
+
+extern const sk_method sk_method_shape_matching;
+
+/* A particle of a body. */
+typedef struct sk_soft_point {
+    double position[3]; /* m */
+    double velocity[3]; /* m/s */
+    double rest[3];     /* m  in the shape as drawn */
+} sk_soft_point;
+
+typedef struct sk_soft_state {
+    double flow[9];             /*       change of the rest shape by plastic flow, of the whole body */
+    double position[3];         /* m     of the centre of mass */
+    double rotation[9];         /*       from the drawn to the current orientation, row-major */
+    double velocity[3];         /* m/s   of the centre of mass */
+    double angular_velocity[3]; /* rad/s */
+    double force[3];            /* N     of the liquid, mean over the last step (2D: for a metre of depth) */
+    double torque[3];           /* N m   likewise, about the centre of mass */
+} sk_soft_state;
+
+/* Some particles of a body that share a goal: all of them, or a cluster. */
+typedef struct sk_soft_region {
+    int body;
+    uint32_t first, count;   /* of `members`, or of the points of the body */
+    const uint32_t *members; /* points; NULL = first .. first + count - 1 */
+    double flow[9];          /* change of the rest shape by plastic flow */
+    double centre[3];        /* m  of the rest shape */
+    double middle[9];        /* means of the quadratic columns */
+    double inverse[81];      /* of the moments of the columns over the mass, row-major */
+    int columns;             /* of the map that its rest shape supports */
+    int is_ready;            /* the moments are those of the rest shape */
+} sk_soft_region;
+
+typedef struct sk_soft_body {
+    int number; /* in the scene */
+    int material;
+    const selkie_body_def *def;
+    selkie_soft_def soft;
+    uint32_t first, count; /* points */
+    double mass;           /* kg of a particle */
+    int is_wet;            /* liquid touches it in this step */
+} sk_soft_body;
+
+typedef struct sk_soft {
+    int body_count, region_count;
+    uint32_t point_count, first_id; /* point k is the particle with the id first_id + k */
+    sk_soft_body *bodies;
+    sk_soft_region *regions;
+    uint32_t *members;
+    float *shares;   /* [points] 1 / regions that hold it; NULL = one region a body */
+    int64_t *record; /* [points] index of the record since the last sort, -1 = gone */
+    uint8_t liquid_mask[SK_TRANSFER_MATERIALS], solid_mask[SK_TRANSFER_MATERIALS];
+    int solid_velocity, solid_share, liquid_velocity, before, forced; /* first of three fields each */
+    int solid_density;
+    int64_t left; /* points that are still particles of a body */
+
+    /* The state for checkpoints, one piece of memory. */
+    void *state;
+    uint64_t state_bytes;
+    sk_soft_state *states; /* [body_count] */
+    double (*flows)[9];    /* [region_count] */
+    sk_soft_point *points; /* [point_count] */
+} sk_soft;
+
+#define SK_SOFT_PHASES(dim)                                                                                            \
+    selkie_code sk_soft_match_##dim(sk_step *step, selkie_error *error);                                               \
+    selkie_code sk_soft_place_##dim(sk_step *step, selkie_error *error);                                               \
+    selkie_code sk_soft_mix_##dim(sk_step *step, selkie_error *error);                                                 \
+    selkie_code sk_soft_mix_plain_##dim(sk_step *step, selkie_error *error);                                           \
+    selkie_code sk_soft_remember_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_soft_part_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_soft_lead_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_soft_follow_##dim(sk_step *step, selkie_error *error);                                              \
+    void sk_soft_prepare_##dim(const sk_soft *soft, sk_soft_region *region);                                           \
+    /* Adds the motion of each region that fits `changes` (m/s a point, xyz) best to the velocities of body b: a rigid \
+     * one, or a linear one for soft bodies. Momentum and angular momentum of the changes stay. */                     \
+    selkie_code sk_soft_spread_##dim(sk_step *step, int b, const double *changes, selkie_error *error);
+
+SK_SOFT_PHASES(2d)
+SK_SOFT_PHASES(3d)
+
+#endif

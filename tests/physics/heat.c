@@ -1,0 +1,299 @@
+/* Heat against exact solutions: conduction (erfc, Robin's condition, a cosine), Stefan's problem with one and two
+ * phases, and energy. */
+#include "physics.h"
+
+#define H 0.01          /* m   cell */
+#define DENSITY 1000.0  /* kg/m3 */
+#define CAPACITY 1000.0 /* J/(kg K) */
+#define ALPHA 0.01      /* m2/s  diffusivity of the liquid: 100 cells^2 in a second */
+
+typedef struct heat_scene {
+    test_scene t;
+    selkie_material_def material;
+} heat_scene;
+
+/* A strip of `cells` along x, full of a material at rest without gravity. */
+static void strip(heat_scene *s, int dimension, int cells, double step)
+{
+    tank(&s->t, dimension, cells * H, 4 * H, 4 * H, H);
+    set3(s->t.scene.gravity, 0, 0, 0);
+    s->t.scene.time.step = step;
+    s->t.scene.time.fps = 1e-3;
+    s->t.scene.time.end = 1e6;
+    s->t.scene.time.max_step = 1e3;
+    selkie_material_defaults(&s->material);
+    s->material.name = "stuff";
+    s->material.density = DENSITY;
+    s->material.heat_capacity = CAPACITY;
+    s->material.conductivity = ALPHA * DENSITY * CAPACITY;
+    s->t.scene.materials = &s->material;
+    s->t.scene.material_count = 1;
+    add_liquid(&s->t, box_shape(0, 0, 0, cells * H, 4 * H, 4 * H));
+}
+
+/* --- Stefan's problem --- */
+
+typedef struct stefan_case {
+    int dimension;
+    double stefan;       /* c (wall - melting point) / latent heat */
+    double below;        /* (melting point - start) / (wall - melting point): 0 = one phase */
+    double conductivity; /* of the solid over that of the liquid */
+    int steps;
+    int freezes; /* a cold wall and liquid instead: the roles of the phases change */
+} stefan_case;
+
+/* Neumann's lambda: front = 2 lambda sqrt(alpha t), alpha of the phase at the wall. `ratio` is the conductivity of the
+ * other phase over that of the phase at the wall; heat capacities are equal. */
+static double neumann(double stefan, double below, double ratio)
+{
+    double low = 1e-6, high = 5.0;
+    for (int n = 0; n < 200; n++) {
+        const double x = 0.5 * (low + high), far = x / sqrt(ratio);
+        const double flux = exp(-x * x) / erf(x) - below * sqrt(ratio) * exp(-far * far) / erfc(far);
+        *(flux > x * sqrt(M_PI) / stefan ? &low : &high) = x;
+    }
+    return 0.5 * (low + high);
+}
+
+/* Position of the front in cells, from the mean liquid fraction. */
+static double front_of(const selkie_world *world, int cells, int freezes)
+{
+    const selkie_attribute_view view = attribute_of(world, "liquid_fraction");
+    double sum = 0.0;
+    const int64_t count = selkie_world_particle_count(world);
+    for (int64_t p = 0; p < count; p++)
+        sum += (double)*particle_of(&view, p);
+    return cells * (freezes ? 1.0 - sum / (double)count : sum / (double)count);
+}
+
+/* Enthalpy methods find the front to a fraction of a cell: 2 % after 8 cells and 1 % after 16. */
+static void stefan(void **state)
+{
+    const stefan_case *c = *state;
+    enum { CELLS = 200 };
+    const double ratio = c->freezes ? 1.0 / c->conductivity : c->conductivity, melting = 300.0, wall = 10.0;
+    const double alpha = c->freezes ? ALPHA * c->conductivity : ALPHA, sign = c->freezes ? -1.0 : 1.0;
+    const double lambda = neumann(c->stefan, c->below, ratio);
+    const double end = pow(16 * H / (2 * lambda), 2) / alpha;
+    heat_scene s;
+    strip(&s, c->dimension, CELLS, end / c->steps);
+    s.material.melting_point = melting;
+    s.material.latent_heat = CAPACITY * wall / c->stefan;
+    s.material.solid_conductivity = c->conductivity * s.material.conductivity;
+    s.t.scene.domain.temperature[0] = melting + sign * wall;
+    s.t.liquids[0].temperature = melting - sign * wall * c->below;
+    if (c->freezes && c->below == 0.0)
+        s.t.liquids[0].temperature = melting + 1e-4;
+    selkie_world *world = make_world(&s.t);
+    char what[80];
+    snprintf(what, sizeof what, "Stefan %s, %dD, Ste %g, %g below, k ratio %g", c->freezes ? "freezing" : "melting",
+             c->dimension, c->stefan, c->below, c->conductivity);
+    run_until(world, end / 4);
+    at_most(what, "error of the front after 8 cells", fabs(front_of(world, CELLS, c->freezes) / 8 - 1), 0.02);
+    run_until(world, end);
+    at_most(what, "error of the front after 16 cells", fabs(front_of(world, CELLS, c->freezes) / 16 - 1), 0.01);
+    selkie_world_destroy(world);
+}
+
+static stefan_case stefan_cases[] = {
+    {2, 0.1, 0.0, 1.0, 200, 0}, {2, 1.0, 0.0, 1.0, 200, 0}, {2, 3.0, 0.0, 1.0, 200, 0}, {2, 1.0, 0.5, 1.0, 200, 0},
+    {2, 0.5, 0.3, 4.0, 200, 0}, {3, 1.0, 0.5, 4.0, 100, 0}, {2, 0.5, 0.5, 4.0, 500, 1},
+};
+
+/* --- Conduction --- */
+
+static double temperature_error(const selkie_world *world, double (*exact)(double x, double t), double scale)
+{
+    const selkie_attribute_view view = attribute_of(world, "temperature"), position = attribute_of(world, "position");
+    double worst = 0.0;
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++) {
+        const double x = (double)*particle_of(&position, p);
+        worst = fmax(worst, fabs((double)*particle_of(&view, p) - exact(x, selkie_world_time(world))) / scale);
+    }
+    return worst;
+}
+
+static double erfc_profile(double x, double t)
+{
+    return 300.0 + 50.0 * erfc(x / (2 * sqrt(ALPHA * t)));
+}
+
+/* A half space whose wall becomes warm: T = T0 + dT erfc(x / (2 sqrt(alpha t))). */
+static void half_space(void **state)
+{
+    (void)state;
+    heat_scene s;
+    const double end = pow(12 * H, 2) / ALPHA;
+    strip(&s, 2, 96, end / 400);
+    s.t.scene.domain.temperature[0] = 350.0;
+    s.t.liquids[0].temperature = 300.0;
+    selkie_world *world = make_world(&s.t);
+    const double before = selkie_world_statistics(world)->heat_energy;
+    run_until(world, end);
+    /* Particles beside the wall take the change of their cell's centre: 2 % of the difference across it. */
+    at_most("warm wall", "largest error of the temperature", temperature_error(world, erfc_profile, 50.0), 0.03);
+    const double exact = 2 * 50.0 * sqrt(ALPHA * end / M_PI) * DENSITY * CAPACITY * 4 * H;
+    at_most("warm wall", "error of the heat", fabs((selkie_world_statistics(world)->heat_energy - before) / exact - 1),
+            0.01);
+    selkie_world_destroy(world);
+}
+
+/* Robin's condition: a half space against a fluid of temperature T1 behind a heat exchange coefficient. */
+static const double robin_exchange = 2e5; /* W/(m2 K): conductivity / 5 cells */
+
+static double robin_profile(double x, double t)
+{
+    const double b = robin_exchange / (ALPHA * DENSITY * CAPACITY), root = sqrt(ALPHA * t), z = x / (2 * root);
+    return 300.0 + 50.0 * (erfc(z) - exp(b * x + b * b * ALPHA * t) * erfc(z + b * root));
+}
+
+static void robin(void **state)
+{
+    (void)state;
+    heat_scene s;
+    const double end = pow(8 * H, 2) / ALPHA;
+    strip(&s, 2, 64, end / 200);
+    s.t.scene.domain.temperature[0] = 350.0;
+    s.t.scene.domain.heat_exchange[0] = robin_exchange;
+    s.t.liquids[0].temperature = 300.0;
+    selkie_world *world = make_world(&s.t);
+    run_until(world, end);
+    at_most("heat exchange at a wall", "largest error of the temperature",
+            temperature_error(world, robin_profile, 50.0), 0.02);
+    selkie_world_destroy(world);
+}
+
+/* --- Frozen bodies --- */
+
+/* Water that may freeze. */
+static void ice(heat_scene *s, double cell_size)
+{
+    tank(&s->t, 2, 1, 1, 0, cell_size);
+    selkie_material_defaults(&s->material);
+    s->material.name = "water";
+    s->material.heat_capacity = 4186.0;
+    s->material.melting_point = 273.15;
+    s->material.latent_heat = 334e3;
+    s->material.solid_density = 900.0;
+    s->t.scene.materials = &s->material;
+    s->t.scene.material_count = 1;
+}
+
+/* Mean of a component over the solid particles, and how many there are. */
+static double solid_mean(const selkie_world *world, const char *name, int d, int64_t *count)
+{
+    const selkie_attribute_view view = attribute_of(world, name), liquid = attribute_of(world, "liquid_fraction");
+    double sum = 0.0;
+    *count = 0;
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
+        if (*particle_of(&liquid, p) < 0.5f) {
+            sum += (double)particle_of(&view, p)[d];
+            ++*count;
+        }
+    return sum / (double)*count;
+}
+
+/* A slab of ice of ratio 0.8, a little too high at first, floats where Archimedes has it. The mean of two seconds
+ * counts the waves that go on. */
+static void ice_floats(void **state)
+{
+    (void)state;
+    const double h = 1.0 / 48;
+    for (int n = 0; n < 2; n++) {
+        heat_scene s;
+        ice(&s, h);
+        s.material.solid_density = 800.0;
+        s.t.scene.volume = SELKIE_VOLUME_IDP;
+        selkie_scene_set_method(&s.t.scene, n ? SELKIE_METHOD_FLIP : SELKIE_METHOD_APIC);
+        s.t.scene.time.cfl = 2.0;
+        add_liquid(&s.t, box_shape(0.3, 0.26, 0, 0.7, 0.46, 0))->temperature = 263.0;
+        add_liquid(&s.t, box_shape(0, 0, 0, 1, 0.4, 0))->temperature = 293.0;
+        selkie_world *world = make_world(&s.t);
+        const double water = 0.4 - 0.4 * 0.14, level = water + 0.8 * 0.4 * 0.2; /* m2, m over a length of 1 m */
+        const double exact = level + 0.1 - 0.8 * 0.2;
+        double mean = 0.0;
+        int64_t count, steps = 0, all;
+        solid_mean(world, "position", 1, &all);
+        run_until(world, 2.0);
+        while (selkie_world_time(world) < 4.0) {
+            step_world(world);
+            mean += solid_mean(world, "position", 1, &count);
+            steps++;
+        }
+        assert_int_equal(count, all);
+        at_most(n ? "ice of ratio 0.8, FLIP idp" : "ice of ratio 0.8, APIC idp", "error of its height (cells)",
+                fabs(mean / (double)steps - exact) / h, 0.5);
+        selkie_world_destroy(world);
+    }
+}
+
+/* Ice that turns in free flight keeps its angular momentum and its shape. */
+static void ice_spins(void **state)
+{
+    (void)state;
+    heat_scene s;
+    ice(&s, 1.0 / 48);
+    set3(s.t.scene.gravity, 0, 0, 0);
+    selkie_liquid_def *block = add_liquid(&s.t, box_shape(0.35, 0.4, 0, 0.65, 0.6, 0));
+    block->temperature = 263.0;
+    block->angular_velocity[2] = 3.0;
+    set3(block->center, 0.5, 0.5, 0);
+    selkie_world *world = make_world(&s.t);
+    step_world(world);
+    const double before = selkie_world_statistics(world)->kinetic_energy;
+    for (int n = 0; n < 100; n++)
+        step_world(world);
+    const double after = selkie_world_statistics(world)->kinetic_energy;
+    at_most("ice in free flight", "change of energy in 100 steps", fabs(after / before - 1), 1e-3);
+    selkie_world_destroy(world);
+}
+
+/* Ice melts in warm water and, with cold walls, all of it freezes again: the mass is that of the start, and energy is
+ * kept to rounding as long as no heat leaves. */
+static void ice_melts_and_freezes(void **state)
+{
+    (void)state;
+    heat_scene s;
+    ice(&s, 1.0 / 32);
+    s.material.conductivity = 2e4; /* so that it takes seconds */
+    add_liquid(&s.t, box_shape(0.3, 0.2, 0, 0.7, 0.4, 0))->temperature = 263.0;
+    add_liquid(&s.t, box_shape(0, 0, 0, 1, 0.3, 0))->temperature = 353.0;
+    selkie_world *world = make_world(&s.t);
+    const int64_t particles = selkie_world_particle_count(world);
+    const double energy = selkie_world_statistics(world)->heat_energy;
+    int64_t solid;
+    solid_mean(world, "position", 0, &solid);
+    assert_true(solid > 0);
+    run_until(world, 10.0);
+    solid_mean(world, "position", 0, &solid);
+    assert_int_equal(solid, 0);
+    assert_int_equal(selkie_world_particle_count(world), particles);
+    at_most("melting ice", "change of energy", fabs(selkie_world_statistics(world)->heat_energy / energy - 1), 1e-12);
+    selkie_world_destroy(world);
+
+    /* The same water between cold walls. */
+    for (int side = 0; side < 4; side++)
+        s.t.scene.domain.temperature[side] = 133.0;
+    s.t.liquids[0].temperature = s.t.liquids[1].temperature = 283.0;
+    world = make_world(&s.t);
+    run_until(world, 20.0);
+    solid_mean(world, "position", 0, &solid);
+    assert_int_equal(solid, particles);
+    at_most("frozen to the walls", "speed (m/s)", selkie_world_statistics(world)->max_speed, 1e-6);
+    selkie_world_destroy(world);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[16];
+    size_t count = 0;
+    memset(tests, 0, sizeof tests);
+    for (size_t n = 0; n < sizeof stefan_cases / sizeof *stefan_cases; n++)
+        tests[count++] = (struct CMUnitTest){.name = "stefan", .test_func = stefan, .initial_state = &stefan_cases[n]};
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(half_space);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(robin);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_floats);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_spins);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(ice_melts_and_freezes);
+    return _cmocka_run_group_tests("heat", tests, count, NULL, NULL);
+}

@@ -1,0 +1,220 @@
+/* Bodies of particles by shape matching in the liquid of the grid methods. */
+#include <unistd.h>
+
+#include "physics.h"
+
+#include "methods/shape_matching/shape_matching.h"
+#include "world/world_internal.h"
+
+enum { MOST = 8, STEPS = 30 };
+static selkie_body_def bodies[MOST];
+static selkie_material_def materials[2];
+
+/* A body of the second material. */
+static selkie_body_def *add_body(test_scene *t, selkie_shape shape)
+{
+    selkie_body_def *body = &bodies[t->scene.body_count++];
+    t->scene.bodies = bodies;
+    selkie_body_defaults(body);
+    body->shape = shape;
+    body->material = "rubber";
+    return body;
+}
+
+static void use_materials(test_scene *t, double density)
+{
+    selkie_material_defaults(&materials[0]);
+    selkie_material_defaults(&materials[1]);
+    materials[0].name = "water";
+    materials[1].name = "rubber";
+    materials[1].kind = SELKIE_MATERIAL_SOFT;
+    materials[1].density = density;
+    t->scene.materials = materials;
+    t->scene.material_count = 2;
+    for (int l = 0; l < t->scene.liquid_count; l++)
+        t->liquids[l].material = "water";
+}
+
+static selkie_body_state body_of(const selkie_world *world, int body)
+{
+    selkie_body_state state;
+    assert_int_equal(selkie_world_body(world, body, &state), SELKIE_OK);
+    return state;
+}
+
+/* Mass, momentum and angular momentum of all points about the origin, for a mass of 1 a point. */
+static void momentum_of(const selkie_world *world, double momentum[3], double spin[3])
+{
+    const sk_soft *soft = world->step.soft;
+    memset(momentum, 0, 3 * sizeof *momentum);
+    memset(spin, 0, 3 * sizeof *spin);
+    for (uint32_t k = 0; k < soft->point_count; k++) {
+        const double *x = soft->points[k].position, *v = soft->points[k].velocity;
+        for (int d = 0; d < 3; d++) {
+            momentum[d] += v[d];
+            spin[d] += x[(d + 1) % 3] * v[(d + 2) % 3] - x[(d + 2) % 3] * v[(d + 1) % 3];
+        }
+    }
+}
+
+/* A body that spins and swings freely keeps momentum and angular momentum to 1e-10 over 100 steps, in each mode. Above
+ * water, so that the whole step runs. */
+static void free_spin(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++)
+        for (int mode = SELKIE_SOFT_RIGID; mode <= SELKIE_SOFT_QUADRATIC; mode++) {
+            test_scene t;
+            char what[64];
+            double before[2][3], after[2][3], change = 0.0, size = 0.0;
+            tank(&t, dimension, 1.0, 1.0, 1.0, 1.0 / 16);
+            t.scene.gravity[1] = 0.0;
+            t.scene.time.step = 0.01;
+            add_liquid(&t, box_shape(0, 0, 0, 1, 0.15, 1));
+            use_materials(&t, 800);
+            materials[1].soft.mode = mode;
+            selkie_body_def *body = add_body(&t, box_shape(0.4, 0.4, 0.3, 0.6, 0.7, 0.6));
+            body->angular_velocity[2] = 7.0;
+            body->angular_velocity[0] = dimension == 3 ? 3.0 : 0.0;
+            selkie_world *world = make_world_threads(&t.scene, 2);
+            momentum_of(world, before[0], before[1]);
+            for (int n = 0; n < 100; n++)
+                step_world(world);
+            momentum_of(world, after[0], after[1]);
+            for (int d = 0; d < 3; d++) {
+                change = fmax(change, fabs(after[1][d] - before[1][d]));
+                size = fmax(size, fabs(before[1][d]));
+            }
+            snprintf(what, sizeof what, "free spin, %dD, mode %d", dimension, mode);
+            at_most(what, "relative change of angular momentum", change / size, 1e-10);
+            at_most(what, "distance of the centre from its start, m", fabs(body_of(world, 0).position[1] - 0.55), 1e-6);
+            selkie_world_destroy(world);
+        }
+}
+
+/* Archimedes: a floating box is as deep as its density says. The bound is the 0.2 cells asked of rigid bodies. */
+static void floats(void **state)
+{
+    (void)state;
+    static const double ratios[] = {0.1, 0.5, 0.9};
+    for (int n = 0; n < 3; n++) {
+        test_scene t;
+        char what[64];
+        const double level = 0.5, height = 0.3, bottom = level - ratios[n] * height;
+        double sum = 0.0;
+        tank(&t, 2, 1.0, 1.0, 0.0, 1.0 / 32);
+        t.scene.volume = SELKIE_VOLUME_IDP;
+        t.scene.time.step = 0.01;
+        add_liquid(&t, box_shape(0, 0, 0, 1, level, 0));
+        use_materials(&t, 1000.0 * ratios[n]);
+        add_body(&t, box_shape(0.35, bottom, 0, 0.65, bottom + height, 0));
+        selkie_world *world = make_world_threads(&t.scene, 1);
+        for (int s = 0; s < 200; s++) {
+            step_world(world);
+            sum += s >= 100 ? body_of(world, 0).position[1] / 100.0 : 0.0;
+        }
+        snprintf(what, sizeof what, "floating box, ratio %g", ratios[n]);
+        at_most(what, "distance from Archimedes, cells", fabs(sum - (bottom + 0.5 * height)) * 32.0, 0.2);
+        selkie_world_destroy(world);
+    }
+}
+
+/* A wave that hits a soft body. */
+static void wave(test_scene *t, int dimension)
+{
+    tank(t, dimension, 1.0, 0.75, 0.5, dimension == 3 ? 1.0 / 16 : 1.0 / 32);
+    t->scene.volume = SELKIE_VOLUME_IDP;
+    t->scene.time.step = 0.01;
+    add_liquid(t, box_shape(0, 0, 0, 0.4, 0.6, 0.5));
+    add_liquid(t, box_shape(0.4, 0, 0, 1, 0.25, 0.5));
+    use_materials(t, 400);
+    add_body(t, box_shape(0.5, 0.2, 0.1, 0.7, 0.35, 0.4));
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    for (size_t n = 0; n < size; n++)
+        hash = (hash ^ bytes[n]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+static uint64_t hash_world(const selkie_world *world)
+{
+    const sk_soft *soft = world->step.soft;
+    const uint64_t hash = hash_bytes(UINT64_C(14695981039346656037), world->step.particles.records,
+                                     (size_t)world->step.particles.count * sizeof(sk_particle));
+    return hash_bytes(hash, soft->points, soft->point_count * sizeof *soft->points);
+}
+
+/* 1 and 3 threads, and a run resumed half way, end with the same bits. */
+static void same_bits(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        test_scene t;
+        char path[] = "/tmp/selkie_soft_XXXXXX";
+        const int file = mkstemp(path);
+        uint64_t hashes[3];
+        selkie_error error = {0};
+        assert_true(file >= 0);
+        close(file);
+        wave(&t, dimension);
+        materials[1].soft.yield = 0.05;
+        for (int run = 0; run < 3; run++) {
+            selkie_world *world = make_world_threads(&t.scene, run == 0 ? 1 : 3);
+            if (run == 2 && selkie_world_load(world, path, &error) != SELKIE_OK)
+                fail_msg("%s", error.message);
+            for (int n = run == 2 ? STEPS / 2 : 0; n < STEPS; n++) {
+                step_world(world);
+                if (run == 0 && n == STEPS / 2 - 1)
+                    assert_int_equal(selkie_world_save(world, path, &error), SELKIE_OK);
+            }
+            hashes[run] = hash_world(world);
+            selkie_world_destroy(world);
+        }
+        unlink(path);
+        assert_true(hashes[0] == hashes[1]);
+        assert_true(hashes[0] == hashes[2]);
+    }
+}
+
+/* The backends round in their own ways: a few steps are compared. */
+static void backends_agree(void **state)
+{
+    (void)state;
+    for (int dimension = 2; dimension <= 3; dimension++) {
+        test_scene t;
+        selkie_world *worlds[2];
+        wave(&t, dimension);
+        for (int w = 0; w < 2; w++) {
+            selkie_world_options options;
+            selkie_error error = {0};
+            selkie_world_options_defaults(&options);
+            options.threads = 1;
+            options.with_backend = 1;
+            options.backend = w ? SELKIE_BACKEND_PLAIN : SELKIE_BACKEND_TUNED;
+            if (selkie_world_create(&t.scene, &options, &worlds[w], &error) != SELKIE_OK)
+                fail_msg("%s", error.message);
+            for (int n = 0; n < 5; n++)
+                step_world(worlds[w]);
+        }
+        const selkie_body_state a = body_of(worlds[0], 0), b = body_of(worlds[1], 0);
+        for (int d = 0; d < dimension; d++)
+            at_most(dimension == 2 ? "backends, 2D" : "backends, 3D", "distance of the bodies, m",
+                    fabs(a.position[d] - b.position[d]), 1e-6);
+        selkie_world_destroy(worlds[0]);
+        selkie_world_destroy(worlds[1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(free_spin),
+        cmocka_unit_test(floats),
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(backends_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

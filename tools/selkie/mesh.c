@@ -1,0 +1,197 @@
+/* `selkie mesh`: surfaces of a run's frames, finished or still in progress. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/output.h"
+#include "progress.h"
+#include "run_folder.h"
+#include "tool.h"
+
+enum {
+    mesh_to,
+    mesh_out,
+    mesh_resolution,
+    mesh_radius,
+    mesh_smoothing,
+    mesh_frames,
+    mesh_threads,
+    mesh_force,
+    mesh_quiet,
+    mesh_option_count
+};
+
+static const char *const formats[] = {"ply", "obj", NULL};
+
+static const option_spec mesh_options[] = {
+    [mesh_to] = {.name = "to",
+                 .kind = OPTION_CHOICE,
+                 .value = "FORMAT",
+                 .choices = formats,
+                 .help = "ply: binary, with normals and velocities; obj: text, with normals. Default ply"},
+    [mesh_out] = {.name = "out",
+                  .letter = 'o',
+                  .kind = OPTION_TEXT,
+                  .value = "FOLDER",
+                  .help = "folder for the meshes; default DIR/surfaces"},
+    [mesh_resolution] = {.name = "resolution",
+                         .kind = OPTION_NUMBER,
+                         .value = "N",
+                         .least = 0.8,
+                         .most = 4,
+                         .help = "voxels a cell along an axis; default mesh.resolution of the scene"},
+    [mesh_radius] = {.name = "radius",
+                     .kind = OPTION_NUMBER,
+                     .value = "R",
+                     .least = 0.3,
+                     .most = 2,
+                     .help = "radius of the drop of a lone particle, in particle spacings; default "
+                             "mesh.particle_radius of the scene"},
+    [mesh_smoothing] = {.name = "smoothing",
+                        .kind = OPTION_NUMBER,
+                        .value = "S",
+                        .least = 0,
+                        .most = 2,
+                        .help = "0 = none, 1 = calm water is flat; default mesh.smoothing of the scene"},
+    [mesh_frames] = {.name = "frames",
+                     .kind = OPTION_TEXT,
+                     .value = "A:B",
+                     .help = "only frames A to B; A: and :B leave one end open, a single number is one frame"},
+    [mesh_threads] = {.name = "threads",
+                      .letter = 'j',
+                      .kind = OPTION_INTEGER,
+                      .value = "N",
+                      .least = 1,
+                      .most = 1024,
+                      .help = "threads to use; default all cores. Meshes do not depend on it"},
+    [mesh_force] = {.name = "force", .kind = OPTION_FLAG, .help = "make meshes again that are there"},
+    [mesh_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
+};
+
+typedef struct mesher {
+    selkie_scene *scene;
+    sk_file_list frames;
+    const char *ending;
+    char *out; /* folder */
+    int threads, force;
+    int64_t made, kept;
+} mesher;
+
+static int mesh_frame(mesher *m, const sk_numbered_file *file)
+{
+    char path[4096];
+    selkie_error error = {0};
+    if (snprintf(path, sizeof path, "%s/" SK_SURFACE_PREFIX "%04lld.%s", m->out, (long long)file->number, m->ending) >=
+        (int)sizeof path)
+        return complain("%s: the name is too long", m->out);
+    if (!m->force && sk_file_exists(path)) {
+        m->kept++;
+        return EXIT_GOOD;
+    }
+
+    /* The frame, as the world had it. */
+    sk_particles_data *data = NULL;
+    if (sk_particles_read(file->path, &data, &error))
+        return complain_error(&error);
+    sk_particles_turn_back(data);
+    sk_particles_rebase(data, m->scene->domain.origin);
+    sk_frame frame = {.dimension = data->dimension,
+                      .time = isfinite(data->time) ? data->time : 0.0,
+                      .count = data->count,
+                      .position = data->position,
+                      .position_stride = 12,
+                      .velocity = data->velocity,
+                      .velocity_stride = 12,
+                      .names = m->scene->output.names,
+                      .up = m->scene->output.up};
+    memcpy(frame.origin, m->scene->domain.origin, sizeof frame.origin);
+    selkie_scene_up(m->scene, frame.scene_up);
+    int code = EXIT_GOOD;
+    if (sk_frame_write_surface(&frame, m->scene, m->threads, path, &error))
+        code = complain_error(&error);
+    m->made += !code;
+    sk_particles_data_free(data);
+    return code;
+}
+
+/* Scene and frames of the run, and the folder for the meshes. */
+static int open_run(mesher *m, const run_folder *folder, const option_value *values)
+{
+    selkie_error error = {0};
+    char *scene = run_folder_path(folder, "scene.json"), *frames = run_folder_path(folder, SK_FRAMES_FOLDER);
+    m->out = values[mesh_out].given ? strdup(values[mesh_out].text) : run_folder_path(folder, SK_SURFACES_FOLDER);
+    int code = scene && frames && m->out ? EXIT_GOOD : complain("out of memory");
+    if (!code && (selkie_scene_load(scene, 0, NULL, &m->scene, &error) ||
+                  sk_folder_list_frames(frames, &m->frames, &error) || sk_folder_make(m->out, &error)))
+        code = complain_error(&error);
+    if (!code && m->scene->domain.dimension != 3)
+        code = complain("%s: a surface needs a run with domain.dimension 3; this one has %d", folder->path,
+                        m->scene->domain.dimension);
+    if (!code && !m->frames.count)
+        code = complain("%s: no particle files to make meshes of (.ply or .skp; output.ply or output.skp must be true)",
+                        frames);
+    free(scene);
+    free(frames);
+    if (code)
+        return code;
+    if (values[mesh_resolution].given)
+        m->scene->mesh.resolution = values[mesh_resolution].number;
+    if (values[mesh_radius].given)
+        m->scene->mesh.particle_radius = values[mesh_radius].number;
+    if (values[mesh_smoothing].given)
+        m->scene->mesh.smoothing = values[mesh_smoothing].number;
+    return EXIT_GOOD;
+}
+
+static int run_mesh(const tool_arguments *arguments)
+{
+    const option_value *values = arguments->values;
+    mesher m = {.ending = formats[values[mesh_to].given ? values[mesh_to].integer : 0],
+                .threads = (int)values[mesh_threads].integer,
+                .force = values[mesh_force].given};
+    int64_t first = 0, last = -1;
+    if (values[mesh_frames].given && read_frame_range(values[mesh_frames].text, &first, &last))
+        return EXIT_BAD_INPUT;
+    run_folder folder = {.lock = -1};
+    int code = run_folder_name(&folder, arguments->operands[0]);
+    if (!code)
+        code = open_run(&m, &folder, values);
+
+    progress_line progress;
+    progress_start(&progress, values[mesh_quiet].given, 0, 0, 0);
+    progress.total_frames = (int64_t)m.frames.count;
+    for (size_t i = 0; i < m.frames.count && !code; i++) {
+        const int64_t number = m.frames.files[i].number;
+        if (number >= first && (last < 0 || number <= last))
+            code = mesh_frame(&m, &m.frames.files[i]);
+        progress_count(&progress, "mesh", (int64_t)i + 1);
+    }
+    progress_break(&progress);
+    if (!code && !values[mesh_quiet].given)
+        printf("%lld meshes made, %lld were there: %s\n", (long long)m.made, (long long)m.kept, m.out);
+
+    sk_file_list_free(&m.frames);
+    selkie_scene_free(m.scene);
+    free(m.out);
+    run_folder_close(&folder);
+    return code;
+}
+
+const tool_command mesh_command = {
+    .name = "mesh",
+    .synopsis = "DIR",
+    .least_operands = 1,
+    .most_operands = 1,
+    .summary = "make surfaces of a run's frames",
+    .description =
+        "Makes the liquid's surface of each frame that the 3D run in DIR has written so far; the run may still be "
+        "active. Meshes that are there are kept, so a repeated call makes the missing ones. Keys of the scene (mesh) "
+        "are used unless an option sets them.",
+    .options = mesh_options,
+    .option_count = mesh_option_count,
+    .examples = "  selkie mesh out/dam\n"
+                "  selkie mesh out/dam --to obj --resolution 3 --out fine --frames 10:20\n",
+    .run = run_mesh,
+};

@@ -1,0 +1,152 @@
+/* `selkie splash`: samples, training and use of models of splashes. */
+#include "splash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <omp.h>
+
+enum {
+    splash_dimension,
+    splash_out,
+    splash_runs,
+    splash_ratio,
+    splash_keep,
+    splash_template,
+    splash_recipe,
+    splash_steps,
+    splash_batch,
+    splash_seed,
+    splash_threads,
+    splash_quiet,
+    splash_option_count
+};
+
+static const char *const recipes[] = {"default", "paper", NULL};
+static const char *const verbs[] = {"data", "train", NULL};
+
+static const option_spec splash_options[] = {
+    [splash_dimension] = {.name = "dimension",
+                          .kind = OPTION_INTEGER,
+                          .value = "N",
+                          .least = 2,
+                          .most = 3,
+                          .help = "data: 2 or 3; default 2"},
+    [splash_out] = {.name = "out",
+                    .letter = 'o',
+                    .kind = OPTION_TEXT,
+                    .value = "DIR",
+                    .help = "folder of the samples, or of the model"},
+    [splash_runs] = {.name = "runs",
+                     .kind = OPTION_INTEGER,
+                     .value = "N",
+                     .least = 1,
+                     .most = 1000,
+                     .help = "data: number of simulations; default 20. Two of ten are held out, one calibrates"},
+    [splash_ratio] = {.name = "ratio",
+                      .kind = OPTION_INTEGER,
+                      .value = "N",
+                      .least = 2,
+                      .most = 8,
+                      .help = "data: cell of the coarse runs that the model is for, over the cell of the template; "
+                              "default 2"},
+    [splash_keep] = {.name = "keep",
+                     .kind = OPTION_NUMBER,
+                     .value = "SHARE",
+                     .least = 1e-6,
+                     .most = 1,
+                     .help = "data: share of the candidates without a splash that are kept; default 0.1. Samples "
+                             "carry the weight 1/SHARE"},
+    [splash_template] = {.name = "template",
+                         .kind = OPTION_TEXT,
+                         .value = "SCENE",
+                         .help = "data: scene that random drops are added to; default splash/templates/drops_2d or "
+                                 "drops_3d"},
+    [splash_recipe] = {.name = "recipe",
+                       .kind = OPTION_CHOICE,
+                       .value = "NAME",
+                       .choices = recipes,
+                       .help = "train: default, or paper for the networks of Um et al. 2018"},
+    [splash_steps] = {.name = "steps",
+                      .kind = OPTION_INTEGER,
+                      .value = "N",
+                      .least = 1,
+                      .most = 1000000,
+                      .help = "train: steps of each network; default 1500 and 900, paper 3000 each"},
+    [splash_batch] = {.name = "batch",
+                      .kind = OPTION_INTEGER,
+                      .value = "N",
+                      .least = 2,
+                      .most = 100000,
+                      .help = "train: samples of a step; default 1200, paper 5000"},
+    [splash_seed] = {.name = "seed",
+                     .kind = OPTION_INTEGER,
+                     .value = "N",
+                     .least = 0,
+                     .most = 1e9,
+                     .help = "of all random numbers; default 1"},
+    [splash_threads] = {.name = "threads",
+                        .letter = 'j',
+                        .kind = OPTION_INTEGER,
+                        .value = "N",
+                        .least = 1,
+                        .most = 1024,
+                        .help = "threads to use; default all cores"},
+    [splash_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
+};
+_Static_assert(sizeof splash_options / sizeof *splash_options == splash_option_count, "an option for each index");
+
+static int run_splash(const tool_arguments *arguments)
+{
+    const option_value *values = arguments->values;
+    const char *verb = arguments->operands[0];
+    const int threads = values[splash_threads].given ? (int)values[splash_threads].integer : omp_get_max_threads();
+    const uint64_t seed = values[splash_seed].given ? (uint64_t)values[splash_seed].integer : 1;
+    if (!values[splash_out].given)
+        return complain("splash %s: --out DIR is missing", verb);
+    if (strcmp(verb, "data") == 0) {
+        const splash_data_options options = {
+            .out = values[splash_out].text,
+            .template_scene = values[splash_template].given ? values[splash_template].text : NULL,
+            .dimension = values[splash_dimension].given ? (int)values[splash_dimension].integer : 2,
+            .runs = values[splash_runs].given ? (int)values[splash_runs].integer : 20,
+            .ratio = values[splash_ratio].given ? (int)values[splash_ratio].integer : 2,
+            .keep = values[splash_keep].given ? values[splash_keep].number : 0.1,
+            .seed = seed,
+            .threads = threads,
+            .quiet = values[splash_quiet].given};
+        return splash_make_data(&options);
+    }
+    if (strcmp(verb, "train") == 0) {
+        if (arguments->operand_count < 2)
+            return complain("splash train: the folder of the samples is missing");
+        sk_splash_recipe recipe =
+            sk_splash_default_recipe(values[splash_recipe].given && values[splash_recipe].integer);
+        recipe.threads = threads;
+        recipe.seed = seed;
+        if (values[splash_steps].given)
+            recipe.classifier_steps = recipe.modifier_steps = (int)values[splash_steps].integer;
+        if (values[splash_batch].given)
+            recipe.batch = (int)values[splash_batch].integer;
+        return splash_train_model(arguments->operands[1], values[splash_out].text, &recipe, values[splash_quiet].given);
+    }
+    return complain("splash: %s is not known: must be data or train", verb);
+}
+
+const tool_command splash_command = {
+    .name = "splash",
+    .synopsis = "data|train [DIR]",
+    .least_operands = 1,
+    .most_operands = 2,
+    .summary = "make samples of splashes and train models of them",
+    .description =
+        "data simulates random drops on a fine grid and writes samples of splashes into --out; what is there is kept, "
+        "so that an interrupted call goes on. train DIR learns a model from the samples in DIR and writes "
+        "model.safetensors, report.csv and learning curves into --out. See docs/manual/splash.md.",
+    .options = splash_options,
+    .option_count = splash_option_count,
+    .words = verbs,
+    .examples = "  selkie splash data --dimension 2 --out out/samples\n"
+                "  selkie splash train out/samples --out out/model\n",
+    .run = run_splash,
+};

@@ -1,0 +1,32 @@
+/* Parts of `selkie splash`. */
+#ifndef SELKIE_TOOL_SPLASH_H
+#define SELKIE_TOOL_SPLASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "learn/splash_train.h"
+#include "tool.h"
+
+typedef struct splash_data_options {
+    const char *out, *template_scene; /* template NULL: the one of the dimension */
+    int dimension, runs, ratio;       /* coarse cell over fine cell */
+    double keep;                      /* share of samples without a splash that are kept */
+    uint64_t seed;
+    int threads, quiet;
+} splash_data_options;
+
+int splash_make_data(const splash_data_options *options);
+
+/* The samples of D/data.safetensors; release with splash_data_free. */
+typedef struct splash_data_file {
+    sk_splash_data data;
+    void *tensors;
+} splash_data_file;
+
+int splash_read_data(const char *folder, splash_data_file *file);
+void splash_data_free(splash_data_file *file);
+
+int splash_train_model(const char *folder, const char *out, const sk_splash_recipe *recipe, int quiet);
+
+#endif

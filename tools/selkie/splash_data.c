@@ -1,0 +1,291 @@
+/* `selkie splash data`: random scenes, their runs, and the samples of all of them in one file. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "io/atomic_file.h"
+#include "io/folder.h"
+#include "learn/tensors.h"
+#include "progress.h"
+#include "splash.h"
+#include "splash_samples.h"
+
+enum { MAX_DROPS = 5 };
+
+/* --- Random scenes --- */
+
+/* Uniform between two values, by run and counter. */
+static double between(const splash_data_options *options, int run, int *counter, double low, double high)
+{
+    return low + (high - low) * sk_random_float(options->seed, (uint64_t)run, (uint64_t)(*counter)++);
+}
+
+/* One to four drops that fly above the water of the template, and in three of ten runs a column beside a wall. Sizes
+ * and speeds follow the tank: the fastest drop has the speed of a fall from three times its height. */
+static int add_liquids(const splash_data_options *options, int run, const selkie_scene *scene,
+                       selkie_liquid_def *liquids)
+{
+    const double *size = scene->domain.size, *origin = scene->domain.origin;
+    const double fall = sqrt(2.0 * 9.81 * size[1]);
+    int counter = 0, count = 0;
+    const int drops = 1 + (int)between(options, run, &counter, 0.0, 3.999);
+    for (int n = 0; n < drops; n++) {
+        selkie_liquid_def *drop = &liquids[count++];
+        selkie_liquid_defaults(drop);
+        selkie_shape_defaults(&drop->shape, SELKIE_SHAPE_SPHERE);
+        drop->shape.radius = between(options, run, &counter, 0.03, 0.13) * size[1];
+        for (int d = 0; d < options->dimension; d++) {
+            const double low = d == 1 ? 0.35 * size[1] : 1.1 * drop->shape.radius;
+            drop->shape.center[d] =
+                origin[d] + between(options, run, &counter, low, size[d] - 1.1 * drop->shape.radius);
+            drop->velocity[d] = d == 1 ? -between(options, run, &counter, 0.0, 0.9) * fall
+                                       : between(options, run, &counter, -0.5, 0.5) * fall;
+        }
+    }
+    if (between(options, run, &counter, 0.0, 1.0) < 0.3) {
+        selkie_liquid_def *column = &liquids[count++];
+        const int right = between(options, run, &counter, 0.0, 1.0) < 0.5;
+        const double width = between(options, run, &counter, 0.1, 0.25) * size[0];
+        selkie_liquid_defaults(column);
+        selkie_shape_defaults(&column->shape, SELKIE_SHAPE_BOX);
+        for (int d = 0; d < 3; d++) {
+            column->shape.min[d] = origin[d];
+            column->shape.max[d] = origin[d] + size[d];
+        }
+        column->shape.max[1] = origin[1] + between(options, run, &counter, 0.35, 0.7) * size[1];
+        if (right)
+            column->shape.min[0] = origin[0] + size[0] - width;
+        else
+            column->shape.max[0] = origin[0] + width;
+    }
+    return count;
+}
+
+/* --- Runs --- */
+
+static int write_tensors(const sk_tensors *tensors, const char *path)
+{
+    selkie_error error = {0};
+    char *bytes;
+    size_t size;
+    if (sk_tensors_encode(tensors, &bytes, &size, &error))
+        return complain_error(&error);
+    const selkie_code code = sk_file_write(path, bytes, size, &error);
+    sk_release(NULL, bytes);
+    return code ? complain_error(&error) : EXIT_GOOD;
+}
+
+static void add_description(sk_tensors *tensors, int dimension, double duration, const double cells[2], double tension,
+                            double gravity)
+{
+    sk_tensors_add_text(tensors, "data", "selkie splash samples 1");
+    sk_tensors_add_text(tensors, "dimension", "%d", dimension);
+    sk_tensors_add_text(tensors, "duration_s", "%.9g", duration);
+    sk_tensors_add_text(tensors, "cell_low_m", "%.9g", cells[0]);
+    sk_tensors_add_text(tensors, "cell_high_m", "%.9g", cells[1]);
+    sk_tensors_add_text(tensors, "surface_tension_N_per_m", "%.9g", tension);
+    sk_tensors_add_text(tensors, "gravity_m_per_s2", "%.9g", gravity);
+}
+
+/* Simulates one scene and takes its samples. */
+static int simulate_run(const selkie_scene *scene, const splash_data_options *options, int run, splash_samples *samples)
+{
+    selkie_world_options world_options;
+    selkie_world_options_defaults(&world_options);
+    world_options.threads = options->threads;
+    selkie_world *world = NULL;
+    selkie_error error = {0};
+    if (selkie_world_create(scene, &world_options, &world, &error))
+        return complain_error(&error);
+    splash_sampler *sampler =
+        splash_sampler_open(world, options->ratio, options->keep, options->seed + 1000u * (uint64_t)run);
+    int code = sampler && splash_sampler_frame(sampler, world, samples) ? EXIT_GOOD : complain("out of memory");
+    while (!code && selkie_world_time(world) < scene->time.end * (1.0 - 1e-9)) {
+        if (selkie_world_step(world, &error))
+            code = complain_error(&error);
+        else if (selkie_world_at_frame(world) && !splash_sampler_frame(sampler, world, samples))
+            code = complain("out of memory");
+    }
+    splash_sampler_close(sampler);
+    selkie_world_destroy(world);
+    return code;
+}
+
+static int make_run(const splash_data_options *options, const char *template_path, int run, const char *path)
+{
+    selkie_scene *scene = NULL;
+    selkie_error error = {0};
+    if (selkie_scene_load(template_path, 0, NULL, &scene, &error))
+        return complain_error(&error);
+    if (scene->domain.dimension != options->dimension) {
+        selkie_scene_free(scene);
+        return complain("%s: is not a scene in %dD", template_path, options->dimension);
+    }
+
+    /* The template's liquids and the random ones. */
+    selkie_scene whole = *scene;
+    selkie_liquid_def *liquids = calloc((size_t)scene->liquid_count + MAX_DROPS, sizeof *liquids);
+    if (!liquids)
+        return complain("out of memory");
+    memcpy(liquids, scene->liquids, (size_t)scene->liquid_count * sizeof *liquids);
+    whole.liquids = liquids;
+    whole.liquid_count += add_liquids(options, run, scene, liquids + scene->liquid_count);
+    whole.seed = options->seed + (uint64_t)run;
+    splash_samples samples = {0};
+    int code = simulate_run(&whole, options, run, &samples);
+
+    /* The samples. */
+    if (!code) {
+        int cells[3];
+        const double coarse = selkie_scene_cells(scene, cells) * options->ratio, both[2] = {coarse, coarse};
+        const double *g = scene->gravity;
+        sk_tensors *tensors = calloc(1, sizeof *tensors);
+        if (!tensors)
+            return complain("out of memory");
+        add_description(tensors, options->dimension, 1.0 / scene->time.fps, both, scene->surface_tension,
+                        sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]));
+        sk_tensors_add(tensors, "features", SK_TENSOR_F32, samples.features, samples.count, samples.feature_count);
+        sk_tensors_add(tensors, "change", SK_TENSOR_F32, samples.change, samples.count, options->dimension);
+        sk_tensors_add(tensors, "weight", SK_TENSOR_F32, samples.weight, samples.count, 0);
+        sk_tensors_add(tensors, "label", SK_TENSOR_U8, samples.label, samples.count, 0);
+        code = write_tensors(tensors, path);
+        free(tensors);
+    }
+    splash_samples_free(&samples);
+    free(liquids);
+    selkie_scene_free(scene);
+    return code;
+}
+
+/* --- One file of all runs --- */
+
+typedef struct joined {
+    float *values[3]; /* features, change, weight */
+    uint8_t *label;
+    int32_t *run;
+    int64_t count;
+    int feature_count;
+    double numbers[5]; /* duration, smallest and largest cell, tension, gravity */
+} joined;
+
+static double number_text(const sk_tensors *tensors, const char *key)
+{
+    const char *text = sk_tensors_text(tensors, key);
+    return text ? atof(text) : NAN;
+}
+
+static int join_run(joined *all, const char *path, int run, int dimension)
+{
+    static const char *const names[3] = {"features", "change", "weight"};
+    sk_tensors *file = malloc(sizeof *file);
+    selkie_error error = {0};
+    if (!file || sk_tensors_read(path, file, &error)) {
+        free(file);
+        return complain_error(&error);
+    }
+    const sk_tensor *label = sk_tensors_find(file, "label");
+    const int64_t more = label ? label->values : -1;
+    int good = more >= 0 && number_text(file, "dimension") == dimension;
+    for (int n = 0; n < 3 && good; n++) {
+        const sk_tensor *tensor = sk_tensors_find(file, names[n]);
+        const int64_t width = tensor && tensor->axes == 2 ? tensor->shape[1] : 1;
+        good = tensor && tensor->shape[0] == more && tensor->type == SK_TENSOR_F32;
+        if (!good)
+            break;
+        all->feature_count = n == 0 ? (int)width : all->feature_count;
+        float *grown = realloc(all->values[n], (size_t)((all->count + more) * width + 1) * sizeof *grown);
+        good = grown != NULL;
+        all->values[n] = grown ? grown : all->values[n];
+        if (grown)
+            memcpy(grown + all->count * width, tensor->data, (size_t)(more * width) * sizeof *grown);
+    }
+    uint8_t *labels = realloc(all->label, (size_t)(all->count + more + 1));
+    int32_t *runs = realloc(all->run, (size_t)(all->count + more + 1) * sizeof *runs);
+    all->label = labels ? labels : all->label;
+    all->run = runs ? runs : all->run;
+    good = good && labels && runs;
+    if (good) {
+        memcpy(all->label + all->count, label->data, (size_t)more);
+        for (int64_t n = 0; n < more; n++)
+            all->run[all->count + n] = run;
+        all->count += more;
+        const double cell = number_text(file, "cell_low_m");
+        all->numbers[0] = number_text(file, "duration_s");
+        all->numbers[1] = run && all->numbers[1] < cell ? all->numbers[1] : cell;
+        all->numbers[2] = fmax(all->numbers[2], cell);
+        all->numbers[3] = number_text(file, "surface_tension_N_per_m");
+        all->numbers[4] = number_text(file, "gravity_m_per_s2");
+    }
+    sk_tensors_free(file);
+    free(file);
+    return good ? EXIT_GOOD : complain("%s: is no file of samples, or is not whole; remove it and run again", path);
+}
+
+static int write_joined(const joined *all, int dimension, const char *path)
+{
+    sk_tensors *tensors = calloc(1, sizeof *tensors);
+    if (!tensors)
+        return complain("out of memory");
+    add_description(tensors, dimension, all->numbers[0], &all->numbers[1], all->numbers[3], all->numbers[4]);
+    sk_tensors_add(tensors, "features", SK_TENSOR_F32, all->values[0], all->count, all->feature_count);
+    sk_tensors_add(tensors, "change", SK_TENSOR_F32, all->values[1], all->count, dimension);
+    sk_tensors_add(tensors, "weight", SK_TENSOR_F32, all->values[2], all->count, 0);
+    sk_tensors_add(tensors, "run", SK_TENSOR_I32, all->run, all->count, 0);
+    sk_tensors_add(tensors, "label", SK_TENSOR_U8, all->label, all->count, 0);
+    const int code = write_tensors(tensors, path);
+    free(tensors);
+    return code;
+}
+
+int splash_make_data(const splash_data_options *options)
+{
+    char *runs = NULL, *path = NULL, *template_path = NULL;
+    selkie_error error = {0};
+    progress_line progress;
+    joined all = {0};
+    int code = EXIT_GOOD;
+    template_path = find_scene(options->template_scene   ? options->template_scene
+                               : options->dimension == 2 ? "splash/templates/drops_2d"
+                                                         : "splash/templates/drops_3d");
+    if (!template_path)
+        return EXIT_BAD_INPUT;
+    if (asprintf(&runs, "%s/runs", options->out) < 0 || sk_folder_make(options->out, &error) ||
+        sk_folder_make(runs, &error))
+        code = complain_error(&error);
+    progress_start(&progress, options->quiet, options->runs, 0.0, 1.0);
+    for (int run = 0; run < options->runs && !code; run++) {
+        struct stat status;
+        if (asprintf(&path, "%s/run_%03d.safetensors", runs, run) < 0)
+            code = complain("out of memory");
+        if (!code && stat(path, &status))
+            code = make_run(options, template_path, run, path);
+        if (!code)
+            code = join_run(&all, path, run, options->dimension);
+        free(path);
+        if (!code)
+            progress_count(&progress, "runs", run + 1);
+    }
+    progress_break(&progress);
+    if (!code && asprintf(&path, "%s/data.safetensors", options->out) > 0) {
+        code = write_joined(&all, options->dimension, path);
+        int64_t splashes = 0;
+        for (int64_t n = 0; n < all.count; n++)
+            splashes += all.label[n];
+        if (!code && !options->quiet)
+            printf("%s: %lld samples of %d runs, %lld splashes\n", path, (long long)all.count, options->runs,
+                   (long long)splashes);
+        free(path);
+    }
+    for (int n = 0; n < 3; n++)
+        free(all.values[n]);
+    free(all.label);
+    free(all.run);
+    free(runs);
+    free(template_path);
+    return code;
+}

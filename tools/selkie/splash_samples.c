@@ -1,0 +1,348 @@
+/* Samples for the model of splashes.
+ *
+ * A label is 1 if a particle is in a connected component of fewer than eight fine cells one frame later and was not in
+ * such a component before (Um et al. 2018, section 3.3). The change of velocity is that of a ballistic path from where
+ * the particle was to where it is: v = dx/dt - g dt/2, minus the coarse velocity there.
+ *
+ * The coarse grid has velocity and fill at cell centres by the linear hat kernel, as the grid of a coarse run.
+ */
+#include "splash_samples.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+
+enum { PAD = 4, SMALL = 8 };
+
+typedef struct candidate {
+    uint32_t id;
+    float position[3];
+    sk_splash_frame frame;
+} candidate;
+
+struct splash_sampler {
+    int dimension, ratio, thin;
+    double keep, fps, gravity[3], speed; /* speed: sqrt(g h + sigma / (density h)) */
+    uint64_t seed, frame;
+    double cell, coarse, full; /* m, m, particles in a full coarse cell */
+    int cells[3], wide[3];     /* fine cells; coarse cells with their padding */
+    size_t fine_count, coarse_count;
+    int32_t *component, *stack, *size; /* [fine cells] */
+    float *fill, *velocity[3];         /* [coarse cells] */
+    uint8_t *small_before;             /* [ids] */
+    size_t id_capacity;
+    candidate *candidates;
+    float *features;
+    int64_t candidate_count;
+    size_t candidate_capacity;
+    sk_splash_cells view;
+    sk_splash_options options;
+};
+
+splash_sampler *splash_sampler_open(const selkie_world *world, int ratio, double keep, uint64_t seed)
+{
+    const selkie_scene *scene = selkie_world_scene(world);
+    splash_sampler *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->dimension = scene->domain.dimension;
+    s->ratio = ratio;
+    s->thin = (int)lround(pow(ratio, s->dimension));
+    s->keep = keep;
+    s->seed = seed;
+    s->fps = scene->time.fps;
+    s->cell = selkie_scene_cells(scene, s->cells);
+    s->coarse = s->cell * ratio;
+    const int usual = s->dimension == 2 ? 9 : 8;
+    s->full = (scene->particles.per_cell ? scene->particles.per_cell : usual) * (double)s->thin;
+    s->fine_count = s->coarse_count = 1;
+    for (int d = 0; d < 3; d++) {
+        s->gravity[d] = scene->gravity[d];
+        s->wide[d] = d < s->dimension ? (s->cells[d] + ratio - 1) / ratio + 2 * PAD : 1;
+        s->fine_count *= d < s->dimension ? (size_t)s->cells[d] : 1;
+        s->coarse_count *= (size_t)s->wide[d];
+    }
+    const double g = sqrt(pow(s->gravity[0], 2) + pow(s->gravity[1], 2) + pow(s->gravity[2], 2));
+    const double capillary = scene->surface_tension / (1000.0 * s->coarse);
+    s->speed = sqrt(g * s->coarse + capillary);
+    s->component = malloc(3 * s->fine_count * sizeof *s->component);
+    s->fill = malloc((size_t)(1 + s->dimension) * s->coarse_count * sizeof *s->fill);
+    if (!s->component || !s->fill) {
+        splash_sampler_close(s);
+        return NULL;
+    }
+    s->stack = s->component + s->fine_count;
+    s->size = s->stack + s->fine_count;
+    for (int d = 0; d < s->dimension; d++)
+        s->velocity[d] = s->fill + (size_t)(1 + d) * s->coarse_count;
+    s->view = (sk_splash_cells){{s->velocity[0], s->velocity[1], s->velocity[2]},
+                                s->fill,
+                                {1, s->wide[0], s->wide[0] * s->wide[1]},
+                                s->dimension};
+    s->options = (sk_splash_options){SK_SPLASH_REACH, 1, 1.0f, (float)(1.0 / s->speed),
+                                     (float)(g * s->coarse / (g * s->coarse + capillary))};
+    return s;
+}
+
+void splash_sampler_close(splash_sampler *s)
+{
+    if (!s)
+        return;
+    free(s->component);
+    free(s->fill);
+    free(s->small_before);
+    free(s->candidates);
+    free(s->features);
+    free(s);
+}
+
+void splash_samples_free(splash_samples *samples)
+{
+    free(samples->features);
+    free(samples->change);
+    free(samples->weight);
+    free(samples->label);
+    memset(samples, 0, sizeof *samples);
+}
+
+/* --- Fields --- */
+
+static const float *row_of(const selkie_attribute_view *view, int64_t p)
+{
+    return (const float *)(const void *)((const char *)view->data + (size_t)p * view->stride);
+}
+
+static size_t fine_cell(const splash_sampler *s, const float *x)
+{
+    size_t index = 0, stride = 1;
+    for (int d = 0; d < s->dimension; d++) {
+        int i = (int)(x[d] / s->cell);
+        i = i < 0 ? 0 : i >= s->cells[d] ? s->cells[d] - 1 : i;
+        index += (size_t)i * stride;
+        stride *= (size_t)s->cells[d];
+    }
+    return index;
+}
+
+/* Numbers the connected components of occupied cells, and counts their cells. */
+static void find_components(splash_sampler *s, const selkie_attribute_view *position, int64_t count)
+{
+    const int strides[3] = {1, s->cells[0], s->cells[0] * s->cells[1]};
+    int32_t components = 0;
+    for (size_t n = 0; n < s->fine_count; n++)
+        s->component[n] = -1; /* dry */
+    for (int64_t p = 0; p < count; p++)
+        s->component[fine_cell(s, row_of(position, p))] = -2; /* not yet seen */
+    for (size_t n = 0; n < s->fine_count; n++) {
+        if (s->component[n] != -2)
+            continue;
+        int32_t depth = 0, size = 0;
+        s->stack[depth++] = (int32_t)n;
+        s->component[n] = components;
+        while (depth) {
+            const int32_t at = s->stack[--depth];
+            size++;
+            for (int d = 0; d < s->dimension; d++) {
+                const int i = at / strides[d] % s->cells[d];
+                for (int side = -1; side <= 1; side += 2) {
+                    const int32_t other = at + side * strides[d];
+                    if (i + side < 0 || i + side >= s->cells[d] || s->component[other] != -2)
+                        continue;
+                    s->component[other] = components;
+                    s->stack[depth++] = other;
+                }
+            }
+        }
+        s->size[components++] = size;
+    }
+}
+
+/* Coarse cell whose centre is below a position, as an index, and the fractions to the next centres. */
+static int place_of(const splash_sampler *s, const float *x, float fraction[3])
+{
+    int index = 0, stride = 1;
+    for (int d = 0; d < s->dimension; d++) {
+        const double at = x[d] / s->coarse - 0.5 + PAD, floor_at = floor(at);
+        fraction[d] = (float)(at - floor_at);
+        index += (int)floor_at * stride;
+        stride *= s->wide[d];
+    }
+    return index;
+}
+
+/* Velocity and fill of the coarse cells. The hat of a cell at a wall loses an eighth behind it. */
+static void fill_coarse(splash_sampler *s, const selkie_attribute_view *position, const selkie_attribute_view *velocity,
+                        int64_t count)
+{
+    memset(s->fill, 0, (size_t)(1 + s->dimension) * s->coarse_count * sizeof *s->fill);
+    for (int64_t p = 0; p < count; p++) {
+        const float *x = row_of(position, p), *v = row_of(velocity, p);
+        float fraction[3];
+        const int place = place_of(s, x, fraction);
+        for (int n = 0; n < 1 << s->dimension; n++) {
+            int corner;
+            const float weight = sk_splash_corner(&s->view, fraction, n, &corner);
+            s->fill[place + corner] += weight;
+            for (int d = 0; d < s->dimension; d++)
+                s->velocity[d][place + corner] += weight * v[d];
+        }
+    }
+    for (size_t n = 0; n < s->coarse_count; n++) {
+        double room = s->full;
+        int solid = 0;
+        for (int d = 0; d < s->dimension; d++) {
+            const int i = (int)(n / (size_t)s->view.step[d] % (size_t)s->wide[d]) - PAD;
+            const int last = (int)ceil(s->cells[d] / (double)s->ratio) - 1;
+            solid |= i < 0 || i > last;
+            room *= i == 0 || i == last ? 0.875 : 1.0;
+        }
+        for (int d = 0; d < s->dimension; d++)
+            s->velocity[d][n] = s->fill[n] > 0.0f ? s->velocity[d][n] / s->fill[n] : 0.0f;
+        s->fill[n] = solid ? -1.0f : (float)(s->fill[n] / room);
+    }
+}
+
+/* --- Samples --- */
+
+static int grow_samples(splash_samples *samples, int64_t more)
+{
+    const size_t need = (size_t)(samples->count + more);
+    if (need <= samples->capacity)
+        return 1;
+    const size_t capacity = need + need / 2 + 1024;
+    float *features = realloc(samples->features, capacity * (size_t)samples->feature_count * sizeof(float));
+    samples->features = features ? features : samples->features;
+    float *change = realloc(samples->change, capacity * 3 * sizeof(float));
+    samples->change = change ? change : samples->change;
+    float *weight = realloc(samples->weight, capacity * sizeof(float));
+    samples->weight = weight ? weight : samples->weight;
+    uint8_t *label = realloc(samples->label, capacity);
+    samples->label = label ? label : samples->label;
+    samples->capacity = features && change && weight && label ? capacity : samples->capacity;
+    return features && change && weight && label;
+}
+
+/* Keeps a candidate as a sample, with the change of velocity if it has become a splash at x. */
+static void keep_sample(const splash_sampler *s, const candidate *c, const float *features, const float *x,
+                        splash_samples *samples)
+{
+    const int64_t n = samples->count++;
+    const double dt = 1.0 / s->fps;
+    memcpy(samples->features + (size_t)n * (size_t)samples->feature_count, features,
+           (size_t)samples->feature_count * sizeof *features);
+    samples->label[n] = x != NULL;
+    samples->weight[n] = x ? 1.0f : (float)(1.0 / s->keep);
+    samples->splashes += x != NULL;
+    for (int d = 0; d < s->dimension; d++) {
+        const int axis = c->frame.axis[d];
+        const double start = x ? (x[axis] - c->position[axis]) / dt - 0.5 * s->gravity[axis] * dt : 0.0;
+        samples->change[n * s->dimension + d] =
+            x ? (float)(c->frame.sign[d] * (start - c->frame.velocity[axis]) / s->speed) : 0.0f;
+    }
+}
+
+/* Labels the candidates of the frame before. `found` has the number of each id's particle now, or -1. */
+static int label_candidates(splash_sampler *s, const selkie_attribute_view *position, const int64_t *found, size_t ids,
+                            splash_samples *samples)
+{
+    if (!grow_samples(samples, s->candidate_count))
+        return 0;
+    for (int64_t n = 0; n < s->candidate_count; n++) {
+        const candidate *c = &s->candidates[n];
+        const int64_t p = c->id < ids ? found[c->id] : -1;
+        if (p < 0)
+            continue;
+        const float *x = row_of(position, p);
+        const int splash = s->size[s->component[fine_cell(s, x)]] < SMALL && !s->small_before[c->id];
+        if (!splash && !(sk_random_float(s->seed, c->id, s->frame) < s->keep))
+            continue;
+        keep_sample(s, c, s->features + (size_t)n * (size_t)samples->feature_count, splash ? x : NULL, samples);
+    }
+    return 1;
+}
+
+static int grow_candidates(splash_sampler *s, int feature_count)
+{
+    if ((size_t)s->candidate_count < s->candidate_capacity)
+        return 1;
+    const size_t capacity = 2 * s->candidate_capacity + 1024;
+    candidate *candidates = realloc(s->candidates, capacity * sizeof *candidates);
+    s->candidates = candidates ? candidates : s->candidates;
+    float *features = realloc(s->features, capacity * (size_t)feature_count * sizeof *features);
+    s->features = features ? features : s->features;
+    s->candidate_capacity = candidates && features ? capacity : s->candidate_capacity;
+    return candidates && features;
+}
+
+/* Particles in the band of the coarse grid, one of `thin`, so that there are as many as in a coarse run. */
+static int take_candidates(splash_sampler *s, const selkie_attribute_view *position, const uint32_t *ids, size_t stride,
+                           int64_t count, int feature_count)
+{
+    s->candidate_count = 0;
+    for (int64_t p = 0; p < count; p++) {
+        const uint32_t id = *(const uint32_t *)(const void *)((const char *)ids + (size_t)p * stride);
+        const float *x = row_of(position, p);
+        float fraction[3] = {0.0f, 0.0f, 0.0f};
+        s->small_before[id] = s->size[s->component[fine_cell(s, x)]] < SMALL;
+        if (sk_hash64(id ^ s->frame << 32) % (uint64_t)s->thin)
+            continue;
+        const int place = place_of(s, x, fraction);
+        int own = place;
+        for (int d = 0; d < s->dimension; d++)
+            own += fraction[d] >= 0.5f ? s->view.step[d] : 0;
+        if (!sk_splash_in_band(&s->view, own))
+            continue;
+        if (!grow_candidates(s, feature_count))
+            return 0;
+        candidate *c = &s->candidates[s->candidate_count];
+        c->id = id;
+        memcpy(c->position, x, sizeof c->position);
+        sk_splash_features(&s->view, &s->options, place, fraction, &c->frame,
+                           s->features + (size_t)s->candidate_count * (size_t)feature_count);
+        s->candidate_count++;
+    }
+    return 1;
+}
+
+int splash_sampler_frame(splash_sampler *s, const selkie_world *world, splash_samples *samples)
+{
+    selkie_attribute_view position, velocity, id;
+    const int64_t count = selkie_world_particle_count(world);
+    if (selkie_world_find_attribute(world, "position", &position, NULL) ||
+        selkie_world_find_attribute(world, "velocity", &velocity, NULL) ||
+        selkie_world_find_attribute(world, "id", &id, NULL))
+        return 0;
+    const int side = 2 * SK_SPLASH_REACH + 1;
+    samples->dimension = s->dimension;
+    samples->feature_count = side * side * (s->dimension == 3 ? side : 1) * (s->dimension + 1) + 1;
+
+    /* Where each id is now. */
+    size_t ids = 0;
+    for (int64_t p = 0; p < count; p++) {
+        const uint32_t own = *(const uint32_t *)(const void *)row_of(&id, p);
+        ids = own >= ids ? (size_t)own + 1 : ids;
+    }
+    int64_t *found = malloc((ids + 1) * sizeof *found);
+    uint8_t *small = ids > s->id_capacity ? realloc(s->small_before, ids) : s->small_before;
+    if (!found || !small) {
+        free(found);
+        return 0;
+    }
+    s->small_before = small;
+    s->id_capacity = ids > s->id_capacity ? ids : s->id_capacity;
+    for (size_t n = 0; n < ids; n++)
+        found[n] = -1;
+    for (int64_t p = 0; p < count; p++)
+        found[*(const uint32_t *)(const void *)row_of(&id, p)] = p;
+
+    /* Labels of the last frame's candidates, then new ones. */
+    find_components(s, &position, count);
+    int good = label_candidates(s, &position, found, ids, samples);
+    s->frame++;
+    fill_coarse(s, &position, &velocity, count);
+    good = good && take_candidates(s, &position, id.data, id.stride, count, samples->feature_count);
+    free(found);
+    return good;
+}

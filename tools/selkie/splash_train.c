@@ -1,0 +1,216 @@
+/* `selkie splash train`: a model from samples, its report and its learning curves. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/timer.h"
+#include "io/atomic_file.h"
+#include "io/folder.h"
+#include "learn/tensors.h"
+#include "render/plot.h"
+#include "splash.h"
+
+/* --- Samples --- */
+
+static double number_text(const sk_tensors *tensors, const char *key)
+{
+    const char *text = sk_tensors_text(tensors, key);
+    return text ? atof(text) : NAN;
+}
+
+int splash_read_data(const char *folder, splash_data_file *file)
+{
+    char *path = NULL;
+    selkie_error error = {0};
+    sk_tensors *tensors = malloc(sizeof *tensors);
+    memset(file, 0, sizeof *file);
+    if (!tensors || asprintf(&path, "%s/data.safetensors", folder) < 0)
+        return complain("out of memory");
+    if (sk_tensors_read(path, tensors, &error)) {
+        free(path);
+        free(tensors);
+        return complain_error(&error);
+    }
+    file->tensors = tensors;
+    const sk_tensor *features = sk_tensors_find(tensors, "features"), *change = sk_tensors_find(tensors, "change"),
+                    *weight = sk_tensors_find(tensors, "weight"), *label = sk_tensors_find(tensors, "label"),
+                    *run = sk_tensors_find(tensors, "run");
+    sk_splash_data *data = &file->data;
+    data->dimension = (int)number_text(tensors, "dimension");
+    const int points = data->dimension == 3 ? 125 : 25, width = points * (data->dimension + 1) + 1;
+    if ((data->dimension != 2 && data->dimension != 3) || !features || features->axes != 2 ||
+        features->shape[1] != width || !change || !weight || !label || !run || label->values != features->shape[0] ||
+        label->type != SK_TENSOR_U8 || weight->values != label->values || run->values != label->values ||
+        run->type != SK_TENSOR_I32 || change->values != label->values * data->dimension) {
+        splash_data_free(file);
+        complain("%s: holds no samples of splashes; make them with selkie splash data", path);
+        free(path);
+        return EXIT_BAD_INPUT;
+    }
+    free(path);
+    data->feature_count = width;
+    data->count = label->values;
+    data->features = features->data;
+    data->change = change->data;
+    data->weight = weight->data;
+    data->label = label->data;
+    data->run = run->data;
+    data->duration = number_text(tensors, "duration_s");
+    data->cell_low = number_text(tensors, "cell_low_m");
+    data->cell_high = number_text(tensors, "cell_high_m");
+    data->tension = number_text(tensors, "surface_tension_N_per_m");
+    data->gravity = number_text(tensors, "gravity_m_per_s2");
+    return EXIT_GOOD;
+}
+
+void splash_data_free(splash_data_file *file)
+{
+    if (file->tensors)
+        sk_tensors_free(file->tensors);
+    free(file->tensors);
+    memset(file, 0, sizeof *file);
+}
+
+/* --- Curves --- */
+
+enum { CURVE_POINTS = 8192 };
+
+typedef struct curves {
+    double step[2][CURVE_POINTS], loss[2][CURVE_POINTS]; /* classifier, modifier */
+    size_t count[2];
+    int quiet;
+} curves;
+
+static void watch(void *context, const char *network, int step, int steps, double loss)
+{
+    curves *c = context;
+    const int which = strcmp(network, "modifier") == 0;
+    if (c->count[which] < CURVE_POINTS) {
+        c->step[which][c->count[which]] = step;
+        c->loss[which][c->count[which]++] = loss;
+    }
+    if (!c->quiet && step % 200 == 0)
+        printf("%s: step %d of %d, loss %.4f\n", network, step, steps, loss);
+}
+
+static selkie_code write_curves(const curves *c, const char *folder, selkie_error *error)
+{
+    char *path = NULL;
+    const sk_plot_series series[2] = {
+        {.label = "classifier", .x = c->step[0], .y = c->loss[0], .count = c->count[0]},
+        {.label = "modifier", .x = c->step[1], .y = c->loss[1], .count = c->count[1], .color = 1}};
+    const sk_plot_panel panels[2] = {
+        {"classifier", "step", {"loss (nat)", NULL}, {0, 0}, {0, 0}, 0, &series[0], 1},
+        {"modifier", "step", {"negative log likelihood (nat)", NULL}, {0, 0}, {0, 0}, 0, &series[1], 1}};
+    const sk_plot_figure figure = {"learning curves", panels, 2, 2};
+    sk_atomic_file *file = NULL;
+    if (asprintf(&path, "%s/curves.csv", folder) < 0)
+        return SELKIE_ERROR_MEMORY;
+    selkie_code code = sk_atomic_open(path, 0, &file, error);
+    if (!code)
+        code = sk_atomic_print(file, error, "network,step,loss\n");
+    for (int w = 0; w < 2; w++)
+        for (size_t n = 0; n < c->count[w] && !code; n++)
+            code = sk_atomic_print(file, error, "%s,%g,%.6g\n", w ? "modifier" : "classifier", c->step[w][n],
+                                   c->loss[w][n]);
+    if (file)
+        code = sk_atomic_finish(&file, code, error);
+    free(path);
+    if (!code && asprintf(&path, "%s/curves.png", folder) > 0) {
+        selkie_error ignored = {0}; /* a build without PNG has no picture */
+        sk_plot_write(&figure, path, &ignored);
+        free(path);
+    }
+    return code;
+}
+
+/* --- Report --- */
+
+static const char *const split_names[SK_SPLIT_COUNT] = {"train", "validation", "held_out"};
+
+static selkie_code write_report(const char *folder, const sk_splash_score *scores, const sk_splash_score *logistic,
+                                selkie_error *error)
+{
+    char *path = NULL;
+    sk_atomic_file *file = NULL;
+    if (asprintf(&path, "%s/report.csv", folder) < 0)
+        return SELKIE_ERROR_MEMORY;
+    selkie_code code = sk_atomic_open(path, 0, &file, error);
+    if (!code)
+        code = sk_atomic_print(
+            file, error,
+            "split,auc,log_loss,prior_log_loss,calibration_error,nll,nll_constant,samples,splashes,logistic_auc,"
+            "logistic_log_loss\n");
+    for (int s = 0; s < SK_SPLIT_COUNT && !code; s++)
+        code = sk_atomic_print(file, error, "%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%lld,%.6g,%.6g\n", split_names[s],
+                               scores[s].auc, scores[s].log_loss, scores[s].prior_log_loss, scores[s].calibration_error,
+                               scores[s].nll, scores[s].nll_constant, (long long)scores[s].count,
+                               (long long)scores[s].splashes, logistic[s].auc, logistic[s].log_loss);
+    if (file)
+        code = sk_atomic_finish(&file, code, error);
+    free(path);
+    return code;
+}
+
+static selkie_code write_model(const sk_splash_model *model, const char *folder, const char *made_by,
+                               selkie_error *error)
+{
+    char *path = NULL, *bytes = NULL;
+    size_t size;
+    SK_TRY(sk_splash_model_encode(model, made_by, &bytes, &size, error));
+    selkie_code code = SELKIE_ERROR_MEMORY;
+    if (asprintf(&path, "%s/model.safetensors", folder) > 0)
+        code = sk_file_write(path, bytes, size, error);
+    free(path);
+    sk_release(NULL, bytes);
+    return code;
+}
+
+int splash_train_model(const char *folder, const char *out, const sk_splash_recipe *recipe, int quiet)
+{
+    splash_data_file file;
+    sk_splash_model model = {0};
+    sk_splash_score scores[SK_SPLIT_COUNT], logistic[SK_SPLIT_COUNT];
+    selkie_error error = {0};
+    int code = splash_read_data(folder, &file);
+    if (code)
+        return code;
+    curves *c = calloc(1, sizeof *c);
+    char made_by[128];
+    snprintf(made_by, sizeof made_by, "selkie splash train%s, %d + %d steps of %d",
+             recipe->paper ? " --recipe paper" : "", recipe->classifier_steps, recipe->modifier_steps, recipe->batch);
+    const double start = sk_wall_ms();
+    selkie_code result = c ? SELKIE_OK : SELKIE_ERROR_MEMORY;
+    if (c)
+        c->quiet = quiet;
+    if (!result)
+        result = sk_folder_make(out, &error);
+    if (!result)
+        result = sk_splash_train(&file.data, recipe, watch, c, &model, &error);
+    const double seconds = (sk_wall_ms() - start) / 1000.0;
+    for (int s = 0; s < SK_SPLIT_COUNT && !result; s++)
+        result = sk_splash_judge(&file.data, &model, (sk_splash_split)s, recipe->threads, &scores[s], &error);
+    if (!result)
+        result = sk_splash_judge_logistic(&file.data, recipe, logistic, &error);
+    if (!result)
+        result = write_report(out, scores, logistic, &error);
+    if (!result)
+        result = write_curves(c, out, &error);
+    if (!result)
+        result = write_model(&model, out, made_by, &error);
+    if (!result && !quiet) {
+        const sk_splash_score *held = &scores[SK_SPLIT_HELD_OUT];
+        printf("%s/model.safetensors: trained in %.1f s on %lld samples\n"
+               "held out: AUC %.4f, log loss %.4f (prior %.4f), calibration error %.4f, likelihood of the change %.2f "
+               "nat (constant %.2f)\n",
+               out, seconds, (long long)file.data.count, held->auc, held->log_loss, held->prior_log_loss,
+               held->calibration_error, -held->nll, -held->nll_constant);
+    }
+    sk_splash_model_free(&model);
+    splash_data_free(&file);
+    free(c);
+    return result ? complain_error(&error) : EXIT_GOOD;
+}
