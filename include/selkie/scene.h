@@ -538,8 +538,14 @@ typedef struct selkie_joint_def {
     double torque; /* N m largest of the motor; 0 = as much as it takes */
 } selkie_joint_def;
 
-/* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against. */
-typedef enum selkie_backend { SELKIE_BACKEND_TUNED, SELKIE_BACKEND_PLAIN } selkie_backend;
+/* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against, `cuda` runs on
+ * a GPU, `auto` takes the GPU if there is one that can run the scene and is `tuned` otherwise. */
+typedef enum selkie_backend {
+    SELKIE_BACKEND_TUNED,
+    SELKIE_BACKEND_PLAIN,
+    SELKIE_BACKEND_CUDA,
+    SELKIE_BACKEND_AUTO
+} selkie_backend;
 
 typedef enum selkie_incompressibility {
     SELKIE_INCOMPRESSIBILITY_BILATERAL,

@@ -80,6 +80,8 @@ CHOICES(volume);
 static const sk_enum_value backend_values[] = {
     {"tuned", SELKIE_BACKEND_TUNED, "vectorised: fast"},
     {"plain", SELKIE_BACKEND_PLAIN, "simple loops, several times slower: the reference that tuned is tested against"},
+    {"cuda", SELKIE_BACKEND_CUDA, "an NVIDIA GPU; refused where there is none, or for what it cannot run yet"},
+    {"auto", SELKIE_BACKEND_AUTO, "`cuda` where a GPU can run the scene, otherwise `tuned`"},
 };
 CHOICES(backend);
 
