@@ -164,7 +164,7 @@ typedef struct selkie_material_def {
     double latent_heat;       /* J/kg     of melting */
     double solid_heat_capacity, solid_conductivity; /* J/(kg K), W/(m K)  of the solid; 0 = as the liquid */
     double solid_density;                           /* kg/m3  of the solid: it floats if lighter; 0 = as the liquid */
-    double thermal_expansion;                       /* 1/K    of the liquid's volume: warm liquid rises */
+    double thermal_expansion;                       /* 1/K    no effect yet */
     double viscosity_temperature; /* K  at which `viscosity` holds, where it depends on temperature; 0 = constant */
     double viscosity_activation;  /* K  B of viscosity ~ exp(B / (T - C)) */
     double viscosity_offset;      /* K  C */
