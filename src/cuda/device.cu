@@ -284,6 +284,13 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
     if (!blocks) {
         blocks = blocks_needed(step, (int)places);
         blocks += blocks / 2 + 64;
+
+        /* A small domain gets all its blocks at once: growing takes longer than many steps. */
+        size_t free_bytes = 0, all = 0;
+        const size_t arrays = 40; /* of floats in a block */
+        SK_CUDA_TRY(cudaMemGetInfo(&free_bytes, &all), "the fields of the grid", error);
+        if ((size_t)places * (size_t)grid->block_cells * sizeof(float) * arrays < free_bytes / 64)
+            blocks = (size_t)places + 1;
     }
     if (blocks > (size_t)places + 1)
         blocks = (size_t)places + 1;
