@@ -93,6 +93,7 @@ extern const sk_struct sk_obstacle_struct;
 extern const sk_struct sk_keyframe_struct;
 extern const sk_struct sk_oscillation_struct;
 extern const sk_struct sk_body_struct;
+extern const sk_struct sk_joint_struct;
 extern const sk_struct sk_force_struct;
 extern const sk_struct sk_object_struct;
 extern const sk_struct sk_timeline_entry_struct;

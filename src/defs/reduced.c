@@ -193,9 +193,41 @@ static selkie_code check_bodies(const selkie_scene *scene, sk_path *where, selki
     return SELKIE_OK;
 }
 
+static int find_body(const selkie_scene *scene, const char *name)
+{
+    for (int b = 0; name && *name && b < scene->body_count; b++)
+        if (scene->bodies[b].name && strcmp(scene->bodies[b].name, name) == 0)
+            return b;
+    return -1;
+}
+
+static selkie_code check_joint(const selkie_scene *scene, int j, sk_path *where, selkie_error *error)
+{
+    const selkie_joint_def *joint = &scene->joints[j];
+    const size_t before = sk_path_key(where, "joints");
+    char quoted[96];
+    sk_path_index(where, j);
+    if (scene->discretization != SELKIE_DISCRETIZATION_REDUCED)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "joins bodies of discretization \"reduced\" only so far");
+    if (find_body(scene, joint->first) < 0)
+        return FAIL("first", "no body is called %s: must be the name of one",
+                    sk_quote(quoted, sizeof quoted, joint->first ? joint->first : ""));
+    if (joint->second && *joint->second && find_body(scene, joint->second) < 0)
+        return FAIL("second", "no body is called %s: must be the name of one, or none",
+                    sk_quote(quoted, sizeof quoted, joint->second));
+    if (find_body(scene, joint->first) == find_body(scene, joint->second))
+        return FAIL("second", "is the same body as first");
+    if (joint->spin != 0.0 && joint->swing != 0.0)
+        return FAIL("spin", "%g rad/s stands beside swing: give one of them", joint->spin);
+    sk_path_cut(where, before);
+    return SELKIE_OK;
+}
+
 selkie_code sk_reduced_check(const selkie_scene *scene, sk_path *where, selkie_error *error)
 {
     const selkie_reduced_def *def = &scene->reduced;
+    for (int j = 0; j < scene->joint_count; j++)
+        SK_TRY(check_joint(scene, j, where, error));
     if (scene->discretization != SELKIE_DISCRETIZATION_REDUCED)
         return SELKIE_OK;
     SK_TRY(check_others(scene, where, error));

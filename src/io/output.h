@@ -1,5 +1,5 @@
-/* A world's frame as files, in two steps: what is written, and the writing. The first looks at the world, the second may
- * happen in another thread (writer.h). */
+/* A world's frame as files, in two steps: what is written, and the writing. The first looks at the world, the second
+ * may happen in another thread (writer.h). */
 #ifndef SK_IO_OUTPUT_H
 #define SK_IO_OUTPUT_H
 

@@ -261,7 +261,9 @@ static void **own_member(sk_particles_data *data, const sk_particles_extra *extr
     } members[] = {{"role", SELKIE_UINT32, &data->role},
                    {"material", SELKIE_UINT32, &data->material},
                    {"stress", SELKIE_FLOAT32, &data->stress},
-                   {"plastic_strain", SELKIE_FLOAT32, &data->plastic_strain}};
+                   {"plastic_strain", SELKIE_FLOAT32, &data->plastic_strain},
+                   {"temperature", SELKIE_FLOAT32, &data->temperature},
+                   {"liquid_fraction", SELKIE_FLOAT32, &data->liquid_fraction}};
     for (size_t m = 0; m < sizeof members / sizeof *members; m++)
         if (strcmp(extra->name, members[m].name) == 0 && extra->type == members[m].type && extra->components == 1)
             return members[m].member;

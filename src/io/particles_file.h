@@ -68,15 +68,17 @@ typedef struct sk_particles_data {
     double cell_size;       /* m  of compact files; 0 where the file does not say */
     sk_up_turn turn;        /*    scene axes -> axes of position and velocity below */
     int64_t count;
-    double origin[3];      /* m   of the positions, in the axes of the file; 0 where the file does not say */
-    float *position;       /* m   [count][3] relative to origin */
-    float *velocity;       /* m/s [count][3], NULL = none */
-    uint32_t *id;          /*     [count], NULL = none */
-    uint32_t *role;        /*     [count] of liquid boundaries, NULL = none */
-    uint32_t *material;    /*  [count] index in the scene's table, NULL = none */
-    float *stress;         /* Pa [count] of elastoplastic points, NULL = none */
-    float *plastic_strain; /*    [count] likewise */
-    int extra_count;       /* of compact files: all further attributes, roles and materials too */
+    double origin[3];       /* m   of the positions, in the axes of the file; 0 where the file does not say */
+    float *position;        /* m   [count][3] relative to origin */
+    float *velocity;        /* m/s [count][3], NULL = none */
+    uint32_t *id;           /*     [count], NULL = none */
+    uint32_t *role;         /*     [count] of liquid boundaries, NULL = none */
+    uint32_t *material;     /*     [count] index in the scene's table, NULL = none */
+    float *stress;          /* Pa  [count] of elastoplastic points, NULL = none */
+    float *plastic_strain;  /*     [count] likewise */
+    float *temperature;     /* K   [count], NULL = none */
+    float *liquid_fraction; /*     [count] 0 = solid, NULL = none */
+    int extra_count;        /*     of compact files: all further attributes, those above too */
     sk_particles_extra extra[SK_MAX_EXTRA_ATTRIBUTES];
 } sk_particles_data;
 

@@ -39,6 +39,8 @@ enum {
     role_material,
     role_stress,
     role_plastic_strain,
+    role_temperature,
+    role_liquid,
     role_count
 };
 
@@ -123,6 +125,10 @@ static int role_named(const char *name)
         return role_stress;
     if (strcmp(name, "plastic_strain") == 0)
         return role_plastic_strain;
+    if (strcmp(name, "temperature") == 0)
+        return role_temperature;
+    if (strcmp(name, "liquid_fraction") == 0)
+        return role_liquid;
     static const char *const stems[] = {"velocity", "vel", "v"};
     for (size_t s = 0; s < sizeof stems / sizeof *stems; s++)
         for (int k = 0; k < 3; k++) {
@@ -364,12 +370,21 @@ static double load_value(const unsigned char *record, const ply_property *proper
     }
 }
 
+/* The array of an attribute of one float. */
+static float **float_member(sk_particles_data *data, int role)
+{
+    return role == role_stress           ? &data->stress
+           : role == role_plastic_strain ? &data->plastic_strain
+           : role == role_temperature    ? &data->temperature
+                                         : &data->liquid_fraction;
+}
+
 /* Stores one value; 0 if it is no valid coordinate or id. */
 static int store_value(sk_particles_data *data, int64_t particle, int role, double value)
 {
     if (role >= role_stress) {
-        (role == role_stress ? data->stress : data->plastic_strain)[particle] = (float)value;
-        return 1;
+        (*float_member(data, role))[particle] = (float)value;
+        return fabs(value) <= 3.4028234663852886e38;
     }
     if (role >= role_id) {
         if (!(value >= 0 && value <= 4294967295.0))
@@ -485,14 +500,12 @@ static selkie_code allocate(ply_header *header, sk_particles_data *data, selkie_
         data->role = sk_allocate(NULL, count * sizeof *data->role);
     if (header->has_role[role_material])
         data->material = sk_allocate(NULL, count * sizeof *data->material);
-    if (header->has_role[role_stress])
-        data->stress = sk_allocate(NULL, count * sizeof *data->stress);
-    if (header->has_role[role_plastic_strain])
-        data->plastic_strain = sk_allocate(NULL, count * sizeof *data->plastic_strain);
-    if (!data->position || (velocity && !data->velocity) || (header->has_role[role_id] && !data->id) ||
-        (header->has_role[role_role] && !data->role) || (header->has_role[role_material] && !data->material) ||
-        (header->has_role[role_stress] && !data->stress) ||
-        (header->has_role[role_plastic_strain] && !data->plastic_strain))
+    int missing = 0;
+    for (int role = role_stress; role < role_count; role++)
+        if (header->has_role[role])
+            missing |= !(*float_member(data, role) = sk_allocate(NULL, count * sizeof(float)));
+    if (missing || !data->position || (velocity && !data->velocity) || (header->has_role[role_id] && !data->id) ||
+        (header->has_role[role_role] && !data->role) || (header->has_role[role_material] && !data->material))
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: %.1f MiB are needed for its %lld points and are not available",
                        header->name, (double)count * 28 / 1048576.0, (long long)data->count);
     return SELKIE_OK;
@@ -617,6 +630,8 @@ void sk_particles_data_free(sk_particles_data *data)
     sk_release(NULL, data->material);
     sk_release(NULL, data->stress);
     sk_release(NULL, data->plastic_strain);
+    sk_release(NULL, data->temperature);
+    sk_release(NULL, data->liquid_fraction);
     for (int e = 0; e < data->extra_count; e++)
         sk_release(NULL, data->extra[e].data);
     free(data);

@@ -48,7 +48,7 @@ static void pending_free(pending *p)
 }
 
 /* A copy of an array, without gaps between the particles. */
-static const void *copy_array(pending *p, const void *data, size_t stride, size_t bytes, int64_t count, int threads)
+static void *copy_array(pending *p, const void *data, size_t stride, size_t bytes, int64_t count, int threads)
 {
     char *copy = sk_allocate(NULL, ((size_t)count + 1) * bytes);
     if (!copy)
@@ -74,7 +74,7 @@ static int copy_arrays(pending *p, int threads)
     for (int e = 0; e < f->extra_count && complete; e++) {
         selkie_attribute_view *view = &p->extras[e];
         const size_t bytes = (size_t)view->components * 4;
-        view->data = copy_array(p, view->data, view->stride, bytes, f->count, threads);
+        view->data = (void *)copy_array(p, view->data, view->stride, bytes, f->count, threads);
         view->stride = bytes;
         complete = view->data != NULL;
     }

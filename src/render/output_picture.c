@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "defs/heat.h"
 #include "base/status.h"
 #include "defs/relative.h"
 #include "defs/structs.h"
@@ -43,6 +44,15 @@ static selkie_code write_picture(const selkie_world *world, const selkie_scene *
         particles.plastic_strain = strain.data;
         particles.plastic_strain_stride = strain.stride;
     }
+    selkie_attribute_view heat;
+    double coldest, warmest;
+    if (selkie_world_find_attribute(world, "temperature", &heat, NULL) == SELKIE_OK)
+        particles.temperature = heat.data;
+    if (selkie_world_find_attribute(world, "liquid_fraction", &heat, NULL) == SELKIE_OK)
+        particles.liquid_fraction = heat.data;
+    sk_scene_temperatures(scene, &coldest, &warmest);
+    particles.coldest = (float)coldest;
+    particles.warmest = (float)warmest;
     sk_picture_options options;
     sk_picture_options_defaults(scene, &options);
     options.time = selkie_world_time(world);

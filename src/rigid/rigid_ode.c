@@ -51,6 +51,8 @@ selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, doub
 #include "base/status.h"
 #include "geom/shape_internal.h"
 
+#define PI 3.14159265358979323846
+
 enum { contacts_of_pair = 32 };
 
 /* One shape of ODE; a union has several. */
@@ -70,6 +72,7 @@ struct sk_rigid_engine {
     dJointGroupID contacts;
     dBodyID *bodies;    /* [body_count] */
     dBodyID *obstacles; /* [obstacle_count], NULL where it rests */
+    dJointID *hinges;   /* [joint_count] */
     size_t geometry_count, geometry_capacity;
     geometry *geometries; /* those of bodies first */
     size_t of_bodies;
@@ -327,6 +330,76 @@ static selkie_code make_bodies(sk_rigid *rigid, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* Number of the body with a name; -1 = none. */
+static int find_body(const sk_rigid *rigid, const char *name)
+{
+    for (int b = 0; name && *name && b < rigid->body_count; b++)
+        if (rigid->bodies[b].def->name && strcmp(rigid->bodies[b].def->name, name) == 0)
+            return b;
+    return -1;
+}
+
+/* Hinges about z. Angles count from the poses at the start. */
+static selkie_code make_joints(sk_rigid *rigid, selkie_error *error)
+{
+    struct sk_rigid_engine *engine = rigid->engine;
+    const selkie_scene *scene = rigid->scene;
+    engine->hinges = sk_allocate_zeroed(rigid->memory, ((size_t)scene->joint_count + 1) * sizeof *engine->hinges);
+    if (!engine->hinges)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "joints: no memory for %d of them", scene->joint_count);
+    for (int b = 0; b < rigid->body_count; b++) {
+        const double *center = rigid->bodies[b].center;
+        dBodySetPosition(engine->bodies[b], center[0], center[1], center[2]);
+    }
+    for (int j = 0; j < scene->joint_count; j++) {
+        const selkie_joint_def *def = &scene->joints[j];
+        const int first = find_body(rigid, def->first), second = find_body(rigid, def->second);
+        dJointID hinge = engine->hinges[j] = dJointCreateHinge(engine->world, 0);
+        /* ODE measures the angle of its first body against its second. */
+        if (second < 0)
+            dJointAttach(hinge, engine->bodies[first], 0);
+        else
+            dJointAttach(hinge, engine->bodies[second], engine->bodies[first]);
+        dJointSetHingeAnchor(hinge, def->at[0], def->at[1], rigid->bodies[first].center[2]);
+        dJointSetHingeAxis(hinge, 0, 0, 1);
+    }
+    return SELKIE_OK;
+}
+
+/* Motors run at the speed that brings the angle to its place at the end of the step. ODE counts speeds against the
+ * axis of its first body. */
+static void drive_joints(sk_rigid *rigid, double time, double dt)
+{
+    const selkie_scene *scene = rigid->scene;
+    for (int j = 0; j < scene->joint_count; j++) {
+        const selkie_joint_def *def = &scene->joints[j];
+        dJointID hinge = rigid->engine->hinges[j];
+        double speed = def->spin;
+        if (def->swing == 0.0 && def->spin == 0.0)
+            continue;
+        if (def->swing != 0.0) {
+            const double end = time + dt, fade = fmin(end / def->period, 1.0);
+            const double angle = def->swing * PI / 180.0 * fade * fade * (3.0 - 2.0 * fade) *
+                                 sin(2.0 * PI * end / def->period + def->phase * PI / 180.0);
+            speed = (angle - dJointGetHingeAngle(hinge)) / dt;
+        }
+        dJointSetHingeParam(hinge, dParamVel, speed);
+        dJointSetHingeParam(hinge, dParamFMax, def->torque > 0.0 ? def->torque : dInfinity);
+    }
+}
+
+/* Are two bodies joined? */
+static int joined(const sk_rigid *rigid, int a, int b)
+{
+    for (int j = 0; a >= 0 && b >= 0 && j < rigid->scene->joint_count; j++) {
+        const selkie_joint_def *def = &rigid->scene->joints[j];
+        const int first = find_body(rigid, def->first), second = find_body(rigid, def->second);
+        if ((first == a && second == b) || (first == b && second == a))
+            return 1;
+    }
+    return 0;
+}
+
 static selkie_code make_surroundings(sk_rigid *rigid, selkie_error *error)
 {
     struct sk_rigid_engine *engine = rigid->engine;
@@ -386,6 +459,7 @@ selkie_code sk_rigid_engine_create(sk_rigid *rigid, selkie_error *error)
 
     /* Bodies, walls and obstacles. */
     SK_TRY(make_bodies(rigid, error));
+    SK_TRY(make_joints(rigid, error));
     return make_surroundings(rigid, error);
 }
 
@@ -403,6 +477,7 @@ void sk_rigid_engine_destroy(sk_rigid *rigid)
     sk_release(engine->memory, engine->geometries);
     sk_release(engine->memory, engine->bodies);
     sk_release(engine->memory, engine->obstacles);
+    sk_release(engine->memory, engine->hinges);
     sk_release(engine->memory, engine);
     rigid->engine = NULL;
     end_use();
@@ -568,7 +643,7 @@ static void find_contacts(sk_rigid *rigid, double kick)
             int apart = 0;
             for (int d = 0; d < 3; d++)
                 apart |= box_a[2 * d] > box_b[2 * d + 1] || box_b[2 * d] > box_a[2 * d + 1];
-            if (apart)
+            if (apart || joined(rigid, a->body, b->body))
                 continue;
             dContactGeom places[contacts_of_pair];
             int count = dCollide(a->geom, b->geom, contacts_of_pair, places, sizeof *places);
@@ -589,6 +664,7 @@ selkie_code sk_rigid_engine_step(sk_rigid *rigid, double time, double kick, doub
     for (int b = 0; b < rigid->body_count; b++)
         set_body(rigid, b, kick, dt, share);
     move_obstacles(rigid, time);
+    drive_joints(rigid, time, dt);
     dJointGroupEmpty(engine->contacts);
     dWorldSetERP(engine->world, rigid->recovery);
     find_contacts(rigid, kick);

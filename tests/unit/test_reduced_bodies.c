@@ -203,6 +203,64 @@ static void flow_around_a_disc(void **state)
     selkie_world_destroy(world);
 }
 
+/* --- Joints --- */
+
+/* A swimmer of three slender parts: the way (m) of its middle part in 2 s. */
+static double swim(double phase)
+{
+    fixture f;
+    selkie_joint_def joints[2];
+    static const char *const names[3] = {"head", "middle", "tail"};
+    make(&f, 73, 0.0);
+    f.scene.time.step = 1.0 / 120.0;
+    f.scene.time.end = 2.0;
+    for (int b = 0; b < 3; b++) {
+        selkie_body_def *body = add_disc(&f, 0.0, 0.0, 0.1, 1000.0);
+        body->name = names[b];
+        selkie_shape_defaults(&body->shape, SELKIE_SHAPE_BOX);
+        body->shape.min[0] = 0.6 - 0.1 * b;
+        body->shape.max[0] = body->shape.min[0] + 0.094;
+        body->shape.min[1] = 0.492;
+        body->shape.max[1] = 0.508;
+    }
+    for (int j = 0; j < 2; j++) {
+        selkie_joint_defaults(&joints[j]);
+        joints[j].first = names[j];
+        joints[j].second = names[j + 1];
+        joints[j].at[0] = 0.597 - 0.1 * j;
+        joints[j].at[1] = 0.5;
+        joints[j].swing = 35.0;
+        joints[j].period = 0.5;
+        joints[j].phase = phase * j;
+    }
+    f.scene.joints = joints;
+    f.scene.joint_count = 2;
+    selkie_world *world = create(&f, 1);
+    while (!selkie_world_finished(world))
+        run(world, 1);
+
+    /* The hinges hold. */
+    const selkie_body_state a = body_of(world, 0), b = body_of(world, 1);
+    const double turn[2] = {2.0 * atan2(a.quaternion[3], a.quaternion[0]),
+                            2.0 * atan2(b.quaternion[3], b.quaternion[0])};
+    const double x[2] = {a.position[0] - 0.05 * cos(turn[0]), b.position[0] + 0.05 * cos(turn[1])},
+                 y[2] = {a.position[1] - 0.05 * sin(turn[0]), b.position[1] + 0.05 * sin(turn[1])};
+    assert_true(hypot(x[0] - x[1], y[0] - y[1]) < 1e-3);
+    const double way = b.position[0] - 0.547;
+    selkie_world_destroy(world);
+    return way;
+}
+
+/* A wave from head to tail pushes forwards, one from tail to head backwards: 12 and 15 mm. The bound is a third of it.
+ */
+static void jointed_body_swims(void **state)
+{
+    (void)state;
+    const double forwards = swim(-80.0), backwards = swim(80.0);
+    print_message("swims %.3f m, %.3f m\n", forwards, backwards);
+    assert_true(forwards > 0.004 && backwards < -0.004);
+}
+
 /* --- Bits --- */
 
 static void assert_same(const selkie_world *a, const selkie_world *b)
@@ -292,6 +350,17 @@ static void bad_scenes(void **state)
     f.bodies[0].shape.children = parts;
     f.bodies[0].shape.child_count = 2;
     refuse(&f, "has no single outline");
+
+    selkie_joint_def joint;
+    make_crowd(&f);
+    selkie_joint_defaults(&joint);
+    joint.first = "nobody";
+    f.scene.joints = &joint;
+    f.scene.joint_count = 1;
+    refuse(&f, "joints[0].first: no body is called \"nobody\"");
+    f.bodies[0].name = "somebody";
+    joint.first = joint.second = "somebody";
+    refuse(&f, "joints[0].second: is the same body as first");
 }
 
 int main(void)
@@ -304,6 +373,7 @@ int main(void)
         cmocka_unit_test(upper_body_catches_up),
         cmocka_unit_test(flow_around_a_disc),
         cmocka_unit_test(same_bits_and_resume),
+        cmocka_unit_test(jointed_body_swims),
         cmocka_unit_test(bad_scenes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -189,11 +189,24 @@ SK_KERNEL float SK_DIM(sk_plastic_flow)(const sk_elastic_material *material, flo
 }
 
 /* Speed of pressure waves in a stretched point over that at rest: the grid does not stretch with it. Hencky's law keeps
- * it, since the logarithm of a stretch does not know which length counts as 1. */
-SK_KERNEL float sk_elastic_stiffening(int law, float largest_stretch)
+ * it, since the logarithm of a stretch does not know which length counts as 1. The largest row of F F^T is at least the
+ * square of the largest stretch. `f` is F. */
+SK_KERNEL float SK_DIM(sk_elastic_stiffening)(int law, const float f[SELKIE_DIM * SELKIE_DIM])
 {
-    const float s = largest_stretch > 1.0f ? largest_stretch : 1.0f;
-    return law == SK_ELASTIC_HENCKY ? 1.0f : law == SK_ELASTIC_SQUARED ? s * sqrtf(0.5f * (3.0f * s * s - 1.0f)) : s;
+    float square = 1.0f;
+    if (law == SK_ELASTIC_HENCKY)
+        return 1.0f;
+    for (int i = 0; i < SELKIE_DIM; i++) {
+        float row = 0.0f;
+        for (int j = 0; j < SELKIE_DIM; j++) {
+            float product = 0.0f;
+            for (int k = 0; k < SELKIE_DIM; k++)
+                product += f[SELKIE_DIM * i + k] * f[SELKIE_DIM * j + k];
+            row += fabsf(product);
+        }
+        square = row > square ? row : square;
+    }
+    return sqrtf(law == SK_ELASTIC_SQUARED ? square * (1.5f * square - 0.5f) : square);
 }
 
 /* What the law finds for a point. */
@@ -225,13 +238,14 @@ SK_KERNEL void SK_DIM(sk_elastic_point)(const sk_elastic_material *material, flo
                 for (int k = 0; k < SELKIE_DIM; k++)
                     sum += u[SELKIE_DIM * i + k] * stretch[k] * v[SELKIE_DIM * j + k];
                 deformation[SELKIE_DIM * i + j] = sum;
+                f[SELKIE_DIM * i + j] = i == j ? sum + 1.0f : sum;
             }
     }
 
     /* Stress in the axes of the grid. */
     result->energy = SK_DIM(sk_elastic_stress)(material, stretch, stress);
     result->equivalent = SK_DIM(sk_equivalent_stress)(stress);
-    result->wave_speed = material->wave_speed * sk_elastic_stiffening(material->law, stretch[0]);
+    result->wave_speed = material->wave_speed * SK_DIM(sk_elastic_stiffening)(material->law, f);
     for (int i = 0; i < SELKIE_DIM; i++)
         for (int j = 0; j < SELKIE_DIM; j++) {
             float sum = 0.0f;

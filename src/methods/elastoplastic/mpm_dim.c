@@ -1,6 +1,6 @@
 /* The transfers of mpm, tuned: the components of a node are lanes, and all points of a cell share their nodes. */
 #include "base/simd.h"
-#include "methods/elastoplastic/mpm_frame.h"
+#include "methods/elastoplastic/mpm_law.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -21,53 +21,56 @@ INLINE f4 column(const float matrix[SK_MPM_MATRIX], int d)
 }
 
 /* Adds a point to the nodes of its cell: sk_mpm_give, a row of three nodes at a time. */
-INLINE void give(const sk_mpm_gift *gift, const float offset[3], f4 nodes[SK_MPM_NODES])
+INLINE void give(const sk_mpm_giving *giving, uint32_t p, const float centre[3], const float push_matrix[SK_MPM_MATRIX],
+                 f4 nodes[SK_MPM_NODES])
 {
-    const float *v = gift->velocity;
-    float weight[3][3], rise[3][3];
+    const sk_mpm_points *points = &giving->points;
+    const float *v = points->records[p].velocity, *affine = points->affine + (size_t)p * SK_MPM_MATRIX;
+    const float mass = sk_mpm_material(giving->mpm, points, p)->relative_mass;
+    float weight[3][3], rise[3][3], offset[3];
     f4 slope[3], push[3], base = {v[0], v[1], SELKIE_DIM == 3 ? v[2] : 0.0f, 1.0f};
+    sk_mpm_offset(giving->grid, centre, points->records[p].position, offset);
     for (int d = 0; d < SELKIE_DIM; d++) {
         sk_mpm_weights(offset[d], weight[d], rise[d]);
-        slope[d] = column(gift->slope, d);
-        push[d] = column(gift->push, d);
-        base -= offset[d] * slope[d];
+        slope[d] = giving->cell_size * column(affine, d);
+        push[d] = column(push_matrix, d);
+        base = sk_scaled_add(-offset[d], slope[d], base);
     }
     for (int n = 0; n < 3; n++) {
-        weight[0][n] *= gift->mass;
-        rise[0][n] *= gift->mass;
+        weight[0][n] *= mass;
+        rise[0][n] *= mass;
     }
     for (int row = 0; row < ROWS; row++) {
         const int j = row % 3, k = row / 3;
         const float wz = SELKIE_DIM == 3 ? weight[SELKIE_DIM - 1][k] : 1.0f, share = weight[1][j] * wz;
-        f4 value = base + (float)(j - 1) * slope[1], pushed = (rise[1][j] * wz) * push[1];
-        if (SELKIE_DIM == 3) {
-            value += (float)(k - 1) * slope[SELKIE_DIM - 1];
-            pushed += (weight[1][j] * rise[SELKIE_DIM - 1][k]) * push[SELKIE_DIM - 1];
-        }
-        const f4 middle = share * value - pushed, along = share * slope[0], push_x = share * push[0];
-        nodes[3 * row] += weight[0][0] * (middle - along) - rise[0][0] * push_x;
-        nodes[3 * row + 1] += weight[0][1] * middle - rise[0][1] * push_x;
-        nodes[3 * row + 2] += weight[0][2] * (middle + along) - rise[0][2] * push_x;
+        f4 value = j == 0 ? base - slope[1] : j == 1 ? base : base + slope[1];
+        if (SELKIE_DIM == 3)
+            value = k == 0 ? value - slope[SELKIE_DIM - 1] : k == 1 ? value : value + slope[SELKIE_DIM - 1];
+        f4 middle = sk_scaled_add(-rise[1][j] * wz, push[1], share * value);
+        if (SELKIE_DIM == 3)
+            middle = sk_scaled_add(-weight[1][j] * rise[SELKIE_DIM - 1][k], push[SELKIE_DIM - 1], middle);
+        const f4 along = share * slope[0], against = -share * push[0];
+        f4 *to = nodes + 3 * row;
+        to[0] = sk_scaled_add(rise[0][0], against, sk_scaled_add(weight[0][0], middle - along, to[0]));
+        to[1] = sk_scaled_add(rise[0][1], against, sk_scaled_add(weight[0][1], middle, to[1]));
+        to[2] = sk_scaled_add(rise[0][2], against, sk_scaled_add(weight[0][2], middle + along, to[2]));
     }
 }
 
-static void give_cell(const sk_mpm_giving *giving, const float centre[3], uint32_t begin, uint32_t end,
-                      float (*first)[4], sk_mpm_law_sums *sums)
+/* Stress of the points of a block, found in chunks ahead of the transfer. */
+typedef struct chunk {
+    uint32_t begin, end;
+    float push[SK_MPM_CHUNK][SK_MPM_MATRIX];
+} chunk;
+
+static void fill_chunk(const sk_mpm_giving *giving, uint32_t begin, uint32_t end, sk_mpm_law_sums *sums, chunk *stress)
 {
-    f4 nodes[SK_MPM_NODES];
-    memset(nodes, 0, sizeof nodes);
-    for (uint32_t p = begin; p < end; p++) {
-        sk_mpm_gift gift;
-        float offset[3];
-        sk_mpm_make_gift(giving, p, sums, &gift);
-        sk_mpm_offset(giving->grid, centre, giving->points.records[p].position, offset);
-        give(&gift, offset, nodes);
+    stress->begin = begin;
+    stress->end = end - begin < SK_MPM_CHUNK ? end : begin + SK_MPM_CHUNK;
+    for (uint32_t p = begin; p < stress->end; p += SK_LANES) {
+        const int count = stress->end - p < SK_LANES ? (int)(stress->end - p) : SK_LANES;
+        sk_mpm_group_law(giving, p, count, sums, stress->push + (p - begin));
     }
-    for (int row = 0; row < ROWS; row++)
-        for (int i = 0; i < 3; i++) {
-            f4 *node = (f4 *)(void *)first[row_start(row) + i];
-            *node += nodes[3 * row + i];
-        }
 }
 
 static void give_block(const sk_mpm_giving *giving, int block)
@@ -75,13 +78,23 @@ static void give_block(const sk_mpm_giving *giving, int block)
     const uint32_t *start = giving->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     float(*tile)[4] = giving->mpm->tiles + (size_t)(block - 1) * SK_MPM_TILE;
     sk_mpm_law_sums sums = {0};
+    chunk stress = {.end = start[0]};
     memset(tile, 0, SK_MPM_TILE * sizeof *tile);
     for (int cell = 0; cell < SK_BLOCK_CELLS; cell++) {
-        float centre[3];
+        float centre[3], (*first)[4] = tile + sk_mpm_first_node(cell);
+        f4 nodes[SK_MPM_NODES];
         if (start[cell] == start[cell + 1])
             continue;
         sk_mpm_centre(giving->grid, block, cell, centre);
-        give_cell(giving, centre, start[cell], start[cell + 1], tile + sk_mpm_first_node(cell), &sums);
+        memset(nodes, 0, sizeof nodes);
+        for (uint32_t p = start[cell]; p < start[cell + 1]; p++) {
+            if (p == stress.end)
+                fill_chunk(giving, p, start[SK_BLOCK_CELLS], &sums, &stress);
+            give(giving, p, centre, stress.push[p - stress.begin], nodes);
+        }
+        for (int row = 0; row < ROWS; row++)
+            for (int i = 0; i < 3; i++)
+                *(f4 *)(void *)first[row_start(row) + i] += nodes[3 * row + i];
     }
     giving->sums[block] = sums;
 }
@@ -139,16 +152,17 @@ INLINE void take(const f4 nodes[SK_MPM_NODES], const float offset[3], taken *res
         const int j = row % 3, k = row / 3;
         const float wz = SELKIE_DIM == 3 ? weight[SELKIE_DIM - 1][k] : 1.0f, share = weight[1][j] * wz;
         const f4 a = nodes[3 * row], b = nodes[3 * row + 1], c = nodes[3 * row + 2];
-        const f4 low = weight[0][0] * a, high = weight[0][2] * c, sum = low + weight[0][1] * b + high;
+        const f4 low = weight[0][0] * a, high = weight[0][2] * c, sum = sk_scaled_add(weight[0][1], b, low + high);
+        const f4 rising = sk_scaled_add(rise[0][0], a, sk_scaled_add(rise[0][1], b, rise[0][2] * c));
         const f4 part = share * sum;
         velocity += part;
-        moment[0] += share * (high - low);
-        moment[1] += (float)(j - 1) * part;
-        gradient[0] += share * (rise[0][0] * a + rise[0][1] * b + rise[0][2] * c);
-        gradient[1] += (rise[1][j] * wz) * sum;
+        moment[0] = sk_scaled_add(share, high - low, moment[0]);
+        moment[1] = j == 0 ? moment[1] - part : j == 1 ? moment[1] : moment[1] + part;
+        gradient[0] = sk_scaled_add(share, rising, gradient[0]);
+        gradient[1] = sk_scaled_add(rise[1][j] * wz, sum, gradient[1]);
         if (SELKIE_DIM == 3) {
-            moment[2] += (float)(k - 1) * part;
-            gradient[2] += (weight[1][j] * rise[SELKIE_DIM - 1][k]) * sum;
+            moment[2] = k == 0 ? moment[2] - part : k == 1 ? moment[2] : moment[2] + part;
+            gradient[2] = sk_scaled_add(weight[1][j] * rise[SELKIE_DIM - 1][k], sum, gradient[2]);
         }
     }
     result->velocity = velocity;

@@ -153,25 +153,46 @@ static void statistics(const sk_step *step, selkie_statistics *statistics)
     statistics->heat_energy = heat->sums.energy;
 }
 
-void sk_heat_limit_cell(const sk_heat *heat, const sk_heat_attributes *a, uint32_t first, uint32_t last)
+/* Heat (J) of a particle beyond the bound of the range, or below 0 its distance to it. */
+static double beyond_bound(const sk_heat *heat, const sk_heat_attributes *a, int64_t p, int upper, double *bound)
 {
-    for (int upper = 0; upper < 2; upper++) {
-        double beyond = 0.0, room = 0.0; /* J */
-        for (uint32_t p = first; p < last; p++) {
-            const sk_heat_curve *curve = sk_heat_curve_of(heat, a, p);
-            const double bound = upper ? sk_heat_most(curve, heat->warmest) : sk_heat_least(curve, heat->coldest);
-            const double excess = curve->capacity * (sk_heat_get(a, p) - bound) * (upper ? 1.0 : -1.0);
-            *(excess > 0.0 ? &beyond : &room) += fabs(excess);
+    const sk_heat_curve *curve = sk_heat_curve_of(heat, a, p);
+    *bound = upper ? sk_heat_most(curve, heat->warmest) : sk_heat_least(curve, heat->coldest);
+    return curve->capacity * (sk_heat_get(a, p) - *bound) * (upper ? 1.0 : -1.0);
+}
+
+/* Moves what the particles of some ranges (the first is the cell itself) have beyond a bound to those that are within.
+ * Returns whether there was room. */
+static int limit_side(const sk_heat *heat, const sk_heat_attributes *a, const uint32_t (*ranges)[2], int count,
+                      int upper)
+{
+    double beyond = 0.0, room = 0.0, bound; /* J, J, K */
+    for (int n = 0; n < count; n++)
+        for (uint32_t p = ranges[n][0]; p < ranges[n][1]; p++) {
+            const double excess = beyond_bound(heat, a, p, upper, &bound);
+            if (excess < 0.0)
+                room -= excess;
+            else if (n == 0)
+                beyond += excess;
         }
-        if (!(beyond > 0.0) || !(room > beyond))
-            continue;
-        for (uint32_t p = first; p < last; p++) {
-            const sk_heat_curve *curve = sk_heat_curve_of(heat, a, p);
-            const double bound = upper ? sk_heat_most(curve, heat->warmest) : sk_heat_least(curve, heat->coldest);
-            const double own = sk_heat_get(a, p), above = (own - bound) * (upper ? 1.0 : -1.0);
-            sk_heat_set(a, curve, p, above > 0.0 ? bound : own + (bound - own) * (beyond / room));
+    if (!(beyond > 0.0))
+        return 1;
+    if (!(room > beyond))
+        return 0;
+    for (int n = 0; n < count; n++)
+        for (uint32_t p = ranges[n][0]; p < ranges[n][1]; p++) {
+            const double excess = beyond_bound(heat, a, p, upper, &bound), own = sk_heat_get(a, p);
+            if (n == 0 || excess < 0.0)
+                sk_heat_set(a, sk_heat_curve_of(heat, a, p), p,
+                            excess < 0.0 ? own + (bound - own) * (beyond / room) : bound);
         }
-    }
+    return 1;
+}
+
+int sk_heat_limit_cells(const sk_heat *heat, const sk_heat_attributes *a, const uint32_t (*ranges)[2], int count)
+{
+    const int below = limit_side(heat, a, ranges, count, 0);
+    return limit_side(heat, a, ranges, count, 1) && below;
 }
 
 /* --- Cells --- */

@@ -95,6 +95,8 @@ enum {
     SK_HEAT_SUMS
 };
 
+enum { SK_HEAT_BEYOND = 255 };
+
 /* Heat of the cells. Arrays cover all blocks, with the empty block 0. */
 typedef struct sk_heat_cells {
     double *capacity;    /* J/K    0 = no unknown */
@@ -105,9 +107,9 @@ typedef struct sk_heat_cells {
     double *supply;      /* K      sum of coefficient x temperature of surfaces and air */
     float *outside;      /*        sum of these coefficients */
     float *filled;       /*        sk_heat_filled */
-    float *face[3], *diagonal, *right, *solution;
+    float *face[3], *diagonal, *right, *solution, *other;
     uint8_t *material;
-    uint8_t *phase;
+    uint8_t *phase; /*        of this pass; after the solve SK_HEAT_BEYOND where sk_heat_limit_cells had no room */
 } sk_heat_cells;
 
 /* Values of a particle for its cells. */
@@ -126,9 +128,10 @@ static inline __attribute__((always_inline)) void sk_heat_values(const sk_heat *
     values[SK_HEAT_MATERIAL_2] = curve->capacity * material * material;
 }
 
-/* Brings particles of a cell back into the range of temperatures of the step. What one has too much (or too little)
- * goes to the others of the cell, in proportion to their distance from the bound: energy is kept. */
-void sk_heat_limit_cell(const sk_heat *heat, const sk_heat_attributes *a, uint32_t first, uint32_t last);
+/* Brings the particles of a cell back into the range of temperatures of the step. What one has too much (or too little)
+ * goes to the others, in proportion to their distance from the bound: energy is kept. The first range of particles is
+ * the cell, others are cells that may help. Returns 0 if there is not enough room. */
+int sk_heat_limit_cells(const sk_heat *heat, const sk_heat_attributes *a, const uint32_t (*ranges)[2], int count);
 
 /* The state of a cell from its sums. */
 void sk_heat_finish_cell(const sk_heat *heat, const sk_heat_cells *cells, size_t cell, const double *sums);

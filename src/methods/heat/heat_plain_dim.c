@@ -90,7 +90,7 @@ void SK_DIM(sk_heat_scatter_plain)(const sk_step *step, const sk_heat *heat, con
             const double temperature = sk_heat_set(&a, curve, p, enthalpy);
             beyond |= temperature > heat->warmest || temperature < heat->coldest;
         }
-        if (beyond)
-            sk_heat_limit_cell(heat, &a, first, last);
+        const uint32_t range[1][2] = {{first, last}};
+        cells->phase[sk_plain_index(cell)] = beyond && !sk_heat_limit_cells(heat, &a, range, 1) ? SK_HEAT_BEYOND : 0;
     }
 }

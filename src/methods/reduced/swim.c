@@ -254,18 +254,14 @@ static void turn_added_mass(const sk_panels *p, double density, body_system *sys
         }
 }
 
-/* Kirchhoff's terms: the added mass turns along with the body, and a stream turns the body broadside on. A slender body
- * would swing about that faster than a step resolves; the stiffness of the torque counts as inertia. */
+/* A stream turns a slender body broadside on (Munk's torque). The force that belongs to it is the suction of edges,
+ * which liquid does not have where it separates; with it joined bodies would swim tail first. A slender body would
+ * swing about the stream faster than a step resolves; the stiffness of the torque counts as inertia. */
 static void add_turning(body_system *system, const double flow[2], double dt)
 {
     const double(*a)[3] = (const double(*)[3])system->inertial;
     const double v[2] = {system->before[0] - flow[0], system->before[1] - flow[1]}, spin = system->before[2];
     const double p[2] = {a[0][0] * v[0] + a[0][1] * v[1], a[1][0] * v[0] + a[1][1] * v[1]};
-    /* d(A v)/dt = spin (J A - A J) v with J a quarter turn; J (A_r spin) beside it. */
-    const double w[2] = {-v[1], v[0]};
-    const double turned[2] = {a[0][0] * w[0] + a[0][1] * w[1], a[1][0] * w[0] + a[1][1] * w[1]};
-    system->momentum[0] -= dt * spin * (-p[1] - turned[0] - a[1][2] * spin);
-    system->momentum[1] -= dt * spin * (p[0] - turned[1] + a[0][2] * spin);
     system->momentum[2] -= dt * (v[0] * p[1] - v[1] * p[0]);
     const double stiffness = hypot(a[0][0] - a[1][1], 2.0 * a[0][1]) * (v[0] * v[0] + v[1] * v[1]); /* N m a radian */
     system->mass[2][2] += dt * dt * stiffness;
