@@ -164,7 +164,7 @@ typedef struct selkie_material_def {
     double latent_heat;       /* J/kg     of melting */
     double solid_heat_capacity, solid_conductivity; /* J/(kg K), W/(m K)  of the solid; 0 = as the liquid */
     double solid_density;                           /* kg/m3  of the solid: it floats if lighter; 0 = as the liquid */
-    double thermal_expansion;                       /* 1/K    of the liquid's volume: warm liquid rises */
+    double thermal_expansion;                       /* 1/K    no effect yet */
     double viscosity_temperature; /* K  at which `viscosity` holds, where it depends on temperature; 0 = constant */
     double viscosity_activation;  /* K  B of viscosity ~ exp(B / (T - C)) */
     double viscosity_offset;      /* K  C */
@@ -276,6 +276,7 @@ typedef struct selkie_obstacle_def {
     const char *motion_file; /*       CSV of keyframes, in place of `keyframes` */
     double temperature;      /* K     0 = insulated */
     double heat_exchange;    /* W/(m2 K) between it and the liquid; 0 = perfect contact */
+    selkie_look look;        /*       in pictures */
 } selkie_obstacle_def;
 
 typedef struct selkie_body_def {
@@ -537,8 +538,14 @@ typedef struct selkie_joint_def {
     double torque; /* N m largest of the motor; 0 = as much as it takes */
 } selkie_joint_def;
 
-/* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against. */
-typedef enum selkie_backend { SELKIE_BACKEND_TUNED, SELKIE_BACKEND_PLAIN } selkie_backend;
+/* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against, `cuda` runs on
+ * a GPU, `auto` takes the GPU if there is one that can run the scene and is `tuned` otherwise. */
+typedef enum selkie_backend {
+    SELKIE_BACKEND_TUNED,
+    SELKIE_BACKEND_PLAIN,
+    SELKIE_BACKEND_CUDA,
+    SELKIE_BACKEND_AUTO
+} selkie_backend;
 
 typedef enum selkie_incompressibility {
     SELKIE_INCOMPRESSIBILITY_BILATERAL,

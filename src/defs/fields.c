@@ -80,6 +80,8 @@ CHOICES(volume);
 static const sk_enum_value backend_values[] = {
     {"tuned", SELKIE_BACKEND_TUNED, "vectorised: fast"},
     {"plain", SELKIE_BACKEND_PLAIN, "simple loops, several times slower: the reference that tuned is tested against"},
+    {"cuda", SELKIE_BACKEND_CUDA, "an NVIDIA GPU; refused where there is none, or for what it cannot run yet"},
+    {"auto", SELKIE_BACKEND_AUTO, "`cuda` where a GPU can run the scene, otherwise `tuned`"},
 };
 CHOICES(backend);
 
@@ -760,8 +762,7 @@ static const sk_field material_fields[] = {
      .doc = "of the solid; 0 = conductivity"},
     {NUMBER(selkie_material_def, solid_density, 0), AT_LEAST(0), .unit = "kg/m3",
      .doc = "of the solid, for its buoyancy: volume and mass of a particle do not change; 0 = density"},
-    {NUMBER(selkie_material_def, thermal_expansion, 0), ANY, .unit = "1/K",
-     .doc = "growth of the liquid's volume per kelvin, for its buoyancy: warm liquid rises"},
+    {NUMBER(selkie_material_def, thermal_expansion, 0), ANY, .unit = "1/K", .doc = "no effect yet"},
     {NUMBER(selkie_material_def, viscosity_temperature, 0), AT_LEAST(0), .unit = "K",
      .doc = "where the viscosity depends on temperature T: viscosity holds at this T0 and is multiplied by exp(B / (T "
             "- C) - B / (T0 - C)) elsewhere; 0 = constant"},
@@ -945,6 +946,7 @@ static const sk_field obstacle_fields[] = {
      .doc = "of its surface, where heat is simulated; 0 = insulated"},
     {NUMBER(selkie_obstacle_def, heat_exchange, 0), AT_LEAST(0), .unit = "W/(m2 K)",
      .doc = "heat per area, time and difference between it and the liquid; 0 = perfect contact"},
+    {ENUM(selkie_obstacle_def, look, sk_look, SELKIE_LOOK_PAINTED), .dimension = 3, .doc = "look in pictures"},
 };
 const sk_struct sk_obstacle_struct = {.name = "obstacle",
                                       .doc = "A solid, at rest or moving. It holds liquid at any thickness and speed: "

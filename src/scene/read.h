@@ -17,4 +17,9 @@ typedef struct sk_scene_text {
 /* A scene from text in memory. */
 selkie_code sk_scene_parse(const sk_scene_text *source, selkie_scene **scene, selkie_error *error);
 
+/* The other way: all that selkie_scene_save() writes, without a '\0' behind it; release it with sk_release(NULL, text).
+ * Relative file names get `folder` before them; NULL leaves them as they are. */
+selkie_code sk_scene_text_of(const selkie_scene *scene, const char *folder, char **text, size_t *length,
+                             selkie_error *error);
+
 #endif

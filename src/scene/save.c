@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "defs/structs.h"
 #include "io/atomic_file.h"
+#include "scene/read.h"
 
 typedef struct writer {
     char *text;
@@ -192,17 +193,32 @@ static selkie_code choose_folder(const selkie_scene *scene, const char *path, ch
     return complete ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "%s: not enough memory to write the scene", path);
 }
 
-selkie_code selkie_scene_save(const selkie_scene *scene, const char *path, selkie_error *error)
+selkie_code sk_scene_text_of(const selkie_scene *scene, const char *folder, char **text, size_t *length,
+                             selkie_error *error)
 {
-    SK_TRY(selkie_scene_check(scene, error)); /* a file that cannot be read again is no use */
-    char *folder;
-    SK_TRY(choose_folder(scene, path, &folder, error));
+    *text = NULL;
+    SK_TRY(selkie_scene_check(scene, error)); /* a text that cannot be read again is no use */
     writer w = {.dimension = scene->domain.dimension, .folder = folder};
     put_struct(&w, &sk_scene_struct, scene);
     put(&w, "\n");
-    selkie_code code = w.failed ? sk_fail(error, SELKIE_ERROR_MEMORY, "%s: not enough memory to write the scene", path)
-                                : sk_file_write(path, w.text, w.length, error);
-    sk_release(NULL, w.text);
+    if (w.failed) {
+        sk_release(NULL, w.text);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "not enough memory to write the scene");
+    }
+    *text = w.text;
+    *length = w.length;
+    return SELKIE_OK;
+}
+
+selkie_code selkie_scene_save(const selkie_scene *scene, const char *path, selkie_error *error)
+{
+    char *folder, *text;
+    size_t length;
+    SK_TRY(choose_folder(scene, path, &folder, error));
+    selkie_code code = sk_scene_text_of(scene, folder, &text, &length, error);
+    if (code == SELKIE_OK)
+        code = sk_file_write(path, text, length, error);
+    sk_release(NULL, text);
     free(folder);
     return code;
 }

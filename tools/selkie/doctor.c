@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/memory.h"
+#include "cuda/cuda.h"
 #include "render/embree.h"
 #include "selkie_config.h"
 #include "tool.h"
@@ -29,6 +30,9 @@
 #endif
 #if SELKIE_HAVE_ODE
 #include <ode/version.h>
+#endif
+#if SELKIE_HAVE_WEBSOCKETS
+#include <libwebsockets.h>
 #endif
 
 /* The widest vectors that the compiler was allowed to use. */
@@ -69,6 +73,21 @@ static void print_machine(void)
            getenv("SELKIE_SCENES") ? ":" : "", SELKIE_SOURCE_SCENES ":" SELKIE_INSTALLED_SCENES);
 }
 
+/* The device of the backend "cuda", or why there is none. */
+static void print_gpu(void)
+{
+    sk_cuda_info info;
+    selkie_error error = {0};
+    char memory[32], all[32];
+    if (sk_cuda_find(&info, &error) != SELKIE_OK) {
+        printf("%-14snone: %s\n", "gpu", error.message);
+        return;
+    }
+    printf("%-14s%s, %s free of %s, driver for CUDA %d.%d, built with CUDA %d.%d\n", "gpu", info.name,
+           format_bytes(info.free, memory), format_bytes(info.memory, all), info.driver[0], info.driver[1],
+           info.runtime[0], info.runtime[1]);
+}
+
 /* Returns 1 where it is missing. */
 static int print_library(const char *name, int there, const char *version, const char *use, const char *package)
 {
@@ -82,7 +101,7 @@ static int print_library(const char *name, int there, const char *version, const
 static int print_libraries(void)
 {
     char assimp[32] = "", embree[32] = "", png[32] = "";
-    const char *json = "", *cairo = "", *ode = "", *zstd = "";
+    const char *json = "", *cairo = "", *ode = "", *zstd = "", *websockets = "";
 
     /* Versions; empty for a library that the program was built without. */
 #if SELKIE_HAVE_JSON
@@ -106,6 +125,9 @@ static int print_libraries(void)
 #if SELKIE_HAVE_ZSTD
     zstd = ZSTD_versionString();
 #endif
+#if SELKIE_HAVE_WEBSOCKETS
+    websockets = lws_get_library_version();
+#endif
 
     /* zlib is always there; the others may be missing. */
     int missing = 0;
@@ -120,6 +142,8 @@ static int print_libraries(void)
                              "libarpack2-dev");
     missing += print_library("ode", SELKIE_HAVE_ODE, ode, "rigid bodies that float and sink", "libode-dev");
     missing += print_library("zstd", SELKIE_HAVE_ZSTD, zstd, "fast compression of compact frames", "libzstd-dev");
+    missing +=
+        print_library("websockets", SELKIE_HAVE_WEBSOCKETS, websockets, "studio in the browser", "libwebsockets-dev");
     return missing;
 }
 
@@ -144,6 +168,7 @@ static int run_doctor(const tool_arguments *arguments)
 {
     (void)arguments;
     print_machine();
+    print_gpu();
     printf("\n");
     int missing = print_libraries();
     char *ffmpeg = find_program("ffmpeg");

@@ -1,0 +1,226 @@
+#include "studio_frame.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "geom/mass.h"
+#include "geom/shape.h"
+#include "world/world_internal.h"
+
+/* --- Solids --- */
+
+void studio_solids_free(studio_solids *solids)
+{
+    free(solids->items);
+    memset(solids, 0, sizeof *solids);
+}
+
+/* The outline of one solid. */
+typedef struct outline {
+    size_t floats;
+    float *points;
+} outline;
+
+static const selkie_shape *shape_of(const selkie_scene *scene, int index)
+{
+    return index < scene->obstacle_count ? &scene->obstacles[index].shape
+                                         : &scene->bodies[index - scene->obstacle_count].shape;
+}
+
+static selkie_code make_outline(const selkie_scene *scene, int index, studio_solid *solid, outline *out,
+                                selkie_error *error)
+{
+    char what[64];
+    double up[3], low[3] = {0}, high[3] = {0}, diagonal = 0;
+    int cells[3];
+    const double cell_size = selkie_scene_cells(scene, cells);
+    selkie_scene_up(scene, up);
+    solid->is_body = index >= scene->obstacle_count;
+    snprintf(what, sizeof what, "%s[%d].shape", solid->is_body ? "bodies" : "obstacles",
+             solid->is_body ? index - scene->obstacle_count : index);
+    const sk_shape_options options = {
+        .dimension = scene->domain.dimension, .up = up, .folder = scene->folder, .what = what};
+    sk_shape *shape;
+    SK_TRY(sk_shape_create(shape_of(scene, index), &options, &shape, error));
+    selkie_code code = SELKIE_OK;
+    if (solid->is_body) {
+        sk_mass_properties mass;
+        code = sk_shape_mass(shape, what, &mass, error);
+        if (code == SELKIE_OK)
+            memcpy(solid->center, mass.center, sizeof solid->center);
+    }
+
+    /* Infinite shapes end a little outside the domain, moving ones farther out. */
+    for (int d = 0; d < scene->domain.dimension; d++)
+        diagonal += cells[d] * cell_size * cells[d] * cell_size;
+    const int moves = solid->is_body || sk_obstacle_moves(&scene->obstacles[index]);
+    const double room = (moves ? 1.0 : 1e-3) * sqrt(diagonal);
+    for (int d = 0; d < scene->domain.dimension; d++) {
+        low[d] = scene->domain.origin[d] - room;
+        high[d] = scene->domain.origin[d] + cells[d] * cell_size + room;
+    }
+    size_t pieces = 0;
+    const size_t floats = scene->domain.dimension == 2 ? 6 : 9;
+    if (code == SELKIE_OK)
+        code = sk_shape_triangles(shape, low, high, &pieces, &out->points, error);
+    sk_shape_destroy(shape);
+    out->floats = code == SELKIE_OK ? pieces * floats : 0;
+    for (size_t i = 0; i < out->floats; i++)
+        out->points[i] -= (float)(i % 3 == 2 && scene->domain.dimension == 2 ? 0.0 : scene->domain.origin[i % 3]);
+    return code;
+}
+
+static void put_u32(unsigned char *at, uint32_t value)
+{
+    memcpy(at, &value, sizeof value);
+}
+
+studio_blob *studio_solids_blob(const selkie_world *world, uint32_t number, studio_solids *solids, selkie_error *error)
+{
+    const selkie_scene *scene = selkie_world_scene(world);
+    int count = scene->obstacle_count + scene->body_count;
+    count = count > STUDIO_MAX_SOLIDS ? STUDIO_MAX_SOLIDS : count;
+    studio_solids_free(solids);
+    outline *outlines = calloc((size_t)count + 1, sizeof *outlines);
+    solids->items = calloc((size_t)count + 1, sizeof *solids->items);
+    size_t length = 16;
+    if (!outlines || !solids->items) {
+        free(outlines);
+        return NULL;
+    }
+    solids->count = count;
+    for (int i = 0; i < count; i++) {
+        make_outline(scene, i, &solids->items[i], &outlines[i], error);
+        length += 8 + 4 * outlines[i].floats;
+    }
+
+    /* Magic, number, count, dimension; then for each solid its kind, the number of floats and the floats. */
+    studio_blob *blob = studio_blob_create(length, 1);
+    unsigned char *at = blob ? blob->bytes : NULL;
+    if (blob) {
+        blob->number = number;
+        memcpy(at, "SKG1", 4);
+        put_u32(at + 4, number);
+        put_u32(at + 8, (uint32_t)count);
+        put_u32(at + 12, (uint32_t)scene->domain.dimension);
+        at += 16;
+    }
+    for (int i = 0; i < count; i++) {
+        if (blob) {
+            put_u32(at, (uint32_t)solids->items[i].is_body);
+            put_u32(at + 4, (uint32_t)outlines[i].floats);
+            if (outlines[i].floats)
+                memcpy(at + 8, outlines[i].points, 4 * outlines[i].floats);
+            at += 8 + 4 * outlines[i].floats;
+        }
+        free(outlines[i].points);
+    }
+    free(outlines);
+    return blob;
+}
+
+/* --- Frames --- */
+
+/* Rows of the matrix from the drawn place to the current one: x' = R (x - center) + place. */
+static void put_pose(unsigned char *at, const double rotation[9], const double center[3], const double place[3],
+                     const double origin[3])
+{
+    float rows[STUDIO_POSE];
+    for (int r = 0; r < 3; r++) {
+        double shift = place[r] - origin[r];
+        for (int c = 0; c < 3; c++) {
+            rows[4 * r + c] = (float)rotation[3 * r + c];
+            shift += rotation[3 * r + c] * (origin[c] - center[c]);
+        }
+        rows[4 * r + 3] = (float)shift;
+    }
+    memcpy(at, rows, sizeof rows);
+}
+
+static void put_poses(unsigned char *at, const selkie_world *world, const studio_solids *solids, const double origin[3])
+{
+    const selkie_scene *scene = selkie_world_scene(world);
+    int body = 0, obstacle = 0;
+    for (int i = 0; i < solids->count; i++, at += STUDIO_POSE * 4) {
+        double rotation[9], place[3];
+        if (solids->items[i].is_body) {
+            selkie_body_state state = {.quaternion = {1, 0, 0, 0}};
+            if (selkie_world_body(world, body++, &state) != SELKIE_OK)
+                memcpy(state.position, solids->items[i].center, sizeof state.position), state.quaternion[0] = 1;
+            sk_rotation_from_quaternion(state.quaternion, rotation);
+            put_pose(at, rotation, solids->items[i].center, state.position, origin);
+        } else {
+            sk_pose pose;
+            sk_pose_identity(&pose);
+            if (obstacle < scene->obstacle_count)
+                sk_pose_at(&scene->obstacles[obstacle], selkie_world_time(world), &pose);
+            obstacle++;
+            for (int d = 0; d < 3; d++)
+                place[d] = pose.center[d] + pose.translation[d];
+            put_pose(at, pose.rotation, pose.center, place, origin);
+        }
+    }
+}
+
+/* Positions as 16 bits an axis of the domain, then speeds as a byte of `scale`. */
+static void put_particles(unsigned char *positions, unsigned char *speeds, const sk_particles *particles, int dimension,
+                          const float size[3], float scale)
+{
+    uint16_t *out = (uint16_t *)(void *)positions;
+    const float speed_unit = scale > 0 ? 255.0f / scale : 0.0f;
+    const int64_t count = particles->count;
+    float unit[3];
+    for (int d = 0; d < 3; d++)
+        unit[d] = size[d] > 0 ? 65535.0f / size[d] : 0.0f;
+#pragma omp parallel for schedule(static)
+    for (int64_t p = 0; p < count; p++) {
+        const sk_particle *particle = &particles->records[p];
+        float square = 0;
+        for (int d = 0; d < dimension; d++) {
+            out[p * dimension + d] = (uint16_t)(fminf(fmaxf(particle->position[d] * unit[d], 0.0f), 65535.0f) + 0.5f);
+            square += particle->velocity[d] * particle->velocity[d];
+        }
+        speeds[p] = (unsigned char)fminf(sqrtf(square) * speed_unit + 0.5f, 255.0f);
+    }
+}
+
+studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *solids, studio_frame_numbers numbers)
+{
+    /* selkie_world_attribute() would mark the positions as written by the caller, and the next step sort them anew. */
+    const sk_particles *particles = &world->step.particles;
+    const selkie_scene *scene = selkie_world_scene(world);
+    const int dimension = scene->domain.dimension;
+    const size_t count = (size_t)particles->count, poses = (size_t)solids->count * STUDIO_POSE * 4;
+    const size_t positions = STUDIO_FRAME_HEADER + poses, speeds = positions + count * (size_t)dimension * 2;
+    studio_blob *blob = studio_blob_create(speeds + count, 1);
+    if (!blob)
+        return NULL;
+    blob->number = numbers.frame;
+
+    /* Header. */
+    int cells[3];
+    const double cell_size = selkie_scene_cells(scene, cells), time = selkie_world_time(world),
+                 step = (double)selkie_world_step_count(world);
+    const float size[3] = {(float)(cells[0] * cell_size), (float)(cells[1] * cell_size),
+                           dimension == 2 ? 0.0f : (float)(cells[2] * cell_size)};
+    const float scale = (float)fmax(world->step.sums.max_speed, 1e-6);
+    unsigned char *bytes = blob->bytes;
+    memset(bytes, 0, STUDIO_FRAME_HEADER);
+    memcpy(bytes, "SKF1", 4);
+    put_u32(bytes + 4, (uint32_t)count);
+    put_u32(bytes + 8, (uint32_t)dimension);
+    put_u32(bytes + 12, (uint32_t)solids->count);
+    put_u32(bytes + 16, numbers.frame);
+    put_u32(bytes + 20, numbers.solids);
+    memcpy(bytes + 24, &time, sizeof time);
+    memcpy(bytes + 32, &step, sizeof step);
+    memcpy(bytes + 40, size, sizeof size);
+    memcpy(bytes + 52, &scale, sizeof scale);
+    put_u32(bytes + 56, numbers.scene);
+
+    put_poses(bytes + STUDIO_FRAME_HEADER, world, solids, scene->domain.origin);
+    put_particles(bytes + positions, bytes + speeds, particles, dimension, size, scale);
+    return blob;
+}

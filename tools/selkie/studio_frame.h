@@ -1,0 +1,39 @@
+/* A world as the studio sends it: particles and poses of solids in a frame, shapes of solids in a blob of their own.
+ *
+ * Both are little-endian and described in docs/manual/studio.md. Lengths are in metres, relative to domain.origin.
+ */
+#ifndef SELKIE_TOOL_STUDIO_FRAME_H
+#define SELKIE_TOOL_STUDIO_FRAME_H
+
+#include <selkie/world.h>
+#include "studio_exchange.h"
+
+enum {
+    STUDIO_FRAME_HEADER = 64, /* bytes */
+    STUDIO_POSE = 12,         /* floats: three rows of a matrix 3 x 4 */
+    STUDIO_MAX_SOLIDS = 4096
+};
+
+typedef struct studio_solid {
+    int is_body;
+    double center[3]; /* m of a body, where it is drawn */
+} studio_solid;
+
+/* The solids of a world as they are drawn: obstacles first, then bodies. */
+typedef struct studio_solids {
+    int count;
+    studio_solid *items;
+} studio_solids;
+
+/* The shapes of all solids; NULL with an error. A solid that cannot be drawn has no points. Fills `solids` anew. */
+studio_blob *studio_solids_blob(const selkie_world *world, uint32_t number, studio_solids *solids, selkie_error *error);
+void studio_solids_free(studio_solids *solids);
+
+typedef struct studio_frame_numbers {
+    uint32_t frame, solids, scene; /* numbers of the blobs that belong together */
+} studio_frame_numbers;
+
+/* The particles and the poses of the solids; NULL: no memory. */
+studio_blob *studio_frame_blob(const selkie_world *world, const studio_solids *solids, studio_frame_numbers numbers);
+
+#endif

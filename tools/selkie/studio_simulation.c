@@ -1,0 +1,366 @@
+/* The loop: commands, one step, blobs. Nothing here waits for the server. */
+#define _GNU_SOURCE
+#include "studio_simulation.h"
+
+#include "selkie_config.h"
+
+#if SELKIE_HAVE_JSON && SELKIE_HAVE_WEBSOCKETS
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <omp.h>
+
+#include "base/timer.h"
+#include "studio_text.h"
+#include "studio_world.h"
+
+static const double frame_interval = 1.0 / 60, state_interval = 0.05, longest_debt = 0.25; /* s */
+
+struct studio_simulation {
+    pthread_t thread;
+    studio_exchange *exchange;
+    const known_scenes *scenes;
+    char *first;
+    studio_world studio;
+    studio_state state;
+    char message[1024];
+    uint32_t state_number;
+    int end_announced;             /* it paused at the end of the scene once */
+    double base_time, base_wall;   /* s  where the pace is counted from */
+    double frame_wall, state_wall; /* s  when the last ones were made */
+    double rate_time, rate_wall;   /* s  where the rate is counted from */
+    int frame_is_old, state_is_old;
+};
+
+static double now(void)
+{
+    return sk_wall_ms() / 1000;
+}
+
+static void count_anew(studio_simulation *s)
+{
+    s->base_time = s->rate_time = s->studio.world ? selkie_world_time(s->studio.world) : 0;
+    s->base_wall = s->rate_wall = now();
+    s->state.is_behind = 0;
+}
+
+static void say(studio_simulation *s, const char *message)
+{
+    snprintf(s->message, sizeof s->message, "%s", message);
+    s->state_is_old = 1;
+}
+
+/* --- Publishing --- */
+
+static void publish_solids(studio_simulation *s)
+{
+    selkie_error error = {0};
+    studio_blob *blob = studio_solids_blob(s->studio.world, ++s->studio.numbers.solids, &s->studio.solids, &error);
+    studio_publish(s->exchange, STUDIO_SOLIDS, blob);
+    s->frame_is_old = s->state_is_old = 1;
+}
+
+static void publish_scene(studio_simulation *s)
+{
+    studio_publish(s->exchange, STUDIO_SCENE, studio_scene_blob(&s->studio));
+    publish_solids(s);
+    s->state.is_running = s->state.is_finished = 0;
+    s->end_announced = 0;
+    say(s, "");
+    count_anew(s);
+}
+
+static int frame_is_wanted(studio_simulation *s)
+{
+    pthread_mutex_lock(&s->exchange->lock);
+    const int wanted = s->exchange->frame_wanted;
+    pthread_mutex_unlock(&s->exchange->lock);
+    return wanted;
+}
+
+/* What is old and due. */
+static void publish(studio_simulation *s)
+{
+    const double wall = now();
+    const int is_still = !s->state.is_running;
+    if (s->studio.world && s->frame_is_old && (is_still || wall - s->frame_wall >= frame_interval) &&
+        frame_is_wanted(s)) {
+        s->studio.numbers.frame++;
+        studio_publish(s->exchange, STUDIO_FRAME,
+                       studio_frame_blob(s->studio.world, &s->studio.solids, s->studio.numbers));
+        s->frame_wall = wall;
+        s->frame_is_old = 0;
+    }
+    if (s->state_is_old && (is_still || wall - s->state_wall >= state_interval)) {
+        s->state.message = s->message;
+        studio_publish(s->exchange, STUDIO_STATE, studio_state_blob(&s->studio, &s->state, ++s->state_number));
+        s->state_wall = wall;
+        s->state_is_old = 0;
+    }
+}
+
+/* --- Commands --- */
+
+static const char *path_of(const studio_simulation *s, const char *name)
+{
+    for (size_t i = 0; i < s->scenes->count; i++)
+        if (strcmp(s->scenes->items[i].name, name) == 0)
+            return s->scenes->items[i].path;
+    return NULL;
+}
+
+static selkie_code open_scene(studio_simulation *s, const char *name, selkie_error *error)
+{
+    const char *path = path_of(s, name);
+    if (!path) {
+        error->code = SELKIE_ERROR_INPUT;
+        snprintf(error->message, sizeof error->message, "there is no scene of that name");
+        return error->code;
+    }
+    selkie_code code = studio_world_open(&s->studio, name, path, error);
+    if (code == SELKIE_OK)
+        publish_scene(s);
+    return code;
+}
+
+static selkie_code reset(studio_simulation *s, selkie_error *error)
+{
+    /* The text once more: a world that failed, or lost its solids, starts as new. */
+    char *text = s->studio.text ? strndup(s->studio.text, s->studio.text_length) : NULL;
+    selkie_code code = studio_world_replace(&s->studio, text ? text : "", text ? s->studio.text_length : 0, error);
+    free(text);
+    if (code == SELKIE_OK)
+        publish_scene(s);
+    return code;
+}
+
+static void take_step(studio_simulation *s)
+{
+    selkie_error error = {0};
+    selkie_world *world = s->studio.world;
+    if (selkie_world_step(world, &error) != SELKIE_OK) {
+        s->state.is_running = 0;
+        say(s, error.message[0] ? error.message : selkie_code_name(error.code));
+    }
+    s->frame_is_old = s->state_is_old = 1;
+    s->state.is_finished = selkie_world_time(world) >= s->studio.end * (1 - 1e-12);
+    if (s->state.is_finished && !s->end_announced) {
+        s->end_announced = 1;
+        s->state.is_running = 0;
+        say(s, "The end of the scene is reached. Run goes on.");
+    }
+}
+
+static selkie_code change(studio_simulation *s, const studio_order *command, selkie_error *error)
+{
+    int solid;
+    selkie_change_report report = {0, 0};
+    const selkie_code code =
+        studio_world_change(&s->studio, command->message.text, command->message.length, &solid, &report, error);
+    if (code == SELKIE_OK) {
+        if (solid)
+            publish_solids(s);
+        s->frame_is_old = s->state_is_old = 1;
+    }
+    return code;
+}
+
+static void check(studio_simulation *s, const studio_order *command)
+{
+    selkie_error error = {0};
+    if (studio_world_check(&s->studio, command->message.text, command->message.length, &error) == SELKIE_OK)
+        error.code = SELKIE_OK;
+    studio_answer(s->exchange, command->sender, studio_check_blob(&error));
+}
+
+static selkie_code need_world(const studio_simulation *s, selkie_error *error)
+{
+    if (s->studio.world)
+        return SELKIE_OK;
+    snprintf(error->message, sizeof error->message, "no scene is open");
+    return error->code = SELKIE_ERROR_INPUT;
+}
+
+static void set_running(studio_simulation *s, int is_running)
+{
+    s->state.is_running = is_running;
+    say(s, "");
+    count_anew(s);
+}
+
+static selkie_code obey(studio_simulation *s, const studio_order *command, selkie_error *error)
+{
+    const studio_message *message = &command->message;
+    switch (message->verb) {
+    case STUDIO_OPEN:
+        return open_scene(s, message->text, error);
+    case STUDIO_CHECK:
+        check(s, command);
+        return SELKIE_OK;
+    case STUDIO_SPEED:
+        s->state.speed = message->value;
+        s->state_is_old = 1;
+        count_anew(s);
+        return SELKIE_OK;
+    default:
+        break;
+    }
+    if (need_world(s, error) != SELKIE_OK)
+        return error->code;
+    switch (message->verb) {
+    case STUDIO_LOAD: {
+        const selkie_code code = studio_world_replace(&s->studio, message->text, message->length, error);
+        if (code == SELKIE_OK)
+            publish_scene(s);
+        studio_answer(s->exchange, command->sender, studio_check_blob(error));
+        return SELKIE_OK;
+    }
+    case STUDIO_RUN:
+    case STUDIO_PAUSE:
+        set_running(s, message->verb == STUDIO_RUN);
+        return SELKIE_OK;
+    case STUDIO_STEP:
+        set_running(s, 0);
+        take_step(s);
+        return SELKIE_OK;
+    case STUDIO_RESET:
+        return reset(s, error);
+    case STUDIO_CHANGE:
+        return change(s, command, error);
+    case STUDIO_RECORD:
+        studio_answer(s->exchange, command->sender, studio_record_blob(&s->studio));
+        return SELKIE_OK;
+    default:
+        return SELKIE_OK;
+    }
+}
+
+/* --- The thread --- */
+
+/* s until the next step is due; 0 = now. */
+static double time_to_wait(studio_simulation *s)
+{
+    if (!s->state.is_running || !(s->state.speed > 0))
+        return 0;
+    const double ahead = (selkie_world_time(s->studio.world) - s->base_time) / s->state.speed - (now() - s->base_wall);
+    const int behind = ahead < -longest_debt;
+    if (behind) { /* what was missed is not made up for */
+        s->base_time = selkie_world_time(s->studio.world);
+        s->base_wall = now();
+    }
+    s->state.is_behind = behind || (s->state.is_behind && ahead < 0);
+    return fmax(ahead, 0);
+}
+
+static struct timespec time_after(double seconds)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_sec += (time_t)floor(seconds);
+    time.tv_nsec += (long)(1e9 * (seconds - floor(seconds)));
+    time.tv_sec += time.tv_nsec / 1000000000;
+    time.tv_nsec %= 1000000000;
+    return time;
+}
+
+/* Waits for a command, a wish or the next step, and takes the first command. Returns 0 at the end. */
+static int await(studio_simulation *s, studio_order *command, int *got)
+{
+    studio_exchange *exchange = s->exchange;
+    const double to_frame = s->state.is_running ? fmax(s->frame_wall + frame_interval - now(), 0) : 0;
+    const int frame_is_due = s->frame_is_old && !(to_frame > 0);
+    double wait = time_to_wait(s);
+    if (s->frame_is_old && to_frame > 0)
+        wait = fmin(wait, to_frame);
+    const struct timespec until = time_after(wait);
+    pthread_mutex_lock(&exchange->lock);
+    while (!exchange->quit && !exchange->command_count && !(exchange->frame_wanted && frame_is_due)) {
+        if (!s->state.is_running)
+            pthread_cond_wait(&exchange->arrived, &exchange->lock);
+        else if (!(wait > 0) || pthread_cond_timedwait(&exchange->arrived, &exchange->lock, &until))
+            break;
+    }
+    *got = exchange->command_count > 0;
+    if (*got) {
+        *command = exchange->commands[0];
+        memmove(exchange->commands, exchange->commands + 1,
+                (size_t)(--exchange->command_count) * sizeof *exchange->commands);
+    }
+    const int quit = exchange->quit;
+    pthread_mutex_unlock(&exchange->lock);
+    return !quit;
+}
+
+static void measure_rate(studio_simulation *s)
+{
+    const double wall = now(), time = selkie_world_time(s->studio.world);
+    if (wall - s->rate_wall < 0.5)
+        return;
+    s->state.rate = (time - s->rate_time) / (wall - s->rate_wall);
+    s->rate_time = time;
+    s->rate_wall = wall;
+}
+
+static void *work(void *context)
+{
+    studio_simulation *s = context;
+    if (s->studio.threads)
+        omp_set_num_threads(s->studio.threads);
+    selkie_error error = {0};
+    s->state_is_old = 1;
+    if (s->first && open_scene(s, s->first, &error) != SELKIE_OK)
+        say(s, error.message);
+    publish(s);
+
+    studio_order command;
+    int got;
+    while (await(s, &command, &got)) {
+        if (got) {
+            memset(&error, 0, sizeof error);
+            if (obey(s, &command, &error) != SELKIE_OK)
+                studio_answer(s->exchange, command.sender,
+                              studio_problem(studio_verb_name(command.message.verb), error.message));
+            studio_message_free(&command.message);
+        } else if (s->state.is_running && !(time_to_wait(s) > 0)) {
+            take_step(s);
+            measure_rate(s);
+        }
+        publish(s);
+    }
+    studio_world_close(&s->studio);
+    return NULL;
+}
+
+studio_simulation *studio_simulation_start(studio_exchange *exchange, const known_scenes *scenes, const char *first,
+                                           int threads)
+{
+    studio_simulation *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->exchange = exchange;
+    s->scenes = scenes;
+    s->first = first ? strdup(first) : NULL;
+    s->studio.threads = threads;
+    s->state.speed = 1;
+    if (pthread_create(&s->thread, NULL, work, s)) {
+        free(s->first);
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void studio_simulation_stop(studio_simulation *simulation)
+{
+    if (!simulation)
+        return;
+    studio_quit(simulation->exchange);
+    pthread_join(simulation->thread, NULL);
+    free(simulation->first);
+    free(simulation);
+}
+
+#endif
