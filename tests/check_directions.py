@@ -30,7 +30,7 @@ BACKENDS = {"cuda", "dist"}  # where a kernel runs: chosen by world alone
 KERNEL_SYSTEM_HEADERS = {"stdint.h", "stddef.h", "math.h", "float.h", "limits.h"}
 KERNEL_PROJECT_HEADERS = {"base/kernel.h", "base/dimension.h", "base/random.h"}
 FOREIGN = [
-    ("cuda", "CUDA", re.compile(r"#\s*include\s*[<\"](cuda\w*|cublas\w*|cusparse\w*|thrust/|cub/)|\bcuda[A-Z]\w+\s*\(|\bcudaStream_t\b|<<<")),
+    ("cuda", "CUDA", re.compile(r"#\s*include\s*[<\"](cuda\w*\.h|cublas\w*|cusparse\w*|thrust/|cub/)|\bcuda[A-Z]\w+\s*\(|\bcudaStream_t\b|<<<")),
     ("dist", "MPI or PETSc", re.compile(r"#\s*include\s*[<\"](mpi|petsc\w*)\.h|\bMPI_[A-Z]\w+|\bPetsc[A-Z]\w+")),
 ]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

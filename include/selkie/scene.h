@@ -164,7 +164,7 @@ typedef struct selkie_material_def {
     double latent_heat;       /* J/kg     of melting */
     double solid_heat_capacity, solid_conductivity; /* J/(kg K), W/(m K)  of the solid; 0 = as the liquid */
     double solid_density;                           /* kg/m3  of the solid: it floats if lighter; 0 = as the liquid */
-    double thermal_expansion;                       /* 1/K    of the liquid's volume: warm liquid rises */
+    double thermal_expansion;                       /* 1/K    no effect yet */
     double viscosity_temperature; /* K  at which `viscosity` holds, where it depends on temperature; 0 = constant */
     double viscosity_activation;  /* K  B of viscosity ~ exp(B / (T - C)) */
     double viscosity_offset;      /* K  C */
@@ -276,6 +276,7 @@ typedef struct selkie_obstacle_def {
     const char *motion_file; /*       CSV of keyframes, in place of `keyframes` */
     double temperature;      /* K     0 = insulated */
     double heat_exchange;    /* W/(m2 K) between it and the liquid; 0 = perfect contact */
+    selkie_look look;        /*       in pictures */
 } selkie_obstacle_def;
 
 typedef struct selkie_body_def {
@@ -537,8 +538,14 @@ typedef struct selkie_joint_def {
     double torque; /* N m largest of the motor; 0 = as much as it takes */
 } selkie_joint_def;
 
-/* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against. */
-typedef enum selkie_backend { SELKIE_BACKEND_TUNED, SELKIE_BACKEND_PLAIN } selkie_backend;
+/* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against, `cuda` runs on
+ * a GPU, `auto` takes the GPU if there is one that can run the scene and is `tuned` otherwise. */
+typedef enum selkie_backend {
+    SELKIE_BACKEND_TUNED,
+    SELKIE_BACKEND_PLAIN,
+    SELKIE_BACKEND_CUDA,
+    SELKIE_BACKEND_AUTO
+} selkie_backend;
 
 typedef enum selkie_incompressibility {
     SELKIE_INCOMPRESSIBILITY_BILATERAL,
@@ -707,6 +714,21 @@ typedef struct selkie_render_def {
     const selkie_camera_key *camera;
 } selkie_render_def;
 
+typedef enum selkie_splash_sampling {
+    SELKIE_SPLASH_HAZARD,     /* rates against one Exp(1) threshold a particle */
+    SELKIE_SPLASH_EXPECTATION /* Eq. 7 of Um et al. 2018 */
+} selkie_splash_sampling;
+
+/* Options of a model of splashes (key "splashes"). */
+typedef struct selkie_splash_def {
+    selkie_splash_sampling sampling;
+    double rate;       /*     factor of the rates; 1 = as trained */
+    double threshold;  /*     least probability of a splash */
+    int look_ahead;    /*     1 = leave out droplets that would end in liquid or solids */
+    int mean_velocity; /*     1 = the mean change of velocity, nothing random */
+    double air_drag;   /* 1/m deceleration of a flying droplet over its squared speed */
+} selkie_splash_def;
+
 /* The mesh of the liquid's surface. */
 typedef struct selkie_mesh_def {
     double resolution;      /* voxels a cell along an axis */
@@ -835,7 +857,9 @@ typedef struct selkie_scene {
     double contact_angle;             /* deg of the surface at walls and obstacles, inside the liquid */
     int joint_count;
     const selkie_joint_def *joints; /* hinges of bodies, discretization reduced */
-    void *owned;                    /* set by selkie_scene_load(); leave it alone */
+    const char *splashes;           /* model of splashes: "" = none, "default", or a file */
+    selkie_splash_def splash;
+    void *owned; /* set by selkie_scene_load(); leave it alone */
 } selkie_scene;
 
 /* Defaults for every field; also for the elements of the arrays. */

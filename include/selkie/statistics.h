@@ -136,7 +136,9 @@ typedef enum selkie_summary {
       "per metre of depth") \
     X(int64_t, solid_particles, "", "particles of bodies of rigid and soft materials") \
     X(double, elastic_energy, "J", "mpm: stored in the deformation; in 2D per metre of depth") \
-    X(double, plastic_work, "J", "mpm: turned into heat by plastic flow since the start; in 2D per metre of depth")
+    X(double, plastic_work, "J", "mpm: turned into heat by plastic flow since the start; in 2D per metre of depth") \
+    X(int64_t, splashes, "", "droplets of the model of splashes in flight") \
+    X(int64_t, splashes_made, "", "droplets that it has made since the start")
 /* clang-format on */
 
 typedef struct selkie_statistics {

@@ -76,7 +76,7 @@ selkie_code sk_scene_keys_write(FILE *stream)
         fprintf(stream, "%s%s: %s\n", s ? "\n" : "", structs[s]->name, structs[s]->doc);
         for (int i = 0; i < structs[s]->field_count; i++) {
             const sk_field *field = &structs[s]->fields[i];
-            fprintf(stream, "  %-20s%s", field->key, field->doc);
+            fprintf(stream, "  %-22s%s", field->key, field->doc);
             int has_facts = !field->of || field->required || field->unit;
             if (has_facts && field->type != SK_FIELD_STRING && field->type != SK_FIELD_FILE) {
                 fputs(" (", stream);

@@ -80,6 +80,8 @@ CHOICES(volume);
 static const sk_enum_value backend_values[] = {
     {"tuned", SELKIE_BACKEND_TUNED, "vectorised: fast"},
     {"plain", SELKIE_BACKEND_PLAIN, "simple loops, several times slower: the reference that tuned is tested against"},
+    {"cuda", SELKIE_BACKEND_CUDA, "an NVIDIA GPU; refused where there is none, or for what it cannot run yet"},
+    {"auto", SELKIE_BACKEND_AUTO, "`cuda` where a GPU can run the scene, otherwise `tuned`"},
 };
 CHOICES(backend);
 
@@ -760,8 +762,7 @@ static const sk_field material_fields[] = {
      .doc = "of the solid; 0 = conductivity"},
     {NUMBER(selkie_material_def, solid_density, 0), AT_LEAST(0), .unit = "kg/m3",
      .doc = "of the solid, for its buoyancy: volume and mass of a particle do not change; 0 = density"},
-    {NUMBER(selkie_material_def, thermal_expansion, 0), ANY, .unit = "1/K",
-     .doc = "growth of the liquid's volume per kelvin, for its buoyancy: warm liquid rises"},
+    {NUMBER(selkie_material_def, thermal_expansion, 0), ANY, .unit = "1/K", .doc = "no effect yet"},
     {NUMBER(selkie_material_def, viscosity_temperature, 0), AT_LEAST(0), .unit = "K",
      .doc = "where the viscosity depends on temperature T: viscosity holds at this T0 and is multiplied by exp(B / (T "
             "- C) - B / (T0 - C)) elsewhere; 0 = constant"},
@@ -945,6 +946,7 @@ static const sk_field obstacle_fields[] = {
      .doc = "of its surface, where heat is simulated; 0 = insulated"},
     {NUMBER(selkie_obstacle_def, heat_exchange, 0), AT_LEAST(0), .unit = "W/(m2 K)",
      .doc = "heat per area, time and difference between it and the liquid; 0 = perfect contact"},
+    {ENUM(selkie_obstacle_def, look, sk_look, SELKIE_LOOK_PAINTED), .dimension = 3, .doc = "look in pictures"},
 };
 const sk_struct sk_obstacle_struct = {.name = "obstacle",
                                       .doc = "A solid, at rest or moving. It holds liquid at any thickness and speed: "
@@ -1255,6 +1257,29 @@ const sk_struct sk_change_struct = {.name = "change",
 
 /* --- The scene --- */
 
+static const sk_enum_value splash_sampling_values[] = {
+    {"hazard", SELKIE_SPLASH_HAZARD, "rates against one random threshold a particle: counts do not depend on the step"},
+    {"expectation", SELKIE_SPLASH_EXPECTATION,
+     "Eq. 7 of Um et al. 2018: probabilities above a half within the duration"},
+};
+CHOICES(splash_sampling);
+
+static const sk_field splash_fields[] = {
+    {ENUM(selkie_splash_def, sampling, splash_sampling, SELKIE_SPLASH_HAZARD),
+     .doc = "when a particle becomes a droplet"},
+    {NUMBER(selkie_splash_def, rate, 1), AT_LEAST(0), .doc = "factor of the rates; 1 = as trained"},
+    {NUMBER(selkie_splash_def, threshold, 0), BETWEEN(0, 1), .doc = "least probability within the model's duration"},
+    {BOOL(selkie_splash_def, look_ahead, 1), .doc = "leave out droplets that would end in liquid or solids"},
+    {BOOL(selkie_splash_def, mean_velocity, 0), .doc = "take the mean change of velocity, nothing random"},
+    {NUMBER(selkie_splash_def, air_drag, 0), AT_LEAST(0), .unit = "1/m",
+     .doc = "deceleration of a flying droplet over its squared speed"},
+};
+static const sk_struct sk_splash_struct = {.name = "splash",
+                                           .doc = "How a model of splashes is used.",
+                                           .size = sizeof(selkie_splash_def),
+                                           .field_count = COUNT(splash_fields),
+                                           .fields = splash_fields};
+
 static const sk_field scene_fields[] = {
     {STRING(selkie_scene, title), .doc = "one line about the scene"},
     {STRUCT(selkie_scene, domain, sk_domain_struct), .required = 1, .doc = "the box that everything happens in"},
@@ -1314,6 +1339,9 @@ static const sk_field scene_fields[] = {
      .doc = "of all materials, discretization grid; water has 0.073"},
     {NUMBER(selkie_scene, contact_angle, 90), BETWEEN(0, 180), .unit = "deg",
      .doc = "of the surface at walls and obstacles, inside the liquid, where there is surface tension"},
+    {STRING(selkie_scene, splashes),
+     .doc = "discretization grid: model that makes droplets, \"default\" or a file of `selkie splash train`"},
+    {STRUCT(selkie_scene, splash, sk_splash_struct), .doc = "parameters of splashes"},
 };
 const sk_struct sk_scene_struct = {.name = "scene",
                                    .doc = "A scene needs a domain with a size and at least one liquid or source.",

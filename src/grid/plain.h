@@ -17,26 +17,25 @@ typedef struct sk_plain_cell {
 } sk_plain_cell;
 
 /* Place of a cell, or of its lower faces, in the grid's fields and kinds. */
-static inline __attribute__((unused)) size_t sk_plain_index(sk_plain_cell cell)
+SK_KERNEL size_t sk_plain_index(sk_plain_cell cell)
 {
     return (size_t)cell.slot * SK_BLOCK_CELLS + (size_t)cell.local;
 }
 
 /* Likewise in the fields of the solids. */
-static inline __attribute__((unused)) size_t sk_plain_solid_index(const sk_solids *solids, sk_plain_cell cell)
+SK_KERNEL size_t sk_plain_solid_index(const sk_solids *solids, sk_plain_cell cell)
 {
     return (size_t)solids->block_slot[cell.slot] * SK_BLOCK_CELLS + (size_t)cell.local;
 }
 
 /* Index of a cell in its block along axis d. */
-static inline __attribute__((unused)) int sk_plain_along(int local, int d)
+SK_KERNEL int sk_plain_along(int local, int d)
 {
     return local >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK;
 }
 
 /* Coordinates of a cell in the grid (padding included); the third is 0 in 2D. */
-static inline __attribute__((unused)) void sk_plain_coordinates(const sk_grid *grid, sk_plain_cell cell,
-                                                                int coordinates[3])
+SK_KERNEL void sk_plain_coordinates(const sk_grid *grid, sk_plain_cell cell, int coordinates[3])
 {
     for (int d = 0; d < 3; d++)
         coordinates[d] =
@@ -44,8 +43,7 @@ static inline __attribute__((unused)) void sk_plain_coordinates(const sk_grid *g
 }
 
 /* The cell `offset` cells away, at most a block's width along each axis. */
-static inline __attribute__((unused)) sk_plain_cell sk_plain_beside(const sk_grid *grid, sk_plain_cell cell,
-                                                                    const int offset[3])
+SK_KERNEL sk_plain_cell sk_plain_beside(const sk_grid *grid, sk_plain_cell cell, const int offset[3])
 {
     sk_plain_cell other = {0, 0};
     int neighbour = 0, stride = 1;
@@ -61,8 +59,7 @@ static inline __attribute__((unused)) sk_plain_cell sk_plain_beside(const sk_gri
 }
 
 /* The next cell along axis d, on the lower (side -1) or the upper side (1). */
-static inline __attribute__((unused)) sk_plain_cell sk_plain_next(const sk_grid *grid, sk_plain_cell cell, int d,
-                                                                  int side)
+SK_KERNEL sk_plain_cell sk_plain_next(const sk_grid *grid, sk_plain_cell cell, int d, int side)
 {
     int offset[3] = {0, 0, 0};
     offset[d] = side;
@@ -70,7 +67,7 @@ static inline __attribute__((unused)) sk_plain_cell sk_plain_next(const sk_grid 
 }
 
 /* The cell with given coordinates in the grid; slot 0 if it has no block. */
-static inline __attribute__((unused)) sk_plain_cell sk_plain_find(const sk_grid *grid, const int coordinates[3])
+SK_KERNEL sk_plain_cell sk_plain_find(const sk_grid *grid, const int coordinates[3])
 {
     sk_plain_cell cell;
     cell.local = (int)sk_grid_find_cell(grid, coordinates, &cell.slot);
@@ -78,8 +75,7 @@ static inline __attribute__((unused)) sk_plain_cell sk_plain_find(const sk_grid 
 }
 
 /* The particles [first, last) of a cell. Blocks without particles give an empty range. */
-static inline __attribute__((unused)) void sk_plain_particles(const sk_grid *grid, sk_plain_cell cell, uint32_t *first,
-                                                              uint32_t *last)
+SK_KERNEL void sk_plain_particles(const sk_grid *grid, sk_plain_cell cell, uint32_t *first, uint32_t *last)
 {
     *first = *last = 0;
     if (cell.slot < 1 || cell.slot > grid->particle_blocks)

@@ -140,13 +140,13 @@ static inline int sk_solids_bin(const sk_solids *solids, int d, double x, int up
     return slice < 0.0 ? 0 : slice < SK_SOLID_BINS ? (int)slice : SK_SOLID_BINS - 1;
 }
 /* Do the slots have velocities? */
-static inline int sk_solids_have_velocity(const sk_solids *solids)
+SK_KERNEL int sk_solids_have_velocity(const sk_solids *solids)
 {
     return solids->moving_count > 0 || solids->inlet_count > 0;
 }
 /* How much the solid nearest to a cell's centre holds liquid, from 0 (free slip) to 1 (no slip). A viscous liquid with
  * a slip length b shears over h/2 + b instead of the half cell h/2, so its grip is h/2 over that. */
-static inline float sk_solids_grip(const sk_solids *solids, size_t cell)
+SK_KERNEL float sk_solids_grip(const sk_solids *solids, size_t cell)
 {
     return solids->no_slip[cell] ? 1.0f : solids->grip ? solids->grip[cell] : 0.0f;
 }

@@ -72,7 +72,7 @@ void sk_transfer_displace_2d(sk_grid *grid, sk_particles *particles, const sk_di
 void sk_transfer_displace_3d(sk_grid *grid, sk_particles *particles, const sk_displacement *by);
 
 /* The field of component d that the particles sample for their new velocity. */
-static inline const float *sk_transfer_velocity(const sk_transfer_options *options, const sk_grid *grid, int d)
+SK_KERNEL const float *sk_transfer_velocity(const sk_transfer_options *options, const sk_grid *grid, int d)
 {
     return options->velocity[d] ? options->velocity[d] : grid->fields[SK_FIELD_VELOCITY_X + d];
 }

@@ -13,9 +13,26 @@ typedef struct sk_velocity_blocks {
     const float *component[3]; /* m/s  [slots][cells of a block], NaN where unknown */
     sk_block_table table;      /*      slot of each block, 0 = absent */
     int blocks[3];             /*      along each axis */
+    const int32_t *slots;      /*      [blocks] slot of each place, x fastest; NULL = search the table */
 } sk_velocity_blocks;
 
 enum { SK_PIECE_NODES = SELKIE_DIM == 3 ? 27 : 9 }; /* of a piece of three nodes along each axis */
+
+/* Slot and index of a cell of the grid; slot 0 if it has no block. */
+SK_KERNEL long sk_velocity_node(const sk_velocity_blocks *field, const int cell[3])
+{
+    int slot = 0, inside = 1, local = 0, block[3] = {0, 0, 0};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        inside &= cell[d] >= 0 && cell[d] < field->blocks[d] * SK_BLOCK_N;
+        block[d] = cell[d] >> SK_BLOCK_LOG;
+        local += (cell[d] & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+    }
+    if (inside && field->slots)
+        slot = field->slots[(long)block[0] + (long)field->blocks[0] * (block[1] + (long)field->blocks[1] * block[2])];
+    else if (inside)
+        slot = sk_block_find(&field->table, sk_block_key(block[0], block[1], block[2]));
+    return (long)slot * SK_BLOCK_CELLS + local;
+}
 
 /* The piece of three nodes along each axis that begins at cell `first` of the grid, fetched one by one. */
 SK_KERNEL void sk_load_small_piece(const sk_velocity_blocks *field, const int first[3],
@@ -23,21 +40,55 @@ SK_KERNEL void sk_load_small_piece(const sk_velocity_blocks *field, const int fi
 {
     for (int n = 0; n < SK_PIECE_NODES; n++) {
         const int cell[3] = {first[0] + n % 3, first[1] + n / 3 % 3, SELKIE_DIM == 3 ? first[2] + n / 9 : 0};
-        int slot = 0, inside = 1, local = 0, block[3] = {0, 0, 0};
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            inside &= cell[d] >= 0 && cell[d] < field->blocks[d] * SK_BLOCK_N;
-            block[d] = cell[d] >> SK_BLOCK_LOG;
-            local += (cell[d] & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
-        }
-        if (inside)
-            slot = sk_block_find(&field->table, sk_block_key(block[0], block[1], block[2]));
+        const long node = sk_velocity_node(field, cell);
         for (int d = 0; d < SELKIE_DIM; d++)
-            values[d][n] = field->component[d][(long)slot * SK_BLOCK_CELLS + local];
+            values[d][n] = field->component[d][node];
     }
     for (int d = 0; d < SELKIE_DIM; d++)
         piece->component[d] = values[d];
     piece->pitch = 3;
     piece->dimension = SELKIE_DIM;
+}
+
+/* Component d of the velocity (m/s) at a place in cells from the cell `first`: the sums of sampler_kernels.h over the
+ * nodes that the place lies between. */
+SK_KERNEL float sk_velocity_component(const sk_velocity_blocks *field, int d, const int first[3],
+                                      const float position[3], float fallback)
+{
+    int lower[3] = {0, 0, 0};
+    float weight[3] = {0.0f, 0.0f, 0.0f}, q[SK_CORNERS];
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        const float x = e == d ? position[e] : position[e] - 0.5f;
+        const int i = (int)x;
+        weight[e] = x - (float)i;
+        lower[e] = first[e] + i;
+    }
+    for (int corner = 0; corner < SK_CORNERS; corner++) {
+        const int cell[3] = {lower[0] + (corner & 1), lower[1] + (corner >> 1 & 1), lower[2] + (corner >> 2)};
+        q[corner] = field->component[d][sk_velocity_node(field, cell)];
+    }
+
+    /* Trilinear; NaN if one of the nodes is unknown. */
+    float value = q[0] + weight[0] * (q[1] - q[0]);
+    value += weight[1] * ((q[2] + weight[0] * (q[3] - q[2])) - value);
+#if SELKIE_DIM == 3
+    float far = q[4] + weight[0] * (q[5] - q[4]);
+    far += weight[1] * ((q[6] + weight[0] * (q[7] - q[6])) - far);
+    value = value + weight[2] * (far - value);
+#endif
+    if (value == value)
+        return value;
+
+    /* From known nodes alone. */
+    float sum = 0.0f, total = 0.0f;
+    for (int corner = 0; corner < SK_CORNERS; corner++) {
+        float w = 1.0f;
+        for (int e = 0; e < SELKIE_DIM; e++)
+            w *= corner >> e & 1 ? weight[e] : 1.0f - weight[e];
+        sum += q[corner] == q[corner] ? w * q[corner] : 0.0f;
+        total += q[corner] == q[corner] ? w : 0.0f;
+    }
+    return total > 1e-6f ? sum / total : fallback;
 }
 
 /* Velocity (m/s) at a place in cells from the grid's corner; `fallback` where nothing is known. */
@@ -52,14 +103,13 @@ SK_KERNEL void sk_velocity_at(const sk_velocity_blocks *field, const float coord
             velocity[d] = fallback[d];
         return;
     }
-    float in_piece[3] = {0.0f, 0.0f, 0.0f}, values[SELKIE_DIM][SK_PIECE_NODES];
+    float in_piece[3] = {0.0f, 0.0f, 0.0f};
     for (int d = 0; d < SELKIE_DIM; d++) {
         first[d] = (int)__builtin_floorf(coordinate[d]) - 1;
         in_piece[d] = coordinate[d] - (float)first[d];
     }
-    sk_velocity_piece piece;
-    sk_load_small_piece(field, first, values, &piece);
-    sk_sample_velocity(&piece, in_piece, SELKIE_DIM, fallback, velocity);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        velocity[d] = sk_velocity_component(field, d, first, in_piece, fallback[d]);
 }
 
 #endif

@@ -11,6 +11,7 @@ selkie_code selkie_world_save(const selkie_world *world, const char *path, selki
     sk_state_header header;
     sk_state_chunk state[SK_STATE_MAX_CHUNKS];
     sk_chunk chunks[SK_STATE_MAX_CHUNKS];
+    SK_TRY(sk_world_fetch(world, 0, error));
     int count = sk_world_state(world, &header, state);
     for (int c = 0; c < count; c++) {
         memcpy(chunks[c].name, state[c].name, sizeof chunks[c].name);

@@ -48,7 +48,7 @@ static void pending_free(pending *p)
 }
 
 /* A copy of an array, without gaps between the particles. */
-static const void *copy_array(pending *p, const void *data, size_t stride, size_t bytes, int64_t count, int threads)
+static void *copy_array(pending *p, const void *data, size_t stride, size_t bytes, int64_t count, int threads)
 {
     char *copy = sk_allocate(NULL, ((size_t)count + 1) * bytes);
     if (!copy)

@@ -1,44 +1,51 @@
 /* Matrix products for batches of rows. Each element is a sum in a fixed order. */
-#include <string.h>
-
+#include "base/simd.h"
 #include "learn/network.h"
 
-enum { ROWS = 4 };
+enum { ROWS = 4, COLUMNS = 16 };
 
-/* Four rows at a time: a row of `right` is loaded once for them. */
+/* Sixteen columns of `rows` rows, in registers. `rows` is a compile-time constant. */
+static inline __attribute__((always_inline)) void product_tile(const float *left, const float *right, const float *bias,
+                                                               const int rows, int inner, int columns, float *result)
+{
+    f8 sums[ROWS][2];
+    for (int r = 0; r < rows; r++)
+        for (int n = 0; n < 2; n++)
+            sums[r][n] = bias ? f8_load(bias + 8 * n) : f8_splat(0.0f);
+    for (int k = 0; k < inner; k++) {
+        const f8 first = f8_load(right + (size_t)k * (size_t)columns),
+                 second = f8_load(right + (size_t)k * (size_t)columns + 8);
+        for (int r = 0; r < rows; r++) {
+            const float a = left[(size_t)r * (size_t)inner + (size_t)k];
+            sums[r][0] += a * first;
+            sums[r][1] += a * second;
+        }
+    }
+    for (int r = 0; r < rows; r++)
+        for (int n = 0; n < 2; n++)
+            f8_store(result + (size_t)r * (size_t)columns + 8 * n, sums[r][n]);
+}
+
 static void product_rows(const float *left, const float *right, const float *bias, int rows, int inner, int columns,
                          float *result)
 {
-    for (int r = 0; r < rows; r++) {
-        float *to = result + (size_t)r * (size_t)columns;
-        if (bias)
-            memcpy(to, bias, (size_t)columns * sizeof *to);
+    int c = 0;
+    for (; c + COLUMNS <= columns; c += COLUMNS) {
+        const float *start = bias ? bias + c : NULL;
+        if (rows == ROWS)
+            product_tile(left, right + c, start, ROWS, inner, columns, result + c);
         else
-            memset(to, 0, (size_t)columns * sizeof *to);
+            for (int r = 0; r < rows; r++)
+                product_tile(left + (size_t)r * (size_t)inner, right + c, start, 1, inner, columns,
+                             result + (size_t)r * (size_t)columns + c);
     }
-    if (rows < ROWS) {
-        for (int r = 0; r < rows; r++)
-            for (int k = 0; k < inner; k++) {
-                const float a = left[(size_t)r * (size_t)inner + (size_t)k],
-                            *from = right + (size_t)k * (size_t)columns;
-                float *to = result + (size_t)r * (size_t)columns;
-                for (int c = 0; c < columns; c++)
-                    to[c] += a * from[c];
-            }
-        return;
-    }
-    float *restrict t0 = result, *restrict t1 = t0 + columns, *restrict t2 = t1 + columns, *restrict t3 = t2 + columns;
-    const float *l0 = left, *l1 = l0 + inner, *l2 = l1 + inner, *l3 = l2 + inner;
-    for (int k = 0; k < inner; k++) {
-        const float *restrict from = right + (size_t)k * (size_t)columns;
-        const float a = l0[k], b = l1[k], c = l2[k], d = l3[k];
-        for (int j = 0; j < columns; j++) {
-            t0[j] += a * from[j];
-            t1[j] += b * from[j];
-            t2[j] += c * from[j];
-            t3[j] += d * from[j];
+    for (; c < columns; c++)
+        for (int r = 0; r < rows; r++) {
+            float sum = bias ? bias[c] : 0.0f;
+            for (int k = 0; k < inner; k++)
+                sum += left[(size_t)r * (size_t)inner + (size_t)k] * right[(size_t)k * (size_t)columns + (size_t)c];
+            result[(size_t)r * (size_t)columns + (size_t)c] = sum;
         }
-    }
 }
 
 void sk_learn_product(const float *left, const float *right, const float *bias, int rows, int inner, int columns,

@@ -243,7 +243,7 @@ float sk_splash_probability(const sk_splash_model *model, float logit)
     return sk_learn_sigmoid(model->calibration[0] * logit + model->calibration[1]);
 }
 
-/* Quantile of a Student-t distribution with 3 degrees of freedom, by Newton's method; cut at 10. */
+/* Quantile of a Student-t distribution with 3 degrees of freedom, by Newton's method; cut at 5. */
 static float student_quantile(float u)
 {
     const double p = fmin(fmax(u, 1e-4), 1.0 - 1e-4);
@@ -254,7 +254,7 @@ static float student_quantile(float u)
         const double step = (below - p) / density;
         t -= fmin(fmax(step, -1.0 - fabs(t)), 1.0 + fabs(t));
     }
-    return (float)fmin(fmax(t, -10.0), 10.0);
+    return (float)fmin(fmax(t, -5.0), 5.0);
 }
 
 /* The same for a normal distribution. */

@@ -8,19 +8,19 @@
 #include "methods/step.h"
 
 /* Is a body near the block? */
-static inline int covered_near(const sk_step *step, int block)
+SK_KERNEL int covered_near(const sk_step *step, int block)
 {
     const sk_solids *solids = &step->solids;
     return solids->body_count && solids->piece_first[block] < solids->piece_first[block + 1];
 }
 
-static inline int is_covered(const sk_step *step, sk_plain_cell cell)
+SK_KERNEL int is_covered(const sk_step *step, sk_plain_cell cell)
 {
     const size_t solid = sk_plain_solid_index(&step->solids, cell);
     return step->solids.blurred[solid] > 0.5f && !step->solids.closed[solid];
 }
 
-static inline float covered_fill(const sk_step *step, sk_plain_cell cell)
+SK_KERNEL float covered_fill(const sk_step *step, sk_plain_cell cell)
 {
     float density[1 + 2 * SELKIE_DIM], blurred[1 + 2 * SELKIE_DIM];
     for (int n = 0; n < 1 + 2 * SELKIE_DIM; n++) {

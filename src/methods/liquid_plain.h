@@ -7,7 +7,7 @@
 #include "methods/liquid_kernels.h"
 #include "methods/step.h"
 
-static inline __attribute__((unused)) sk_liquid_cell liquid_cell_at(const sk_grid *grid, sk_plain_cell cell)
+SK_KERNEL sk_liquid_cell liquid_cell_at(const sk_grid *grid, sk_plain_cell cell)
 {
     const size_t here = sk_plain_index(cell);
     const sk_liquid_cell found = {(grid->kinds[here] & SK_CELL_KIND_MASK) == SK_CELL_LIQUID,
@@ -15,33 +15,32 @@ static inline __attribute__((unused)) sk_liquid_cell liquid_cell_at(const sk_gri
     return found;
 }
 
-static inline __attribute__((unused)) float open_fraction_at(const sk_step *step, sk_plain_cell cell, int d)
+SK_KERNEL float open_fraction_at(const sk_step *step, sk_plain_cell cell, int d)
 {
     return step->solids.fraction[d][sk_plain_solid_index(&step->solids, cell)];
 }
 
-static inline __attribute__((unused)) float solid_velocity_at(const sk_step *step, sk_plain_cell cell, int d)
+SK_KERNEL float solid_velocity_at(const sk_step *step, sk_plain_cell cell, int d)
 {
     return sk_solids_have_velocity(&step->solids) ? step->solids.velocity[d][sk_plain_solid_index(&step->solids, cell)]
                                                   : 0.0f;
 }
 
 /* The cell that stores the face on a side of this one. A face belongs to the cell above it. */
-static inline __attribute__((unused)) sk_plain_cell cell_of_side(const sk_grid *grid, sk_plain_cell cell, int side)
+SK_KERNEL sk_plain_cell cell_of_side(const sk_grid *grid, sk_plain_cell cell, int side)
 {
     return side % 2 ? sk_plain_next(grid, cell, side / 2, 1) : cell;
 }
 
 /* Reference density over the density of the liquid around a face; 1 for a single density. */
-static inline __attribute__((unused)) float lightness_at(const sk_step *step, sk_plain_cell cell, int d)
+SK_KERNEL float lightness_at(const sk_step *step, sk_plain_cell cell, int d)
 {
     return step->relative_density ? step->grid.fields[SK_FIELD_LIGHTNESS_X + d][sk_plain_index(cell)] : 1.0f;
 }
 
 /* The view of a cell. `weighted` scales faces by lightness, as the pressure solve needs it. Volume corrections do not.
  */
-static inline __attribute__((unused)) void gather_liquid_view(const sk_step *step, sk_plain_cell cell, int weighted,
-                                                              sk_liquid_view *view)
+SK_KERNEL void gather_liquid_view(const sk_step *step, sk_plain_cell cell, int weighted, sk_liquid_view *view)
 {
     const sk_grid *grid = &step->grid;
     view->voxel = step->scene->pressure.surface == SELKIE_SURFACE_VOXEL;
@@ -54,8 +53,7 @@ static inline __attribute__((unused)) void gather_liquid_view(const sk_step *ste
 }
 
 /* The lower face of a cell across axis d: minus the gradient of POTENTIAL, and whether liquid is beside it. */
-static inline __attribute__((unused)) float gather_descent(const sk_step *step, sk_plain_cell cell, int d,
-                                                           int *beside_liquid)
+SK_KERNEL float gather_descent(const sk_step *step, sk_plain_cell cell, int d, int *beside_liquid)
 {
     const sk_grid *grid = &step->grid;
     const float *solution = grid->fields[SK_FIELD_POTENTIAL];
@@ -67,7 +65,7 @@ static inline __attribute__((unused)) float gather_descent(const sk_step *step, 
 }
 
 /* Is the lower face of a cell across axis d on a closed wall of the domain? */
-static inline __attribute__((unused)) int face_on_wall(const sk_step *step, sk_plain_cell cell, int d)
+SK_KERNEL int face_on_wall(const sk_step *step, sk_plain_cell cell, int d)
 {
     const sk_grid *grid = &step->grid;
     int at[3];

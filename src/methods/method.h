@@ -98,6 +98,9 @@ typedef struct sk_method {
     /* After a step of a fixed length (time.step): was it too long? If so, writes a reason for the warning. */
     int (*step_too_long)(sk_step *step, const selkie_statistics *statistics, char *reason, size_t size);
 
+    /* After each step until there is one: a warning, one line that names a key? Returns whether it wrote one. */
+    int (*warn)(const sk_step *step, char *text, size_t size);
+
     selkie_code (*measure)(sk_step *step, selkie_error *error); /* sums over particles, outside of a step */
 
     /* State and values for checkpoints, statistics and probes. */

@@ -9,6 +9,7 @@
 #include <selkie/world.h>
 #include "base/arena.h"
 #include "base/backend.h"
+#include "base/kernel.h"
 #include "base/memory.h"
 #include "grid/grid.h"
 #include "grid/solids.h"
@@ -54,6 +55,7 @@ typedef struct sk_step {
     struct sk_liquid_boundary *objects; /* NULL if the scene has none */
     struct sk_rigid *rigid;             /* NULL without bodies */
     struct sk_soft *soft;               /* NULL without bodies of particles */
+    struct sk_cuda *cuda;               /* NULL but for the backend cuda: src/cuda/cuda.h */
     const sk_poisson_modes *modes;      /* bodies in the pressure solve of this step; NULL without */
     struct sk_method_state {
         const struct sk_method *owner;
@@ -129,7 +131,7 @@ static inline double sk_step_mass(const sk_step *step, const sk_attribute *mater
 /* Gravity acts from the middle of one step to the middle of the next (leapfrog: v is half a step behind x). Free fall
  * is then exact at any step size. A reflected step applies its change 1 + reflection times, so that forces, viscosity
  * and pressure act for a shorter time. */
-static inline double sk_step_kick(const sk_step *step)
+SK_KERNEL double sk_step_kick(const sk_step *step)
 {
     return 0.5 * (step->last_dt + step->dt) / (1.0 + step->reflection);
 }
@@ -151,7 +153,7 @@ static inline int sk_step_is_calm(const sk_step *step, double dt)
 }
 
 /* The scene may delay pressure and volume correction (pressure.start). */
-static inline int sk_step_has_pressure(const sk_step *step)
+SK_KERNEL int sk_step_has_pressure(const sk_step *step)
 {
     return step->time >= step->scene->pressure.start - 1e-9;
 }

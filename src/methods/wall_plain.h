@@ -9,7 +9,7 @@
 #include "methods/step.h"
 #include "methods/wall_kernels.h"
 
-static inline __attribute__((unused)) sk_flat_walls flat_walls_of(const sk_step *step)
+SK_KERNEL sk_flat_walls flat_walls_of(const sk_step *step)
 {
     const sk_grid *grid = &step->grid;
     sk_flat_walls walls;
@@ -22,8 +22,7 @@ static inline __attribute__((unused)) sk_flat_walls flat_walls_of(const sk_step 
 }
 
 /* Grid coordinates of the cell at `offset` from a cell; the block need not exist. */
-static inline __attribute__((unused)) void coordinates_beside(const sk_grid *grid, sk_plain_cell cell,
-                                                              const int offset[3], int at[3])
+SK_KERNEL void coordinates_beside(const sk_grid *grid, sk_plain_cell cell, const int offset[3], int at[3])
 {
     sk_plain_coordinates(grid, cell, at);
     for (int d = 0; d < SELKIE_DIM; d++)
@@ -32,9 +31,8 @@ static inline __attribute__((unused)) void coordinates_beside(const sk_grid *gri
 
 /* The cell at `offset` from a cell and its images at the walls, in the order of sk_wall_fold. Faces across axis
  * `across` have no image along it (-1: cells). Returns the axes with images as bits. */
-static inline __attribute__((unused)) int find_wall_images(const sk_grid *grid, const sk_flat_walls *walls,
-                                                           sk_plain_cell cell, const int offset[3], int across,
-                                                           sk_plain_cell images[1 << SELKIE_DIM])
+SK_KERNEL int find_wall_images(const sk_grid *grid, const sk_flat_walls *walls, sk_plain_cell cell, const int offset[3],
+                               int across, sk_plain_cell images[1 << SELKIE_DIM])
 {
     int at[3], step[3] = {0, 0, 0}, found = 0;
     coordinates_beside(grid, cell, offset, at);
@@ -55,9 +53,8 @@ static inline __attribute__((unused)) int find_wall_images(const sk_grid *grid, 
 }
 
 /* A field of the grid at that cell, with the values behind walls added to those before them. */
-static inline __attribute__((unused)) float folded_value(const sk_grid *grid, const sk_flat_walls *walls,
-                                                         const float *field, sk_plain_cell cell, const int offset[3],
-                                                         int across)
+SK_KERNEL float folded_value(const sk_grid *grid, const sk_flat_walls *walls, const float *field, sk_plain_cell cell,
+                             const int offset[3], int across)
 {
     sk_plain_cell images[1 << SELKIE_DIM];
     float values[1 << SELKIE_DIM];

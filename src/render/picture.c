@@ -59,6 +59,8 @@ selkie_code sk_picture_draw(const sk_stage *stage, const sk_picture_particles *p
     selkie_code code;
     if (stage->dimension == 2)
         code = sk_draw_flat(stage, particles, options, threads, image, error);
+    else if (options->preview)
+        code = sk_draw_preview(stage, particles, options, threads, image, error);
     else if (sk_picture_traces_rays())
         code = sk_draw_traced(stage, particles, options, threads, image, error);
     else

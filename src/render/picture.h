@@ -41,6 +41,13 @@ typedef struct sk_picture_body {
     double quaternion[4]; /*    w x y z */
 } sk_picture_body;
 
+/* Spray, foam and bubbles. */
+typedef struct sk_picture_foam {
+    size_t count;
+    const float *position;  /* m     */
+    size_t position_stride; /* bytes */
+} sk_picture_foam;
+
 typedef struct sk_picture_options {
     int width, height; /* pixels; 0 = the scene's; height 0 = from the domain's proportions */
     selkie_picture_style style;
@@ -48,10 +55,12 @@ typedef struct sk_picture_options {
     double time;    /* s   for moving obstacles and the label; NaN = not known */
     int body_count; /*     of `bodies`; other bodies are drawn at their initial poses */
     const struct sk_picture_body *bodies;
-    double speed_scale; /* m/s the fastest colour; 0 = from gravity and the domain's height */
-    int samples;        /*     rays a pixel where it matters; 0 = 4 */
-    int label;          /*     write the time (and in 2D the scale of colours) into the picture */
-    int threads;        /*     0 = all cores */
+    const sk_picture_foam *foam; /* NULL = none; 3D only */
+    int preview;                 /*     3D: a quick look, without rays */
+    double speed_scale;          /* m/s the fastest colour; 0 = from gravity and the domain's height */
+    int samples;                 /*     rays a pixel where it matters; 0 = 4 */
+    int label;                   /*     write the time (and in 2D the scale of colours) into the picture */
+    int threads;                 /*     0 = all cores */
 } sk_picture_options;
 
 typedef struct sk_stage sk_stage;

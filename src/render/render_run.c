@@ -80,10 +80,11 @@ static selkie_code compare_options(run_renderer *r, const char *pictures, selkie
     SK_TRY(join_path(path, pictures, "drawn_with.txt", error));
     snprintf(line, sizeof line,
              "style %d color %d label %d scale %.9g samples %d eye %.9g %.9g %.9g target %.9g %.9g %.9g "
-             "angle %.9g rays %d\n",
+             "angle %.9g rays %d liquid %d sky %d keys %d mesh %.9g %.9g %.9g preview %d\n",
              (int)r->picture.style, (int)r->picture.color, r->picture.label, r->picture.speed_scale, r->picture.samples,
              c->eye[0], c->eye[1], c->eye[2], c->target[0], c->target[1], c->target[2], c->field_of_view,
-             sk_picture_traces_rays());
+             sk_picture_traces_rays(), (int)c->liquid, (int)c->sky, c->camera_count, r->scene->mesh.resolution,
+             r->scene->mesh.particle_radius, r->scene->mesh.smoothing, r->picture.preview);
     int same = sk_file_exists(path) && sk_file_read(path, &old, &bytes, NULL) == SELKIE_OK && strcmp(old, line) == 0;
     sk_release(NULL, old);
     if (same)
@@ -132,6 +133,28 @@ static void place_bodies(const run_renderer *r, int64_t frame, sk_picture_option
     options->body_count = found;
 }
 
+/* Name of the whitewater of a frame, which need not exist. */
+static selkie_code foam_path(const run_renderer *r, int64_t frame, char path[path_size], selkie_error *error)
+{
+    char frames[path_size];
+    SK_TRY(join_path(frames, r->folder, SK_FRAMES_FOLDER, error));
+    return sk_numbered_path(path, path_size, frames, SK_WHITEWATER_PREFIX, frame, ".ply", error);
+}
+
+static selkie_code read_foam(const run_renderer *r, const sk_numbered_file *file, sk_particles_data **foam,
+                             selkie_error *error)
+{
+    char path[path_size];
+    *foam = NULL;
+    SK_TRY(foam_path(r, file->number, path, error));
+    if (r->scene->domain.dimension != 3 || !sk_file_exists(path))
+        return SELKIE_OK;
+    SK_TRY(sk_particles_read(path, foam, error));
+    sk_particles_turn_back(*foam);
+    sk_particles_rebase(*foam, r->origin);
+    return SELKIE_OK;
+}
+
 static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, const char *picture, selkie_error *error)
 {
     sk_particles_data *data;
@@ -160,6 +183,17 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
     sk_picture_options options = r->picture;
     options.time = isfinite(data->time) ? data->time : (double)file->number / r->scene->time.fps;
     place_bodies(r, file->number, &options);
+    sk_particles_data *foam = NULL;
+    sk_picture_foam whitewater = {0};
+    selkie_code found = read_foam(r, file, &foam, error);
+    if (found) {
+        sk_particles_data_free(data);
+        return found;
+    }
+    if (foam) {
+        whitewater = (sk_picture_foam){(size_t)foam->count, foam->position, 12};
+        options.foam = &whitewater;
+    }
     sk_image image;
     selkie_code code = sk_picture_draw(r->stage, &particles, &options, &image, error);
     if (!code) {
@@ -167,6 +201,7 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
         sk_image_free(&image);
     }
     sk_particles_data_free(data);
+    sk_particles_data_free(foam);
     return code;
 }
 
@@ -185,7 +220,9 @@ static selkie_code draw_pictures(run_renderer *r, const char *pictures, selkie_e
         const sk_numbered_file *file = &r->frames.files[i];
         SK_TRY(sk_numbered_path(path, sizeof path, pictures, SK_PICTURE_PREFIX, file->number, ".png", error));
         double start = sk_wall_ms();
-        int skip = up_to_date(r, file->path, path);
+        char foam[path_size];
+        SK_TRY(foam_path(r, file->number, foam, error));
+        int skip = up_to_date(r, file->path, path) && (!sk_file_exists(foam) || up_to_date(r, foam, path));
         if (!skip)
             SK_TRY(draw_frame(r, file, path, error));
         sk_render_run_progress progress = {file->number, i + 1, r->frames.count, skip, 0, sk_wall_ms() - start, path};
@@ -261,6 +298,7 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
     r->picture.speed_scale = r->options->speed_scale;
     r->picture.samples = r->options->samples;
     r->picture.label = r->options->label;
+    r->picture.preview = r->options->preview;
     r->picture.threads = r->options->threads;
     if (r->options->style >= 0)
         r->picture.style = (selkie_picture_style)r->options->style;

@@ -23,6 +23,7 @@ typedef struct sk_render_run_options {
     int threads;         /* 0 = all cores */
     int force;           /* draw again what is up to date */
     int film;            /* 0 = pictures only */
+    int preview;         /* 3D: quick pictures without rays */
 } sk_render_run_options;
 
 void sk_render_run_defaults(sk_render_run_options *options);

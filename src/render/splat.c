@@ -18,6 +18,9 @@ typedef struct splat {
     vec3 color;                /* linear */
 } splat;
 
+enum { tone_count = 1024 };
+static const float brightest = 16.0f;
+
 typedef struct canvas {
     const sk_stage *stage;
     const sk_camera *camera;
@@ -28,6 +31,7 @@ typedef struct canvas {
     int *owner;
     float *depth;
     sk_image *image;
+    float tones[tone_count + 1]; /* display values of light, by its square root */
 } canvas;
 
 enum { band_rows = 16 };
@@ -35,8 +39,29 @@ enum { band_rows = 16 };
 static vec3 lit(const sk_stage *stage, vec3 albedo, vec3 normal)
 {
     vec3 light = sk_studio_ambient(stage, normal);
-    light = v3_along(light, 0.42f * fmaxf(v3_dot(normal, stage->sun), 0.0f), sk_studio_sunlight());
+    light = v3_along(light, 0.42f * fmaxf(v3_dot(normal, stage->sun), 0.0f), sk_studio_sunlight(stage));
     return v3_mul(albedo, light);
+}
+
+static void fill_tones(canvas *c)
+{
+    for (int i = 0; i <= tone_count; ++i) {
+        const float root = (float)i / tone_count, light = root * root * brightest;
+        c->tones[i] = sk_studio_tone(v3(light, light, light)).x;
+    }
+}
+
+static float tone_of(const canvas *c, float light)
+{
+    const float at = sqrtf(clampf(light / brightest, 0.0f, 1.0f)) * tone_count;
+    const int i = at < tone_count - 1 ? (int)at : tone_count - 1;
+    return mixf(c->tones[i], c->tones[i + 1], at - (float)i);
+}
+
+/* sk_studio_tone() from a table. */
+static vec3 tone(const canvas *c, vec3 light)
+{
+    return v3(tone_of(c, light.x), tone_of(c, light.y), tone_of(c, light.z));
 }
 
 static void draw_background(const canvas *c, int first, int last)
@@ -58,7 +83,7 @@ static void draw_background(const canvas *c, int first, int last)
                 color = v3_mix(sk_studio_sky(stage, flat), ground, sk_studio_haze(stage, distance));
                 c->depth[pixel] = distance;
             }
-            sk_image_set(c->image, x, y, sk_studio_tone(color));
+            sk_image_set(c->image, x, y, tone(c, color));
         }
 }
 
@@ -83,7 +108,7 @@ static void draw_ball(const canvas *c, const splat *s, int first, int last)
             c->depth[pixel] = distance;
             vec3 normal = v3_add(v3_scale(c->camera->right, u),
                                  v3_add(v3_scale(c->camera->up, -v), v3_scale(c->camera->forward, -w)));
-            sk_image_set(c->image, x, y, sk_studio_tone(lit(c->stage, s->color, v3_unit(normal))));
+            sk_image_set(c->image, x, y, tone(c, lit(c->stage, s->color, v3_unit(normal))));
         }
 }
 
@@ -106,7 +131,7 @@ static void draw_triangle(const canvas *c, size_t t, int first, int last)
     vec3 normal = v3_unit(v3_cross(v3_sub(corner[1], corner[0]), v3_sub(corner[2], corner[0])));
     if (v3_dot(normal, v3_sub(corner[0], c->camera->eye)) > 0.0f)
         normal = v3_scale(normal, -1.0f);
-    vec3 color = sk_studio_tone(lit(c->stage, sk_studio_solid_color(c->owner[t]), normal));
+    vec3 color = tone(c, lit(c->stage, sk_studio_solid_color(c->owner[t]), normal));
 
     /* Pixels of its bounding box in these rows. */
     int width = c->camera->width;
@@ -187,8 +212,9 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
                            const sk_picture_options *options, int threads, sk_image *image, selkie_error *error)
 {
     sk_camera camera;
-    sk_camera_frame(stage, image->width, image->height, &camera);
+    sk_camera_frame(stage, options->time, image->width, image->height, &camera);
     canvas c = {.stage = stage, .camera = &camera, .image = image};
+    fill_tones(&c);
     c.depth = sk_allocate(NULL, (size_t)image->width * (size_t)image->height * sizeof(float));
     selkie_code code = c.depth ? SELKIE_OK
                                : sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d x %d pixels",
@@ -220,5 +246,198 @@ selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *pa
     sk_release(NULL, c.splats);
     sk_release(NULL, c.points);
     sk_release(NULL, c.owner);
+    return code;
+}
+
+/* --- A quick look at water --- */
+
+/* Water as the eye sees it: for each pixel the depth (m along forward) of its nearest particle; INFINITY = none. */
+typedef struct water_view {
+    float *depth, *other;
+    float (*particle)[4]; /* pixel x and y, depth (m), radius (pixels) */
+    size_t count;
+} water_view;
+
+static void splat_water(const canvas *c, const water_view *w, float radius, int first, int last)
+{
+    const int width = c->camera->width;
+    for (size_t i = (size_t)first * (size_t)width; i < (size_t)last * (size_t)width; ++i)
+        w->depth[i] = INFINITY;
+    for (size_t n = 0; n < w->count; ++n) {
+        const float *p = w->particle[n], r = p[3], inverse = 1.0f / r;
+        if (p[1] + r < (float)first || p[1] - r > (float)last)
+            continue;
+        /* What lies more than a ball behind the nearest one is hidden. */
+        const int middle_x = (int)clampf(p[0], 0.0f, (float)width - 1.0f);
+        const int middle_y = (int)clampf(p[1], (float)first, (float)last - 1.0f);
+        if (w->depth[(size_t)middle_y * (size_t)width + (size_t)middle_x] < p[2] - 2.0f * radius)
+            continue;
+        const int x0 = (int)fmaxf(p[0] - r, 0.0f), x1 = (int)fminf(p[0] + r + 1.0f, (float)width);
+        const int y0 = (int)fmaxf(p[1] - r, (float)first), y1 = (int)fminf(p[1] + r + 1.0f, (float)last);
+        for (int y = y0; y < y1; ++y)
+            for (int x = x0; x < x1; ++x) {
+                const float u = ((float)x + 0.5f - p[0]) * inverse, v = ((float)y + 0.5f - p[1]) * inverse;
+                const float q = u * u + v * v;
+                /* A parabola is near enough to a ball. */
+                const float z = q < 1.0f ? p[2] - radius * (1.0f - q) : INFINITY;
+                float *to = &w->depth[(size_t)y * (size_t)width + (size_t)x];
+                *to = z < *to ? z : *to;
+            }
+    }
+}
+
+enum { smooth_reach = 4 };
+
+/* Mean of the near depths of nine places for each pixel of a row; steps to other parts of the water stay. */
+static void smooth_row(const float *own, const float *const taps[2 * smooth_reach + 1], float *restrict to, int count,
+                       float step)
+{
+    for (int x = 0; x < count; ++x) {
+        float sum = 0.0f, weight = 0.0f;
+        for (int k = 0; k <= 2 * smooth_reach; ++k) {
+            const float z = taps[k][x];
+            const int near = fabsf(z - own[x]) < step;
+            sum += near ? z : 0.0f;
+            weight += near ? 1.0f : 0.0f;
+        }
+        to[x] = weight > 0.0f ? sum / weight : INFINITY;
+    }
+}
+
+static void smooth_across(const float *from, float *to, int width, float step)
+{
+    const float *taps[2 * smooth_reach + 1];
+    memcpy(to, from, (size_t)width * sizeof *to);
+    for (int k = 0; k <= 2 * smooth_reach; ++k)
+        taps[k] = from + k;
+    if (width > 2 * smooth_reach)
+        smooth_row(from + smooth_reach, taps, to + smooth_reach, width - 2 * smooth_reach, step);
+}
+
+static void smooth_down(const float *from, float *to, int width, int height, int y, float step)
+{
+    const float *taps[2 * smooth_reach + 1];
+    for (int k = 0; k <= 2 * smooth_reach; ++k) {
+        int row = y + k - smooth_reach;
+        row = row < 0 ? 0 : row >= height ? height - 1 : row;
+        taps[k] = from + (size_t)row * (size_t)width;
+    }
+    smooth_row(from + (size_t)y * (size_t)width, taps, to + (size_t)y * (size_t)width, width, step);
+}
+
+static vec3 view_point(const sk_camera *camera, int x, int y, float depth)
+{
+    vec3 d = sk_camera_ray(camera, (float)x + 0.5f, (float)y + 0.5f);
+    return v3_along(camera->eye, depth / v3_dot(d, camera->forward), d);
+}
+
+static void shade_water(const canvas *c, const water_view *w, int y)
+{
+    const int width = c->camera->width, height = c->camera->height;
+    for (int x = 0; x < width; ++x) {
+        const size_t i = (size_t)y * (size_t)width + (size_t)x;
+        const float z = w->depth[i];
+        if (!(z < INFINITY))
+            continue;
+        const vec3 point = view_point(c->camera, x, y, z), d = v3_unit(v3_sub(point, c->camera->eye));
+        const float distance = v3_length(v3_sub(point, c->camera->eye));
+        if (distance > c->depth[i])
+            continue;
+        /* Differences to the side that is nearer in depth. */
+        const int left = x > 0 && w->depth[i - 1] < INFINITY, right = x + 1 < width && w->depth[i + 1] < INFINITY;
+        const int above = y > 0 && w->depth[i - (size_t)width] < INFINITY;
+        const int below = y + 1 < height && w->depth[i + (size_t)width] < INFINITY;
+        const int dx = right && (!left || fabsf(w->depth[i + 1] - z) < fabsf(w->depth[i - 1] - z)) ? 1 : left ? -1 : 0;
+        const int dy =
+            below && (!above || fabsf(w->depth[i + (size_t)width] - z) < fabsf(w->depth[i - (size_t)width] - z)) ? 1
+            : above                                                                                              ? -1
+                                                                                                                 : 0;
+        vec3 normal = v3_scale(d, -1.0f);
+        if (dx && dy) {
+            const vec3 a = v3_sub(view_point(c->camera, x + dx, y, w->depth[(size_t)((ptrdiff_t)i + dx)]), point);
+            const vec3 b = v3_sub(
+                view_point(c->camera, x, y + dy, w->depth[(size_t)((ptrdiff_t)i + dy * (ptrdiff_t)width)]), point);
+            normal = v3_unit(v3_cross(a, b));
+            if (v3_dot(normal, d) > 0.0f)
+                normal = v3_scale(normal, -1.0f);
+        }
+        const float facing = clampf(-v3_dot(d, normal), 0.0f, 1.0f), edge = 1.0f - facing;
+        const float mirrored = 0.02f + 0.98f * edge * edge * edge * edge * edge;
+        const vec3 body = v3_mul(v3(0.10f, 0.42f, 0.55f), lit(c->stage, v3(1, 1, 1), normal));
+        vec3 color = v3_mix(body, sk_studio_sky(c->stage, v3_reflect(d, normal)), mirrored);
+        c->depth[i] = distance;
+        sk_image_blend(c->image, x, y, tone(c, color), 0.82f);
+    }
+}
+
+/* Particles as the eye sees them. */
+static void place_water(const canvas *c, const sk_picture_particles *particles, float radius, water_view *w)
+{
+    const float pixels = 0.5f * (float)c->camera->height / c->camera->half_height;
+    for (size_t i = 0; i < particles->count; ++i) {
+        const float *x = sk_particle_position(particles, i);
+        float *p = w->particle[w->count];
+        p[2] = sk_camera_project(c->camera, v3(x[0], x[1], x[2]), &p[0], &p[1]);
+        p[3] = clampf(radius * pixels / p[2], 1.0f, 24.0f);
+        w->count += p[2] > radius && p[0] > -p[3] && p[0] < (float)c->camera->width + p[3] && p[1] > -p[3] &&
+                    p[1] < (float)c->camera->height + p[3];
+    }
+}
+
+static void draw_preview(const canvas *c, water_view *w, float radius, int threads)
+{
+    const int width = c->camera->width, height = c->camera->height, bands = 2 * threads;
+    const float step = 3.0f * radius;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int band = 0; band < bands; ++band) {
+        const int first = height * band / bands, last = height * (band + 1) / bands;
+        draw_background(c, first, last);
+        for (size_t t = 0; t < c->triangle_count; ++t)
+            draw_triangle(c, t, first, last);
+        splat_water(c, w, radius, first, last);
+    }
+    for (int round = 0; round < 2; ++round) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int y = 0; y < height; ++y)
+            smooth_across(w->depth + (size_t)y * (size_t)width, w->other + (size_t)y * (size_t)width, width, step);
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int y = 0; y < height; ++y)
+            smooth_down(w->other, w->depth, width, height, y, step);
+    }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int y = 0; y < height; ++y)
+        shade_water(c, w, y);
+}
+
+selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *particles,
+                            const sk_picture_options *options, int threads, sk_image *image, selkie_error *error)
+{
+    sk_camera camera;
+    sk_camera_frame(stage, options->time, image->width, image->height, &camera);
+    canvas c = {.stage = stage, .camera = &camera, .image = image};
+    fill_tones(&c);
+    const size_t pixels = (size_t)image->width * (size_t)image->height;
+    const float radius = 1.1f * (float)stage->spacing;
+    water_view w = {sk_allocate(NULL, pixels * sizeof(float)), sk_allocate(NULL, pixels * sizeof(float)),
+                    sk_allocate(NULL, (particles->count + 1) * sizeof *w.particle), 0};
+    c.depth = sk_allocate(NULL, pixels * sizeof(float));
+    selkie_code code = SELKIE_OK;
+    if (!c.depth || !w.depth || !w.other || !w.particle)
+        code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: not enough memory for %d x %d pixels", image->width,
+                       image->height);
+    if (!code)
+        code = sk_stage_triangles(stage, options, &c.triangle_count, &c.points, &c.owner, error);
+    if (!code) {
+        place_water(&c, particles, radius, &w);
+        draw_preview(&c, &w, radius, threads);
+        code = sk_draw_foam(stage, &camera, options->foam, c.depth, threads, image, error);
+        sk_draw_container(stage, &camera, c.depth, image);
+    }
+    sk_release(NULL, c.depth);
+    sk_release(NULL, c.points);
+    sk_release(NULL, c.owner);
+    sk_release(NULL, w.depth);
+    sk_release(NULL, w.other);
+    sk_release(NULL, w.particle);
     return code;
 }

@@ -50,8 +50,9 @@ static void choose_directions(sk_stage *stage)
     }
 
     /* High, from the left and a little from behind the liquid: crests and drops reflect towards the viewer. */
+    const float height = stage->scene->render.sky == SELKIE_SKY_EVENING ? 0.22f : 0.80f;
     stage->sun = v3_unit(
-        v3_add(v3_scale(stage->up, 0.80f), v3_add(v3_scale(stage->side, -0.55f), v3_scale(stage->front, -0.22f))));
+        v3_add(v3_scale(stage->up, height), v3_add(v3_scale(stage->side, -0.55f), v3_scale(stage->front, -0.22f))));
 }
 
 /* The speed of a fall through most of the domain: a colour has the same speed in every frame. */
@@ -257,19 +258,63 @@ static void fit_domain(const sk_stage *stage, sk_camera *camera, vec3 forward)
     look(camera, v3_along(middle, -distance, forward), middle, stage->up);
 }
 
-void sk_camera_frame(const sk_stage *stage, int width, int height, sk_camera *camera)
+/* A cubic through four values at four times, between the middle ones (Catmull and Rom 1974, uneven times). */
+static double spline_at(const double t[4], const double x[4], double time)
+{
+    const double span = t[2] - t[1], part = (time - t[1]) / span;
+    double slope[2];
+    for (int k = 0; k < 2; ++k)
+        slope[k] = t[k + 2] > t[k] ? (x[k + 2] - x[k]) / (t[k + 2] - t[k]) * span : 0.0;
+    const double p2 = part * part, p3 = p2 * part;
+    return (2 * p3 - 3 * p2 + 1) * x[1] + (p3 - 2 * p2 + part) * slope[0] + (3 * p2 - 2 * p3) * x[2] +
+           (p3 - p2) * slope[1];
+}
+
+/* The camera of the scene's keys at a time; before the first and after the last one it rests. */
+static selkie_camera_key camera_at(const selkie_render_def *render, double time)
+{
+    const selkie_camera_key *keys = render->camera;
+    const int last = render->camera_count - 1;
+    if (!(time > keys[0].time))
+        return keys[0];
+    int after = 1;
+    while (after <= last && keys[after].time < time)
+        ++after;
+    if (after > last)
+        return keys[last];
+    const int index[4] = {after > 1 ? after - 2 : 0, after - 1, after, after < last ? after + 1 : last};
+    double t[4], x[4];
+    selkie_camera_key at = keys[after];
+    for (int value = 0; value < 7; ++value) {
+        for (int k = 0; k < 4; ++k) {
+            const selkie_camera_key *key = &keys[index[k]];
+            t[k] = key->time;
+            x[k] = value < 3 ? key->eye[value] : value < 6 ? key->target[value - 3] : key->field_of_view;
+        }
+        double *to = value < 3 ? &at.eye[value] : value < 6 ? &at.target[value - 3] : &at.field_of_view;
+        *to = spline_at(t, x, time);
+    }
+    return at;
+}
+
+void sk_camera_frame(const sk_stage *stage, double time, int width, int height, sk_camera *camera)
 {
     const selkie_render_def *render = &stage->scene->render;
-    double angle = render->field_of_view > 0 && render->field_of_view < 170 ? render->field_of_view : 30;
+    selkie_camera_key key = {.field_of_view = render->field_of_view};
+    memcpy(key.eye, render->eye, sizeof key.eye);
+    memcpy(key.target, render->target, sizeof key.target);
+    if (render->camera_count > 0)
+        key = camera_at(render, time);
+    double angle = key.field_of_view > 0 && key.field_of_view < 170 ? key.field_of_view : 30;
     camera->width = width;
     camera->height = height;
     camera->half_height = (float)tan(angle * 3.14159265358979 / 360);
     camera->half_width = camera->half_height * (float)width / (float)height;
     double apart = 0;
     for (int a = 0; a < 3; ++a)
-        apart += fabs(render->eye[a] - render->target[a]);
+        apart += fabs(key.eye[a] - key.target[a]);
     if (apart > 0) {
-        look(camera, v3_from(render->eye), v3_from(render->target), stage->up);
+        look(camera, v3_from(key.eye), v3_from(key.target), stage->up);
         return;
     }
     /* Three quarters: from the front, a little from the right and from above. */

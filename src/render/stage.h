@@ -37,7 +37,8 @@ typedef struct sk_camera {
     int width, height;             /* pixels */
 } sk_camera;
 
-void sk_camera_frame(const sk_stage *stage, int width, int height, sk_camera *camera);
+/* `time` (s) is that of the scene's camera keys; NaN = the first one. */
+void sk_camera_frame(const sk_stage *stage, double time, int width, int height, sk_camera *camera);
 /* Direction (unit) through a point of the picture, in pixels. */
 vec3 sk_camera_ray(const sk_camera *camera, float x, float y);
 /* Pixel of a point; returns the depth along forward (m), not above 0 behind the eye. */
@@ -46,7 +47,7 @@ float sk_camera_project(const sk_camera *camera, vec3 point, float *x, float *y)
 /* Light and ground, linear light. */
 vec3 sk_studio_sky(const sk_stage *stage, vec3 direction);
 vec3 sk_studio_floor_color(const sk_stage *stage, vec3 point);
-vec3 sk_studio_sunlight(void);
+vec3 sk_studio_sunlight(const sk_stage *stage);
 /* Ambient light from the sky on a surface of this normal. */
 vec3 sk_studio_ambient(const sk_stage *stage, vec3 normal);
 /* Visible fraction of the floor at a distance from the eye; the rest is haze. */
@@ -103,9 +104,16 @@ static inline float sk_particle_value(const sk_picture_particles *p, size_t i, i
     return p->role ? (float)*(const uint32_t *)((const char *)p->role + i * p->role_stride) : 0.0f;
 }
 
+/* Whitewater over a picture; `depth` (m) is the distance from the eye to what each pixel shows. */
+selkie_code sk_draw_foam(const sk_stage *stage, const sk_camera *camera, const sk_picture_foam *foam,
+                         const float *depth, int threads, sk_image *image, selkie_error *error);
+
 /* The ways of drawing. */
 selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *particles,
                            const sk_picture_options *options, int threads, sk_image *image, selkie_error *error);
+/* A quick look: the nearest particles of each pixel as a smoothed surface. */
+selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *particles,
+                            const sk_picture_options *options, int threads, sk_image *image, selkie_error *error);
 selkie_code sk_draw_splats(const sk_stage *stage, const sk_picture_particles *particles,
                            const sk_picture_options *options, int threads, sk_image *image, selkie_error *error);
 selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *particles,

@@ -5,28 +5,53 @@
 
 #include "render/image.h"
 
-vec3 sk_studio_sunlight(void)
+vec3 sk_studio_sunlight(const sk_stage *stage)
 {
-    return v3(2.35f, 2.15f, 1.85f);
+    switch (stage->scene->render.sky) {
+    case SELKIE_SKY_DAY:
+        return v3(2.55f, 2.40f, 2.15f);
+    case SELKIE_SKY_EVENING:
+        return v3(2.40f, 1.45f, 0.75f);
+    case SELKIE_SKY_OVERCAST:
+        return v3(0.25f, 0.25f, 0.25f);
+    default:
+        return v3(2.35f, 2.15f, 1.85f);
+    }
 }
+
+/* Colours of a clear or covered sky from the horizon to the zenith. */
+typedef struct sky_colors {
+    vec3 horizon, middle, zenith;
+    float cloud, disc; /* bank of cloud, disc of the sun: 0 = none */
+} sky_colors;
+
+static const sky_colors skies[] = {
+    [SELKIE_SKY_STUDIO] = {{0.74f, 0.81f, 0.88f}, {0.36f, 0.54f, 0.78f}, {0.12f, 0.26f, 0.54f}, 0.55f, 1.0f},
+    [SELKIE_SKY_DAY] = {{0.62f, 0.76f, 0.92f}, {0.25f, 0.46f, 0.80f}, {0.07f, 0.19f, 0.50f}, 0.0f, 1.0f},
+    [SELKIE_SKY_EVENING] = {{1.05f, 0.62f, 0.34f}, {0.52f, 0.44f, 0.52f}, {0.10f, 0.14f, 0.32f}, 0.15f, 0.8f},
+    [SELKIE_SKY_OVERCAST] = {{0.72f, 0.74f, 0.76f}, {0.66f, 0.68f, 0.71f}, {0.58f, 0.61f, 0.65f}, 0.0f, 0.0f},
+};
 
 vec3 sk_studio_sky(const sk_stage *stage, vec3 d)
 {
     float h = v3_dot(d, stage->up);
-    const vec3 horizon = v3(0.74f, 0.81f, 0.88f), middle = v3(0.36f, 0.54f, 0.78f), zenith = v3(0.12f, 0.26f, 0.54f);
+    const sky_colors *colors = &skies[stage->scene->render.sky];
     if (h < 0.0f)
         h = 0.0f;
-    vec3 sky = h < 0.35f ? v3_mix(horizon, middle, smoothstepf(0.0f, 0.35f, h))
-                         : v3_mix(middle, zenith, smoothstepf(0.35f, 1.0f, h));
+    vec3 sky = h < 0.35f ? v3_mix(colors->horizon, colors->middle, smoothstepf(0.0f, 0.35f, h))
+                         : v3_mix(colors->middle, colors->zenith, smoothstepf(0.35f, 1.0f, h));
     /* A large bank of bright cloud opposite the viewer gives broad reflections on wave faces. */
     float across = v3_dot(d, stage->side), away = -v3_dot(d, stage->front);
     float cloud = smoothstepf(0.10f, 0.35f, h) * (1.0f - smoothstepf(0.45f, 0.75f, h)) *
                   smoothstepf(-0.2f, 0.6f, away) * (0.65f + 0.35f * cosf(9.0f * across + 3.0f * h));
-    sky = v3_mix(sky, v3(1.15f, 1.15f, 1.12f), 0.55f * cloud);
+    sky = v3_mix(sky, v3(1.15f, 1.15f, 1.12f), colors->cloud * cloud);
     float s = v3_dot(d, stage->sun);
     if (s > 0.0f) {
-        float glow = powf(s, 24.0f), halo = powf(s, 300.0f), disc = smoothstepf(0.9988f, 0.9994f, s);
-        sky = v3_add(sky, v3_scale(v3(1.0f, 0.93f, 0.80f), 0.18f * glow + 1.2f * halo + 40.0f * disc));
+        /* Powers 24 and 296 by squares. */
+        const float s8 = s * s * s * s * s * s * s * s, s32 = s8 * s8 * s8 * s8,
+                    s256 = s32 * s32 * s32 * s32 * s32 * s32 * s32 * s32;
+        float glow = s8 * s8 * s8, halo = s256 * s32 * s8, disc = smoothstepf(0.9988f, 0.9994f, s);
+        sky = v3_add(sky, v3_scale(v3(1.0f, 0.93f, 0.80f), colors->disc * (0.18f * glow + 1.2f * halo + 40.0f * disc)));
     }
     return sky;
 }
@@ -34,7 +59,10 @@ vec3 sk_studio_sky(const sk_stage *stage, vec3 d)
 vec3 sk_studio_ambient(const sk_stage *stage, vec3 normal)
 {
     float h = 0.5f + 0.5f * v3_dot(normal, stage->up);
-    return v3_mix(v3(0.34f, 0.33f, 0.31f), v3(0.56f, 0.63f, 0.72f), h);
+    const vec3 above = stage->scene->render.sky == SELKIE_SKY_EVENING    ? v3(0.44f, 0.40f, 0.42f)
+                       : stage->scene->render.sky == SELKIE_SKY_OVERCAST ? v3(0.78f, 0.80f, 0.83f)
+                                                                         : v3(0.56f, 0.63f, 0.72f);
+    return v3_mix(v3(0.34f, 0.33f, 0.31f), above, h);
 }
 
 vec3 sk_studio_floor_color(const sk_stage *stage, vec3 point)

@@ -240,7 +240,8 @@ static void second_pass(const sk_tracer *t, const vec3 *colors, int samples, sk_
         }
 }
 
-static selkie_code draw_pixels(const sk_tracer *t, int samples, sk_image *image, selkie_error *error)
+static selkie_code draw_pixels(const sk_tracer *t, const sk_picture_options *options, sk_image *image,
+                               selkie_error *error)
 {
     size_t pixels = (size_t)image->width * (size_t)image->height;
     vec3 *colors = sk_allocate(NULL, pixels * sizeof *colors);
@@ -248,7 +249,8 @@ static selkie_code draw_pixels(const sk_tracer *t, int samples, sk_image *image,
     selkie_code code = SELKIE_OK;
     if (colors && depth) {
         first_pass(t, colors, depth);
-        second_pass(t, colors, samples, image);
+        second_pass(t, colors, options->samples > 0 ? options->samples : 4, image);
+        code = sk_draw_foam(t->stage, &t->camera, options->foam, depth, t->threads, image, error);
         sk_draw_container(t->stage, &t->camera, depth, image);
     } else {
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for %d x %d pixels",
@@ -257,6 +259,30 @@ static selkie_code draw_pixels(const sk_tracer *t, int samples, sk_image *image,
     sk_release(NULL, colors);
     sk_release(NULL, depth);
     return code;
+}
+
+/* Optics of the liquid: absorption a metre, light that comes back from the depth, index of refraction. */
+static void set_liquid(sk_tracer *t, selkie_liquid_look look)
+{
+    static const struct {
+        vec3 absorption, scatter;
+        float index, cloudy;
+    } looks[] = {
+        /* Real water is clear over metres. The tint assumes a domain some metres deep, so that water in a small tank is
+         * visible too: these are absorptions over the domain's diagonal. */
+        [SELKIE_LIQUID_LOOK_TINTED] = {{5.2f, 1.55f, 0.85f}, {0.008f, 0.105f, 0.185f}, 1.333f, 0.0f},
+        /* Pope and Fry 1997 at 650, 550 and 450 nm. */
+        [SELKIE_LIQUID_LOOK_WATER] = {{0.340f, 0.0565f, 0.0092f}, {0.004f, 0.030f, 0.055f}, 1.333f, 0.0f},
+        [SELKIE_LIQUID_LOOK_MILK] = {{900.0f, 950.0f, 1100.0f}, {0.90f, 0.88f, 0.82f}, 1.35f, 1.0f},
+        [SELKIE_LIQUID_LOOK_HONEY] = {{3.0f, 14.0f, 90.0f}, {0.45f, 0.20f, 0.02f}, 1.49f, 0.25f},
+        [SELKIE_LIQUID_LOOK_OIL] = {{0.8f, 2.0f, 18.0f}, {0.35f, 0.28f, 0.05f}, 1.47f, 0.05f},
+    };
+    t->absorption = looks[look].absorption;
+    t->scatter = looks[look].scatter;
+    t->liquid_index = looks[look].index;
+    t->cloudy = looks[look].cloudy;
+    if (look == SELKIE_LIQUID_LOOK_TINTED)
+        t->absorption = v3_scale(t->absorption, 1.0f / (float)t->stage->diagonal);
 }
 
 selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *particles,
@@ -269,14 +295,11 @@ selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *pa
     if (!t.device)
         return sk_fail(error, SELKIE_ERROR_INTERNAL, "picture: embree cannot be started (code %d)",
                        (int)rtcGetDeviceError(NULL));
-    sk_camera_frame(stage, image->width, image->height, &t.camera);
+    sk_camera_frame(stage, options->time, image->width, image->height, &t.camera);
     t.speed_scale = sk_stage_speed_scale(stage, particles, options);
     t.near = 3e-5f * (float)stage->diagonal;
     t.contact = 1.2f * (float)stage->spacing;
-    /* Real water is clear over metres. The tint assumes a domain some metres deep, so that water in a small tank is
-     * visible too. */
-    t.absorption = v3_scale(v3(5.2f, 1.55f, 0.85f), 1.0f / (float)stage->diagonal);
-    t.scatter = v3(0.008f, 0.105f, 0.185f);
+    set_liquid(&t, stage->scene->render.liquid);
     selkie_code code = add_solids(&t, options, error);
     if (!code)
         code = options->style == SELKIE_STYLE_PARTICLES ? add_balls(&t, particles, error)
@@ -284,7 +307,7 @@ selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *pa
     if (!code)
         code = sk_trace_light_floor(&t, error);
     if (!code)
-        code = draw_pixels(&t, options->samples > 0 ? options->samples : 4, image, error);
+        code = draw_pixels(&t, options, image, error);
     tracer_free(&t);
     return code;
 }

@@ -25,10 +25,12 @@ typedef struct sk_tracer {
     float *ball_speed;
     float speed_scale;
     selkie_picture_color color;
-    float near;      /* m offset of a ray's start from the surface that it leaves */
-    float contact;   /* m liquid this close to a solid touches it */
-    vec3 absorption; /* 1/m of the liquid */
-    vec3 scatter;    /* light that deep liquid sends back */
+    float near;         /* m offset of a ray's start from the surface that it leaves */
+    float contact;      /* m liquid this close to a solid touches it */
+    vec3 absorption;    /* 1/m of the liquid */
+    vec3 scatter;       /* light that deep liquid sends back */
+    float liquid_index; /* of refraction */
+    float cloudy;       /* share of light that the liquid scatters at its surface, as milk does */
     int threads;
 
     /* Light on the floor, texels over a rectangle of it: sunlight and ambient, linear. */

@@ -249,7 +249,7 @@ vec3 sk_floor_light(const sk_tracer *t, vec3 point)
         open = mixf(1.0f, mixf(mixf(o[0], o[1], a), mixf(o[2], o[3], a), b), keep);
     }
     vec3 light = v3_scale(sk_studio_ambient(s, s->up), open);
-    return v3_along(light, 0.42f * v3_dot(s->sun, s->up), v3_mul(sun, sk_studio_sunlight()));
+    return v3_along(light, 0.42f * v3_dot(s->sun, s->up), v3_mul(sun, sk_studio_sunlight(s)));
 }
 
 #endif

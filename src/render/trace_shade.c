@@ -12,8 +12,6 @@
 
 #if SELKIE_HAVE_EMBREE
 
-static const float water_index = 1.333f;
-
 /* --- Rays --- */
 
 static struct RTCRayHit shoot(RTCScene scene, vec3 from, vec3 direction, float start, float end)
@@ -185,7 +183,7 @@ static vec3 shade_lit(const sk_tracer *t, vec3 albedo, vec3 point, vec3 normal, 
     light = v3_scale(light, 0.72f + 0.28f * clampf(height, 0.0f, 1.0f));
     vec3 shine = v3(0, 0, 0);
     if (facing > 0.0f) {
-        vec3 sun = v3_mul(sun_at(t, v3_along(point, 4.0f * t->near, normal)), sk_studio_sunlight());
+        vec3 sun = v3_mul(sun_at(t, v3_along(point, 4.0f * t->near, normal)), sk_studio_sunlight(stage));
         light = v3_along(light, 0.42f * facing, sun);
         vec3 half = v3_unit(v3_sub(stage->sun, direction));
         shine = v3_scale(sun, gloss * powf(fmaxf(v3_dot(normal, half), 0.0f), 60.0f));
@@ -195,10 +193,48 @@ static vec3 shade_lit(const sk_tracer *t, vec3 albedo, vec3 point, vec3 normal, 
     return v3_add(v3_add(v3_mul(albedo, light), shine), v3_scale(sk_studio_sky(stage, mirrored), edge * gloss * 2.0f));
 }
 
+/* Polished metal shows the sky and the floor. */
+static vec3 shade_metal(const sk_tracer *t, vec3 point, vec3 normal, vec3 direction)
+{
+    const vec3 tint = v3(0.80f, 0.79f, 0.77f), back = v3_reflect(direction, normal);
+    vec3 seen = sk_studio_sky(t->stage, back);
+    const float down = v3_dot(back, t->stage->up);
+    if (down < -0.02f) {
+        const float distance = (v3_dot(point, t->stage->up) - t->stage->floor_height) / -down;
+        const vec3 floor = v3_along(point, distance, back);
+        seen = v3_mul(sk_studio_floor_color(t->stage, floor), sk_floor_light(t, floor));
+    }
+    return v3_add(v3_scale(v3_mul(tint, seen), 0.85f),
+                  shade_lit(t, v3(0.06f, 0.06f, 0.06f), point, normal, direction, 0.5f));
+}
+
+/* Share of light that passes a solid. */
+static float clearness(const sk_tracer *t, const sk_hit *hit)
+{
+    if (hit->kind != SK_HIT_SOLID)
+        return 0.0f;
+    const sk_stage_solid *solid = &t->stage->solids[t->solid_owner[hit->primitive]];
+    const selkie_look look = solid->def ? solid->def->look : SELKIE_LOOK_PAINTED;
+    return look == SELKIE_LOOK_GLASS ? 0.93f : look == SELKIE_LOOK_ICE ? 0.45f : 0.0f;
+}
+
 static vec3 shade_solid(const sk_tracer *t, const sk_hit *hit, vec3 direction)
 {
     vec3 normal = v3_dot(hit->normal, direction) < 0.0f ? hit->normal : v3_scale(hit->normal, -1.0f);
-    return shade_lit(t, sk_studio_solid_color(t->solid_owner[hit->primitive]), hit->point, normal, direction, 0.25f);
+    const sk_stage_solid *solid = &t->stage->solids[t->solid_owner[hit->primitive]];
+    switch (solid->def ? solid->def->look : SELKIE_LOOK_PAINTED) {
+    case SELKIE_LOOK_STONE:
+        return shade_lit(t, v3(0.36f, 0.35f, 0.33f), hit->point, normal, direction, 0.05f);
+    case SELKIE_LOOK_RUBBER:
+        return shade_lit(t, v3(0.025f, 0.025f, 0.028f), hit->point, normal, direction, 0.35f);
+    case SELKIE_LOOK_METAL:
+        return shade_metal(t, hit->point, normal, direction);
+    case SELKIE_LOOK_ICE:
+        return shade_lit(t, v3(0.62f, 0.76f, 0.84f), hit->point, normal, direction, 0.6f);
+    default:
+        return shade_lit(t, sk_studio_solid_color(t->solid_owner[hit->primitive]), hit->point, normal, direction,
+                         0.25f);
+    }
 }
 
 static vec3 shade_ball(const sk_tracer *t, const sk_hit *hit, vec3 direction)
@@ -238,9 +274,23 @@ static vec3 shade_opaque(const sk_tracer *t, const sk_hit *hit, vec3 direction, 
 
 /* --- Water --- */
 
-enum { inside_bounces = 5, deepest = 2 };
+enum { inside_bounces = 5, deepest = 2, most_panes = 6 };
 
 static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int depth, float travelled, float *distance);
+
+/* A clear solid: what lies behind it, without refraction, and the reflection of its surface. */
+static vec3 light_through_solid(const sk_tracer *t, const sk_hit *hit, vec3 direction, int depth, float travelled)
+{
+    const float clear = clearness(t, hit);
+    const vec3 normal = v3_dot(hit->normal, direction) < 0.0f ? hit->normal : v3_scale(hit->normal, -1.0f);
+    const float mirrored = sk_fresnel(direction, normal, 1.0f / 1.5f);
+    vec3 surface = clear > 0.9f ? v3(0.30f, 0.36f, 0.36f) : shade_solid(t, hit, direction);
+    vec3 behind = depth < most_panes
+                      ? light_in_air(t, hit->point, direction, depth + 1, travelled + hit->distance, NULL)
+                      : sk_studio_sky(t->stage, direction);
+    vec3 through = v3_mix(surface, behind, clear);
+    return v3_mix(through, sk_studio_sky(t->stage, v3_reflect(direction, normal)), mirrored);
+}
 
 /* Light along a path inside the liquid. */
 static vec3 light_in_water(const sk_tracer *t, vec3 from, vec3 direction, int depth, float travelled)
@@ -259,15 +309,17 @@ static vec3 light_in_water(const sk_tracer *t, vec3 from, vec3 direction, int de
         weight = v3_mul(weight, passed);
         travelled += length;
         if (ends)
-            return v3_add(light, v3_mul(weight, shade_opaque(t, &opaque, direction, travelled)));
+            return v3_add(light, v3_mul(weight, clearness(t, &opaque) > 0.0f
+                                                    ? light_through_solid(t, &opaque, direction, depth + 1, travelled)
+                                                    : shade_opaque(t, &opaque, direction, travelled)));
 
         vec3 normal = v3_dot(water.normal, direction) < 0.0f ? water.normal : v3_scale(water.normal, -1.0f), bent;
         from = water.point;
-        if (!sk_refract(direction, normal, water_index, &bent)) {
+        if (!sk_refract(direction, normal, t->liquid_index, &bent)) {
             direction = v3_reflect(direction, normal);
             continue;
         }
-        float mirrored = sk_fresnel(direction, normal, water_index);
+        float mirrored = sk_fresnel(direction, normal, t->liquid_index);
         light = v3_add(light, v3_scale(v3_mul(weight, t->scatter), mirrored));
         weight = v3_scale(weight, 1.0f - mirrored);
         vec3 beyond =
@@ -280,7 +332,7 @@ static vec3 light_in_water(const sk_tracer *t, vec3 from, vec3 direction, int de
 static vec3 light_at_water(const sk_tracer *t, const sk_hit *water, vec3 direction, int depth, float travelled)
 {
     vec3 normal = v3_dot(water->normal, direction) < 0.0f ? water->normal : v3_scale(water->normal, -1.0f), bent;
-    float mirrored = sk_fresnel(direction, normal, 1.0f / water_index);
+    float mirrored = sk_fresnel(direction, normal, 1.0f / t->liquid_index);
     vec3 back = v3_reflect(direction, normal), seen;
     /* Smoothed normals can reflect a ray into the liquid; it is lifted along the face. */
     vec3 face = v3_dot(water->face, direction) < 0.0f ? water->face : v3_scale(water->face, -1.0f);
@@ -292,7 +344,7 @@ static vec3 light_at_water(const sk_tracer *t, const sk_hit *water, vec3 directi
         sk_hit other = sk_trace_water(t, water->point, back, t->near, opaque.distance);
         if (other.kind == SK_HIT_WATER) {
             vec3 n = v3_dot(other.normal, back) < 0.0f ? other.normal : v3_scale(other.normal, -1.0f);
-            float f = sk_fresnel(back, n, 1.0f / water_index);
+            float f = sk_fresnel(back, n, 1.0f / t->liquid_index);
             seen = v3_mix(v3_scale(t->scatter, 1.1f), sk_studio_sky(t->stage, v3_reflect(back, n)), f);
         } else {
             seen = shade_opaque(t, &opaque, back, travelled);
@@ -300,9 +352,13 @@ static vec3 light_at_water(const sk_tracer *t, const sk_hit *water, vec3 directi
     } else {
         seen = sk_studio_sky(t->stage, back);
     }
-    if (!sk_refract(direction, normal, 1.0f / water_index, &bent))
+    if (!sk_refract(direction, normal, 1.0f / t->liquid_index, &bent))
         return seen;
-    vec3 through = light_in_water(t, water->point, bent, depth, travelled);
+    vec3 through = v3(0, 0, 0);
+    if (t->cloudy < 1.0f)
+        through = light_in_water(t, water->point, bent, depth, travelled);
+    if (t->cloudy > 0.0f)
+        through = v3_mix(through, shade_lit(t, t->scatter, water->point, normal, direction, 0.0f), t->cloudy);
     return v3_mix(through, seen, mirrored);
 }
 
@@ -318,6 +374,8 @@ static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int dept
         hit = water;
     if (distance)
         *distance = hit.distance;
+    if (clearness(t, &hit) > 0.0f)
+        return light_through_solid(t, &hit, direction, depth, travelled);
     if (hit.kind != SK_HIT_WATER)
         return shade_opaque(t, &hit, direction, travelled);
     /* From inside: the eye is under water. */

@@ -51,6 +51,57 @@ static void add_to_column(const sk_step *step, const sk_particle *particle, cons
 }
 
 /* One pass over the particles. Nearly all are far from every probe, so batches are rejected at once. */
+/* Horizontal places near a probe, as marks of square bins over the domain: most particles are near none. */
+enum { probe_bins = 64 };
+typedef struct probe_map {
+    int axis[2];
+    float low[2], scale[2]; /* m, bins a metre */
+    uint8_t marks[probe_bins][probe_bins];
+} probe_map;
+
+static int probe_bin(const probe_map *map, int a, float x)
+{
+    const float bin = (x - map->low[a]) * map->scale[a];
+    return bin < 0.0f ? 0 : bin >= probe_bins ? probe_bins - 1 : (int)bin;
+}
+
+static void map_probes(const sk_step *step, const int axis[2], float reach, probe_map *map)
+{
+    memset(map, 0, sizeof *map);
+    for (int a = 0; a < 2; a++) {
+        map->axis[a] = axis[a];
+        if (axis[a] < 0)
+            continue;
+        map->low[a] = (float)step->grid.low[axis[a]];
+        map->scale[a] = (float)(probe_bins / (step->grid.cells[axis[a]] * step->grid.cell_size));
+    }
+    for (int p = 0; p < step->scene->probe_count; p++) {
+        const selkie_probe_def *def = &step->scene->probes[p];
+        if (def->kind != SELKIE_PROBE_HEIGHT)
+            continue;
+        int from[2] = {0, 0}, to[2] = {0, 0};
+        for (int a = 0; a < 2 && axis[a] >= 0; a++) {
+            from[a] = probe_bin(map, a, (float)def->at[axis[a]] - 1.01f * reach);
+            to[a] = probe_bin(map, a, (float)def->at[axis[a]] + 1.01f * reach);
+        }
+        for (int j = from[1]; j <= to[1]; j++)
+            for (int i = from[0]; i <= to[0]; i++)
+                map->marks[j][i] = 1;
+    }
+}
+
+/* Whether a probe may be near one of a batch of particles. */
+static int any_near(const probe_map *map, const sk_particle *records, int lanes)
+{
+    int near = 0;
+    for (int l = 0; l < lanes; l++) {
+        const float *x = records[l].position;
+        near |=
+            map->marks[map->axis[1] < 0 ? 0 : probe_bin(map, 1, x[map->axis[1]])][probe_bin(map, 0, x[map->axis[0]])];
+    }
+    return near;
+}
+
 void sk_columns_fill(const sk_step *step, float *columns)
 {
     const selkie_scene *scene = step->scene;
@@ -67,10 +118,16 @@ void sk_columns_fill(const sk_step *step, float *columns)
             any = 1;
         }
 
+    probe_map map;
+    const int horizontal[2] = {across, step->dimension == 3 ? 3 - up - across : -1};
+    map_probes(step, horizontal, reach, &map);
+
     /* Test batches of particles against each probe. */
     for (int64_t first = 0; any && first < step->particles.count; first += SK_WIDE) {
         int lanes = step->particles.count - first < SK_WIDE ? (int)(step->particles.count - first) : SK_WIDE;
         const sk_particle *records = step->particles.records + first;
+        if (!any_near(&map, records, lanes))
+            continue;
         fw x[4];
         fw_load_columns(records->position, lanes, x);
         for (int p = 0; p < scene->probe_count; p++) {

@@ -1,6 +1,7 @@
 /* The list of methods, and the composition of their phases into a step. */
 #include <string.h>
 
+#include "cuda/cuda.h"
 #include "methods/bodies/bodies.h"
 #include "methods/elastoplastic/mpm.h"
 #include "methods/flip/flip.h"
@@ -17,16 +18,19 @@
 #include "methods/sorting.h"
 #include "methods/sources/sources.h"
 #include "methods/sph/sph.h"
+#include "methods/splashes/splashes.h"
 #include "methods/surface_tension/surface_tension.h"
 #include "methods/uic/uic.h"
 #include "methods/viscosity/viscosity.h"
 #include "methods/volume_terms/volume_terms.h"
 #include "world/world_internal.h"
 
-/* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. */
+/* The order matters within a slot, and for `replaces`. Densities weigh what sources emitted. Splashes take their
+ * droplets out of the particles before others see them. */
 /* clang-format off */
 static const sk_method *const all_methods[] = {
     &sk_method_sorting,
+    &sk_method_splashes,
     &sk_method_particle_forces,
     &sk_method_materials,
     &sk_method_sources,
@@ -100,6 +104,19 @@ static int find_position(const selkie_world *world, const sk_phase_def *def, int
     return world->phase_count;
 }
 
+static const char *backend_name(const selkie_world *world)
+{
+    return world->step.backend == SK_BACKEND_CUDA ? "cuda" : "plain";
+}
+
+/* The function of a phase for the world's backend and dimension; NULL = none. */
+static sk_phase_function form_of(const selkie_world *world, const sk_method *method, const sk_phase_def *def)
+{
+    const int dimension = world->step.dimension;
+    return world->step.backend == SK_BACKEND_CUDA ? sk_cuda_phase(method->name, def->name, dimension)
+                                                  : def->run[world->step.backend][dimension - 2];
+}
+
 /* Adds the phases that a method has in a slot. */
 static selkie_code add_phases(selkie_world *world, const sk_method *method, sk_slot slot, int slot_begin,
                               selkie_error *error)
@@ -118,16 +135,15 @@ static selkie_code add_phases(selkie_world *world, const sk_method *method, sk_s
         /* Fill in the phase, with the function of this backend and dimension. */
         sk_phase *phase = &world->phases[position];
         *phase = (sk_phase){.name = def->name,
-                            .run = def->run[world->step.backend][world->step.dimension - 2],
+                            .run = form_of(world, method, def),
                             .again_from = -1,
                             .again = def->again,
                             .slot = slot,
                             .flags = def->flags};
         if (!phase->run)
             return sk_fail(error, SELKIE_ERROR_INPUT,
-                           "backend: \"plain\" cannot run this scene: the phase \"%s\" (%s) has no plain form; use "
-                           "\"tuned\"",
-                           def->name, method->name);
+                           "backend: \"%s\" cannot run this scene: the phase \"%s\" (%s) has no %s form; use \"tuned\"",
+                           backend_name(world), def->name, method->name, backend_name(world));
 
         /* A phase that repeats goes back to an earlier phase of the method. */
         world->phase_count += position == world->phase_count;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/cuda.h"
 #include "world/world_internal.h"
 
 int sk_world_state(const selkie_world *world, sk_state_header *header, sk_state_chunk chunks[SK_STATE_MAX_CHUNKS])
@@ -203,6 +204,7 @@ selkie_code sk_world_restore_state(selkie_world *world, int count, const sk_stat
     /* Values for display are measured again. Values that determine the next step are restored to the bit. */
     step->dt = 0.0;
     world->failed = 1;
+    sk_cuda_particles_changed(step);
     SK_TRY(sk_world_measure(world, error));
     world->failed = 0;
     world->warning[0] = 0;

@@ -127,11 +127,15 @@ void sk_world_count_frames(selkie_world *world, int on_frame)
     world->set_length = 0.0;
 }
 
-/* Warns once about a fixed step that a method finds too long, and that was not split. */
+/* Takes the first warning of a method, or warns once about a fixed step that one finds too long, and that was not
+ * split. */
 void sk_world_judge_step(selkie_world *world)
 {
     const selkie_time_def *time = &world->scene->time;
     char reason[320];
+    for (int m = 0; m < world->methods.count && !world->warning[0]; m++)
+        if (world->methods.methods[m]->warn)
+            world->methods.methods[m]->warn(&world->step, world->warning, sizeof world->warning);
     if (!(time->step > 0.0) || world->warning[0] || world->step.dt < 0.99 * time->step)
         return;
     for (int m = 0; m < world->methods.count; m++) {

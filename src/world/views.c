@@ -56,7 +56,9 @@ const selkie_statistics *selkie_world_statistics(const selkie_world *world)
 }
 selkie_backend selkie_world_backend(const selkie_world *world)
 {
-    return world->step.backend == SK_BACKEND_PLAIN ? SELKIE_BACKEND_PLAIN : SELKIE_BACKEND_TUNED;
+    return world->step.backend == SK_BACKEND_PLAIN  ? SELKIE_BACKEND_PLAIN
+           : world->step.backend == SK_BACKEND_CUDA ? SELKIE_BACKEND_CUDA
+                                                    : SELKIE_BACKEND_TUNED;
 }
 
 int selkie_world_phase_count(const selkie_world *world)
@@ -149,6 +151,7 @@ selkie_code selkie_world_attribute(const selkie_world *world, int index, selkie_
     memset(view, 0, sizeof *view);
     if (index < 0 || index >= selkie_world_attribute_count(world))
         return SELKIE_ERROR_INPUT;
+    SK_TRY(sk_world_fetch(world, 0, NULL));
     static const char *const names[] = {"position", "velocity", "id"};
     static const size_t offsets[] = {offsetof(sk_particle, position), offsetof(sk_particle, velocity),
                                      offsetof(sk_particle, id)};
@@ -195,6 +198,7 @@ selkie_code selkie_world_field(const selkie_world *world, const char *name, selk
     /* Find the field by its name, if the grid has it. */
     const sk_grid *grid = &world->step.grid;
     memset(view, 0, sizeof *view);
+    SK_TRY(sk_world_fetch(world, 1, error));
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (strcmp(known[k].name, name) == 0 && grid->fields[known[k].field]) {
             view->name = known[k].name;

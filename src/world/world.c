@@ -10,6 +10,7 @@
 #include "defs/motion_file.h"
 #include "defs/relative.h"
 #include "defs/structs.h"
+#include "cuda/cuda.h"
 #include "geom/frame.h"
 #include "methods/force_fields.h"
 #include "world/world_internal.h"
@@ -42,10 +43,18 @@ selkie_code sk_methods_measure(selkie_world *world, selkie_error *error)
     return SELKIE_OK;
 }
 
+selkie_code sk_world_fetch(const selkie_world *world, int with_grid, selkie_error *error)
+{
+    sk_step *step = (sk_step *)&world->step; /* copies of what is on the device already */
+    SK_TRY(sk_cuda_fetch_particles(step, error));
+    return with_grid ? sk_cuda_fetch_grid(step, error) : SELKIE_OK;
+}
+
 selkie_code sk_world_measure(selkie_world *world, selkie_error *error)
 {
     sk_step *step = &world->step;
     SK_TRY(run_slots(world, SK_SLOT_FORCES, 0, error));
+    SK_TRY(sk_cuda_fetch_particles(step, error));
     double kinetic = 0.0, fastest = 0.0, position[3] = {0, 0, 0};
     for (int64_t p = 0; p < step->particles.count; p++) {
         const sk_particle *particle = &step->particles.records[p];
@@ -129,7 +138,9 @@ static void collect_volumes(const selkie_world *world, selkie_statistics *s)
     s->occupied_ratio = ratio((double)step->occupied_cells, (double)world->start_occupied_cells + moved);
     s->surface_volume_ratio = ratio(step->surface_volume, world->start_surface_volume + moved);
     s->liquid_cells = step->liquid_cells;
-    s->blocks = step->needs & SK_NEEDS_GRID ? step->grid.block_count - 1 : 0;
+    s->blocks = step->cuda                    ? sk_cuda_block_count(step) - 1
+                : step->needs & SK_NEEDS_GRID ? step->grid.block_count - 1
+                                              : 0;
 }
 
 static void collect_energy(const selkie_world *world, selkie_statistics *s)
@@ -167,6 +178,13 @@ void sk_world_collect_statistics(selkie_world *world, double step_ms)
 
 /* --- Creation --- */
 
+/* Is there a GPU that can run the scene? */
+static int can_use_gpu(const selkie_scene *scene)
+{
+    sk_cuda_info info;
+    return sk_cuda_is_built() && sk_cuda_check(scene, NULL) == SELKIE_OK && sk_cuda_find(&info, NULL) == SELKIE_OK;
+}
+
 static void set_constants(selkie_world *world, const selkie_world_options *options, double cell_size)
 {
     sk_step *step = &world->step;
@@ -174,7 +192,11 @@ static void set_constants(selkie_world *world, const selkie_world_options *optio
     step->up_axis = sk_scene_up_axis(scene, &step->up_sign);
     step->threads = options && options->threads > 0 ? options->threads : omp_get_num_procs();
     selkie_backend backend = options && options->with_backend ? options->backend : scene->backend;
-    step->backend = backend == SELKIE_BACKEND_PLAIN ? SK_BACKEND_PLAIN : SK_BACKEND_TUNED;
+    step->backend = backend == SELKIE_BACKEND_PLAIN  ? SK_BACKEND_PLAIN
+                    : backend == SELKIE_BACKEND_CUDA ? SK_BACKEND_CUDA
+                                                     : SK_BACKEND_TUNED;
+    if (backend == SELKIE_BACKEND_AUTO && can_use_gpu(scene))
+        step->backend = SK_BACKEND_CUDA;
     step->dimension = scene->domain.dimension;
     step->particles_per_cell = sk_scene_particles_per_cell(scene);
     step->density = sk_scene_density(scene, 0);
@@ -197,6 +219,11 @@ static selkie_code build(selkie_world *world, const int cells[3], double cell_si
     for (int m = 0; m < world->methods.count; m++)
         if (world->methods.methods[m]->create)
             SK_TRY(world->methods.methods[m]->create(step, error));
+
+    if (step->backend == SK_BACKEND_CUDA) {
+        SK_TRY(sk_cuda_check(scene, error));
+        SK_TRY(sk_cuda_create(step, error));
+    }
 
     int64_t total, liquid_cells;
     if (step->needs & SK_NEEDS_PARTICLES && filling)
@@ -309,6 +336,7 @@ void sk_world_empty(selkie_world *world)
     for (int m = world->methods.count - 1; m >= 0; m--)
         if (world->methods.methods[m]->destroy)
             world->methods.methods[m]->destroy(step);
+    sk_cuda_destroy(step);
     world->methods.count = 0;
     if (step->memory) {
         sk_particles_free(&step->particles);
@@ -381,8 +409,10 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     step->end_time = end_time;
     set_gravity(world);
     int64_t drained = step->drained;
-    if (*world->positions_shown)
+    if (*world->positions_shown) {
         sk_particles_moved(&step->particles);
+        sk_cuda_particles_changed(step);
+    }
     *world->positions_shown = 0;
 
     world->failed = 1;
@@ -391,7 +421,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     world->failed = 0;
 
     /* Remove particles that left through an open side, so that views and files agree with the next step. */
-    if (step->drained > drained)
+    if (step->drained > drained && !step->cuda)
         sk_particles_drop_dead(&step->particles);
     double kick = sk_step_kick(step);
     world->pressure_unit = step->density * step->grid.cell_size / kick;
@@ -401,8 +431,10 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     step->step_count++;
     sk_world_count_frames(world, on_frame);
     world->statistics.dt = step->dt;
-    sk_world_collect_statistics(world, sk_wall_ms() - begin);
+    if (world->probes.memory)
+        SK_TRY(sk_world_fetch(world, 1, error));
     sk_probes_measure(&world->probes, step, kick);
+    sk_world_collect_statistics(world, sk_wall_ms() - begin);
     sk_world_judge_step(world);
     return SELKIE_OK;
 }

@@ -119,6 +119,8 @@ int sk_scene_particles_per_cell(const selkie_scene *scene);
 
 /* Volume, speed and energy of the particles as they are, without a step. */
 selkie_code sk_world_measure(selkie_world *world, selkie_error *error);
+/* Brings the particles, or also the grid, from the GPU to the host, if they are not there. */
+selkie_code sk_world_fetch(const selkie_world *world, int with_grid, selkie_error *error);
 /* Fills world->statistics from what the phases found. */
 void sk_world_collect_statistics(selkie_world *world, double step_ms);
 

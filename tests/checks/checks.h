@@ -106,6 +106,7 @@ struct check_scene {
     selkie_drain_def drains[1];
     selkie_object_def objects[2];
     selkie_keyframe keyframes[2][3];
+    selkie_material_def materials[1];
 };
 
 /* A closed tank of so many cells of CELL metres, gravity downwards. */

@@ -58,6 +58,7 @@ cmake -S "$source/docs/examples" -B examples -DCMAKE_PREFIX_PATH="$prefix" -DCMA
     cmake --build examples >>cmake.log 2>&1 || { cat cmake.log; exit 1; }
 run "with CMake" ./examples/dam_break
 run "with CMake, static" ./examples/dam_break_static
+./examples/game "$source/scenes/reduced/game.json" | grep -q '5.0 s  score' || fail "the game example does not end"
 ./examples/steering | grep -q 'energies differ by 0 J' || fail "the record of the steering example plays otherwise"
 
 # The command, from where it was installed.

@@ -63,7 +63,7 @@ static void free_spin(void **state)
 {
     (void)state;
     for (int dimension = 2; dimension <= 3; dimension++)
-        for (int mode = SELKIE_SOFT_RIGID; mode <= SELKIE_SOFT_QUADRATIC; mode++) {
+        for (int mode = SELKIE_SOFT_RIGID; mode <= SELKIE_SOFT_QUADRATIC + 1; mode++) { /* the last with clusters */
             test_scene t;
             char what[64];
             double before[2][3], after[2][3], change = 0.0, size = 0.0;
@@ -72,7 +72,8 @@ static void free_spin(void **state)
             t.scene.time.step = 0.01;
             add_liquid(&t, box_shape(0, 0, 0, 1, 0.15, 1));
             use_materials(&t, 800);
-            materials[1].soft.mode = mode;
+            materials[1].soft.mode = mode <= SELKIE_SOFT_QUADRATIC ? mode : SELKIE_SOFT_LINEAR;
+            materials[1].soft.clusters = mode <= SELKIE_SOFT_QUADRATIC ? 1 : 3;
             selkie_body_def *body = add_body(&t, box_shape(0.4, 0.4, 0.3, 0.6, 0.7, 0.6));
             body->angular_velocity[2] = 7.0;
             body->angular_velocity[0] = dimension == 3 ? 3.0 : 0.0;

@@ -357,7 +357,10 @@ static void check_to_grid(backend_pair *pair, sk_transfer_kind kind, const uint8
                                              .threads = 2};
         assert_int_equal(forms[w][step->dimension - 2](&step->grid, &step->particles, &options, &error), SELKIE_OK);
     }
-    const backend_bounds bounds = to_grid_bounds(&pair->worlds[0]->step);
+    /* The plain form has no fused multiply-add: a small weight keeps fewer digits, and lightness is a quotient of two.
+     */
+    backend_bounds bounds = to_grid_bounds(&pair->worlds[0]->step);
+    bounds.relative *= 4.0;
     backend_compare(pair, "to_grid of materials", &bounds);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "io/atomic_file.h"
+#include "io/writer.h"
 #include "scratch_folder.h"
 
 /* A square basin; `filled` from the start, or by a source that begins later. */
@@ -86,6 +87,45 @@ static void an_empty_frame_keeps_its_columns(void **state)
     sk_release(NULL, text);
 }
 
+/* The thread writes the bytes of the world as it was when the frame was added, and returns its errors. */
+static void a_thread_writes_the_same_files(void **state)
+{
+    (void)state;
+    selkie_error error = {0};
+    selkie_world *world = make_world(1, 16, 2);
+    sk_writer *writer = NULL;
+    assert_int_equal(sk_writer_create(&writer, &error), 0);
+    for (int frame = 0; frame < 4; frame++) {
+        char direct[64];
+        snprintf(direct, sizeof direct, "direct_%d.ply", frame);
+        assert_int_equal(selkie_write_particles(world, in_root(direct), &error), 0);
+        char path[2][512];
+        snprintf(path[0], sizeof path[0], "%s", in_root(frame == 0 ? "w0.ply" : frame == 1 ? "w1.ply" : "w2.ply"));
+        snprintf(path[1], sizeof path[1], "%s", in_root(frame == 3 ? "w3.skp" : "other.skp"));
+        const sk_writer_file files[2] = {{SK_WRITER_PARTICLES, path[0]}, {SK_WRITER_PARTICLES, path[1]}};
+        assert_int_equal(sk_writer_add(writer, world, 2, files, &error), 0);
+        assert_int_equal(selkie_world_step(world, &error), 0);
+    }
+    assert_int_equal(sk_writer_wait(writer, &error), 0);
+    char *one = NULL, *other = NULL;
+    size_t bytes[2];
+    assert_int_equal(sk_file_read(in_root("direct_1.ply"), &one, &bytes[0], &error), 0);
+    assert_int_equal(sk_file_read(in_root("w1.ply"), &other, &bytes[1], &error), 0);
+    assert_int_equal(bytes[0], bytes[1]);
+    assert_memory_equal(one, other, bytes[0]);
+    sk_release(NULL, one);
+    sk_release(NULL, other);
+
+    /* A folder that does not exist: the error comes with the next call, once. */
+    const sk_writer_file nowhere = {SK_WRITER_PARTICLES, "/nowhere/at/all.ply"};
+    assert_int_equal(sk_writer_add(writer, world, 1, &nowhere, &error), 0);
+    assert_int_not_equal(sk_writer_wait(writer, &error), 0);
+    assert_non_null(strstr(error.message, "/nowhere/at/all.ply"));
+    assert_int_equal(sk_writer_wait(writer, &error), 0);
+    sk_writer_destroy(writer);
+    selkie_world_destroy(world);
+}
+
 static int count_threads(void)
 {
     int count = -1;
@@ -122,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_world_of_one_thread_uses_one),
         cmocka_unit_test(an_empty_frame_keeps_its_columns),
+        cmocka_unit_test(a_thread_writes_the_same_files),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

@@ -251,7 +251,8 @@ static double swim(double phase)
     return way;
 }
 
-/* A wave from head to tail pushes forwards, one from tail to head backwards: 12 and 15 mm. The bound is a third of it. */
+/* A wave from head to tail pushes forwards, one from tail to head backwards: 12 and 15 mm. The bound is a third of it.
+ */
 static void jointed_body_swims(void **state)
 {
     (void)state;

@@ -296,7 +296,7 @@ static void test_camera(void **state)
         sk_stage *stage;
         sk_camera camera;
         must(sk_stage_create(&s->scene, &stage, &error), &error);
-        sk_camera_frame(stage, 160, direction % 2 ? 90 : 240, &camera);
+        sk_camera_frame(stage, 0.0, 160, direction % 2 ? 90 : 240, &camera);
         float low_x = 1e9f, high_x = -1e9f, low_y = 1e9f, high_y = -1e9f, x, y;
         for (int c = 0; c < 8; ++c) {
             vec3 corner =

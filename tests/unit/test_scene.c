@@ -953,6 +953,8 @@ static void set_field(const sk_struct *type, const sk_field *field, const char *
         return; /* it has one value that is not refused */
     if (strcmp(path, "bodies[0].material") == 0)
         return; /* it names the second of two materials, which liquids must name too */
+    if (field->of == &sk_joint_struct)
+        return; /* joints need a 2D scene of reduced fluids: test_reduced_bodies.c */
     if (strcmp(path, "discretization") == 0)
         return; /* "reduced" is refused in 3D; "sph" is tried with the bodies */
     if (!field->of) {

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/memory.h"
+#include "cuda/cuda.h"
 #include "render/embree.h"
 #include "selkie_config.h"
 #include "tool.h"
@@ -70,6 +71,21 @@ static void print_machine(void)
            format_bytes(pages * page, all));
     printf("scenes        %s%s%s\n", getenv("SELKIE_SCENES") ? getenv("SELKIE_SCENES") : "",
            getenv("SELKIE_SCENES") ? ":" : "", SELKIE_SOURCE_SCENES ":" SELKIE_INSTALLED_SCENES);
+}
+
+/* The device of the backend "cuda", or why there is none. */
+static void print_gpu(void)
+{
+    sk_cuda_info info;
+    selkie_error error = {0};
+    char memory[32], all[32];
+    if (sk_cuda_find(&info, &error) != SELKIE_OK) {
+        printf("%-14snone: %s\n", "gpu", error.message);
+        return;
+    }
+    printf("%-14s%s, %s free of %s, driver for CUDA %d.%d, built with CUDA %d.%d\n", "gpu", info.name,
+           format_bytes(info.free, memory), format_bytes(info.memory, all), info.driver[0], info.driver[1],
+           info.runtime[0], info.runtime[1]);
 }
 
 /* Returns 1 where it is missing. */
@@ -152,6 +168,7 @@ static int run_doctor(const tool_arguments *arguments)
 {
     (void)arguments;
     print_machine();
+    print_gpu();
     printf("\n");
     int missing = print_libraries();
     char *ffmpeg = find_program("ffmpeg");

@@ -20,6 +20,7 @@ enum {
     render_fps,
     render_force,
     render_no_film,
+    render_preview,
     render_threads,
     render_quiet,
     render_option_count
@@ -66,6 +67,9 @@ static const option_spec render_options[] = {
                     .help = "pictures a second of the film; default as time passes in the scene"},
     [render_force] = {.name = "force", .kind = OPTION_FLAG, .help = "draw pictures again that are up to date"},
     [render_no_film] = {.name = "no-film", .kind = OPTION_FLAG, .help = "make pictures only"},
+    [render_preview] = {.name = "preview",
+                        .kind = OPTION_FLAG,
+                        .help = "3D: quick pictures without rays, to look at a run while it goes on"},
     [render_threads] = {.name = "threads",
                         .letter = 'j',
                         .kind = OPTION_INTEGER,
@@ -135,6 +139,7 @@ static int run_render(const tool_arguments *arguments)
     options.threads = (int)values[render_threads].integer;
     options.force = values[render_force].given;
     options.film = !values[render_no_film].given;
+    options.preview = values[render_preview].given;
 
     /* The folder, and whether a film can be made. */
     run_folder folder = {.lock = -1};

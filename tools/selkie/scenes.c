@@ -167,8 +167,11 @@ char *scene_name(const char *path)
 
 /* --- Loading, meshes, plan --- */
 
-const char *const backend_names[] = {
-    [SELKIE_BACKEND_TUNED] = "tuned", [SELKIE_BACKEND_PLAIN] = "plain", [SELKIE_BACKEND_PLAIN + 1] = NULL};
+const char *const backend_names[] = {[SELKIE_BACKEND_TUNED] = "tuned",
+                                     [SELKIE_BACKEND_PLAIN] = "plain",
+                                     [SELKIE_BACKEND_CUDA] = "cuda",
+                                     [SELKIE_BACKEND_AUTO] = "auto",
+                                     [SELKIE_BACKEND_AUTO + 1] = NULL};
 
 static int is_given(const option_value *value)
 {

@@ -35,6 +35,12 @@ SK_LANES_INLINE f4 sk_four(float value)
     return (f4){value, value, value, value};
 }
 
+/* scale b + c */
+SK_LANES_INLINE f4 sk_scaled_add(float scale, f4 b, f4 c)
+{
+    return f4_multiply_add(sk_four(scale), b, c);
+}
+
 SK_LANES_INLINE f4 sk_choose(sk_lane_mask mask, f4 yes, f4 no)
 {
     return (f4)((mask & (sk_lane_mask)yes) | (~mask & (sk_lane_mask)no));
@@ -77,7 +83,7 @@ SK_LANES_INLINE void sk_symmetric_product(const f4 *a, const f4 *b, f4 *result)
         for (int j = i; j < SELKIE_DIM; j++) {
             f4 total = a[sk_entry(i, 0)] * b[sk_entry(0, j)];
             for (int k = 1; k < SELKIE_DIM; k++)
-                total += a[sk_entry(i, k)] * b[sk_entry(k, j)];
+                total = f4_multiply_add(a[sk_entry(i, k)], b[sk_entry(k, j)], total);
             sum[sk_entry(i, j)] = total;
         }
     for (int n = 0; n < SK_SYMMETRIC; n++)
@@ -152,7 +158,7 @@ SK_LANES_INLINE void sk_excess(const f4 *deformation, f4 *excess)
         for (int j = i; j < SELKIE_DIM; j++) {
             f4 sum = deformation[SELKIE_DIM * i + j] + deformation[SELKIE_DIM * j + i];
             for (int k = 0; k < SELKIE_DIM; k++)
-                sum += deformation[SELKIE_DIM * i + k] * deformation[SELKIE_DIM * j + k];
+                sum = f4_multiply_add(deformation[SELKIE_DIM * i + k], deformation[SELKIE_DIM * j + k], sum);
             excess[sk_entry(i, j)] = sum;
         }
 }

@@ -72,10 +72,51 @@ static selkie_code create(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* Gradient of the velocity that a liquid starts with, row-major, 1/s. Returns whether it has one. */
+static int start_gradient(const selkie_liquid_def *liquid, double gradient[9])
+{
+    const double *w = liquid->angular_velocity;
+    const double turn[9] = {0, -w[2], w[1], w[2], 0, -w[0], -w[1], w[0], 0};
+    int any = 0;
+    for (int n = 0; n < 9; n++) {
+        gradient[n] = liquid->velocity_gradient[n] + turn[n];
+        any |= gradient[n] != 0.0;
+    }
+    return any;
+}
+
+/* Points of a liquid that turns or stretches at the start have its gradient of velocity, or the first step would lose
+ * their spin. They are those that move as the liquid says. */
+static void set_gradients(const sk_step *step)
+{
+    const int dimension = step->dimension;
+    const sk_attribute *affine = sk_particles_find_attribute(&step->particles, "velocity_gradient");
+    for (int l = 0; l < step->scene->liquid_count; l++) {
+        const selkie_liquid_def *liquid = &step->scene->liquids[l];
+        double gradient[9];
+        if (!start_gradient(liquid, gradient))
+            continue;
+        for (int64_t p = 0; p < step->particles.count; p++) {
+            const sk_particle *point = &step->particles.records[p];
+            float *to = (float *)(void *)affine->data + (size_t)p * (size_t)(dimension * dimension);
+            int same = 1;
+            for (int i = 0; i < dimension; i++) {
+                double v = liquid->velocity[i];
+                for (int j = 0; j < dimension; j++)
+                    v += gradient[3 * i + j] * (point->position[j] - liquid->center[j]);
+                same &= fabs(v - point->velocity[i]) <= 1e-5 * (1.0 + fabs(v));
+            }
+            for (int n = 0; same && n < dimension * dimension; n++)
+                to[n] = (float)gradient[3 * (n / dimension) + n % dimension];
+        }
+    }
+}
+
 /* A single point has no shape that could deform. */
 static selkie_code populate(sk_step *step, selkie_error *error)
 {
     const int64_t count = step->particles.count, least = step->dimension == 3 ? 8 : 4;
+    set_gradients(step);
     if (count >= least || step->scene->source_count)
         return SELKIE_OK;
     return sk_fail(error, SELKIE_ERROR_INPUT,

@@ -34,7 +34,7 @@ INLINE void give(const sk_mpm_giving *giving, uint32_t p, const float centre[3],
         sk_mpm_weights(offset[d], weight[d], rise[d]);
         slope[d] = giving->cell_size * column(affine, d);
         push[d] = column(push_matrix, d);
-        base -= offset[d] * slope[d];
+        base = sk_scaled_add(-offset[d], slope[d], base);
     }
     for (int n = 0; n < 3; n++) {
         weight[0][n] *= mass;
@@ -43,15 +43,17 @@ INLINE void give(const sk_mpm_giving *giving, uint32_t p, const float centre[3],
     for (int row = 0; row < ROWS; row++) {
         const int j = row % 3, k = row / 3;
         const float wz = SELKIE_DIM == 3 ? weight[SELKIE_DIM - 1][k] : 1.0f, share = weight[1][j] * wz;
-        f4 value = base + (float)(j - 1) * slope[1], pushed = (rise[1][j] * wz) * push[1];
-        if (SELKIE_DIM == 3) {
-            value += (float)(k - 1) * slope[SELKIE_DIM - 1];
-            pushed += (weight[1][j] * rise[SELKIE_DIM - 1][k]) * push[SELKIE_DIM - 1];
-        }
-        const f4 middle = share * value - pushed, along = share * slope[0], push_x = share * push[0];
-        nodes[3 * row] += weight[0][0] * (middle - along) - rise[0][0] * push_x;
-        nodes[3 * row + 1] += weight[0][1] * middle - rise[0][1] * push_x;
-        nodes[3 * row + 2] += weight[0][2] * (middle + along) - rise[0][2] * push_x;
+        f4 value = j == 0 ? base - slope[1] : j == 1 ? base : base + slope[1];
+        if (SELKIE_DIM == 3)
+            value = k == 0 ? value - slope[SELKIE_DIM - 1] : k == 1 ? value : value + slope[SELKIE_DIM - 1];
+        f4 middle = sk_scaled_add(-rise[1][j] * wz, push[1], share * value);
+        if (SELKIE_DIM == 3)
+            middle = sk_scaled_add(-weight[1][j] * rise[SELKIE_DIM - 1][k], push[SELKIE_DIM - 1], middle);
+        const f4 along = share * slope[0], against = -share * push[0];
+        f4 *to = nodes + 3 * row;
+        to[0] = sk_scaled_add(rise[0][0], against, sk_scaled_add(weight[0][0], middle - along, to[0]));
+        to[1] = sk_scaled_add(rise[0][1], against, sk_scaled_add(weight[0][1], middle, to[1]));
+        to[2] = sk_scaled_add(rise[0][2], against, sk_scaled_add(weight[0][2], middle + along, to[2]));
     }
 }
 
@@ -150,16 +152,17 @@ INLINE void take(const f4 nodes[SK_MPM_NODES], const float offset[3], taken *res
         const int j = row % 3, k = row / 3;
         const float wz = SELKIE_DIM == 3 ? weight[SELKIE_DIM - 1][k] : 1.0f, share = weight[1][j] * wz;
         const f4 a = nodes[3 * row], b = nodes[3 * row + 1], c = nodes[3 * row + 2];
-        const f4 low = weight[0][0] * a, high = weight[0][2] * c, sum = low + weight[0][1] * b + high;
+        const f4 low = weight[0][0] * a, high = weight[0][2] * c, sum = sk_scaled_add(weight[0][1], b, low + high);
+        const f4 rising = sk_scaled_add(rise[0][0], a, sk_scaled_add(rise[0][1], b, rise[0][2] * c));
         const f4 part = share * sum;
         velocity += part;
-        moment[0] += share * (high - low);
-        moment[1] += (float)(j - 1) * part;
-        gradient[0] += share * (rise[0][0] * a + rise[0][1] * b + rise[0][2] * c);
-        gradient[1] += (rise[1][j] * wz) * sum;
+        moment[0] = sk_scaled_add(share, high - low, moment[0]);
+        moment[1] = j == 0 ? moment[1] - part : j == 1 ? moment[1] : moment[1] + part;
+        gradient[0] = sk_scaled_add(share, rising, gradient[0]);
+        gradient[1] = sk_scaled_add(rise[1][j] * wz, sum, gradient[1]);
         if (SELKIE_DIM == 3) {
-            moment[2] += (float)(k - 1) * part;
-            gradient[2] += (weight[1][j] * rise[SELKIE_DIM - 1][k]) * sum;
+            moment[2] = k == 0 ? moment[2] - part : k == 1 ? moment[2] : moment[2] + part;
+            gradient[2] = sk_scaled_add(weight[1][j] * rise[SELKIE_DIM - 1][k], sum, gradient[2]);
         }
     }
     result->velocity = velocity;

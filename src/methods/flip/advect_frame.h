@@ -7,7 +7,7 @@
 
 #include "base/dimension.h"
 #include "grid/sweep.h"
-#include "grid/velocity_kernels.h"
+#include "methods/flip/advect_kernels.h"
 #include "methods/flip/reflection.h"
 #include "methods/step.h"
 
@@ -32,7 +32,6 @@ static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
     const sk_grid *grid = &step->grid;
     advect_frame frame = {.step = step,
                           .inverse = (float)(1.0 / grid->cell_size),
-                          .velocity.table = grid->table,
                           .dt = (float)step->dt,
                           .order = step->scene->advection.order};
 
@@ -41,7 +40,7 @@ static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
     const selkie_advection_rule rule = step->scene->advection.rule;
     frame.trapezoidal =
         frame.order == 2 && (rule == SELKIE_RULE_TRAPEZOIDAL || (rule == SELKIE_RULE_AUTO && unilateral));
-    frame.end.table = grid->table;
+    frame.velocity.table = frame.end.table = grid->table;
 
     /* Straight drift of reflections, and whether to list migrating particles. */
     frame.straight = flip_reflects(step);
@@ -62,6 +61,28 @@ static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
         frame.high[d] = frame.open[2 * d + 1] ? INFINITY : (float)(grid->high[d] - gap);
     }
     return frame;
+}
+
+/* The same for the functions of advect_kernels.h. */
+static __attribute__((unused)) sk_advection advection_of(const advect_frame *frame)
+{
+    const sk_grid *grid = &frame->step->grid;
+    sk_advection a = {.velocity = frame->velocity,
+                      .inverse = frame->inverse,
+                      .dt = frame->dt,
+                      .order = frame->order,
+                      .trapezoidal = frame->trapezoidal,
+                      .end = frame->end,
+                      .straight = frame->straight,
+                      .reach = frame->reach};
+    for (int d = 0; d < 3; d++) {
+        a.corner[d] = frame->corner[d];
+        a.low[d] = frame->low[d];
+        a.high[d] = frame->high[d];
+        a.leaves_below[d] = frame->open[2 * d] ? (float)grid->low[d] : -INFINITY;
+        a.leaves_above[d] = frame->open[2 * d + 1] ? (float)grid->high[d] : INFINITY;
+    }
+    return a;
 }
 
 /* Moves a particle from a place to another during a part of the step, without crossing an obstacle. `inside`: it was

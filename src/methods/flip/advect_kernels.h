@@ -7,6 +7,7 @@
 #include "grid/grid_kernels.h"
 #include "grid/transfer_kernels.h"
 #include "grid/velocity_kernels.h"
+#include "methods/flip/reflection_kernels.h"
 
 typedef struct sk_advection {
     sk_velocity_blocks velocity;
@@ -101,6 +102,47 @@ SK_KERNEL int sk_confine_to_walls(const sk_advection *a, float x[3])
     for (int d = 0; d < SELKIE_DIM; d++) {
         gone |= x[d] < a->leaves_below[d] || x[d] > a->leaves_above[d];
         x[d] = sk_clamp(x[d], a->low[d], a->high[d]);
+    }
+    return gone;
+}
+
+/* Moves a particle from a place to another during a part of the step (0 to 1) without crossing an obstacle. Returns
+ * whether it touched one. */
+typedef int (*sk_path_sweep)(void *obstacles, const float from[3], float to[3], double begin, double end);
+
+/* Moves a particle through the step. `sweep` is NULL without obstacles. Returns whether it left the domain. */
+SK_KERNEL int sk_travel(const sk_advection *a, sk_traveller *particle, sk_path_sweep sweep, void *obstacles)
+{
+    float remaining = a->dt, start[3], drift[3] = {0.0f, 0.0f, 0.0f}, from[3];
+    int gone = 0, touched = 0;
+    for (int d = 0; d < 3; d++)
+        start[d] = particle->x[d];
+    sk_field_velocity(a, &a->end, particle, start, drift);
+
+    /* The path along the field. A reflected step begins with the velocity at its end. */
+    /* More sub-steps mean a step far beyond any sensible length. */
+    for (int sub_step = 0; sub_step < 1000 && remaining > 0.0f && !gone; sub_step++) {
+        float k1[3] = {drift[0], drift[1], drift[2]};
+        const float before = remaining;
+        for (int d = 0; d < 3; d++)
+            from[d] = particle->x[d];
+        if (sub_step > 0)
+            sk_travel_velocity(a, particle, from, k1);
+        remaining -= sk_runge_kutta(a, particle, k1, sk_sub_step(a, k1, remaining));
+        remaining = remaining < 1e-6f * a->dt ? 0.0f : remaining; /* a remainder from rounding counts as 0 */
+        gone = sk_confine_to_walls(a, particle->x);
+        if (sweep && !gone)
+            touched |= sweep(obstacles, from, particle->x, 1.0 - before / a->dt, 1.0 - remaining / a->dt);
+    }
+
+    /* The straight drift, at the end of the step. */
+    if (a->straight && !gone && !touched) {
+        for (int d = 0; d < 3; d++)
+            from[d] = particle->x[d];
+        sk_straighten(start, drift, a->dt, a->reach, particle->x);
+        gone = sk_confine_to_walls(a, particle->x);
+        if (sweep && !gone)
+            sweep(obstacles, from, particle->x, 1.0 - 1e-6, 1.0);
     }
     return gone;
 }

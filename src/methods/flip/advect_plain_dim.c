@@ -1,81 +1,41 @@
 /* The plain form of the advection, one particle at a time: see advect_dim.c. */
-#include <math.h>
 #include <string.h>
 
 #include "base/dimension.h"
 #include "methods/flip/advect_frame.h"
-#include "methods/flip/advect_kernels.h"
 #include "methods/flip/flip.h"
-#include "methods/flip/reflection_kernels.h"
 
-static sk_advection advection_of(const advect_frame *frame)
+/* The obstacles on the path of a particle. */
+typedef struct obstacles_met {
+    const advect_frame *frame;
+    int stays_inside; /* left inside an obstacle by the density projection */
+    sk_touch touch;   /* the last one */
+} obstacles_met;
+
+static int sweep_path(void *obstacles, const float from[3], float to[3], double begin, double end)
 {
-    const sk_grid *grid = &frame->step->grid;
-    sk_advection a = {.velocity = frame->velocity,
-                      .inverse = frame->inverse,
-                      .dt = frame->dt,
-                      .order = frame->order,
-                      .trapezoidal = frame->trapezoidal,
-                      .end = frame->end,
-                      .straight = frame->straight,
-                      .reach = frame->reach};
-    for (int d = 0; d < 3; d++) {
-        a.corner[d] = frame->corner[d];
-        a.low[d] = frame->low[d];
-        a.high[d] = frame->high[d];
-        a.leaves_below[d] = frame->open[2 * d] ? (float)grid->low[d] : -INFINITY;
-        a.leaves_above[d] = frame->open[2 * d + 1] ? (float)grid->high[d] : INFINITY;
-    }
-    return a;
+    obstacles_met *met = obstacles;
+    sk_touch touch;
+    if (!sweep_particle(met->frame, from, to, begin, end, met->stays_inside, &touch))
+        return 0;
+    met->touch = touch;
+    return 1;
 }
 
 /* Moves a particle through the step. Returns whether it left the domain. */
 static int advect_particle(const advect_frame *frame, const sk_advection *a, sk_particle *particle)
 {
     const sk_solids *solids = &frame->step->solids;
-    const int stays_inside = (particle->flags & SK_PARTICLE_INSIDE) != 0; /* left to the density projection */
+    obstacles_met met = {frame, (particle->flags & SK_PARTICLE_INSIDE) != 0, {.obstacle = -1}};
     sk_traveller traveller = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle->flags & SK_PARTICLE_FLYING) != 0};
     memcpy(traveller.x, particle->position, SELKIE_DIM * sizeof(float));
     memcpy(traveller.own, particle->velocity, SELKIE_DIM * sizeof(float));
-    float remaining = a->dt, start[3], drift[3] = {0.0f, 0.0f, 0.0f};
-    int gone = 0;
-    sk_touch touch = {.obstacle = -1}, met;
-    memcpy(start, traveller.x, sizeof start);
-    sk_field_velocity(a, &a->end, &traveller, start, drift);
-
-    /* The path along the field. A reflected step begins with the velocity at its end. */
-    /* More sub-steps mean a step far beyond any sensible length. */
-    for (int sub_step = 0; sub_step < 1000 && remaining > 0.0f && !gone; sub_step++) {
-        float k1[3] = {0.0f, 0.0f, 0.0f}, from[3];
-        const float before = remaining;
-        memcpy(from, traveller.x, sizeof from);
-        if (sub_step == 0)
-            memcpy(k1, drift, sizeof k1);
-        else
-            sk_travel_velocity(a, &traveller, traveller.x, k1);
-        remaining -= sk_runge_kutta(a, &traveller, k1, sk_sub_step(a, k1, remaining));
-        remaining = remaining < 1e-6f * a->dt ? 0.0f : remaining; /* a remainder from rounding counts as 0 */
-        gone = sk_confine_to_walls(a, traveller.x);
-        if (!gone && solids->obstacle_count &&
-            sweep_particle(frame, from, traveller.x, 1.0 - before / a->dt, 1.0 - remaining / a->dt, stays_inside, &met))
-            touch = met;
-    }
-
-    /* The straight drift, at the end of the step. */
-    if (a->straight && !gone && touch.obstacle < 0) {
-        float from[3];
-        memcpy(from, traveller.x, sizeof from);
-        sk_straighten(start, drift, a->dt, a->reach, traveller.x);
-        gone = sk_confine_to_walls(a, traveller.x);
-        if (!gone && solids->obstacle_count &&
-            sweep_particle(frame, from, traveller.x, 1.0 - 1e-6, 1.0, stays_inside, &met))
-            touch = met;
-    }
+    const int gone = sk_travel(a, &traveller, solids->obstacle_count ? sweep_path : NULL, &met);
     memcpy(particle->position, traveller.x, SELKIE_DIM * sizeof(float));
     if (gone)
         particle->flags |= SK_PARTICLE_DEAD;
     else
-        sk_sweep_stop(solids, &touch, particle->position, particle->velocity);
+        sk_sweep_stop(solids, &met.touch, particle->position, particle->velocity);
     return gone;
 }
 

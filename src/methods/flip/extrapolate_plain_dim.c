@@ -14,15 +14,6 @@
 
 enum { LAYERS = 2 };
 
-/* Does the block have unknown faces, and known ones near them? */
-static int needs_work(const sk_grid *grid, int block)
-{
-    int near = 0;
-    for (int n = 0; n < SK_NEIGHBOURS; n++)
-        near |= grid->block_flags[grid->neighbours[block][n]] & SK_BLOCK_KNOWN;
-    return near && grid->block_flags[block] & SK_BLOCK_UNKNOWN;
-}
-
 /* Distances of the solids at a cell's centre and at both neighbours along each axis. `below` selects the cell below
  * along axis d. */
 static void distances_around(const sk_step *step, sk_plain_cell cell, int d, int below,
@@ -104,7 +95,7 @@ selkie_code SK_DIM(sk_flip_extrapolate_plain)(sk_step *step, selkie_error *error
     /* Blocks with unknown faces, with solids, and with other solids than plain walls. */
     for (int b = 1; b < grid->block_count; b++) {
         const int slot = step->solids.block_slot[b];
-        if (!needs_work(grid, b))
+        if (!has_unknown_near_known(grid, b))
             continue;
         blocks[count++] = b;
         if (slot)

@@ -8,7 +8,7 @@
 
 /* Component e of the velocity in the fields from `first` on, at the lower face of a cell across axis d: the value
  * itself, or the mean of the faces around. */
-static inline float velocity_at_face(const sk_grid *grid, int first, sk_plain_cell cell, int d, int e)
+SK_KERNEL float velocity_at_face(const sk_grid *grid, int first, sk_plain_cell cell, int d, int e)
 {
     const float *field = grid->fields[first + e];
     float around[4];

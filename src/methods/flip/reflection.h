@@ -15,8 +15,14 @@ static inline int flip_reflects(const sk_step *step)
            step->scene->incompressibility != SELKIE_INCOMPRESSIBILITY_UNILATERAL;
 }
 
+/* The same for a world that has its fields, without the scene. */
+SK_KERNEL int flip_has_end(const sk_step *step)
+{
+    return step->end_velocity != SK_FIELD_VELOCITY_X;
+}
+
 /* The largest change of velocity (m/s) that is reflected. */
-static inline float flip_most_reflected(const sk_step *step)
+SK_KERNEL float flip_most_reflected(const sk_step *step)
 {
     return (float)(step->grid.cell_size / step->dt);
 }

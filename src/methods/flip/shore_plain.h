@@ -6,7 +6,7 @@
 #include "methods/liquid_plain.h"
 
 /* Is the lower face of a cell across axis d in the air beside the surface? See shore.h. */
-static __attribute__((unused)) int is_shore_face(const sk_grid *grid, sk_plain_cell cell, int d)
+SK_KERNEL int is_shore_face(const sk_grid *grid, sk_plain_cell cell, int d)
 {
     int air[2], liquid[2], liquid_beside[2] = {0, 0};
     for (int n = 0; n < 2; n++) {
@@ -22,7 +22,7 @@ static __attribute__((unused)) int is_shore_face(const sk_grid *grid, sk_plain_c
 
 /* The change of a shore face by pressure and surface tension: the mean over the faces of its component beside it on
  * which pressure acts. */
-static __attribute__((unused)) float shore_change(const sk_step *step, sk_plain_cell cell, int d)
+SK_KERNEL float shore_change(const sk_step *step, sk_plain_cell cell, int d)
 {
     const sk_grid *grid = &step->grid;
     float sum = 0.0f;
@@ -40,8 +40,8 @@ static __attribute__((unused)) float shore_change(const sk_step *step, sk_plain_
     return count ? sum / (float)count : 0.0f;
 }
 
-/* Moves a shore face by it, if it is open. */
-static __attribute__((unused)) void move_shore_face(const sk_step *step, sk_plain_cell cell, int d)
+/* Moves a shore face by it, if it is open. No face reads what another one writes. */
+SK_KERNEL void move_shore_face(const sk_step *step, sk_plain_cell cell, int d)
 {
     if (!(open_fraction_at(step, cell, d) > 0.0f))
         return;
@@ -49,8 +49,17 @@ static __attribute__((unused)) void move_shore_face(const sk_step *step, sk_plai
     const float all = (1.0f + (float)step->reflection) * change; /* of the whole step: reflection_kernels.h */
     step->grid.fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)] += change;
     step->grid.fields[SK_FIELD_CHANGE_X + d][sk_plain_index(cell)] += all;
-    if (flip_reflects(step))
+    if (flip_has_end(step))
         step->grid.fields[step->end_velocity + d][sk_plain_index(cell)] += all;
+}
+
+/* Does the block have unknown faces, and known ones near them? */
+SK_KERNEL int has_unknown_near_known(const sk_grid *grid, int block)
+{
+    int near = 0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++)
+        near |= grid->block_flags[grid->neighbours[block][n]] & SK_BLOCK_KNOWN;
+    return near && grid->block_flags[block] & SK_BLOCK_UNKNOWN;
 }
 
 #endif

@@ -24,9 +24,9 @@ static inline sk_transfer_options flip_transfer_options(const sk_step *step)
     sk_transfer_options options = {.kind = SK_TRANSFER_FLIP,
                                    .flip_ratio = flip_ratio_of_step(step),
                                    .density_per_particle = 1.0f / (float)step->particles_per_cell,
+                                   .threads = step->threads,
                                    .relative_density = step->relative_density,
-                                   .material_mask = step->liquid_mask,
-                                   .threads = step->threads};
+                                   .material_mask = step->liquid_mask};
     if (step->scene->transfer == SELKIE_TRANSFER_PIC)
         options.kind = SK_TRANSFER_PIC;
     if (step->scene->transfer == SELKIE_TRANSFER_APIC)
@@ -39,7 +39,7 @@ static inline sk_transfer_options flip_transfer_options(const sk_step *step)
 }
 
 /* Velocity (m/s) that gravity adds along axis d before the projection. */
-static inline float flip_gravity_gain(const sk_step *step, int d)
+SK_KERNEL float flip_gravity_gain(const sk_step *step, int d)
 {
     return (float)(step->scene->gravity[d] * sk_step_kick(step));
 }

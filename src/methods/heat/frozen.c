@@ -42,10 +42,12 @@ static int corrects_positions(const sk_step *step)
     return selkie_scene_volume(step->scene) != SELKIE_VOLUME_NONE;
 }
 
-/* Potential energy with the weight of the solid. */
+/* Particles of bodies, and the potential energy with the weight of the solid. */
 static void statistics(const sk_step *step, selkie_statistics *statistics)
 {
     const sk_frozen *frozen = sk_step_state(step, &sk_method_frozen);
+    /* Bodies of the scene have counted theirs. */
+    statistics->solid_particles = (step->scene->body_count ? statistics->solid_particles : 0) + frozen->solid_count;
     for (int d = 0; d < step->dimension; d++)
         statistics->potential_energy -= step->scene->gravity[d] * frozen->lifted[d];
 }

@@ -107,7 +107,7 @@ typedef struct sk_heat_cells {
     double *supply;      /* K      sum of coefficient x temperature of surfaces and air */
     float *outside;      /*        sum of these coefficients */
     float *filled;       /*        sk_heat_filled */
-    float *face[3], *diagonal, *right, *solution;
+    float *face[3], *diagonal, *right, *solution, *other;
     uint8_t *material;
     uint8_t *phase; /*        of this pass; after the solve SK_HEAT_BEYOND where sk_heat_limit_cells had no room */
 } sk_heat_cells;

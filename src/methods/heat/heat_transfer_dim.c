@@ -5,6 +5,8 @@
  * kept to the rounding of doubles. A closed cell (inside a solid) takes no heat: its weight goes to the particle's own
  * cell.
  */
+#include <math.h>
+
 #include "grid/tile.h"
 #include "grid/grid_kernels.h"
 #include "grid/plain.h"
@@ -40,7 +42,8 @@ static void begin_block(const sk_step *step, int block, heat_block *own)
 
 /* Tile nodes and weights of a particle. Closed nodes are replaced by the particle's own cell. */
 static inline __attribute__((always_inline)) void find_nodes(const heat_block *block, const float position[3], int own,
-                                                             int node[SK_CORNERS], float weight[SK_CORNERS])
+                                                             const int closed, int node[SK_CORNERS],
+                                                             float weight[SK_CORNERS])
 {
     int base = 0;
     float above[SELKIE_DIM];
@@ -56,7 +59,7 @@ static inline __attribute__((always_inline)) void find_nodes(const heat_block *b
             node[c] += c >> d & 1 ? tile_step[d] : 0;
         }
     }
-    for (int c = 0; block->any_closed && c < SK_CORNERS; c++)
+    for (int c = 0; closed && c < SK_CORNERS; c++)
         node[c] = block->closed[node[c]] ? own : node[c];
 }
 
@@ -70,12 +73,10 @@ static int tile_index(int cell)
 
 static inline __attribute__((always_inline)) void add_particles(const sk_step *step, const sk_heat *heat,
                                                                 const sk_heat_attributes *a, int block,
-                                                                const int several, double *tile)
+                                                                const int several, const int closed,
+                                                                const heat_block *own, double *tile)
 {
     const int sums = several ? SK_HEAT_SUMS : SK_HEAT_TEMPERATURE;
-    heat_block own;
-    begin_block(step, block, &own);
-    memset(tile, 0, (size_t)(TILE * sums) * sizeof *tile);
     const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         for (uint32_t p = start[c]; p < start[c + 1]; p++) {
@@ -83,11 +84,25 @@ static inline __attribute__((always_inline)) void add_particles(const sk_step *s
             int node[SK_CORNERS];
             float weight[SK_CORNERS];
             sk_heat_values(heat, a, p, several, values);
-            find_nodes(&own, step->particles.records[p].position, tile_index(c), node, weight);
+            find_nodes(own, step->particles.records[p].position, tile_index(c), closed, node, weight);
             for (int n = 0; n < SK_CORNERS; n++)
                 for (int v = 0; v < sums; v++)
                     tile[node[n] * sums + v] += (double)weight[n] * values[v];
         }
+}
+
+/* Sums of a block. The loops are compiled apart, so that the usual one has neither materials nor closed cells. */
+static void sum_block(const sk_step *step, const sk_heat *heat, const sk_heat_attributes *a, int block, double *tile)
+{
+    heat_block own;
+    begin_block(step, block, &own);
+    memset(tile, 0, TILE * (heat->several ? SK_HEAT_SUMS : SK_HEAT_TEMPERATURE) * sizeof *tile);
+    if (heat->several)
+        add_particles(step, heat, a, block, 1, 1, &own, tile);
+    else if (own.any_closed)
+        add_particles(step, heat, a, block, 0, 1, &own, tile);
+    else
+        add_particles(step, heat, a, block, 0, 0, &own, tile);
 }
 
 /* Cells [from, from + count) along an axis that the tile of the neighbour on `side` reaches, from its cell `at`. */
@@ -137,10 +152,7 @@ selkie_code SK_DIM(sk_heat_gather)(sk_step *step, const sk_heat *heat, sk_heat_c
                            error));
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 1; b <= grid->particle_blocks; b++)
-        if (heat->several)
-            add_particles(step, heat, &a, b, 1, tiles + (size_t)(b - 1) * tile);
-        else
-            add_particles(step, heat, &a, b, 0, tiles + (size_t)(b - 1) * tile);
+        sum_block(step, heat, &a, b, tiles + (size_t)(b - 1) * tile);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
     for (int b = 1; b < grid->block_count; b++) {
         double own[SK_BLOCK_CELLS * SK_HEAT_SUMS];
@@ -153,29 +165,47 @@ selkie_code SK_DIM(sk_heat_gather)(sk_step *step, const sk_heat *heat, sk_heat_c
 
 /* --- To the particles --- */
 
-void SK_DIM(sk_heat_scatter_block)(const sk_step *step, const sk_heat *heat, const sk_heat_cells *cells, int block)
+/* Gives the changes of the tile to the particles of a block. */
+static inline __attribute__((always_inline)) void give_changes(const sk_step *step, const sk_heat *heat,
+                                                               const sk_heat_cells *cells, int block, const int closed,
+                                                               const heat_block *own, const double *change)
 {
     const sk_heat_attributes a = sk_heat_find_attributes(step);
-    double change[TILE];
-    heat_block own;
-    begin_block(step, block, &own);
-    load_doubles(&step->grid, cells->change, block, 1, change);
     const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         int beyond = 0;
         for (uint32_t p = start[c]; p < start[c + 1]; p++) {
             int node[SK_CORNERS];
             float weight[SK_CORNERS];
-            double enthalpy = sk_heat_get(&a, p);
-            find_nodes(&own, step->particles.records[p].position, tile_index(c), node, weight);
+            double sums[2] = {sk_heat_get(&a, p), 0.0};
+            find_nodes(own, step->particles.records[p].position, tile_index(c), closed, node, weight);
             for (int n = 0; n < SK_CORNERS; n++)
-                enthalpy += (double)weight[n] * change[node[n]];
+                sums[n & 1] += (double)weight[n] * change[node[n]];
             const sk_heat_curve *curve = sk_heat_curve_of(heat, &a, p);
-            const double temperature = sk_heat_set(&a, curve, p, enthalpy);
+            const double temperature = sk_heat_set(&a, curve, p, sums[0] + sums[1]);
             beyond |= temperature > heat->warmest || temperature < heat->coldest;
         }
         const uint32_t range[1][2] = {{start[c], start[c + 1]}};
         cells->phase[(size_t)block * SK_BLOCK_CELLS + (size_t)c] =
             beyond && !sk_heat_limit_cells(heat, &a, range, 1) ? SK_HEAT_BEYOND : 0;
     }
+}
+
+void SK_DIM(sk_heat_scatter_block)(const sk_step *step, const sk_heat *heat, const sk_heat_cells *cells, int block)
+{
+    double change[TILE], most = 0.0;
+    heat_block own;
+    begin_block(step, block, &own);
+    load_doubles(&step->grid, cells->change, block, 1, change);
+
+    /* Far from all differences the change is the rounding of the means. */
+    for (int n = 0; n < TILE; n++)
+        most = fmax(most, fabs(change[n]));
+    memset(cells->phase + (size_t)block * SK_BLOCK_CELLS, 0, SK_BLOCK_CELLS);
+    if (!(most > 1e-12))
+        return;
+    if (own.any_closed)
+        give_changes(step, heat, cells, block, 1, &own, change);
+    else
+        give_changes(step, heat, cells, block, 0, &own, change);
 }

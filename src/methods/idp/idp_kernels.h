@@ -6,6 +6,18 @@
 
 #include "base/dimension.h"
 #include "base/kernel.h"
+#include "base/random.h"
+
+/* Cells above this density need a second correction in a step, as do all cells beyond the bound. A higher limit loses
+ * volume in the double dams; a lower one gains nothing. */
+#define SK_IDP_NEEDY_DENSITY 1.1f
+
+/* The share of the liquid that the bound may hide before the correction is repeated. Larger values lose volume for a
+ * moment in the double dams when the fronts meet; smaller ones gain nothing. */
+#define SK_IDP_HIDDEN_SHARE (SELKIE_DIM == 2 ? 3e-4 : 2e-4)
+
+/* Width of the region around the cells of a second correction. Odd, since layers alternate between two masks. */
+enum { SK_IDP_REGION_WIDTH = SELKIE_DIM == 2 ? 7 : 3 };
 
 /* Bounds of a cell's error: density_min, density_max and evenness of the scene. */
 typedef struct sk_idp_limits {
@@ -64,6 +76,23 @@ SK_KERNEL float sk_idp_displacement(float descent, int beside_liquid, int closed
         return 0.0f;
     descent = descent < farthest ? descent : farthest;
     return descent > -farthest ? descent : -farthest;
+}
+
+/* The sub-cell of particle p of `count` in a cell with `room` sub-cells: an even distribution. */
+SK_KERNEL int64_t sk_idp_sub_cell(int64_t p, int64_t count, int64_t room)
+{
+    return room >= count ? p * room / count : p % room;
+}
+
+/* New coordinate (m) of a particle near the centre of a sub-cell, along axis d of a cell with this lower corner (m). */
+SK_KERNEL float sk_idp_spread_to(uint64_t seed, uint32_t id, int d, double corner, double cell_size, int64_t place,
+                                 int64_t per_axis)
+{
+    const int64_t along = d == 0   ? place % per_axis
+                          : d == 1 ? place / per_axis % per_axis
+                                   : place / per_axis / per_axis;
+    const float jitter = 0.5f * (sk_random_float(seed, id, (uint64_t)d + 16) - 0.5f);
+    return (float)(corner + ((double)along + 0.5 + jitter) / (double)per_axis * cell_size);
 }
 
 #endif

@@ -8,10 +8,6 @@
 #include "grid/transfer.h"
 #include "methods/step.h"
 
-/* Cells above this density need a second correction in a step, as do all cells beyond the bound. A higher limit loses
- * volume in the double dams; a lower one gains nothing. */
-#define SK_IDP_NEEDY_DENSITY 1.1f
-
 /* The operations of a form on a block. */
 typedef struct sk_idp_form {
     /* Spreads the particles of overfull cells. Returns their number. */

@@ -1,10 +1,10 @@
 /* A correction of positions, and the parts of it that both forms share: see idp_parts.h. */
 #include "methods/idp/idp_parts.h"
 
-#include "base/random.h"
 #include "grid/deal.h"
 #include "grid/sweep.h"
 #include "methods/cells.h"
+#include "methods/idp/idp_kernels.h"
 #include "methods/liquid_system.h"
 
 /* --- overfull cells (sec. 3.2, degenerate configurations) --- */
@@ -83,16 +83,13 @@ int64_t SK_DIM(sk_idp_spread_cell)(const sk_step *step, sk_particle *records, in
     sk_solids_bounds(&step->solids, &step->grid, low, high);
 
     /* Distribute the particles evenly over the sub-cells, with jitter. */
+    const uint64_t seed = step->scene->seed + (uint64_t)step->step_count;
     for (int64_t p = 0; p < count; p++) {
-        int64_t place = room >= count ? p * room / count : p % room;
-        place = cut ? open[place] : place;
-        const int64_t sub[3] = {place % per_axis, place / per_axis % per_axis, place / per_axis / per_axis};
+        int64_t place = sk_idp_sub_cell(p, count, room);
         float to[3] = {0.0f, 0.0f, 0.0f};
+        place = cut ? open[place] : place;
         for (int d = 0; d < SELKIE_DIM; d++) {
-            float jitter = 0.5f * (sk_random_float(step->scene->seed + (uint64_t)step->step_count, records[p].id,
-                                                   (uint64_t)d + 16) -
-                                   0.5f);
-            to[d] = (float)(corner[d] + ((double)sub[d] + 0.5 + jitter) / (double)per_axis * step->grid.cell_size);
+            to[d] = sk_idp_spread_to(seed, records[p].id, d, corner[d], step->grid.cell_size, place, per_axis);
             records[p].velocity[d] = (float)mean[d];
         }
 
@@ -153,13 +150,10 @@ static int64_t find_intruders(const sk_step *step, sk_particle *all, int block)
 
 /* --- repeated corrections --- */
 
-/* Width of the region around the cells of a second correction. Odd, since layers alternate between two masks. */
-enum { region_width = SELKIE_DIM == 2 ? 7 : 3 };
-
 /* Chooses the cells of a further correction in this step. The first correction leaves errors near squeezed liquid, so
- * the region is those cells and their surroundings: region_width cells across x, and along x whole rows of the block
- * and its two neighbours. Beyond the region the potential is 0. A little of the excess leaves through its border, and
- * the first correction of the next step removes it. Returns whether there is any. */
+ * the region is those cells and their surroundings: SK_IDP_REGION_WIDTH cells across x, and along x whole rows of the
+ * block and its two neighbours. Beyond the region the potential is 0. A little of the excess leaves through its border,
+ * and the first correction of the next step removes it. Returns whether there is any. */
 static int choose_region(const sk_step *step, const sk_idp_form *form)
 {
     const sk_grid *grid = &step->grid;
@@ -182,7 +176,7 @@ static int choose_region(const sk_step *step, const sk_idp_form *form)
             runs[SK_RUNS_CHOSEN][b] = sk_runs_around(grid, sk_whole_runs(runs[SK_RUNS_SCRATCH], grid->block_count), b);
 
         /* One cell across x per layer. */
-        for (int layer = 1; layer < region_width; layer++) {
+        for (int layer = 1; layer < SK_IDP_REGION_WIDTH; layer++) {
             const uint64_t *from = runs[layer % 2 ? SK_RUNS_CHOSEN : SK_RUNS_SCRATCH];
             uint64_t *to = runs[layer % 2 ? SK_RUNS_SCRATCH : SK_RUNS_CHOSEN];
 #pragma omp for schedule(static)
@@ -202,10 +196,6 @@ static int choose_region(const sk_step *step, const sk_idp_form *form)
 
 /* Cells: at most 1 along each axis. */
 static const float farthest_displacement = 1.8f;
-
-/* The share of the liquid that the bound may hide before the correction is repeated. Larger values lose volume for a
- * moment in the double dams when the fronts meet; smaller ones gain nothing. */
-static const double hidden_share = SELKIE_DIM == 2 ? 3e-4 : 2e-4;
 
 /* Extrapolates displacements behind walls and just above the surface, so that particles there move with their
  * neighbours. Blocks without particles nearby are skipped. */
@@ -278,7 +268,7 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
     step->density_passes++;
     step->correct_again =
         step->density_passes < def->passes &&
-        (double)unseen > hidden_share * 1e3 * (double)step->particles.count / step->particles_per_cell;
+        (double)unseen > SK_IDP_HIDDEN_SHARE * 1e3 * (double)step->particles.count / step->particles_per_cell;
     double tolerance = def->tolerance > 0.0 ? def->tolerance : step->scene->pressure.tolerance;
     /* The tolerance is the largest density error left in any cell, as in the paper. */
     SK_TRY(solve_liquid_system(step, tolerance, SELKIE_NORM_MAX, 1.0, NULL, &step->density_report, error));

@@ -4,9 +4,8 @@
 #include "grid/barriers.h"
 #include "grid/plain_forms.h"
 #include "methods/idp/idp.h"
-#include "methods/idp/idp_kernels.h"
 #include "methods/idp/idp_parts.h"
-#include "methods/liquid_plain.h"
+#include "methods/idp/idp_plain.h"
 
 selkie_code SK_DIM(sk_idp_density_plain)(sk_step *step, selkie_error *error)
 {
@@ -19,13 +18,6 @@ selkie_code SK_DIM(sk_idp_density_plain)(sk_step *step, selkie_error *error)
     if (step->solids.obstacle_count)
         SK_DIM(sk_barriers_recount)(&step->solids, &step->grid, &step->particles, &options);
     return SELKIE_OK;
-}
-
-/* Density of liquid and solids together. */
-static float total_density(const sk_step *step, sk_plain_cell cell)
-{
-    return step->grid.fields[SK_FIELD_DENSITY][sk_plain_index(cell)] +
-           step->solids.blurred[sk_plain_solid_index(&step->solids, cell)];
 }
 
 static int64_t spread_block(const sk_step *step, sk_particle *records, int block)
@@ -54,137 +46,28 @@ static int64_t spread_block(const sk_step *step, sk_particle *records, int block
     return moved;
 }
 
-static int run_has(const uint64_t *runs, sk_plain_cell cell)
-{
-    return (int)(runs[cell.slot] >> (cell.local / 8) & 1);
-}
-
-/* Further corrections take whole runs: all cells of runs with liquid count. */
+/* Further corrections take whole runs. */
 static uint64_t needy_runs(const sk_step *step, int block)
 {
-    const float most = fminf(SK_IDP_NEEDY_DENSITY, (float)step->scene->idp.density_max);
     uint64_t needy = 0;
     SK_PLAIN_EACH_CELL(cell, block)
-    if (run_has(step->grid.runs[SK_RUNS_LIQUID], cell) && total_density(step, cell) > most)
+    if (is_needy(step, cell))
         needy |= UINT64_C(1) << (cell.local / 8);
     return needy;
 }
 
-/* The push of the solids at the face on a side of a cell, cells. */
-static float push_at(const sk_grid *grid, sk_plain_cell cell, int side)
-{
-    const int d = side / 2;
-    const float *push = grid->fields[SK_FIELD_CHANGE_X + d];
-    const sk_plain_cell above = cell_of_side(grid, cell, side), below = sk_plain_next(grid, above, d, -1);
-    return sk_idp_pushed_face(push[sk_plain_index(below)], push[sk_plain_index(above)]);
-}
-
-/* Adds the known flux through the closed parts of a cell's faces (Eq. 18), as of a moving wall, to a right side. */
-static float add_pushes(const sk_grid *grid, sk_plain_cell cell, const sk_liquid_view *view, float right)
-{
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        const float in = (1.0f - view->open[2 * d]) * push_at(grid, cell, 2 * d);
-        const float out = (1.0f - view->open[2 * d + 1]) * push_at(grid, cell, 2 * d + 1);
-        right = right + in - out;
-    }
-    return right;
-}
-
-/* The right side of a cell's row; adds the density beyond the bound to `unseen`. */
-static float right_side_of(const sk_step *step, sk_plain_cell cell, const sk_liquid_view *view, int pushing,
-                           int64_t *unseen)
-{
-    const sk_grid *grid = &step->grid;
-    const selkie_idp_def *def = &step->scene->idp;
-    const sk_idp_limits limits = {(float)def->density_min, (float)def->density_max, (float)def->evenness};
-    uint32_t first, last;
-    int beside_air = 0;
-    for (int side = 0; side < 2 * SELKIE_DIM; side++)
-        beside_air |= !view->beside[side].liquid && view->open[side] > 0.0f;
-    sk_plain_particles(grid, cell, &first, &last);
-    *unseen += sk_idp_unseen(total_density(step, cell), limits.most);
-    const float error =
-        sk_idp_density_error(grid->fields[SK_FIELD_DENSITY][sk_plain_index(cell)],
-                             step->solids.blurred[sk_plain_solid_index(&step->solids, cell)],
-                             (float)(last - first) / (float)step->particles_per_cell, beside_air, limits);
-    return pushing ? add_pushes(grid, cell, view, error) : error;
-}
-
 static int64_t build_block(const sk_step *step, int block, int local, int pushing)
 {
-    const sk_grid *grid = &step->grid;
     int64_t unseen = 0;
     SK_PLAIN_EACH_CELL(cell, block)
-    {
-        const size_t here = sk_plain_index(cell);
-        sk_liquid_view view;
-        float face[SELKIE_DIM];
-        gather_liquid_view(step, cell, 0, &view);
-        float diagonal = sk_liquid_row(&view, face);
-        if (local && !run_has(grid->runs[SK_RUNS_CHOSEN], cell))
-            diagonal = 0.0f;
-        grid->fields[SK_FIELD_DIAGONAL][here] = diagonal;
-        grid->fields[SK_FIELD_RIGHT_SIDE][here] =
-            diagonal > 0.0f ? right_side_of(step, cell, &view, pushing, &unseen) : 0.0f;
-        for (int d = 0; d < SELKIE_DIM; d++)
-            grid->fields[SK_FIELD_FACE_X + d][here] = face[d];
-    }
+    build_idp_row(step, cell, local, pushing, &unseen);
     return unseen;
-}
-
-/* Difference of the potential across the lower face of the cell at `offset` from a cell, and whether that face is open
- * with liquid on both sides. */
-static float difference_at(const sk_step *step, sk_plain_cell cell, const int offset[3], int d, int *inside)
-{
-    const sk_grid *grid = &step->grid;
-    const float *potential = grid->fields[SK_FIELD_POTENTIAL];
-    int lower[3] = {offset[0], offset[1], offset[2]};
-    lower[d] -= 1;
-    const sk_plain_cell above = sk_plain_beside(grid, cell, offset), below = sk_plain_beside(grid, cell, lower);
-    *inside = liquid_cell_at(grid, above).liquid && liquid_cell_at(grid, below).liquid &&
-              open_fraction_at(step, above, d) == 1.0f;
-    return potential[sk_plain_index(below)] - potential[sk_plain_index(above)];
-}
-
-static float sharpened_descent(const sk_step *step, sk_plain_cell cell, int d, float descent)
-{
-    float beside[2 * SELKIE_DIM];
-    int offset[3] = {0, 0, 0}, count = 0, inside, both;
-    const float own = difference_at(step, cell, offset, d, &inside);
-    for (int side = 0; inside && side < 2 * SELKIE_DIM; side++) {
-        if (side / 2 == d)
-            continue;
-        offset[side / 2] = side % 2 ? 1 : -1;
-        beside[count] = difference_at(step, cell, offset, d, &both);
-        count += both;
-        offset[side / 2] = 0;
-    }
-    return sk_idp_sharpened(descent, own, beside, count);
 }
 
 static void displacements_of_block(const sk_step *step, int block, int local, int pushing)
 {
-    const sk_grid *grid = &step->grid;
-    const uint64_t moved = local ? grid->runs[SK_RUNS_MOVED][block] : ~UINT64_C(0);
-    /* Solids that push act everywhere. */
-    const uint64_t reached = pushing ? ~UINT64_C(0) : grid->runs[SK_RUNS_NEAR][block] & moved;
-    /* Beside obstacles the limit is halved: the flux through a partly open face would throw particles far. */
-    const float farthest = step->solids.plain[step->solids.block_slot[block]] ? 1.0f : 0.5f;
     SK_PLAIN_EACH_CELL(cell, block)
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        float *displacement = &grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)];
-        if (reached && face_on_wall(step, cell, d)) {
-            *displacement = 0.0f;
-        } else if (!(reached >> (cell.local / 8) & 1)) {
-            *displacement = moved >> (cell.local / 8) & 1 ? __builtin_nanf("") : 0.0f;
-        } else {
-            int beside_liquid;
-            const float descent = gather_descent(step, cell, d, &beside_liquid);
-            *displacement = sk_idp_displacement(sharpened_descent(step, cell, d, descent), beside_liquid,
-                                                open_fraction_at(step, cell, d) == 0.0f,
-                                                pushing ? push_at(grid, cell, 2 * d) : 0.0f, farthest);
-        }
-    }
+    displace_faces(step, cell, local, pushing);
 }
 
 selkie_code SK_DIM(sk_idp_correct_plain)(sk_step *step, selkie_error *error)

@@ -277,7 +277,7 @@ static void meet_body(const sk_step *step, const soft_response *responses, int a
         double own[3], normal[3], approach = 0.0;
         int near = is_outer(soft, k);
         for (int d = 0; d < SELKIE_DIM && near; d++)
-            near &= point->position[d] > other->low[d] - 2.0 * h && point->position[d] < other->high[d] + 2.0 * h;
+            near &= point->position[d] > other->low[d] - 1.0 * h && point->position[d] < other->high[d] + 1.0 * h;
         const int64_t j = near ? nearest_point(step, point->position, b, 2) : -1;
         if (j < 0)
             continue;

@@ -237,47 +237,97 @@ static int part_block(const sk_step *step, const face_fields *f, float *const en
     return unknown;
 }
 
-/* The impulse of the grid on the points of a cell. Returns whether liquid touches one of them. */
-static void move_cell(const sk_step *step, const sk_plain_frame *frame, const face_fields *f, sk_plain_cell cell,
-                      double *changes, uint8_t *wet)
+/* Do liquid and bodies share a face of the block? */
+static int has_mixed_faces(const face_fields *f, int block)
+{
+    const size_t base = (size_t)block * SK_BLOCK_CELLS;
+    int mixed = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (size_t i = base; i < base + SK_BLOCK_CELLS; i++)
+            mixed |= f->share[d][i] > 0.0f && f->share[d][i] < 0.999f;
+    return mixed;
+}
+
+/* Marks the points in a cell with liquid at a face around it. */
+static void find_wet(const sk_step *step, const face_fields *f, sk_plain_cell cell, uint8_t *wet)
 {
     const sk_soft *soft = step->soft;
-    float nodes[SELKIE_DIM][SK_AROUND], shares[SK_AROUND];
+    float shares[SK_AROUND];
     uint32_t begin, end;
-    int at[3], loaded = 0, touches = 0;
+    int touches = 0;
+    sk_plain_particles(&step->grid, cell, &begin, &end);
+    for (int d = 0; d < SELKIE_DIM && begin < end; d++) {
+        sk_plain_load_nodes(&step->grid, f->share[d], cell, d, shares);
+        for (int n = 0; n < SK_AROUND; n++)
+            touches |= shares[n] > 0.0f && shares[n] < 0.999f;
+    }
+    for (uint32_t p = begin; touches && p < end; p++) {
+        const uint32_t k = step->particles.records[p].id - soft->first_id;
+        if (soft->owner[p] && k < soft->point_count)
+            wet[k] = 1;
+    }
+}
+
+/* Finds the bodies that liquid touches. `mixed` marks blocks with faces that liquid and bodies share. Returns whether
+ * there is one. */
+static int find_wet_bodies(sk_step *step, const face_fields *f, const uint8_t *mixed, uint8_t *wet)
+{
+    sk_soft *soft = step->soft;
+    int any = 0;
+    memset(wet, 0, soft->point_count);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
+    for (int b = 1; b <= step->grid.particle_blocks; b++) {
+        int near = 0;
+        for (int n = 0; n < SK_NEIGHBOURS; n++)
+            near |= mixed[step->grid.neighbours[b][n]];
+        if (near)
+            SK_PLAIN_EACH_CELL(cell, b)
+        find_wet(step, f, cell, wet);
+    }
+    for (int b = 0; b < soft->body_count; b++) {
+        sk_soft_body *body = &soft->bodies[b];
+        body->is_wet = 0;
+        for (uint32_t k = body->first; k < body->first + body->count && !body->is_wet; k++)
+            body->is_wet = soft->record[k] >= 0 && wet[k];
+        for (uint32_t k = body->first; k < body->first + body->count; k++)
+            wet[k] = (uint8_t)body->is_wet;
+        any |= body->is_wet;
+    }
+    return any;
+}
+
+/* The change that the grid gives to the points in a cell, of bodies that liquid touches. */
+static void move_cell(const sk_step *step, const sk_plain_frame *frame, const face_fields *f, sk_plain_cell cell,
+                      double *changes, const uint8_t *wet)
+{
+    const sk_soft *soft = step->soft;
+    float nodes[SELKIE_DIM][SK_AROUND];
+    uint32_t begin, end;
+    int at[3], loaded = 0;
     sk_plain_particles(frame->grid, cell, &begin, &end);
-    sk_plain_coordinates(frame->grid, cell, at);
-    const uint32_t *owner = sk_particles_find_attribute(&step->particles, "body")->data;
     for (uint32_t p = begin; p < end; p++) {
         const sk_particle *record = &step->particles.records[p];
         const uint32_t k = record->id - soft->first_id;
         float fraction[3];
-        if (!owner[p] || k >= soft->point_count)
+        if (!soft->owner[p] || k >= soft->point_count || !wet[k])
             continue;
-        for (int d = 0; d < SELKIE_DIM && !loaded; d++) {
+        for (int d = 0; d < SELKIE_DIM && !loaded; d++)
             sk_plain_load_known(frame->grid, f->solid[d], cell, d, nodes[d]);
-            sk_plain_load_nodes(frame->grid, f->share[d], cell, d, shares);
-            for (int n = 0; n < SK_AROUND; n++)
-                touches |= shares[n] > 0.0f && shares[n] < 0.999f;
-        }
         loaded = 1;
+        sk_plain_coordinates(frame->grid, cell, at);
         sk_plain_fractions(frame, record->position, at, fraction);
         for (int d = 0; d < SELKIE_DIM; d++)
             changes[3 * (size_t)k + (size_t)d] = (double)sk_interpolate(d, nodes[d], fraction);
-        wet[k] = (uint8_t)touches;
     }
 }
 
 /* Velocities of the points of a body after the forces of this step, and the force of the liquid. */
-static selkie_code push_body(sk_step *step, int b, double *changes, const uint8_t *wet, selkie_error *error)
+static selkie_code push_body(sk_step *step, int b, const double *changes, selkie_error *error)
 {
     sk_soft *soft = step->soft;
-    sk_soft_body *body = &soft->bodies[b];
+    const sk_soft_body *body = &soft->bodies[b];
     sk_soft_state *state = &soft->states[b];
     const double kick = sk_step_kick(step) * (1.0 + step->reflection);
-    body->is_wet = 0;
-    for (uint32_t k = body->first; k < body->first + body->count && !body->is_wet; k++)
-        body->is_wet = soft->record[k] >= 0 && wet[k];
     memset(state->force, 0, sizeof state->force);
     memset(state->torque, 0, sizeof state->torque);
     for (uint32_t k = body->first; k < body->first + body->count; k++) {
@@ -306,19 +356,27 @@ selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
     float *const end[3] = {step->grid.fields[step->end_velocity], step->grid.fields[step->end_velocity + 1],
                            step->grid.fields[step->end_velocity + 2]};
     void *scratch;
-    SK_TRY(sk_step_scratch(step, (size_t)soft->point_count * (3 * sizeof(double) + 1) + 1, "bodies", &scratch, error));
+    const size_t blocks = (size_t)step->grid.block_count;
+    SK_TRY(sk_step_scratch(step, (size_t)soft->point_count * (3 * sizeof(double) + 1) + blocks, "bodies", &scratch,
+                           error));
     double *changes = scratch;
-    uint8_t *wet = (uint8_t *)(changes + 3 * (size_t)soft->point_count);
+    uint8_t *wet = (uint8_t *)(changes + 3 * (size_t)soft->point_count), *mixed = wet + soft->point_count;
+    soft->owner = sk_particles_find_attribute(&step->particles, "body")->data;
+    mixed[0] = 0;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b < step->grid.block_count; b++)
+    for (int b = 1; b < step->grid.block_count; b++) {
+        mixed[b] = (uint8_t)has_mixed_faces(&f, b);
         if (part_block(step, &f, end, b))
             step->grid.block_flags[b] |= SK_BLOCK_UNKNOWN;
+    }
+    if (find_wet_bodies(step, &f, mixed, wet)) {
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b <= step->grid.particle_blocks; b++)
-        SK_PLAIN_EACH_CELL(cell, b)
-    move_cell(step, &frame, &f, cell, changes, wet);
+        for (int b = 1; b <= step->grid.particle_blocks; b++)
+            SK_PLAIN_EACH_CELL(cell, b)
+        move_cell(step, &frame, &f, cell, changes, wet);
+    }
     for (int b = 0; b < soft->body_count; b++)
-        SK_TRY(push_body(step, b, changes, wet, error));
+        SK_TRY(push_body(step, b, changes, error));
     return SELKIE_OK;
 }
 

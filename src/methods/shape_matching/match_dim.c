@@ -29,7 +29,7 @@ static void rest_of(const sk_soft_region *region, const sk_soft_point *point, do
 
 static double share_of(const sk_soft *soft, uint32_t k)
 {
-    return soft->shares ? (double)soft->shares[k] : 1.0;
+    return (double)soft->shares[k];
 }
 
 /* Inverts a symmetric positive definite matrix of n rows by Gauss-Jordan. Returns 0 where it is close to singular. */
@@ -256,7 +256,7 @@ static void find_goal(sk_step *step, sk_soft_region *region, const sk_shape_sums
     centre_sums(sums, goal, second, spin);
     turn_of(second, spin, goal->turn);
     find_rotation(sums, rotation);
-    if (region->count == body->count) {
+    if (!region->members) {
         memcpy(step->soft->states[region->body].rotation, rotation, sizeof rotation);
         memcpy(step->soft->states[region->body].angular_velocity, goal->turn, sizeof goal->turn);
     }
@@ -275,7 +275,7 @@ static void find_goal(sk_step *step, sk_soft_region *region, const sk_shape_sums
         for (int c = 0; c < region->columns; c++)
             goal->map[9 * d + c] =
                 beta * scale * map[9 * d + c] + (c < SELKIE_DIM ? (1.0 - beta) * rotation[3 * d + c] : 0.0);
-    if (volume > 0.1)
+    if (volume > 0.1 && !region->is_frame)
         flow(def, step->dt, rotation, map, region);
 
     /* Strength by frequency: independent of the step as long as it resolves the frequency (at most 60 degrees). */
@@ -325,7 +325,7 @@ selkie_code SK_DIM(sk_soft_match)(sk_step *step, selkie_error *error)
         const sk_soft_region before = *region; /* plastic flow acts from the next step on */
         find_goal(step, region, &total, &goal);
 #pragma omp parallel for num_threads(step->threads) schedule(static)
-        for (int s = 0; s < spans; s++)
+        for (int s = 0; s < (region->is_frame ? 0 : spans); s++)
             pull_span(soft, &before, &goal, (uint32_t)s);
         memcpy(soft->flows[r], region->flow, sizeof region->flow);
     }

@@ -274,14 +274,11 @@ static selkie_code populate(sk_step *step, selkie_error *error)
         soft->bodies[b].first = soft->point_count;
         soft->point_count += soft->bodies[b].count;
     }
-    soft->region_count = soft->body_count;
-    soft->regions = sk_allocate_zeroed(step->memory, ((size_t)soft->region_count + 1) * sizeof *soft->regions);
-    if (!soft->regions)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory");
+    before = particles->count - (int64_t)soft->point_count;
+    SK_TRY(sk_soft_make_regions(step, particles->records + before, error));
     SK_TRY(reserve_state(step, soft, error));
 
     /* The last particles are those of the bodies, in their order. */
-    before = particles->count - (int64_t)soft->point_count;
     soft->first_id = particles->records[before].id;
     for (uint32_t k = 0; k < soft->point_count; k++) {
         const sk_particle *record = &particles->records[before + (int64_t)k];
@@ -290,13 +287,12 @@ static selkie_code populate(sk_step *step, selkie_error *error)
     }
     soft->left = soft->point_count;
     for (int b = 0; b < soft->body_count; b++) {
-        sk_soft_region *region = &soft->regions[b];
         start_body(step, soft, b);
         find_surface(soft, &soft->bodies[b]);
-        *region = (sk_soft_region){.body = b, .first = soft->bodies[b].first, .count = soft->bodies[b].count};
-        for (int i = 0; i < 3; i++)
-            region->flow[4 * i] = soft->flows[b][4 * i] = 1.0;
     }
+    for (int r = 0; r < soft->region_count; r++)
+        for (int i = 0; i < 3; i++)
+            soft->regions[r].flow[4 * i] = soft->flows[r][4 * i] = 1.0;
 
     /* The records take the velocities. */
     for (uint32_t k = 0; k < soft->point_count; k++)

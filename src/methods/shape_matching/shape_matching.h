@@ -43,6 +43,7 @@ typedef struct sk_soft_state {
 /* Some particles of a body that share a goal: all of them, or a cluster. */
 typedef struct sk_soft_region {
     int body;
+    int is_frame;            /* of a body with clusters: gives its orientation, but pulls nothing */
     uint32_t first, count;   /* of `members`, or of the points of the body */
     const uint32_t *members; /* points; NULL = first .. first + count - 1 */
     double flow[9];          /* change of the rest shape by plastic flow */
@@ -71,7 +72,7 @@ typedef struct sk_soft {
     sk_soft_body *bodies;
     sk_soft_region *regions;
     uint32_t *members;
-    float *shares;         /* [points] 1 / regions that hold it; NULL = one region a body */
+    float *shares;         /* [points] 1 / clusters that hold it */
     float (*surfaces)[4];  /* [points] normal of the surface nearest at rest, and its distance (m) */
     double spacing;        /* m  of points at rest */
     uint8_t *crowded;      /* [cells] holds points; scratch */
@@ -90,6 +91,9 @@ typedef struct sk_soft {
     double (*flows)[9];    /* [region_count] */
     sk_soft_point *points; /* [point_count] */
 } sk_soft;
+
+/* The regions of all bodies, from their records at the start. */
+selkie_code sk_soft_make_regions(sk_step *step, const sk_particle *records, selkie_error *error);
 
 #define SK_SOFT_PHASES(dim)                                                                                            \
     selkie_code sk_soft_match_##dim(sk_step *step, selkie_error *error);                                               \

@@ -16,7 +16,7 @@ static uint32_t point_of(const sk_soft_region *region, uint32_t n)
 
 static double share_of(const sk_soft *soft, uint32_t k)
 {
-    return soft->shares ? (double)soft->shares[k] : 1.0;
+    return (double)soft->shares[k];
 }
 
 static uint32_t end_of(const sk_soft_region *region, uint32_t span)
@@ -84,7 +84,7 @@ selkie_code SK_DIM(sk_soft_spread)(sk_step *step, int b, const double *changes, 
         const int spans = (int)((region->count + SPAN - 1) / SPAN);
         sk_fit_sums *partial, total = {0};
         sk_fit fit;
-        if (region->body != b)
+        if (region->body != b || region->is_frame)
             continue;
         SK_TRY(sk_step_scratch(step, (size_t)(spans + 1) * sizeof *partial, "bodies", (void **)&partial, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)

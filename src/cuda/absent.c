@@ -1,0 +1,75 @@
+/* The GPU backend of a build without CUDA: every call that would need it fails with one line. */
+#include "cuda/cuda.h"
+#include "selkie_config.h"
+
+#if !SELKIE_HAVE_CUDA
+
+static selkie_code absent(selkie_error *error)
+{
+    return sk_fail(error, SELKIE_ERROR_INPUT,
+                   "backend: \"cuda\" is not in this build (nvcc was not found, or SELKIE_CUDA is off); use \"tuned\"");
+}
+
+int sk_cuda_is_built(void)
+{
+    return 0;
+}
+
+selkie_code sk_cuda_find(sk_cuda_info *info, selkie_error *error)
+{
+    (void)info;
+    return absent(error);
+}
+
+selkie_code sk_cuda_check(const selkie_scene *scene, selkie_error *error)
+{
+    (void)scene;
+    return absent(error);
+}
+
+sk_phase_function sk_cuda_phase(const char *method, const char *phase, int dimension)
+{
+    (void)method, (void)phase, (void)dimension;
+    return NULL;
+}
+
+selkie_code sk_cuda_create(sk_step *step, selkie_error *error)
+{
+    (void)step;
+    return absent(error);
+}
+
+void sk_cuda_destroy(sk_step *step)
+{
+    (void)step;
+}
+
+void sk_cuda_particles_changed(sk_step *step)
+{
+    (void)step;
+}
+
+selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
+{
+    (void)step, (void)error;
+    return SELKIE_OK;
+}
+
+int sk_cuda_block_count(const sk_step *step)
+{
+    return step->grid.block_count;
+}
+
+selkie_code sk_cuda_fetch_particles(sk_step *step, selkie_error *error)
+{
+    (void)step, (void)error;
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error)
+{
+    (void)step, (void)error;
+    return SELKIE_OK;
+}
+
+#endif

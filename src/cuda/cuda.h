@@ -1,0 +1,51 @@
+/* The GPU backend as the world sees it. No type of CUDA leaves src/cuda.
+ *
+ * A phase of the step has a CUDA form if sk_cuda_phase finds one. The forms are lists of kernels; a kernel runs the
+ * functions of the plain backend, one thread a cell or a particle. Particles and grid stay on the device from step to
+ * step. sk_cuda_fetch_* copies them back where the host needs them: for frames, probes and checkpoints.
+ *
+ * A build without CUDA has the same functions (absent.c). They fail with a message that names the CPU backend.
+ */
+#ifndef SK_CUDA_CUDA_H
+#define SK_CUDA_CUDA_H
+
+#include "methods/step.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sk_cuda_info {
+    char name[128];
+    double memory, free;       /* bytes */
+    int driver[2], runtime[2]; /* version: major, minor */
+    int capability[2];
+} sk_cuda_info;
+
+/* Is the backend a part of this build? */
+int sk_cuda_is_built(void);
+/* The device that a world would use. Fails with one line where there is none. */
+selkie_code sk_cuda_find(sk_cuda_info *info, selkie_error *error);
+/* Can the device run the scene? Fails with one line that names what it cannot run. */
+selkie_code sk_cuda_check(const selkie_scene *scene, selkie_error *error);
+/* The CUDA form of a phase; NULL = none. */
+sk_phase_function sk_cuda_phase(const char *method, const char *phase, int dimension);
+
+/* Memory of a world on the device; step->cuda. Destroy accepts a step without. */
+selkie_code sk_cuda_create(sk_step *step, selkie_error *error);
+void sk_cuda_destroy(sk_step *step);
+/* The host's particles have changed: the next phase copies them to the device. */
+void sk_cuda_particles_changed(sk_step *step);
+/* The end of a step: waits for the device and takes the results over. */
+selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error);
+/* Blocks of the grid in the last step, block 0 included. */
+int sk_cuda_block_count(const sk_step *step);
+/* Copies particles (and the grid with its fields) to the host, unless they are there. */
+selkie_code sk_cuda_fetch_particles(sk_step *step, selkie_error *error);
+selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,733 @@
+/* Memory of the GPU backend, transport of the step and its results, and graphs of launches. */
+#include "cuda/device.h"
+
+extern "C" {
+#include "base/block_table.h"
+#include "cuda/phases.h"
+#include "grid/solids.h"
+}
+
+selkie_code sk_cuda_failed(int code, const char *what, selkie_error *error)
+{
+    const char *text = cudaGetErrorString((cudaError_t)code);
+    if (code == (int)cudaErrorMemoryAllocation)
+        return sk_fail(error, SELKIE_ERROR_MEMORY,
+                       "the GPU has no memory for %s (%s); use fewer particles or backend \"tuned\"", what, text);
+    return sk_fail(error, SELKIE_ERROR_INTERNAL, "the GPU failed in %s: %s; the last checkpoint is whole", what, text);
+}
+
+/* --- the device --- */
+
+int sk_cuda_is_built(void)
+{
+    return 1;
+}
+
+selkie_code sk_cuda_find(sk_cuda_info *info, selkie_error *error)
+{
+    memset(info, 0, sizeof *info);
+#ifdef SK_CUDA_EMULATED
+    (void)error;
+    snprintf(info->name, sizeof info->name, "emulated");
+    return SELKIE_OK;
+#else
+    int count = 0, driver = 0, runtime = 0;
+    cudaDeviceProp properties;
+    size_t free_bytes = 0, all = 0;
+    const cudaError_t code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess || count == 0) {
+        cudaGetLastError(); /* the error is reported here and must not return later */
+        return sk_fail(error, SELKIE_ERROR_INPUT, "backend: \"cuda\" finds no GPU (%s); use \"tuned\"",
+                       code != cudaSuccess ? cudaGetErrorString(code) : "no device");
+    }
+    SK_CUDA_TRY(cudaGetDeviceProperties(&properties, 0), "the search for a device", error);
+    SK_CUDA_TRY(cudaMemGetInfo(&free_bytes, &all), "the search for a device", error);
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    snprintf(info->name, sizeof info->name, "%s", properties.name);
+    info->memory = (double)all;
+    info->free = (double)free_bytes;
+    info->driver[0] = driver / 1000, info->driver[1] = driver % 1000 / 10;
+    info->runtime[0] = runtime / 1000, info->runtime[1] = runtime % 1000 / 10;
+    info->capability[0] = properties.major, info->capability[1] = properties.minor;
+    return SELKIE_OK;
+#endif
+}
+
+/* --- memory --- */
+
+static selkie_code take(sk_cuda *cuda, void *address, size_t bytes, int zeroed, selkie_error *error)
+{
+    void **at = (void **)address;
+    if (cuda->allocation_count == (int)(sizeof cuda->allocations / sizeof *cuda->allocations))
+        return sk_fail(error, SELKIE_ERROR_INTERNAL, "the GPU backend has no room for another array");
+    SK_CUDA_TRY(cudaMalloc(at, bytes ? bytes : 1), "the fields of the grid", error);
+    cuda->allocations[cuda->allocation_count++] = *at;
+    cuda->bytes += bytes;
+    if (zeroed)
+        SK_CUDA_TRY(cudaMemsetAsync(*at, 0, bytes, cuda->stream), "the fields of the grid", error);
+    return SELKIE_OK;
+}
+
+static selkie_code upload(sk_cuda *cuda, void *address, const void *from, size_t bytes, selkie_error *error)
+{
+    SK_TRY(take(cuda, address, bytes, 0, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(*(void **)address, from, bytes, cudaMemcpyHostToDevice, cuda->stream), "a copy", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy", error);
+    return SELKIE_OK;
+}
+
+/* Arrays of the grid's blocks. */
+static selkie_code take_blocks(sk_cuda *cuda, const sk_step *step, size_t capacity, selkie_error *error)
+{
+    sk_grid *grid = &cuda->sent->step.grid;
+    const size_t cells = (size_t)step->grid.block_cells * capacity;
+    cuda->shadow.capacity = (int)capacity;
+    SK_TRY(take(cuda, &grid->coordinates, capacity * sizeof *grid->coordinates, 1, error));
+    SK_TRY(take(cuda, &grid->neighbours, capacity * sizeof *grid->neighbours, 1, error));
+    SK_TRY(take(cuda, &grid->faces, capacity * sizeof *grid->faces, 1, error));
+    SK_TRY(take(cuda, &grid->kinds, cells, 1, error));
+    SK_TRY(take(cuda, &grid->block_flags, capacity, 1, error));
+    SK_TRY(take(cuda, &grid->cell_start, (cells + 1) * sizeof(uint32_t), 1, error));
+    for (int r = 0; r <= SK_RUNS_SCRATCH; r++)
+        SK_TRY(take(cuda, &grid->runs[r], capacity * sizeof(uint64_t), 1, error));
+    for (int f = 0; f < SK_FIELD_LIMIT; f++) {
+        grid->fields[f] = NULL;
+        if (!step->grid.fields[f])
+            continue;
+        SK_TRY(take(cuda, &grid->fields[f], cells * sizeof(float), 1, error));
+        /* Slot 0 stands for absent blocks. */
+        SK_CUDA_TRY(cudaMemcpyAsync(grid->fields[f], step->grid.fields[f],
+                                    (size_t)step->grid.block_cells * sizeof(float), cudaMemcpyHostToDevice,
+                                    cuda->stream),
+                    "a copy", error);
+    }
+    SK_TRY(take(cuda, &cuda->sent->step.solids.block_slot, capacity * sizeof(int32_t), 1, error));
+    SK_TRY(take(cuda, &cuda->shadow.kinds, cells, 1, error));
+    SK_TRY(take(cuda, &cuda->shadow.reach, (capacity + 1) * sizeof(uint32_t), 1, error));
+    return take(cuda, &cuda->shadow.block_first, (capacity + 1) * sizeof(uint32_t), 1, error);
+}
+
+/* A level of the solver: its places and arrays. */
+static selkie_code take_level(sk_cuda *cuda, const sk_step *step, int depth, size_t capacity, selkie_error *error)
+{
+    sk_cuda_level *level = &cuda->solver_shadow.level[depth];
+    const size_t cells = (size_t)step->grid.block_cells * capacity * sizeof(float);
+    level->capacity = capacity;
+    SK_TRY(take(cuda, &level->place, capacity * sizeof(int32_t), 1, error));
+    SK_TRY(take(cuda, &level->list, capacity * sizeof(int32_t), 1, error));
+    SK_TRY(take(cuda, &level->neighbour, capacity * sizeof *level->neighbour, 1, error));
+    SK_TRY(take(cuda, &level->parent, capacity * sizeof(int32_t), 1, error));
+    if (depth)
+        SK_TRY(take(cuda, &level->map, (size_t)level->places * sizeof(int32_t), 1, error));
+    for (int d = 0; d < step->dimension; d++)
+        SK_TRY(take(cuda, &level->face[d], cells, 1, error));
+    SK_TRY(take(cuda, &level->excess, cells, 1, error));
+    SK_TRY(take(cuda, &level->inverse, cells, 1, error));
+    SK_TRY(take(cuda, &level->x, cells, 1, error));
+    return take(cuda, &level->b, cells, 1, error);
+}
+
+static selkie_code take_solver(sk_cuda *cuda, const sk_step *step, selkie_error *error)
+{
+    sk_cuda_solver *solver = &cuda->solver_shadow;
+    const sk_grid *grid = &step->grid;
+    int cells[3], depth = 0;
+    for (int d = 0; d < 3; d++) {
+        solver->level[0].blocks[d] = grid->blocks[d];
+        cells[d] = d < step->dimension ? grid->cells[d] + 2 * SK_GRID_PADDING : 1;
+    }
+    for (;; depth++) {
+        sk_cuda_level *level = &solver->level[depth];
+        level->places = level->blocks[0] * level->blocks[1] * level->blocks[2];
+        SK_TRY(take_level(cuda, step, depth, depth ? (size_t)level->places + 1 : (size_t)cuda->shadow.capacity, error));
+        /* The coarsest level has so few cells that its matrix can be inverted. */
+        if (cells[0] * cells[1] * cells[2] <= SK_CUDA_BOTTOM || depth == SK_CUDA_LEVELS - 1)
+            break;
+        for (int d = 0; d < 3; d++) {
+            level[1].blocks[d] = d < step->dimension ? (level->blocks[d] + 1) / 2 : 1;
+            cells[d] = d < step->dimension ? (cells[d] + 1) / 2 : 1;
+        }
+    }
+    solver->level_count = depth + 1;
+    const size_t capacity = (size_t)cuda->shadow.capacity, bytes = capacity * (size_t)grid->block_cells * sizeof(float);
+    SK_TRY(take(cuda, &solver->high, bytes, 1, error));
+    SK_TRY(take(cuda, &solver->low, bytes, 1, error));
+    SK_TRY(take(cuda, &solver->p[0], bytes, 1, error));
+    SK_TRY(take(cuda, &solver->p[1], bytes, 1, error));
+    SK_TRY(take(cuda, &solver->q, bytes, 1, error));
+    SK_TRY(take(cuda, &solver->partial[0], capacity * sizeof(double), 1, error));
+    SK_TRY(take(cuda, &solver->partial[1], capacity * sizeof(double), 1, error));
+    SK_TRY(take(cuda, &solver->active, capacity * sizeof(int32_t), 1, error));
+
+    /* The extrapolation follows the solves and uses their vectors. */
+    float *const spare[SK_CUDA_SCRATCH] = {solver->high,
+                                           solver->low,
+                                           solver->p[0],
+                                           solver->p[1],
+                                           solver->q,
+                                           solver->level[0].b,
+                                           solver->level[0].excess,
+                                           solver->level[0].inverse,
+                                           solver->level[0].face[0]};
+    memcpy(cuda->shadow.scratch, spare, sizeof spare);
+    return SELKIE_OK;
+}
+
+/* Static solids of all places of the domain, and the slot of each place. */
+static selkie_code take_solids(sk_cuda *cuda, sk_step *step, selkie_error *error)
+{
+    sk_solids *solids = &step->solids, *there = &cuda->sent->step.solids;
+    const int places = cuda->shadow.places;
+    sk_grid fake = step->grid;
+    int32_t(*coordinates)[4] = (int32_t(*)[4])calloc((size_t)places + 1, sizeof *coordinates);
+    int32_t(*faces)[6] = (int32_t(*)[6])calloc((size_t)places + 1, sizeof *faces);
+    int32_t *slots = (int32_t *)calloc((size_t)places, sizeof *slots);
+    selkie_code code = coordinates && faces && slots
+                           ? SELKIE_OK
+                           : sk_fail(error, SELKIE_ERROR_MEMORY, "no memory for the %d blocks of the domain", places);
+    for (int i = 0; code == SELKIE_OK && i < places; i++) {
+        coordinates[i + 1][0] = i % step->grid.blocks[0];
+        coordinates[i + 1][1] = i / step->grid.blocks[0] % step->grid.blocks[1];
+        coordinates[i + 1][2] = i / step->grid.blocks[0] / step->grid.blocks[1];
+    }
+    if (code == SELKIE_OK) {
+        fake.coordinates = coordinates;
+        fake.faces = faces;
+        fake.block_count = places + 1;
+        code = step->dimension == 2 ? sk_solids_update_2d(solids, &fake, step->threads, error)
+                                    : sk_solids_update_3d(solids, &fake, step->threads, error);
+    }
+    for (int i = 0; code == SELKIE_OK && i < places; i++)
+        slots[i] = solids->block_slot[i + 1];
+
+    /* Copy the fields. */
+    const size_t count = solids->slot_count > 0 ? solids->slot_count : 1,
+                 cells = count * (size_t)step->grid.block_cells;
+    for (int d = 0; code == SELKIE_OK && d < step->dimension; d++)
+        code = upload(cuda, &there->fraction[d], solids->fraction[d], cells * sizeof(float), error);
+    if (code == SELKIE_OK)
+        code = upload(cuda, &there->blurred, solids->blurred, cells * sizeof(float), error);
+    if (code == SELKIE_OK)
+        code = upload(cuda, &there->distance, solids->distance, cells * sizeof(float), error);
+    if (code == SELKIE_OK)
+        code = upload(cuda, &there->no_slip, solids->no_slip, cells, error);
+    if (code == SELKIE_OK)
+        code = upload(cuda, &there->closed, solids->closed, cells, error);
+    if (code == SELKIE_OK)
+        code = upload(cuda, &there->plain, solids->plain, count, error);
+    if (code == SELKIE_OK)
+        code = upload(cuda, &cuda->shadow.solid_slots, slots, (size_t)places * sizeof *slots, error);
+    free(coordinates);
+    free(faces);
+    free(slots);
+    return code;
+}
+
+static selkie_code take_particles(sk_cuda *cuda, const sk_step *step, selkie_error *error)
+{
+    const size_t capacity = (size_t)step->particles.count + 32;
+    cuda->particle_capacity = capacity;
+    for (int copy = 0; copy < 2; copy++) {
+        SK_TRY(take(cuda, &cuda->records[copy], capacity * sizeof(sk_particle), 0, error));
+        for (int a = 0; a < step->particles.attribute_count; a++)
+            SK_TRY(take(cuda, &cuda->attributes[a][copy],
+                        capacity * (size_t)step->particles.attributes[a].components * sizeof(uint32_t), 0, error));
+    }
+    SK_TRY(take(cuda, &cuda->shadow.keys, capacity * sizeof(uint32_t), 0, error));
+    SK_TRY(take(cuda, &cuda->shadow.ranks, capacity * sizeof(uint32_t), 0, error));
+    return take(cuda, &cuda->shadow.order, capacity * sizeof(uint32_t), 0, error);
+}
+
+/* Blocks that hold particles or lie beside one that does, counted on the host; at most all. */
+static size_t blocks_needed(const sk_step *step, int places)
+{
+    const sk_grid *grid = &step->grid;
+    uint8_t *near = (uint8_t *)calloc((size_t)places, 1);
+    size_t count = 0;
+    if (!near)
+        return (size_t)places;
+    for (int64_t p = 0; p < step->particles.count; p++) {
+        int at[3] = {0, 0, 0}, inside = 1;
+        for (int d = 0; d < step->dimension; d++) {
+            const double cell = ((double)step->particles.records[p].position[d] - grid->corner[d]) / grid->cell_size;
+            inside &= cell >= 0.0 && cell < (double)(grid->blocks[d] << grid->block_log);
+            at[d] = inside ? (int)cell >> grid->block_log : 0;
+        }
+        const int own = at[0] + grid->blocks[0] * (at[1] + grid->blocks[1] * at[2]);
+        if (!inside || near[own] & 2)
+            continue;
+        near[own] |= 2;
+        for (int n = 0; n < 27; n++) {
+            const int x = at[0] + n % 3 - 1, y = at[1] + n / 3 % 3 - 1, z = at[2] + n / 9 - 1;
+            if (x >= 0 && y >= 0 && z >= 0 && x < grid->blocks[0] && y < grid->blocks[1] && z < grid->blocks[2])
+                near[x + grid->blocks[0] * (y + grid->blocks[1] * z)] |= 1;
+        }
+    }
+    for (int i = 0; i < places; i++)
+        count += near[i] != 0;
+    free(near);
+    return count;
+}
+
+/* Memory for the particles that the host has, and for as many blocks. */
+static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    const sk_grid *grid = &step->grid;
+    const int64_t places = (int64_t)grid->blocks[0] * grid->blocks[1] * grid->blocks[2];
+    if (places * grid->block_cells >= (int64_t)UINT32_MAX)
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "backend: \"cuda\" cannot number the %lld blocks of this domain; use a smaller one or \"tuned\"",
+                       (long long)places);
+    cuda->shadow.places = (int)places;
+    if (!blocks) {
+        blocks = blocks_needed(step, (int)places);
+        blocks += blocks / 2 + 64;
+
+        /* A small domain gets all its blocks at once: growing takes longer than many steps. */
+        size_t free_bytes = 0, all = 0;
+        const size_t arrays = 40; /* of floats in a block */
+        SK_CUDA_TRY(cudaMemGetInfo(&free_bytes, &all), "the fields of the grid", error);
+        if ((size_t)places * (size_t)grid->block_cells * sizeof(float) * arrays < free_bytes / 64)
+            blocks = (size_t)places + 1;
+    }
+    if (blocks > (size_t)places + 1)
+        blocks = (size_t)places + 1;
+    SK_TRY(take(cuda, &cuda->device, sizeof *cuda->device, 1, error));
+    SK_TRY(take(cuda, &cuda->data, sizeof *cuda->data, 1, error));
+    SK_TRY(take(cuda, &cuda->solver, sizeof *cuda->solver, 1, error));
+    SK_TRY(take(cuda, &cuda->shadow.slot_of_place, (size_t)places * sizeof(int32_t), 1, error));
+    SK_TRY(take(cuda, &cuda->shadow.first_reach, (size_t)places * sizeof(uint32_t), 1, error));
+    SK_TRY(take(cuda, &cuda->shadow.partial, 8 * 4096 * sizeof(double), 1, error));
+    SK_TRY(take_blocks(cuda, step, blocks, error));
+    SK_TRY(take_solids(cuda, step, error));
+    SK_TRY(take_solver(cuda, step, error));
+    SK_TRY(take_particles(cuda, step, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->data, &cuda->shadow, sizeof cuda->shadow, cudaMemcpyHostToDevice, cuda->stream),
+                "a copy", error);
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->solver, &cuda->solver_shadow, sizeof cuda->solver_shadow, cudaMemcpyHostToDevice,
+                                cuda->stream),
+                "a copy", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy", error);
+    cuda->host_changed = 1;
+    return SELKIE_OK;
+}
+
+static void release(sk_cuda *cuda)
+{
+    for (int n = 0; n < cuda->allocation_count; n++)
+        cudaFree(cuda->allocations[n]);
+    cuda->allocation_count = 0;
+    cuda->bytes = 0;
+    memset(&cuda->shadow, 0, sizeof cuda->shadow);
+    memset(&cuda->solver_shadow, 0, sizeof cuda->solver_shadow);
+#ifndef SK_CUDA_EMULATED
+    for (int n = 0; n < cuda->graph_count; n++)
+        cudaGraphExecDestroy(cuda->graphs[n].graph);
+#endif
+    cuda->graph_count = 0;
+}
+
+selkie_code sk_cuda_create(sk_step *step, selkie_error *error)
+{
+    sk_cuda_info info;
+    SK_TRY(sk_cuda_find(&info, error));
+    sk_cuda *cuda = (sk_cuda *)calloc(1, sizeof *cuda);
+    if (!cuda)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "GPU: no memory");
+    step->cuda = cuda;
+#ifndef SK_CUDA_EMULATED
+    SK_CUDA_TRY(cudaSetDevice(0), "the choice of the device", error);
+    SK_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "a stream", error);
+    SK_CUDA_TRY(cudaStreamCreateWithFlags(&cuda->body_stream, cudaStreamNonBlocking), "a stream", error);
+#endif
+    SK_CUDA_TRY(cudaMallocHost((void **)&cuda->sent, sizeof *cuda->sent), "the step", error);
+    SK_CUDA_TRY(cudaMallocHost((void **)&cuda->results, sizeof *cuda->results), "the results", error);
+    memset(cuda->sent, 0, sizeof *cuda->sent);
+    memset(cuda->results, 0, sizeof *cuda->results);
+    cuda->host_changed = 1;
+    return SELKIE_OK;
+}
+
+void sk_cuda_destroy(sk_step *step)
+{
+    sk_cuda *cuda = step->cuda;
+    if (!cuda)
+        return;
+    cudaStreamSynchronize(cuda->stream);
+    release(cuda);
+    if (cuda->sent)
+        cudaFreeHost(cuda->sent);
+    if (cuda->results)
+        cudaFreeHost(cuda->results);
+#ifndef SK_CUDA_EMULATED
+    cudaStreamDestroy(cuda->stream);
+    cudaStreamDestroy(cuda->body_stream);
+#endif
+    free(cuda);
+    step->cuda = NULL;
+}
+
+/* --- the step to the device --- */
+
+void sk_cuda_particles_changed(sk_step *step)
+{
+    if (step->cuda)
+        step->cuda->host_changed = 1;
+}
+
+static selkie_code send_particles(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    const sk_particles *particles = &step->particles;
+    const size_t count = (size_t)particles->count;
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->records[cuda->current], particles->records, count * sizeof(sk_particle),
+                                cudaMemcpyHostToDevice, cuda->stream),
+                "a copy of the particles", error);
+    for (int a = 0; a < particles->attribute_count; a++)
+        SK_CUDA_TRY(cudaMemcpyAsync(cuda->attributes[a][cuda->current], particles->attributes[a].data,
+                                    count * (size_t)particles->attributes[a].components * sizeof(uint32_t),
+                                    cudaMemcpyHostToDevice, cuda->stream),
+                    "a copy of the particles", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy of the particles", error);
+    cuda->device_count = particles->count;
+    cuda->host_changed = 0;
+    return SELKIE_OK;
+}
+
+/* The step with addresses of the device. */
+static void fill_step(sk_step *step)
+{
+    sk_cuda *cuda = step->cuda;
+    sk_cuda_sent *sent = cuda->sent;
+    const sk_grid grid = sent->step.grid; /* addresses */
+    const sk_solids solids = sent->step.solids;
+    const int other = cuda->current ^ 1;
+    sent->step = *step;
+    sent->scene = *step->scene;
+    sent->step.scene = &cuda->device->scene;
+    sent->step.relative_density = NULL;
+
+    /* The grid: constants of the host, arrays of the device. */
+    sk_grid *to = &sent->step.grid;
+    to->coordinates = grid.coordinates, to->neighbours = grid.neighbours, to->faces = grid.faces;
+    to->kinds = grid.kinds, to->block_flags = grid.block_flags, to->cell_start = grid.cell_start;
+    memcpy(to->fields, grid.fields, sizeof grid.fields);
+    memcpy(to->runs, grid.runs, sizeof grid.runs);
+    to->block_count = 1, to->particle_blocks = 0;
+
+    sk_solids *there = &sent->step.solids;
+    memcpy(there->fraction, solids.fraction, sizeof solids.fraction);
+    there->blurred = solids.blurred, there->distance = solids.distance, there->no_slip = solids.no_slip;
+    there->closed = solids.closed, there->plain = solids.plain, there->block_slot = solids.block_slot;
+    there->grip = there->friction = NULL;
+
+    sk_particles *particles = &sent->step.particles;
+    particles->count = cuda->device_count;
+    particles->records = cuda->records[cuda->current];
+    particles->spare = cuda->records[other];
+    for (int a = 0; a < particles->attribute_count; a++) {
+        particles->attributes[a].data = cuda->attributes[a][cuda->current];
+        particles->attributes[a].spare = cuda->attributes[a][other];
+    }
+    if (step->dimension == 2)
+        sk_cuda_fill_constants_2d(step, sent);
+    else
+        sk_cuda_fill_constants_3d(step, sent);
+}
+
+selkie_code sk_cuda_begin(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    if (cuda->began)
+        return SELKIE_OK;
+    const size_t wanted = (size_t)cuda->results->block_count;
+    const int crowded = cuda->allocation_count && wanted > (size_t)cuda->shadow.capacity / 5 * 4 &&
+                        cuda->shadow.capacity <= cuda->shadow.places;
+    const int grown =
+        cuda->allocation_count && cuda->host_changed && (size_t)step->particles.count + 16 > cuda->particle_capacity;
+    if (!cuda->allocation_count || crowded || grown) {
+        if (crowded && !cuda->host_changed)
+            SK_TRY(sk_cuda_fetch_particles(step, error));
+        release(cuda);
+        SK_TRY(allocate(step, crowded ? wanted + wanted / 2 + 64 : 0, error));
+    }
+    if (cuda->host_changed)
+        SK_TRY(send_particles(step, error));
+    fill_step(step);
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->device, cuda->sent, sizeof *cuda->sent, cudaMemcpyHostToDevice, cuda->stream),
+                "a copy of the step", error);
+    cuda->began = 1;
+    return SELKIE_OK;
+}
+
+/* --- launches --- */
+
+#ifdef SK_CUDA_EMULATED
+sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda)
+{
+    (void)cuda;
+    return 0;
+}
+
+void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, const int *done)
+{
+    while (!*done)
+        body(cuda, step);
+}
+
+selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launches, selkie_error *error)
+{
+    (void)name;
+    SK_TRY(sk_cuda_begin(step, error));
+    launches(step->cuda, step);
+    return SELKIE_OK;
+}
+#else
+/* The graph that the stream records, and what its next node waits for. */
+static cudaGraph_t recorded(sk_cuda *cuda, const cudaGraphNode_t **after, size_t *count)
+{
+    cudaStreamCaptureStatus status;
+    cudaGraph_t graph = NULL;
+    const cudaGraphEdgeData *edges;
+    unsigned long long id;
+    *count = 0;
+    cudaStreamGetCaptureInfo(cuda->stream, &status, &id, &graph, after, &edges, count);
+    return graph;
+}
+
+sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda)
+{
+    const cudaGraphNode_t *after;
+    size_t count;
+    cudaGraph_t graph = recorded(cuda, &after, &count);
+    cuda->condition = 0;
+    if (cudaGraphConditionalHandleCreate(&cuda->condition, graph, 1, cudaGraphCondAssignDefault) != cudaSuccess)
+        cuda->condition = 0;
+    return cuda->condition;
+}
+
+void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, const int *done)
+{
+    const cudaGraphNode_t *after;
+    size_t count;
+    cudaGraph_t graph = recorded(cuda, &after, &count), ended;
+    cudaGraphNodeParams parameters = {cudaGraphNodeTypeConditional};
+    cudaGraphNode_t node;
+    (void)done;
+    parameters.conditional.handle = cuda->condition;
+    parameters.conditional.type = cudaGraphCondTypeWhile;
+    parameters.conditional.size = 1;
+    if (cudaGraphAddNode(&node, graph, after, NULL, count, &parameters) != cudaSuccess)
+        return; /* the capture fails, and sk_cuda_run reports it */
+
+    /* The body is recorded through a stream of its own. */
+    cudaStream_t outer = cuda->stream;
+    cudaStreamBeginCaptureToGraph(cuda->body_stream, parameters.conditional.phGraph_out[0], NULL, NULL, 0,
+                                  cudaStreamCaptureModeThreadLocal);
+    cuda->stream = cuda->body_stream;
+    body(cuda, step);
+    cuda->stream = outer;
+    cudaStreamEndCapture(cuda->body_stream, &ended);
+    cudaStreamUpdateCaptureDependencies(cuda->stream, &node, NULL, 1, cudaStreamSetCaptureDependencies);
+}
+
+static selkie_code record(sk_step *step, const char *name, sk_cuda_launches launches, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    cudaGraph_t graph = NULL;
+    if (cuda->graph_count == SK_CUDA_GRAPHS)
+        return sk_fail(error, SELKIE_ERROR_INTERNAL, "the GPU backend has no room for another graph");
+    SK_CUDA_TRY(cudaStreamBeginCapture(cuda->stream, cudaStreamCaptureModeThreadLocal), name, error);
+    launches(cuda, step);
+    SK_CUDA_TRY(cudaStreamEndCapture(cuda->stream, &graph), name, error);
+    SK_CUDA_TRY(cudaGetLastError(), name, error);
+    const cudaError_t code = cudaGraphInstantiate(&cuda->graphs[cuda->graph_count].graph, graph, 0);
+    cudaGraphDestroy(graph);
+    SK_CUDA_TRY(code, name, error);
+    cuda->graphs[cuda->graph_count++].name = name;
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launches, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    int n = 0;
+    SK_TRY(sk_cuda_begin(step, error));
+    while (n < cuda->graph_count && strcmp(cuda->graphs[n].name, name) != 0)
+        n++;
+    if (n == cuda->graph_count)
+        SK_TRY(record(step, name, launches, error));
+    SK_CUDA_TRY(cudaGraphLaunch(cuda->graphs[n].graph, cuda->stream), name, error);
+    return SELKIE_OK;
+}
+#endif
+
+/* --- results --- */
+
+selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->results, &cuda->data->results, sizeof *cuda->results, cudaMemcpyDeviceToHost,
+                                cuda->stream),
+                "a step", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error);
+    const sk_cuda_results *results = cuda->results;
+    if (results->overflow)
+        return sk_fail(error, SELKIE_ERROR_MEMORY,
+                       "the liquid spread from %d to %d blocks in one step, more than the GPU backend reserves; resume "
+                       "the last checkpoint",
+                       cuda->shadow.capacity, results->overflow);
+    if (results->lost)
+        return sk_fail(error, SELKIE_ERROR_DIVERGED,
+                       "%lld particles are nowhere (position not a number, or far outside the domain): the simulation "
+                       "blew up; try a smaller time.step or time.cfl",
+                       (long long)results->lost);
+    cuda->device_count = results->count;
+    step->particles.count = results->count;
+    step->kernel_volume = results->kernel_volume;
+    step->counted_volume = results->counted_volume;
+    step->surface_volume = results->surface_volume;
+    step->occupied_cells = results->occupied;
+    step->liquid_cells = results->liquid;
+    return SELKIE_OK;
+}
+
+static void report_errors(sk_step *step)
+{
+    const sk_cuda_results *results = step->cuda->results;
+    const double n = results->error_count ? (double)results->error_count : 1.0, mean = results->error_sum / n;
+    step->density_error_mean = results->error_absolute / n;
+    step->density_error_max = results->error_largest;
+    step->density_error_std = sqrt(fmax(results->error_squares / n - mean * mean, 0.0));
+}
+
+static selkie_code report_pressure(sk_step *step, selkie_error *error)
+{
+    const sk_cuda_results *results = step->cuda->results;
+    const selkie_pressure_def *def = &step->scene->pressure;
+    memset(&step->pressure, 0, sizeof step->pressure);
+    if (!sk_step_has_pressure(step))
+        return SELKIE_OK;
+    report_errors(step);
+    step->pressure.iterations = results->pressure.iterations;
+    step->pressure.converged = results->pressure.converged;
+    step->pressure.residual = results->pressure.residual;
+    step->pressure.unknowns = results->pressure.unknowns;
+    if (results->pressure.broken || !results->pressure.converged)
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "step %lld at %g s: the pressure solve stopped at a residual of %.3g after %d iterations (asked: "
+            "pressure.tolerance %g, pressure.max_iterations %d); raise one of the two",
+            (long long)step->step_count + 1, step->time, step->pressure.residual, step->pressure.iterations,
+            def->tolerance, def->max_iterations);
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    const sk_cuda_results *results = cuda->results;
+    SK_TRY(sk_cuda_read_results(step, error));
+    SK_TRY(report_pressure(step, error));
+    step->sums.kinetic = results->kinetic;
+    step->sums.max_speed = sqrt(results->fastest2);
+    step->sums.bad = results->bad;
+    if (results->bad)
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "step %lld at %g s: the velocity of %lld particles is not a number; the simulation blew up; try a "
+            "smaller time.step or time.cfl",
+            (long long)step->step_count + 1, step->time, (long long)results->bad);
+    memcpy(step->positions_before, step->positions, sizeof step->positions);
+    memcpy(step->positions, results->positions, sizeof step->positions);
+    step->drained += results->gone;
+    step->particles.count = results->count - results->gone;
+    cuda->began = 0;
+    return SELKIE_OK;
+}
+
+int sk_cuda_block_count(const sk_step *step)
+{
+    return step->cuda->results->block_count;
+}
+
+selkie_code sk_cuda_fetch_particles(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    if (!cuda || !cuda->allocation_count || cuda->particles_here || cuda->host_changed)
+        return SELKIE_OK;
+    if (cuda->began) /* phases outside of a step */
+        SK_TRY(sk_cuda_read_results(step, error));
+    cuda->began = 0;
+    sk_particles *particles = &step->particles;
+    const int64_t shown = particles->count;
+    SK_TRY(sk_particles_reserve(particles, cuda->device_count, error));
+    const size_t count = (size_t)cuda->device_count;
+    SK_CUDA_TRY(cudaMemcpyAsync(particles->records, cuda->records[cuda->current], count * sizeof(sk_particle),
+                                cudaMemcpyDeviceToHost, cuda->stream),
+                "a copy of the particles", error);
+    for (int a = 0; a < particles->attribute_count; a++)
+        SK_CUDA_TRY(cudaMemcpyAsync(particles->attributes[a].data, cuda->attributes[a][cuda->current],
+                                    count * (size_t)particles->attributes[a].components * sizeof(uint32_t),
+                                    cudaMemcpyDeviceToHost, cuda->stream),
+                    "a copy of the particles", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy of the particles", error);
+
+    /* The next sort on the device drops particles that have left; here they go now. */
+    particles->count = cuda->device_count;
+    if (shown != cuda->device_count)
+        sk_particles_drop_dead(particles);
+    cuda->particles_here = 1;
+    return SELKIE_OK;
+}
+
+static selkie_code copy_back(const sk_cuda *cuda, void *to, const void *from, size_t bytes, selkie_error *error)
+{
+    SK_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cuda->stream), "a copy of the grid", error);
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    if (!cuda || !cuda->allocation_count || cuda->grid_here)
+        return SELKIE_OK;
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error);
+    sk_grid *grid = &step->grid;
+    const sk_grid *from = &cuda->sent->step.grid;
+    const int blocks = cuda->results->block_count, particle_blocks = cuda->results->particle_blocks;
+    if (blocks < 1)
+        return SELKIE_OK;
+    const size_t cells = (size_t)blocks * (size_t)grid->block_cells;
+    const size_t starts = (size_t)particle_blocks * (size_t)grid->block_cells + 1;
+    SK_TRY(sk_grid_reserve_blocks(grid, (size_t)blocks, error));
+    SK_TRY(sk_reserve(grid->memory, (void **)&grid->cell_start, &grid->cell_start_capacity, starts, sizeof(uint32_t),
+                      "grid", error));
+    grid->block_count = blocks;
+    grid->particle_blocks = particle_blocks;
+    SK_TRY(copy_back(cuda, grid->coordinates, from->coordinates, (size_t)blocks * sizeof *grid->coordinates, error));
+    SK_TRY(copy_back(cuda, grid->neighbours, from->neighbours, (size_t)blocks * sizeof *grid->neighbours, error));
+    SK_TRY(copy_back(cuda, grid->faces, from->faces, (size_t)blocks * sizeof *grid->faces, error));
+    SK_TRY(copy_back(cuda, grid->kinds, from->kinds, cells, error));
+    SK_TRY(copy_back(cuda, grid->block_flags, from->block_flags, (size_t)blocks, error));
+    SK_TRY(copy_back(cuda, grid->cell_start, from->cell_start, starts * sizeof(uint32_t), error));
+    for (int r = 0; r <= SK_RUNS_SCRATCH; r++)
+        SK_TRY(copy_back(cuda, grid->runs[r], from->runs[r], (size_t)blocks * sizeof(uint64_t), error));
+    for (int f = 0; f < SK_FIELD_LIMIT; f++)
+        if (grid->fields[f])
+            SK_TRY(copy_back(cuda, grid->fields[f], from->fields[f], cells * sizeof(float), error));
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy of the grid", error);
+
+    /* The host finds blocks by a hash table, and solids by the blocks. */
+    sk_block_table_clear(&grid->table);
+    SK_TRY(sk_block_table_reserve(&grid->table, grid->memory, (size_t)blocks, error));
+    for (int b = 1; b < blocks; b++)
+        SK_TRY(sk_block_table_set(
+            &grid->table, grid->memory,
+            sk_block_key(grid->coordinates[b][0], grid->coordinates[b][1], grid->coordinates[b][2]), b, error));
+    cuda->grid_here = 1;
+    return step->dimension == 2 ? sk_solids_update_2d(&step->solids, grid, step->threads, error)
+                                : sk_solids_update_3d(&step->solids, grid, step->threads, error);
+}

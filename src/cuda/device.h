@@ -1,0 +1,307 @@
+/* State of the GPU backend and helpers of its kernels. Private to src/cuda.
+ *
+ * Kernels read everything through two structs in device memory. `sk_step` is a copy of the host's step whose pointers
+ * lead to device memory, so that functions of the plain backend work on it unchanged. The host copies it at the start
+ * of each step; the sort then writes the counts of particles and blocks into it. `sk_cuda_data` holds what the host's
+ * step has no member for. Launches depend on neither counts nor addresses: loops run over counts that are on the
+ * device. So a phase is recorded once as a CUDA graph and launched in each step without waiting for the device.
+ */
+#ifndef SK_CUDA_DEVICE_H
+#define SK_CUDA_DEVICE_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef SK_CUDA_EMULATED
+#include SK_CUDA_EMULATED /* the header that imitates CUDA: tests/cuda/emulate.h */
+#define SK_LAUNCH(kernel, blocks, threads, stream, ...)                                                                \
+    (gridDim.x = (blocks), blockDim.x = (threads), sk_emulate((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
+#define SK_LAUNCH_SIMPLE(kernel, blocks, threads, stream, ...)                                                         \
+    sk_emulate_simple((blocks), (threads), [&] { kernel(__VA_ARGS__); })
+#else
+#include <cuda_runtime.h>
+#define SK_LAUNCH(kernel, blocks, threads, stream, ...) kernel<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__)
+#define SK_LAUNCH_SIMPLE SK_LAUNCH
+#endif
+
+extern "C" {
+#include "base/status.h"
+#include "cuda/cuda.h"
+#include "grid/transfer.h"
+#include "methods/step.h"
+}
+#include "methods/flip/advect_kernels.h"
+
+enum {
+    SK_CUDA_LEVELS = 16,
+    SK_CUDA_BOTTOM = 48,     /* unknowns of the coarsest level, which is solved exactly */
+    SK_CUDA_TAIL_BLOCKS = 4, /* levels with at most so many places are smoothed by one thread block */
+    SK_CUDA_HISTORY = 256,
+    SK_CUDA_TICKETS = 16,
+    SK_CUDA_SCRATCH = 9
+};
+
+/* A level of the multigrid cycle. Level 0 has the blocks of the grid, a coarse level numbers its own from 1. */
+typedef struct sk_cuda_level {
+    int blocks[3]; /* places along each axis */
+    int places;
+    size_t capacity;         /* blocks with block 0, which is empty */
+    int32_t *map;            /* [places] number of the block, 0 = none; not of level 0 */
+    int32_t *place;          /* [capacity] place of the block */
+    int32_t *list;           /* [capacity] blocks of colour 0, then of colour 1 */
+    int32_t (*neighbour)[6]; /* [capacity] 0 = none */
+    int32_t *parent;         /* [capacity] block of the next level */
+    float *face[3];          /* [capacity][cells] coefficient of the lower face */
+    float *excess, *inverse; /* [capacity][cells] */
+    float *x, *b;            /* [capacity][cells] */
+} sk_cuda_level;
+
+typedef struct sk_cuda_solver {
+    int level_count; /* with memory */
+    sk_cuda_level level[SK_CUDA_LEVELS];
+    float *high, *low, *p[2], *q; /* as in linalg/solver.h; q = A p */
+    double *partial[2];           /* [capacity] sums of blocks, in the order of the list of level 0 */
+    int32_t *active;              /* [capacity] unknowns of each block of the grid */
+
+    /* of this solve, set before it */
+    double tolerance;
+    int norm, max_iterations;
+
+    /* of this solve, written by the device */
+    int count[SK_CUDA_LEVELS][2]; /* blocks by colour */
+    int unknowns[SK_CUDA_LEVELS];
+    int bottom; /* the level that is solved exactly */
+    int twice;  /* bit for each level that is visited twice in a cycle */
+    int bottom_unknowns;
+    int32_t bottom_cell[SK_CUDA_BOTTOM];
+    float bottom_inverse[SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
+    float scale;
+    double norm_b, rz, rz_before, beta, alpha, residual, computed, drifted;
+    int iteration, done, skip, careful, check, converged, flip, broken;
+    unsigned ticket;
+} sk_cuda_solver;
+
+/* Results of a step that the host reads. */
+typedef struct sk_cuda_results {
+    int64_t count; /* particles after the sort */
+    int block_count, particle_blocks;
+    int64_t lost;                           /* particles outside the grid */
+    int overflow;                           /* blocks that had no room */
+    double kinetic, fastest2, positions[3]; /* (m/s)^2, (m/s)^2, m */
+    int64_t bad, gone;
+    double kernel_volume, counted_volume, surface_volume;
+    int64_t occupied, liquid;
+    double error_absolute, error_squares, error_sum, error_largest;
+    int64_t error_count;
+    int64_t redistributed, unseen, needy;
+    struct {
+        int iterations, converged, broken, unknowns;
+        double residual;
+    } pressure, density;
+} sk_cuda_results;
+
+typedef struct sk_cuda_data {
+    /* the sort */
+    int places;                      /* blocks of the domain */
+    int capacity;                    /* blocks with memory, block 0 included */
+    int32_t *slot_of_place;          /* [places] */
+    uint32_t *keys;                  /* [particles] cell counted over all places */
+    uint32_t *ranks, *order;         /* [particles] */
+    uint32_t *first_reach;           /* [places] first block and neighbour that reach an empty place */
+    uint32_t *reach;                 /* [capacity] neighbours that a block's particles reach */
+    uint32_t *block_first;           /* [capacity + 1] */
+    int32_t *solid_slots;            /* [places] slot in the fields of the solids, 0 = open */
+    uint8_t *kinds;                  /* [capacity][cells] */
+    float *scratch[SK_CUDA_SCRATCH]; /* [capacity][cells] */
+    double *partial;                 /* [8][most thread blocks] */
+    unsigned ticket[SK_CUDA_TICKETS];
+    sk_cuda_results results;
+} sk_cuda_data;
+
+/* Constants of a step that the host computes. */
+typedef struct sk_cuda_constants {
+    float gain[3]; /* m/s  of gravity */
+    int affine;    /*      attribute of the matrices of APIC */
+    sk_transfer_options options;
+    sk_displacement displacement;
+    sk_advection advection; /* of the same size in 2D and 3D */
+} sk_cuda_constants;
+
+/* What the host sends at the start of a step. */
+typedef struct sk_cuda_sent {
+    sk_step step;
+    selkie_scene scene;
+    sk_cuda_constants constants;
+} sk_cuda_sent;
+
+enum { SK_CUDA_GRAPHS = 32 };
+
+#ifdef SK_CUDA_EMULATED
+typedef int sk_cuda_graph, sk_cuda_condition;
+#else
+typedef cudaGraphExec_t sk_cuda_graph;
+typedef cudaGraphConditionalHandle sk_cuda_condition;
+#endif
+
+struct sk_cuda {
+    cudaStream_t stream, body_stream; /* the second one records bodies of repetitions */
+    sk_cuda_sent *sent;               /* pinned */
+    sk_cuda_sent *device;             /* the same on the device */
+    sk_cuda_data *data;               /* on the device */
+    sk_cuda_solver *solver;           /* on the device */
+    sk_cuda_data shadow;              /* the host's copy: addresses */
+    sk_cuda_solver solver_shadow;
+    sk_cuda_results *results; /* pinned */
+    void *allocations[256];
+    int allocation_count;
+    size_t bytes;
+    struct {
+        const char *name;
+        sk_cuda_graph graph;
+    } graphs[SK_CUDA_GRAPHS];
+    int graph_count, recording;
+    sk_cuda_condition condition; /* of the repetition that is being recorded; 0 = none */
+
+    sk_particle *records[2]; /* device; records[current] is valid */
+    uint32_t *attributes[SK_MAX_ATTRIBUTES][2];
+    int current;
+    size_t particle_capacity;
+    int64_t device_count;                        /* particles on the device, dead ones included */
+    int host_changed, particles_here, grid_here; /* the host's copies are newer, or up to date */
+    int began;                                   /* the step's constants are on the device */
+};
+
+/* --- the host's side --- */
+
+selkie_code sk_cuda_failed(int code, const char *what, selkie_error *error);
+#define SK_CUDA_TRY(call, what, error)                                                                                 \
+    do {                                                                                                               \
+        int sk_cuda_code = (int)(call);                                                                                \
+        if (sk_cuda_code != 0)                                                                                         \
+            return sk_cuda_failed(sk_cuda_code, what, error);                                                          \
+    } while (0)
+
+/* Sends the step to the device if this has not happened in this step. */
+selkie_code sk_cuda_begin(sk_step *step, selkie_error *error);
+/* Runs a list of launches: records it as a graph the first time. `name` is a literal. */
+typedef void (*sk_cuda_launches)(sk_cuda *cuda, const sk_step *step);
+selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launches, selkie_error *error);
+/* Waits and copies the results. */
+selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error);
+/* Launches repeat while the device asks for it, within sk_cuda_run. A kernel before them and the last of them set the
+ * condition. `done` is the flag on the device that says the same, for runs without a graph. */
+sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda);
+void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, const int *done);
+
+/* --- the kernels' side --- */
+
+#ifdef __CUDACC__
+#define SK_DEVICE static __device__ __forceinline__
+#else
+#define SK_DEVICE static inline
+#endif
+
+#ifdef SK_CUDA_EMULATED
+enum { SK_CUDA_WIDE = 8, SK_CUDA_THREADS = 32, SK_CUDA_ONE = 32, SK_CUDA_SUMS = 2 };
+#else
+/* Thread blocks of a launch over cells or particles, their threads, the threads of a launch of one thread block, and
+ * thread blocks of a launch that adds up. */
+enum { SK_CUDA_WIDE = 132 * 8, SK_CUDA_THREADS = 256, SK_CUDA_ONE = 1024, SK_CUDA_SUMS = 132 * 4 };
+#endif
+
+/* Loops over the cells of all blocks, one a thread. */
+#define SK_CUDA_EACH_CELL(cell, step)                                                                                  \
+    for (size_t cell##_at = SK_BLOCK_CELLS + blockIdx.x * (size_t)blockDim.x + threadIdx.x;                            \
+         cell##_at < (size_t)(step)->grid.block_count * SK_BLOCK_CELLS; cell##_at += (size_t)gridDim.x * blockDim.x)   \
+        if (sk_plain_cell cell = {(int)(cell##_at / SK_BLOCK_CELLS), (int)(cell##_at % SK_BLOCK_CELLS)}; true)
+
+#define SK_CUDA_EACH_BLOCK(block, step)                                                                                \
+    for (int block = 1 + (int)blockIdx.x; block < (step)->grid.block_count; block += (int)gridDim.x)
+
+#define SK_CUDA_EACH(index, count)                                                                                     \
+    for (size_t index = blockIdx.x * (size_t)blockDim.x + threadIdx.x; index < (size_t)(count);                        \
+         index += (size_t)gridDim.x * blockDim.x)
+
+/* Sum over the threads of a block, in a fixed order; every thread gets it. */
+template <typename T> SK_DEVICE T sk_cuda_sum(T value)
+{
+    __shared__ T part[32];
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warps = ((int)blockDim.x + 31) / 32;
+    for (int n = 16; n > 0; n /= 2)
+        value += __shfl_xor_sync(~0u, value, n);
+    __syncthreads();
+    if (lane == 0)
+        part[warp] = value;
+    __syncthreads();
+    T sum = part[0];
+    for (int n = 1; n < warps; n++)
+        sum += part[n];
+    return sum;
+}
+
+/* Largest value of the threads of a block; NaN stays. */
+SK_DEVICE double sk_cuda_largest_of(double a, double b)
+{
+    return a != a || a > b ? a : b;
+}
+SK_DEVICE double sk_cuda_largest(double value)
+{
+    __shared__ double part[32];
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warps = ((int)blockDim.x + 31) / 32;
+    for (int n = 16; n > 0; n /= 2)
+        value = sk_cuda_largest_of(value, __shfl_xor_sync(~0u, value, n));
+    __syncthreads();
+    if (lane == 0)
+        part[warp] = value;
+    __syncthreads();
+    double largest = part[0];
+    for (int n = 1; n < warps; n++)
+        largest = sk_cuda_largest_of(largest, part[n]);
+    return largest;
+}
+
+/* Sum of the values of the threads before this one; `total` gets the sum of all. */
+SK_DEVICE int sk_cuda_scan(int value, int *total)
+{
+    __shared__ int part[32];
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warps = ((int)blockDim.x + 31) / 32;
+    int sum = value;
+    for (int n = 1; n < 32; n *= 2) {
+        const int before = __shfl_up_sync(~0u, sum, n);
+        sum += lane >= n ? before : 0;
+    }
+    __syncthreads();
+    if (lane == 31)
+        part[warp] = sum;
+    __syncthreads();
+    int before = 0, all = 0;
+    for (int n = 0; n < warps; n++) {
+        before += n < warp ? part[n] : 0;
+        all += part[n];
+    }
+    __syncthreads();
+    *total = all;
+    return before + sum - value;
+}
+
+/* Is this the last thread block of the launch to come here? It then sees what the others have written. */
+SK_DEVICE bool sk_cuda_is_last(unsigned *ticket)
+{
+    __shared__ int last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(ticket, 1u) == gridDim.x - 1;
+        if (last)
+            *ticket = 0;
+    }
+    __syncthreads();
+    if (last)
+        __threadfence();
+    return last != 0;
+}
+
+#endif

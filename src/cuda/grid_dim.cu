@@ -1,0 +1,346 @@
+/* The phases on the grid: transfer to the faces, classification, forces, pressure, extrapolation. A thread a cell runs
+ * the functions of the plain forms. */
+#include "cuda/device.h"
+
+#include "grid/run_masks.h"
+#include "grid/extrapolate_plain.h"
+#include "grid/transfer_plain.h"
+#include "methods/classify_plain.h"
+#include "methods/flip/pressure_plain.h"
+#include "methods/flip/shore_plain.h"
+
+extern "C" {
+#include "cuda/phases.h"
+}
+#include "cuda/grid_parts.h"
+
+/* --- to the grid --- */
+
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    gather(const sk_step *step, const sk_cuda_constants *constants)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_plain_frame frame = frame_of_grid(grid);
+    const sk_plain_data data = {step->particles.records, affine_of(step, constants), nullptr, nullptr, nullptr};
+    SK_CUDA_EACH_CELL(cell, step)
+    {
+        const sk_gathered sums = sk_plain_gather_cell(&frame, &data, cell);
+        sk_plain_set_faces(grid, &sums, 0, constants->options.density_per_particle, sk_plain_index(cell));
+        grid->fields[SK_FIELD_DENSITY][sk_plain_index(cell)] = sums.centre * constants->options.density_per_particle;
+    }
+}
+
+static void launch_to_grid(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH_SIMPLE(gather, SK_CUDA_WIDE, SK_CUDA_THREADS, cuda->stream, &cuda->device->step,
+                     &cuda->device->constants);
+}
+
+selkie_code SK_DIM(sk_cuda_to_grid)(sk_step *step, selkie_error *error)
+{
+    return sk_cuda_run(step, "to_grid", launch_to_grid, error);
+}
+
+/* --- classification --- */
+
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+    measure(const sk_step *step, sk_cuda_data *data, int with_volumes)
+{
+    const sk_flat_walls walls = {{0, 0, 0}, {0, 0, 0}}; /* of unilateral incompressibility alone */
+    const int count = (int)gridDim.x;
+    sk_cell_volumes volumes = {0.0, 0.0, 0.0, 0, 0};
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        sk_plain_measure_cell(step, &walls, cell, &volumes);
+    }
+    if (!with_volumes)
+        return;
+    const double sums[4] = {sk_cuda_sum(volumes.kernel), sk_cuda_sum(volumes.counted), sk_cuda_sum(volumes.surface),
+                            sk_cuda_sum((double)volumes.occupied)};
+    if (threadIdx.x == 0)
+        for (int n = 0; n < 4; n++)
+            data->partial[n * count + (int)blockIdx.x] = sums[n];
+    if (!sk_cuda_is_last(&data->ticket[0]))
+        return;
+    double total[4];
+    for (int n = 0; n < 4; n++)
+        total[n] = sum_of_partials(data->partial + n * count, count);
+    if (threadIdx.x == 0) {
+        data->results.kernel_volume = total[0];
+        data->results.counted_volume = total[1];
+        data->results.surface_volume = total[2];
+        data->results.occupied = (int64_t)total[3];
+    }
+}
+
+/* Kinds with liquid flags, into memory of their own: neighbours are still read. */
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_kinds(const sk_step *step, sk_cuda_data *data)
+{
+    __shared__ unsigned runs[2];
+    __shared__ int liquid_cells;
+    if (threadIdx.x == 0 && blockIdx.x == 0)
+        data->results.liquid = 0;
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        if (threadIdx.x == 0)
+            runs[0] = runs[1] = 0, liquid_cells = 0;
+        __syncthreads();
+        const int kind = sk_plain_kind(step, cell), liquid = (kind & SK_CELL_KIND_MASK) == SK_CELL_LIQUID;
+        data->kinds[sk_plain_index(cell)] = (uint8_t)kind;
+        if (liquid) {
+            atomicOr(&runs[cell.local / 256], 1u << cell.local / 8 % 32);
+            atomicAdd(&liquid_cells, 1);
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            step->grid.runs[SK_RUNS_LIQUID][block] = (uint64_t)runs[0] | (uint64_t)runs[1] << 32;
+            step->grid.block_flags[block] = liquid_cells ? SK_BLOCK_LIQUID : 0;
+        }
+        __syncthreads();
+    }
+}
+
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS) take_kinds(const sk_step *step, sk_cuda_data *data, int counts)
+{
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const size_t at = (size_t)block * SK_BLOCK_CELLS + threadIdx.x;
+        const int kind = data->kinds[at];
+        step->grid.kinds[at] = (uint8_t)kind;
+        if (threadIdx.x == 0)
+            step->grid.runs[SK_RUNS_NEAR][block] = sk_runs_around(
+                &step->grid, sk_whole_runs(step->grid.runs[SK_RUNS_LIQUID], step->grid.block_count), block);
+        if (counts) {
+            const int liquid = sk_cuda_sum((int)((kind & SK_CELL_KIND_MASK) == SK_CELL_LIQUID));
+            if (threadIdx.x == 0 && liquid)
+                atomicAdd((unsigned long long *)&data->results.liquid, (unsigned long long)liquid);
+        }
+    }
+}
+
+static void launch_classification(sk_cuda *cuda, int with_volumes)
+{
+    const sk_step *step = &cuda->device->step;
+    SK_LAUNCH(measure, SK_CUDA_SUMS, SK_BLOCK_CELLS, cuda->stream, step, cuda->data, with_volumes);
+    SK_LAUNCH(find_kinds, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, cuda->stream, step, cuda->data);
+    SK_LAUNCH(take_kinds, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, cuda->stream, step, cuda->data, with_volumes);
+}
+
+static void launch_classify(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    launch_classification(cuda, 1);
+}
+
+static void launch_classify_cells(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    launch_classification(cuda, 0);
+}
+
+selkie_code SK_DIM(sk_cuda_classify)(sk_step *step, selkie_error *error)
+{
+    step->exchanged = step->emitted - step->drained;
+    return sk_cuda_run(step, "classify", launch_classify, error);
+}
+
+selkie_code SK_DIM(sk_cuda_classify_cells)(sk_step *step, selkie_error *error)
+{
+    return sk_cuda_run(step, "density_classify", launch_classify_cells, error);
+}
+
+/* --- forces --- */
+
+static __global__ void add_gravity(const sk_step *step, const sk_cuda_constants *constants)
+{
+    SK_CUDA_EACH_CELL(cell, step)
+    for (int d = 0; d < SELKIE_DIM; d++)
+        if (constants->gain[d] != 0.0f)
+            step->grid.fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)] += constants->gain[d];
+}
+
+static void launch_forces(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH_SIMPLE(add_gravity, SK_CUDA_WIDE, SK_CUDA_THREADS, cuda->stream, &cuda->device->step,
+                     &cuda->device->constants);
+}
+
+selkie_code SK_DIM(sk_cuda_forces)(sk_step *step, selkie_error *error)
+{
+    return sk_cuda_run(step, "forces", launch_forces, error);
+}
+
+/* --- pressure --- */
+
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+    build_rows(const sk_step *step, sk_cuda_data *data, sk_cuda_solver *solver)
+{
+    const int count = (int)gridDim.x;
+    double absolute = 0.0, squares = 0.0, sum = 0.0, largest = 0.0, inner = 0.0;
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        float error;
+        if (sk_plain_pressure_row(step, cell, &error)) {
+            absolute += fabs((double)error);
+            squares += (double)(error * error);
+            sum += (double)error;
+            largest = fmax(largest, fabs((double)error));
+            inner += 1.0;
+        }
+    }
+    const double sums[5] = {sk_cuda_sum(absolute), sk_cuda_sum(squares), sk_cuda_sum(sum), sk_cuda_sum(inner),
+                            sk_cuda_largest(largest)};
+    if (threadIdx.x == 0)
+        for (int n = 0; n < 5; n++)
+            data->partial[n * count + (int)blockIdx.x] = sums[n];
+    if (!sk_cuda_is_last(&data->ticket[0]))
+        return;
+    double total[4], most = 0.0;
+    for (int n = 0; n < 4; n++)
+        total[n] = sum_of_partials(data->partial + n * count, count);
+    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
+        most = fmax(most, data->partial[4 * count + i]);
+    most = sk_cuda_largest(most);
+    if (threadIdx.x == 0) {
+        data->results.error_absolute = total[0];
+        data->results.error_squares = total[1];
+        data->results.error_sum = total[2];
+        data->results.error_count = (int64_t)total[3];
+        data->results.error_largest = most;
+
+        /* The maximum norm is a volume change per step; the right side is a flux in m/s. */
+        const selkie_pressure_def *def = &step->scene->pressure;
+        solver->norm = (int)def->norm;
+        solver->tolerance = def->tolerance * (def->norm == SELKIE_NORM_MAX ? step->grid.cell_size / step->dt : 1.0);
+        solver->max_iterations = def->max_iterations;
+    }
+}
+
+static __global__ void report_pressure(const sk_step *step, const sk_cuda_solver *solver, sk_cuda_data *data)
+{
+    const double unit = step->scene->pressure.norm == SELKIE_NORM_MAX ? step->grid.cell_size / step->dt : 1.0;
+    data->results.pressure.iterations = solver->iteration;
+    data->results.pressure.converged = solver->converged;
+    data->results.pressure.broken = solver->broken;
+    data->results.pressure.unknowns = solver->unknowns[0];
+    data->results.pressure.residual = solver->residual / unit;
+}
+
+static __global__ void clear_potential(const sk_step *step, sk_cuda_data *data)
+{
+    SK_CUDA_EACH(i, (size_t)step->grid.block_count * SK_BLOCK_CELLS)
+    {
+        step->grid.fields[SK_FIELD_POTENTIAL][i] = 0.0f;
+        if (i == 0)
+            memset(&data->results.pressure, 0, sizeof data->results.pressure);
+    }
+}
+
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS) project(const sk_step *step)
+{
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        int known = 0;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            known += sk_plain_project_face(step, cell, d);
+        known = sk_cuda_sum(known);
+        if (threadIdx.x == 0)
+            step->grid.block_flags[block] = sk_plain_known_flags(step->grid.block_flags[block], known);
+    }
+}
+
+static void launch_projection(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    SK_LAUNCH(build_rows, SK_CUDA_SUMS, SK_BLOCK_CELLS, cuda->stream, step, cuda->data, cuda->solver);
+    SK_DIM(sk_cuda_solve)(cuda, host);
+    SK_LAUNCH_SIMPLE(report_pressure, 1, 1, cuda->stream, step, cuda->solver, cuda->data);
+    SK_LAUNCH(project, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, cuda->stream, step);
+}
+
+static void launch_flight(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    (void)host;
+    SK_LAUNCH_SIMPLE(clear_potential, SK_CUDA_WIDE, SK_CUDA_THREADS, cuda->stream, step, cuda->data);
+    SK_LAUNCH(project, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, cuda->stream, step);
+}
+
+selkie_code SK_DIM(sk_cuda_pressure)(sk_step *step, selkie_error *error)
+{
+    return sk_step_has_pressure(step) ? sk_cuda_run(step, "pressure", launch_projection, error)
+                                      : sk_cuda_run(step, "flight", launch_flight, error);
+}
+
+/* --- extrapolation --- */
+
+/* Faces in the air beside the surface change like the liquid. */
+static __global__ void move_shore(const sk_step *step)
+{
+    if (!sk_step_has_pressure(step))
+        return;
+    SK_CUDA_EACH_CELL(cell, step)
+    for (int d = 0; d < SELKIE_DIM; d++)
+        if (is_shore_face(&step->grid, cell, d))
+            move_shore_face(step, cell, d);
+}
+
+/* Fields of the extrapolation: the velocity, its value at the end of a reflected step, and the change of FLIP. */
+SK_DEVICE int group_count(const sk_step *step, const sk_cuda_constants *constants, int block, int layer, int groups[3])
+{
+    int count = 0;
+    groups[count++] = SK_FIELD_VELOCITY_X;
+    if (flip_has_end(step))
+        groups[count++] = step->end_velocity;
+    if (constants->options.kind == SK_TRANSFER_FLIP && layer == 0 && step->solids.block_slot[block])
+        groups[count++] = SK_FIELD_CHANGE_X;
+    return count;
+}
+
+/* One layer: the new values of unknown faces into scratch, then back. */
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+    fill_layer(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data, int layer, int back)
+{
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        if (!has_unknown_near_known(&step->grid, block))
+            continue;
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        const size_t at = sk_plain_index(cell);
+        int groups[3];
+        const int count = group_count(step, constants, block, layer, groups);
+        for (int g = 0; g < count; g++)
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                float *field = step->grid.fields[groups[g] + d], *scratch = data->scratch[3 * g + d];
+                const float own = field[at];
+                if (own == own)
+                    continue;
+                if (back)
+                    field[at] = scratch[at];
+                else
+                    scratch[at] = filled_value(&step->grid, field, cell);
+            }
+    }
+}
+
+static void launch_extrapolate(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    (void)host;
+    SK_LAUNCH_SIMPLE(move_shore, SK_CUDA_WIDE, SK_CUDA_THREADS, cuda->stream, step);
+    for (int layer = 0; layer < 2; layer++)
+        for (int back = 0; back < 2; back++)
+            SK_LAUNCH_SIMPLE(fill_layer, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, cuda->stream, step, &cuda->device->constants,
+                             cuda->data, layer, back);
+}
+
+selkie_code SK_DIM(sk_cuda_extrapolate)(sk_step *step, selkie_error *error)
+{
+    return sk_cuda_run(step, "extrapolate", launch_extrapolate, error);
+}

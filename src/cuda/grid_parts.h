@@ -1,0 +1,90 @@
+/* Helpers of the kernels on grid and particles. Private to src/cuda; for files compiled per dimension. */
+#ifndef SK_CUDA_GRID_PARTS_H
+#define SK_CUDA_GRID_PARTS_H
+
+#include "cuda/device.h"
+#include "grid/transfer_plain.h"
+
+SK_DEVICE sk_plain_frame frame_of_grid(const sk_grid *grid)
+{
+    const sk_plain_frame frame = {grid,
+                                  {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]},
+                                  (float)(1.0 / grid->cell_size),
+                                  (float)grid->cell_size};
+    return frame;
+}
+
+/* The matrices of APIC, the first attribute; NULL for other transfers. */
+SK_DEVICE float *affine_of(const sk_step *step, const sk_cuda_constants *constants)
+{
+    return constants->options.kind == SK_TRANSFER_APIC
+               ? (float *)(void *)step->particles.attributes[constants->affine].data
+               : nullptr;
+}
+
+/* Sum over the thread blocks of a launch, in a fixed order, by its last one. */
+SK_DEVICE double sum_of_partials(const double *partial, int count)
+{
+    double sum = 0.0;
+    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
+        sum += partial[i];
+    return sk_cuda_sum(sum);
+}
+
+/* The eight nodes of component d (four in 2D) that a particle has weights on, in a row of three along each axis as in
+ * transfer_kernels.h. The other weights are 0. */
+typedef struct node_span {
+    int first[3];
+    float weights[3][2];
+} node_span;
+
+SK_DEVICE node_span span_of(int d, const float fraction[3])
+{
+    node_span span;
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        float weights[3];
+        if (e == d)
+            sk_hat_weights_face(fraction[e], weights);
+        else
+            sk_hat_weights_centred(fraction[e], weights);
+        const int upper = e != d && fraction[e] - 0.5f >= 0.0f;
+        span.first[e] = upper;
+        span.weights[e][0] = upper ? weights[1] : weights[0];
+        span.weights[e][1] = upper ? weights[2] : weights[1];
+    }
+    return span;
+}
+
+/* Index of a node of the span in the fields of component d. */
+SK_DEVICE size_t node_of_span(const sk_grid *grid, sk_plain_cell cell, int d, const node_span *span, int corner)
+{
+    const int offset[3] = {span->first[0] + (corner & 1) - (d != 0), span->first[1] + (corner >> 1 & 1) - (d != 1),
+                           SELKIE_DIM == 3 ? span->first[2] + (corner >> 2) - (d != 2) : 0};
+    return sk_plain_index(sk_plain_beside(grid, cell, offset));
+}
+
+/* Product of the weights of a node, in the order of sk_node_weight. */
+SK_DEVICE float corner_weight(const float weights[3][2], int corner)
+{
+    const float weight = weights[0][corner & 1] * weights[1][corner >> 1 & 1];
+    return SELKIE_DIM == 3 ? weight * weights[2][corner >> 2] : weight;
+}
+
+/* The cell of a particle, which has not moved since the sort. */
+SK_DEVICE sk_plain_cell cell_of_particle(const sk_grid *grid, const sk_cuda_data *data, const sk_plain_frame *frame,
+                                         const float position[3], int at[3])
+{
+    sk_plain_cell cell = {0, 0};
+    int place = 0, stride = 1;
+    at[2] = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        at[d] = (int)sk_cell_coordinate(position[d], frame->corner[d], frame->inverse);
+        place += (at[d] >> SK_BLOCK_LOG) * stride;
+        stride *= grid->blocks[d];
+        cell.local |= (at[d] & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+    }
+    cell.slot = data->slot_of_place[place];
+    return cell;
+}
+
+#endif

@@ -1,0 +1,335 @@
+/* The density projection on the GPU: the plain form of idp/, a thread a cell or a particle. Obstacles are not known
+ * here, so nothing pushes and no cell is cut. */
+#include "cuda/device.h"
+
+#include "grid/run_masks.h"
+#include "grid/extrapolate_plain.h"
+#include "methods/idp/idp_plain.h"
+
+extern "C" {
+#include "cuda/phases.h"
+}
+#include "cuda/grid_parts.h"
+
+/* --- density --- */
+
+static __global__ void __launch_bounds__(SK_CUDA_THREADS) weigh(const sk_step *step, const sk_cuda_constants *constants)
+{
+    const sk_plain_frame frame = frame_of_grid(&step->grid);
+    const sk_plain_data data = {step->particles.records, nullptr, nullptr, nullptr, nullptr};
+    sk_transfer_options options = constants->options;
+    options.left_out = step->solids.closed;
+    options.left_out_slot = step->solids.block_slot;
+    SK_CUDA_EACH_CELL(cell, step)
+    step->grid.fields[SK_FIELD_DENSITY][sk_plain_index(cell)] =
+        sk_plain_weigh_cell(&frame, &data, &options, cell) * options.density_per_particle;
+}
+
+/* Rows that kernels of particles reach, as runs. */
+static __global__ void find_reached(const sk_step *step)
+{
+    __shared__ unsigned runs[2];
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        if (threadIdx.x < 2)
+            runs[threadIdx.x] = 0;
+        __syncthreads();
+        const int first = (int)threadIdx.x * SK_BLOCK_N;
+        if (first < SK_BLOCK_CELLS && sk_plain_row_is_reached(&step->grid, block, first))
+            atomicOr(&runs[first / 256], ((1u << SK_BLOCK_N / 8) - 1) << first / 8 % 32);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            step->grid.runs[SK_RUNS_REACHED][block] = (uint64_t)runs[0] | (uint64_t)runs[1] << 32;
+        __syncthreads();
+    }
+}
+
+static void launch_density(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
+    (void)host;
+    SK_LAUNCH(find_reached, SK_CUDA_WIDE, SK_BLOCK_CELLS / SK_BLOCK_N < 32 ? 32 : SK_BLOCK_CELLS / SK_BLOCK_N,
+              cuda->stream, step);
+    SK_LAUNCH_SIMPLE(weigh, SK_CUDA_WIDE, SK_CUDA_THREADS, cuda->stream, step, &cuda->device->constants);
+}
+
+selkie_code SK_DIM(sk_cuda_density)(sk_step *step, selkie_error *error)
+{
+    return sk_cuda_run(step, "density", launch_density, error);
+}
+
+/* --- overfull cells --- */
+
+SK_DEVICE int64_t sub_cells(int64_t per_axis)
+{
+    return SELKIE_DIM == 2 ? per_axis * per_axis : per_axis * per_axis * per_axis;
+}
+
+/* Redistributes the particles of a cell that no solid cuts. */
+SK_DEVICE void spread_cell(const sk_step *step, sk_particle *records, int64_t count, const double corner[3])
+{
+    int64_t per_axis = 1;
+    while (sub_cells(per_axis) < count)
+        per_axis++;
+    const int64_t room = sub_cells(per_axis);
+    const uint64_t seed = step->scene->seed + (uint64_t)step->step_count;
+    double mean[3] = {0.0, 0.0, 0.0};
+    for (int64_t p = 0; p < count; p++)
+        for (int d = 0; d < SELKIE_DIM; d++)
+            mean[d] += records[p].velocity[d] / (double)count;
+    for (int64_t p = 0; p < count; p++) {
+        const int64_t place = sk_idp_sub_cell(p, count, room);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            records[p].position[d] =
+                sk_idp_spread_to(seed, records[p].id, d, corner[d], step->grid.cell_size, place, per_axis);
+            records[p].velocity[d] = (float)mean[d];
+        }
+    }
+}
+
+static __global__ void spread(const sk_step *step, sk_cuda_data *data)
+{
+    const sk_grid *grid = &step->grid;
+    if (!step->scene->idp.redistribute)
+        return;
+    SK_CUDA_EACH_CELL(cell, step)
+    {
+        uint32_t first, last;
+        sk_plain_particles(grid, cell, &first, &last);
+        if ((int64_t)(last - first) <= step->particles_per_cell ||
+            !((double)total_density(step, cell) > step->scene->idp.density_max) ||
+            step->solids.closed[sk_plain_solid_index(&step->solids, cell)])
+            continue;
+        int at[3];
+        double corner[3];
+        sk_plain_coordinates(grid, cell, at);
+        for (int d = 0; d < 3; d++)
+            corner[d] = grid->corner[d] + at[d] * grid->cell_size;
+        spread_cell(step, step->particles.records + first, last - first, corner);
+        atomicAdd((unsigned long long *)&data->results.redistributed, (unsigned long long)(last - first));
+    }
+}
+
+/* --- repeated corrections --- */
+
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_needy(const sk_step *step, sk_cuda_data *data)
+{
+    __shared__ unsigned runs[2];
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        if (threadIdx.x < 2)
+            runs[threadIdx.x] = 0;
+        __syncthreads();
+        if (is_needy(step, cell))
+            atomicOr(&runs[cell.local / 256], 1u << cell.local / 8 % 32);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            step->grid.runs[SK_RUNS_SCRATCH][block] = (uint64_t)runs[0] | (uint64_t)runs[1] << 32;
+            if (runs[0] | runs[1])
+                data->results.needy = 1;
+        }
+        __syncthreads();
+    }
+}
+
+enum { WIDEN_AROUND, WIDEN_ACROSS };
+static __global__ void widen(const sk_step *step, int how, int from, int to)
+{
+    const sk_grid *grid = &step->grid;
+    SK_CUDA_EACH(i, grid->block_count - 1)
+    {
+        const int block = (int)i + 1;
+        grid->runs[to][block] = how == WIDEN_AROUND
+                                    ? sk_runs_around(grid, sk_whole_runs(grid->runs[from], grid->block_count), block)
+                                    : sk_runs_across(grid, grid->runs[from], block);
+    }
+}
+
+static void launch_region(sk_cuda *cuda)
+{
+    const sk_step *step = &cuda->device->step;
+    SK_LAUNCH(find_needy, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, cuda->stream, step, cuda->data);
+    SK_LAUNCH_SIMPLE(widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, cuda->stream, step, WIDEN_AROUND, SK_RUNS_SCRATCH,
+                     SK_RUNS_CHOSEN);
+    for (int layer = 1; layer < SK_IDP_REGION_WIDTH; layer++)
+        SK_LAUNCH_SIMPLE(widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, cuda->stream, step, WIDEN_ACROSS,
+                         layer % 2 ? SK_RUNS_CHOSEN : SK_RUNS_SCRATCH, layer % 2 ? SK_RUNS_SCRATCH : SK_RUNS_CHOSEN);
+    SK_LAUNCH_SIMPLE(widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, cuda->stream, step, WIDEN_AROUND, SK_RUNS_CHOSEN,
+                     SK_RUNS_MOVED);
+}
+
+/* --- the correction --- */
+
+static __global__ void begin_correction(const sk_step *step, sk_cuda_solver *solver, sk_cuda_data *data, int local)
+{
+    const selkie_idp_def *def = &step->scene->idp;
+    /* The tolerance is the largest density error left in any cell. */
+    solver->tolerance = def->tolerance > 0.0 ? def->tolerance : step->scene->pressure.tolerance;
+    solver->norm = SELKIE_NORM_MAX;
+    solver->max_iterations = step->scene->pressure.max_iterations;
+    data->results.unseen = data->results.needy = 0;
+    if (!local)
+        data->results.redistributed = 0;
+}
+
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS) build_rows(const sk_step *step, sk_cuda_data *data, int local)
+{
+    int64_t unseen = 0;
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        build_idp_row(step, cell, local, 0, &unseen);
+    }
+    if (unseen)
+        atomicAdd((unsigned long long *)&data->results.unseen, (unsigned long long)unseen);
+}
+
+static __global__ void find_displacements(const sk_step *step, int local)
+{
+    SK_CUDA_EACH_CELL(cell, step)
+    displace_faces(step, cell, local, 0);
+}
+
+SK_DEVICE int has_liquid_near(const sk_step *step, int block, int local)
+{
+    const sk_grid *grid = &step->grid;
+    int near = 0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++)
+        near |= grid->block_flags[grid->neighbours[block][n]] & SK_BLOCK_LIQUID;
+    return near && (!local || grid->runs[SK_RUNS_MOVED][block]);
+}
+
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+    fill_displacements(const sk_step *step, sk_cuda_data *data, int local, int back)
+{
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        const size_t at = sk_plain_index(cell);
+        if (!has_liquid_near(step, block, local) || !is_wanted(step->grid.runs[SK_RUNS_REACHED], cell))
+            continue;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            float *field = step->grid.fields[SK_FIELD_VELOCITY_X + d];
+            const float own = field[at];
+            if (own == own)
+                continue;
+            if (back)
+                field[at] = data->scratch[d][at];
+            else
+                data->scratch[d][at] = filled_value(&step->grid, field, cell);
+        }
+    }
+}
+
+/* Moves the particles: sk_plain_displace, with the nodes that have weights. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    displace(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data, int local)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_plain_frame frame = frame_of_grid(grid);
+    const sk_displacement *by = &constants->displacement;
+    SK_CUDA_EACH(p, step->particles.count)
+    {
+        float *position = step->particles.records[p].position, x[3] = {position[0], position[1], position[2]};
+        float fraction[3] = {0.0f, 0.0f, 0.0f};
+        int at[3];
+        /* Spread particles stay in their cell, but rounding may put them on its border: the order says which it is. */
+        const sk_plain_cell cell = cell_of_particle(grid, data, &frame, x, at);
+        if (local && !run_has(grid->runs[SK_RUNS_MOVED], cell))
+            continue;
+        sk_plain_fractions(&frame, x, at, fraction);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            node_span span = span_of(d, fraction);
+            const int upper = fraction[d] >= 0.5f;
+            span.weights[d][0] = upper ? 0.0f : 1.0f;
+            span.weights[d][1] = upper ? 1.0f : 0.0f;
+            float sum = 0.0f;
+            for (int n = 0; n < SK_CORNERS; n++)
+                sum += corner_weight(span.weights, n) *
+                       sk_known_or_zero(grid->fields[SK_FIELD_VELOCITY_X + d][node_of_span(grid, cell, d, &span, n)]);
+            position[d] = sk_clamp(x[d] + frame.cell_size * sum, by->low[d], by->high[d]);
+        }
+    }
+}
+
+static __global__ void report_density(const sk_cuda_solver *solver, sk_cuda_data *data)
+{
+    data->results.density.iterations = solver->iteration;
+    data->results.density.converged = solver->converged;
+    data->results.density.broken = solver->broken;
+    data->results.density.unknowns = solver->unknowns[0];
+    data->results.density.residual = solver->residual;
+}
+
+static void launch_correction(sk_cuda *cuda, const sk_step *host, int local)
+{
+    const sk_step *step = &cuda->device->step;
+    cudaStream_t stream = cuda->stream;
+    SK_LAUNCH_SIMPLE(begin_correction, 1, 1, stream, step, cuda->solver, cuda->data, local);
+    SK_LAUNCH_SIMPLE(spread, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, cuda->data);
+    if (local)
+        launch_region(cuda);
+    SK_LAUNCH_SIMPLE(build_rows, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, stream, step, cuda->data, local);
+    SK_DIM(sk_cuda_solve)(cuda, host);
+    SK_LAUNCH_SIMPLE(report_density, 1, 1, stream, cuda->solver, cuda->data);
+    SK_LAUNCH_SIMPLE(find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, local);
+    for (int back = 0; back < 2; back++)
+        SK_LAUNCH_SIMPLE(fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, stream, step, cuda->data, local, back);
+    SK_LAUNCH_SIMPLE(displace, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, &cuda->device->constants, cuda->data,
+                     local);
+}
+
+static void launch_first(sk_cuda *cuda, const sk_step *host)
+{
+    launch_correction(cuda, host, 0);
+}
+
+static void launch_local(sk_cuda *cuda, const sk_step *host)
+{
+    launch_correction(cuda, host, 1);
+}
+
+/* Reports a correction, and whether another one follows: as sk_idp_correct_with. */
+static selkie_code take_correction(sk_step *step, int again, selkie_error *error)
+{
+    const sk_cuda_results *results = step->cuda->results;
+    const selkie_idp_def *def = &step->scene->idp;
+    SK_TRY(sk_cuda_read_results(step, error));
+    step->redistributed = results->redistributed;
+    if (again && !results->needy)
+        return SELKIE_OK;
+    step->density_passes++;
+    step->correct_again =
+        step->density_passes < def->passes &&
+        (double)results->unseen > SK_IDP_HIDDEN_SHARE * 1e3 * (double)results->count / step->particles_per_cell;
+    step->density_report.iterations = results->density.iterations;
+    step->density_report.converged = results->density.converged;
+    step->density_report.residual = results->density.residual;
+    step->density_report.unknowns = results->density.unknowns;
+    if (results->density.broken || !results->density.converged)
+        return sk_fail(
+            error, SELKIE_ERROR_DIVERGED,
+            "step %lld at %g s: the density solve stopped at an error of %.3g after %d iterations (asked: %g, "
+            "pressure.max_iterations %d); raise one of the two",
+            (long long)step->step_count + 1, step->time, step->density_report.residual, step->density_report.iterations,
+            def->tolerance > 0.0 ? def->tolerance : step->scene->pressure.tolerance,
+            step->scene->pressure.max_iterations);
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_cuda_correct)(sk_step *step, selkie_error *error)
+{
+    const int again = step->density_passes > 0;
+    if (!again) {
+        step->redistributed = step->pushed_out = 0;
+        memset(&step->density_report, 0, sizeof step->density_report);
+    }
+    step->correct_again = 0;
+    if (!sk_step_has_pressure(step))
+        return SELKIE_OK;
+    SK_TRY(again ? sk_cuda_run(step, "density_again", launch_local, error)
+                 : sk_cuda_run(step, "density_correct", launch_first, error));
+    step->cuda->particles_here = 0;
+    return take_correction(step, again, error);
+}

@@ -1,0 +1,73 @@
+/* The phases that have a CUDA form, and what no phase says: parts of a scene that the GPU cannot run. */
+#include "cuda/phases.h"
+#include "cuda/cuda.h"
+#include "selkie_config.h"
+
+#if SELKIE_HAVE_CUDA
+
+#include <string.h>
+
+static const struct {
+    const char *method, *phase;
+    sk_phase_function run[2]; /* 2D, 3D */
+} forms[] = {
+    {"sorting", "sort", {sk_cuda_sort_2d, sk_cuda_sort_3d}},
+    {"sorting", "solids", {sk_cuda_solids_2d, sk_cuda_solids_3d}},
+    {"idp", "density", {sk_cuda_density_2d, sk_cuda_density_3d}},
+    {"idp", "density_classify", {sk_cuda_classify_cells_2d, sk_cuda_classify_cells_3d}},
+    {"idp", "density_correct", {sk_cuda_correct_2d, sk_cuda_correct_3d}},
+    {"idp", "sort_again", {sk_cuda_sort_2d, sk_cuda_sort_3d}},
+    {"idp", "solids_again", {sk_cuda_solids_2d, sk_cuda_solids_3d}},
+    {"flip", "to_grid", {sk_cuda_to_grid_2d, sk_cuda_to_grid_3d}},
+    {"flip", "classify", {sk_cuda_classify_2d, sk_cuda_classify_3d}},
+    {"flip", "forces", {sk_cuda_forces_2d, sk_cuda_forces_3d}},
+    {"flip", "pressure", {sk_cuda_pressure_2d, sk_cuda_pressure_3d}},
+    {"flip", "extrapolate", {sk_cuda_extrapolate_2d, sk_cuda_extrapolate_3d}},
+    {"flip", "move", {sk_cuda_move_2d, sk_cuda_move_3d}},
+};
+
+sk_phase_function sk_cuda_phase(const char *method, const char *phase, int dimension)
+{
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
+        if (strcmp(forms[f].method, method) == 0 && strcmp(forms[f].phase, phase) == 0)
+            return forms[f].run[dimension - 2];
+    return NULL;
+}
+
+/* The part of a scene that the GPU cannot run yet; NULL = none. */
+static const char *missing_part(const selkie_scene *scene)
+{
+    if (scene->discretization != SELKIE_DISCRETIZATION_GRID)
+        return "a discretization other than \"grid\"";
+    if (scene->incompressibility != SELKIE_INCOMPRESSIBILITY_BILATERAL)
+        return "unilateral incompressibility";
+    if (scene->obstacle_count)
+        return "obstacles";
+    if (scene->body_count)
+        return "rigid bodies";
+    if (scene->force_count)
+        return "force fields";
+    if (scene->material_count > 1)
+        return "several materials";
+    if (scene->source_count)
+        return "sources";
+    if (scene->drain_count)
+        return "drains";
+    for (int side = 0; side < 2 * scene->domain.dimension; side++) {
+        if (scene->domain.walls[side] == SELKIE_WALL_NO_SLIP)
+            return "no-slip walls";
+        if (scene->domain.liquid_friction[side] > 0.0)
+            return "walls with friction";
+    }
+    return NULL;
+}
+
+selkie_code sk_cuda_check(const selkie_scene *scene, selkie_error *error)
+{
+    const char *part = missing_part(scene);
+    if (part)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "backend: \"cuda\" cannot run %s yet; use \"tuned\"", part);
+    return SELKIE_OK;
+}
+
+#endif

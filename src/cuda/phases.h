@@ -1,0 +1,29 @@
+/* The CUDA forms of the phases. Private to src/cuda. */
+#ifndef SK_CUDA_PHASES_H
+#define SK_CUDA_PHASES_H
+
+#include "methods/step.h"
+
+#define SK_CUDA_PHASES(dim)                                                                                            \
+    selkie_code sk_cuda_sort_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_cuda_solids_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_cuda_to_grid_##dim(sk_step *step, selkie_error *error);                                             \
+    selkie_code sk_cuda_classify_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_cuda_forces_##dim(sk_step *step, selkie_error *error);                                              \
+    selkie_code sk_cuda_pressure_##dim(sk_step *step, selkie_error *error);                                            \
+    selkie_code sk_cuda_extrapolate_##dim(sk_step *step, selkie_error *error);                                         \
+    selkie_code sk_cuda_move_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_cuda_density_##dim(sk_step *step, selkie_error *error);                                             \
+    selkie_code sk_cuda_classify_cells_##dim(sk_step *step, selkie_error *error);                                      \
+    selkie_code sk_cuda_correct_##dim(sk_step *step, selkie_error *error);                                             \
+    /* Constants of the step: flip ratio, advection, bounds. */                                                        \
+    struct sk_cuda_sent;                                                                                               \
+    void sk_cuda_fill_constants_##dim(const sk_step *step, struct sk_cuda_sent *sent);                                 \
+    /* Launches of a solve of the system in the grid's fields. */                                                      \
+    void sk_cuda_solve_##dim(struct sk_cuda *cuda, const sk_step *step);                                               \
+    void sk_cuda_prepare_solve_##dim(struct sk_cuda *cuda);
+
+SK_CUDA_PHASES(2d)
+SK_CUDA_PHASES(3d)
+
+#endif

@@ -1,0 +1,356 @@
+/* The cell sort on the GPU: the slots and the order of the plain sort.
+ *
+ * (1) Each particle finds its place, a block of the domain, and its cell. (2) Places with particles get slots in
+ * ascending order. (3) Particles are counted by cell; prefix sums give the first particle of each cell. (4) Particles
+ * go to their cells. Counters give them an arbitrary order there, so each cell then sorts its few particles by their
+ * old numbers: the result is that of a stable sort. (5) Places that kernels reach get slots in the order in which a
+ * loop over blocks and neighbours meets them: the smallest pair (block, neighbour) of a place wins.
+ */
+#include "cuda/device.h"
+
+extern "C" {
+#include "cuda/phases.h"
+#include "particles/sort_kernels.h"
+}
+
+static const uint32_t no_cell = UINT32_MAX; /* of dead particles and of particles outside the grid */
+enum { CELLS = SK_BLOCK_CELLS };
+
+SK_DEVICE void coordinates_of(const sk_grid *grid, int place, int at[3])
+{
+    at[0] = place % grid->blocks[0];
+    at[1] = place / grid->blocks[0] % grid->blocks[1];
+    at[2] = place / grid->blocks[0] / grid->blocks[1];
+}
+
+/* The place at an offset from a block; -1 outside of the domain. */
+SK_DEVICE int place_beside(const sk_grid *grid, const int32_t from[4], int n)
+{
+    const int x = from[0] + n % 3 - 1, y = from[1] + n / 3 % 3 - 1, z = SELKIE_DIM == 3 ? from[2] + n / 9 - 1 : 0;
+    if (x < 0 || y < 0 || z < 0 || x >= grid->blocks[0] || y >= grid->blocks[1] || z >= grid->blocks[2])
+        return -1;
+    return x + grid->blocks[0] * (y + grid->blocks[1] * z);
+}
+
+static __global__ void clear_places(sk_step *step, sk_cuda_data *data)
+{
+    (void)step;
+    SK_CUDA_EACH(i, data->places)
+    {
+        data->slot_of_place[i] = 0;
+        data->first_reach[i] = UINT32_MAX;
+        if (i == 0)
+            data->results.lost = 0;
+    }
+}
+
+static __global__ void find_places(sk_step *step, sk_cuda_data *data)
+{
+    const sk_grid *grid = &step->grid;
+    const float inverse = (float)(1.0 / grid->cell_size);
+    const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
+    const int blocks[3] = {grid->blocks[0], grid->blocks[1], grid->blocks[2]};
+    SK_CUDA_EACH(p, step->particles.count)
+    {
+        const sk_particle *particle = &step->particles.records[p];
+        unsigned cell;
+        int block[3];
+        const float position[3] = {particle->position[0], particle->position[1], particle->position[2]};
+        const int inside = sk_place_of_position(position, corner, inverse, blocks, block, &cell);
+        const int dead = (particle->flags & SK_PARTICLE_DEAD) != 0;
+        uint32_t key = no_cell;
+        if (inside && !dead) {
+            const int place = block[0] + blocks[0] * (block[1] + blocks[1] * block[2]);
+            key = (uint32_t)place * CELLS + cell;
+            data->slot_of_place[place] = 1;
+        } else if (!dead) {
+            atomicAdd((unsigned long long *)&data->results.lost, 1ull);
+        }
+        data->keys[p] = key;
+    }
+}
+
+/* Slots for the places with particles, in ascending order. One thread block. */
+static __global__ void number_places(sk_step *step, sk_cuda_data *data)
+{
+    sk_grid *grid = &step->grid;
+    const int share = (data->places + (int)blockDim.x - 1) / (int)blockDim.x;
+    const int first = (int)threadIdx.x * share, last = first + share < data->places ? first + share : data->places;
+    int count = 0, total;
+    for (int i = first; i < last; i++)
+        count += data->slot_of_place[i];
+    int slot = 1 + sk_cuda_scan(count, &total);
+    for (int i = first; i < last; i++) {
+        if (!data->slot_of_place[i])
+            continue;
+        data->slot_of_place[i] = slot < data->capacity ? slot : 0;
+        if (slot < data->capacity) {
+            int at[3];
+            coordinates_of(grid, i, at);
+            for (int d = 0; d < 3; d++)
+                grid->coordinates[slot][d] = at[d];
+            grid->coordinates[slot][3] = 0;
+        }
+        slot++;
+    }
+    if (threadIdx.x == 0) {
+        data->results.overflow = total + 1 > data->capacity ? total + 1 : 0;
+        grid->particle_blocks = total < data->capacity ? total : data->capacity - 1;
+        data->results.particle_blocks = grid->particle_blocks;
+    }
+}
+
+static __global__ void clear_counts(sk_step *step, sk_cuda_data *data)
+{
+    (void)data;
+    SK_CUDA_EACH(c, (size_t)step->grid.particle_blocks * CELLS + 1)
+    step->grid.cell_start[c] = 0;
+}
+
+SK_DEVICE size_t cell_of(const sk_cuda_data *data, uint32_t key)
+{
+    return (size_t)(data->slot_of_place[key / CELLS] - 1) * CELLS + key % CELLS;
+}
+
+static __global__ void count_cells(sk_step *step, sk_cuda_data *data)
+{
+    SK_CUDA_EACH(p, step->particles.count)
+    {
+        const uint32_t key = data->keys[p];
+        if (key != no_cell && data->slot_of_place[key / CELLS])
+            data->ranks[p] = atomicAdd(&step->grid.cell_start[cell_of(data, key)], 1u);
+        else
+            data->keys[p] = no_cell;
+    }
+}
+
+/* Prefix sums within a block, its total, and the neighbours that its particles reach. A thread a cell. */
+static __global__ void __launch_bounds__(CELLS) scan_cells(sk_step *step, sk_cuda_data *data)
+{
+    __shared__ unsigned reach;
+    sk_grid *grid = &step->grid;
+    for (int b = 1 + (int)blockIdx.x; b <= grid->particle_blocks; b += (int)gridDim.x) {
+        uint32_t *start = grid->cell_start + (size_t)(b - 1) * CELLS;
+        const int c = (int)threadIdx.x, count = (int)start[c];
+        int total;
+        if (c == 0)
+            reach = 0;
+        const int before = sk_cuda_scan(count, &total);
+        unsigned bits = 0;
+        for (int n = 0; count && n < SK_NEIGHBOURS; n++)
+            bits |= (unsigned)sk_cell_reaches(c, n) << n;
+        if (bits)
+            atomicOr(&reach, bits);
+        start[c] = (uint32_t)before;
+        __syncthreads();
+        if (c == 0) {
+            data->block_first[b] = (uint32_t)total;
+            data->reach[b] = reach;
+        }
+        __syncthreads();
+    }
+}
+
+/* First particle of each block. One thread block. */
+static __global__ void scan_blocks(sk_step *step, sk_cuda_data *data)
+{
+    const int blocks = step->grid.particle_blocks;
+    const int share = (blocks + (int)blockDim.x - 1) / (int)blockDim.x;
+    const int first = 1 + (int)threadIdx.x * share, last = first + share <= blocks + 1 ? first + share : blocks + 1;
+    int sum = 0, total;
+    for (int b = first; b < last; b++)
+        sum += (int)data->block_first[b];
+    int before = sk_cuda_scan(sum, &total);
+    for (int b = first; b < last; b++) {
+        const int here = (int)data->block_first[b];
+        data->block_first[b] = (uint32_t)before;
+        before += here;
+    }
+    if (threadIdx.x == 0) {
+        data->results.count = total;
+        step->grid.cell_start[(size_t)blocks * CELLS] = (uint32_t)total;
+    }
+}
+
+/* Final cell starts, and for each reached place the first pair (block, neighbour). */
+static __global__ void __launch_bounds__(CELLS) finish_cells(sk_step *step, sk_cuda_data *data)
+{
+    sk_grid *grid = &step->grid;
+    for (int b = 1 + (int)blockIdx.x; b <= grid->particle_blocks; b += (int)gridDim.x) {
+        const int c = (int)threadIdx.x;
+        grid->cell_start[(size_t)(b - 1) * CELLS + c] += data->block_first[b];
+        if (c < SK_NEIGHBOURS && data->reach[b] >> c & 1) {
+            const int place = place_beside(grid, grid->coordinates[b], c);
+            if (place >= 0 && !data->slot_of_place[place])
+                atomicMin(&data->first_reach[place], (uint32_t)(b * SK_NEIGHBOURS + c));
+        }
+    }
+}
+
+/* Does this pair give the place its slot? */
+SK_DEVICE int pair_wins(const sk_grid *grid, const sk_cuda_data *data, int b, int n, int *place)
+{
+    if (!(data->reach[b] >> n & 1))
+        return 0;
+    *place = place_beside(grid, grid->coordinates[b], n);
+    return *place >= 0 && data->first_reach[*place] == (uint32_t)(b * SK_NEIGHBOURS + n);
+}
+
+/* Slots for the reached places. One thread block. */
+static __global__ void number_reached(sk_step *step, sk_cuda_data *data)
+{
+    sk_grid *grid = &step->grid;
+    const int blocks = grid->particle_blocks, share = (blocks + (int)blockDim.x - 1) / (int)blockDim.x;
+    const int first = 1 + (int)threadIdx.x * share, last = first + share <= blocks + 1 ? first + share : blocks + 1;
+    int count = 0, total, place;
+    for (int b = first; b < last; b++)
+        for (int n = 0; n < SK_NEIGHBOURS; n++)
+            count += pair_wins(grid, data, b, n, &place);
+    int slot = 1 + blocks + sk_cuda_scan(count, &total);
+    for (int b = first; b < last; b++)
+        for (int n = 0; n < SK_NEIGHBOURS; n++) {
+            if (!pair_wins(grid, data, b, n, &place))
+                continue;
+            if (slot < data->capacity) {
+                int at[3];
+                coordinates_of(grid, place, at);
+                data->slot_of_place[place] = slot;
+                for (int d = 0; d < 3; d++)
+                    grid->coordinates[slot][d] = at[d];
+                grid->coordinates[slot][3] = 0;
+            }
+            slot++;
+        }
+    if (threadIdx.x == 0) {
+        const int all = 1 + blocks + total;
+        if (all > data->capacity && all > data->results.overflow)
+            data->results.overflow = all;
+        grid->block_count = all < data->capacity ? all : data->capacity;
+        data->results.block_count = grid->block_count;
+    }
+}
+
+/* Neighbours, faces and solids of each block. */
+static __global__ void find_neighbours(sk_step *step, sk_cuda_data *data)
+{
+    sk_grid *grid = &step->grid;
+    SK_CUDA_EACH(i, (size_t)grid->block_count * SK_NEIGHBOURS)
+    {
+        const int b = (int)(i / SK_NEIGHBOURS), n = (int)(i % SK_NEIGHBOURS);
+        if (b == 0)
+            continue;
+        const int dx = n % 3 - 1, dy = n / 3 % 3 - 1, dz = SELKIE_DIM == 3 ? n / 9 - 1 : 0;
+        const int place = place_beside(grid, grid->coordinates[b], n);
+        const int other = place >= 0 ? data->slot_of_place[place] : 0;
+        grid->neighbours[b][n] = other;
+        if (abs(dx) + abs(dy) + abs(dz) == 1)
+            grid->faces[b][dx ? (dx + 1) / 2 : dy ? 2 + (dy + 1) / 2 : 4 + (dz + 1) / 2] = other;
+        if (n == SK_NEIGHBOURS / 2) {
+            step->solids.block_slot[b] = data->solid_slots[place];
+            grid->block_flags[b] = 0;
+            if (SELKIE_DIM == 2)
+                grid->faces[b][4] = grid->faces[b][5] = 0;
+        }
+    }
+}
+
+static __global__ void place_particles(sk_step *step, sk_cuda_data *data)
+{
+    SK_CUDA_EACH(p, step->particles.count)
+    {
+        const uint32_t key = data->keys[p];
+        if (key != no_cell)
+            data->order[step->grid.cell_start[cell_of(data, key)] + data->ranks[p]] = (uint32_t)p;
+    }
+}
+
+/* The particles of each cell in their old order. They nearly are: insertion. */
+static __global__ void order_cells(sk_step *step, sk_cuda_data *data)
+{
+    SK_CUDA_EACH(c, (size_t)step->grid.particle_blocks * CELLS)
+    {
+        const uint32_t first = step->grid.cell_start[c], last = step->grid.cell_start[c + 1];
+        for (uint32_t i = first + 1; i < last; i++) {
+            const uint32_t own = data->order[i];
+            uint32_t j = i;
+            for (; j > first && data->order[j - 1] > own; j--)
+                data->order[j] = data->order[j - 1];
+            if (j != i)
+                data->order[j] = own;
+        }
+    }
+}
+
+static __global__ void move_particles(sk_step *step, sk_cuda_data *data)
+{
+    const sk_particles *particles = &step->particles;
+    SK_CUDA_EACH(p, data->results.count)
+    {
+        const uint32_t from = data->order[p];
+        const float4 *record = (const float4 *)(const void *)&particles->records[from];
+        float4 *to = (float4 *)(void *)&particles->spare[p];
+        const float4 first = record[0], second = record[1];
+        to[0] = first;
+        to[1] = second;
+        for (int a = 0; a < particles->attribute_count; a++) {
+            const sk_attribute *attribute = &particles->attributes[a];
+            for (int k = 0; k < attribute->components; k++)
+                attribute->spare[p * (size_t)attribute->components + k] =
+                    attribute->data[from * (size_t)attribute->components + k];
+        }
+    }
+}
+
+static __global__ void swap_particles(sk_step *step, sk_cuda_data *data)
+{
+    sk_particles *particles = &step->particles;
+    sk_particle *records = particles->records;
+    particles->records = particles->spare;
+    particles->spare = records;
+    for (int a = 0; a < particles->attribute_count; a++) {
+        uint32_t *values = particles->attributes[a].data;
+        particles->attributes[a].data = particles->attributes[a].spare;
+        particles->attributes[a].spare = values;
+    }
+    particles->count = data->results.count;
+}
+
+static void launch_sort(sk_cuda *cuda, const sk_step *host)
+{
+    sk_step *step = &cuda->device->step;
+    sk_cuda_data *data = cuda->data;
+    cudaStream_t stream = cuda->stream;
+    (void)host;
+    SK_LAUNCH_SIMPLE(clear_places, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, stream, step, data);
+    SK_LAUNCH_SIMPLE(find_places, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
+    SK_LAUNCH(number_places, 1, SK_CUDA_ONE, stream, step, data);
+    SK_LAUNCH_SIMPLE(clear_counts, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
+    SK_LAUNCH_SIMPLE(count_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
+    SK_LAUNCH(scan_cells, SK_CUDA_WIDE / 2, CELLS, stream, step, data);
+    SK_LAUNCH(scan_blocks, 1, SK_CUDA_ONE, stream, step, data);
+    SK_LAUNCH_SIMPLE(finish_cells, SK_CUDA_WIDE / 2, CELLS, stream, step, data);
+    SK_LAUNCH(number_reached, 1, SK_CUDA_ONE, stream, step, data);
+    SK_LAUNCH_SIMPLE(find_neighbours, SK_CUDA_WIDE / 2, SK_CUDA_THREADS, stream, step, data);
+    SK_LAUNCH_SIMPLE(place_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
+    SK_LAUNCH_SIMPLE(order_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
+    SK_LAUNCH_SIMPLE(move_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
+    SK_LAUNCH_SIMPLE(swap_particles, 1, 1, stream, step, data);
+}
+
+selkie_code SK_DIM(sk_cuda_sort)(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    SK_TRY(sk_cuda_begin(step, error));
+    SK_TRY(sk_cuda_run(step, "sort", launch_sort, error));
+    cuda->current ^= 1;
+    cuda->particles_here = cuda->grid_here = 0;
+    step->particles.in_order = 1;
+    return SELKIE_OK;
+}
+
+/* Static solids only: find_neighbours has looked them up. */
+selkie_code SK_DIM(sk_cuda_solids)(sk_step *step, selkie_error *error)
+{
+    (void)step, (void)error;
+    return SELKIE_OK;
+}

@@ -1,0 +1,88 @@
+/* The pressure projection of one cell and one face, for the plain form and the GPU: see pressure_dim.c. For files
+ * compiled per dimension. */
+#ifndef SK_METHODS_FLIP_PRESSURE_PLAIN_H
+#define SK_METHODS_FLIP_PRESSURE_PLAIN_H
+
+#include "methods/cell_kernels.h"
+#include "methods/flip/reflection.h"
+#include "methods/flip/reflection_kernels.h"
+#include "methods/flip/transfer_options.h"
+#include "methods/liquid_plain.h"
+
+SK_KERNEL float inflow_of(const sk_step *step, sk_plain_cell cell, const sk_liquid_view *view)
+{
+    float flux[2 * SELKIE_DIM];
+    for (int side = 0; side < 2 * SELKIE_DIM; side++) {
+        const int d = side / 2;
+        const sk_plain_cell face = cell_of_side(&step->grid, cell, side);
+        flux[side] = sk_liquid_flux(step->grid.fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(face)], view->open[side],
+                                    solid_velocity_at(step, face, d));
+    }
+    return sk_liquid_inflow(flux);
+}
+
+/* The row of a cell and its right side. Returns whether the cell is inner; `error` is then its density error. */
+SK_KERNEL int sk_plain_pressure_row(const sk_step *step, sk_plain_cell cell, float *error)
+{
+    const sk_grid *grid = &step->grid;
+    const size_t here = sk_plain_index(cell);
+    sk_liquid_view view;
+    float face[SELKIE_DIM];
+    gather_liquid_view(step, cell, 1, &view);
+    const float diagonal = sk_liquid_row(&view, face);
+    grid->fields[SK_FIELD_DIAGONAL][here] = diagonal;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        grid->fields[SK_FIELD_FACE_X + d][here] = face[d];
+
+    /* A method may prescribe an expansion. Its flux is stored in the field of the solution. */
+    float right = inflow_of(step, cell, &view);
+    right += step->has_expansion ? grid->fields[SK_FIELD_EXPANSION][here] : 0.0f;
+    grid->fields[SK_FIELD_RIGHT_SIDE][here] = diagonal > 0.0f ? right : 0.0f;
+
+    int liquid_beside[2 * SELKIE_DIM];
+    for (int side = 0; side < 2 * SELKIE_DIM; side++)
+        liquid_beside[side] = view.beside[side].liquid;
+    *error =
+        grid->fields[SK_FIELD_DENSITY][here] + step->solids.blurred[sk_plain_solid_index(&step->solids, cell)] - 1.0f;
+    return sk_cell_is_inner(view.own.liquid, liquid_beside, view.open);
+}
+
+/* The lower face of a cell across axis d: its velocity after the solve, the change for FLIP, and the velocity at the
+ * end of a reflected step. Returns whether the velocity is known. */
+SK_KERNEL int sk_plain_project_face(const sk_step *step, sk_plain_cell cell, int d)
+{
+    const sk_grid *grid = &step->grid;
+    const size_t here = sk_plain_index(cell);
+    float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][here],
+          *change = &grid->fields[SK_FIELD_CHANGE_X + d][here];
+
+    /* Velocity of the face after the solve. */
+    int beside_liquid;
+    const float descent = lightness_at(step, cell, d) * gather_descent(step, cell, d, &beside_liquid);
+    const sk_closed_face closed = {face_on_wall(step, cell, d),
+                                   step->solids.no_slip[sk_plain_solid_index(&step->solids, cell)],
+                                   solid_velocity_at(step, cell, d)};
+    *velocity = sk_liquid_projected(*velocity, descent, beside_liquid, open_fraction_at(step, cell, d), &closed,
+                                    *change == *change);
+
+    /* Change of the velocity, for FLIP, and its reflection. */
+    const int known = *velocity == *velocity;
+    *change = sk_net_change(*velocity, *change, flip_gravity_gain(step, d));
+    if (flip_has_end(step)) {
+        /* Closed walls of the domain do not reflect. */
+        const float rho = face_on_wall(step, cell, d) ? 0.0f : (float)step->reflection;
+        const float more = rho * sk_reflected_change(*change, flip_gravity_gain(step, d), flip_most_reflected(step));
+        grid->fields[step->end_velocity + d][here] = *velocity + more;
+        *change += more;
+    }
+    return known;
+}
+
+/* The flags of a block with a number of known faces. */
+SK_KERNEL uint8_t sk_plain_known_flags(uint8_t flags, int known)
+{
+    return (uint8_t)((flags & SK_BLOCK_LIQUID) | (known ? SK_BLOCK_KNOWN : 0) |
+                     (known < SELKIE_DIM * SK_BLOCK_CELLS ? SK_BLOCK_UNKNOWN : 0));
+}
+
+#endif

@@ -1,0 +1,249 @@
+/* Droplets: how particles leave the liquid, fly and come back. */
+#include <math.h>
+#include <string.h>
+
+#include "grid/solids.h"
+#include "methods/splashes/splash_step_kernels.h"
+#include "methods/splashes/splashes.h"
+
+/* --- Storage --- */
+
+static size_t bytes_of(const sk_particles *particles)
+{
+    size_t bytes = sizeof(sk_particle);
+    for (int a = 0; a < particles->attribute_count; a++)
+        bytes += 4 * (size_t)particles->attributes[a].components;
+    return bytes;
+}
+
+/* Copies a particle with its attributes to or from a packed droplet. */
+static void pack(const sk_particles *particles, int64_t p, char *to)
+{
+    memcpy(to, &particles->records[p], sizeof(sk_particle));
+    to += sizeof(sk_particle);
+    for (int a = 0; a < particles->attribute_count; a++) {
+        const size_t bytes = 4 * (size_t)particles->attributes[a].components;
+        memcpy(to, (char *)particles->attributes[a].data + (size_t)p * bytes, bytes);
+        to += bytes;
+    }
+}
+
+static void unpack(sk_particles *particles, int64_t p, const char *from)
+{
+    memcpy(&particles->records[p], from, sizeof(sk_particle));
+    from += sizeof(sk_particle);
+    for (int a = 0; a < particles->attribute_count; a++) {
+        const size_t bytes = 4 * (size_t)particles->attributes[a].components;
+        memcpy((char *)particles->attributes[a].data + (size_t)p * bytes, from, bytes);
+        from += bytes;
+    }
+}
+
+static selkie_code add_apart(sk_step *step, sk_splashes *s, int64_t p, selkie_error *error)
+{
+    s->apart_bytes = bytes_of(&step->particles);
+    SK_TRY(sk_reserve(step->memory, (void **)&s->apart, &s->apart_capacity, (s->apart_count + 1) * s->apart_bytes, 1,
+                      "splashes", error));
+    pack(&step->particles, p, s->apart + s->apart_count++ * s->apart_bytes);
+    return SELKIE_OK;
+}
+
+/* Place of the age in a packed droplet. */
+static size_t age_offset(const sk_particles *particles)
+{
+    size_t offset = sizeof(sk_particle);
+    for (int a = 0; a < particles->attribute_count; a++) {
+        if (strcmp(particles->attributes[a].name, SK_SPLASH_AGE) == 0)
+            break;
+        offset += 4 * (size_t)particles->attributes[a].components;
+    }
+    return offset;
+}
+
+/* Droplets are the last particles between steps. */
+selkie_code sk_splash_part(sk_step *step, selkie_error *error)
+{
+    sk_splashes *s = sk_step_state(step, &sk_method_splashes);
+    sk_particles *particles = &step->particles;
+    const sk_attribute *age = sk_particles_find_attribute(particles, SK_SPLASH_AGE);
+    const float *ages = (const float *)(const void *)age->data;
+    int64_t first = particles->count;
+    s->apart_count = 0;
+    while (first > 0 && ages[first - 1] > 0.0f)
+        first--;
+    if (first == particles->count)
+        return SELKIE_OK;
+    for (int64_t p = first; p < particles->count; p++)
+        SK_TRY(add_apart(step, s, p, error));
+    particles->count = first;
+    sk_particles_moved(particles);
+    particles->in_order = s->were_in_order;
+    return SELKIE_OK;
+}
+
+/* --- New droplets --- */
+
+static int kind_at(const sk_step *step, const float position[3])
+{
+    const sk_grid *grid = &step->grid;
+    int cell[3] = {0, 0, 0}, slot;
+    for (int d = 0; d < step->dimension; d++)
+        cell[d] = (int)floor((position[d] - grid->corner[d]) / grid->cell_size);
+    const size_t local = sk_grid_find_cell(grid, cell, &slot);
+    return slot ? grid->kinds[(size_t)slot * (size_t)grid->block_cells + local] & SK_CELL_KIND_MASK : SK_CELL_AIR;
+}
+
+static int in_domain(const sk_step *step, const float position[3])
+{
+    int inside = 1;
+    for (int d = 0; d < step->dimension; d++)
+        inside &= position[d] > step->grid.low[d] && position[d] < step->grid.high[d];
+    return inside;
+}
+
+/* Would a droplet be in the air at the end of the model's duration? */
+static int stays_in_air(const sk_step *step, const sk_splashes *s, const sk_particle *from, const float velocity[3])
+{
+    float position[3];
+    const float time = (float)s->model.duration;
+    for (int d = 0; d < 3; d++)
+        position[d] = from->position[d] + time * (velocity[d] + 0.5f * time * (float)step->scene->gravity[d]);
+    return in_domain(step, position) && kind_at(step, position) == SK_CELL_AIR;
+}
+
+/* Particles of the cells around a droplet's cell that take its impulse; calls with share 0 return their mass (kg). */
+static double share_impulse(sk_step *step, const sk_splashes *s, const sk_splash_event *event, const double share[3])
+{
+    sk_grid *grid = &step->grid;
+    const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
+    const int n = grid->extent[0], planes = step->dimension == 3 ? 1 : 0;
+    int own[3], at[3];
+    double mass = 0.0;
+    for (int d = 0; d < 3; d++)
+        own[d] = grid->coordinates[event->block][d] * (d < step->dimension ? n : 1) +
+                 (d < step->dimension ? event->cell >> (d * grid->block_log) & (n - 1) : 0);
+    for (int z = -planes; z <= planes; z++)
+        for (int y = -1; y <= 1; y++)
+            for (int x = -1; x <= 1; x++) {
+                int slot;
+                at[0] = own[0] + x;
+                at[1] = own[1] + y;
+                at[2] = own[2] + z;
+                const size_t local = sk_grid_find_cell(grid, at, &slot);
+                if (slot < 1 || slot > grid->particle_blocks)
+                    continue;
+                const uint32_t *start = grid->cell_start + (size_t)(slot - 1) * (size_t)grid->block_cells + local;
+                for (uint32_t p = start[0]; p < start[1]; p++) {
+                    sk_particle *particle = &step->particles.records[p];
+                    if (s->chosen[p] || particle->flags & SK_PARTICLE_DEAD)
+                        continue;
+                    mass += sk_step_mass(step, material, p);
+                    for (int d = 0; share && d < 3; d++)
+                        particle->velocity[d] -= (float)share[d];
+                }
+            }
+    return mass;
+}
+
+/* Makes a droplet of a particle. The particles around it lose the momentum that it gains. */
+static selkie_code leave_liquid(sk_step *step, sk_splashes *s, const sk_splash_event *event, selkie_error *error)
+{
+    sk_particles *particles = &step->particles;
+    sk_particle *particle = &particles->records[event->particle];
+    const double receivers = share_impulse(step, s, event, NULL);
+    float velocity[3];
+    for (int d = 0; d < 3; d++)
+        velocity[d] = particle->velocity[d] + event->change[d];
+    if (particle->flags & (SK_PARTICLE_DEAD | SK_PARTICLE_DRIVEN) || !(receivers > 0.0) ||
+        (step->scene->splash.look_ahead && !stays_in_air(step, s, particle, velocity))) {
+        s->counts.reverted++;
+        return SELKIE_OK;
+    }
+    const sk_attribute *material = sk_particles_find_attribute(particles, "material");
+    const double own = sk_step_mass(step, material, event->particle);
+    double share[3];
+    for (int d = 0; d < 3; d++)
+        share[d] = event->change[d] * own / receivers;
+    share_impulse(step, s, event, share);
+    memcpy(particle->velocity, velocity, sizeof velocity);
+    float *age = (float *)(void *)sk_particles_find_attribute(particles, SK_SPLASH_AGE)->data;
+    age[event->particle] = (float)step->dt;
+    SK_TRY(add_apart(step, s, event->particle, error));
+    particle->flags |= SK_PARTICLE_DEAD;
+    age[event->particle] = 0.0f;
+    s->counts.made++;
+    return SELKIE_OK;
+}
+
+/* --- Flight --- */
+
+/* Moves a droplet. Returns 0 if it comes back to the liquid: at a solid, at the end of the domain, or in liquid once it
+ * is as old as the model's duration. */
+static int fly(const sk_step *step, const sk_splashes *s, sk_particle *droplet, float *age)
+{
+    const float dt = (float)step->dt, drag = (float)step->scene->splash.air_drag;
+    float gain[3], position[3];
+    for (int d = 0; d < 3; d++)
+        gain[d] = (float)(step->scene->gravity[d] * 0.5 * (step->last_dt + step->dt));
+    sk_splash_accelerate(droplet->velocity, gain, drag, dt);
+    for (int d = 0; d < 3; d++)
+        position[d] = droplet->position[d] + (d < step->dimension ? dt * droplet->velocity[d] : 0.0f);
+    *age += dt;
+    if (!in_domain(step, position) || kind_at(step, position) == SK_CELL_SOLID)
+        return 0;
+    memcpy(droplet->position, position, sizeof position);
+    return *age < (float)s->model.duration || kind_at(step, position) == SK_CELL_AIR;
+}
+
+static selkie_code put_back(sk_step *step, sk_splashes *s, selkie_error *error)
+{
+    sk_particles *particles = &step->particles;
+    const size_t offset = age_offset(particles);
+    const int64_t before = particles->count;
+    SK_TRY(sk_particles_reserve(particles, before + (int64_t)s->apart_count, error));
+    s->flying = 0;
+    for (int flying = 0; flying < 2; flying++)
+        for (size_t n = 0; n < s->apart_count; n++) {
+            const char *packed = s->apart + n * s->apart_bytes;
+            float age;
+            memcpy(&age, packed + offset, sizeof age);
+            if ((age > 0.0f) != flying)
+                continue;
+            unpack(particles, particles->count++, packed);
+            s->flying += flying;
+        }
+    sk_particles_moved(particles);
+    s->were_in_order = particles->in_order && s->flying == (int64_t)s->apart_count;
+    particles->in_order = 0;
+    return SELKIE_OK;
+}
+
+selkie_code sk_splash_fly(sk_step *step, selkie_error *error)
+{
+    sk_splashes *s = sk_step_state(step, &sk_method_splashes);
+    const size_t flying = s->apart_count, offset = age_offset(&step->particles);
+
+    /* Old droplets move; an age of 0 says that one comes back. */
+    for (size_t n = 0; n < flying; n++) {
+        char *packed = s->apart + n * s->apart_bytes;
+        sk_particle droplet;
+        float age;
+        memcpy(&droplet, packed, sizeof droplet);
+        memcpy(&age, packed + offset, sizeof age);
+        if (!fly(step, s, &droplet, &age)) {
+            age = 0.0f;
+            s->counts.returned++;
+        }
+        memcpy(packed, &droplet, sizeof droplet);
+        memcpy(packed + offset, &age, sizeof age);
+    }
+
+    /* New ones leave the liquid. */
+    for (size_t n = 0; n < s->event_count; n++)
+        SK_TRY(leave_liquid(step, s, &s->events[n], error));
+    s->event_count = 0;
+    if (s->apart_count > flying)
+        sk_particles_drop_dead(&step->particles);
+    s->flying = 0;
+    return s->apart_count ? put_back(step, s, error) : SELKIE_OK;
+}

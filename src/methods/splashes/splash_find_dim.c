@@ -1,0 +1,221 @@
+/* Candidates for splashes: their features, the networks in batches, and what they decide. */
+#include <math.h>
+#include <string.h>
+
+#include "base/dimension.h"
+#include "base/random.h"
+#include "grid/deal.h"
+#include "grid/tile.h"
+#include "learn/network_kernels.h"
+#include "methods/cells.h"
+#include "methods/splashes/splash_step_kernels.h"
+#include "methods/splashes/splashes.h"
+
+enum {
+    HALO = SK_SPLASH_REACH + 1,
+    WIDTH = SK_TILE_N(HALO),
+    VALUES = SK_TILE_VALUES(HALO),
+    WIDE = SK_TILE_N(HALO + 1),
+    BATCH = 16
+};
+static const int tile_step[3] = {1, WIDTH, SELKIE_DIM == 3 ? WIDTH *WIDTH : 0};
+static const int wide_step[3] = {1, WIDE, SELKIE_DIM == 3 ? WIDE *WIDE : 0};
+
+/* A block with a halo, and the candidates of a batch. */
+typedef struct finder {
+    float fill[VALUES], velocity[SELKIE_DIM][VALUES], faces[SK_TILE_VALUES(HALO + 1)];
+    float features[BATCH * SK_SPLASH_FEATURES], logits[BATCH];
+    int64_t particles[BATCH];
+    sk_splash_frame frames[BATCH];
+    int count, beyond;
+} finder;
+
+/* Velocities at the centres of cells: means of their faces, as far as these are known. */
+static void load_velocity(const sk_grid *grid, int block, int d, finder *f)
+{
+    sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, HALO + 1, f->faces);
+    for (int n = 0; n < VALUES; n++) {
+        int from = 0;
+        for (int e = 0; e < SELKIE_DIM; e++)
+            from += (n / tile_step[e] % WIDTH + 1) * wide_step[e];
+        const float lower = f->faces[from], upper = f->faces[from + wide_step[d]];
+        const int known = (lower == lower) + (upper == upper);
+        const float sum = (lower == lower ? lower : 0.0f) + (upper == upper ? upper : 0.0f);
+        f->velocity[d][n] = known ? sum / (float)known : 0.0f;
+    }
+}
+
+/* Fill of the cells, -1 behind walls of the domain: their blocks need not exist. */
+static void load_fill(const sk_step *step, int block, finder *f)
+{
+    sk_tile_load(&step->grid, step->grid.fields[SK_FIELD_FILL], block, HALO, f->fill);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int side = 0; side < 2; side++) {
+            const int place = wall_place(step, block, d, side);
+            if (place == INT_MIN || (side ? place + HALO >= WIDTH : place + HALO <= 0))
+                continue;
+            for (int n = 0; n < VALUES; n++) {
+                const int at = n / tile_step[d] % WIDTH - HALO;
+                if (side ? at >= place : at < place)
+                    f->fill[n] = -1.0f;
+            }
+        }
+}
+
+static int tile_place(int c)
+{
+    int n = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        n += ((c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) + HALO) * tile_step[d];
+    return n;
+}
+
+/* Has a particle's hazard passed its threshold? `state` holds the rest of the threshold and the number of draws. */
+static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float logit, float state[2])
+{
+    const selkie_splash_def *def = &step->scene->splash;
+    const float p = sk_splash_probability(&s->model, logit), part = (float)(step->dt / s->model.duration);
+    if (def->sampling == SELKIE_SPLASH_EXPECTATION) {
+        /* Eq. 7 over windows of the duration, with the probabilities of balanced classes. */
+        state[0] += (2.0f * sk_learn_sigmoid(logit) - 1.0f) * sqrtf(part);
+        state[1] += part;
+        if (state[1] < 1.0f - 1e-6f)
+            return 0;
+        const int splash = state[0] > 0.0f;
+        state[0] = state[1] = 0.0f;
+        return splash;
+    }
+    if (p < (float)def->threshold)
+        return 0;
+    if (state[1] == 0.0f)
+        state[0] = sk_splash_threshold(step->scene->seed, id, (uint32_t)(++state[1]));
+    state[0] -= (float)def->rate * sk_splash_step_hazard(p, part);
+    if (state[0] > 0.0f)
+        return 0;
+    state[0] = sk_splash_threshold(step->scene->seed, id, (uint32_t)(++state[1]));
+    return 1;
+}
+
+/* The change of velocity of a new droplet, along the axes of the scene. */
+static void draw_change(const sk_step *step, const sk_splashes *s, const finder *f, int row, float change[3])
+{
+    const sk_particle *particle = &step->particles.records[f->particles[row]];
+    float outputs[6], random[3] = {0.5f, 0.5f, 0.5f}, own[3];
+    sk_network_evaluate(s->model.modifier, f->features + (size_t)row * (size_t)s->model.feature_count, 1, outputs, 1);
+    for (int d = 0; d < SELKIE_DIM && !step->scene->splash.mean_velocity; d++)
+        random[d] =
+            sk_random_float(step->scene->seed, particle->id, 1000u + 3u * (uint64_t)step->step_count + (uint64_t)d);
+    sk_splash_change(&s->model, outputs, random, own);
+    change[0] = change[1] = change[2] = 0.0f;
+    for (int n = 0; n < SELKIE_DIM; n++)
+        change[f->frames[row].axis[n]] = f->frames[row].sign[n] * own[n] * s->speed;
+}
+
+static void decide_batch(sk_step *step, sk_splashes *s, sk_attribute *hazard, finder *f)
+{
+    if (!f->count)
+        return;
+    const int n = s->model.feature_count;
+    for (int r = 0; r < f->count; r++)
+        for (int k = 0; k < n; k++)
+            f->beyond |= fabsf(f->features[r * n + k]) > 2.0f * s->model.largest[k] + 0.1f;
+    sk_splash_scale(&s->model, f->features, f->count);
+    sk_network_evaluate(s->model.classifier, f->features, f->count, f->logits, 1);
+    for (int r = 0; r < f->count; r++) {
+        const int64_t p = f->particles[r];
+        float *state = (float *)(void *)(hazard->data + 2 * p);
+        if (!passes(step, s, step->particles.records[p].id, f->logits[r], state))
+            continue;
+        s->chosen[p] = 1;
+        draw_change(step, s, f, r, s->change[p]);
+    }
+    f->count = 0;
+}
+
+/* The candidates of a block, in batches that do not depend on the threads. */
+static void search_block(sk_step *step, sk_splashes *s, sk_attribute *hazard, int block, finder *f)
+{
+    const sk_grid *grid = &step->grid;
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    const sk_splash_cells cells = {
+        {f->velocity[0], f->velocity[1], SELKIE_DIM == 3 ? f->velocity[SELKIE_DIM - 1] : NULL},
+        f->fill,
+        {tile_step[0], tile_step[1], tile_step[2]},
+        SELKIE_DIM};
+    int loaded = 0;
+    memset(s->chosen + start[0], 0, start[SK_BLOCK_CELLS] - start[0]);
+    load_fill(step, block, f);
+    for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+        if (start[c] == start[c + 1] || !sk_splash_in_band(&cells, tile_place(c)))
+            continue;
+        for (int d = 0; d < SELKIE_DIM && !loaded; d++)
+            load_velocity(grid, block, d, f);
+        loaded = 1;
+        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
+            const sk_particle *particle = &step->particles.records[p];
+            float fraction[3] = {0.0f, 0.0f, 0.0f};
+            int place = 0;
+            if (particle->flags & ~(uint32_t)(SK_PARTICLE_INSIDE | SK_PARTICLE_FLYING))
+                continue; /* driven by a source */
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                const float at = (particle->position[d] - (float)grid->corner[d]) / (float)grid->cell_size -
+                                 (float)(grid->coordinates[block][d] * SK_BLOCK_N) - 0.5f;
+                const float low = fminf(fmaxf(floorf(at), -1.0f), (float)(SK_BLOCK_N - 1));
+                fraction[d] = fminf(fmaxf(at - low, 0.0f), 1.0f);
+                place += ((int)low + HALO) * tile_step[d];
+            }
+            f->particles[f->count] = p;
+            sk_splash_features(&cells, &s->options, place, fraction, &f->frames[f->count],
+                               f->features + f->count * s->model.feature_count);
+            if (++f->count == BATCH)
+                decide_batch(step, s, hazard, f);
+        }
+    }
+    decide_batch(step, s, hazard, f);
+}
+
+/* Lists the chosen particles, at most one of a cell. */
+static selkie_code list_events(const sk_step *step, sk_splashes *s, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    s->event_count = 0;
+    for (int b = 1; b <= grid->particle_blocks; b++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const uint32_t *start = grid->cell_start + (size_t)(b - 1) * SK_BLOCK_CELLS + c;
+            for (uint32_t p = start[0]; p < start[1]; p++) {
+                if (!s->chosen[p])
+                    continue;
+                SK_TRY(sk_reserve(step->memory, (void **)&s->events, &s->event_capacity, s->event_count + 1,
+                                  sizeof *s->events, "splashes", error));
+                sk_splash_event *event = &s->events[s->event_count++];
+                *event = (sk_splash_event){.particle = p, .block = b, .cell = c};
+                memcpy(event->change, s->change[p], sizeof event->change);
+                break;
+            }
+        }
+    return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_splash_find)(sk_step *step, selkie_error *error)
+{
+    sk_splashes *s = sk_step_state(step, &sk_method_splashes);
+    const sk_grid *grid = &step->grid;
+    sk_attribute *hazard = sk_particles_find_attribute(&step->particles, SK_SPLASH_HAZARD);
+    const size_t count = (size_t)step->particles.count + 1;
+    SK_TRY(sk_reserve(step->memory, (void **)&s->chosen, &s->chosen_capacity, count, 1, "splashes", error));
+    SK_TRY(sk_reserve(step->memory, (void **)&s->change, &s->change_capacity, count, sizeof *s->change, "splashes",
+                      error));
+    int beyond = 0;
+    sk_deal deal;
+    sk_deal_particle_blocks(&deal, grid, step->threads);
+#pragma omp parallel num_threads(step->threads) reduction(| : beyond)
+    {
+        finder f;
+        f.count = f.beyond = 0;
+        SK_EACH_DEALT(b, &deal)
+        search_block(step, s, hazard, b, &f);
+        beyond |= f.beyond;
+    }
+    s->beyond |= beyond;
+    return list_events(step, s, error);
+}

@@ -1,0 +1,160 @@
+/* The method: its model, its state and its statistics. */
+#include "methods/splashes/splashes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "defs/materials.h"
+#include "selkie_config.h"
+
+static int takes_part(const selkie_scene *scene)
+{
+    return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->splashes && scene->splashes[0];
+}
+
+/* The file of the model: a path from the scene's folder, or one that comes with the program. */
+static void find_model(const selkie_scene *scene, char *path, size_t size)
+{
+    static const char *const places[] = {SELKIE_SOURCE_SCENES, SELKIE_INSTALLED_SCENES};
+    const int within = scene->folder && scene->folder[0] && scene->splashes[0] != '/';
+    if (strcmp(scene->splashes, "default") != 0) {
+        snprintf(path, size, "%s%s%s", within ? scene->folder : "", within ? "/" : "", scene->splashes);
+        return;
+    }
+    for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
+        snprintf(path, size, "%s/splash/weights/splash_%dd.safetensors", places[n], scene->domain.dimension);
+        if (access(path, R_OK) == 0)
+            return;
+    }
+}
+
+static selkie_code read_model(const selkie_scene *scene, sk_splash_model *model, selkie_error *error)
+{
+    char path[4096];
+    selkie_error why = {0};
+    for (int m = 0; m < scene->material_count; m++)
+        if (scene->materials[m].kind != SELKIE_MATERIAL_LIQUID || scene->materials[m].melting_point > 0.0)
+            return sk_fail(error, SELKIE_ERROR_INPUT,
+                           "splashes: materials[%d] is solid or freezes: droplets are for liquids only", m);
+    find_model(scene, path, sizeof path);
+    if (sk_splash_model_read(path, model, &why))
+        return sk_fail(error, SELKIE_ERROR_INPUT, "splashes: %s", why.message);
+    if (model->dimension != scene->domain.dimension) {
+        const int dimension = model->dimension;
+        sk_splash_model_free(model);
+        return sk_fail(error, SELKIE_ERROR_INPUT, "splashes: %s: was trained in %dD, but domain.dimension is %d", path,
+                       dimension, scene->domain.dimension);
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code check(const sk_step *step, selkie_error *error)
+{
+    sk_splash_model model;
+    SK_TRY(read_model(step->scene, &model, error));
+    sk_splash_model_free(&model);
+    return SELKIE_OK;
+}
+
+static selkie_code create(sk_step *step, selkie_error *error)
+{
+    sk_splashes *s = sk_allocate_zeroed(step->memory, sizeof *s);
+    if (!s)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "splashes: no memory");
+    sk_step_set_state(step, &sk_method_splashes, s);
+    SK_TRY(read_model(step->scene, &s->model, error));
+    if (!sk_particles_add_attribute(&step->particles, SK_SPLASH_AGE, 1, 0) ||
+        !sk_particles_add_attribute(&step->particles, SK_SPLASH_HAZARD, 2, 0))
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "particles: no memory for the attributes of splashes");
+
+    /* Scales of the features. Without surface tension in the scene, that of the training counts. */
+    const double *g = step->scene->gravity, h = step->grid.cell_size;
+    const double gravity = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]);
+    const double own = sk_scene_surface_tension(step->scene), sigma = own > 0.0 ? own : s->model.tension;
+    const double capillary = sigma / (step->density * h), square = gravity * h + capillary;
+    s->speed = (float)sqrt(square > 0.0 ? square : 9.81 * h);
+    s->options = (sk_splash_options){s->model.reach, step->up_axis, (float)step->up_sign, 1.0f / s->speed,
+                                     (float)(square > 0.0 ? gravity * h / square : 1.0)};
+    return SELKIE_OK;
+}
+
+static void destroy(sk_step *step)
+{
+    sk_splashes *s = sk_step_state(step, &sk_method_splashes);
+    if (!s)
+        return;
+    sk_splash_model_free(&s->model);
+    sk_release(step->memory, s->apart);
+    sk_release(step->memory, s->events);
+    sk_release(step->memory, s->chosen);
+    sk_release(step->memory, s->change);
+    sk_release(step->memory, s);
+    sk_step_set_state(step, &sk_method_splashes, NULL);
+}
+
+static sk_chunk_view state(const sk_step *step)
+{
+    const sk_splashes *s = sk_step_state(step, &sk_method_splashes);
+    return (sk_chunk_view){"splashes", &s->counts, sizeof s->counts};
+}
+
+static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char *file, selkie_error *error)
+{
+    sk_splashes *s = sk_step_state(step, &sk_method_splashes);
+    if (chunk->bytes != sizeof s->counts)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the state of splashes is not that of this version", file);
+    memcpy(&s->counts, chunk->data, sizeof s->counts);
+    return SELKIE_OK;
+}
+
+static void statistics(const sk_step *step, selkie_statistics *statistics)
+{
+    const sk_splashes *s = sk_step_state(step, &sk_method_splashes);
+    statistics->splashes = s->flying;
+    statistics->splashes_made = s->counts.made;
+}
+
+static int warn(const sk_step *step, char *text, size_t size)
+{
+    const sk_splashes *s = sk_step_state(step, &sk_method_splashes);
+    const double h = step->grid.cell_size, low = s->model.cell_low, high = s->model.cell_high;
+    if (h < 0.7 * low || h > 1.4 * high)
+        snprintf(
+            text, size,
+            "splashes: cells of %.3g m are outside those that the model was trained for, %.3g to %.3g m; train one "
+            "with selkie splash",
+            h, low, high);
+    else if (s->beyond)
+        snprintf(text, size,
+                 "splashes: the flow is outside what the model has seen in training; its rates are a guess");
+    return h < 0.7 * low || h > 1.4 * high || s->beyond;
+}
+
+static double bytes_per_particle(const selkie_scene *scene)
+{
+    (void)scene;
+    return 2 * 3 * sizeof(float) + 3 * sizeof(float) + 1; /* attributes, twice for the sort; choice and change */
+}
+
+const sk_method sk_method_splashes = {
+    .name = "splashes",
+    .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
+    .takes_part = takes_part,
+    .check = check,
+    .create = create,
+    .destroy = destroy,
+    .phases =
+        {
+            {.name = "droplets_apart", .slot = SK_SLOT_EXCHANGE, .run = SK_ONE_FORM_ANY_DIMENSION(sk_splash_part)},
+            {.name = "splashes", .slot = SK_SLOT_TO_PARTICLES, .run = SK_ONE_FORM(sk_splash_find)},
+            {.name = "droplets", .slot = SK_SLOT_AFTER, .run = SK_ONE_FORM_ANY_DIMENSION(sk_splash_fly)},
+        },
+    .warn = warn,
+    .state = state,
+    .restore = restore,
+    .statistics = statistics,
+    .bytes_per_particle = bytes_per_particle,
+};

@@ -1,0 +1,61 @@
+/* Splashes by a trained model (Um et al. 2018) in any grid method.
+ *
+ * After the projection the model gives each particle near the surface the probability that it becomes a droplet within
+ * the model's duration. A particle draws one Exp(1) threshold and adds -ln(1 - p) dt / duration in each step; beyond
+ * the threshold it becomes a droplet. So counts do not depend on the step. The droplet's change of velocity comes from
+ * the model too, and the particles around it take the opposite impulse.
+ *
+ * Droplets fly by themselves: they are the last particles between steps, with an age in the attribute "splash", and are
+ * apart from the others within a step. A droplet that meets liquid or a solid becomes an ordinary particle again. No
+ * particle is made or lost.
+ */
+#ifndef SK_METHODS_SPLASHES_SPLASHES_H
+#define SK_METHODS_SPLASHES_SPLASHES_H
+
+#include "learn/splash_model.h"
+#include "methods/method.h"
+
+extern const sk_method sk_method_splashes;
+
+/* A particle that becomes a droplet at the end of the step. */
+typedef struct sk_splash_event {
+    int64_t particle;
+    int32_t block, cell; /* its cell at the start of the step */
+    float change[3];     /* m/s */
+} sk_splash_event;
+
+typedef struct sk_splashes {
+    sk_splash_model model;
+    sk_splash_options options;
+    float speed; /* m/s  that scales velocities */
+
+    /* Droplets while they are apart: records, then attributes, of each. */
+    char *apart;
+    size_t apart_count, apart_capacity, apart_bytes;
+    int were_in_order;
+
+    sk_splash_event *events;
+    size_t event_count, event_capacity;
+    uint8_t *chosen; /* [particles] of this step */
+    float (*change)[3];
+    size_t chosen_capacity, change_capacity;
+
+    struct sk_splash_counts {
+        int64_t made, reverted, returned;
+    } counts; /* since the start, in checkpoints */
+    int64_t flying;
+    int beyond; /* features beyond those of training were seen */
+} sk_splashes;
+
+/* Marks the particles that become droplets, with their changes of velocity. */
+selkie_code sk_splash_find_2d(sk_step *step, selkie_error *error);
+selkie_code sk_splash_find_3d(sk_step *step, selkie_error *error);
+/* Takes the droplets out of the particles; moves them and puts them back. */
+selkie_code sk_splash_part(sk_step *step, selkie_error *error);
+selkie_code sk_splash_fly(sk_step *step, selkie_error *error);
+
+/* Attributes: seconds in flight, 0 in the liquid; rest of the threshold and number of draws. */
+#define SK_SPLASH_AGE "splash"
+#define SK_SPLASH_HAZARD "splash_hazard"
+
+#endif

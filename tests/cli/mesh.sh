@@ -1,0 +1,32 @@
+# Meshes and whitewater of a run.
+. "$(dirname "$0")/common.sh"
+cat >drop.json <<'SCENE'
+{"domain": {"size": [0.4, 0.4, 0.4], "cell_size": 0.025}, "time": {"end": 0.2, "fps": 30},
+ "liquids": [{"shape": {"type": "box", "min": [0, 0, 0], "max": [0.2, 0.3, 0.4]}}],
+ "whitewater": {"speed_min": 0.2, "speed_max": 1}}
+SCENE
+"$selkie" run drop.json --out run --set output.surface=ply -q 2>error.txt || bad "run: $(cat error.txt)"
+
+# --- The mesh of a frame has the bytes that the run wrote; only missing ones are made
+cp run/surfaces/surface_0003.ply kept.ply
+rm run/surfaces/surface_0003.ply run/surfaces/surface_0005.ply
+"$selkie" mesh run | grep -q '2 meshes made, 5 were there' && good "makes the missing meshes" || bad "missing meshes"
+cmp -s kept.ply run/surfaces/surface_0003.ply && good "the same mesh as the run's" || bad "another mesh"
+"$selkie" mesh run --to obj --resolution 1 --frames 2:3 --out coarse -q && [ "$(ls coarse | wc -l)" -eq 2 ] &&
+    good "to OBJ, coarser, elsewhere" || bad "obj: $(ls coarse)"
+
+# --- Whitewater, the same on one thread and two, and drawn
+"$selkie" whitewater run -j 1 -q 2>error.txt && [ "$(ls run/frames/whitewater_*.ply | wc -l)" -eq 7 ] &&
+    good "whitewater of all frames" || bad "whitewater: $(cat error.txt)"
+cp run/frames/whitewater_0006.ply one.ply
+"$selkie" whitewater run | grep -q 'is there for all 7 frames' && good "keeps what is complete" || bad "second time"
+"$selkie" whitewater run -j 2 --force -q && cmp -s one.ply run/frames/whitewater_0006.ply &&
+    good "the same on two threads" || bad "threads"
+[ "$(stat -c %s one.ply)" -gt 1000 ] && good "there is some" || bad "none: $(stat -c %s one.ply) bytes"
+
+"$selkie" render run --frames 5:6 --width 320 --preview --no-film -q 2>error.txt &&
+    [ "$(stat -c %s run/pictures/frame_0006.png)" -gt 5000 ] && good "a quick picture" || bad "preview: $(cat error.txt)"
+
+"$selkie" mesh nowhere 2>&1 | grep -q 'scene.json' && good "a missing run is named" || bad "missing run"
+"$selkie" mesh run --frames x 2>&1 | grep -q 'not a range' && good "a bad range is named" || bad "range"
+finish

@@ -1,0 +1,304 @@
+/* The GPU backend against the plain one.
+ *
+ * Sort, transfers, classification, extrapolation and move run the same functions in the same order, so that a step has
+ * the same bits as long as the solver's result has. The solver adds up in another order: it takes the same number of
+ * iterations, and pressures differ by its tolerance. Skipped with a word where there is no device. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <selkie/selkie.h>
+#include "cuda/cuda.h"
+#include "world/world_internal.h"
+
+static int device_is_here(void)
+{
+    sk_cuda_info info;
+    selkie_error error = {0};
+    if (sk_cuda_find(&info, &error) == SELKIE_OK)
+        return 1;
+    print_message("[  skip    ] %s\n", error.message);
+    return 0;
+}
+
+/* Two columns of liquid in a box. */
+static void set_scene(selkie_scene *scene, selkie_liquid_def liquids[2], int dimension, selkie_volume volume)
+{
+    selkie_scene_defaults(scene);
+    scene->domain.dimension = dimension;
+    scene->domain.cell_size = 1.0 / 24;
+    const double size[3] = {1.0, 1.5, dimension == 3 ? 0.75 : 0.0};
+    for (int d = 0; d < dimension; d++)
+        scene->domain.size[d] = size[d];
+    for (int l = 0; l < 2; l++) {
+        selkie_liquid_defaults(&liquids[l]);
+        selkie_shape_defaults(&liquids[l].shape, SELKIE_SHAPE_BOX);
+        for (int d = 0; d < dimension; d++) {
+            const double part = d == 1 ? 0.4 : 0.35;
+            liquids[l].shape.min[d] = l && d != 1 ? size[d] * (1.0 - part) : 0.0;
+            liquids[l].shape.max[d] = l && d != 1 ? size[d] : size[d] * part;
+        }
+    }
+    scene->liquids = liquids;
+    scene->liquid_count = 2;
+    scene->time.step = 0.01;
+    scene->time.fps = 100.0;
+    scene->time.end = 100.0;
+    scene->volume = volume;
+}
+
+static selkie_world *make_world(const selkie_scene *scene, selkie_backend backend)
+{
+    selkie_world_options options;
+    selkie_world_options_defaults(&options);
+    options.threads = 2;
+    options.with_backend = 1;
+    options.backend = backend;
+    selkie_world *world;
+    selkie_error error = {0};
+    if (selkie_world_create(scene, &options, &world, &error) != SELKIE_OK)
+        fail_msg("%s", error.message);
+    return world;
+}
+
+static void take_steps(selkie_world *world, int steps)
+{
+    selkie_error error = {0};
+    for (int n = 0; n < steps; n++)
+        if (selkie_world_step(world, &error) != SELKIE_OK)
+            fail_msg("step %d: %s", n, error.message);
+}
+
+/* Largest difference of positions (m), particle by particle in their order. */
+static double difference(const selkie_world *a, const selkie_world *b)
+{
+    const sk_particles *p = &a->step.particles, *q = &b->step.particles;
+    double most = 0.0;
+    assert_int_equal(sk_world_fetch(a, 1, NULL), SELKIE_OK);
+    assert_int_equal(sk_world_fetch(b, 1, NULL), SELKIE_OK);
+    assert_int_equal(p->count, q->count);
+    for (int64_t n = 0; n < p->count; n++) {
+        if (p->records[n].id != q->records[n].id)
+            return INFINITY;
+        for (int d = 0; d < 3; d++)
+            most = fmax(most, fabs((double)p->records[n].position[d] - (double)q->records[n].position[d]));
+    }
+    return most;
+}
+
+/* Fields that both worlds must have with the same bits. */
+static void compare_fields(const selkie_world *a, const selkie_world *b, const int *fields, int count)
+{
+    const sk_grid *g = &a->step.grid, *h = &b->step.grid;
+    assert_int_equal(g->block_count, h->block_count);
+    assert_int_equal(g->particle_blocks, h->particle_blocks);
+    assert_memory_equal(g->coordinates + 1, h->coordinates + 1, ((size_t)g->block_count - 1) * sizeof *g->coordinates);
+    const size_t cells = (size_t)g->block_cells;
+    for (int f = 0; f < count; f++)
+        for (size_t c = cells; c < (size_t)g->block_count * cells; c++) {
+            const float x = g->fields[fields[f]][c], y = h->fields[fields[f]][c];
+            if (memcmp(&x, &y, sizeof x) != 0 && (x == x || y == y))
+                fail_msg("field %s: block %zu, cell %zu: %.9g, expected %.9g", sk_field_info(fields[f])->name,
+                         c / cells, c % cells, (double)y, (double)x);
+        }
+    for (size_t c = cells; c < (size_t)g->block_count * cells; c++)
+        assert_int_equal(g->kinds[c], h->kinds[c]);
+}
+
+/* The state before the first solve has the bits of the plain form. */
+static void first_fields(int dimension, selkie_transfer transfer)
+{
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_scene(&scene, liquids, dimension, SELKIE_VOLUME_NONE);
+    scene.transfer = transfer;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    assert_true(difference(plain, cuda) == 0.0);
+    const int fields[] = {SK_FIELD_VELOCITY_X, SK_FIELD_VELOCITY_Y, SK_FIELD_DENSITY, SK_FIELD_FILL, SK_FIELD_DEPTH};
+    compare_fields(plain, cuda, fields, 5);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_first_fields_2d(void **state)
+{
+    (void)state;
+    first_fields(2, SELKIE_TRANSFER_FLIP);
+}
+
+static void test_first_fields_3d(void **state)
+{
+    (void)state;
+    first_fields(3, SELKIE_TRANSFER_APIC);
+}
+
+/* Free fall needs no solve: the whole step has the same bits. */
+static void free_fall(int dimension, selkie_transfer transfer)
+{
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_scene(&scene, liquids, dimension, SELKIE_VOLUME_NONE);
+    scene.transfer = transfer;
+    scene.pressure.start = 10.0;
+    for (int l = 0; l < 2; l++) {
+        liquids[l].shape.min[1] += 0.7;
+        liquids[l].shape.max[1] += 0.7;
+        liquids[l].velocity[0] = l ? -2.0 : 3.0;
+        liquids[l].angular_velocity[2] = 5.0;
+    }
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 6; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const double apart = difference(plain, cuda);
+        if (apart != 0.0)
+            fail_msg("after step %d: %g m apart", n + 1, apart);
+    }
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       1e-9 * plain->statistics.kinetic_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_free_fall_2d(void **state)
+{
+    (void)state;
+    free_fall(2, SELKIE_TRANSFER_APIC);
+}
+
+static void test_free_fall_3d(void **state)
+{
+    (void)state;
+    free_fall(3, SELKIE_TRANSFER_FLIP);
+}
+
+/* Steps with pressure: as many iterations, and paths apart by what the tolerance of the solve allows. */
+static void steps_with_pressure(int dimension, selkie_volume volume, int steps)
+{
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_scene(&scene, liquids, dimension, volume);
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    double apart = difference(plain, cuda), volumes = 0.0;
+    for (int n = 0; n < steps; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        const sk_step *p = &plain->step, *q = &cuda->step;
+        apart = difference(plain, cuda);
+        volumes = fmax(volumes, fabs(plain->statistics.volume_ratio - cuda->statistics.volume_ratio));
+        print_message("step %d: %g m apart; pressure %d and %d iterations, residual %.3g and %.3g; density %d and %d, "
+                      "passes %d and %d\n",
+                      n + 1, apart, p->pressure.iterations, q->pressure.iterations, p->pressure.residual,
+                      q->pressure.residual, p->density_report.iterations, q->density_report.iterations,
+                      p->density_passes, q->density_passes);
+        assert_true(abs(p->pressure.iterations - q->pressure.iterations) <= 1);
+        assert_true(abs(p->density_report.iterations - q->density_report.iterations) <= 1);
+        if (n == 0) /* later steps sort particles apart */
+            assert_true(apart < 1e-3 * scene.domain.cell_size);
+    }
+    assert_true(volumes < 0.002);
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       0.01 * plain->statistics.kinetic_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_pressure_2d(void **state)
+{
+    (void)state;
+    steps_with_pressure(2, SELKIE_VOLUME_NONE, 10);
+}
+
+static void test_pressure_3d(void **state)
+{
+    (void)state;
+    steps_with_pressure(3, SELKIE_VOLUME_NONE, 6);
+}
+
+static void test_idp_2d(void **state)
+{
+    (void)state;
+    steps_with_pressure(2, SELKIE_VOLUME_IDP, 20);
+}
+
+static void test_idp_3d(void **state)
+{
+    (void)state;
+    steps_with_pressure(3, SELKIE_VOLUME_IDP, 6);
+}
+
+/* The same bits from run to run. */
+static void test_same_bits(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_scene(&scene, liquids, 2, SELKIE_VOLUME_IDP);
+    selkie_world *first = make_world(&scene, SELKIE_BACKEND_CUDA), *second = make_world(&scene, SELKIE_BACKEND_CUDA);
+    take_steps(first, 8);
+    take_steps(second, 8);
+    assert_true(difference(first, second) == 0.0);
+    selkie_world_destroy(first);
+    selkie_world_destroy(second);
+}
+
+/* What the GPU cannot run is refused with one line that names it; without a device the line offers the CPU. */
+static void test_refusals(void **state)
+{
+    (void)state;
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_obstacle_def obstacle;
+    selkie_world *world;
+    selkie_error error = {0};
+    sk_cuda_info info;
+    set_scene(&scene, liquids, 2, SELKIE_VOLUME_NONE);
+    scene.backend = SELKIE_BACKEND_CUDA;
+    if (sk_cuda_find(&info, NULL) != SELKIE_OK) {
+        assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_ERROR_INPUT);
+        assert_non_null(strstr(error.message, "use \"tuned\""));
+        assert_null(strchr(error.message, '\n'));
+    }
+    if (!sk_cuda_is_built())
+        return;
+    selkie_obstacle_defaults(&obstacle);
+    selkie_shape_defaults(&obstacle.shape, SELKIE_SHAPE_SPHERE);
+    obstacle.shape.center[0] = obstacle.shape.center[1] = 0.5;
+    obstacle.shape.radius = 0.1;
+    scene.obstacles = &obstacle;
+    scene.obstacle_count = 1;
+    assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "obstacles"));
+
+    /* `auto` runs it on the CPU. */
+    scene.backend = SELKIE_BACKEND_AUTO;
+    assert_int_equal(selkie_world_create(&scene, NULL, &world, &error), SELKIE_OK);
+    assert_int_equal(selkie_world_backend(world), SELKIE_BACKEND_TUNED);
+    selkie_world_destroy(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_first_fields_2d),
+        cmocka_unit_test(test_first_fields_3d), cmocka_unit_test(test_free_fall_2d),
+        cmocka_unit_test(test_free_fall_3d),    cmocka_unit_test(test_pressure_2d),
+        cmocka_unit_test(test_pressure_3d),     cmocka_unit_test(test_idp_2d),
+        cmocka_unit_test(test_idp_3d),          cmocka_unit_test(test_same_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/* The model of splashes in a run: particles are kept, momentum is given back, bits over threads and checkpoints, counts
+ * over step lengths and thresholds, mirrored and moving flows, and files that are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <selkie/selkie.h>
+#include "base/random.h"
+#include "learn/splash_model.h"
+#include "methods/splashes/splash_step_kernels.h"
+
+/* A dam that breaks over shallow water, cells of 1 cm, with the weights that come with the program. */
+typedef struct dam {
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+} dam;
+
+static void dam_scene(dam *d)
+{
+    selkie_scene *scene = &d->scene;
+    selkie_scene_defaults(scene);
+    scene->domain.dimension = 2;
+    scene->domain.size[0] = 1.0;
+    scene->domain.size[1] = 0.75;
+    scene->domain.cell_size = 0.01;
+    scene->particles.per_cell = 4;
+    scene->volume = SELKIE_VOLUME_IDP;
+    scene->time.fps = 60.0;
+    scene->splashes = "default";
+    const double tops[2][2] = {{0.25, 0.45}, {1.0, 0.08}};
+    for (int l = 0; l < 2; l++) {
+        selkie_liquid_defaults(&d->liquids[l]);
+        selkie_shape_defaults(&d->liquids[l].shape, SELKIE_SHAPE_BOX);
+        d->liquids[l].shape.max[0] = tops[l][0];
+        d->liquids[l].shape.max[1] = tops[l][1];
+        d->liquids[l].shape.max[2] = 1.0;
+    }
+    scene->liquids = d->liquids;
+    scene->liquid_count = 2;
+}
+
+static selkie_world *new_world(const selkie_scene *scene, int threads)
+{
+    selkie_world_options options;
+    selkie_world_options_defaults(&options);
+    options.threads = threads;
+    selkie_world *world = NULL;
+    selkie_error error = {0};
+    if (selkie_world_create(scene, &options, &world, &error) != SELKIE_OK)
+        fail_msg("%s", error.message);
+    return world;
+}
+
+static void run_to(selkie_world *world, double time)
+{
+    selkie_error error = {0};
+    while (selkie_world_time(world) < time * (1 - 1e-9))
+        if (selkie_world_step(world, &error) != SELKIE_OK)
+            fail_msg("%s", error.message);
+}
+
+static void same_particles(const selkie_world *a, const selkie_world *b)
+{
+    assert_int_equal(selkie_world_particle_count(a), selkie_world_particle_count(b));
+    for (int n = 0; n < selkie_world_attribute_count(a); n++) {
+        selkie_attribute_view x, y;
+        assert_int_equal(selkie_world_attribute(a, n, &x), SELKIE_OK);
+        assert_int_equal(selkie_world_attribute(b, n, &y), SELKIE_OK);
+        for (int64_t p = 0; p < selkie_world_particle_count(a); p++)
+            assert_memory_equal((char *)x.data + (size_t)p * x.stride, (char *)y.data + (size_t)p * y.stride,
+                                (size_t)x.components * 4);
+    }
+}
+
+static void bits_and_particles(void **state)
+{
+    (void)state;
+    dam d;
+    dam_scene(&d);
+    selkie_error error = {0};
+    char path[] = "/tmp/selkie-test-splashes-XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    selkie_world *one = new_world(&d.scene, 1), *three = new_world(&d.scene, 3), *resumed = new_world(&d.scene, 2);
+    const int64_t count = selkie_world_particle_count(one);
+    run_to(one, 0.6);
+    run_to(three, 0.4);
+    assert_int_equal(selkie_world_save(three, path, &error), SELKIE_OK);
+    assert_int_equal(selkie_world_load(resumed, path, &error), SELKIE_OK);
+    run_to(three, 0.6);
+    run_to(resumed, 0.6);
+    same_particles(one, three);
+    same_particles(one, resumed);
+    const selkie_statistics *s = selkie_world_statistics(one), *r = selkie_world_statistics(resumed);
+    print_message("%lld made, %lld in flight\n", (long long)s->splashes_made, (long long)s->splashes);
+    assert_true(s->splashes_made > 5);
+    assert_int_equal(s->splashes_made, r->splashes_made);
+    assert_int_equal(selkie_world_particle_count(one), count);
+    selkie_world_destroy(one);
+    selkie_world_destroy(three);
+    selkie_world_destroy(resumed);
+    unlink(path);
+}
+
+/* Sum of the particles' velocities. */
+static void momentum_of(const selkie_world *world, double momentum[2])
+{
+    selkie_attribute_view v;
+    assert_int_equal(selkie_world_find_attribute(world, "velocity", &v, NULL), SELKIE_OK);
+    momentum[0] = momentum[1] = 0.0;
+    for (int64_t p = 0; p < selkie_world_particle_count(world); p++)
+        for (int k = 0; k < 2; k++)
+            momentum[k] += ((float *)(void *)((char *)v.data + (size_t)p * v.stride))[k];
+}
+
+/* One step with droplets and the same step without: the same momentum to rounding of single velocities. */
+static void momentum_is_given_back(void **state)
+{
+    (void)state;
+    dam d;
+    dam_scene(&d);
+    char path[] = "/tmp/selkie-test-splashes-XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    selkie_error error = {0};
+    d.scene.splash.rate = 0.0;
+    selkie_world *base = new_world(&d.scene, 2), *without = new_world(&d.scene, 2);
+    run_to(base, 0.5);
+    assert_int_equal(selkie_world_save(base, path, &error), SELKIE_OK);
+    d.scene.splash.rate = 300.0;
+    selkie_world *with = new_world(&d.scene, 2);
+    assert_int_equal(selkie_world_load(without, path, &error), SELKIE_OK);
+    assert_int_equal(selkie_world_load(with, path, &error), SELKIE_OK);
+    double a[2], b[2];
+    assert_int_equal(selkie_world_step(without, &error), SELKIE_OK);
+    assert_int_equal(selkie_world_step(with, &error), SELKIE_OK);
+    momentum_of(without, a);
+    momentum_of(with, b);
+    const int64_t made = selkie_world_statistics(with)->splashes_made;
+    print_message("%lld droplets, momentum %g %g, change %g %g\n", (long long)made, a[0], a[1], b[0] - a[0],
+                  b[1] - a[1]);
+    assert_true(made > 5);
+    for (int k = 0; k < 2; k++) /* a rounding of 1e-7 of 1 m/s for each of up to 40 receivers of a droplet */
+        assert_true(fabs(b[k] - a[k]) < 40.0 * 1e-7 * (double)made);
+    selkie_world_destroy(base);
+    selkie_world_destroy(without);
+    selkie_world_destroy(with);
+    unlink(path);
+}
+
+/* A constant probability over many particles: the expected number of splashes whatever the step. */
+static void counts_do_not_depend_on_the_step(void **state)
+{
+    (void)state;
+    const float p = 0.02f;
+    for (int steps = 1; steps <= 16; steps *= 4) { /* of one duration */
+        int splashes = 0;
+        for (uint32_t id = 0; id < 50000; id++) {
+            float rest = sk_splash_threshold(1, id, 1);
+            for (int n = 0; n < steps; n++)
+                rest -= sk_splash_step_hazard(p, 1.0f / (float)steps);
+            splashes += rest <= 0.0f;
+        }
+        assert_true(abs(splashes - 1000) < 120); /* four deviations */
+    }
+}
+
+/* Features of random cells, of their mirror image, and of cells that move as a whole. */
+static void mirrored_and_moving(void **state)
+{
+    (void)state;
+    enum { N = 9 };
+    float fill[3][N * N], u[3][N * N], v[3][N * N], features[3][76],
+        fraction[3][3] = {{0.3f, 0.6f, 0}, {0.7f, 0.6f, 0}, {0.3f, 0.6f, 0}};
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < N; i++) {
+            const int n = i + N * j, m = N - 1 - i + N * j;
+            fill[0][n] = fill[1][m] = fill[2][n] = 1.3f * sk_random_float(1, (uint64_t)n, 0);
+            u[0][n] = sk_random_float(1, (uint64_t)n, 1);
+            u[1][m] = -u[0][n];
+            u[2][n] = u[0][n] + 2.0f;
+            v[0][n] = v[1][m] = sk_random_float(1, (uint64_t)n, 2);
+            v[2][n] = v[0][n] - 3.0f;
+        }
+    const sk_splash_options options = {2, 1, 1.0f, 2.0f, 0.5f};
+    for (int c = 0; c < 3; c++) {
+        const sk_splash_cells cells = {{u[c], v[c], NULL}, fill[c], {1, N, 0}, 2};
+        sk_splash_frame frame;
+        /* the mirror image of a point between the centres 4 and 5 lies between 3 and 4 */
+        assert_int_equal(
+            sk_splash_features(&cells, &options, (c == 1 ? 3 : 4) + 4 * N, fraction[c], &frame, features[c]), 76);
+    }
+    for (int f = 0; f < 76; f++) {
+        assert_float_equal(features[0][f], features[1][f], 2e-6f);
+        assert_float_equal(features[0][f], features[2][f], 2e-5f);
+    }
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    dam d;
+    selkie_error error = {0};
+    selkie_world *world = NULL;
+    dam_scene(&d);
+    d.scene.splashes = "/nowhere/model.safetensors";
+    assert_int_equal(selkie_world_create(&d.scene, NULL, &world, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "splashes: /nowhere/model.safetensors"));
+    d.scene.splashes = __FILE__;
+    assert_int_equal(selkie_world_create(&d.scene, NULL, &world, &error), SELKIE_ERROR_INPUT);
+    assert_null(world);
+}
+
+/* A scene with cells far from those of the training runs is warned about, once. */
+static void warns_outside_its_range(void **state)
+{
+    (void)state;
+    dam d;
+    selkie_error error = {0};
+    dam_scene(&d);
+    d.scene.domain.cell_size = 0.05;
+    selkie_world *world = new_world(&d.scene, 1);
+    assert_int_equal(selkie_world_step(world, &error), SELKIE_OK);
+    assert_non_null(strstr(selkie_world_warning(world), "splashes: cells of 0.05 m"));
+    selkie_world_destroy(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bits_and_particles),
+                                       cmocka_unit_test(momentum_is_given_back),
+                                       cmocka_unit_test(counts_do_not_depend_on_the_step),
+                                       cmocka_unit_test(mirrored_and_moving),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(warns_outside_its_range)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
