@@ -22,8 +22,8 @@ try {
   const errors = [];
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("pageerror", (error) => errors.push(error.message));
-  const wait = (test, value) => page.waitForFunction(test, value, { timeout: 60000 });
-  await page.goto(link);
+  const wait = (test, value) => page.waitForFunction(test, value, { timeout: 90000 });
+  await page.goto(link, { waitUntil: "commit" }); // a software renderer may take long to start
   await wait(() => window.studio?.view.frame);
   check("the token leaves the address bar", !page.url().includes("token"), page.url());
 
