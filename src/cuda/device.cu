@@ -44,7 +44,7 @@ selkie_code sk_cuda_find(sk_cuda_info *info, selkie_error *error)
     SK_CUDA_TRY(cudaMemGetInfo(&free_bytes, &all), "the search for a device", error);
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
-    snprintf(info->name, sizeof info->name, "%s", properties.name);
+    snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, properties.name);
     info->memory = (double)all;
     info->free = (double)free_bytes;
     info->driver[0] = driver / 1000, info->driver[1] = driver % 1000 / 10;

@@ -256,7 +256,7 @@ static selkie_code read_content(const char *path, char **content, size_t *bytes,
 
 selkie_code sk_tensors_read(const char *path, sk_tensors *tensors, selkie_error *error)
 {
-    size_t bytes;
+    size_t bytes = 0;
     memset(tensors, 0, sizeof *tensors);
     SK_TRY(read_content(path, &tensors->content, &bytes, error));
     uint64_t length = 0;

@@ -212,8 +212,8 @@ selkie_code sk_scene_text_of(const selkie_scene *scene, const char *folder, char
 
 selkie_code selkie_scene_save(const selkie_scene *scene, const char *path, selkie_error *error)
 {
-    char *folder, *text;
-    size_t length;
+    char *folder, *text = NULL;
+    size_t length = 0;
     SK_TRY(choose_folder(scene, path, &folder, error));
     selkie_code code = sk_scene_text_of(scene, folder, &text, &length, error);
     if (code == SELKIE_OK)

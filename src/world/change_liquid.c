@@ -6,7 +6,7 @@
 #include "world/world_internal.h"
 
 /* Sub-cells around the new liquid, and which of them hold a particle. */
-typedef struct room {
+typedef struct empty_room {
     sk_memory *memory;
     int per_axis;               /*    sub-cells along the side of a cell */
     double size;                /* m  of a sub-cell */
@@ -14,10 +14,10 @@ typedef struct room {
     int64_t first[3], count[3]; /*  sub-cells: a whole number of cells */
     uint8_t *taken;             /*    [sub-cells] */
     uint16_t *in_cell;          /*    [cells] particles */
-} room;
+} empty_room;
 
 /* The sub-cell of a place (m); 0 if it is outside. */
-static int find_room(const room *room, const float x[3], int dimension, size_t *sub_cell, size_t *cell)
+static int find_room(const empty_room *room, const float x[3], int dimension, size_t *sub_cell, size_t *cell)
 {
     size_t at = 0, at_cell = 0;
     for (int d = dimension - 1; d >= 0; d--) {
@@ -32,7 +32,7 @@ static int find_room(const room *room, const float x[3], int dimension, size_t *
     return 1;
 }
 
-static selkie_code open_room(room *room, const sk_step *step, const sk_particles *added, selkie_error *error)
+static selkie_code open_room(empty_room *room, const sk_step *step, const sk_particles *added, selkie_error *error)
 {
     const sk_grid *grid = &step->grid;
     memset(room, 0, sizeof *room);
@@ -76,7 +76,7 @@ static selkie_code open_room(room *room, const sk_step *step, const sk_particles
     return SELKIE_OK;
 }
 
-static void close_room(room *room)
+static void close_room(empty_room *room)
 {
     sk_release(room->memory, room->taken);
     sk_release(room->memory, room->in_cell);
@@ -108,7 +108,7 @@ static void take(sk_step *step, const sk_particles *added, int64_t p)
 /* Takes the new particles for which there is room: an empty sub-cell of a cell below its rest count. */
 static selkie_code fill_room(sk_step *step, const sk_particles *added, int64_t *taken, selkie_error *error)
 {
-    room room;
+    empty_room room;
     selkie_code code = open_room(&room, step, added, error);
     if (code == SELKIE_OK)
         code = sk_particles_reserve(&step->particles, step->particles.count + added->count, error);

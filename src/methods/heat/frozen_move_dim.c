@@ -12,15 +12,15 @@ enum { RANK = SELKIE_DIM == 3 ? 6 : 3, MOST_CONTACTS = 12, SWEEPS = 8 };
 
 /* --- Contacts --- */
 
-typedef struct contact {
+typedef struct touch {
     int surface;      /* side of the domain, or 6 + obstacle */
     double depth;     /* m  largest */
     double weight;    /* m  sum of the depths */
     double point[3];  /* m  mean, weighted by depth */
     double normal[3]; /*    likewise */
-} contact;
+} touch;
 
-static void add_contact(contact *list, int *count, int surface, double depth, const double x[3], const double normal[3])
+static void add_contact(touch *list, int *count, int surface, double depth, const double x[3], const double normal[3])
 {
     int n = 0;
     while (n < *count && list[n].surface != surface)
@@ -59,7 +59,7 @@ static void find_rotation(const double turning[3], double dt, double rotation[9]
 }
 
 /* Surfaces that a particle at x would be in, or nearer to than `margin`. */
-static void contacts_of_point(const sk_step *step, const double x[3], double margin, contact *list, int *count)
+static void contacts_of_point(const sk_step *step, const double x[3], double margin, touch *list, int *count)
 {
     const sk_grid *grid = &step->grid;
     const float single[3] = {(float)x[0], (float)x[1], (float)x[2]};
@@ -84,7 +84,7 @@ static void contacts_of_point(const sk_step *step, const double x[3], double mar
 void SK_DIM(sk_frozen_touch)(const sk_step *step, const sk_frozen *frozen, const sk_frozen_contact *c)
 {
     const sk_frozen_body *body = &frozen->bodies[c->body];
-    contact list[MOST_CONTACTS];
+    touch list[MOST_CONTACTS];
     int count = 0;
     double rotation[9];
 

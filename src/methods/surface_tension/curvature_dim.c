@@ -109,13 +109,13 @@ static int window_step(int n, int offset[3])
 }
 
 /* The contact angle, and the gradient of the depth at the cell of a fit as if it were 90 degrees. */
-typedef struct contact {
+typedef struct contact_line {
     float cosine, sine, gradient[3];
-} contact;
+} contact_line;
 
 /* How the depth grows along the unit normal into a solid. At the contact line it is the cosine of the angle, and the
  * slope along the solid is its sine. A film has no contact line: its surface follows the solid. */
-static float growth_into_solid(const contact *contact, const float normal[3])
+static float growth_into_solid(const contact_line *contact, const float normal[3])
 {
     float across = 0.0f, square = 0.0f;
     for (int d = 0; d < 3; d++) {
@@ -128,7 +128,7 @@ static float growth_into_solid(const contact *contact, const float normal[3])
 
 /* Depth in a solid cell such that the surface meets the solid at the contact angle. The open cells around count by how
  * far they lie along the normal. */
-static float depth_in_solid(const surface_tile *tile, int place, const contact *contact, float otherwise)
+static float depth_in_solid(const surface_tile *tile, int place, const contact_line *contact, float otherwise)
 {
     float normal[3] = {0.0f, 0.0f, 0.0f}, sum = 0.0f, weights = 0.0f;
     int offset[3];
@@ -160,7 +160,7 @@ static float depth_in_solid(const surface_tile *tile, int place, const contact *
 }
 
 /* Fits the depth around a cell. Returns whether a solid is near. */
-static int fit_at(const surface_tile *tile, int place, const contact *contact, sk_tension_fit *fit)
+static int fit_at(const surface_tile *tile, int place, const contact_line *contact, sk_tension_fit *fit)
 {
     float values[WINDOW];
     int solid = 0;
@@ -176,7 +176,7 @@ static int fit_at(const surface_tile *tile, int place, const contact *contact, s
 
 static float curvature_at(const surface_tile *tile, int place, float cosine)
 {
-    contact contact = {0.0f, 1.0f, {0.0f, 0.0f, 0.0f}};
+    contact_line contact = {0.0f, 1.0f, {0.0f, 0.0f, 0.0f}};
     sk_tension_fit fit;
     if (fit_at(tile, place, &contact, &fit) && cosine != 0.0f) {
         contact.cosine = cosine;
