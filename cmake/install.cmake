@@ -54,6 +54,13 @@ if(SELKIE_HAVE_EMBREE) # Debian's embree has no .pc file
   list(APPEND SELKIE_PC_LIBS -lembree${SELKIE_EMBREE_MAJOR})
   list(APPEND SELKIE_STATIC_LINK -lembree${SELKIE_EMBREE_MAJOR})
 endif()
+foreach(library ${SELKIE_CUDA_LINK}) # the runtime of CUDA is a file, the others are names
+  if(NOT IS_ABSOLUTE ${library})
+    set(library -l${library})
+  endif()
+  list(APPEND SELKIE_PC_LIBS ${library})
+  list(APPEND SELKIE_STATIC_LINK ${library})
+endforeach()
 # Every compiler finds the libraries of GCC. The OpenMP of clang lies in a folder of its own.
 foreach(library ${OpenMP_C_LIB_NAMES})
   if(library STREQUAL "omp" AND OpenMP_omp_LIBRARY)

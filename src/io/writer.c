@@ -1,6 +1,7 @@
 #include "io/writer.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@ enum { waiting_frames = 2 };
 /* A frame with copies of the world's arrays. */
 typedef struct pending {
     sk_frame frame;
-    const selkie_scene *scene;
+    selkie_scene scene; /* its values: the world may change what it points to */
+    char names[SK_MAX_EXTRA_ATTRIBUTES][32];
     selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
     void *arrays[3 + SK_MAX_EXTRA_ATTRIBUTES];
     int array_count;
@@ -88,7 +90,11 @@ static selkie_code take_frame(const selkie_world *world, int count, const sk_wri
     if (!p)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "output: no memory for a frame");
     selkie_code code = sk_world_frame(world, &p->frame, p->extras, error);
-    p->scene = selkie_world_scene(world);
+    p->scene = *selkie_world_scene(world);
+    for (int e = 0; !code && e < p->frame.extra_count; e++) {
+        snprintf(p->names[e], sizeof p->names[e], "%s", p->extras[e].name);
+        p->extras[e].name = p->names[e];
+    }
     int complete = !code && copy_arrays(p, world->step.threads);
     for (int i = 0; i < count && complete; i++) {
         p->kinds[i] = files[i].kind;
@@ -111,7 +117,7 @@ static selkie_code write_frame(const pending *p, int threads, selkie_error *erro
 {
     for (int i = 0; i < p->file_count; i++)
         SK_TRY(p->kinds[i] == SK_WRITER_SURFACE
-                   ? sk_frame_write_surface(&p->frame, p->scene, threads, p->paths[i], error)
+                   ? sk_frame_write_surface(&p->frame, &p->scene, threads, p->paths[i], error)
                    : sk_particles_write(&p->frame, p->paths[i], error));
     return SELKIE_OK;
 }
