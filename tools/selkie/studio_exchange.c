@@ -1,9 +1,5 @@
 #include "studio_exchange.h"
 
-#include "selkie_config.h"
-
-#if SELKIE_HAVE_JSON
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,5 +131,3 @@ void studio_answer(studio_exchange *exchange, uint32_t receiver, studio_blob *bl
         studio_blob_release(blob);
     exchange->wake(exchange->wake_context);
 }
-
-#endif
