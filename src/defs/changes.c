@@ -86,6 +86,15 @@ static selkie_code check_change(const selkie_scene *scene, int c, sk_path *where
         sk_path_key(where, "name");
         return sk_fail(error, SELKIE_ERROR_INPUT, "is empty: must be a label, or a number in the list");
     }
+    const int for_modes = change->kind == SELKIE_CHANGE_FORCE || change->kind == SELKIE_CHANGE_PUSH ||
+                          change->kind == SELKIE_CHANGE_STEP ||
+                          (change->kind == SELKIE_CHANGE_REMOVE && change->list == SELKIE_LIST_FORCES);
+    if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED && !for_modes) {
+        sk_path_key(where, "type");
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "discretization \"reduced\" takes changes of forces, pushes and step lengths only: its modes "
+                       "belong to the domain of the start");
+    }
     return check_element(scene, change, where, error);
 }
 

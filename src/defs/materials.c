@@ -161,9 +161,10 @@ static selkie_code check_viscosity(const selkie_scene *scene, int m, sk_path *wh
 static selkie_code check_tension(const selkie_scene *scene, sk_path *where, selkie_error *error)
 {
     if (scene->surface_tension > 0.0 && scene->discretization != SELKIE_DISCRETIZATION_GRID)
-        return fail_at(where, "surface_tension", -1, "", error,
-                       "%g N/m is for discretization \"grid\"; \"sph\" has sph.surface_tension and sph.tension",
-                       scene->surface_tension);
+        return fail_at(
+            where, "surface_tension", -1, "", error, "%g N/m is for discretization \"grid\"%s", scene->surface_tension,
+            scene->discretization == SELKIE_DISCRETIZATION_SPH ? "; \"sph\" has sph.surface_tension and sph.tension"
+                                                               : "");
     for (int m = 0; m < scene->material_count; m++)
         if (scene->materials[m].surface_tension > 0.0 && scene->surface_tension > 0.0)
             return fail_at(where, "materials", m, "surface_tension", error,

@@ -176,7 +176,10 @@ selkie_code sk_world_clear_liquid(selkie_world *world, const selkie_shape *def, 
                                       .memory = step->memory};
     SK_TRY(sk_shape_create(def, &options, &shape, error));
     sk_shape_bounds(shape, low, high);
+    const sk_attribute *body = sk_particles_find_attribute(particles, "body"); /* 0 = liquid */
     for (int64_t p = 0; p < particles->count; p++) {
+        if (body && body->data[p])
+            continue;
         sk_particle *particle = &particles->records[p];
         const double x[3] = {particle->position[0], particle->position[1], particle->position[2]};
         int inside = !(particle->flags & SK_PARTICLE_DEAD);

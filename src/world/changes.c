@@ -11,6 +11,7 @@
 
 #include "base/threads.h"
 #include "defs/relative.h"
+#include "defs/soft.h"
 #include "geom/shape.h"
 #include "rigid/rigid.h"
 #include "world/world_internal.h"
@@ -339,15 +340,20 @@ static selkie_code push_body(selkie_world *world, const selkie_change_def *chang
 {
     const selkie_scene *scene = world->scene;
     const int body = sk_change_find(scene->bodies, scene->body_count, sizeof *scene->bodies, change->name);
-    if (body < 0 || !world->step.rigid)
+    if (body < 0 || (!world->step.rigid && sk_body_material(scene, body) < 0))
         return sk_fail(error, SELKIE_ERROR_INPUT, "changes: no body has the name or number \"%s\"; the scene has %d",
                        change->name, scene->body_count);
+    if (sk_body_material(scene, body) >= 0)
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "changes: the body \"%s\" is made of particles, which cannot be pushed yet; rigid shapes can",
+                       change->name);
     sk_rigid *rigid = world->step.rigid;
+    const int number = sk_body_number(scene, body);
     for (int d = 0; d < 3; d++) {
         if (d < world->step.dimension)
-            rigid->states[body].velocity[d] += change->velocity[d];
+            rigid->states[number].velocity[d] += change->velocity[d];
         if (world->step.dimension == 3 || d == 2)
-            rigid->states[body].angular_velocity[d] += change->angular_velocity[d];
+            rigid->states[number].angular_velocity[d] += change->angular_velocity[d];
     }
     return sk_rigid_place(rigid, "changes", error);
 }
@@ -478,7 +484,11 @@ static selkie_code apply_next(selkie_world *world, selkie_change_report *report,
 {
     sk_change_log *log = &world->log;
     selkie_change_report unused = {0, 0};
-    SK_TRY(apply(world, &log->changes[log->applied], report ? report : &unused, error));
+    selkie_error inner;
+    const selkie_change_def *change = &log->changes[log->applied];
+    const selkie_code code = apply(world, change, report ? report : &unused, &inner);
+    if (code != SELKIE_OK)
+        return sk_fail(error, code, "changes[%d], before step %d: %s", log->applied, change->step, inner.message);
     log->times[log->applied++] = world->step.time;
     return SELKIE_OK;
 }
@@ -510,12 +520,22 @@ sk_chunk_view sk_changes_state(const selkie_world *world)
     return (sk_chunk_view){"changes", state, bytes};
 }
 
+void sk_changes_leave_out(selkie_scene *scene)
+{
+    int first = 0;
+    while (first < scene->change_count && scene->changes[first].kind != SELKIE_CHANGE_SOURCE &&
+           scene->changes[first].kind != SELKIE_CHANGE_DRAIN)
+        first++;
+    scene->changes += first;
+    scene->change_count = first < scene->change_count;
+}
+
 /* The scene after the first changes of the log, which happened at `times` (s). */
 static selkie_code edited_scene(const selkie_world *world, int applied, const double *times, selkie_scene **out,
                                 selkie_error *error)
 {
     selkie_scene without_changes = *world->original;
-    without_changes.change_count = 0;
+    sk_changes_leave_out(&without_changes);
     SK_TRY(sk_scene_copy(&without_changes, out, error));
     selkie_code code = SELKIE_OK;
     for (int c = 0; c < applied && code == SELKIE_OK; c++)

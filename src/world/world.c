@@ -275,7 +275,7 @@ static selkie_code take_scene(selkie_world *world, const selkie_scene *scene, se
     SK_TRY(sk_scene_copy(scene, &world->original, error));
     SK_TRY(sk_scene_load_motions(world->original, error));
     selkie_scene without_changes = *world->original;
-    without_changes.change_count = 0;
+    sk_changes_leave_out(&without_changes);
     selkie_scene *copy;
     SK_TRY(sk_scene_copy(&without_changes, &copy, error));
     world->scene = calloc(1, sizeof *world->scene);

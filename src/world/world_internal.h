@@ -88,6 +88,9 @@ selkie_code sk_world_rebuild(selkie_world *world, selkie_scene *scene, int count
 /* Changes while it runs (changes.c). */
 selkie_code sk_changes_init(selkie_world *world, selkie_error *error);
 void sk_changes_free(selkie_world *world);
+/* Leaves the first change of sources or drains in a scene, and no other: a run has their phases, and so the columns of
+ * their times, from its start. */
+void sk_changes_leave_out(selkie_scene *scene);
 /* Applies the changes that are due before the next step. */
 selkie_code sk_changes_due(selkie_world *world, selkie_error *error);
 /* The state of the changes for a checkpoint: their number and times; 0 bytes without any. */

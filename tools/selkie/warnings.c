@@ -83,7 +83,7 @@ int print_recorded_warnings(const run_folder *folder)
 /* Whether something in the scene may put energy into the liquid. */
 static int has_drive(const selkie_scene *scene)
 {
-    int moves = scene->gravity_key_count || sk_frame_moves(&scene->frame) ||
+    int moves = scene->change_count || scene->gravity_key_count || sk_frame_moves(&scene->frame) ||
                 (scene->frame.motion_file && *scene->frame.motion_file);
     for (int i = 0; i < scene->obstacle_count; i++)
         moves |= (scene->obstacles[i].motion_file && *scene->obstacles[i].motion_file) ||

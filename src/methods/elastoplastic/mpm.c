@@ -117,7 +117,9 @@ static selkie_code populate(sk_step *step, selkie_error *error)
 {
     const int64_t count = step->particles.count, least = step->dimension == 3 ? 8 : 4;
     set_gradients(step);
-    if (count >= least || step->scene->source_count)
+    /* None at all: a world that is built anew gets its points from its state. Shapes without points are refused before.
+     */
+    if (count >= least || count == 0 || step->scene->source_count)
         return SELKIE_OK;
     return sk_fail(error, SELKIE_ERROR_INPUT,
                    "liquids: %lld points are too few for discretization \"mpm\", a body needs at least %lld: make the "

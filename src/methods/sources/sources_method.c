@@ -5,7 +5,7 @@
 
 static int takes_part(const selkie_scene *scene)
 {
-    return scene->source_count || scene->drain_count;
+    return scene->source_count || scene->drain_count || scene->change_count;
 }
 
 static selkie_code populate(sk_step *step, selkie_error *error)
@@ -30,7 +30,7 @@ static selkie_code populate(sk_step *step, selkie_error *error)
 
 static int has_streams(const sk_step *step)
 {
-    return step->scene->source_count > 0;
+    return step->scene->source_count > 0 || step->scene->change_count > 0;
 }
 
 static void destroy(sk_step *step)
