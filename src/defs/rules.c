@@ -710,5 +710,7 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_each(&rules, "probes", scene->probe_count, check_probe));
     SK_TRY(check_columns(&rules));
     SK_TRY(check_pictures(&rules));
+    if (scene->splashes && *scene->splashes && scene->discretization != SELKIE_DISCRETIZATION_GRID)
+        return fail_at(&rules, "splashes", "droplets leave the liquid of a grid: need discretization \"grid\"");
     return sk_changes_check(scene, where, error);
 }

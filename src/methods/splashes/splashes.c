@@ -40,6 +40,11 @@ static selkie_code read_model(const selkie_scene *scene, sk_splash_model *model,
             return sk_fail(error, SELKIE_ERROR_INPUT,
                            "splashes: materials[%d] is solid or freezes: droplets are for liquids only", m);
     find_model(scene, path, sizeof path);
+    if (strcmp(scene->splashes, "default") == 0 && access(path, R_OK) != 0)
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "splashes: no model for %dD comes with this version; make one with `selkie splash data "
+                       "--dimension %d --out D` and `selkie splash train D --out M`, and name M/model.safetensors",
+                       scene->domain.dimension, scene->domain.dimension);
     if (sk_splash_model_read(path, model, &why))
         return sk_fail(error, SELKIE_ERROR_INPUT, "splashes: %s", why.message);
     if (model->dimension != scene->domain.dimension) {
