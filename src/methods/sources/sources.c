@@ -221,11 +221,13 @@ static int running(double start, double end, double time)
     return time >= start - 1e-9 && (end < 0.0 || time < end - 1e-9);
 }
 
-/* Removes what a drain takes in this step: everything inside, or its rate. Of those inside, every n-th goes. */
+/* Removes what a drain takes in this step: all liquid inside, or its rate. Bodies of particles stay whole. Of those
+ * inside, every n-th goes. */
 static void drain(const sk_source *source, const selkie_drain_def *def, sk_step *step)
 {
     const sk_particles *particles = &step->particles;
     const sk_attribute *material = sk_particles_find_attribute(particles, "material");
+    const sk_attribute *body = sk_particles_find_attribute(particles, "body"); /* 0 = liquid */
     int64_t inside = 0, wanted = INT64_MAX, seen = 0;
     if (def->flow_rate > 0.0) {
         double from, to;
@@ -234,10 +236,10 @@ static void drain(const sk_source *source, const selkie_drain_def *def, sk_step 
         running_time(def->start, def->end, step, &from, &to);
         wanted = (int64_t)floor(rate * to + 1e-6) - (int64_t)floor(rate * from + 1e-6);
         for (int64_t p = 0; wanted && p < particles->count; p++)
-            inside += is_inside(source, step, &particles->records[p]);
+            inside += !(body && body->data[p]) && is_inside(source, step, &particles->records[p]);
     }
     for (int64_t p = 0; wanted && p < particles->count; p++) {
-        if (!is_inside(source, step, &particles->records[p]))
+        if ((body && body->data[p]) || !is_inside(source, step, &particles->records[p]))
             continue;
         if (wanted >= inside || (seen + 1) * wanted / inside > seen * wanted / inside)
             remove_particle(step, material, p);
