@@ -155,13 +155,14 @@ static void replay(selkie_discretization discretization, double origin)
     assert_int_equal(read->change_count, 11);
     OK(selkie_world_create(read, &(selkie_world_options){.threads = 2}, &replayed, &error));
     OK(selkie_world_create(read, NULL, &resumed, &error));
-    const int count = (int)selkie_world_step_count(played);
+    const int count = (int)selkie_world_step_count(played), phases = selkie_world_phase_count(replayed);
     for (int n = 0; n < count; n++) {
         if (n == count / 2)
             OK(selkie_world_save(replayed, in_root("half.selkie"), &error));
         step(replayed, 1);
     }
     assert_same(played, replayed);
+    assert_int_equal(selkie_world_phase_count(replayed), phases); /* the columns of stats.csv stay */
     OK(selkie_world_load(resumed, in_root("half.selkie"), &error));
     step(resumed, count - count / 2);
     assert_same(played, resumed);
