@@ -526,8 +526,9 @@ void sk_changes_leave_out(selkie_scene *scene)
     while (first < scene->change_count && scene->changes[first].kind != SELKIE_CHANGE_SOURCE &&
            scene->changes[first].kind != SELKIE_CHANGE_DRAIN)
         first++;
-    scene->changes += first;
-    scene->change_count = first < scene->change_count;
+    const int found = first < scene->change_count;
+    scene->changes = found ? &scene->changes[first] : NULL;
+    scene->change_count = found;
 }
 
 /* The scene after the first changes of the log, which happened at `times` (s). */
