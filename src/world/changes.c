@@ -291,19 +291,29 @@ selkie_code sk_world_rebuild(selkie_world *world, selkie_scene *scene, int count
     return code;
 }
 
-/* Makes a small change in place: in the scene and in the one of relative coordinates. */
-static selkie_code edit_in_place(selkie_world *world, const selkie_change_def *change, selkie_error *error)
+/* A copy of a change in the coordinates of the world; what it points to lies in the pool, which the caller destroys. */
+static selkie_code copy_relative(const selkie_world *world, const selkie_change_def *change,
+                                 selkie_change_def *relative, sk_pool **pool, selkie_error *error)
 {
-    selkie_change_def relative = *change;
     double up[3], origin[3] = {0, 0, 0};
-    sk_pool *pool = sk_pool_create();
-    if (!pool || !sk_struct_own(pool, &sk_change_struct, &relative)) {
-        sk_pool_destroy(pool);
+    *relative = *change;
+    *pool = sk_pool_create();
+    if (!*pool || !sk_struct_own(*pool, &sk_change_struct, relative)) {
+        sk_pool_destroy(*pool);
         return sk_fail(error, SELKIE_ERROR_MEMORY, "changes: no memory");
     }
     selkie_scene_up(world->scene, up);
     memcpy(origin, world->scene->domain.origin, (size_t)world->step.dimension * sizeof *origin);
-    sk_struct_make_relative(&sk_change_struct, &relative, origin, up);
+    sk_struct_make_relative(&sk_change_struct, relative, origin, up);
+    return SELKIE_OK;
+}
+
+/* Makes a small change in place: in the scene and in the one of relative coordinates. */
+static selkie_code edit_in_place(selkie_world *world, const selkie_change_def *change, selkie_error *error)
+{
+    selkie_change_def relative;
+    sk_pool *pool;
+    SK_TRY(copy_relative(world, change, &relative, &pool, error));
     selkie_code code = edit(world->scene, change, world->step.time, error);
     if (code == SELKIE_OK)
         code = edit(world->relative, &relative, world->step.time, error);
@@ -364,16 +374,9 @@ static selkie_code change_liquid(selkie_world *world, const selkie_change_def *c
 {
     if (!(world->step.needs & SK_NEEDS_PARTICLES))
         return sk_fail(error, SELKIE_ERROR_INPUT, "changes: this discretization has no particles of liquid");
-    selkie_change_def relative = *change;
-    double up[3], origin[3] = {0, 0, 0};
-    sk_pool *pool = sk_pool_create();
-    if (!pool || !sk_struct_own(pool, &sk_change_struct, &relative)) {
-        sk_pool_destroy(pool);
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "changes: no memory");
-    }
-    selkie_scene_up(world->scene, up);
-    memcpy(origin, world->scene->domain.origin, (size_t)world->step.dimension * sizeof *origin);
-    sk_struct_make_relative(&sk_change_struct, &relative, origin, up);
+    selkie_change_def relative;
+    sk_pool *pool;
+    SK_TRY(copy_relative(world, change, &relative, &pool, error));
     const int before = sk_threads_begin(world->options.threads);
     selkie_code code = change->kind == SELKIE_CHANGE_LIQUID
                            ? sk_world_add_liquid(world, &relative.liquid, &report->added, error)
