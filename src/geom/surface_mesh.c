@@ -591,5 +591,7 @@ void sk_mesh_free(sk_mesh *mesh)
     sk_release(NULL, mesh->normals);
     sk_release(NULL, mesh->velocities);
     sk_release(NULL, mesh->triangles);
+    for (int v = 0; v < mesh->value_count; ++v)
+        sk_release(NULL, mesh->values[v].data);
     memset(mesh, 0, sizeof *mesh);
 }
