@@ -10,11 +10,13 @@ extern "C" {
 #include "cuda/phases.h"
 }
 #include "cuda/grid_parts.h"
+#include "cuda/poisson_parts.h"
 
 /* --- density --- */
 
 static __global__ void __launch_bounds__(SK_CUDA_THREADS) weigh(const sk_step *step, const sk_cuda_constants *constants)
 {
+    SK_CUDA_WAIT();
     const sk_plain_frame frame = frame_of_grid(&step->grid);
     const sk_plain_data data = {step->particles.records, nullptr, nullptr, nullptr, nullptr};
     sk_transfer_options options = constants->options;
@@ -28,6 +30,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS) weigh(const sk_step *s
 /* Rows that kernels of particles reach, as runs. */
 static __global__ void find_reached(const sk_step *step)
 {
+    SK_CUDA_WAIT();
     __shared__ unsigned runs[2];
     SK_CUDA_EACH_BLOCK(block, step)
     {
@@ -48,9 +51,9 @@ static void launch_density(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
     (void)host;
-    SK_LAUNCH(find_reached, SK_CUDA_WIDE, SK_BLOCK_CELLS / SK_BLOCK_N < 32 ? 32 : SK_BLOCK_CELLS / SK_BLOCK_N,
-              cuda->stream, step);
-    SK_LAUNCH_SIMPLE(weigh, SK_CUDA_WIDE, SK_CUDA_THREADS, cuda->stream, step, &cuda->device->constants);
+    SK_LAUNCH(cuda, find_reached, SK_CUDA_WIDE, SK_BLOCK_CELLS / SK_BLOCK_N < 32 ? 32 : SK_BLOCK_CELLS / SK_BLOCK_N,
+              step);
+    SK_LAUNCH_SIMPLE(cuda, weigh, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants);
 }
 
 selkie_code SK_DIM(sk_cuda_density)(sk_step *step, selkie_error *error)
@@ -89,6 +92,7 @@ SK_DEVICE void spread_cell(const sk_step *step, sk_particle *records, int64_t co
 
 static __global__ void spread(const sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     if (!step->scene->idp.redistribute)
         return;
@@ -114,6 +118,7 @@ static __global__ void spread(const sk_step *step, sk_cuda_data *data)
 
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_needy(const sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     __shared__ unsigned runs[2];
     SK_CUDA_EACH_BLOCK(block, step)
     {
@@ -136,6 +141,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_needy(const sk_ste
 enum { WIDEN_AROUND, WIDEN_ACROSS };
 static __global__ void widen(const sk_step *step, int how, int from, int to)
 {
+    SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     SK_CUDA_EACH(i, grid->block_count - 1)
     {
@@ -149,25 +155,26 @@ static __global__ void widen(const sk_step *step, int how, int from, int to)
 static void launch_region(sk_cuda *cuda)
 {
     const sk_step *step = &cuda->device->step;
-    SK_LAUNCH(find_needy, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, cuda->stream, step, cuda->data);
-    SK_LAUNCH_SIMPLE(widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, cuda->stream, step, WIDEN_AROUND, SK_RUNS_SCRATCH,
+    SK_LAUNCH(cuda, find_needy, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data);
+    SK_LAUNCH_SIMPLE(cuda, widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, WIDEN_AROUND, SK_RUNS_SCRATCH,
                      SK_RUNS_CHOSEN);
     for (int layer = 1; layer < SK_IDP_REGION_WIDTH; layer++)
-        SK_LAUNCH_SIMPLE(widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, cuda->stream, step, WIDEN_ACROSS,
+        SK_LAUNCH_SIMPLE(cuda, widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, WIDEN_ACROSS,
                          layer % 2 ? SK_RUNS_CHOSEN : SK_RUNS_SCRATCH, layer % 2 ? SK_RUNS_SCRATCH : SK_RUNS_CHOSEN);
-    SK_LAUNCH_SIMPLE(widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, cuda->stream, step, WIDEN_AROUND, SK_RUNS_CHOSEN,
-                     SK_RUNS_MOVED);
+    SK_LAUNCH_SIMPLE(cuda, widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, WIDEN_AROUND, SK_RUNS_CHOSEN, SK_RUNS_MOVED);
 }
 
 /* --- the correction --- */
 
 static __global__ void begin_correction(const sk_step *step, sk_cuda_solver *solver, sk_cuda_data *data, int local)
 {
+    SK_CUDA_WAIT();
     const selkie_idp_def *def = &step->scene->idp;
     /* The tolerance is the largest density error left in any cell. */
     solver->tolerance = def->tolerance > 0.0 ? def->tolerance : step->scene->pressure.tolerance;
     solver->norm = SELKIE_NORM_MAX;
     solver->max_iterations = step->scene->pressure.max_iterations;
+    begin_solve(step, solver);
     data->results.unseen = data->results.needy = 0;
     if (!local)
         data->results.redistributed = 0;
@@ -175,6 +182,7 @@ static __global__ void begin_correction(const sk_step *step, sk_cuda_solver *sol
 
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS) build_rows(const sk_step *step, sk_cuda_data *data, int local)
 {
+    SK_CUDA_WAIT();
     int64_t unseen = 0;
     SK_CUDA_EACH_BLOCK(block, step)
     {
@@ -187,6 +195,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) build_rows(const sk_ste
 
 static __global__ void find_displacements(const sk_step *step, int local)
 {
+    SK_CUDA_WAIT();
     SK_CUDA_EACH_CELL(cell, step)
     displace_faces(step, cell, local, 0);
 }
@@ -203,6 +212,7 @@ SK_DEVICE int has_liquid_near(const sk_step *step, int block, int local)
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     fill_displacements(const sk_step *step, sk_cuda_data *data, int local, int back)
 {
+    SK_CUDA_WAIT();
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
@@ -226,6 +236,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     displace(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data, int local)
 {
+    SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
     const sk_displacement *by = &constants->displacement;
@@ -255,6 +266,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
 
 static __global__ void report_density(const sk_cuda_solver *solver, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     data->results.density.iterations = solver->iteration;
     data->results.density.converged = solver->converged;
     data->results.density.broken = solver->broken;
@@ -265,19 +277,17 @@ static __global__ void report_density(const sk_cuda_solver *solver, sk_cuda_data
 static void launch_correction(sk_cuda *cuda, const sk_step *host, int local)
 {
     const sk_step *step = &cuda->device->step;
-    cudaStream_t stream = cuda->stream;
-    SK_LAUNCH_SIMPLE(begin_correction, 1, 1, stream, step, cuda->solver, cuda->data, local);
-    SK_LAUNCH_SIMPLE(spread, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, cuda->data);
+    SK_LAUNCH_SIMPLE(cuda, begin_correction, 1, 1, step, cuda->solver, cuda->data, local);
+    SK_LAUNCH_SIMPLE(cuda, spread, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->data);
     if (local)
         launch_region(cuda);
-    SK_LAUNCH_SIMPLE(build_rows, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, stream, step, cuda->data, local);
+    SK_LAUNCH_SIMPLE(cuda, build_rows, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local);
     SK_DIM(sk_cuda_solve)(cuda, host);
-    SK_LAUNCH_SIMPLE(report_density, 1, 1, stream, cuda->solver, cuda->data);
-    SK_LAUNCH_SIMPLE(find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, local);
+    SK_LAUNCH_SIMPLE(cuda, report_density, 1, 1, cuda->solver, cuda->data);
+    SK_LAUNCH_SIMPLE(cuda, find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, step, local);
     for (int back = 0; back < 2; back++)
-        SK_LAUNCH_SIMPLE(fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, stream, step, cuda->data, local, back);
-    SK_LAUNCH_SIMPLE(displace, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, &cuda->device->constants, cuda->data,
-                     local);
+        SK_LAUNCH_SIMPLE(cuda, fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local, back);
+    SK_LAUNCH_SIMPLE(cuda, displace, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants, cuda->data, local);
 }
 
 static void launch_first(sk_cuda *cuda, const sk_step *host)

@@ -53,6 +53,7 @@ SK_DEVICE float give_velocity(const sk_step *step, const sk_cuda_constants *cons
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     move(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     const sk_plain_frame frame = frame_of_grid(&step->grid);
     const sk_advection *a = &constants->advection;
     float *affine = affine_of(step, constants);
@@ -111,8 +112,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
 static void launch_move(sk_cuda *cuda, const sk_step *host)
 {
     (void)host;
-    SK_LAUNCH(move, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, cuda->stream, &cuda->device->step, &cuda->device->constants,
-              cuda->data);
+    SK_LAUNCH(cuda, move, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants, cuda->data);
 }
 
 selkie_code SK_DIM(sk_cuda_move)(sk_step *step, selkie_error *error)

@@ -34,6 +34,7 @@ SK_DEVICE int place_beside(const sk_grid *grid, const int32_t from[4], int n)
 
 static __global__ void clear_places(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     (void)step;
     SK_CUDA_EACH(i, data->places)
     {
@@ -46,6 +47,7 @@ static __global__ void clear_places(sk_step *step, sk_cuda_data *data)
 
 static __global__ void find_places(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const float inverse = (float)(1.0 / grid->cell_size);
     const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
@@ -73,6 +75,7 @@ static __global__ void find_places(sk_step *step, sk_cuda_data *data)
 /* Slots for the places with particles, in ascending order. One thread block. */
 static __global__ void number_places(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     sk_grid *grid = &step->grid;
     const int share = (data->places + (int)blockDim.x - 1) / (int)blockDim.x;
     const int first = (int)threadIdx.x * share, last = first + share < data->places ? first + share : data->places;
@@ -102,6 +105,7 @@ static __global__ void number_places(sk_step *step, sk_cuda_data *data)
 
 static __global__ void clear_counts(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     (void)data;
     SK_CUDA_EACH(c, (size_t)step->grid.particle_blocks * CELLS + 1)
     step->grid.cell_start[c] = 0;
@@ -114,6 +118,7 @@ SK_DEVICE size_t cell_of(const sk_cuda_data *data, uint32_t key)
 
 static __global__ void count_cells(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     SK_CUDA_EACH(p, step->particles.count)
     {
         const uint32_t key = data->keys[p];
@@ -127,6 +132,7 @@ static __global__ void count_cells(sk_step *step, sk_cuda_data *data)
 /* Prefix sums within a block, its total, and the neighbours that its particles reach. A thread a cell. */
 static __global__ void __launch_bounds__(CELLS) scan_cells(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     __shared__ unsigned reach;
     sk_grid *grid = &step->grid;
     for (int b = 1 + (int)blockIdx.x; b <= grid->particle_blocks; b += (int)gridDim.x) {
@@ -154,6 +160,7 @@ static __global__ void __launch_bounds__(CELLS) scan_cells(sk_step *step, sk_cud
 /* First particle of each block. One thread block. */
 static __global__ void scan_blocks(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     const int blocks = step->grid.particle_blocks;
     const int share = (blocks + (int)blockDim.x - 1) / (int)blockDim.x;
     const int first = 1 + (int)threadIdx.x * share, last = first + share <= blocks + 1 ? first + share : blocks + 1;
@@ -175,6 +182,7 @@ static __global__ void scan_blocks(sk_step *step, sk_cuda_data *data)
 /* Final cell starts, and for each reached place the first pair (block, neighbour). */
 static __global__ void __launch_bounds__(CELLS) finish_cells(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     sk_grid *grid = &step->grid;
     for (int b = 1 + (int)blockIdx.x; b <= grid->particle_blocks; b += (int)gridDim.x) {
         const int c = (int)threadIdx.x;
@@ -199,6 +207,7 @@ SK_DEVICE int pair_wins(const sk_grid *grid, const sk_cuda_data *data, int b, in
 /* Slots for the reached places. One thread block. */
 static __global__ void number_reached(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     sk_grid *grid = &step->grid;
     const int blocks = grid->particle_blocks, share = (blocks + (int)blockDim.x - 1) / (int)blockDim.x;
     const int first = 1 + (int)threadIdx.x * share, last = first + share <= blocks + 1 ? first + share : blocks + 1;
@@ -233,6 +242,7 @@ static __global__ void number_reached(sk_step *step, sk_cuda_data *data)
 /* Neighbours, faces and solids of each block. */
 static __global__ void find_neighbours(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     sk_grid *grid = &step->grid;
     SK_CUDA_EACH(i, (size_t)grid->block_count * SK_NEIGHBOURS)
     {
@@ -256,6 +266,7 @@ static __global__ void find_neighbours(sk_step *step, sk_cuda_data *data)
 
 static __global__ void place_particles(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     SK_CUDA_EACH(p, step->particles.count)
     {
         const uint32_t key = data->keys[p];
@@ -267,6 +278,7 @@ static __global__ void place_particles(sk_step *step, sk_cuda_data *data)
 /* The particles of each cell in their old order. They nearly are: insertion. */
 static __global__ void order_cells(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     SK_CUDA_EACH(c, (size_t)step->grid.particle_blocks * CELLS)
     {
         const uint32_t first = step->grid.cell_start[c], last = step->grid.cell_start[c + 1];
@@ -283,6 +295,7 @@ static __global__ void order_cells(sk_step *step, sk_cuda_data *data)
 
 static __global__ void move_particles(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     const sk_particles *particles = &step->particles;
     SK_CUDA_EACH(p, data->results.count)
     {
@@ -303,6 +316,7 @@ static __global__ void move_particles(sk_step *step, sk_cuda_data *data)
 
 static __global__ void swap_particles(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     sk_particles *particles = &step->particles;
     sk_particle *records = particles->records;
     particles->records = particles->spare;
@@ -319,22 +333,21 @@ static void launch_sort(sk_cuda *cuda, const sk_step *host)
 {
     sk_step *step = &cuda->device->step;
     sk_cuda_data *data = cuda->data;
-    cudaStream_t stream = cuda->stream;
     (void)host;
-    SK_LAUNCH_SIMPLE(clear_places, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH_SIMPLE(find_places, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH(number_places, 1, SK_CUDA_ONE, stream, step, data);
-    SK_LAUNCH_SIMPLE(clear_counts, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH_SIMPLE(count_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH(scan_cells, SK_CUDA_WIDE / 2, CELLS, stream, step, data);
-    SK_LAUNCH(scan_blocks, 1, SK_CUDA_ONE, stream, step, data);
-    SK_LAUNCH_SIMPLE(finish_cells, SK_CUDA_WIDE / 2, CELLS, stream, step, data);
-    SK_LAUNCH(number_reached, 1, SK_CUDA_ONE, stream, step, data);
-    SK_LAUNCH_SIMPLE(find_neighbours, SK_CUDA_WIDE / 2, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH_SIMPLE(place_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH_SIMPLE(order_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH_SIMPLE(move_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH_SIMPLE(swap_particles, 1, 1, stream, step, data);
+    SK_LAUNCH_SIMPLE(cuda, clear_places, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, find_places, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH(cuda, number_places, 1, SK_CUDA_ONE, step, data);
+    SK_LAUNCH_SIMPLE(cuda, clear_counts, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, count_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH(cuda, scan_cells, SK_CUDA_WIDE / 2, CELLS, step, data);
+    SK_LAUNCH(cuda, scan_blocks, 1, SK_CUDA_ONE, step, data);
+    SK_LAUNCH_SIMPLE(cuda, finish_cells, SK_CUDA_WIDE / 2, CELLS, step, data);
+    SK_LAUNCH(cuda, number_reached, 1, SK_CUDA_ONE, step, data);
+    SK_LAUNCH_SIMPLE(cuda, find_neighbours, SK_CUDA_WIDE / 2, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, place_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, order_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, move_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, swap_particles, 1, 1, step, data);
 }
 
 selkie_code SK_DIM(sk_cuda_sort)(sk_step *step, selkie_error *error)

@@ -16,6 +16,7 @@
 #define __global__
 #define __device__
 #define __host__
+#define __noinline__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __shared__ static
 #define __restrict__
@@ -78,6 +79,15 @@ template <typename T> inline T __shfl_up_sync(unsigned, T value, int lanes)
 }
 inline void __threadfence()
 {
+}
+inline void __threadfence_block()
+{
+}
+template <typename T> inline T atomicCAS(T *at, T expected, T value)
+{
+    const T before = *at;
+    *at = before == expected ? value : before;
+    return before;
 }
 template <typename T, typename U> inline T atomicAdd(T *at, U value)
 {
