@@ -105,6 +105,7 @@ static selkie_code take_blocks(sk_cuda *cuda, const sk_step *step, size_t capaci
     SK_TRY(take(cuda, &cuda->sent->step.solids.block_slot, capacity * sizeof(int32_t), 1, error));
     SK_TRY(take(cuda, &cuda->shadow.kinds, cells, 1, error));
     SK_TRY(take(cuda, &cuda->shadow.reach, (capacity + 1) * sizeof(uint32_t), 1, error));
+    SK_TRY(take(cuda, &cuda->shadow.slots_won, (capacity + 1) * sizeof(int32_t), 1, error));
     return take(cuda, &cuda->shadow.block_first, (capacity + 1) * sizeof(uint32_t), 1, error);
 }
 

@@ -107,7 +107,8 @@ typedef struct sk_cuda_data {
     uint32_t *keys;                  /* [particles] cell counted over all places */
     uint32_t *ranks, *order;         /* [particles] */
     uint32_t *first_reach;           /* [places] first block and neighbour that reach an empty place */
-    uint32_t *reach;                 /* [capacity] neighbours that a block's particles reach */
+    uint32_t *reach;                 /* [capacity] neighbours that a block's particles reach; then those it names */
+    int32_t *slots_won;              /* [capacity] first slot of these */
     uint32_t *block_first;           /* [capacity + 1] */
     int32_t *solid_slots;            /* [places] slot in the fields of the solids, 0 = open */
     uint8_t *kinds;                  /* [capacity][cells] */
@@ -121,6 +122,7 @@ typedef struct sk_cuda_data {
 typedef struct sk_cuda_constants {
     float gain[3]; /* m/s  of gravity */
     int affine;    /*      attribute of the matrices of APIC */
+    int material;  /*      attribute of the materials */
     sk_transfer_options options;
     sk_displacement displacement;
     sk_advection advection; /* of the same size in 2D and 3D */

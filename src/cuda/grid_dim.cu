@@ -1,4 +1,4 @@
-/* The phases on the grid: transfer to the faces, classification, forces, pressure, extrapolation. A thread a cell runs
+/* The phases on the grid: classification, forces, pressure, extrapolation. A thread a cell runs
  * the functions of the plain forms. */
 #include "cuda/device.h"
 
@@ -14,34 +14,6 @@ extern "C" {
 }
 #include "cuda/grid_parts.h"
 #include "cuda/poisson_parts.h"
-
-/* --- to the grid --- */
-
-static __global__ void __launch_bounds__(SK_CUDA_THREADS)
-    gather(const sk_step *step, const sk_cuda_constants *constants)
-{
-    SK_CUDA_WAIT();
-    const sk_grid *grid = &step->grid;
-    const sk_plain_frame frame = frame_of_grid(grid);
-    const sk_plain_data data = {step->particles.records, affine_of(step, constants), nullptr, nullptr, nullptr};
-    SK_CUDA_EACH_CELL(cell, step)
-    {
-        const sk_gathered sums = sk_plain_gather_cell(&frame, &data, cell);
-        sk_plain_set_faces(grid, &sums, 0, constants->options.density_per_particle, sk_plain_index(cell));
-        grid->fields[SK_FIELD_DENSITY][sk_plain_index(cell)] = sums.centre * constants->options.density_per_particle;
-    }
-}
-
-static void launch_to_grid(sk_cuda *cuda, const sk_step *host)
-{
-    (void)host;
-    SK_LAUNCH_SIMPLE(cuda, gather, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants);
-}
-
-selkie_code SK_DIM(sk_cuda_to_grid)(sk_step *step, selkie_error *error)
-{
-    return sk_cuda_run(step, "to_grid", launch_to_grid, error);
-}
 
 /* --- classification --- */
 

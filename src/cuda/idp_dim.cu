@@ -14,19 +14,6 @@ extern "C" {
 
 /* --- density --- */
 
-static __global__ void __launch_bounds__(SK_CUDA_THREADS) weigh(const sk_step *step, const sk_cuda_constants *constants)
-{
-    SK_CUDA_WAIT();
-    const sk_plain_frame frame = frame_of_grid(&step->grid);
-    const sk_plain_data data = {step->particles.records, nullptr, nullptr, nullptr, nullptr};
-    sk_transfer_options options = constants->options;
-    options.left_out = step->solids.closed;
-    options.left_out_slot = step->solids.block_slot;
-    SK_CUDA_EACH_CELL(cell, step)
-    step->grid.fields[SK_FIELD_DENSITY][sk_plain_index(cell)] =
-        sk_plain_weigh_cell(&frame, &data, &options, cell) * options.density_per_particle;
-}
-
 /* Rows that kernels of particles reach, as runs. */
 static __global__ void find_reached(const sk_step *step)
 {
@@ -50,10 +37,9 @@ static __global__ void find_reached(const sk_step *step)
 static void launch_density(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
-    (void)host;
     SK_LAUNCH(cuda, find_reached, SK_CUDA_WIDE, SK_BLOCK_CELLS / SK_BLOCK_N < 32 ? 32 : SK_BLOCK_CELLS / SK_BLOCK_N,
               step);
-    SK_LAUNCH_SIMPLE(cuda, weigh, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants);
+    SK_DIM(sk_cuda_launch_weigh)(cuda, host);
 }
 
 selkie_code SK_DIM(sk_cuda_density)(sk_step *step, selkie_error *error)
@@ -232,34 +218,69 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     }
 }
 
-/* Moves the particles: sk_plain_displace, with the nodes that have weights. */
-static __global__ void __launch_bounds__(SK_CUDA_THREADS)
-    displace(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data, int local)
+enum { TILE_SIDE = SK_BLOCK_N + 2, TILE = SELKIE_DIM == 3 ? TILE_SIDE * TILE_SIDE * TILE_SIDE : TILE_SIDE * TILE_SIDE };
+
+/* The new position of a particle: sk_plain_displace, with the nodes that have weights. */
+SK_DEVICE void displace_particle(const sk_plain_frame *frame, const sk_displacement *by, const float *tile,
+                                 const int corner[3], const int at[3], float position[3])
 {
+    const float x[3] = {position[0], position[1], SELKIE_DIM == 3 ? position[2] : 0.0f};
+    float fraction[3] = {0.0f, 0.0f, 0.0f};
+    sk_plain_fractions(frame, x, at, fraction);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        node_span span = span_of(d, fraction);
+        const int upper = fraction[d] >= 0.5f;
+        int first = d * TILE, pitch = 1;
+        span.weights[d][0] = upper ? 0.0f : 1.0f;
+        span.weights[d][1] = upper ? 1.0f : 0.0f;
+        for (int e = 0; e < SELKIE_DIM; e++) {
+            first += (at[e] - corner[e] + 1 + span.first[e] - (e != d)) * pitch;
+            pitch *= TILE_SIDE;
+        }
+        float sum = 0.0f;
+        for (int n = 0; n < SK_CORNERS; n++)
+            sum += corner_weight(span.weights, n) *
+                   tile[first + (n & 1) + TILE_SIDE * ((n >> 1 & 1) + TILE_SIDE * (n >> 2))];
+        position[d] = sk_clamp(x[d] + frame->cell_size * sum, by->low[d], by->high[d]);
+    }
+}
+
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    displace(const sk_step *step, const sk_cuda_constants *constants, int local)
+{
+    __shared__ float tile[SELKIE_DIM * TILE];
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
-    const sk_displacement *by = &constants->displacement;
-    SK_CUDA_EACH(p, step->particles.count)
-    {
-        float *position = step->particles.records[p].position, x[3] = {position[0], position[1], position[2]};
-        float fraction[3] = {0.0f, 0.0f, 0.0f};
-        int at[3];
-        /* Spread particles stay in their cell, but rounding may put them on its border: the order says which it is. */
-        const sk_plain_cell cell = cell_of_particle(grid, data, &frame, x, at);
-        if (local && !run_has(grid->runs[SK_RUNS_MOVED], cell))
+    for (int block = 1 + (int)blockIdx.x; block <= grid->particle_blocks; block += (int)gridDim.x) {
+        if (local && !grid->runs[SK_RUNS_MOVED][block])
             continue;
-        sk_plain_fractions(&frame, x, at, fraction);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            node_span span = span_of(d, fraction);
-            const int upper = fraction[d] >= 0.5f;
-            span.weights[d][0] = upper ? 0.0f : 1.0f;
-            span.weights[d][1] = upper ? 1.0f : 0.0f;
-            float sum = 0.0f;
-            for (int n = 0; n < SK_CORNERS; n++)
-                sum += corner_weight(span.weights, n) *
-                       sk_known_or_zero(grid->fields[SK_FIELD_VELOCITY_X + d][node_of_span(grid, cell, d, &span, n)]);
-            position[d] = sk_clamp(x[d] + frame.cell_size * sum, by->low[d], by->high[d]);
+        const sk_plain_cell whole = {block, 0};
+        int corner[3] = {0, 0, 0};
+        sk_plain_coordinates(grid, whole, corner);
+        __syncthreads();
+        for (int n = (int)threadIdx.x; n < TILE; n += (int)blockDim.x) {
+            const int offset[3] = {n % TILE_SIDE - 1, n / TILE_SIDE % TILE_SIDE - 1,
+                                   SELKIE_DIM == 3 ? n / TILE_SIDE / TILE_SIDE - 1 : 0};
+            const size_t from = sk_plain_index(sk_plain_beside(grid, whole, offset));
+            for (int d = 0; d < SELKIE_DIM; d++)
+                tile[d * TILE + n] = sk_known_or_zero(grid->fields[SK_FIELD_VELOCITY_X + d][from]);
+        }
+        __syncthreads();
+        const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+        for (uint32_t p = start[0] + threadIdx.x; p < start[SK_BLOCK_CELLS]; p += blockDim.x) {
+            float *position = step->particles.records[p].position;
+            sk_plain_cell cell = {block, 0};
+            int at[3] = {0, 0, 0};
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                /* Spread particles stay in their cell, but rounding may put them on the border of the block. */
+                const int found = (int)sk_cell_coordinate(position[d], frame.corner[d], frame.inverse) - corner[d];
+                const int inside = found < 0 ? 0 : found < SK_BLOCK_N ? found : SK_BLOCK_N - 1;
+                at[d] = corner[d] + inside;
+                cell.local |= inside << (d * SK_BLOCK_LOG);
+            }
+            if (!local || run_has(grid->runs[SK_RUNS_MOVED], cell))
+                displace_particle(&frame, &constants->displacement, tile, corner, at, position);
         }
     }
 }
@@ -287,7 +308,7 @@ static void launch_correction(sk_cuda *cuda, const sk_step *host, int local)
     SK_LAUNCH_SIMPLE(cuda, find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, step, local);
     for (int back = 0; back < 2; back++)
         SK_LAUNCH_SIMPLE(cuda, fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local, back);
-    SK_LAUNCH_SIMPLE(cuda, displace, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants, cuda->data, local);
+    SK_LAUNCH(cuda, displace, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants, local);
 }
 
 static void launch_first(sk_cuda *cuda, const sk_step *host)

@@ -620,7 +620,7 @@ static __global__ void __launch_bounds__(PAIRS)
         for (int c = 0; c < 2; c++) {
             r[c] = level->b[at + c] = right_side(step, solver, at + c);
             level->x[at + c] = solver->high[at + c] = solver->low[at + c] = 0.0f;
-            solver->p[0][at + c] = solver->p[1][at + c] = solver->q[at + c] = 0.0f;
+            solver->p[0][at + c] = 0.0f;
         }
         const double squares = norm_of(SELKIE_NORM_RELATIVE, r[0], r[1]), left = norm_of(solver->norm, r[0], r[1]);
         if (threadIdx.x == 0) {

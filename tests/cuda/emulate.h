@@ -58,6 +58,19 @@ inline void __syncthreads()
     threadIdx.x = (unsigned)own;
 }
 
+inline int __syncthreads_or(int value)
+{
+    static int values[SK_EMULATED_THREADS], any;
+    const int own = sk_emulated_current;
+    values[own] = value;
+    __syncthreads();
+    any = 0;
+    for (unsigned t = 0; t < blockDim.x; t++)
+        any |= values[t];
+    __syncthreads();
+    return any;
+}
+
 template <typename T> inline T __shfl_sync_emulated(T value, int from)
 {
     static T values[SK_EMULATED_THREADS];
@@ -76,6 +89,10 @@ template <typename T> inline T __shfl_up_sync(unsigned, T value, int lanes)
 {
     const int own = sk_emulated_current;
     return __shfl_sync_emulated(value, own % 32 >= lanes ? own - lanes : own);
+}
+inline int __popc(unsigned value)
+{
+    return __builtin_popcount(value);
 }
 inline void __threadfence()
 {
