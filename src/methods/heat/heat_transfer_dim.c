@@ -87,9 +87,55 @@ static inline __attribute__((always_inline)) void add_particles(const sk_step *s
             find_nodes(own, step->particles.records[p].position, tile_index(c), closed, node, weight);
             for (int n = 0; n < SK_CORNERS; n++)
                 for (int v = 0; v < sums; v++)
-                    tile[node[n] * sums + v] += (double)weight[n] * values[v];
+                    tile[v * TILE + node[n]] += (double)weight[n] * values[v];
         }
 }
+
+#if SELKIE_DIM == 3
+typedef double pair __attribute__((vector_size(16)));
+typedef double pair_memory __attribute__((vector_size(16), aligned(8), may_alias));
+typedef float quad __attribute__((vector_size(16)));
+
+/* Offsets of the rows of a particle: two nodes along x each. */
+static const int rows[4] = {0, WIDTH, WIDTH *WIDTH, WIDTH *WIDTH + WIDTH};
+
+/* The weights of find_nodes() bit for bit, a row at a time. Returns the first node. */
+static inline __attribute__((always_inline)) int find_rows(const heat_block *block, const float position[3],
+                                                           pair weight[4])
+{
+    int base = 0;
+    float above[3];
+    for (int d = 0; d < 3; d++) {
+        const int low = sk_heat_place(sk_cell_coordinate(position[d], block->corner[d], block->inverse), &above[d]);
+        base += (low - block->first[d] + 1) * tile_step[d];
+    }
+    const float x[2] = {1.0f - above[0], above[0]}, y[2] = {1.0f - above[1], above[1]};
+    const quad flat = (quad){x[0], x[1], x[0], x[1]} * (quad){y[0], y[0], y[1], y[1]};
+    const quad low = flat * (1.0f - above[2]), high = flat * above[2];
+    weight[0] = (pair){(double)low[0], (double)low[1]};
+    weight[1] = (pair){(double)low[2], (double)low[3]};
+    weight[2] = (pair){(double)high[0], (double)high[1]};
+    weight[3] = (pair){(double)high[2], (double)high[3]};
+    return base;
+}
+
+/* add_particles() for one material and no closed cells. */
+static void add_rows(const sk_step *step, const sk_heat *heat, const sk_heat_attributes *a, int block,
+                     const heat_block *own, double *tile)
+{
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    const double capacity = heat->curves[0].capacity;
+    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
+        pair weight[4];
+        const double enthalpy = capacity * sk_heat_get(a, p);
+        double *to = tile + find_rows(own, step->particles.records[p].position, weight);
+        for (int r = 0; r < 4; r++) {
+            *(pair_memory *)(to + rows[r]) += weight[r] * capacity;
+            *(pair_memory *)(to + TILE + rows[r]) += weight[r] * enthalpy;
+        }
+    }
+}
+#endif
 
 /* Sums of a block. The loops are compiled apart, so that the usual one has neither materials nor closed cells. */
 static void sum_block(const sk_step *step, const sk_heat *heat, const sk_heat_attributes *a, int block, double *tile)
@@ -102,7 +148,11 @@ static void sum_block(const sk_step *step, const sk_heat *heat, const sk_heat_at
     else if (own.any_closed)
         add_particles(step, heat, a, block, 0, 1, &own, tile);
     else
+#if SELKIE_DIM == 3
+        add_rows(step, heat, a, block, &own, tile);
+#else
         add_particles(step, heat, a, block, 0, 0, &own, tile);
+#endif
 }
 
 /* Cells [from, from + count) along an axis that the tile of the neighbour on `side` reaches, from its cell `at`. */
@@ -119,7 +169,7 @@ static heat_overlap overlap_of(int side)
     return overlap;
 }
 
-/* Adds the tiles that reach into a block, in the order of the neighbours. */
+/* Adds the tiles that reach into a block, in the order of the neighbours. Each sum has a plane of its own. */
 static void add_tiles(const sk_step *step, int block, int sums, const double *tiles, double *cells)
 {
     const sk_grid *grid = &step->grid;
@@ -133,10 +183,11 @@ static void add_tiles(const sk_step *step, int block, int sums, const double *ti
         const heat_overlap z = SELKIE_DIM == 3 ? overlap_of(n / 9 - 1) : (heat_overlap){0, 1, 0};
         for (int k = 0; k < z.count; k++)
             for (int j = 0; j < y.count; j++) {
-                const double *from = tile + sums * (x.at + WIDTH * (y.at + j + WIDTH * (z.at + k)));
-                double *to = cells + sums * (x.from + SK_BLOCK_N * (y.from + j + SK_BLOCK_N * (z.from + k)));
-                for (int v = 0; v < x.count * sums; v++)
-                    to[v] += from[v];
+                const double *from = tile + x.at + WIDTH * (y.at + j + WIDTH * (z.at + k));
+                double *to = cells + x.from + SK_BLOCK_N * (y.from + j + SK_BLOCK_N * (z.from + k));
+                for (int v = 0; v < sums; v++)
+                    for (int c = 0; c < x.count; c++)
+                        to[v * SK_BLOCK_CELLS + c] += from[v * TILE + c];
             }
     }
 }
@@ -157,13 +208,42 @@ selkie_code SK_DIM(sk_heat_gather)(sk_step *step, const sk_heat *heat, sk_heat_c
     for (int b = 1; b < grid->block_count; b++) {
         double own[SK_BLOCK_CELLS * SK_HEAT_SUMS];
         add_tiles(step, b, sums, tiles, own);
+        cells->empty[b] = 1;
         for (int c = 0; c < SK_BLOCK_CELLS; c++)
-            sk_heat_finish_cell(heat, cells, (size_t)b * SK_BLOCK_CELLS + (size_t)c, own + c * sums);
+            cells->empty[b] &= own[c] == 0.0;
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            double values[SK_HEAT_SUMS] = {0.0};
+            for (int v = 0; v < sums; v++)
+                values[v] = own[v * SK_BLOCK_CELLS + c];
+            sk_heat_finish_cell(heat, cells, (size_t)b * SK_BLOCK_CELLS + (size_t)c, values);
+        }
     }
     return SELKIE_OK;
 }
 
 /* --- To the particles --- */
+
+/* Enthalpy of a particle after the change of the tile. */
+static inline __attribute__((always_inline)) double changed(const heat_block *own, const float position[3], int cell,
+                                                            const int closed, const double *change, double enthalpy)
+{
+#if SELKIE_DIM == 3
+    if (!closed) {
+        pair weight[4], sums = {enthalpy, 0.0};
+        const double *from = change + find_rows(own, position, weight);
+        for (int r = 0; r < 4; r++)
+            sums += weight[r] * *(const pair_memory *)(from + rows[r]);
+        return sums[0] + sums[1];
+    }
+#endif
+    int node[SK_CORNERS];
+    float weight[SK_CORNERS];
+    double sums[2] = {enthalpy, 0.0};
+    find_nodes(own, position, tile_index(cell), closed, node, weight);
+    for (int n = 0; n < SK_CORNERS; n++)
+        sums[n & 1] += (double)weight[n] * change[node[n]];
+    return sums[0] + sums[1];
+}
 
 /* Gives the changes of the tile to the particles of a block. */
 static inline __attribute__((always_inline)) void give_changes(const sk_step *step, const sk_heat *heat,
@@ -175,14 +255,10 @@ static inline __attribute__((always_inline)) void give_changes(const sk_step *st
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         int beyond = 0;
         for (uint32_t p = start[c]; p < start[c + 1]; p++) {
-            int node[SK_CORNERS];
-            float weight[SK_CORNERS];
-            double sums[2] = {sk_heat_get(&a, p), 0.0};
-            find_nodes(own, step->particles.records[p].position, tile_index(c), closed, node, weight);
-            for (int n = 0; n < SK_CORNERS; n++)
-                sums[n & 1] += (double)weight[n] * change[node[n]];
             const sk_heat_curve *curve = sk_heat_curve_of(heat, &a, p);
-            const double temperature = sk_heat_set(&a, curve, p, sums[0] + sums[1]);
+            const double enthalpy =
+                changed(own, step->particles.records[p].position, c, closed, change, sk_heat_get(&a, p));
+            const double temperature = sk_heat_set(&a, curve, p, enthalpy);
             beyond |= temperature > heat->warmest || temperature < heat->coldest;
         }
         const uint32_t range[1][2] = {{start[c], start[c + 1]}};
