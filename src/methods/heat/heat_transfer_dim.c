@@ -24,6 +24,7 @@ typedef struct heat_block {
     int first[3]; /* grid coordinates of its first cell */
     int any_closed;
     uint8_t closed[TILE];
+    uint8_t edge[TILE]; /* one of the nodes of a particle from here on is closed */
 } heat_block;
 
 static void begin_block(const sk_step *step, int block, heat_block *own)
@@ -38,6 +39,11 @@ static void begin_block(const sk_step *step, int block, heat_block *own)
     sk_tile_load_mapped_bytes(grid, step->solids.block_slot, step->solids.closed, block, 1, own->closed);
     for (int n = 0; n < TILE; n++)
         own->any_closed |= own->closed[n];
+    memset(own->edge, 0, sizeof own->edge);
+    for (int n = 0; own->any_closed && n < TILE - tile_step[0] - tile_step[1] - (SELKIE_DIM == 3 ? tile_step[2] : 0);
+         n++)
+        for (int c = 0; c < SK_CORNERS; c++)
+            own->edge[n] |= own->closed[n + (c & 1) + (c >> 1 & 1) * tile_step[1] + (c >> 2) * tile_step[2]];
 }
 
 /* Tile nodes and weights of a particle. Closed nodes are replaced by the particle's own cell. */
@@ -87,7 +93,7 @@ static inline __attribute__((always_inline)) void add_particles(const sk_step *s
             find_nodes(own, step->particles.records[p].position, tile_index(c), closed, node, weight);
             for (int n = 0; n < SK_CORNERS; n++)
                 for (int v = 0; v < sums; v++)
-                    tile[v * TILE + node[n]] += (double)weight[n] * values[v];
+                    tile[node[n] * sums + v] += (double)weight[n] * values[v];
         }
 }
 
@@ -119,21 +125,22 @@ static inline __attribute__((always_inline)) int find_rows(const heat_block *blo
     return base;
 }
 
-/* add_particles() for one material and no closed cells. */
+/* add_particles() for one material. */
 static void add_rows(const sk_step *step, const sk_heat *heat, const sk_heat_attributes *a, int block,
                      const heat_block *own, double *tile)
 {
     const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
     const double capacity = heat->curves[0].capacity;
-    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
-        pair weight[4];
-        const double enthalpy = capacity * sk_heat_get(a, p);
-        double *to = tile + find_rows(own, step->particles.records[p].position, weight);
-        for (int r = 0; r < 4; r++) {
-            *(pair_memory *)(to + rows[r]) += weight[r] * capacity;
-            *(pair_memory *)(to + TILE + rows[r]) += weight[r] * enthalpy;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
+            pair weight[4];
+            const pair values = {capacity, capacity * sk_heat_get(a, p)};
+            const int base = find_rows(own, step->particles.records[p].position, weight), edge = own->edge[base];
+            for (int n = 0; n < SK_CORNERS; n++) {
+                const int node = base + (n & 1) + rows[n >> 1], to = edge && own->closed[node] ? tile_index(c) : node;
+                *(pair_memory *)(tile + 2 * to) += weight[n >> 1][n & 1] * values;
+            }
         }
-    }
 }
 #endif
 
@@ -145,12 +152,13 @@ static void sum_block(const sk_step *step, const sk_heat *heat, const sk_heat_at
     memset(tile, 0, TILE * (heat->several ? SK_HEAT_SUMS : SK_HEAT_TEMPERATURE) * sizeof *tile);
     if (heat->several)
         add_particles(step, heat, a, block, 1, 1, &own, tile);
+#if SELKIE_DIM == 3
+    else
+        add_rows(step, heat, a, block, &own, tile);
+#else
     else if (own.any_closed)
         add_particles(step, heat, a, block, 0, 1, &own, tile);
     else
-#if SELKIE_DIM == 3
-        add_rows(step, heat, a, block, &own, tile);
-#else
         add_particles(step, heat, a, block, 0, 0, &own, tile);
 #endif
 }
@@ -169,7 +177,7 @@ static heat_overlap overlap_of(int side)
     return overlap;
 }
 
-/* Adds the tiles that reach into a block, in the order of the neighbours. Each sum has a plane of its own. */
+/* Adds the tiles that reach into a block, in the order of the neighbours. */
 static void add_tiles(const sk_step *step, int block, int sums, const double *tiles, double *cells)
 {
     const sk_grid *grid = &step->grid;
@@ -183,11 +191,10 @@ static void add_tiles(const sk_step *step, int block, int sums, const double *ti
         const heat_overlap z = SELKIE_DIM == 3 ? overlap_of(n / 9 - 1) : (heat_overlap){0, 1, 0};
         for (int k = 0; k < z.count; k++)
             for (int j = 0; j < y.count; j++) {
-                const double *from = tile + x.at + WIDTH * (y.at + j + WIDTH * (z.at + k));
-                double *to = cells + x.from + SK_BLOCK_N * (y.from + j + SK_BLOCK_N * (z.from + k));
-                for (int v = 0; v < sums; v++)
-                    for (int c = 0; c < x.count; c++)
-                        to[v * SK_BLOCK_CELLS + c] += from[v * TILE + c];
+                const double *from = tile + sums * (x.at + WIDTH * (y.at + j + WIDTH * (z.at + k)));
+                double *to = cells + sums * (x.from + SK_BLOCK_N * (y.from + j + SK_BLOCK_N * (z.from + k)));
+                for (int v = 0; v < x.count * sums; v++)
+                    to[v] += from[v];
             }
     }
 }
@@ -209,13 +216,9 @@ selkie_code SK_DIM(sk_heat_gather)(sk_step *step, const sk_heat *heat, sk_heat_c
         double own[SK_BLOCK_CELLS * SK_HEAT_SUMS];
         add_tiles(step, b, sums, tiles, own);
         cells->empty[b] = 1;
-        for (int c = 0; c < SK_BLOCK_CELLS; c++)
-            cells->empty[b] &= own[c] == 0.0;
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            double values[SK_HEAT_SUMS] = {0.0};
-            for (int v = 0; v < sums; v++)
-                values[v] = own[v * SK_BLOCK_CELLS + c];
-            sk_heat_finish_cell(heat, cells, (size_t)b * SK_BLOCK_CELLS + (size_t)c, values);
+            cells->empty[b] &= own[c * sums] == 0.0;
+            sk_heat_finish_cell(heat, cells, (size_t)b * SK_BLOCK_CELLS + (size_t)c, own + c * sums);
         }
     }
     return SELKIE_OK;
@@ -228,13 +231,12 @@ static inline __attribute__((always_inline)) double changed(const heat_block *ow
                                                             const int closed, const double *change, double enthalpy)
 {
 #if SELKIE_DIM == 3
-    if (!closed) {
-        pair weight[4], sums = {enthalpy, 0.0};
-        const double *from = change + find_rows(own, position, weight);
-        for (int r = 0; r < 4; r++)
-            sums += weight[r] * *(const pair_memory *)(from + rows[r]);
-        return sums[0] + sums[1];
-    }
+    pair row[4], both = {enthalpy, 0.0};
+    const int base = find_rows(own, position, row);
+    for (int r = 0; r < 4 && !own->edge[base]; r++)
+        both += row[r] * *(const pair_memory *)(change + base + rows[r]);
+    if (!own->edge[base])
+        return both[0] + both[1];
 #endif
     int node[SK_CORNERS];
     float weight[SK_CORNERS];
