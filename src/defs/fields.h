@@ -6,7 +6,7 @@
  * comparison (structs.c), the check of ranges (check.c), the writer
  * (src/scene/save.c), the reader and --set (src/scene), the JSON Schema and the
  * reference page (describe_*.c). A new key is one member in scene.h and one row
- * in fields.c; a new choice of an enumeration is one line in its list of
+ * in the keys_*.c of its part; a new choice of an enumeration is one line in its list of
  * values.
  *
  * Some structs have variants: a shape of type "box" has other keys than one of
