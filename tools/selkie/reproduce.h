@@ -69,6 +69,7 @@ typedef struct reproduce_paper {
 extern const reproduce_paper reproduce_idp;
 extern const reproduce_paper reproduce_uic;
 extern const reproduce_paper reproduce_liquid_boundary;
+extern const reproduce_paper reproduce_reduced;
 
 /* --- Writing --- */
 
