@@ -112,12 +112,13 @@ selkie_code selkie_write_particles(const selkie_world *world, const char *path, 
     return code;
 }
 
-selkie_code sk_frame_write_surface(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
-                                   selkie_error *error)
+/* The surface in coordinates relative to the frame's origin. `what` begins a message. */
+static selkie_code extract_surface(const sk_frame *frame, const selkie_scene *scene, int threads, const char *what,
+                                   sk_mesh *mesh, double *detail, selkie_error *error)
 {
     if (frame->dimension != 3)
         return sk_fail(error, SELKIE_ERROR_INPUT,
-                       "%s: a surface needs a world with domain.dimension 3; this one has %d", path, frame->dimension);
+                       "%s: a surface needs a world with domain.dimension 3; this one has %d", what, frame->dimension);
     sk_surface_options options;
     sk_surface_options_init(&options, scene);
     options.threads = threads;
@@ -125,20 +126,23 @@ selkie_code sk_frame_write_surface(const sk_frame *frame, const selkie_scene *sc
         options.low[k] -= frame->origin[k];
         options.high[k] -= frame->origin[k];
     }
-
-    /* Surface and file. */
-    sk_mesh mesh = {0};
     const sk_surface_particles particles = {.count = (size_t)frame->count,
                                             .position = frame->position,
                                             .position_stride = frame->position_stride,
                                             .velocity = frame->velocity,
                                             .velocity_stride = frame->velocity_stride};
-    SK_TRY(sk_surface_extract(&particles, &options, &mesh, error));
-    sk_mesh_frame surface = {.mesh = &mesh,
-                             .time = frame->time,
-                             .names = frame->names,
-                             .up = frame->up,
-                             .detail = 0.5 * options.particle_spacing};
+    *detail = 0.5 * options.particle_spacing;
+    return sk_surface_extract(&particles, &options, mesh, error);
+}
+
+selkie_code sk_frame_write_surface(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
+                                   selkie_error *error)
+{
+    sk_mesh mesh = {0};
+    double detail;
+    SK_TRY(extract_surface(frame, scene, threads, path, &mesh, &detail, error));
+    sk_mesh_frame surface = {
+        .mesh = &mesh, .time = frame->time, .names = frame->names, .up = frame->up, .detail = detail};
     memcpy(surface.origin, frame->origin, sizeof surface.origin);
     memcpy(surface.scene_up, frame->scene_up, sizeof surface.scene_up);
     int before = sk_threads_begin(threads);
@@ -154,4 +158,33 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
     selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
     SK_TRY(sk_world_frame(world, &frame, extras, error));
     return sk_frame_write_surface(&frame, selkie_world_scene(world), world->step.threads, path, error);
+}
+
+selkie_code selkie_world_surface(const selkie_world *world, selkie_surface *surface, selkie_error *error)
+{
+    sk_frame frame;
+    selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
+    sk_mesh mesh = {0};
+    double detail;
+    memset(surface, 0, sizeof *surface);
+    SK_TRY(sk_world_frame(world, &frame, extras, error));
+    SK_TRY(extract_surface(&frame, selkie_world_scene(world), world->step.threads, "surface", &mesh, &detail, error));
+    *surface = (selkie_surface){.vertex_count = (int64_t)mesh.vertex_count,
+                                .positions = mesh.positions,
+                                .normals = mesh.normals,
+                                .velocities = mesh.velocities,
+                                .triangle_count = (int64_t)mesh.triangle_count,
+                                .triangles = mesh.triangles};
+    memcpy(surface->origin, frame.origin, sizeof surface->origin);
+    return SELKIE_OK;
+}
+
+void selkie_surface_free(selkie_surface *surface)
+{
+    sk_mesh mesh = {.positions = surface->positions,
+                    .normals = surface->normals,
+                    .velocities = surface->velocities,
+                    .triangles = surface->triangles};
+    sk_mesh_free(&mesh);
+    memset(surface, 0, sizeof *surface);
 }
