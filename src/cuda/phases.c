@@ -45,8 +45,8 @@ static const char *missing_part(const selkie_scene *scene)
         return "obstacles";
     if (scene->body_count)
         return "rigid bodies";
-    if (scene->force_count)
-        return "force fields";
+    if (scene->force_count >= SK_CUDA_MOST_FORCES)
+        return "so many force fields";
     if (scene->material_count > 1)
         return "several materials";
     if (scene->source_count)
