@@ -419,7 +419,10 @@ static void fill_step(sk_step *step)
     sent->step = *step;
     sent->scene = *step->scene;
     sent->step.scene = &cuda->device->scene;
-    sent->step.relative_density = NULL;
+    if (step->relative_density) {
+        memcpy(sent->constants.relative_density, step->relative_density, sizeof sent->constants.relative_density);
+        sent->step.relative_density = cuda->device->constants.relative_density;
+    }
 
     /* The grid: constants of the host, arrays of the device. */
     sk_grid *to = &sent->step.grid;

@@ -97,6 +97,7 @@ typedef struct sk_cuda_results {
     double error_absolute, error_squares, error_sum, error_largest;
     int64_t error_count;
     int64_t redistributed, unseen, needy;
+    sk_mass_sums masses;
     struct {
         int iterations, converged, broken, unknowns;
         double residual;
@@ -130,6 +131,7 @@ typedef struct sk_cuda_constants {
     sk_transfer_options options;
     sk_displacement displacement;
     sk_advection advection; /* of the same size in 2D and 3D */
+    float relative_density[SK_TRANSFER_MATERIALS];
     int force_count;
     sk_force_field forces[SK_CUDA_MOST_FORCES]; /* of this step */
 } sk_cuda_constants;

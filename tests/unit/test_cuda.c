@@ -296,6 +296,42 @@ static void test_idp_3d(void **state)
     steps_with_pressure(3, SELKIE_VOLUME_IDP, 6);
 }
 
+/* Two densities: the lightness of faces has the bits of the plain form, and energies count masses. */
+static void test_densities(void **state)
+{
+    (void)state;
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_material_def materials[2];
+    set_scene(&scene, liquids, 2, SELKIE_VOLUME_NONE);
+    for (int m = 0; m < 2; m++) {
+        selkie_material_defaults(&materials[m]);
+        materials[m].name = m ? "oil" : "water";
+        materials[m].density = m ? 800.0 : 1000.0;
+        liquids[m].material = materials[m].name;
+    }
+    scene.materials = materials;
+    scene.material_count = 2;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    assert_true(difference(plain, cuda) == 0.0);
+    const int fields[] = {SK_FIELD_VELOCITY_X, SK_FIELD_LIGHTNESS_X, SK_FIELD_LIGHTNESS_Y, SK_FIELD_DENSITY};
+    compare_fields(plain, cuda, fields, 4);
+    for (int n = 0; n < 5; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+        assert_true(abs(plain->step.pressure.iterations - cuda->step.pressure.iterations) <= 1);
+    }
+    assert_true(difference(plain, cuda) < 1e-3 * scene.domain.cell_size);
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       1e-4 * plain->statistics.kinetic_energy);
+    assert_float_equal(plain->statistics.potential_energy, cuda->statistics.potential_energy,
+                       1e-6 * plain->statistics.potential_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
 /* A full closed box: the pressure has no level, and a vortex keeps turning. */
 static void test_closed(void **state)
 {
@@ -385,8 +421,8 @@ int main(void)
         cmocka_unit_test(test_free_fall_3d),    cmocka_unit_test(test_pressure_2d),
         cmocka_unit_test(test_pressure_3d),     cmocka_unit_test(test_idp_2d),
         cmocka_unit_test(test_idp_3d),          cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_closed),          cmocka_unit_test(test_few_blocks),
-        cmocka_unit_test(test_forces),
+        cmocka_unit_test(test_closed),          cmocka_unit_test(test_densities),
+        cmocka_unit_test(test_few_blocks),      cmocka_unit_test(test_forces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
