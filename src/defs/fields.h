@@ -6,7 +6,7 @@
  * comparison (structs.c), the check of ranges (check.c), the writer
  * (src/scene/save.c), the reader and --set (src/scene), the JSON Schema and the
  * reference page (describe_*.c). A new key is one member in scene.h and one row
- * in fields.c; a new choice of an enumeration is one line in its list of
+ * in the keys_*.c of its part; a new choice of an enumeration is one line in its list of
  * values.
  *
  * Some structs have variants: a shape of type "box" has other keys than one of
@@ -86,6 +86,7 @@ extern const sk_struct sk_shape_struct;
 extern const sk_struct sk_material_struct;
 extern const sk_struct sk_viscosity_point_struct;
 extern const sk_struct sk_elastoplastic_struct;
+extern const sk_struct sk_points_struct;
 extern const sk_struct sk_liquid_struct;
 extern const sk_struct sk_source_struct;
 extern const sk_struct sk_drain_struct;
