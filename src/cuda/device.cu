@@ -419,7 +419,10 @@ static void fill_step(sk_step *step)
     sent->step = *step;
     sent->scene = *step->scene;
     sent->step.scene = &cuda->device->scene;
-    sent->step.relative_density = NULL;
+    if (step->relative_density) {
+        memcpy(sent->constants.relative_density, step->relative_density, sizeof sent->constants.relative_density);
+        sent->step.relative_density = cuda->device->constants.relative_density;
+    }
 
     /* The grid: constants of the host, arrays of the device. */
     sk_grid *to = &sent->step.grid;
@@ -463,7 +466,7 @@ selkie_code sk_cuda_begin(sk_step *step, selkie_error *error)
         if (crowded && !cuda->host_changed)
             SK_TRY(sk_cuda_fetch_particles(step, error));
         release(cuda);
-        SK_TRY(allocate(step, crowded ? wanted + wanted / 2 + 64 : 0, error));
+        SK_TRY(allocate(step, crowded ? wanted + wanted / 2 + 64 : (size_t)cuda->first_blocks, error));
     }
     if (cuda->host_changed)
         SK_TRY(send_particles(step, error));
@@ -471,6 +474,29 @@ selkie_code sk_cuda_begin(sk_step *step, selkie_error *error)
     SK_CUDA_TRY(cudaMemcpyAsync(cuda->device, cuda->sent, sizeof *cuda->sent, cudaMemcpyHostToDevice, cuda->stream),
                 "a copy of the step", error);
     cuda->began = 1;
+    return SELKIE_OK;
+}
+
+selkie_code sk_cuda_grow(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    const size_t wanted = (size_t)cuda->results->overflow;
+    cuda->began = cuda->particles_here = 0;
+    SK_TRY(sk_cuda_fetch_particles(step, error));
+    release(cuda);
+    SK_TRY(allocate(step, wanted + wanted / 2 + 64, error));
+    cuda->results->overflow = 0;
+    return sk_cuda_begin(step, error);
+}
+
+selkie_code sk_cuda_reserve_blocks(sk_step *step, int blocks, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    if (!cuda)
+        return SELKIE_OK;
+    SK_TRY(sk_cuda_fetch_particles(step, error));
+    release(cuda);
+    cuda->first_blocks = blocks;
     return SELKIE_OK;
 }
 
@@ -501,6 +527,7 @@ selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launch
     launches(step->cuda, step);
     return SELKIE_OK;
 }
+
 #else
 void sk_cuda_start_profile(sk_step *step)
 {
@@ -641,11 +668,6 @@ selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error)
                 "a step", error);
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error);
     const sk_cuda_results *results = cuda->results;
-    if (results->overflow)
-        return sk_fail(error, SELKIE_ERROR_MEMORY,
-                       "the liquid spread from %d to %d blocks in one step, more than the GPU backend reserves; resume "
-                       "the last checkpoint",
-                       cuda->shadow.capacity, results->overflow);
     if (results->lost)
         return sk_fail(error, SELKIE_ERROR_DIVERGED,
                        "%lld particles are nowhere (position not a number, or far outside the domain): the simulation "

@@ -130,19 +130,32 @@ selkie_code SK_DIM(sk_cuda_classify_cells)(sk_step *step, selkie_error *error)
 
 /* --- forces --- */
 
-static __global__ void add_gravity(const sk_step *step, const sk_cuda_constants *constants)
+/* Gravity, then the force fields of the scene. */
+static __global__ void add_forces(const sk_step *step, const sk_cuda_constants *constants)
 {
     SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
     SK_CUDA_EACH_CELL(cell, step)
-    for (int d = 0; d < SELKIE_DIM; d++)
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        float *velocity = &grid->fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)], x[3] = {0.0f, 0.0f, 0.0f};
+        int at[3];
         if (constants->gain[d] != 0.0f)
-            step->grid.fields[SK_FIELD_VELOCITY_X + d][sk_plain_index(cell)] += constants->gain[d];
+            *velocity += constants->gain[d];
+        sk_plain_coordinates(grid, cell, at);
+        for (int e = 0; e < SELKIE_DIM; e++)
+            x[e] = (float)(grid->corner[e] + ((double)at[e] + (e == d ? 0.0 : 0.5)) * grid->cell_size);
+        for (int f = 0; f < constants->force_count; f++) {
+            float change[3] = {0.0f, 0.0f, 0.0f};
+            sk_force_field_add(&constants->forces[f], x, change);
+            *velocity += change[d];
+        }
+    }
 }
 
 static void launch_forces(sk_cuda *cuda, const sk_step *host)
 {
     (void)host;
-    SK_LAUNCH_SIMPLE(cuda, add_gravity, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants);
+    SK_LAUNCH_SIMPLE(cuda, add_forces, SK_CUDA_WIDE, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants);
 }
 
 selkie_code SK_DIM(sk_cuda_forces)(sk_step *step, selkie_error *error)
@@ -236,11 +249,16 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) project(const sk_step *
     }
 }
 
+static void launch_system(sk_cuda *cuda, const sk_step *host)
+{
+    SK_LAUNCH(cuda, build_rows, SK_CUDA_SUMS, SK_BLOCK_CELLS, &cuda->device->step, cuda->data, cuda->solver);
+    SK_DIM(sk_cuda_start_solve)(cuda, host);
+}
+
 static void launch_projection(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
-    SK_LAUNCH(cuda, build_rows, SK_CUDA_SUMS, SK_BLOCK_CELLS, step, cuda->data, cuda->solver);
-    SK_DIM(sk_cuda_solve)(cuda, host);
+    SK_DIM(sk_cuda_end_solve)(cuda, host);
     SK_LAUNCH_SIMPLE(cuda, report_pressure, 1, 1, step, cuda->solver, cuda->data);
     SK_LAUNCH(cuda, project, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step);
 }
@@ -255,8 +273,11 @@ static void launch_flight(sk_cuda *cuda, const sk_step *host)
 
 selkie_code SK_DIM(sk_cuda_pressure)(sk_step *step, selkie_error *error)
 {
-    return sk_step_has_pressure(step) ? sk_cuda_run(step, "pressure", launch_projection, error)
-                                      : sk_cuda_run(step, "flight", launch_flight, error);
+    if (!sk_step_has_pressure(step))
+        return sk_cuda_run(step, "flight", launch_flight, error);
+    SK_TRY(sk_cuda_run(step, "pressure_system", launch_system, error));
+    SK_TRY(SK_DIM(sk_cuda_iterate)(step, step->cuda->results->pressure.iterations, error));
+    return sk_cuda_run(step, "pressure", launch_projection, error);
 }
 
 /* --- extrapolation --- */
@@ -292,7 +313,8 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     SK_CUDA_WAIT();
     SK_CUDA_EACH_BLOCK(block, step)
     {
-        if (!has_unknown_near_known(&step->grid, block))
+        /* Only blocks with unknown faces and known ones near them: has_unknown_near_known. */
+        if (!(step->grid.block_flags[block] & SK_BLOCK_UNKNOWN) || !is_flagged_near(&step->grid, block, SK_BLOCK_KNOWN))
             continue;
         const sk_plain_cell cell = {block, (int)threadIdx.x};
         const size_t at = sk_plain_index(cell);
@@ -319,8 +341,8 @@ static void launch_extrapolate(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH_SIMPLE(cuda, move_shore, SK_CUDA_WIDE, SK_CUDA_THREADS, step);
     for (int layer = 0; layer < 2; layer++)
         for (int back = 0; back < 2; back++)
-            SK_LAUNCH_SIMPLE(cuda, fill_layer, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, &cuda->device->constants,
-                             cuda->data, layer, back);
+            SK_LAUNCH(cuda, fill_layer, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, &cuda->device->constants, cuda->data,
+                      layer, back);
 }
 
 selkie_code SK_DIM(sk_cuda_extrapolate)(sk_step *step, selkie_error *error)

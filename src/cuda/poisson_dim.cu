@@ -6,8 +6,11 @@
  * beside each other along x, one of each colour. The smallest levels are left to a single thread block.
  *
  * Scalars stay on the device: the last thread block of a launch to finish adds up the sums of all, in a fixed order,
- * and decides how the iteration goes on. Closed components are not balanced: a system that is singular and inconsistent
- * does not converge.
+ * and decides how the iteration goes on.
+ *
+ * Liquid without any free surface is one closed component: the constants are the null space of its matrix. Their part
+ * is removed from the right side and from the result of each cycle. Closed components beside liquid with a surface, or
+ * several of them, are not told apart: such a system does not converge if its right side is inconsistent.
  */
 #include "cuda/device.h"
 
@@ -259,8 +262,10 @@ SK_DEVICE double residual_of(const sk_cuda_solver *solver, const double *partial
 SK_DEVICE void decide_direction(sk_cuda_solver *solver)
 {
     const double rz = add_up(solver->partial[0], solver->block_count);
+    const double sum = solver->surface_cells ? 0.0 : add_up(solver->partial[1], solver->block_count);
     if (threadIdx.x != 0)
         return;
+    solver->mean_z = solver->unknowns[0] ? sum / (double)solver->unknowns[0] : 0.0;
     solver->skip = 0;
     if (rz > 0.0 && rz < INFINITY) {
         solver->beta = solver->rz_before == 0.0 ? 0.0 : rz / solver->rz_before;
@@ -347,14 +352,18 @@ static __device__ __noinline__ void solve_above_tail(sk_cuda_solver *solver, int
     const sk_cuda_level *level = &solver->level[0];
     for (int n = 0; n < blocks_of(solver, 0); n++) {
         const int block = block_of_level(solver, 0, n);
-        double dot = 0.0;
+        double dot = 0.0, sum = 0.0;
         for (int c = (int)threadIdx.x; c < CELLS; c += (int)blockDim.x) {
             const size_t at = (size_t)block * CELLS + c;
             dot += (double)level->b[at] * (double)level->x[at];
+            sum += (double)level->x[at];
         }
         dot = sk_cuda_sum(dot);
-        if (threadIdx.x == 0)
+        sum = sk_cuda_sum(sum);
+        if (threadIdx.x == 0) {
             solver->partial[0][block] = dot;
+            solver->partial[1][block] = sum;
+        }
     }
     __threadfence_block();
     __syncthreads();
@@ -367,6 +376,7 @@ static __global__ void __launch_bounds__(PAIRS)
     smooth_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int colour, int flags, int visit)
 {
     __shared__ shared_block s;
+    SK_CUDA_LET_NEXT_START();
     const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
     const int count = solver->count[levels.depth][colour], t = (int)threadIdx.x;
     int n = (int)blockIdx.x, block = 0;
@@ -395,6 +405,11 @@ static __global__ void __launch_bounds__(PAIRS)
             dot = sk_cuda_sum(dot);
             if (t == 0)
                 solver->partial[0][block] = dot;
+            if (!solver->surface_cells) {
+                const double sum = sk_cuda_sum((double)s.x[own.tile] + (double)s.x[own.tile + 1]);
+                if (t == 0)
+                    solver->partial[1][block] = sum;
+            }
         }
         __syncthreads();
         n += (int)gridDim.x;
@@ -415,6 +430,7 @@ static __global__ void __launch_bounds__(PAIRS)
     restrict_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int visit)
 {
     __shared__ shared_block s;
+    SK_CUDA_LET_NEXT_START();
     const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
     const int count = solver->count[levels.depth][0], t = (int)threadIdx.x;
     int n = (int)blockIdx.x, block = 0;
@@ -494,6 +510,7 @@ static __global__ void __launch_bounds__(TEAMS *PAIRS)
 static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *solver)
 {
     __shared__ float x[SK_TILE_CELLS];
+    SK_CUDA_LET_NEXT_START();
     const sk_cuda_level *level = &solver->level[0];
     const int blocks = blocks_of(solver, 0);
     int n = (int)blockIdx.x, block = 0;
@@ -508,16 +525,16 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
         return;
     const float *before = solver->p[solver->flip];
     float *after = solver->p[solver->flip ^ 1];
-    const float beta = (float)solver->beta;
+    const float beta = (float)solver->beta, mean = (float)solver->mean_z;
     while (n < blocks) {
         const size_t base = (size_t)block * CELLS + own.at;
         const float2 z = load_two(level->x + base), old = load_two(before + base);
-        x[own.tile] = sk_add_scaled(z.x, beta, old.x);
-        x[own.tile + 1] = sk_add_scaled(z.y, beta, old.y);
+        x[own.tile] = sk_add_scaled(z.x - (own.r[0].inverse > 0.0f ? mean : 0.0f), beta, old.x);
+        x[own.tile + 1] = sk_add_scaled(z.y - (own.r[1].inverse > 0.0f ? mean : 0.0f), beta, old.y);
         store_two(after + base, x[own.tile], x[own.tile + 1]);
         for (int e = 0; e < EDGES; e++)
-            if (own.edge_tile[e] >= 0)
-                x[own.edge_tile[e]] = sk_add_scaled(level->x[own.edge[e]], beta, before[own.edge[e]]);
+            if (own.edge_tile[e] >= 0) /* cells that are no unknowns have no coefficient */
+                x[own.edge_tile[e]] = sk_add_scaled(level->x[own.edge[e]] - mean, beta, before[own.edge[e]]);
         __syncthreads();
         const float first = apply(x, &own.r[0], own.tile), second = apply(x, &own.r[1], own.tile + 1);
         store_two(solver->q + base, first, second);
@@ -594,7 +611,9 @@ static __global__ void __launch_bounds__(PAIRS) fold(sk_cuda_solver *solver)
 /* The scaled right side of a cell. */
 SK_DEVICE float right_side(const sk_step *step, const sk_cuda_solver *solver, size_t at)
 {
-    return solver->level[0].inverse[at] > 0.0f ? solver->scale * step->grid.fields[SK_FIELD_RIGHT_SIDE][at] : 0.0f;
+    return solver->level[0].inverse[at] > 0.0f
+               ? solver->scale * step->grid.fields[SK_FIELD_RIGHT_SIDE][at] - (float)solver->mean
+               : 0.0f;
 }
 
 static __global__ void __launch_bounds__(PAIRS)
@@ -659,8 +678,7 @@ static __global__ void __launch_bounds__(PAIRS)
 /* --- Start and end --- */
 
 /* The residual and zero vectors, and whether there is anything to do. */
-static __global__ void __launch_bounds__(PAIRS)
-    start_solve(const sk_step *step, sk_cuda_solver *solver, sk_cuda_condition handle)
+static __global__ void __launch_bounds__(PAIRS) start_solve(const sk_step *step, sk_cuda_solver *solver)
 {
     SK_CUDA_WAIT();
     const sk_cuda_level *level = &solver->level[0];
@@ -692,7 +710,6 @@ static __global__ void __launch_bounds__(PAIRS)
             solver->rz = solver->rz_before = solver->beta = solver->alpha = solver->drifted = 0.0;
             solver->iteration = solver->skip = solver->careful = solver->check = solver->flip = 0;
             solver->done = solver->converged || solver->broken;
-            SET_CONDITION(!solver->done);
         }
     }
 }
@@ -719,7 +736,7 @@ static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int visit)
     const level_pair levels = {depth, cuda->solver_shadow.level[depth], cuda->solver_shadow.level[depth + 1]};
     const int zero = from_zero ? FROM_ZERO : 0, visits = depth == 0 && SELKIE_DIM == 3 ? 2 : 1;
     const int wide = launch_width(cuda, depth);
-    if (depth == tail_of(cuda)) {
+    if (depth == tail_of(cuda, SK_CUDA_TAIL_BLOCKS)) {
         SK_LAUNCH(cuda, cycle_tail, 1, TEAMS * PAIRS, solver, depth, from_zero, visit);
         return;
     }
@@ -758,13 +775,37 @@ static void launch_iteration(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH(cuda, true_residual, full_width(cuda), PAIRS, step, solver, handle);
 }
 
-void SK_DIM(sk_cuda_solve)(sk_cuda *cuda, const sk_step *host)
+/* Does the loop of the end have anything to do? */
+static __global__ void look_again(sk_cuda_solver *solver, sk_cuda_condition handle)
+{
+    SK_CUDA_WAIT();
+    (void)solver;
+    SET_CONDITION(!solver->done);
+}
+
+void SK_DIM(sk_cuda_start_solve)(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
-    sk_cuda_solver *solver = cuda->solver;
+    (void)host;
     SK_DIM(sk_cuda_prepare_solve)(cuda);
+    cuda->condition = 0;
+    SK_LAUNCH(cuda, start_solve, full_width(cuda), PAIRS, step, cuda->solver);
+}
+
+selkie_code SK_DIM(sk_cuda_iterate)(sk_step *step, int iterations, selkie_error *error)
+{
+    for (int n = 0; n < iterations; n++) {
+        step->cuda->condition = 0;
+        SK_TRY(sk_cuda_run(step, "iteration", launch_iteration, error));
+    }
+    return SELKIE_OK;
+}
+
+void SK_DIM(sk_cuda_end_solve)(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
     const sk_cuda_condition handle = sk_cuda_new_condition(cuda);
-    SK_LAUNCH(cuda, start_solve, full_width(cuda), PAIRS, step, solver, handle);
+    SK_LAUNCH_SIMPLE(cuda, look_again, 1, 1, cuda->solver, handle);
     sk_cuda_repeat(cuda, host, launch_iteration, &cuda->solver->done);
-    SK_LAUNCH_SIMPLE(cuda, write_solution, full_width(cuda), SK_CUDA_THREADS, step, solver);
+    SK_LAUNCH_SIMPLE(cuda, write_solution, full_width(cuda), SK_CUDA_THREADS, step, cuda->solver);
 }
