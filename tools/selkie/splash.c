@@ -22,6 +22,10 @@ enum {
     splash_batch,
     splash_width,
     splash_samples_option,
+    splash_model_option,
+    splash_rate,
+    splash_threshold,
+    splash_force,
     splash_seed,
     splash_threads,
     splash_quiet,
@@ -29,7 +33,7 @@ enum {
 };
 
 static const char *const recipes[] = {"default", "paper", NULL};
-static const char *const verbs[] = {"data", "train", NULL};
+static const char *const verbs[] = {"data", "train", "add", NULL};
 
 static const option_spec splash_options[] = {
     [splash_dimension] = {.name = "dimension",
@@ -106,9 +110,28 @@ static const option_spec splash_options[] = {
     [splash_samples_option] = {.name = "samples",
                                .kind = OPTION_INTEGER,
                                .value = "N",
-                               .least = 200,
+                               .least = 1,
                                .most = 1e12,
-                               .help = "train: number of samples of the training runs that are used; default all"},
+                               .help = "train: number of samples of the training runs that are used; default all. "
+                                       "add: droplets for each particle that makes a splash; default 1"},
+    [splash_model_option] = {.name = "model",
+                             .kind = OPTION_TEXT,
+                             .value = "FILE",
+                             .help = "add: a model; default the one of the run's scene, or the one of Selkie"},
+    [splash_rate] = {.name = "rate",
+                     .kind = OPTION_NUMBER,
+                     .value = "X",
+                     .least = 0,
+                     .most = 1e6,
+                     .help = "add: factor of the rates; default 1"},
+    [splash_threshold] = {.name = "threshold",
+                          .kind = OPTION_NUMBER,
+                          .value = "P",
+                          .least = 0,
+                          .most = 1,
+                          .help = "add: only particles above this probability, of balanced classes, make splashes; "
+                                  "default 0"},
+    [splash_force] = {.name = "force", .kind = OPTION_FLAG, .help = "add: make droplets again that are there"},
     [splash_seed] = {.name = "seed",
                      .kind = OPTION_INTEGER,
                      .value = "N",
@@ -125,6 +148,7 @@ static const option_spec splash_options[] = {
     [splash_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
 _Static_assert(sizeof splash_options / sizeof *splash_options == splash_option_count, "an option for each index");
+_Static_assert(splash_option_count <= MAX_OPTIONS, "room for each value");
 
 /* Numbers separated by commas. Returns how many, 0 if the text holds anything else. */
 static int read_scales(const char *text, double scales[8])
@@ -177,6 +201,21 @@ static int run_splash(const tool_arguments *arguments)
     const char *verb = arguments->operands[0];
     const int threads = values[splash_threads].given ? (int)values[splash_threads].integer : omp_get_max_threads();
     const uint64_t seed = values[splash_seed].given ? (uint64_t)values[splash_seed].integer : 1;
+    if (strcmp(verb, "add") == 0) {
+        const splash_add_options options = {
+            .folder = arguments->operand_count > 1 ? arguments->operands[1] : NULL,
+            .model = values[splash_model_option].given ? values[splash_model_option].text : NULL,
+            .samples = values[splash_samples_option].given
+                           ? (int)fmin((double)values[splash_samples_option].integer, 1000)
+                           : 1,
+            .rate = values[splash_rate].given ? values[splash_rate].number : 1.0,
+            .threshold = values[splash_threshold].given ? values[splash_threshold].number : 0.0,
+            .seed = seed,
+            .threads = threads,
+            .force = values[splash_force].given,
+            .quiet = values[splash_quiet].given};
+        return options.folder ? splash_add(&options) : complain("splash add: the folder of a run is missing");
+    }
     if (!values[splash_out].given)
         return complain("splash %s: --out DIR is missing", verb);
     if (strcmp(verb, "data") == 0)
@@ -198,23 +237,26 @@ static int run_splash(const tool_arguments *arguments)
             recipe.samples = values[splash_samples_option].integer;
         return splash_train_model(arguments->operands[1], values[splash_out].text, &recipe, values[splash_quiet].given);
     }
-    return complain("splash: %s is not known: must be data or train", verb);
+    return complain("splash: %s is not known: must be data, train or add", verb);
 }
 
 const tool_command splash_command = {
     .name = "splash",
-    .synopsis = "data|train [DIR]",
+    .synopsis = "data|train|add [DIR]",
     .least_operands = 1,
     .most_operands = 2,
-    .summary = "make samples of splashes and train models of them",
+    .summary = "make samples of splashes, train models of them, add droplets to runs",
     .description =
         "data simulates random drops on a fine grid and writes samples of splashes into --out; what is there is kept, "
         "so that an interrupted call goes on. train DIR learns a model from the samples in DIR and writes "
-        "model.safetensors, report.csv and learning curves into --out. See docs/manual/splash.md.",
+        "model.safetensors, report.csv and learning curves into --out. add DIR makes droplets from the frames of the "
+        "run "
+        "in DIR and writes them beside these, as splash_NNNN.ply. See docs/manual/splash.md.",
     .options = splash_options,
     .option_count = splash_option_count,
     .words = verbs,
     .examples = "  selkie splash data --dimension 2 --out out/samples\n"
-                "  selkie splash train out/samples --out out/model\n",
+                "  selkie splash train out/samples --out out/model\n"
+                "  selkie splash add out/dam --samples 4\n",
     .run = run_splash,
 };

@@ -30,6 +30,17 @@ typedef struct splash_data_file {
 int splash_read_data(const char *folder, splash_data_file *file);
 void splash_data_free(splash_data_file *file);
 
+typedef struct splash_add_options {
+    const char *folder, *model; /* model NULL: that of the scene, or "default" */
+    int samples;                /* droplets for a particle that makes a splash */
+    double rate, threshold;     /* as the keys of a scene */
+    uint64_t seed;
+    int threads, force, quiet;
+} splash_add_options;
+
+/* Adds droplets to a run that is there, in files of their own. */
+int splash_add(const splash_add_options *options);
+
 int splash_train_model(const char *folder, const char *out, const sk_splash_recipe *recipe, int quiet);
 
 #endif

@@ -131,7 +131,7 @@ static int simulate_run(const selkie_scene *scene, const splash_data_options *op
     if (selkie_world_create(scene, &world_options, &world, &error))
         return complain_error(&error);
     splash_sampler *sampler =
-        splash_sampler_open(world, options->ratio, options->keep, options->seed + 1000u * (uint64_t)run);
+        splash_sampler_open(scene, options->ratio, options->keep, options->seed + 1000u * (uint64_t)run);
     int code = sampler && splash_sampler_frame(sampler, world, samples) ? EXIT_GOOD : complain("out of memory");
     while (!code && selkie_world_time(world) < scene->time.end * (1.0 - 1e-9)) {
         if (selkie_world_step(world, &error))

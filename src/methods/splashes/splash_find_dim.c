@@ -115,7 +115,7 @@ static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float 
         state[0] = state[1] = 0.0f;
         return splash;
     }
-    if (p < (float)def->threshold)
+    if (sk_learn_sigmoid(logit) < (float)def->threshold) /* of balanced classes, as in the paper */
         return 0;
     if (state[1] == 0.0f)
         state[0] = sk_splash_threshold(step->scene->seed, id, (uint32_t)(++state[1]));
