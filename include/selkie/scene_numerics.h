@@ -15,11 +15,24 @@ typedef struct selkie_particles_def {
 } selkie_particles_def;
 
 typedef enum selkie_discretization {
-    SELKIE_DISCRETIZATION_GRID,    /* particles carry the liquid, a staggered grid its pressure */
-    SELKIE_DISCRETIZATION_SPH,     /* smoothed particle hydrodynamics: no grid, neighbours are particles */
-    SELKIE_DISCRETIZATION_REDUCED, /* a sum of modes fills the box; particles are tracers (Gerszewski, chapter 5) */
-    SELKIE_DISCRETIZATION_MPM      /* elastoplastic points, whose forces act on a grid: the material point method */
+    SELKIE_DISCRETIZATION_GRID,       /* particles carry the liquid, a staggered grid its pressure */
+    SELKIE_DISCRETIZATION_SPH,        /* smoothed particle hydrodynamics: no grid, neighbours are particles */
+    SELKIE_DISCRETIZATION_REDUCED,    /* a sum of modes fills the box; particles are tracers (Gerszewski, chapter 5) */
+    SELKIE_DISCRETIZATION_MPM,        /* elastoplastic points, whose forces act on a grid: the material point method */
+    SELKIE_DISCRETIZATION_REST_SHAPE, /* elastoplastic points with bonds to the neighbours that they have at rest */
+    SELKIE_DISCRETIZATION_PRINTED,    /* deformations from steps, one after the other (Gerszewski, chapter 4) */
+    SELKIE_DISCRETIZATION_ADDITIVE    /* strains of steps, added up: to compare with (his Fig. 4.8) */
 } selkie_discretization;
+
+/* Elastoplastic points that push each other: discretization rest_shape, printed and additive. */
+typedef struct selkie_points_def {
+    double zero_energy; /*  rest_shape: stiffness against modes that the deformation does not see */
+    double support;     /*  printed, additive: reach of the kernels, in particle spacings */
+    int neighbours;     /*  printed, additive: how many of the nearest count; 0 = all in reach */
+    double viscosity;   /*  printed, additive: share of the neighbours' velocity that a point takes while a pressure
+                            wave passes a spacing */
+    int pressure;       /*  printed, additive: pressure of SPH beside the elastic forces */
+} selkie_points_def;
 
 typedef enum selkie_transfer { /* of velocity between particles and grid; discretization grid */
                                SELKIE_TRANSFER_PIC,

@@ -176,7 +176,8 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, end, 5), BETWEEN(0, 1e6), .unit = "s", .doc = "end of the run"},
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s",
-     .doc = "fixed step, which sph and mpm split where it is longer than the CFL number allows; 0 = by the CFL number"},
+     .doc = "fixed step, which sph and elastoplastic points split where it is longer than the CFL number allows; 0 = "
+            "by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
      .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 2, or 1 where "
             "incompressibility is unilateral; for sph particle spacings, 0 = 0.4; for mpm cells that a pressure wave "
