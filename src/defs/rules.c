@@ -120,16 +120,6 @@ static selkie_code check_unilateral(sk_rules *rules)
     return SELKIE_OK;
 }
 
-/* Styles that show the plane. */
-static selkie_code check_style(sk_rules *rules)
-{
-    if (rules->scene->domain.dimension == 3 && rules->scene->render.style >= SELKIE_STYLE_DYE) {
-        sk_path_key(rules->where, "render");
-        return fail_at(rules, "style", "shows flows in 2D: must be \"surface\" or \"particles\" in 3D");
-    }
-    return SELKIE_OK;
-}
-
 /* SPH has no phases of the volume methods of the grid. */
 static selkie_code check_sph(sk_rules *rules)
 {
@@ -719,7 +709,6 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_time(&rules));
     SK_TRY(check_particles(&rules));
     SK_TRY(check_unilateral(&rules));
-    SK_TRY(check_style(&rules));
     SK_TRY(check_sph(&rules));
     SK_TRY(sk_reduced_check(scene, where, error));
     SK_TRY(check_frame(&rules));

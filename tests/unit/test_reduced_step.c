@@ -308,7 +308,7 @@ static void quadtree_is_the_reference(void **state)
         assert_true(worst < 9.0 * thresholds[t] * strengths); /* nine images */
     }
 
-    /* The modes receive the same. Twelve panels and the nine nearest images: 2 %. */
+    /* The modes receive the same, but for what the walls reflect of bodies far from them. */
     const sk_reduced_box box = {.size = {1.0, 1.0}, .cells = {CELLS, CELLS}, .modes = MODES};
     double exact[MODES] = {0}, by_tree[MODES] = {0}, circulation[256], difference = 0.0, square = 0.0;
     assert_int_equal(sk_reduced_spectrum_make(&s, &box, NULL, &error), SELKIE_OK);
