@@ -22,6 +22,40 @@ SK_DEVICE float *affine_of(const sk_step *step, const sk_cuda_constants *constan
                : nullptr;
 }
 
+/* A particle's record in two loads. */
+SK_DEVICE sk_particle load_particle(const sk_particle *record)
+{
+    union {
+        float4 half[2];
+        sk_particle particle;
+    } copy;
+    copy.half[0] = ((const float4 *)(const void *)record)[0];
+    copy.half[1] = ((const float4 *)(const void *)record)[1];
+    return copy.particle;
+}
+
+SK_DEVICE void store_particle(sk_particle *record, sk_particle particle)
+{
+    union {
+        float4 half[2];
+        sk_particle particle;
+    } copy;
+    copy.particle = particle;
+    ((float4 *)(void *)record)[0] = copy.half[0];
+    ((float4 *)(void *)record)[1] = copy.half[1];
+}
+
+/* What a transfer reads of the particles. */
+SK_DEVICE sk_plain_data particle_data(const sk_step *step, const sk_cuda_constants *constants)
+{
+    const sk_transfer_options *options = &constants->options;
+    const int materials = options->relative_density || options->material_mask;
+    const sk_plain_data data = {step->particles.records, affine_of(step, constants),
+                                materials ? step->particles.attributes[constants->material].data : nullptr,
+                                options->relative_density, options->material_mask};
+    return data;
+}
+
 /* Sum over the thread blocks of a launch, in a fixed order, by its last one. */
 SK_DEVICE double sum_of_partials(const double *partial, int count)
 {

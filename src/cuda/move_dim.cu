@@ -9,25 +9,71 @@ extern "C" {
 }
 #include "cuda/grid_parts.h"
 
-/* The new velocity of a particle, and its matrix for APIC. Returns the squared speed. */
-SK_DEVICE float give_velocity(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data,
-                              const sk_plain_frame *frame, sk_particle *particle, float *affine)
+enum {
+    N = SK_BLOCK_N,
+    NEAR_SIDE = N + 2, /* cells of a tile with a halo of one cell, and of two cells */
+    FAR_SIDE = N + 4,
+    NEAR = SELKIE_DIM == 3 ? NEAR_SIDE * NEAR_SIDE * NEAR_SIDE : NEAR_SIDE * NEAR_SIDE,
+    FAR = SELKIE_DIM == 3 ? FAR_SIDE * FAR_SIDE * FAR_SIDE : FAR_SIDE * FAR_SIDE
+};
+
+/* The fields that the particles of a block sample, in shared memory. */
+typedef struct move_tiles {
+    float mixed[SELKIE_DIM * NEAR]; /* what the velocities of particles sample */
+    float end[SELKIE_DIM * NEAR];   /* velocity at the end of a reflected step, at the start of a path */
+    float velocity[SELKIE_DIM * FAR];
+} move_tiles;
+
+/* Index in the fields of cell n of a tile with a side and a halo. */
+SK_DEVICE size_t cell_of_tile(const sk_grid *grid, int block, int n, int side, int halo)
+{
+    const int offset[3] = {n % side - halo, n / side % side - halo, SELKIE_DIM == 3 ? n / side / side - halo : 0};
+    const sk_plain_cell first = {block, 0};
+    return sk_plain_index(sk_plain_beside(grid, first, offset));
+}
+
+SK_DEVICE void load_tiles(const sk_step *step, const sk_transfer_options *options, int block, move_tiles *tiles)
 {
     const sk_grid *grid = &step->grid;
-    const sk_transfer_options *options = &constants->options;
+    const int flip = options->kind == SK_TRANSFER_FLIP;
+    for (int n = (int)threadIdx.x; n < NEAR; n += (int)blockDim.x) {
+        const size_t at = cell_of_tile(grid, block, n, NEAR_SIDE, 1);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float end = grid->fields[step->end_velocity + d][at];
+            tiles->end[d * NEAR + n] = end;
+            tiles->mixed[d * NEAR + n] =
+                flip ? sk_flip_mix(end, grid->fields[SK_FIELD_CHANGE_X + d][at], options->flip_ratio)
+                     : sk_known_or_zero(end);
+        }
+    }
+    for (int n = (int)threadIdx.x; n < FAR; n += (int)blockDim.x) {
+        const size_t at = cell_of_tile(grid, block, n, FAR_SIDE, 2);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            tiles->velocity[d * FAR + n] = grid->fields[SK_FIELD_VELOCITY_X + d][at];
+    }
+}
+
+/* The new velocity of a particle, and its matrix for APIC. `corner` is the first cell of its block. Returns the squared
+ * speed. */
+SK_DEVICE float give_velocity(const sk_transfer_options *options, const sk_plain_frame *frame, const float *mixed,
+                              const int corner[3], sk_particle *particle, float *affine)
+{
     float fraction[3] = {0.0f, 0.0f, 0.0f}, speed2 = 0.0f;
-    int at[3];
-    const sk_plain_cell cell = cell_of_particle(grid, data, frame, particle->position, at);
+    int at[3] = {0, 0, 0};
+    for (int d = 0; d < SELKIE_DIM; d++)
+        at[d] = (int)sk_cell_coordinate(particle->position[d], frame->corner[d], frame->inverse);
     sk_plain_fractions(frame, particle->position, at, fraction);
     for (int d = 0; d < SELKIE_DIM; d++) {
         const node_span span = span_of(d, fraction);
-        const float *velocity = grid->fields[step->end_velocity + d], *change = grid->fields[SK_FIELD_CHANGE_X + d];
+        const float *nodes_of_d = mixed + d * NEAR;
+        int first = 0, pitch = 1;
+        for (int e = 0; e < SELKIE_DIM; e++) {
+            first += (at[e] - corner[e] + 1 + span.first[e] - (e != d)) * pitch;
+            pitch *= NEAR_SIDE;
+        }
         float nodes[SK_CORNERS], sum = 0.0f;
         for (int n = 0; n < SK_CORNERS; n++) {
-            const size_t node = node_of_span(grid, cell, d, &span, n);
-            nodes[n] = options->kind == SK_TRANSFER_FLIP
-                           ? sk_flip_mix(velocity[node], change[node], options->flip_ratio)
-                           : sk_known_or_zero(velocity[node]);
+            nodes[n] = nodes_of_d[first + (n & 1) + NEAR_SIDE * ((n >> 1 & 1) + NEAR_SIDE * (n >> 2))];
             sum += corner_weight(span.weights, n) * nodes[n];
         }
         const float kept = options->kind == SK_TRANSFER_FLIP ? options->flip_ratio * particle->velocity[d] : 0.0f;
@@ -53,31 +99,50 @@ SK_DEVICE float give_velocity(const sk_step *step, const sk_cuda_constants *cons
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     move(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
-    const sk_plain_frame frame = frame_of_grid(&step->grid);
-    const sk_advection *a = &constants->advection;
+    __shared__ move_tiles tiles;
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const sk_plain_frame frame = frame_of_grid(grid);
+    sk_advection a = constants->advection;
+    const sk_transfer_options options = constants->options;
     float *affine = affine_of(step, constants);
     double kinetic = 0.0, fastest = 0.0, position[3] = {0.0, 0.0, 0.0}, bad = 0.0, left = 0.0;
-    SK_CUDA_EACH(p, step->particles.count)
-    {
-        sk_particle particle = step->particles.records[p];
-        const float speed2 = give_velocity(step, constants, data, &frame, &particle, affine ? affine + 9 * p : nullptr);
-        fastest = (double)speed2 > fastest ? (double)speed2 : fastest;
-        kinetic += 0.5 * (double)speed2;
-        bad += !(speed2 < 1e30f);
+    a.velocity.tile = tiles.velocity, a.velocity.tile_side = FAR_SIDE;
+    a.end.tile = tiles.end, a.end.tile_side = NEAR_SIDE;
+    for (int block = 1 + (int)blockIdx.x; block <= grid->particle_blocks; block += (int)gridDim.x) {
+        const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+        int corner[3] = {0, 0, 0};
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            corner[d] = grid->coordinates[block][d] * N;
+            a.velocity.tile_first[d] = corner[d] - 2;
+            a.end.tile_first[d] = corner[d] - 1;
+        }
+        __syncthreads();
+        load_tiles(step, &options, block, &tiles);
+        __syncthreads();
+        for (uint32_t p = start[0] + threadIdx.x; p < start[SK_BLOCK_CELLS]; p += blockDim.x) {
+            sk_particle particle = load_particle(&step->particles.records[p]);
+            const float speed2 = give_velocity(&options, &frame, tiles.mixed, corner, &particle,
+                                               affine ? affine + 9 * (size_t)p : nullptr);
+            fastest = (double)speed2 > fastest ? (double)speed2 : fastest;
+            kinetic += 0.5 * (double)speed2;
+            bad += !(speed2 < 1e30f);
 
-        sk_traveller traveller = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle.flags & SK_PARTICLE_FLYING) != 0};
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            traveller.x[d] = particle.position[d];
-            traveller.own[d] = particle.velocity[d];
+            sk_traveller traveller = {
+                {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle.flags & SK_PARTICLE_FLYING) != 0};
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                traveller.x[d] = particle.position[d];
+                traveller.own[d] = particle.velocity[d];
+            }
+            const int gone = sk_travel(&a, &traveller, nullptr, nullptr);
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                particle.position[d] = traveller.x[d];
+                position[d] += gone ? 0.0 : (double)traveller.x[d];
+            }
+            particle.flags |= gone ? (uint32_t)SK_PARTICLE_DEAD : 0;
+            left += gone;
+            store_particle(&step->particles.records[p], particle);
         }
-        const int gone = sk_travel(a, &traveller, nullptr, nullptr);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            particle.position[d] = traveller.x[d];
-            position[d] += gone ? 0.0 : (double)traveller.x[d];
-        }
-        particle.flags |= gone ? (uint32_t)SK_PARTICLE_DEAD : 0;
-        left += gone;
-        step->particles.records[p] = particle;
     }
 
     /* Sums in a fixed order. */
@@ -111,8 +176,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
 static void launch_move(sk_cuda *cuda, const sk_step *host)
 {
     (void)host;
-    SK_LAUNCH(move, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, cuda->stream, &cuda->device->step, &cuda->device->constants,
-              cuda->data);
+    SK_LAUNCH(cuda, move, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants, cuda->data);
 }
 
 selkie_code SK_DIM(sk_cuda_move)(sk_step *step, selkie_error *error)
@@ -130,10 +194,13 @@ void SK_DIM(sk_cuda_fill_constants)(const sk_step *step, sk_cuda_sent *sent)
     for (int d = 0; d < 3; d++)
         constants->gain[d] = flip_gravity_gain(step, d);
     constants->options = flip_transfer_options(step);
-    constants->affine = 0;
-    for (int a = 0; a < step->particles.attribute_count; a++)
+    constants->affine = constants->material = 0;
+    for (int a = 0; a < step->particles.attribute_count; a++) {
         if (strcmp(step->particles.attributes[a].name, "affine") == 0)
             constants->affine = a;
+        if (strcmp(step->particles.attributes[a].name, "material") == 0)
+            constants->material = a;
+    }
 
     /* The advection samples the device's fields, through the table of places. */
     const advect_frame frame = frame_of(step);

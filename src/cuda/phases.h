@@ -21,7 +21,10 @@
     void sk_cuda_fill_constants_##dim(const sk_step *step, struct sk_cuda_sent *sent);                                 \
     /* Launches of a solve of the system in the grid's fields. */                                                      \
     void sk_cuda_solve_##dim(struct sk_cuda *cuda, const sk_step *step);                                               \
-    void sk_cuda_prepare_solve_##dim(struct sk_cuda *cuda);
+    void sk_cuda_prepare_solve_##dim(struct sk_cuda *cuda);                                                            \
+    /* Launches of the transfer to the grid and of the density. */                                                     \
+    void sk_cuda_launch_gather_##dim(struct sk_cuda *cuda, const sk_step *step);                                       \
+    void sk_cuda_launch_weigh_##dim(struct sk_cuda *cuda, const sk_step *step);
 
 SK_CUDA_PHASES(2d)
 SK_CUDA_PHASES(3d)

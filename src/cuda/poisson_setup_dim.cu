@@ -7,9 +7,82 @@ extern "C" {
 }
 #include "cuda/poisson_parts.h"
 
+SK_DEVICE void coordinates_of(const sk_cuda_level *level, int place, int at[3])
+{
+    at[0] = place % level->blocks[0];
+    at[1] = place / level->blocks[0] % level->blocks[1];
+    at[2] = place / level->blocks[0] / level->blocks[1];
+}
+
+SK_DEVICE int place_at(const sk_cuda_level *level, const int at[3])
+{
+    return at[0] + level->blocks[0] * (at[1] + level->blocks[1] * at[2]);
+}
+
+/* Puts a block on the list of its colour. The order is arbitrary; no result depends on it. */
+SK_DEVICE void list_block(sk_cuda_solver *solver, int depth, int block, const int at[3])
+{
+    sk_cuda_level *level = &solver->level[depth];
+    const int colour = (at[0] + at[1] + at[2]) & 1, n = atomicAdd(&solver->count[depth][colour], 1);
+    level->list[colour ? level->capacity - 1 - n : n] = block;
+}
+
+/* Lists an active block of the grid, and numbers and lists the coarse blocks above it that are new. By one thread. */
+SK_DEVICE void list_with_parents(sk_cuda_solver *solver, const sk_grid *grid, int block)
+{
+    int at[3] = {grid->coordinates[block][0], grid->coordinates[block][1], grid->coordinates[block][2]};
+    solver->level[0].place[block] = place_at(&solver->level[0], at);
+    list_block(solver, 0, block, at);
+    for (int depth = 1; depth < solver->level_count; depth++) {
+        sk_cuda_level *level = &solver->level[depth];
+        for (int d = 0; d < SELKIE_DIM; d++)
+            at[d] /= 2;
+        const int place = place_at(level, at);
+        if (atomicCAS(&level->map[place], 0, -1) != 0)
+            return; /* another block has done this and what is above */
+        const int number = 1 + atomicAdd(&solver->numbers[depth], 1);
+        level->map[place] = number;
+        level->place[number] = place;
+        list_block(solver, depth, number, at);
+    }
+}
+
+static __global__ void clear_maps(sk_cuda_solver *solver)
+{
+    SK_CUDA_WAIT();
+    for (int depth = 1; depth < solver->level_count; depth++)
+        SK_CUDA_EACH(i, solver->level[depth].places)
+    solver->level[depth].map[i] = 0;
+}
+
+/* Neighbours of a block, and its parent. By the first threads of a thread block. */
+SK_DEVICE void link_block(const sk_step *step, sk_cuda_solver *solver, int depth, int block)
+{
+    sk_cuda_level *level = &solver->level[depth];
+    const int t = (int)threadIdx.x;
+    int at[3];
+    if (t > SIDES)
+        return;
+    coordinates_of(level, level->place[block], at);
+    if (t < SIDES && depth == 0) {
+        const int other = step->grid.faces[block][t];
+        level->neighbour[block][t] = other && solver->active[other] ? other : 0;
+    } else if (t < SIDES) {
+        at[t / 2] += t & 1 ? 1 : -1;
+        const int outside = at[t / 2] < 0 || at[t / 2] >= level->blocks[t / 2];
+        level->neighbour[block][t] = outside ? 0 : level->map[place_at(level, at)];
+    } else if (depth + 1 < solver->level_count) {
+        const int half = N / 2, above[3] = {at[0] / 2, at[1] / 2, SELKIE_DIM == 3 ? at[2] / 2 : 0};
+        level->parent[block] =
+            level[1].map[place_at(level + 1, above)] * CELLS +
+            cell_index((at[0] & 1) * half, (at[1] & 1) * half, SELKIE_DIM == 3 ? (at[2] & 1) * half : 0);
+    }
+}
+
 /* The rows of level 0 from the grid's fields: sk_read_cell of linalg_kernels.h. A thread a cell. */
 static __global__ void __launch_bounds__(CELLS) read_rows(sk_step *step, sk_cuda_solver *solver)
 {
+    SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const sk_cuda_level *level = &solver->level[0];
     const float *diagonal = grid->fields[SK_FIELD_DIAGONAL];
@@ -40,133 +113,44 @@ static __global__ void __launch_bounds__(CELLS) read_rows(sk_step *step, sk_cuda
         level->excess[at] = excess;
         level->inverse[at] = is_unknown ? 1.0f / (sum + excess) : 0.0f;
         const int unknowns = sk_cuda_sum(is_unknown);
-        if (c == 0)
+        if (c == 0) {
             solver->active[block] = unknowns;
+            solver->partial[0][block] = solver->partial[1][block] = 0.0;
+            if (unknowns) {
+                atomicAdd(&solver->unknowns[0], unknowns);
+                list_with_parents(solver, grid, block);
+            }
+        }
     }
 }
 
-/* Lists the blocks of a level by colour. `count` blocks are numbered from 1; a block is left out if `active` says so.
- */
-SK_DEVICE void list_blocks(sk_cuda_solver *solver, int depth, int count, const int32_t *active)
+/* Links the blocks of level 0, and finds the largest right side and from it the scale. */
+static __global__ void __launch_bounds__(PAIRS) find_scale(const sk_step *step, sk_cuda_solver *solver)
 {
-    sk_cuda_level *level = &solver->level[depth];
-    const int share = (count + (int)blockDim.x - 1) / (int)blockDim.x;
-    const int first = 1 + (int)threadIdx.x * share, last = first + share <= count + 1 ? first + share : count + 1;
-    int found[2] = {0, 0}, total[2], next[2];
-    for (int pass = 0; pass < 2; pass++) {
-        for (int b = first; b < last; b++) {
-            const int place = level->place[b];
-            const int colour = (place % level->blocks[0] + place / level->blocks[0] % level->blocks[1] +
-                                place / level->blocks[0] / level->blocks[1]) &
-                               1;
-            if (active && !active[b])
-                continue;
-            if (pass)
-                level->list[next[colour]++] = b;
-            else
-                found[colour]++;
-        }
-        if (pass == 0) {
-            next[0] = sk_cuda_scan(found[0], &total[0]);
-            next[1] = sk_cuda_scan(found[1], &total[1]) + total[0];
-        }
+    SK_CUDA_WAIT();
+    const sk_cuda_level *level = &solver->level[0];
+    const int blocks = blocks_of(solver, 0);
+    for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
+        const int block = block_of_level(solver, 0, n);
+        const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
+        const float *right = step->grid.fields[SK_FIELD_RIGHT_SIDE];
+        link_block(step, solver, 0, block);
+        const double first = level->inverse[at] > 0.0f ? fabs((double)right[at]) : 0.0,
+                     second = level->inverse[at + 1] > 0.0f ? fabs((double)right[at + 1]) : 0.0;
+        const double largest = sk_cuda_largest(sk_cuda_largest_of(first, second));
+        if (threadIdx.x == 0)
+            solver->partial[0][block] = largest;
     }
+    if (!sk_cuda_is_last(&solver->ticket))
+        return;
+    const double largest = find_largest(solver->partial[0], solver->block_count);
     if (threadIdx.x == 0) {
-        solver->count[depth][0] = total[0];
-        solver->count[depth][1] = total[1];
-    }
-    __threadfence();
-    __syncthreads();
-}
-
-/* The place of the parent of a place. */
-SK_DEVICE int parent_place(const sk_cuda_level *fine, const sk_cuda_level *coarse, int place)
-{
-    const int x = place % fine->blocks[0], y = place / fine->blocks[0] % fine->blocks[1],
-              z = place / fine->blocks[0] / fine->blocks[1];
-    return x / 2 + coarse->blocks[0] * (y / 2 + coarse->blocks[1] * (z / 2));
-}
-
-SK_DEVICE int neighbour_at(const sk_cuda_level *level, int place, int side)
-{
-    int at[3] = {place % level->blocks[0], place / level->blocks[0] % level->blocks[1],
-                 place / level->blocks[0] / level->blocks[1]};
-    at[side / 2] += side & 1 ? 1 : -1;
-    if (at[side / 2] < 0 || at[side / 2] >= level->blocks[side / 2])
-        return 0;
-    return level->map[at[0] + level->blocks[0] * (at[1] + level->blocks[1] * at[2])];
-}
-
-/* Lists and neighbours of level 0. One thread block. */
-SK_DEVICE void lay_out_first(const sk_step *step, sk_cuda_solver *solver)
-{
-    const sk_grid *grid = &step->grid;
-    sk_cuda_level *level = &solver->level[0];
-    for (int b = 1 + (int)threadIdx.x; b < grid->block_count; b += (int)blockDim.x) {
-        const int32_t *at = grid->coordinates[b];
-        level->place[b] = at[0] + level->blocks[0] * (at[1] + level->blocks[1] * at[2]);
-        for (int side = 0; side < SIDES; side++) {
-            const int other = grid->faces[b][side];
-            level->neighbour[b][side] = other && solver->active[other] ? other : 0;
-        }
-    }
-    __threadfence();
-    __syncthreads();
-    list_blocks(solver, 0, grid->block_count - 1, solver->active);
-}
-
-/* Blocks, lists and neighbours of a coarse level. One thread block. */
-SK_DEVICE void lay_out(sk_cuda_solver *solver, int depth)
-{
-    sk_cuda_level *fine = &solver->level[depth - 1], *level = &solver->level[depth];
-    const int fine_count = blocks_of(solver, depth - 1);
-    for (int i = (int)threadIdx.x; i < level->places; i += (int)blockDim.x)
-        level->map[i] = 0;
-    __threadfence();
-    __syncthreads();
-    for (int n = (int)threadIdx.x; n < fine_count; n += (int)blockDim.x)
-        level->map[parent_place(fine, level, fine->place[fine->list[n]])] = 1;
-    __threadfence();
-    __syncthreads();
-
-    /* Numbers in the order of the places. */
-    const int share = (level->places + (int)blockDim.x - 1) / (int)blockDim.x;
-    const int first = (int)threadIdx.x * share, last = first + share < level->places ? first + share : level->places;
-    int found = 0, total;
-    for (int i = first; i < last; i++)
-        found += level->map[i];
-    int number = 1 + sk_cuda_scan(found, &total);
-    for (int i = first; i < last; i++)
-        if (level->map[i]) {
-            level->place[number] = i;
-            level->map[i] = number++;
-        }
-    __threadfence();
-    __syncthreads();
-    for (int n = (int)threadIdx.x; n < fine_count; n += (int)blockDim.x) {
-        const int block = fine->list[n];
-        fine->parent[block] = level->map[parent_place(fine, level, fine->place[block])];
-    }
-    for (int b = 1 + (int)threadIdx.x; b <= total; b += (int)blockDim.x)
-        for (int side = 0; side < SIDES; side++)
-            level->neighbour[b][side] = neighbour_at(level, level->place[b], side);
-    list_blocks(solver, depth, total, nullptr);
-}
-
-/* The structure of all levels. One thread block. */
-static __global__ void lay_out_levels(const sk_step *step, sk_cuda_solver *solver)
-{
-    lay_out_first(step, solver);
-    for (int depth = 1; depth < solver->level_count; depth++)
-        lay_out(solver, depth);
-    int unknowns = 0;
-    for (int b = 1 + (int)threadIdx.x; b < step->grid.block_count; b += (int)blockDim.x)
-        unknowns += solver->active[b];
-    unknowns = sk_cuda_sum(unknowns);
-    if (threadIdx.x == 0) {
-        solver->unknowns[0] = unknowns;
-        for (int depth = 1; depth < solver->level_count; depth++)
-            solver->unknowns[depth] = 0;
+        int exponent = 0;
+        solver->broken = !(largest < INFINITY);
+        if (!solver->broken)
+            frexp(largest, &exponent);
+        exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
+        solver->scale = ldexpf(1.0f, -exponent);
     }
 }
 
@@ -196,14 +180,17 @@ SK_DEVICE float coarse_face(const sk_cuda_level *fine, const int32_t *map, int a
 }
 
 /* Coefficients of a coarse level. A thread a cell. Blocks of level 0 without unknowns have zeros. */
-static __global__ void __launch_bounds__(CELLS) coarsen(sk_cuda_solver *solver, const sk_cuda_data *data, int depth)
+static __global__ void __launch_bounds__(CELLS)
+    coarsen(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int depth)
 {
+    SK_CUDA_WAIT();
     const sk_cuda_level *fine = &solver->level[depth - 1], *level = &solver->level[depth];
     const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
     const float softness = SELKIE_DIM == 3 ? 0.15f : 0.1f; /* as in linalg/multigrid_setup_dim.c */
     for (int n = (int)blockIdx.x; n < blocks_of(solver, depth); n += (int)gridDim.x) {
-        const int block = level->list[n], place = level->place[block], c = (int)threadIdx.x;
+        const int block = block_of_level(solver, depth, n), place = level->place[block], c = (int)threadIdx.x;
         const size_t at = (size_t)block * CELLS + c;
+        link_block(step, solver, depth, block);
         const int origin[3] = {place % level->blocks[0] * N, place / level->blocks[0] % level->blocks[1] * N,
                                SELKIE_DIM == 3 ? place / level->blocks[0] / level->blocks[1] * N : 0};
         const int first[3] = {2 * (origin[0] + c % N), 2 * (origin[1] + c / N % N),
@@ -234,6 +221,7 @@ static __global__ void __launch_bounds__(CELLS) coarsen(sk_cuda_solver *solver, 
 /* The coarsest level: its unknowns, and the inverse of their matrix by Gauss-Jordan. One thread block. */
 static __global__ void prepare_bottom(sk_cuda_solver *solver)
 {
+    SK_CUDA_WAIT();
     __shared__ double a[SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
     __shared__ double diagonal[SK_CUDA_BOTTOM], row_k[SK_CUDA_BOTTOM], column_k[SK_CUDA_BOTTOM];
     __shared__ int depth, count;
@@ -254,11 +242,13 @@ static __global__ void prepare_bottom(sk_cuda_solver *solver)
     }
     __syncthreads();
 
-    /* The unknowns in the order of the list and of the cells. */
+    /* The unknowns in the order of the places (level 0: of the blocks) and of the cells. */
     const sk_cuda_level *level = &solver->level[depth];
-    for (int n = 0; n < blocks_of(solver, depth); n++)
-        for (int c = 0; c < CELLS; c += (int)blockDim.x) {
-            const int at = level->list[n] * CELLS + c + t;
+    const int most = depth ? level->places : solver->block_count;
+    for (int n = 0; n < most; n++) {
+        const int block = depth ? level->map[n] : solver->active[n] ? n : 0;
+        for (int c = 0; block && c < CELLS; c += (int)blockDim.x) {
+            const int at = block * CELLS + c + t;
             int total;
             const int is = c + t < CELLS && level->inverse[at] > 0.0f, before = count + sk_cuda_scan(is, &total);
             if (is && before < SK_CUDA_BOTTOM)
@@ -268,6 +258,7 @@ static __global__ void prepare_bottom(sk_cuda_solver *solver)
                 count += total;
             __syncthreads();
         }
+    }
     const int unknowns = count < SK_CUDA_BOTTOM ? count : SK_CUDA_BOTTOM;
     __threadfence();
     __syncthreads();
@@ -323,9 +314,10 @@ void SK_DIM(sk_cuda_prepare_solve)(sk_cuda *cuda)
 {
     sk_step *step = &cuda->device->step;
     sk_cuda_solver *solver = cuda->solver;
-    SK_LAUNCH(read_rows, LAUNCH_BLOCKS, CELLS, cuda->stream, step, solver);
-    SK_LAUNCH(lay_out_levels, 1, SK_CUDA_ONE, cuda->stream, step, solver);
+    SK_LAUNCH_SIMPLE(cuda, clear_maps, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, solver);
+    SK_LAUNCH(cuda, read_rows, full_width(cuda), CELLS, step, solver);
+    SK_LAUNCH(cuda, find_scale, full_width(cuda), PAIRS, step, solver);
     for (int depth = 1; depth < cuda->solver_shadow.level_count; depth++)
-        SK_LAUNCH(coarsen, launch_width(cuda, depth), CELLS, cuda->stream, solver, cuda->data, depth);
-    SK_LAUNCH(prepare_bottom, 1, CELLS / 2, cuda->stream, solver);
+        SK_LAUNCH(cuda, coarsen, 2 * launch_width(cuda, depth), CELLS, step, solver, cuda->data, depth);
+    SK_LAUNCH(cuda, prepare_bottom, 1, BOTTOM_THREADS, solver);
 }

@@ -39,13 +39,18 @@ static void product_rows(const float *left, const float *right, const float *bia
                 product_tile(left + (size_t)r * (size_t)inner, right + c, start, 1, inner, columns,
                              result + (size_t)r * (size_t)columns + c);
     }
-    for (; c < columns; c++)
-        for (int r = 0; r < rows; r++) {
-            float sum = bias ? bias[c] : 0.0f;
-            for (int k = 0; k < inner; k++)
-                sum += left[(size_t)r * (size_t)inner + (size_t)k] * right[(size_t)k * (size_t)columns + (size_t)c];
-            result[(size_t)r * (size_t)columns + (size_t)c] = sum;
+    for (; c < columns; c++) {
+        float sums[ROWS];
+        for (int r = 0; r < rows; r++)
+            sums[r] = bias ? bias[c] : 0.0f;
+        for (int k = 0; k < inner; k++) {
+            const float b = right[(size_t)k * (size_t)columns + (size_t)c];
+            for (int r = 0; r < rows; r++) /* rows together: their sums do not wait for each other */
+                sums[r] += left[(size_t)r * (size_t)inner + (size_t)k] * b;
         }
+        for (int r = 0; r < rows; r++)
+            result[(size_t)r * (size_t)columns + (size_t)c] = sums[r];
+    }
 }
 
 void sk_learn_product(const float *left, const float *right, const float *bias, int rows, int inner, int columns,

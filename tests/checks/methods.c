@@ -297,6 +297,8 @@ static const exception ando_exceptions[] = {
     {"rest-voxel/2d/20ms", EXCEPTION_FAILS, WHY_SPRINGS "; 1.6 of 0.01"},
     {"rest-slope/2d/default", EXCEPTION_FAILS, WHY_SPRINGS "; 1.4 of 0.01"},
     {"rest-slope/2d/20ms", EXCEPTION_FAILS, WHY_SPRINGS "; 1.1 of 0.01"},
+    {"rest-shelf/2d/*", EXCEPTION_FAILS, WHY_SPRINGS "; 0.16 to 0.25 of 0.002"},
+    {"rest-shelf/3d/default", EXCEPTION_FAILS, WHY_SPRINGS "; 0.16 of 0.004"},
     {"drift/2d/default", EXCEPTION_UNSTABLE, WHY_SPRINGS "; 0.00106 of 0.001"},
     {"spin/2d/default", EXCEPTION_UNSTABLE, WHY_SPLIT "; 0.038 of 0.03"},
     {"axes/2d/5ms", EXCEPTION_UNSTABLE, WHY_CHAOS "; 0.00012 of 0.0001"},
@@ -355,6 +357,7 @@ static const exception unilateral_apic_exceptions[] = {
 static const exception sph_exceptions[] = {
     {"fall/2d/5ms", EXCEPTION_UNSTABLE, "a long step is split, and more steps round more often; 0.00021 of 0.0002"},
     {"rest-level/2d/20ms", EXCEPTION_UNSTABLE, WHY_SPH_NOISE "; 0.024 to 0.055 of 0.03"},
+    {"rest-shelf/2d/default", EXCEPTION_UNSTABLE, WHY_SPH_NOISE "; 0.054 of 0.03"},
     {"rest-between/2d/5ms", EXCEPTION_UNSTABLE, WHY_SPH_NOISE "; 0.067 of 0.03"},
     {"rest-between/3d/20ms", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.12 of 0.03"},
     {"rest-ball/3d/20ms", EXCEPTION_FAILS, WHY_SPH_NOISE "; 0.26 of 0.03"},

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <selkie/selkie.h>
+#include "sanitized.h"
 #include "selkie_config.h"
 #include "world/world_internal.h"
 
@@ -887,7 +888,7 @@ static void a_step_too_long_for_sph_is_told(void **state)
 {
     (void)state;
     static const double steps[] = {0.0, 0.004, 0.016}; /* 0: as time.cfl says */
-    for (int dimension = 2; dimension <= 3; dimension++)
+    for (int dimension = 2; dimension <= (SANITIZED ? 2 : 3); dimension++)
         for (int n = 0; n < 3; n++) {
             case_parts c;
             dam(&c, dimension, SELKIE_METHOD_SPH);

@@ -12,6 +12,9 @@ typedef struct splash_data_options {
     const char *out, *template_scene; /* template NULL: the one of the dimension */
     int dimension, runs, ratio;       /* coarse cell over fine cell */
     double keep;                      /* share of samples without a splash that are kept */
+    double scales[8];                 /* factors of the template's lengths: run n has scale n % scale_count */
+    int scale_count;
+    double seconds; /* wall time after which no run is begun; 0 = none */
     uint64_t seed;
     int threads, quiet;
 } splash_data_options;

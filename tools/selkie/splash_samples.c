@@ -13,17 +13,19 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "learn/splash_train.h"
 
-enum { PAD = 4, SMALL = 8 };
+enum { PAD = 4, SMALL = 8, MOST_THIN = 16 };
 
 typedef struct candidate {
     uint32_t id;
-    float position[3];
+    float position[3], velocity[3]; /* m, m/s of the coarse flow */
     sk_splash_frame frame;
 } candidate;
 
 struct splash_sampler {
-    int dimension, ratio, thin;
+    int dimension, ratio, thin;          /* thin: one of so many particles is a candidate */
+    double share;                        /* particles of a coarse run that a candidate stands for */
     double keep, fps, gravity[3], speed; /* speed: sqrt(g h + sigma / (density h)) */
     uint64_t seed, frame;
     double cell, coarse, full; /* m, m, particles in a full coarse cell */
@@ -49,14 +51,16 @@ splash_sampler *splash_sampler_open(const selkie_world *world, int ratio, double
         return NULL;
     s->dimension = scene->domain.dimension;
     s->ratio = ratio;
-    s->thin = (int)lround(pow(ratio, s->dimension));
+    const double more = pow(ratio, s->dimension); /* particles than in a coarse run */
+    s->thin = more > MOST_THIN ? MOST_THIN : (int)lround(more);
+    s->share = s->thin / more;
     s->keep = keep;
     s->seed = seed;
     s->fps = scene->time.fps;
     s->cell = selkie_scene_cells(scene, s->cells);
     s->coarse = s->cell * ratio;
     const int usual = s->dimension == 2 ? 9 : 8;
-    s->full = (scene->particles.per_cell ? scene->particles.per_cell : usual) * (double)s->thin;
+    s->full = (scene->particles.per_cell ? scene->particles.per_cell : usual) * more;
     s->fine_count = s->coarse_count = 1;
     for (int d = 0; d < 3; d++) {
         s->gravity[d] = scene->gravity[d];
@@ -81,7 +85,11 @@ splash_sampler *splash_sampler_open(const selkie_world *world, int ratio, double
                                 s->fill,
                                 {1, s->wide[0], s->wide[0] * s->wide[1]},
                                 s->dimension};
-    s->options = (sk_splash_options){SK_SPLASH_REACH, 1, 1.0f, (float)(1.0 / s->speed),
+    s->options = (sk_splash_options){SK_SPLASH_REACH,
+                                     sk_splash_velocity_reach(s->dimension),
+                                     1,
+                                     1.0f,
+                                     (float)(1.0 / s->speed),
                                      (float)(g * s->coarse / (g * s->coarse + capillary))};
     return s;
 }
@@ -233,13 +241,13 @@ static void keep_sample(const splash_sampler *s, const candidate *c, const float
     memcpy(samples->features + (size_t)n * (size_t)samples->feature_count, features,
            (size_t)samples->feature_count * sizeof *features);
     samples->label[n] = x != NULL;
-    samples->weight[n] = x ? 1.0f : (float)(1.0 / s->keep);
+    samples->weight[n] = (float)(x ? s->share : s->share / s->keep);
     samples->splashes += x != NULL;
     for (int d = 0; d < s->dimension; d++) {
         const int axis = c->frame.axis[d];
         const double start = x ? (x[axis] - c->position[axis]) / dt - 0.5 * s->gravity[axis] * dt : 0.0;
         samples->change[n * s->dimension + d] =
-            x ? (float)(c->frame.sign[d] * (start - c->frame.velocity[axis]) / s->speed) : 0.0f;
+            x ? (float)(c->frame.sign[d] * (start - c->velocity[axis]) / s->speed) : 0.0f;
     }
 }
 
@@ -276,7 +284,7 @@ static int grow_candidates(splash_sampler *s, int feature_count)
     return candidates && features;
 }
 
-/* Particles in the band of the coarse grid, one of `thin`, so that there are as many as in a coarse run. */
+/* Particles in the band of the coarse grid, one of `thin`. */
 static int take_candidates(splash_sampler *s, const selkie_attribute_view *position, const uint32_t *ids, size_t stride,
                            int64_t count, int feature_count)
 {
@@ -299,8 +307,9 @@ static int take_candidates(splash_sampler *s, const selkie_attribute_view *posit
         candidate *c = &s->candidates[s->candidate_count];
         c->id = id;
         memcpy(c->position, x, sizeof c->position);
-        sk_splash_features(&s->view, &s->options, place, fraction, &c->frame,
-                           s->features + (size_t)s->candidate_count * (size_t)feature_count);
+        float *features = s->features + (size_t)s->candidate_count * (size_t)feature_count;
+        const int first = sk_splash_cell_features(&s->view, &s->options, own, &c->frame, features);
+        sk_splash_own_features(&s->view, &s->options, own, place, fraction, &c->frame, c->velocity, features + first);
         s->candidate_count++;
     }
     return 1;
@@ -314,9 +323,9 @@ int splash_sampler_frame(splash_sampler *s, const selkie_world *world, splash_sa
         selkie_world_find_attribute(world, "velocity", &velocity, NULL) ||
         selkie_world_find_attribute(world, "id", &id, NULL))
         return 0;
-    const int side = 2 * SK_SPLASH_REACH + 1;
     samples->dimension = s->dimension;
-    samples->feature_count = side * side * (s->dimension == 3 ? side : 1) * (s->dimension + 1) + 1;
+    samples->feature_count = sk_splash_cell_count(s->dimension, SK_SPLASH_REACH, s->options.velocity_reach) +
+                             sk_splash_own_count(s->dimension);
 
     /* Where each id is now. */
     size_t ids = 0;

@@ -16,18 +16,22 @@ enum {
     WIDTH = SK_TILE_N(HALO),
     VALUES = SK_TILE_VALUES(HALO),
     WIDE = SK_TILE_N(HALO + 1),
-    BATCH = 16
+    BATCH = SK_SPLASH_BATCH,
+    OWN = 2 * SELKIE_DIM + 1
 };
 static const int tile_step[3] = {1, WIDTH, SELKIE_DIM == 3 ? WIDTH *WIDTH : 0};
 static const int wide_step[3] = {1, WIDE, SELKIE_DIM == 3 ? WIDE *WIDE : 0};
 
-/* A block with a halo, and the candidates of a batch. */
+/* A block with a halo, a batch of its cells at the surface, and a batch of the candidates in them. */
 typedef struct finder {
     float fill[VALUES], velocity[SELKIE_DIM][VALUES], faces[SK_TILE_VALUES(HALO + 1)];
-    float features[BATCH * SK_SPLASH_FEATURES], logits[BATCH];
-    int64_t particles[BATCH];
+    float features[BATCH * SK_SPLASH_FEATURES], products[BATCH * SK_SPLASH_WIDEST];
     sk_splash_frame frames[BATCH];
-    int count, beyond;
+    int cells[BATCH], cell_count; /* of the block */
+    float own[BATCH * OWN], logits[BATCH];
+    int64_t particles[BATCH];
+    int cell[BATCH], count; /* number of a candidate's cell in the batch */
+    int beyond;
 } finder;
 
 /* Velocities at the centres of cells: means of their faces, as far as these are known. */
@@ -100,27 +104,26 @@ static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float 
 static void draw_change(const sk_step *step, const sk_splashes *s, const finder *f, int row, float change[3])
 {
     const sk_particle *particle = &step->particles.records[f->particles[row]];
-    float outputs[6], random[3] = {0.5f, 0.5f, 0.5f}, own[3];
-    sk_network_evaluate(s->model.modifier, f->features + (size_t)row * (size_t)s->model.feature_count, 1, outputs, 1);
+    const sk_splash_frame *frame = &f->frames[f->cell[row]];
+    const size_t cell = (size_t)s->model.cell_count;
+    float inputs[SK_SPLASH_FEATURES], outputs[6], random[3] = {0.5f, 0.5f, 0.5f}, own[3];
+    memcpy(inputs, f->features + (size_t)f->cell[row] * cell, cell * sizeof *inputs);
+    memcpy(inputs + cell, f->own + (size_t)row * OWN, OWN * sizeof *inputs);
+    sk_network_evaluate(s->model.modifier, inputs, 1, outputs, 1);
     for (int d = 0; d < SELKIE_DIM && !step->scene->splash.mean_velocity; d++)
         random[d] =
             sk_random_float(step->scene->seed, particle->id, 1000u + 3u * (uint64_t)step->step_count + (uint64_t)d);
     sk_splash_change(&s->model, outputs, random, own);
     change[0] = change[1] = change[2] = 0.0f;
     for (int n = 0; n < SELKIE_DIM; n++)
-        change[f->frames[row].axis[n]] = f->frames[row].sign[n] * own[n] * s->speed;
+        change[frame->axis[n]] = frame->sign[n] * own[n] * s->speed;
 }
 
-static void decide_batch(sk_step *step, sk_splashes *s, sk_attribute *hazard, finder *f)
+static void decide_batch(const sk_step *step, sk_splashes *s, sk_attribute *hazard, finder *f)
 {
     if (!f->count)
         return;
-    const int n = s->model.feature_count;
-    for (int r = 0; r < f->count; r++)
-        for (int k = 0; k < n; k++)
-            f->beyond |= fabsf(f->features[r * n + k]) > 2.0f * s->model.largest[k] + 0.1f;
-    sk_splash_scale(&s->model, f->features, f->count);
-    sk_network_evaluate(s->model.classifier, f->features, f->count, f->logits, 1);
+    sk_splash_logits(&s->model, f->products, f->cell, f->own, f->count, f->logits);
     for (int r = 0; r < f->count; r++) {
         const int64_t p = f->particles[r];
         float *state = (float *)(void *)(hazard->data + 2 * p);
@@ -130,6 +133,58 @@ static void decide_batch(sk_step *step, sk_splashes *s, sk_attribute *hazard, fi
         draw_change(step, s, f, r, s->change[p]);
     }
     f->count = 0;
+}
+
+/* Adds a particle to the batch of candidates. */
+static void add_candidate(const sk_step *step, const sk_splashes *s, const sk_splash_cells *cells, int block,
+                          int number, int64_t p, finder *f)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_particle *particle = &step->particles.records[p];
+    float fraction[3] = {0.0f, 0.0f, 0.0f}, velocity[3];
+    int corner = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float at = (particle->position[d] - (float)grid->corner[d]) / (float)grid->cell_size -
+                         (float)(grid->coordinates[block][d] * SK_BLOCK_N) - 0.5f;
+        const float low = fminf(fmaxf(floorf(at), -1.0f), (float)(SK_BLOCK_N - 1));
+        fraction[d] = fminf(fmaxf(at - low, 0.0f), 1.0f);
+        corner += ((int)low + HALO) * tile_step[d];
+    }
+    sk_splash_own_features(cells, &s->options, tile_place(f->cells[number]), corner, fraction, &f->frames[number],
+                           velocity, f->own + (size_t)f->count * OWN);
+    f->particles[f->count] = p;
+    f->cell[f->count++] = number;
+}
+
+/* The candidates of a batch of cells. */
+static void search_cells(const sk_step *step, sk_splashes *s, sk_attribute *hazard, const sk_splash_cells *cells,
+                         int block, finder *f)
+{
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    if (!f->cell_count)
+        return;
+    sk_splash_begin_cells(&s->model, f->features, f->cell_count, f->products);
+    for (int n = 0; n < f->cell_count; n++)
+        for (uint32_t p = start[f->cells[n]]; p < start[f->cells[n] + 1]; p++) {
+            if (step->particles.records[p].flags & ~(uint32_t)(SK_PARTICLE_INSIDE | SK_PARTICLE_FLYING))
+                continue; /* driven by a source */
+            add_candidate(step, s, cells, block, n, p, f);
+            if (f->count == BATCH)
+                decide_batch(step, s, hazard, f);
+        }
+    decide_batch(step, s, hazard, f);
+    f->cell_count = 0;
+}
+
+/* Adds a cell at the surface to the batch of cells. */
+static void add_cell(const sk_splashes *s, const sk_splash_cells *cells, int c, finder *f)
+{
+    const int n = s->model.cell_count;
+    float *features = f->features + (size_t)f->cell_count * (size_t)n;
+    sk_splash_cell_features(cells, &s->options, tile_place(c), &f->frames[f->cell_count], features);
+    for (int k = 0; k < n; k++)
+        f->beyond |= fabsf(features[k]) > 2.0f * s->model.largest[k] + 0.1f;
+    f->cells[f->cell_count++] = c;
 }
 
 /* The candidates of a block, in batches that do not depend on the threads. */
@@ -151,27 +206,11 @@ static void search_block(sk_step *step, sk_splashes *s, sk_attribute *hazard, in
         for (int d = 0; d < SELKIE_DIM && !loaded; d++)
             load_velocity(grid, block, d, f);
         loaded = 1;
-        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
-            const sk_particle *particle = &step->particles.records[p];
-            float fraction[3] = {0.0f, 0.0f, 0.0f};
-            int place = 0;
-            if (particle->flags & ~(uint32_t)(SK_PARTICLE_INSIDE | SK_PARTICLE_FLYING))
-                continue; /* driven by a source */
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                const float at = (particle->position[d] - (float)grid->corner[d]) / (float)grid->cell_size -
-                                 (float)(grid->coordinates[block][d] * SK_BLOCK_N) - 0.5f;
-                const float low = fminf(fmaxf(floorf(at), -1.0f), (float)(SK_BLOCK_N - 1));
-                fraction[d] = fminf(fmaxf(at - low, 0.0f), 1.0f);
-                place += ((int)low + HALO) * tile_step[d];
-            }
-            f->particles[f->count] = p;
-            sk_splash_features(&cells, &s->options, place, fraction, &f->frames[f->count],
-                               f->features + f->count * s->model.feature_count);
-            if (++f->count == BATCH)
-                decide_batch(step, s, hazard, f);
-        }
+        add_cell(s, &cells, c, f);
+        if (f->cell_count == BATCH)
+            search_cells(step, s, hazard, &cells, block, f);
     }
-    decide_batch(step, s, hazard, f);
+    search_cells(step, s, hazard, &cells, block, f);
 }
 
 /* Lists the chosen particles, at most one of a cell. */
@@ -211,7 +250,7 @@ selkie_code SK_DIM(sk_splash_find)(sk_step *step, selkie_error *error)
 #pragma omp parallel num_threads(step->threads) reduction(| : beyond)
     {
         finder f;
-        f.count = f.beyond = 0;
+        f.cell_count = f.count = f.beyond = 0;
         SK_EACH_DEALT(b, &deal)
         search_block(step, s, hazard, b, &f);
         beyond |= f.beyond;

@@ -81,8 +81,9 @@ static selkie_code create(sk_step *step, selkie_error *error)
     const double own = sk_scene_surface_tension(step->scene), sigma = own > 0.0 ? own : s->model.tension;
     const double capillary = sigma / (step->density * h), square = gravity * h + capillary;
     s->speed = (float)sqrt(square > 0.0 ? square : 9.81 * h);
-    s->options = (sk_splash_options){s->model.reach, step->up_axis, (float)step->up_sign, 1.0f / s->speed,
-                                     (float)(square > 0.0 ? gravity * h / square : 1.0)};
+    s->options = (sk_splash_options){s->model.reach,  s->model.velocity_reach,
+                                     step->up_axis,   (float)step->up_sign,
+                                     1.0f / s->speed, (float)(square > 0.0 ? gravity * h / square : 1.0)};
     return SELKIE_OK;
 }
 
@@ -125,17 +126,27 @@ static void statistics(const sk_step *step, selkie_statistics *statistics)
 static int warn(const sk_step *step, char *text, size_t size)
 {
     const sk_splashes *s = sk_step_state(step, &sk_method_splashes);
-    const double h = step->grid.cell_size, low = s->model.cell_low, high = s->model.cell_high;
+    const sk_splash_model *model = &s->model;
+    const double h = step->grid.cell_size, low = model->cell_low, high = model->cell_high;
+    const double share = s->options.bond, bond = share / fmax(1.0 - share, 1e-9);
     if (h < 0.7 * low || h > 1.4 * high)
         snprintf(
             text, size,
             "splashes: cells of %.3g m are outside those that the model was trained for, %.3g to %.3g m; train one "
             "with selkie splash",
             h, low, high);
+    else if (bond < 0.5 * model->bond_low || bond > 2.0 * model->bond_high)
+        snprintf(
+            text, size,
+            "splashes: the Bond number of a cell, density g h^2 / surface tension = %.3g, is outside those that the "
+            "model was trained for, %.3g to %.3g",
+            bond, model->bond_low, model->bond_high);
     else if (s->beyond)
         snprintf(text, size,
                  "splashes: the flow is outside what the model has seen in training; its rates are a guess");
-    return h < 0.7 * low || h > 1.4 * high || s->beyond;
+    else
+        return 0;
+    return 1;
 }
 
 static double bytes_per_particle(const selkie_scene *scene)
