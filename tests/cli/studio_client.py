@@ -215,6 +215,8 @@ class Frame:
         at = 64 + 48 * self.solids
         self.poses = [struct.unpack_from("<12f", data, 64 + 48 * i) for i in range(self.solids)]
         end = at + 2 * self.dimension * self.count
-        assert len(data) == end + self.count, (len(data), end, self.count)
+        flags, = struct.unpack_from("<I", data, 60)
+        assert len(data) == end + (2 if flags & 1 else 1) * self.count, (len(data), end, self.count)
         self.positions = struct.unpack_from(f"<{self.dimension * self.count}H", data, at)
-        self.speeds = data[end:]
+        self.speeds = data[end:end + self.count]
+        self.materials = data[end + self.count:]

@@ -3,7 +3,7 @@
 
 #include "selkie_config.h"
 
-#if SELKIE_HAVE_JSON && SELKIE_HAVE_WEBSOCKETS
+#if SELKIE_HAVE_JSON
 
 #include <math.h>
 #include <stdlib.h>
@@ -200,8 +200,9 @@ selkie_code studio_world_change(studio_world *studio, const char *json, size_t l
     SK_TRY(parse_change(studio, json, length, &scene, error));
     const selkie_change_def *change = &scene->changes[0];
     const selkie_code code = selkie_world_change(studio->world, change, report, error);
-    *solid = code == SELKIE_OK && (change->kind == SELKIE_CHANGE_OBSTACLE ||
-                                   (change->kind == SELKIE_CHANGE_REMOVE && change->list == SELKIE_LIST_OBSTACLES));
+    *solid = code == SELKIE_OK && (change->kind == SELKIE_CHANGE_OBSTACLE || change->kind == SELKIE_CHANGE_BODY ||
+                                   (change->kind == SELKIE_CHANGE_REMOVE &&
+                                    (change->list == SELKIE_LIST_OBSTACLES || change->list == SELKIE_LIST_BODIES)));
     selkie_scene_free(scene);
     return code;
 }
@@ -271,6 +272,29 @@ static void put_columns(studio_text *text, const selkie_world *world)
     fputc(']', text->stream);
 }
 
+static void open_list(studio_text *text, const char *key)
+{
+    studio_text_key(text, key);
+    fputc('[', text->stream);
+}
+
+/* Labels of what a page offers by name. */
+static void put_names(studio_text *text, const selkie_scene *scene)
+{
+    open_list(text, "materials");
+    for (int m = 0; m < scene->material_count; m++)
+        studio_text_string(text, NULL, scene->materials[m].name);
+    fputc(']', text->stream);
+    open_list(text, "bodies");
+    for (int b = 0; b < scene->body_count; b++)
+        studio_text_string(text, NULL, scene->bodies[b].name);
+    fputc(']', text->stream);
+    open_list(text, "modes");
+    for (int m = 0; m < scene->reduced.drawn_count; m++)
+        studio_text_string(text, NULL, scene->reduced.drawn[m].name);
+    fputc(']', text->stream);
+}
+
 /* The speed of a fall through most of the domain: a colour has the same speed in every frame. */
 static double natural_speed(const selkie_scene *scene)
 {
@@ -312,6 +336,7 @@ studio_blob *studio_scene_blob(const studio_world *studio)
     studio_text_number(&text, "natural_speed", natural_speed(scene));
     studio_text_number(&text, "end", studio->end);
     studio_text_number(&text, "fps", scene->time.fps);
+    put_names(&text, scene);
     put_columns(&text, studio->world);
     studio_text_string(&text, "text", studio->text);
     fputc('}', text.stream);
@@ -353,7 +378,9 @@ studio_blob *studio_state_blob(const studio_world *studio, const studio_state *s
     studio_text_string(&text, "message", state->message);
     if (world) {
         studio_text_number(&text, "scene", studio->numbers.scene);
-        studio_text_number(&text, "time", selkie_world_time(world));
+        studio_text_number(&text, "time", state->run_frames ? state->run_time : selkie_world_time(world));
+        studio_text_number(&text, "run_frames", (double)state->run_frames);
+        studio_text_number(&text, "run_frame", (double)state->run_frame);
         studio_text_number(&text, "step", (double)selkie_world_step_count(world));
         studio_text_number(&text, "particles", (double)selkie_world_particle_count(world));
         studio_text_number(&text, "changes", selkie_world_record(world)->change_count);

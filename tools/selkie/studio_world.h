@@ -46,6 +46,8 @@ typedef struct studio_state {
     double speed; /* simulated seconds a second that are wished for; 0 = all it can */
     double rate;  /* and that are reached */
     const char *message;
+    int64_t run_frames, run_frame; /* of a run that was made before; 0 frames: none is shown */
+    double run_time;               /* s  of that frame */
 } studio_state;
 studio_blob *studio_state_blob(const studio_world *studio, const studio_state *state, uint32_t number);
 
