@@ -58,15 +58,29 @@ static selkie_code parse(const studio_world *studio, const char *text, size_t le
 }
 
 /* The scene that a change is read with: the meaning of its keys depends on it. */
-static selkie_code make_head(studio_world *fresh, const selkie_scene *scene, selkie_error *error)
+static selkie_code make_head(studio_world *studio, const selkie_scene *scene, selkie_error *error)
 {
     selkie_scene without = *scene;
     char *text;
+    size_t length;
     without.change_count = 0;
-    SK_TRY(sk_scene_text_of(&without, NULL, &text, &fresh->head_length, error));
-    fresh->head = strndup(text, fresh->head_length);
+    SK_TRY(sk_scene_text_of(&without, NULL, &text, &length, error));
+    char *head = strndup(text, length);
     sk_release(NULL, text);
-    return fresh->head ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "no memory");
+    if (!head)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "no memory");
+    free(studio->head);
+    studio->head = head;
+    studio->head_length = length;
+    return SELKIE_OK;
+}
+
+/* Does a change add or remove an element, so that later ones can name it or no longer? */
+static int changes_names(const selkie_change_def *change)
+{
+    return change->kind != SELKIE_CHANGE_GRAVITY && change->kind != SELKIE_CHANGE_MOVE &&
+           change->kind != SELKIE_CHANGE_PUSH && change->kind != SELKIE_CHANGE_STEP &&
+           change->kind != SELKIE_CHANGE_LIQUID && change->kind != SELKIE_CHANGE_CLEAR;
 }
 
 /* Makes the world of `fresh`, whose text, name, folder and files are there. */
@@ -200,6 +214,8 @@ selkie_code studio_world_change(studio_world *studio, const char *json, size_t l
     SK_TRY(parse_change(studio, json, length, &scene, error));
     const selkie_change_def *change = &scene->changes[0];
     const selkie_code code = selkie_world_change(studio->world, change, report, error);
+    if (code == SELKIE_OK && changes_names(change))
+        make_head(studio, selkie_world_scene(studio->world), NULL);
     *solid = code == SELKIE_OK && (change->kind == SELKIE_CHANGE_OBSTACLE || change->kind == SELKIE_CHANGE_BODY ||
                                    (change->kind == SELKIE_CHANGE_REMOVE &&
                                     (change->list == SELKIE_LIST_OBSTACLES || change->list == SELKIE_LIST_BODIES)));

@@ -16,7 +16,7 @@ typedef struct studio_world {
     char **files;   /* that the file on disk names: no others can be used */
     int file_count; /* */
     double end;     /* s  of the scene; the world goes on beyond it */
-    char *head;     /* the scene without changes: each change is read with it */
+    char *head;     /* the scene of now without changes: each change is read with it */
     size_t head_length;
     int threads; /* 0 = all cores */
     studio_solids solids;
