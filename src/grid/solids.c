@@ -101,7 +101,6 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
                                           .memory = memory};
         SK_TRY(sk_shape_create(&scene->obstacles[o].shape, &options, &obstacle->shape, error));
         solids->obstacle_count++;
-        obstacle->of = o;
         obstacle->def = &scene->obstacles[o];
         obstacle->surface = obstacle->def->surface;
         obstacle->moves = sk_obstacle_moves(obstacle->def);

@@ -31,7 +31,6 @@ typedef struct sk_obstacle {
     sk_shape *shape;
     int moves;
     const sk_pose *follows; /* a rigid body: the pose that it takes; NULL = the motion of `def` */
-    int of;                 /* number of the obstacle that it is, or whose image beyond a joined side it is */
     int is_image;
     double image[3];        /* m  from the obstacle to its image */
     sk_pose pose;           /* now */
