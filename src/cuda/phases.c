@@ -52,6 +52,8 @@ static const char *missing_part(const selkie_scene *scene)
         return "sources";
     if (scene->drain_count)
         return "drains";
+    if (scene->domain.periodic)
+        return "periodic sides";
     for (int side = 0; side < 2 * scene->domain.dimension; side++) {
         if (scene->domain.walls[side] == SELKIE_WALL_NO_SLIP)
             return "no-slip walls";

@@ -721,6 +721,7 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_unilateral(&rules));
     SK_TRY(check_sph(&rules));
     SK_TRY(sk_reduced_check(scene, where, error));
+    SK_TRY(sk_periodic_check(scene, where, error));
     SK_TRY(check_frame(&rules));
     if (scene->liquid_count == 0 && scene->source_count == 0 && !sk_scene_particle_bodies(scene))
         return fail_at(&rules, "liquids", "nothing will ever be wet: must have at least one liquid or source");
