@@ -14,6 +14,8 @@ typedef struct sk_velocity_blocks {
     sk_block_table table;      /*      slot of each block, 0 = absent */
     int blocks[3];             /*      along each axis */
     const int32_t *slots;      /*      [blocks] slot of each place, x fastest; NULL = search the table */
+    const float *tile;         /*      [3][side^dimension] a copy of the cells from tile_first on; NULL = none */
+    int tile_first[3], tile_side;
 } sk_velocity_blocks;
 
 enum { SK_PIECE_NODES = SELKIE_DIM == 3 ? 27 : 9 }; /* of a piece of three nodes along each axis */
@@ -63,7 +65,17 @@ SK_KERNEL float sk_velocity_component(const sk_velocity_blocks *field, int d, co
         weight[e] = x - (float)i;
         lower[e] = first[e] + i;
     }
-    for (int corner = 0; corner < SK_CORNERS; corner++) {
+    int in_tile = field->tile != 0, from = 0, pitch = 1;
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        const int at = lower[e] - field->tile_first[e];
+        in_tile &= at >= 0 && at + 1 < field->tile_side;
+        from += at * pitch;
+        pitch *= field->tile_side;
+    }
+    for (int corner = 0; in_tile && corner < SK_CORNERS; corner++)
+        q[corner] = field->tile[d * pitch + from + (corner & 1) +
+                                field->tile_side * ((corner >> 1 & 1) + field->tile_side * (corner >> 2))];
+    for (int corner = 0; !in_tile && corner < SK_CORNERS; corner++) {
         const int cell[3] = {lower[0] + (corner & 1), lower[1] + (corner >> 1 & 1), lower[2] + (corner >> 2)};
         q[corner] = field->component[d][sk_velocity_node(field, cell)];
     }

@@ -74,17 +74,19 @@ static void choose_frames(run_renderer *r)
  * removed. */
 static selkie_code compare_options(run_renderer *r, const char *pictures, selkie_error *error)
 {
-    char path[path_size], line[512], *old = NULL;
+    char path[path_size], line[640], *old = NULL;
     size_t bytes = 0;
     const selkie_render_def *c = &r->scene->render;
     SK_TRY(join_path(path, pictures, "drawn_with.txt", error));
     snprintf(line, sizeof line,
              "style %d color %d label %d scale %.9g samples %d eye %.9g %.9g %.9g target %.9g %.9g %.9g "
-             "angle %.9g rays %d liquid %d sky %d keys %d mesh %.9g %.9g %.9g preview %d\n",
+             "angle %.9g rays %d liquid %d sky %d keys %d mesh %.9g %.9g %.9g preview %d shutter %.9g "
+             "cut %.9g %.9g %.9g %.9g\n",
              (int)r->picture.style, (int)r->picture.color, r->picture.label, r->picture.speed_scale, r->picture.samples,
              c->eye[0], c->eye[1], c->eye[2], c->target[0], c->target[1], c->target[2], c->field_of_view,
              sk_picture_traces_rays(), (int)c->liquid, (int)c->sky, c->camera_count, r->scene->mesh.resolution,
-             r->scene->mesh.particle_radius, r->scene->mesh.smoothing, r->picture.preview);
+             r->scene->mesh.particle_radius, r->scene->mesh.smoothing, r->picture.preview, r->picture.shutter,
+             r->picture.cut[0], r->picture.cut[1], r->picture.cut[2], r->picture.cut[3]);
     int same = sk_file_exists(path) && sk_file_read(path, &old, &bytes, NULL) == SELKIE_OK && strcmp(old, line) == 0;
     sk_release(NULL, old);
     if (same)
@@ -249,7 +251,7 @@ static selkie_code draw_frame(run_renderer *r, const sk_numbered_file *file, con
         return found;
     }
     if (foam) {
-        whitewater = (sk_picture_foam){(size_t)foam->count, foam->position, 12};
+        whitewater = (sk_picture_foam){(size_t)foam->count, foam->position, 12, foam->velocity, 12};
         options.foam = &whitewater;
     }
     sk_image image;
@@ -359,6 +361,11 @@ static selkie_code open_run(run_renderer *r, selkie_error *error)
     r->picture.samples = r->options->samples;
     r->picture.label = r->options->label;
     r->picture.preview = r->options->preview;
+    r->picture.shutter = r->options->shutter * (r->scene->output.every > 1 ? r->scene->output.every : 1) /
+                         (r->scene->time.fps > 0 ? r->scene->time.fps : 30.0);
+    memcpy(r->picture.cut, r->options->cut, sizeof r->picture.cut);
+    for (int d = 0; d < 3; d++)
+        r->picture.cut[3] -= r->picture.cut[d] * r->origin[d];
     r->picture.threads = r->options->threads;
     if (r->options->style >= 0)
         r->picture.style = (selkie_picture_style)r->options->style;

@@ -14,7 +14,7 @@
 
 /* --- Rays --- */
 
-static struct RTCRayHit shoot(RTCScene scene, vec3 from, vec3 direction, float start, float end)
+static struct RTCRayHit shoot(const sk_tracer *t, RTCScene scene, vec3 from, vec3 direction, float start, float end)
 {
     struct RTCRayHit ray = {0};
     ray.ray.org_x = from.x;
@@ -25,11 +25,27 @@ static struct RTCRayHit shoot(RTCScene scene, vec3 from, vec3 direction, float s
     ray.ray.dir_z = direction.z;
     ray.ray.tnear = start;
     ray.ray.tfar = end;
+    ray.ray.time = t->time;
     ray.ray.mask = 0xffffffffu;
     ray.hit.geomID = RTC_INVALID_GEOMETRY_ID;
     ray.hit.instID[0] = RTC_INVALID_GEOMETRY_ID;
     sk_embree_intersect(scene, &ray);
     return ray;
+}
+
+/* Does the ray miss the box? Most rays do; this is cheaper than a query that finds nothing. */
+static int misses(const float box[2][3], vec3 from, vec3 direction, float end)
+{
+    const float origin[3] = {from.x, from.y, from.z}, way[3] = {direction.x, direction.y, direction.z};
+    float enter = 0.0f, leave = end;
+    for (int a = 0; a < 3; ++a) {
+        const float inverse = 1.0f / (fabsf(way[a]) > 1e-12f ? way[a] : 1e-12f);
+        const float one = (box[0][a] - origin[a]) * inverse, other = (box[1][a] - origin[a]) * inverse;
+        enter = fmaxf(enter, fminf(one, other));
+        leave = fminf(leave, fmaxf(one, other));
+    }
+    /* Room for rounding. */
+    return enter > leave * 1.00001f + 1e-6f;
 }
 
 static sk_hit no_hit(void)
@@ -43,6 +59,59 @@ static sk_hit hit_from(const struct RTCRayHit *ray, sk_hit_kind kind, vec3 from,
     hit.point = v3_along(from, hit.distance, direction);
     hit.face = v3_unit(v3(ray->hit.Ng_x, ray->hit.Ng_y, ray->hit.Ng_z));
     hit.normal = hit.face;
+    return hit;
+}
+
+/* --- Cut-away views --- */
+
+typedef sk_hit (*trace_function)(const sk_tracer *t, vec3 from, vec3 direction, float start, float end);
+
+/* Follows a ray where the half space beyond the plane is empty. Closed things that the plane cuts get a lid there: the
+ * ray is inside one if it would leave it behind the plane. */
+static sk_hit trace_cut(const sk_tracer *t, trace_function trace, vec3 from, vec3 direction, float start, float end)
+{
+    if (!t->has_cut)
+        return trace(t, from, direction, start, end);
+    const float side = v3_dot(from, t->cut_normal) - t->cut_offset, slope = v3_dot(direction, t->cut_normal);
+    const int beyond = side + start * slope > 0.0f;
+    if (fabsf(slope) < 1e-9f)
+        return beyond ? no_hit() : trace(t, from, direction, start, end);
+    const float crossing = -side / slope;
+    if (beyond && (slope >= 0.0f || crossing >= end))
+        return no_hit();
+
+    /* What the ray meets on this side of the plane. */
+    const float first = beyond ? crossing : start, last = slope > 0.0f ? fminf(end, crossing) : end;
+    sk_hit hit = trace(t, from, direction, first, beyond ? INFINITY : last);
+    const int has_hit = hit.kind != SK_HIT_SKY;
+    if (!beyond && (has_hit || !(slope > 0.0f && crossing < end)))
+        return hit;
+    const sk_hit exit = beyond ? hit : trace(t, from, direction, crossing, INFINITY);
+    if (exit.kind == SK_HIT_SKY || v3_dot(exit.face, direction) <= 0.0f)
+        return hit.distance < end ? hit : no_hit();
+
+    /* The lid. */
+    hit = exit;
+    hit.distance = crossing;
+    hit.point = v3_along(from, crossing, direction);
+    hit.normal = hit.face = t->cut_normal;
+    return hit;
+}
+
+static sk_hit trace_solids(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
+{
+    if (!t->solids || misses(t->solid_box, from, direction, end))
+        return no_hit();
+    struct RTCRayHit ray = shoot(t, t->solids, from, direction, start, end);
+    if (ray.hit.geomID == RTC_INVALID_GEOMETRY_ID)
+        return no_hit();
+    sk_hit hit = hit_from(&ray, SK_HIT_SOLID, from, direction);
+    const float *n = t->solid_normals + 9 * (size_t)ray.hit.primID;
+    float w = 1.0f - ray.hit.u - ray.hit.v, u = ray.hit.u, v = ray.hit.v;
+    hit.normal =
+        v3_unit(v3(w * n[0] + u * n[3] + v * n[6], w * n[1] + u * n[4] + v * n[7], w * n[2] + u * n[5] + v * n[8]));
+    if (v3_dot(hit.normal, direction) * v3_dot(hit.face, direction) <= 0.0f)
+        hit.normal = hit.face;
     return hit;
 }
 
@@ -60,24 +129,15 @@ sk_hit sk_trace_solids(const sk_tracer *t, vec3 from, vec3 direction, float star
     }
     if (!t->solids)
         return hit;
-    struct RTCRayHit ray = shoot(t->solids, from, direction, start, end);
-    if (ray.hit.geomID == RTC_INVALID_GEOMETRY_ID)
-        return hit;
-    hit = hit_from(&ray, SK_HIT_SOLID, from, direction);
-    const float *n = t->solid_normals + 9 * (size_t)ray.hit.primID;
-    float w = 1.0f - ray.hit.u - ray.hit.v, u = ray.hit.u, v = ray.hit.v;
-    hit.normal =
-        v3_unit(v3(w * n[0] + u * n[3] + v * n[6], w * n[1] + u * n[4] + v * n[7], w * n[2] + u * n[5] + v * n[8]));
-    if (v3_dot(hit.normal, direction) * v3_dot(hit.face, direction) <= 0.0f)
-        hit.normal = hit.face;
-    return hit;
+    const sk_hit solid = trace_cut(t, trace_solids, from, direction, start, end);
+    return solid.kind == SK_HIT_SOLID ? solid : hit;
 }
 
-sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
+static sk_hit trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
 {
-    if (!t->water)
+    if (!t->water || misses(t->water_box, from, direction, end))
         return no_hit();
-    struct RTCRayHit ray = shoot(t->water, from, direction, start, end);
+    struct RTCRayHit ray = shoot(t, t->water, from, direction, start, end);
     if (ray.hit.geomID == RTC_INVALID_GEOMETRY_ID)
         return no_hit();
     sk_hit hit = hit_from(&ray, SK_HIT_WATER, from, direction);
@@ -95,15 +155,20 @@ sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start
     return hit;
 }
 
+sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
+{
+    return trace_cut(t, trace_water, from, direction, start, end);
+}
+
 sk_hit sk_trace_balls(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
 {
     if (!t->balls)
         return no_hit();
-    struct RTCRayHit ray = shoot(t->balls, from, direction, start, end);
+    struct RTCRayHit ray = shoot(t, t->balls, from, direction, start, end);
     return ray.hit.geomID == RTC_INVALID_GEOMETRY_ID ? no_hit() : hit_from(&ray, SK_HIT_BALL, from, direction);
 }
 
-static int occluded(RTCScene scene, vec3 from, vec3 direction, float start, float end)
+static int occluded(const sk_tracer *t, RTCScene scene, vec3 from, vec3 direction, float start, float end)
 {
     if (!scene)
         return 0;
@@ -116,14 +181,27 @@ static int occluded(RTCScene scene, vec3 from, vec3 direction, float start, floa
     ray.dir_z = direction.z;
     ray.tnear = start;
     ray.tfar = end;
+    ray.time = t->time;
     ray.mask = 0xffffffffu;
     sk_embree_occluded(scene, &ray);
     return ray.tfar < 0.0f;
 }
 
+int sk_trace_meets_water(const sk_tracer *t, vec3 from, vec3 direction)
+{
+    if (t->has_cut)
+        return sk_trace_water(t, from, direction, t->near, INFINITY).kind == SK_HIT_WATER;
+    return !misses(t->water_box, from, direction, INFINITY) &&
+           occluded(t, t->water, from, direction, t->near, INFINITY);
+}
+
 int sk_trace_blocked(const sk_tracer *t, vec3 from, vec3 direction, float end)
 {
-    return occluded(t->solids, from, direction, t->near, end) || occluded(t->balls, from, direction, t->near, end);
+    if (t->has_cut && trace_cut(t, trace_solids, from, direction, t->near, end).kind == SK_HIT_SOLID)
+        return 1;
+    return (!t->has_cut && !misses(t->solid_box, from, direction, end) &&
+            occluded(t, t->solids, from, direction, t->near, end)) ||
+           occluded(t, t->balls, from, direction, t->near, end);
 }
 
 /* --- Optics --- */

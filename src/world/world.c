@@ -431,7 +431,7 @@ selkie_code selkie_world_step(selkie_world *world, selkie_error *error)
     step->step_count++;
     sk_world_count_frames(world, on_frame);
     world->statistics.dt = step->dt;
-    if (world->probes.memory)
+    if (step->scene->probe_count)
         SK_TRY(sk_world_fetch(world, 1, error));
     sk_probes_measure(&world->probes, step, kick);
     sk_world_collect_statistics(world, sk_wall_ms() - begin);
