@@ -93,6 +93,7 @@ typedef struct selkie_scene {
     selkie_sato_def sato;
     selkie_sph_def sph;
     selkie_reduced_def reduced;
+    selkie_points_def points;
     selkie_incompressibility incompressibility;
     selkie_unilateral_def unilateral;
     selkie_pressure_def pressure;

@@ -212,12 +212,15 @@ void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, c
  * all its paths. */
 #ifdef SK_CUDA_EMULATED
 #define SK_CUDA_WAIT() ((void)0)
+#define SK_CUDA_TEAM_BARRIER(team, threads) __syncthreads()
 #define SK_LAUNCH(cuda, kernel, blocks, threads, ...)                                                                  \
     ((void)(cuda), sk_emulate((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
 #define SK_LAUNCH_SIMPLE(cuda, kernel, blocks, threads, ...)                                                           \
     ((void)(cuda), sk_emulate_simple((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
 #else
 #define SK_CUDA_WAIT() (cudaGridDependencySynchronize(), cudaTriggerProgrammaticLaunchCompletion())
+/* Waits for the other threads of a team, a part of a thread block. */
+#define SK_CUDA_TEAM_BARRIER(team, threads) asm volatile("bar.sync %0, %1;" ::"r"((team) + 1), "r"(threads) : "memory")
 void sk_cuda_profile_begin(sk_cuda *cuda);
 void sk_cuda_profile_end(sk_cuda *cuda, const char *kernel);
 

@@ -252,7 +252,11 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
-    for (int block = 1 + (int)blockIdx.x; block <= grid->particle_blocks; block += (int)gridDim.x) {
+    const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
+    for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
+        const int block = 1 + item / parts;
+        uint32_t begin, end;
+        particles_of_part(grid, block, item % parts, parts, &begin, &end);
         if (local && !grid->runs[SK_RUNS_MOVED][block])
             continue;
         const sk_plain_cell whole = {block, 0};
@@ -267,8 +271,7 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
                 tile[d * TILE + n] = sk_known_or_zero(grid->fields[SK_FIELD_VELOCITY_X + d][from]);
         }
         __syncthreads();
-        const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-        for (uint32_t p = start[0] + threadIdx.x; p < start[SK_BLOCK_CELLS]; p += blockDim.x) {
+        for (uint32_t p = begin + threadIdx.x; p < end; p += blockDim.x) {
             float *position = step->particles.records[p].position;
             sk_plain_cell cell = {block, 0};
             int at[3] = {0, 0, 0};

@@ -100,27 +100,34 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     move(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
     __shared__ move_tiles tiles;
+    __shared__ sk_advection a; /* too large for registers */
     SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
-    sk_advection a = constants->advection;
     const sk_transfer_options options = constants->options;
     float *affine = affine_of(step, constants);
     double kinetic = 0.0, fastest = 0.0, position[3] = {0.0, 0.0, 0.0}, bad = 0.0, left = 0.0;
-    a.velocity.tile = tiles.velocity, a.velocity.tile_side = FAR_SIDE;
-    a.end.tile = tiles.end, a.end.tile_side = NEAR_SIDE;
-    for (int block = 1 + (int)blockIdx.x; block <= grid->particle_blocks; block += (int)gridDim.x) {
-        const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
+    if (threadIdx.x == 0) {
+        a = constants->advection;
+        a.velocity.tile = tiles.velocity, a.velocity.tile_side = FAR_SIDE;
+        a.end.tile = tiles.end, a.end.tile_side = NEAR_SIDE;
+    }
+    for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
+        const int block = 1 + item / parts;
+        uint32_t first, last;
         int corner[3] = {0, 0, 0};
-        for (int d = 0; d < SELKIE_DIM; d++) {
+        particles_of_part(grid, block, item % parts, parts, &first, &last);
+        for (int d = 0; d < SELKIE_DIM; d++)
             corner[d] = grid->coordinates[block][d] * N;
-            a.velocity.tile_first[d] = corner[d] - 2;
-            a.end.tile_first[d] = corner[d] - 1;
-        }
         __syncthreads();
+        if (threadIdx.x < SELKIE_DIM) {
+            a.velocity.tile_first[threadIdx.x] = grid->coordinates[block][threadIdx.x] * N - 2;
+            a.end.tile_first[threadIdx.x] = grid->coordinates[block][threadIdx.x] * N - 1;
+        }
         load_tiles(step, &options, block, &tiles);
         __syncthreads();
-        for (uint32_t p = start[0] + threadIdx.x; p < start[SK_BLOCK_CELLS]; p += blockDim.x) {
+        for (uint32_t p = first + threadIdx.x; p < last; p += blockDim.x) {
             sk_particle particle = load_particle(&step->particles.records[p]);
             const float speed2 = give_velocity(&options, &frame, tiles.mixed, corner, &particle,
                                                affine ? affine + 9 * (size_t)p : nullptr);

@@ -16,7 +16,16 @@ extern "C" {
 }
 #include "cuda/poisson_parts.h"
 
-enum { SWEEP_BACKWARD = 1, FROM_ZERO = 2, RESTRICT = 4, PROLONG = 8, PROLONG_HALO = 16, TAKE_DOT = 32, ARRIVE = 64 };
+enum {
+    SWEEP_BACKWARD = 1,
+    FROM_ZERO = 2,
+    RESTRICT = 4,
+    PROLONG = 8,
+    PROLONG_HALO = 16,
+    TAKE_DOT = 32,
+    ARRIVE = 64,
+    WITH_EXCESS = 128
+};
 
 /* --- Cells of a block --- */
 
@@ -41,10 +50,14 @@ typedef struct row {
     float lower[SELKIE_DIM], upper[SELKIE_DIM], inverse, excess, b;
 } row;
 
-/* The pair of cells of a thread. */
+enum { EDGES = (SIDES * LAYER + PAIRS - 1) / PAIRS }; /* cells of the halo a thread loads */
+
+/* The pair of cells of a thread, and the cells of the halo that it loads. */
 typedef struct pair {
     int i, j, k, at, tile; /* of the first cell */
     row r[2];
+    int parent;                                      /* index of the pair's coarse cell */
+    int edge_tile[EDGES], edge[EDGES], above[EDGES]; /* place in the tile, index of the cell, of its coarse cell */
 } pair;
 
 /* `t` is the thread's number in its team of PAIRS threads. */
@@ -57,36 +70,81 @@ SK_DEVICE void locate_pair(int t, pair *own)
     own->tile = sk_tile_index(own->i, own->j, own->k);
 }
 
-/* A face coefficient of the cell `step` after one along an axis, also in the next block. */
-SK_DEVICE float upper_face(const sk_cuda_level *level, int block, int axis, int along, int at)
+SK_DEVICE float2 load_two(const float *from)
 {
-    const int stride = axis == 0 ? 1 : axis == 1 ? N : N * N;
-    const float *face = level->face[axis];
-    if (along < N - 1)
-        return face[(size_t)block * CELLS + at + stride];
-    return face[(size_t)level->neighbour[block][2 * axis + 1] * CELLS + at - (N - 1) * stride];
+    return *(const float2 *)(const void *)from;
 }
 
-/* Coefficients of the thread's cells: they stay the same during a solve. */
-SK_DEVICE void load_rows(const sk_cuda_level *level, int block, pair *own, int with_excess)
+SK_DEVICE void store_two(float *to, float first, float second)
+{
+    float2 both;
+    both.x = first, both.y = second;
+    *(float2 *)(void *)to = both;
+}
+
+SK_DEVICE int parent_of(const sk_cuda_level *fine, int block, int at)
+{
+    return fine->parent[block] + cell_index(at % N / 2, at / N % N / 2, at / N / N / 2);
+}
+
+/* The halo of a block: where the thread loads it from. With PROLONG_HALO, also the coarse cells above; -1 = none. */
+SK_DEVICE void locate_halo(const sk_cuda_level *level, int block, int t, int flags, pair *own)
+{
+    for (int e = 0; e < EDGES; e++) {
+        const int n = t + e * PAIRS;
+        int there = 0;
+        own->edge_tile[e] = -1;
+        if (n >= SIDES * LAYER)
+            continue;
+        halo_cell(n / LAYER, n % LAYER, &there, &own->edge_tile[e]);
+        const int other = level->neighbour[block][n / LAYER];
+        own->edge[e] = other * CELLS + there;
+        own->above[e] = -1;
+        if (flags & PROLONG_HALO && other && level->inverse[own->edge[e]] > 0.0f)
+            own->above[e] = parent_of(level, other, there);
+    }
+}
+
+/* Coefficients of the thread's cells, and where their neighbours are: all this stays the same during a solve. */
+SK_DEVICE void load_rows(const sk_cuda_level *level, int block, int t, int flags, pair *own)
 {
     const size_t base = (size_t)block * CELLS + own->at;
-    for (int c = 0; c < 2; c++) {
-        const int along[3] = {own->i + c, own->j, own->k};
-        for (int axis = 0; axis < SELKIE_DIM; axis++)
-            own->r[c].lower[axis] = level->face[axis][base + c];
-        for (int axis = 0; axis < SELKIE_DIM; axis++)
-            own->r[c].upper[axis] = axis == 0 && c == 0 ? level->face[0][base + 1]
-                                                        : upper_face(level, block, axis, along[axis], own->at + c);
-        own->r[c].inverse = level->inverse[base + c];
-        own->r[c].excess = with_excess ? level->excess[base + c] : 0.0f;
+    const int along[3] = {own->i + 1, own->j, own->k};
+    for (int axis = 0; axis < SELKIE_DIM; axis++) {
+        const int stride = axis == 0 ? 1 : axis == 1 ? N : N * N, last = along[axis] == N - 1;
+        const float *face = level->face[axis];
+        const size_t after =
+            last ? (size_t)level->neighbour[block][2 * axis + 1] * CELLS + own->at - (N - 1) * stride : base + stride;
+        const float2 lower = load_two(face + base);
+        own->r[0].lower[axis] = lower.x;
+        own->r[1].lower[axis] = lower.y;
+        if (axis == 0) {
+            own->r[0].upper[0] = lower.y;
+            own->r[1].upper[0] = face[after + 1];
+        } else {
+            const float2 upper = load_two(face + after);
+            own->r[0].upper[axis] = upper.x;
+            own->r[1].upper[axis] = upper.y;
+        }
     }
+    const float2 inverse = load_two(level->inverse + base);
+    own->r[0].inverse = inverse.x;
+    own->r[1].inverse = inverse.y;
+    if (flags & (RESTRICT | WITH_EXCESS)) {
+        const float2 excess = load_two(level->excess + base);
+        own->r[0].excess = excess.x;
+        own->r[1].excess = excess.y;
+    }
+    if (flags & (RESTRICT | PROLONG))
+        own->parent = parent_of(level, block, own->at);
+    locate_halo(level, block, t, flags, own);
 }
 
 SK_DEVICE void load_right_side(const sk_cuda_level *level, int block, pair *own)
 {
-    for (int c = 0; c < 2; c++)
-        own->r[c].b = level->b[(size_t)block * CELLS + own->at + c];
+    const float2 b = load_two(level->b + (size_t)block * CELLS + own->at);
+    own->r[0].b = b.x;
+    own->r[1].b = b.y;
 }
 
 SK_DEVICE float relax(const float *x, const row *r, int at)
@@ -114,22 +172,6 @@ SK_DEVICE float apply(const float *x, const row *r, int at)
 
 /* --- Between levels --- */
 
-/* Index of the parent of cell (i, j, k) of a fine block in the coarse fields. */
-SK_DEVICE size_t parent_of(const sk_cuda_level *fine, int block, int i, int j, int k)
-{
-    return (size_t)fine->parent[block] + cell_index(i / 2, j / 2, k / 2);
-}
-
-/* x of a cell with the correction of the coarse level. */
-SK_DEVICE float prolonged(const sk_cuda_level *fine, const sk_cuda_level *coarse, int block, int at)
-{
-    const size_t cell = (size_t)block * CELLS + at;
-    const float x = fine->x[cell];
-    if (!block || !(fine->inverse[cell] > 0.0f))
-        return x;
-    return x + coarse->x[parent_of(fine, block, at % N, at / N % N, at / N / N)];
-}
-
 /* Restricts the residual of a block. `x` is its tile, `left` room for its cells. */
 SK_DEVICE void restrict_block(const sk_cuda_level *fine, const sk_cuda_level *coarse, int block, int t, const pair *own,
                               const float *x, float *left)
@@ -142,30 +184,33 @@ SK_DEVICE void restrict_block(const sk_cuda_level *fine, const sk_cuda_level *co
         float sum = 0.0f;
         for (int child = 0; child < SK_CORNERS; child++)
             sum += left[cell_index(i + (child & 1), j + (child >> 1 & 1), k + (child >> 2))];
-        coarse->b[parent_of(fine, block, i, j, k)] = SK_CORRECTION_SCALE * SK_RESTRICTION_SCALE * sum;
+        coarse->b[fine->parent[block] + cell_index(i / 2, j / 2, k / 2)] =
+            SK_CORRECTION_SCALE * SK_RESTRICTION_SCALE * sum;
     }
     __syncthreads();
 }
 
 /* Loads x of a block and its halo into a tile. */
 SK_DEVICE void load_tile(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int colour, int flags,
-                         int t, const pair *own, float *x)
+                         const pair *own, float *x)
 {
-    const size_t base = (size_t)block * CELLS + own->at;
-    for (int c = 0; c < 2; c++)
-        x[own->tile + c] = flags & FROM_ZERO ? 0.0f
-                           : flags & PROLONG ? prolonged(level, coarse, block, own->at + c)
-                                             : level->x[base + c];
-    for (int n = t; n < SIDES * LAYER; n += PAIRS) {
-        int there, tile;
-        halo_cell(n / LAYER, n % LAYER, &there, &tile);
-        const int other = level->neighbour[block][n / LAYER];
+    float first = 0.0f, second = 0.0f;
+    if (!(flags & FROM_ZERO)) {
+        const float2 both = load_two(level->x + (size_t)block * CELLS + own->at);
+        const float more = flags & PROLONG ? coarse->x[own->parent] : 0.0f; /* the pair has one coarse cell */
+        first = both.x + (own->r[0].inverse > 0.0f ? more : 0.0f);
+        second = both.y + (own->r[1].inverse > 0.0f ? more : 0.0f);
+    }
+    x[own->tile] = first;
+    x[own->tile + 1] = second;
+    for (int e = 0; e < EDGES; e++) {
+        if (own->edge_tile[e] < 0)
+            continue;
         /* From zero, only blocks of the first colour have values yet. */
-        if (flags & FROM_ZERO && colour == 0)
-            x[tile] = 0.0f;
-        else
-            x[tile] =
-                flags & PROLONG_HALO ? prolonged(level, coarse, other, there) : level->x[(size_t)other * CELLS + there];
+        float value = flags & FROM_ZERO && colour == 0 ? 0.0f : level->x[own->edge[e]];
+        if (flags & PROLONG_HALO && own->above[e] >= 0)
+            value += coarse->x[own->above[e]];
+        x[own->edge_tile[e]] = value;
     }
 }
 
@@ -173,13 +218,11 @@ typedef struct shared_block {
     float x[SK_TILE_CELLS], left[CELLS];
 } shared_block;
 
-/* Smooths a block whose coefficients are loaded: two red-black sweeps. Returns the sum of b x over the thread's cells.
- * Block 0 does nothing but take part in the barriers. */
-SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int colour, int flags,
-                              int t, pair *own, shared_block *s)
+/* Smooths a block whose coefficients, right side and tile are loaded: two red-black sweeps. Returns the sum of b x over
+ * the thread's cells. Block 0 does nothing but take part in the barriers. */
+SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int flags, int t,
+                              pair *own, shared_block *s)
 {
-    load_right_side(level, block, own);
-    load_tile(level, coarse, block, colour, flags, t, own, s->x);
     __syncthreads();
     for (int half = 0; half < 4; half++) {
         const int red = (half + (flags & SWEEP_BACKWARD)) & 1;
@@ -197,10 +240,8 @@ SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *c
     }
     const size_t base = (size_t)block * CELLS + own->at;
     const float first = s->x[own->tile], second = s->x[own->tile + 1];
-    if (block) {
-        level->x[base] = first;
-        level->x[base + 1] = second;
-    }
+    if (block)
+        store_two(level->x + base, first, second);
     if (flags & RESTRICT)
         restrict_block(level, coarse, block, t, own, s->x, s->left);
     return (double)own->r[0].b * (double)first + (double)own->r[1].b * (double)second;
@@ -271,6 +312,12 @@ SK_DEVICE void decide_end(sk_cuda_solver *solver)
 
 /* --- Kernels of the cycle --- */
 
+/* A level and the next one. */
+typedef struct level_pair {
+    int depth;
+    sk_cuda_level fine, coarse;
+} level_pair;
+
 /* Solves the coarsest level exactly. One thread block. */
 SK_DEVICE void solve_bottom(sk_cuda_solver *solver)
 {
@@ -315,33 +362,38 @@ static __device__ __noinline__ void solve_above_tail(sk_cuda_solver *solver, int
 }
 
 /* Smooths the blocks of a colour of a level. `visit` has a bit for each level whose second visit this is part of. The
- * first launch of a visit has the flag ARRIVE. */
+ * first launch of a visit has the flag ARRIVE. The levels are arguments, so that their addresses need no load. */
 static __global__ void __launch_bounds__(PAIRS)
-    smooth_level(sk_cuda_solver *solver, int depth, int colour, int flags, int visit)
+    smooth_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int colour, int flags, int visit)
 {
     __shared__ shared_block s;
-    const sk_cuda_level *level = &solver->level[depth], *coarse = level + 1;
-    const int count = solver->count[depth][colour];
+    const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
+    const int count = solver->count[levels.depth][colour], t = (int)threadIdx.x;
     int n = (int)blockIdx.x, block = 0;
     pair own;
-    locate_pair((int)threadIdx.x, &own);
+    locate_pair(t, &own);
     if (n < count) {
         block = block_of_colour(level, colour, n);
-        load_rows(level, block, &own, flags & RESTRICT);
+        load_rows(level, block, t, flags, &own);
     }
     SK_CUDA_WAIT();
-    if (solver->done || (visit & ~solver->twice))
+    const int bottom = solver->bottom, skipped = solver->done || (visit & ~solver->twice);
+    if (n < count) { /* before the flags are here */
+        load_right_side(level, block, &own);
+        load_tile(level, coarse, block, colour, flags, &own, s.x);
+    }
+    if (skipped)
         return;
-    if (depth >= solver->bottom) {
-        if (depth == solver->bottom && flags & ARRIVE && blockIdx.x == 0)
-            solve_above_tail(solver, depth);
+    if (levels.depth >= bottom) {
+        if (levels.depth == bottom && flags & ARRIVE && blockIdx.x == 0)
+            solve_above_tail(solver, levels.depth);
         return;
     }
     while (n < count) {
-        double dot = smooth_block(level, coarse, block, colour, flags, (int)threadIdx.x, &own, &s);
+        double dot = smooth_block(level, coarse, block, flags, t, &own, &s);
         if (flags & TAKE_DOT) {
             dot = sk_cuda_sum(dot);
-            if (threadIdx.x == 0)
+            if (t == 0)
                 solver->partial[0][block] = dot;
         }
         __syncthreads();
@@ -349,7 +401,9 @@ static __global__ void __launch_bounds__(PAIRS)
         if (n >= count)
             break;
         block = block_of_colour(level, colour, n);
-        load_rows(level, block, &own, flags & RESTRICT);
+        load_rows(level, block, t, flags, &own);
+        load_right_side(level, block, &own);
+        load_tile(level, coarse, block, colour, flags, &own, s.x);
     }
     /* The blocks of the first colour come last. */
     if (flags & TAKE_DOT && colour == 0 && sk_cuda_is_last(&solver->ticket))
@@ -357,31 +411,33 @@ static __global__ void __launch_bounds__(PAIRS)
 }
 
 /* Restricts the residual of the blocks of the first colour. */
-static __global__ void __launch_bounds__(PAIRS) restrict_level(sk_cuda_solver *solver, int depth, int visit)
+static __global__ void __launch_bounds__(PAIRS)
+    restrict_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int visit)
 {
     __shared__ shared_block s;
-    const sk_cuda_level *level = &solver->level[depth];
-    const int count = solver->count[depth][0], t = (int)threadIdx.x;
+    const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
+    const int count = solver->count[levels.depth][0], t = (int)threadIdx.x;
     int n = (int)blockIdx.x, block = 0;
     pair own;
     locate_pair(t, &own);
     if (n < count) {
         block = block_of_colour(level, 0, n);
-        load_rows(level, block, &own, 1);
+        load_rows(level, block, t, RESTRICT, &own);
     }
     SK_CUDA_WAIT();
-    if (solver->done || depth > solver->bottom - 1 || (visit & ~solver->twice))
-        return;
+    const int skipped = solver->done || levels.depth > solver->bottom - 1 || (visit & ~solver->twice);
     while (n < count) {
         load_right_side(level, block, &own);
-        load_tile(level, level + 1, block, 0, 0, t, &own, s.x);
+        load_tile(level, coarse, block, 0, 0, &own, s.x);
+        if (skipped)
+            return;
         __syncthreads();
-        restrict_block(level, level + 1, block, t, &own, s.x, s.left);
+        restrict_block(level, coarse, block, t, &own, s.x, s.left);
         n += (int)gridDim.x;
         if (n >= count)
             break;
         block = block_of_colour(level, 0, n);
-        load_rows(level, block, &own, 1);
+        load_rows(level, block, t, RESTRICT, &own);
     }
 }
 
@@ -396,14 +452,14 @@ SK_DEVICE void run_colour(sk_cuda_solver *solver, int depth, int colour, int fla
         const int block = first + team < count ? block_of_colour(level, colour, first + team) : 0;
         pair own;
         locate_pair(t, &own);
-        load_rows(level, block, &own, 1);
+        load_rows(level, block, t, flags | WITH_EXCESS, &own);
+        load_right_side(level, block, &own);
+        load_tile(level, level + 1, block, colour, flags, &own, s[team].x);
         if (flags & ONLY_RESTRICT) {
-            load_right_side(level, block, &own);
-            load_tile(level, level + 1, block, colour, 0, t, &own, s[team].x);
             __syncthreads();
             restrict_block(level, level + 1, block, t, &own, s[team].x, s[team].left);
         } else {
-            smooth_block(level, level + 1, block, colour, flags, t, &own, &s[team]);
+            smooth_block(level, level + 1, block, flags, t, &own, &s[team]);
         }
         __syncthreads();
     }
@@ -445,7 +501,7 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
     locate_pair((int)threadIdx.x, &own);
     if (n < blocks) {
         block = block_of_level(solver, 0, n);
-        load_rows(level, block, &own, 1);
+        load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
     }
     SK_CUDA_WAIT();
     if (solver->done || solver->skip)
@@ -455,21 +511,17 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
     const float beta = (float)solver->beta;
     while (n < blocks) {
         const size_t base = (size_t)block * CELLS + own.at;
-        for (int c = 0; c < 2; c++)
-            x[own.tile + c] = after[base + c] = sk_add_scaled(level->x[base + c], beta, before[base + c]);
-        for (int h = (int)threadIdx.x; h < SIDES * LAYER; h += (int)blockDim.x) {
-            int there, tile;
-            halo_cell(h / LAYER, h % LAYER, &there, &tile);
-            const size_t at = (size_t)level->neighbour[block][h / LAYER] * CELLS + there;
-            x[tile] = sk_add_scaled(level->x[at], beta, before[at]);
-        }
+        const float2 z = load_two(level->x + base), old = load_two(before + base);
+        x[own.tile] = sk_add_scaled(z.x, beta, old.x);
+        x[own.tile + 1] = sk_add_scaled(z.y, beta, old.y);
+        store_two(after + base, x[own.tile], x[own.tile + 1]);
+        for (int e = 0; e < EDGES; e++)
+            if (own.edge_tile[e] >= 0)
+                x[own.edge_tile[e]] = sk_add_scaled(level->x[own.edge[e]], beta, before[own.edge[e]]);
         __syncthreads();
-        double dot = 0.0;
-        for (int c = 0; c < 2; c++) {
-            const float product = apply(x, &own.r[c], own.tile + c);
-            solver->q[base + c] = product;
-            dot += (double)x[own.tile + c] * (double)product;
-        }
+        const float first = apply(x, &own.r[0], own.tile), second = apply(x, &own.r[1], own.tile + 1);
+        store_two(solver->q + base, first, second);
+        double dot = (double)x[own.tile] * (double)first + (double)x[own.tile + 1] * (double)second;
         dot = sk_cuda_sum(dot);
         if (threadIdx.x == 0)
             solver->partial[0][block] = dot;
@@ -478,7 +530,7 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
         if (n >= blocks)
             break;
         block = block_of_level(solver, 0, n);
-        load_rows(level, block, &own, 1);
+        load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
     }
     if (sk_cuda_is_last(&solver->ticket))
         decide_length(solver);
@@ -505,11 +557,12 @@ static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, 
     for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
         const int block = block_of_level(solver, 0, n);
         const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
-        float low[2], r[2];
-        for (int c = 0; c < 2; c++) {
-            low[c] = solver->low[at + c] = sk_add_scaled(solver->low[at + c], alpha, p[at + c]);
-            r[c] = level->b[at + c] = sk_add_scaled(level->b[at + c], -alpha, solver->q[at + c]);
-        }
+        const float2 x = load_two(solver->low + at), along = load_two(p + at), b = load_two(level->b + at),
+                     q = load_two(solver->q + at);
+        const float low[2] = {sk_add_scaled(x.x, alpha, along.x), sk_add_scaled(x.y, alpha, along.y)};
+        const float r[2] = {sk_add_scaled(b.x, -alpha, q.x), sk_add_scaled(b.y, -alpha, q.y)};
+        store_two(solver->low + at, low[0], low[1]);
+        store_two(level->b + at, r[0], r[1]);
         const double squares = norm_of(SELKIE_NORM_RELATIVE, low[0], low[1]), left = norm_of(norm, r[0], r[1]);
         if (threadIdx.x == 0) {
             solver->partial[0][block] = squares;
@@ -557,18 +610,17 @@ static __global__ void __launch_bounds__(PAIRS)
         const int block = block_of_level(solver, 0, n);
         pair own;
         locate_pair((int)threadIdx.x, &own);
-        load_rows(level, block, &own, 1);
+        load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
         const size_t base = (size_t)block * CELLS + own.at;
         for (int c = 0; c < 2; c++) {
             high.cell[own.tile + c] = solver->high[base + c];
             low.cell[own.tile + c] = solver->low[base + c];
         }
-        for (int h = (int)threadIdx.x; h < SIDES * LAYER; h += (int)blockDim.x) {
-            int there, tile;
-            halo_cell(h / LAYER, h % LAYER, &there, &tile);
-            const size_t at = (size_t)level->neighbour[block][h / LAYER] * CELLS + there;
-            high.cell[tile] = solver->high[at];
-            low.cell[tile] = solver->low[at];
+        for (int e = 0; e < EDGES; e++) {
+            if (own.edge_tile[e] < 0)
+                continue;
+            high.cell[own.edge_tile[e]] = solver->high[own.edge[e]];
+            low.cell[own.edge_tile[e]] = solver->low[own.edge[e]];
         }
         __syncthreads();
         float r[2];
@@ -660,19 +712,11 @@ static __global__ void write_solution(const sk_step *step, sk_cuda_solver *solve
 
 /* --- Launches --- */
 
-/* The first level that one thread block runs. */
-static int tail_of(const sk_cuda *cuda)
-{
-    int depth = 1;
-    while (depth < cuda->solver_shadow.level_count - 1 && cuda->solver_shadow.level[depth].places > SK_CUDA_TAIL_BLOCKS)
-        depth++;
-    return depth;
-}
-
 /* A cycle from a level on. */
 static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int visit)
 {
     sk_cuda_solver *solver = cuda->solver;
+    const level_pair levels = {depth, cuda->solver_shadow.level[depth], cuda->solver_shadow.level[depth + 1]};
     const int zero = from_zero ? FROM_ZERO : 0, visits = depth == 0 && SELKIE_DIM == 3 ? 2 : 1;
     const int wide = launch_width(cuda, depth);
     if (depth == tail_of(cuda)) {
@@ -683,10 +727,10 @@ static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int visit)
     /* Down. Blocks of the second colour already have the values of all their neighbours. */
     for (int n = 1; n <= visits; n++)
         for (int colour = 0; colour < 2; colour++)
-            SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, depth, colour,
+            SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, levels, colour,
                       (n == 1 ? zero : 0) | (n == 1 && !colour ? ARRIVE : 0) | (colour && n == visits ? RESTRICT : 0),
                       visit);
-    SK_LAUNCH(cuda, restrict_level, wide, PAIRS, solver, depth, visit);
+    SK_LAUNCH(cuda, restrict_level, wide, PAIRS, solver, levels, visit);
 
     launch_cycle(cuda, depth + 1, 1, visit);
     if (depth + 1 <= 2 && depth + 1 < cuda->solver_shadow.level_count - 1)
@@ -695,7 +739,7 @@ static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int visit)
     /* Up, in reverse. */
     for (int n = visits; n >= 1; n--)
         for (int colour = 1; colour >= 0; colour--)
-            SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, depth, colour,
+            SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, levels, colour,
                       SWEEP_BACKWARD | (n == visits ? PROLONG | (colour ? PROLONG_HALO : 0) : 0) |
                           (depth == 0 && n == 1 ? TAKE_DOT : 0),
                       visit);

@@ -71,6 +71,15 @@ SK_DEVICE void begin_solve(const sk_step *step, sk_cuda_solver *solver)
         solver->count[depth][0] = solver->count[depth][1] = solver->unknowns[depth] = solver->numbers[depth] = 0;
 }
 
+/* The first level that one thread block runs. */
+static inline int tail_of(const sk_cuda *cuda)
+{
+    int depth = 1;
+    while (depth < cuda->solver_shadow.level_count - 1 && cuda->solver_shadow.level[depth].places > SK_CUDA_TAIL_BLOCKS)
+        depth++;
+    return depth;
+}
+
 /* Thread blocks of a launch over the blocks of a colour of a level, or of all of level 0. */
 static inline int launch_width(const sk_cuda *cuda, int depth)
 {

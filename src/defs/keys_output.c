@@ -48,6 +48,9 @@ CHOICES(surface_format);
 static const sk_enum_value picture_style_values[] = {
     {"surface", SELKIE_STYLE_SURFACE, "the liquid's surface"},
     {"particles", SELKIE_STYLE_PARTICLES, "each particle as a small ball"},
+    {"dye", SELKIE_STYLE_DYE, "2D: every point has the colour of the nearest particle, with sharp edges"},
+    {"streamlines", SELKIE_STYLE_STREAMLINES, "2D: curves along the velocity of the particles"},
+    {"lic", SELKIE_STYLE_LIC, "2D: noise smeared along the velocity (line integral convolution)"},
 };
 CHOICES(picture_style);
 

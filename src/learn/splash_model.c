@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/simd.h"
 #include "learn/network_kernels.h"
 #include "learn/tensors.h"
 
@@ -278,7 +279,14 @@ void sk_splash_logits(const sk_splash_model *model, const float *products, const
     for (int r = 0; r < count; r++) {
         const float *start = products + (size_t)cell[r] * (size_t)width, *values = own + (size_t)r * (size_t)more;
         float *row = rows + (size_t)r * (size_t)width;
-        for (int o = 0; o < width; o++) {
+        int o = 0;
+        for (; o + 8 <= width; o += 8) {
+            f8 sum = f8_load(start + o);
+            for (int k = 0; k < more; k++)
+                sum += values[k] * f8_load(weights + (size_t)k * (size_t)width + (size_t)o);
+            f8_store(row + o, sum);
+        }
+        for (; o < width; o++) {
             float sum = start[o];
             for (int k = 0; k < more; k++)
                 sum += values[k] * weights[(size_t)k * (size_t)width + (size_t)o];
@@ -301,6 +309,11 @@ void sk_splash_scale(const sk_splash_model *model, float *features, int count)
 float sk_splash_probability(const sk_splash_model *model, float logit)
 {
     return sk_learn_sigmoid(model->calibration[0] * logit + model->calibration[1]);
+}
+
+float sk_splash_logit_of(const sk_splash_model *model, float p)
+{
+    return (logf(p / (1.0f - p)) - model->calibration[1]) / model->calibration[0];
 }
 
 /* Quantile of a Student-t distribution with 3 degrees of freedom, by Newton's method; cut at 5. */

@@ -41,6 +41,8 @@ void sk_splash_logits(const sk_splash_model *model, const float *products, const
 
 /* Scales rows of features in place. */
 void sk_splash_scale(const sk_splash_model *model, float *features, int count);
+/* The logit below which the probability is less than p. */
+float sk_splash_logit_of(const sk_splash_model *model, float p);
 /* Probability of a splash within the duration, from a row's logit. */
 float sk_splash_probability(const sk_splash_model *model, float logit);
 /* Change of velocity over sqrt(g h + ...) in the stencil's axes, from the modifier's outputs and a random number in [0,

@@ -98,6 +98,58 @@ static void set_mpm(check_scene *t)
     t->scene.volume = SELKIE_VOLUME_NONE;
 }
 
+/* Liquid of different temperatures. */
+static void set_heat(check_scene *t)
+{
+    set_flip_idp(t);
+    selkie_material_defaults(&t->materials[0]);
+    t->materials[0].name = "water";
+    t->materials[0].heat_capacity = 4186.0;
+    t->materials[0].conductivity = 60.0;
+    t->scene.materials = t->materials;
+    t->scene.material_count = 1;
+    for (int n = 0; n < t->scene.liquid_count; n++)
+        t->liquids[n].temperature = 280.0 + 30.0 * n;
+    for (int n = 0; n < t->scene.source_count; n++)
+        t->sources[n].temperature = 330.0;
+}
+
+/* What is liquid for the others is ice. */
+static void set_frozen(check_scene *t)
+{
+    set_heat(t);
+    t->materials[0].melting_point = 273.15;
+    t->materials[0].latent_heat = 334000.0;
+    for (int n = 0; n < t->scene.liquid_count; n++)
+        t->liquids[n].temperature = 260.0;
+    for (int n = 0; n < t->scene.source_count; n++)
+        t->sources[n].temperature = 260.0;
+}
+
+/* What is liquid for the others is a soft body of particles each. */
+static void set_soft(check_scene *t)
+{
+    set_flip(t);
+    selkie_material_defaults(&t->materials[0]);
+    t->materials[0].name = "rubber";
+    t->materials[0].kind = SELKIE_MATERIAL_SOFT;
+    t->scene.materials = t->materials;
+    t->scene.material_count = 1;
+    for (int n = 0; n < t->scene.liquid_count; n++) {
+        selkie_body_def *body = &t->bodies[n];
+        selkie_body_defaults(body);
+        body->shape = t->liquids[n].shape;
+        body->material = "rubber";
+        for (int d = 0; d < 3; d++) {
+            body->velocity[d] = t->liquids[n].velocity[d];
+            body->angular_velocity[d] = t->liquids[n].angular_velocity[d];
+        }
+    }
+    t->scene.bodies = t->bodies;
+    t->scene.body_count = t->scene.liquid_count;
+    t->scene.liquid_count = 0;
+}
+
 /* s: how long an obstacle can move as it does until it leaves the domain; objects must stay inside. */
 static double time_inside(const selkie_domain_def *domain, const selkie_shape *shape, const double velocity[3])
 {
@@ -444,6 +496,30 @@ static const exception mpm_exceptions[] = {
     END,
 };
 
+#define WHY_HEAT "heat does not move the liquid: the same as flip-idp"
+#define WHY_SOLID "a solid does not flow"
+
+static const exception heat_exceptions[] = {
+    {"rest-*", EXCEPTION_NO_MEANING, WHY_HEAT},     {"fall/*", EXCEPTION_NO_MEANING, WHY_HEAT},
+    {"drift/*", EXCEPTION_NO_MEANING, WHY_HEAT},    {"collision/*", EXCEPTION_NO_MEANING, WHY_HEAT},
+    {"spin/*", EXCEPTION_NO_MEANING, WHY_HEAT},     {"energy/*", EXCEPTION_NO_MEANING, WHY_HEAT},
+    {"solid-*", EXCEPTION_NO_MEANING, WHY_HEAT},    {"plate-*", EXCEPTION_NO_MEANING, WHY_HEAT},
+    {"paddle*", EXCEPTION_NO_MEANING, WHY_HEAT},    {"steps/*", EXCEPTION_NO_MEANING, WHY_HEAT},
+    {"tap-flow/*", EXCEPTION_NO_MEANING, WHY_HEAT}, END,
+};
+
+static const exception frozen_exceptions[] = {
+    {"rest-*", EXCEPTION_NO_MEANING, WHY_SOLID},
+    {"tap-*/*", EXCEPTION_NO_MEANING, WHY_SOLID},
+    END,
+};
+
+static const exception soft_exceptions[] = {
+    {"rest-*", EXCEPTION_NO_MEANING, WHY_SOLID},
+    {"tap-*/*", EXCEPTION_NO_MEANING, WHY_SOLID},
+    END,
+};
+
 /* Cases of the long half that were not run for most methods so far. */
 const exception untried[] = {
     END,
@@ -470,5 +546,8 @@ const method methods[] = {
     {"liquid-boundary", "SPH, solids of liquid boundaries", set_liquid_boundary, CLASS_SPH, 0,
      liquid_boundary_exceptions},
     {"mpm", "elastoplastic points (MPM)", set_mpm, CLASS_SPH, 1, mpm_exceptions},
+    {"heat", "FLIP, volume idp, heat", set_heat, CLASS_GRID, 0, heat_exceptions},
+    {"frozen", "frozen bodies", set_frozen, CLASS_GRID, 0, frozen_exceptions},
+    {"soft", "soft bodies of particles", set_soft, CLASS_GRID, 0, soft_exceptions},
 };
 const int method_count = sizeof methods / sizeof *methods;
