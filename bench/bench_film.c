@@ -1,7 +1,8 @@
 /* From the simulation to a film: the cost of a frame's surface, file and picture, over the simulation of that frame.
  *
  * All figures of a line are taken in one run, frame by frame, because timings of different runs cannot be compared.
- * Usage: bench_film [SCENE.json] [--frames N] [--first N] [--threads N] [--picture]
+ * Usage: bench_film [SCENE.json] [--frames N] [--first N] [--threads N] [--picture] [--probes]
+ * --probes compares the scene's steps with those of the scene without its probes, step by step in turn.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -152,10 +153,47 @@ static selkie_code film_scene(const char *scene_path, int first, int frames, int
     return code;
 }
 
+/* The cost of the scene's probes. */
+static selkie_code compare_probes(const char *scene_path, int first, int frames, int threads, selkie_error *error)
+{
+    selkie_scene *scene;
+    SK_TRY(selkie_scene_load(scene_path, 0, NULL, &scene, error));
+    const int probes = scene->probe_count;
+    selkie_world_options options;
+    selkie_world_options_defaults(&options);
+    options.threads = threads;
+    selkie_world *worlds[2] = {NULL, NULL};
+    tally times[2] = {{0, 0}, {0, 0}};
+    selkie_code code = SELKIE_OK;
+    for (int w = 0; w < 2 && !code; w++) {
+        scene->probe_count = w ? probes : 0;
+        code = selkie_world_create(scene, &options, &worlds[w], error);
+    }
+    while (!code && selkie_world_frame(worlds[1]) < first + frames) {
+        const int counted = selkie_world_frame(worlds[1]) >= first;
+        for (int w = 0; w < 2 && !code; w++) {
+            tally step = {0, 0};
+            begin(&step);
+            code = selkie_world_step(worlds[w], error);
+            end(&step);
+            times[w].wall += counted ? step.wall : 0.0;
+            times[w].cpu += counted ? step.cpu : 0.0;
+        }
+    }
+    if (!code)
+        printf("%s: %d probes add %.1f %% to %.1f ms of CPU, %.1f %% of wall time\n", scene_path, probes,
+               100.0 * (times[1].cpu / times[0].cpu - 1.0), times[0].cpu, 100.0 * (times[1].wall / times[0].wall - 1.0));
+    selkie_world_destroy(worlds[0]);
+    selkie_world_destroy(worlds[1]);
+    scene->probe_count = probes;
+    selkie_scene_free(scene);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     const char *scene = SELKIE_SCENES "/examples/dam_break_3d.json";
-    int first = 15, frames = 10, threads = omp_get_num_procs(), with_picture = 0;
+    int first = 15, frames = 10, threads = omp_get_num_procs(), with_picture = 0, probes = 0;
     for (int a = 1; a < argc; a++) {
         if (strcmp(argv[a], "--frames") == 0 && a + 1 < argc)
             frames = atoi(argv[++a]);
@@ -165,11 +203,14 @@ int main(int argc, char **argv)
             threads = atoi(argv[++a]);
         else if (strcmp(argv[a], "--picture") == 0)
             with_picture = 1;
+        else if (strcmp(argv[a], "--probes") == 0)
+            probes = 1;
         else
             scene = argv[a];
     }
     selkie_error error = {0};
-    if (film_scene(scene, first, frames, threads, with_picture, &error)) {
+    if (probes ? compare_probes(scene, first, frames, threads, &error)
+               : film_scene(scene, first, frames, threads, with_picture, &error)) {
         fprintf(stderr, "bench_film: %s\n", error.message);
         return 1;
     }

@@ -141,8 +141,10 @@ typedef struct selkie_drawn_def {
     const char *name;
     int stroke_count;
     const selkie_stroke_def *strokes;
-    double time;   /* s    the drawing moves for so long before it is taken */
-    int snapshots; /*      fields that are taken at even times of that */
+    const char *picture; /*      a picture of velocities that fills the domain: red along x, green along y; "" = none */
+    double picture_speed; /* m/s  of full red or green; half of it is rest */
+    double time;          /* s    the drawing moves for so long before it is taken */
+    int snapshots;        /*      fields that are taken at even times of that */
 } selkie_drawn_def;
 
 typedef struct selkie_excite_def {
@@ -150,6 +152,13 @@ typedef struct selkie_excite_def {
     double strength;   /* m/s2 acceleration where the drawing is fastest */
     double start, end; /* s    end < 0: never ends */
 } selkie_excite_def;
+
+/* How vortex sheets reach the modes. */
+typedef enum selkie_feedback_way {
+    SELKIE_FEEDBACK_PANELS,   /* integrals of the modes over the panels */
+    SELKIE_FEEDBACK_QUADTREE, /* velocities on the cells through the source's quadtree, then projected */
+    SELKIE_FEEDBACK_GRID      /* velocities on every cell, then projected: the source's naive form */
+} selkie_feedback_way;
 
 typedef struct selkie_reduced_def {
     int modes; /*      eigenfunctions with the smallest eigenvalues */
@@ -163,6 +172,9 @@ typedef struct selkie_reduced_def {
     const selkie_excite_def *excite;
     double panel_length; /* m    of the vortex panels of bodies, about; 0 = a cell */
     double feedback;     /*      part of a body's vortex sheet that stays in the liquid while it passes the body once */
+    selkie_feedback_way feedback_by;
+    double feedback_error; /*    quadtree: largest error of a panel's velocity, over its strength */
+    const char *basis;     /*    file of `selkie basis`; "" = the basis is made at the start */
 } selkie_reduced_def;
 
 /* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against, `cuda` runs on

@@ -105,15 +105,18 @@ static selkie_code take_blocks(sk_cuda *cuda, const sk_step *step, size_t capaci
     SK_TRY(take(cuda, &cuda->sent->step.solids.block_slot, capacity * sizeof(int32_t), 1, error));
     SK_TRY(take(cuda, &cuda->shadow.kinds, cells, 1, error));
     SK_TRY(take(cuda, &cuda->shadow.reach, (capacity + 1) * sizeof(uint32_t), 1, error));
+    SK_TRY(take(cuda, &cuda->shadow.slots_won, (capacity + 1) * sizeof(int32_t), 1, error));
     return take(cuda, &cuda->shadow.block_first, (capacity + 1) * sizeof(uint32_t), 1, error);
 }
 
 /* A level of the solver: its places and arrays. */
-static selkie_code take_level(sk_cuda *cuda, const sk_step *step, int depth, size_t capacity, selkie_error *error)
+static selkie_code take_level(sk_cuda *cuda, const sk_step *step, int depth, selkie_error *error)
 {
     sk_cuda_level *level = &cuda->solver_shadow.level[depth];
+    const size_t most = (size_t)cuda->shadow.capacity, places = (size_t)level->places + 1;
+    const size_t capacity = depth && places < most ? places : most; /* a coarse level has no more blocks than level 0 */
     const size_t cells = (size_t)step->grid.block_cells * capacity * sizeof(float);
-    level->capacity = capacity;
+    level->capacity = (int)capacity;
     SK_TRY(take(cuda, &level->place, capacity * sizeof(int32_t), 1, error));
     SK_TRY(take(cuda, &level->list, capacity * sizeof(int32_t), 1, error));
     SK_TRY(take(cuda, &level->neighbour, capacity * sizeof *level->neighbour, 1, error));
@@ -140,7 +143,7 @@ static selkie_code take_solver(sk_cuda *cuda, const sk_step *step, selkie_error 
     for (;; depth++) {
         sk_cuda_level *level = &solver->level[depth];
         level->places = level->blocks[0] * level->blocks[1] * level->blocks[2];
-        SK_TRY(take_level(cuda, step, depth, depth ? (size_t)level->places + 1 : (size_t)cuda->shadow.capacity, error));
+        SK_TRY(take_level(cuda, step, depth, error));
         /* The coarsest level has so few cells that its matrix can be inverted. */
         if (cells[0] * cells[1] * cells[2] <= SK_CUDA_BOTTOM || depth == SK_CUDA_LEVELS - 1)
             break;
@@ -281,8 +284,10 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
                        "backend: \"cuda\" cannot number the %lld blocks of this domain; use a smaller one or \"tuned\"",
                        (long long)places);
     cuda->shadow.places = (int)places;
+    cuda->expected_blocks = (int)blocks;
     if (!blocks) {
         blocks = blocks_needed(step, (int)places);
+        cuda->expected_blocks = (int)blocks;
         blocks += blocks / 2 + 64;
 
         /* A small domain gets all its blocks at once: growing takes longer than many steps. */
@@ -357,6 +362,13 @@ void sk_cuda_destroy(sk_step *step)
         return;
     cudaStreamSynchronize(cuda->stream);
     release(cuda);
+#ifndef SK_CUDA_EMULATED
+    if (cuda->profile) {
+        cudaEventDestroy(cuda->profile->begin);
+        cudaEventDestroy(cuda->profile->end);
+        free(cuda->profile);
+    }
+#endif
     if (cuda->sent)
         cudaFreeHost(cuda->sent);
     if (cuda->results)
@@ -407,7 +419,10 @@ static void fill_step(sk_step *step)
     sent->step = *step;
     sent->scene = *step->scene;
     sent->step.scene = &cuda->device->scene;
-    sent->step.relative_density = NULL;
+    if (step->relative_density) {
+        memcpy(sent->constants.relative_density, step->relative_density, sizeof sent->constants.relative_density);
+        sent->step.relative_density = cuda->device->constants.relative_density;
+    }
 
     /* The grid: constants of the host, arrays of the device. */
     sk_grid *to = &sent->step.grid;
@@ -451,7 +466,7 @@ selkie_code sk_cuda_begin(sk_step *step, selkie_error *error)
         if (crowded && !cuda->host_changed)
             SK_TRY(sk_cuda_fetch_particles(step, error));
         release(cuda);
-        SK_TRY(allocate(step, crowded ? wanted + wanted / 2 + 64 : 0, error));
+        SK_TRY(allocate(step, crowded ? wanted + wanted / 2 + 64 : (size_t)cuda->first_blocks, error));
     }
     if (cuda->host_changed)
         SK_TRY(send_particles(step, error));
@@ -462,9 +477,37 @@ selkie_code sk_cuda_begin(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+selkie_code sk_cuda_grow(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    const size_t wanted = (size_t)cuda->results->overflow;
+    cuda->began = cuda->particles_here = 0;
+    SK_TRY(sk_cuda_fetch_particles(step, error));
+    release(cuda);
+    SK_TRY(allocate(step, wanted + wanted / 2 + 64, error));
+    cuda->results->overflow = 0;
+    return sk_cuda_begin(step, error);
+}
+
+selkie_code sk_cuda_reserve_blocks(sk_step *step, int blocks, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    if (!cuda)
+        return SELKIE_OK;
+    SK_TRY(sk_cuda_fetch_particles(step, error));
+    release(cuda);
+    cuda->first_blocks = blocks;
+    return SELKIE_OK;
+}
+
 /* --- launches --- */
 
 #ifdef SK_CUDA_EMULATED
+void sk_cuda_start_profile(sk_step *step)
+{
+    (void)step;
+}
+
 sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda)
 {
     (void)cuda;
@@ -484,7 +527,43 @@ selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launch
     launches(step->cuda, step);
     return SELKIE_OK;
 }
+
 #else
+void sk_cuda_start_profile(sk_step *step)
+{
+    sk_cuda *cuda = step->cuda;
+    if (!cuda || cuda->profile)
+        return;
+    cuda->profile = (sk_cuda_profile *)calloc(1, sizeof *cuda->profile);
+    if (!cuda->profile)
+        return;
+    cudaEventCreate(&cuda->profile->begin);
+    cudaEventCreate(&cuda->profile->end);
+}
+
+void sk_cuda_profile_begin(sk_cuda *cuda)
+{
+    cudaEventRecord(cuda->profile->begin, cuda->stream);
+}
+
+void sk_cuda_profile_end(sk_cuda *cuda, const char *kernel)
+{
+    sk_cuda_profile *profile = cuda->profile;
+    float ms = 0.0f;
+    int n = 0;
+    cudaEventRecord(profile->end, cuda->stream);
+    cudaEventSynchronize(profile->end);
+    cudaEventElapsedTime(&ms, profile->begin, profile->end);
+    while (n < profile->count && strcmp(profile->kernels[n].kernel, kernel) != 0)
+        n++;
+    if (n == SK_CUDA_KERNELS)
+        return;
+    profile->count = n < profile->count ? profile->count : n + 1;
+    profile->kernels[n].kernel = kernel;
+    profile->kernels[n].ms += (double)ms;
+    profile->kernels[n].launches++;
+}
+
 /* The graph that the stream records, and what its next node waits for. */
 static cudaGraph_t recorded(sk_cuda *cuda, const cudaGraphNode_t **after, size_t *count)
 {
@@ -501,8 +580,10 @@ sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda)
 {
     const cudaGraphNode_t *after;
     size_t count;
-    cudaGraph_t graph = recorded(cuda, &after, &count);
     cuda->condition = 0;
+    if (cuda->profile)
+        return 0;
+    cudaGraph_t graph = recorded(cuda, &after, &count);
     if (cudaGraphConditionalHandleCreate(&cuda->condition, graph, 1, cudaGraphCondAssignDefault) != cudaSuccess)
         cuda->condition = 0;
     return cuda->condition;
@@ -510,12 +591,20 @@ sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda)
 
 void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, const int *done)
 {
+    int is_done = 0;
+    while (cuda->profile && !is_done) {
+        body(cuda, step);
+        if (cudaMemcpyAsync(&is_done, done, sizeof is_done, cudaMemcpyDeviceToHost, cuda->stream) != cudaSuccess ||
+            cudaStreamSynchronize(cuda->stream) != cudaSuccess)
+            return; /* sk_cuda_run reports it */
+    }
+    if (cuda->profile)
+        return;
     const cudaGraphNode_t *after;
     size_t count;
     cudaGraph_t graph = recorded(cuda, &after, &count), ended;
     cudaGraphNodeParams parameters = {cudaGraphNodeTypeConditional};
     cudaGraphNode_t node;
-    (void)done;
     parameters.conditional.handle = cuda->condition;
     parameters.conditional.type = cudaGraphCondTypeWhile;
     parameters.conditional.size = 1;
@@ -555,6 +644,11 @@ selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launch
     sk_cuda *cuda = step->cuda;
     int n = 0;
     SK_TRY(sk_cuda_begin(step, error));
+    if (cuda->profile) {
+        launches(cuda, step);
+        SK_CUDA_TRY(cudaGetLastError(), name, error);
+        return SELKIE_OK;
+    }
     while (n < cuda->graph_count && strcmp(cuda->graphs[n].name, name) != 0)
         n++;
     if (n == cuda->graph_count)
@@ -574,11 +668,6 @@ selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error)
                 "a step", error);
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error);
     const sk_cuda_results *results = cuda->results;
-    if (results->overflow)
-        return sk_fail(error, SELKIE_ERROR_MEMORY,
-                       "the liquid spread from %d to %d blocks in one step, more than the GPU backend reserves; resume "
-                       "the last checkpoint",
-                       cuda->shadow.capacity, results->overflow);
     if (results->lost)
         return sk_fail(error, SELKIE_ERROR_DIVERGED,
                        "%lld particles are nowhere (position not a number, or far outside the domain): the simulation "
@@ -646,6 +735,20 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
     step->particles.count = results->count - results->gone;
     cuda->began = 0;
     return SELKIE_OK;
+}
+
+size_t sk_cuda_bytes(const sk_step *step)
+{
+    return step->cuda ? step->cuda->bytes : 0;
+}
+
+int sk_cuda_profile_entry(const sk_step *step, int n, sk_cuda_time *time)
+{
+    const sk_cuda_profile *profile = step->cuda ? step->cuda->profile : NULL;
+    if (!profile || n >= profile->count)
+        return 0;
+    *time = profile->kernels[n];
+    return 1;
 }
 
 int sk_cuda_block_count(const sk_step *step)

@@ -13,11 +13,14 @@
 
 #include "base/memory.h"
 #include "render/color.h"
+#include "render/flow.h"
 
 typedef struct node {
     float weight, x, y; /* sums of w, w x, w y (m) */
     float value;        /* sum of w speed */
 } node;
+
+enum { table_colors = 1024 };
 
 typedef struct flat_picture {
     const sk_stage *stage;
@@ -35,6 +38,9 @@ typedef struct flat_picture {
     size_t *first;   /* [nodes[1] + 1] */
     sk_pose *poses;  /* of the obstacles */
     float *solid;    /* pixels to the nearest obstacle, a pixel each */
+    int table_used;  /* colours of values come from the table */
+    vec3 table[table_colors];
+    sk_flow *flow; /* of the styles that show it; NULL for others */
 } flat_picture;
 
 static const vec3 paper = {0.965f, 0.970f, 0.975f}, ink = {0.13f, 0.17f, 0.21f}, stone = {0.45f, 0.44f, 0.43f};
@@ -122,6 +128,18 @@ static void add_to_row(const flat_picture *f, node *nodes, float x, float dy, fl
     }
 }
 
+/* A coordinate and its images behind near walls. Returns their number. */
+static int mirror(float x, float low, float high, float reach, float places[3])
+{
+    int count = 1;
+    places[0] = x;
+    if (2 * low - x > low - reach)
+        places[count++] = 2 * low - x;
+    if (2 * high - x < high + reach)
+        places[count++] = 2 * high - x;
+    return count;
+}
+
 /* Images behind the walls keep the liquid's edge at a right angle to them. */
 static void gather_row(flat_picture *f, int row)
 {
@@ -136,12 +154,12 @@ static void gather_row(flat_picture *f, int row)
         const float *p = sk_particle_position(f->particles, f->order[k]);
         float speed = sk_particle_value(f->particles, f->order[k], 2, f->options->color);
         speed = isfinite(speed) ? speed : 0.0f;
-        const float xs[3] = {p[0], 2 * low[0] - p[0], 2 * high[0] - p[0]};
-        const float ys[3] = {p[1], 2 * low[1] - p[1], 2 * high[1] - p[1]};
-        for (int b = 0; b < 3; ++b)
-            for (int a = 0; a < 3; ++a)
-                if (xs[a] > low[0] - f->reach && xs[a] < high[0] + f->reach)
-                    add_to_row(f, nodes, xs[a], ys[b] - y, speed);
+        float xs[3] = {p[0]}, ys[3] = {p[1]};
+        const int across = mirror(p[0], low[0], high[0], f->reach, xs),
+                  up = mirror(p[1], low[1], high[1], f->reach, ys);
+        for (int b = 0; b < up; ++b)
+            for (int a = 0; a < across; ++a)
+                add_to_row(f, nodes, xs[a], ys[b] - y, speed);
     }
 }
 
@@ -156,9 +174,27 @@ static float rest_weight(const flat_picture *f)
 
 static vec3 value_color(const flat_picture *f, float speed, float density)
 {
+    if (f->table_used) {
+        const float t = f->options->color == SELKIE_COLOR_DENSITY ? 0.5f * density : speed / f->speed_scale;
+        return f->table[(int)(clampf(isnan(t) ? 0.0f : t, 0.0f, 1.0f) * (float)(table_colors - 1) + 0.5f)];
+    }
     if (f->options->color == SELKIE_COLOR_DENSITY)
         return sk_color(SK_MAP_RATIO, 0.5f * density);
     return sk_stage_speed_color(f->options->color, speed, f->speed_scale);
+}
+
+/* Colours that follow a value without steps. */
+static void fill_table(flat_picture *f)
+{
+    const selkie_picture_color color = f->options->color;
+    if ((color != SELKIE_COLOR_DENSITY && color != SELKIE_COLOR_WATER && color != SELKIE_COLOR_SPEED) ||
+        !(f->speed_scale > 0.0f))
+        return;
+    for (int i = 0; i < table_colors; ++i) {
+        const float t = (float)i / (float)(table_colors - 1);
+        f->table[i] = value_color(f, t * f->speed_scale, 2.0f * t);
+    }
+    f->table_used = 1;
 }
 
 /* `solid` holds distances of the row's pixels to the obstacles, in pixels. Liquid near an obstacle is drawn up to it.
@@ -183,7 +219,7 @@ static void fill_row(const flat_picture *f, int y, const float *solid)
         for (int c = 0; c < 4; ++c) {
             const node *n = &f->node[(size_t)(i + (c & 1)) + (size_t)(j + (c >> 1)) * (size_t)f->nodes[0]];
             float share = (c & 1 ? u - (float)i : 1.0f - u + (float)i) * (c >> 1 ? v - (float)j : 1.0f - v + (float)j);
-            float distance = n->weight > 1e-6f ? hypotf(n->x, n->y) / n->weight - radius : f->reach;
+            float distance = n->weight > 1e-6f ? sqrtf(n->x * n->x + n->y * n->y) / n->weight - radius : f->reach;
             phi += share * distance;
             value += share * n->value;
             weight += share * n->weight;
@@ -316,7 +352,7 @@ static void draw_all(flat_picture *f, int threads)
     const int bands = (f->image->height + band - 1) / band;
     sk_image_fill(f->image, 0, 0, f->image->width, f->image->height, paper, 1.0f);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 8)
-    for (int row = 0; row < f->nodes[1]; ++row)
+    for (int row = 0; row < (f->flow ? 0 : f->nodes[1]); ++row)
         gather_row(f, row);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int b = 0; b < bands; ++b) {
@@ -326,11 +362,17 @@ static void draw_all(flat_picture *f, int threads)
         for (int y = top; y < bottom; ++y) {
             float *solid = f->solid + (size_t)y * (size_t)f->image->width;
             measure_row(f, f->poses, y, solid);
-            if (f->options->style != SELKIE_STYLE_PARTICLES)
+            if (f->flow)
+                sk_flow_row(f->flow, y);
+            else if (f->options->style != SELKIE_STYLE_PARTICLES)
                 fill_row(f, y, solid);
-            obstacle_row(f, solid, y);
         }
     }
+    if (f->flow)
+        sk_flow_lines(f->flow);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
+    for (int y = 0; y < f->image->height; ++y)
+        obstacle_row(f, f->solid + (size_t)y * (size_t)f->image->width, y);
     draw_frame(f);
     draw_scale(f);
 }
@@ -341,6 +383,7 @@ selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *part
     flat_picture f = {.stage = stage, .particles = particles, .options = options, .image = image};
     lay_out(&f);
     f.speed_scale = sk_stage_speed_scale(stage, particles, options);
+    fill_table(&f);
 
     /* Nodes at least two pixels apart bound the cost of a large domain in a small picture. */
     f.step = fmaxf(0.5f * (float)stage->spacing, 1.0f / f.scale);
@@ -358,7 +401,13 @@ selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *part
 
     /* Sort the particles into rows and draw. */
     selkie_code code = SELKIE_OK;
-    if (f.node && f.order && f.first && f.poses && f.solid) {
+    if (options->style != SELKIE_STYLE_SURFACE && options->style != SELKIE_STYLE_PARTICLES) {
+        const sk_flat_view view = {stage, particles, options, image, f.left, f.top, f.scale, f.speed_scale};
+        code = sk_flow_create(&view, &f.flow, error);
+    }
+    if (code != SELKIE_OK) {
+        /* said already */
+    } else if (f.node && f.order && f.first && f.poses && f.solid) {
         for (int i = 0; i < stage->solid_count; ++i)
             sk_stage_pose(stage, i, options, &f.poses[i]);
         sort_rows(&f);
@@ -368,6 +417,7 @@ selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *part
                        (double)nodes * sizeof *f.node / 1048576.0, f.nodes[0], f.nodes[1]);
     }
 
+    sk_flow_destroy(f.flow);
     sk_release(NULL, f.node);
     sk_release(NULL, f.order);
     sk_release(NULL, f.first);

@@ -27,36 +27,62 @@ static void cover(uint32_t *coverage, int width, int height, float x, float y, f
     }
 }
 
-selkie_code sk_draw_foam(const sk_stage *stage, const sk_camera *camera, const sk_picture_foam *foam,
+typedef struct foam_layer {
+    const sk_stage *stage;
+    const sk_camera *camera;
+    const float *depth;
+    int width, height;
+    uint32_t *coverage;
+} foam_layer;
+
+/* Adds a share of a drop at one place. */
+static void add_drop(const foam_layer *f, vec3 point, float share)
+{
+    const float scale = 0.5f * (float)f->height / f->camera->half_height, spacing = (float)f->stage->spacing;
+    const float radius = drop_radius * spacing, fade = 1.0f / (2.5f * spacing);
+    float x, y;
+    const float forward = sk_camera_project(f->camera, point, &x, &y);
+    /* Far outside or not a number: no pixel. */
+    if (!(forward > 1e-3f * (float)f->stage->diagonal) || !(x > -8.0f && x < (float)f->width + 8.0f) ||
+        !(y > -8.0f && y < (float)f->height + 8.0f))
+        return;
+    const float size = radius * scale / forward;
+    float area = share * fminf(3.1415927f * size * size, 4.0f);
+    const int px = (int)clampf(x, 0.0f, (float)f->width - 1.0f);
+    const int py = (int)clampf(y, 0.0f, (float)f->height - 1.0f);
+    const float behind =
+        v3_length(v3_sub(point, f->camera->eye)) - f->depth[(size_t)py * (size_t)f->width + (size_t)px] - spacing;
+    area *= behind > 0.0f ? expf(-behind * fade) : 1.0f;
+    if (area > 1.0f / area_parts)
+        cover(f->coverage, f->width, f->height, x, y, area);
+}
+
+selkie_code sk_draw_foam(const sk_stage *stage, const sk_camera *camera, const sk_picture_options *options,
                          const float *depth, int threads, sk_image *image, selkie_error *error)
 {
+    const sk_picture_foam *foam = options->foam;
+    const vec3 normal = v3_from(options->cut);
+    const float offset = v3_dot(normal, normal) > 0.5f ? (float)options->cut[3] : INFINITY;
     if (!foam || !foam->count)
         return SELKIE_OK;
     const size_t pixels = (size_t)image->width * (size_t)image->height;
     uint32_t *coverage = sk_allocate_zeroed(NULL, pixels * sizeof *coverage);
     if (!coverage)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory for the foam of %zu pixels", pixels);
-    const float scale = 0.5f * (float)image->height / camera->half_height, spacing = (float)stage->spacing;
-    const float radius = drop_radius * spacing, fade = 1.0f / (2.5f * spacing);
+    const foam_layer layer = {stage, camera, depth, image->width, image->height, coverage};
+    const int places = options->shutter > 0.0 && foam->velocity ? 6 : 1;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (size_t i = 0; i < foam->count; ++i) {
         const float *p = (const float *)((const char *)foam->position + i * foam->position_stride);
-        const vec3 point = v3(p[0], p[1], p[2]);
-        float x, y;
-        const float forward = sk_camera_project(camera, point, &x, &y);
-        /* Far outside or not a number: no pixel. */
-        if (!(forward > 1e-3f * (float)stage->diagonal) || !(x > -8.0f && x < (float)image->width + 8.0f) ||
-            !(y > -8.0f && y < (float)image->height + 8.0f))
-            continue;
-        const float size = radius * scale / forward;
-        float area = fminf(3.1415927f * size * size, 4.0f);
-        const int px = (int)clampf(x, 0.0f, (float)image->width - 1.0f);
-        const int py = (int)clampf(y, 0.0f, (float)image->height - 1.0f);
-        const float behind =
-            v3_length(v3_sub(point, camera->eye)) - depth[(size_t)py * (size_t)image->width + (size_t)px] - spacing;
-        area *= behind > 0.0f ? expf(-behind * fade) : 1.0f;
-        if (area > 1.0f / area_parts)
-            cover(coverage, image->width, image->height, x, y, area);
+        const float *v =
+            places > 1 ? (const float *)((const char *)foam->velocity + i * foam->velocity_stride) : (float[3]){0};
+        /* A moving drop is a streak. */
+        for (int k = 0; k < places; ++k) {
+            const float way = (((float)k + 0.5f) / (float)places - 0.5f) * (float)options->shutter;
+            const vec3 point = v3(p[0] + way * v[0], p[1] + way * v[1], p[2] + way * v[2]);
+            if (v3_dot(point, normal) <= offset)
+                add_drop(&layer, point, 1.0f / (float)places);
+        }
     }
 
     const vec3 white = sk_studio_tone(

@@ -46,6 +46,8 @@ typedef struct sk_picture_foam {
     size_t count;
     const float *position;  /* m     */
     size_t position_stride; /* bytes */
+    const float *velocity;  /* m/s   NULL = none */
+    size_t velocity_stride; /* bytes */
 } sk_picture_foam;
 
 typedef struct sk_picture_options {
@@ -57,10 +59,13 @@ typedef struct sk_picture_options {
     const struct sk_picture_body *bodies;
     const sk_picture_foam *foam; /* NULL = none; 3D only */
     int preview;                 /*     3D: a quick look, without rays */
-    double speed_scale;          /* m/s the fastest colour; 0 = from gravity and the domain's height */
-    int samples;                 /*     rays a pixel where it matters; 0 = 4 */
-    int label;                   /*     write the time (and in 2D the scale of colours) into the picture */
-    int threads;                 /*     0 = all cores */
+    double shutter;              /* s   3D: how long the picture is exposed; what moves is blurred. 0 = not at all */
+    double cut[4];      /*     3D: unit normal n and offset d (m); liquid and obstacles where n x > d are left out.
+                               n = 0: nothing is */
+    double speed_scale; /* m/s the fastest colour; 0 = from gravity and the domain's height */
+    int samples;        /*     rays a pixel where it matters; 0 = 4 */
+    int label;          /*     write the time (and in 2D the scale of colours) into the picture */
+    int threads;        /*     0 = all cores */
 } sk_picture_options;
 
 typedef struct sk_stage sk_stage;

@@ -24,6 +24,8 @@ typedef struct sk_render_run_options {
     int force;           /* draw again what is up to date */
     int film;            /* 0 = pictures only */
     int preview;         /* 3D: quick pictures without rays */
+    double shutter;      /* 3D: exposure, over the time between frames: motion blur; 0 = none */
+    double cut[4];       /* 3D: cut-away view, unit normal and offset (m) of a plane in the scene; see picture.h */
 } sk_render_run_options;
 
 void sk_render_run_defaults(sk_render_run_options *options);

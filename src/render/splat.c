@@ -430,7 +430,7 @@ selkie_code sk_draw_preview(const sk_stage *stage, const sk_picture_particles *p
     if (!code) {
         place_water(&c, particles, radius, &w);
         draw_preview(&c, &w, radius, threads);
-        code = sk_draw_foam(stage, &camera, options->foam, c.depth, threads, image, error);
+        code = sk_draw_foam(stage, &camera, options, c.depth, threads, image, error);
         sk_draw_container(stage, &camera, c.depth, image);
     }
     sk_release(NULL, c.depth);

@@ -105,7 +105,7 @@ static inline float sk_particle_value(const sk_picture_particles *p, size_t i, i
 }
 
 /* Whitewater over a picture; `depth` (m) is the distance from the eye to what each pixel shows. */
-selkie_code sk_draw_foam(const sk_stage *stage, const sk_camera *camera, const sk_picture_foam *foam,
+selkie_code sk_draw_foam(const sk_stage *stage, const sk_camera *camera, const sk_picture_options *options,
                          const float *depth, int threads, sk_image *image, selkie_error *error);
 
 /* The ways of drawing. */

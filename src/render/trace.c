@@ -38,14 +38,65 @@ static RTCScene finish_scene(const sk_tracer *t, RTCGeometry geometry)
     return scene;
 }
 
+static void grow_box(size_t count, const float *points, float box[2][3])
+{
+    for (size_t i = 0; i < count; ++i)
+        for (int a = 0; a < 3; ++a) {
+            box[0][a] = fminf(box[0][a], points[3 * i + (size_t)a]);
+            box[1][a] = fmaxf(box[1][a], points[3 * i + (size_t)a]);
+        }
+}
+
+static void find_box(size_t count, const float *points, float box[2][3])
+{
+    for (int a = 0; a < 3; ++a) {
+        box[0][a] = INFINITY;
+        box[1][a] = -INFINITY;
+    }
+    grow_box(count, points, box);
+}
+
+/* Places at the ends of the exposure: embree moves the vertices along straight lines between them. */
+static selkie_code move_water(sk_tracer *t, double shutter, selkie_error *error)
+{
+    const size_t count = 3 * t->mesh.vertex_count;
+    for (int end = 0; end < 2; ++end) {
+        t->moved[end] = sk_allocate(NULL, (count + 1) * sizeof(float));
+        if (!t->moved[end])
+            return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for moving vertices",
+                           (double)count * 4 / 1048576.0);
+        const float way = (end ? 0.5f : -0.5f) * (float)shutter;
+        for (size_t i = 0; i < count; ++i) {
+            const float speed = t->mesh.velocities[i];
+            t->moved[end][i] = t->mesh.positions[i] + (isfinite(speed) ? way * speed : 0.0f);
+        }
+    }
+    return SELKIE_OK;
+}
+
+/* Vertices at one time or at the ends of the exposure. */
+static void set_vertices(RTCGeometry geometry, float *const moved[2], float *points, size_t count)
+{
+    if (moved[0] && moved[1]) {
+        rtcSetGeometryTimeStepCount(geometry, 2);
+        for (unsigned end = 0; end < 2; ++end)
+            rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, end, RTC_FORMAT_FLOAT3, moved[end], 0, 12,
+                                       count);
+        return;
+    }
+    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, points, 0, 12, count);
+}
+
 static void add_water(sk_tracer *t)
 {
     RTCGeometry geometry = rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_TRIANGLE);
-    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, t->mesh.positions, 0, 12,
-                               t->mesh.vertex_count);
+    set_vertices(geometry, t->moved, t->mesh.positions, t->mesh.vertex_count);
     rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, t->mesh.triangles, 0, 12,
                                t->mesh.triangle_count);
     t->water = finish_scene(t, geometry);
+    find_box(t->mesh.vertex_count, t->mesh.positions, t->water_box);
+    for (int end = 0; end < 2 && t->moved[end]; ++end)
+        grow_box(t->mesh.vertex_count, t->moved[end], t->water_box);
 }
 
 typedef struct corner {
@@ -112,15 +163,33 @@ static selkie_code smooth_solids(sk_tracer *t, selkie_error *error)
     return SELKIE_OK;
 }
 
+/* Obstacles at the ends of the exposure. */
+static selkie_code move_solids(sk_tracer *t, const sk_picture_options *options, selkie_error *error)
+{
+    for (int end = 0; end < 2; ++end) {
+        sk_picture_options then = *options;
+        size_t count;
+        int *owner;
+        then.time += (end ? 0.5 : -0.5) * options->shutter;
+        SK_TRY(sk_stage_triangles(t->stage, &then, &count, &t->solid_moved[end], &owner, error));
+        sk_release(NULL, owner);
+    }
+    return SELKIE_OK;
+}
+
 static selkie_code add_solids(sk_tracer *t, const sk_picture_options *options, selkie_error *error)
 {
     SK_TRY(sk_stage_triangles(t->stage, options, &t->solid_triangles, &t->solid_points, &t->solid_owner, error));
     if (!t->solid_triangles)
         return SELKIE_OK;
     SK_TRY(smooth_solids(t, error));
+    if (options->shutter > 0.0 && isfinite(options->time))
+        SK_TRY(move_solids(t, options, error));
     RTCGeometry geometry = rtcNewGeometry(t->device, RTC_GEOMETRY_TYPE_TRIANGLE);
-    rtcSetSharedGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, t->solid_points, 0, 12,
-                               3 * t->solid_triangles);
+    set_vertices(geometry, t->solid_moved, t->solid_points, 3 * t->solid_triangles);
+    find_box(3 * t->solid_triangles, t->solid_points, t->solid_box);
+    for (int end = 0; end < 2 && t->solid_moved[end]; ++end)
+        grow_box(3 * t->solid_triangles, t->solid_moved[end], t->solid_box);
     unsigned *index =
         rtcSetNewGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, 12, t->solid_triangles);
     for (size_t i = 0; index && i < 3 * t->solid_triangles; ++i)
@@ -154,14 +223,20 @@ static selkie_code add_balls(sk_tracer *t, const sk_picture_particles *particles
     return embree_failed(t, error);
 }
 
-static selkie_code make_mesh(sk_tracer *t, const sk_picture_particles *particles, selkie_error *error)
+static selkie_code make_mesh(sk_tracer *t, const sk_picture_particles *particles, double shutter, selkie_error *error)
 {
     sk_surface_options options;
     sk_surface_options_init(&options, t->stage->scene);
     options.threads = t->threads;
-    const sk_surface_particles cloud = {
-        .count = particles->count, .position = particles->position, .position_stride = particles->position_stride};
+    const int moves = shutter > 0.0 && particles->velocity;
+    const sk_surface_particles cloud = {.count = particles->count,
+                                        .position = particles->position,
+                                        .position_stride = particles->position_stride,
+                                        .velocity = moves ? particles->velocity : NULL,
+                                        .velocity_stride = particles->velocity_stride};
     SK_TRY(sk_surface_extract(&cloud, &options, &t->mesh, error));
+    if (moves && t->mesh.triangle_count)
+        SK_TRY(move_water(t, shutter, error));
     if (t->mesh.triangle_count)
         add_water(t);
     return embree_failed(t, error);
@@ -180,6 +255,10 @@ static void tracer_free(sk_tracer *t)
     sk_mesh_free(&t->mesh);
     sk_release(NULL, t->solid_points);
     sk_release(NULL, t->solid_owner);
+    for (int end = 0; end < 2; ++end) {
+        sk_release(NULL, t->moved[end]);
+        sk_release(NULL, t->solid_moved[end]);
+    }
     sk_release(NULL, t->solid_normals);
     sk_release(NULL, t->ball);
     sk_release(NULL, t->ball_speed);
@@ -219,25 +298,52 @@ static int needs_more(const vec3 *colors, int width, int height, int x, int y)
     return 0;
 }
 
-/* Means of tone-mapped samples: one bright sample must not dominate the pixel. */
-static void second_pass(const sk_tracer *t, const vec3 *colors, int samples, sk_image *image)
+/* One more sample of a pixel. A rank-1 lattice spreads the samples over the pixel and the exposure; the first is the
+ * centre of both. */
+static vec3 sample_pixel(sk_tracer *t, int x, int y, int k, float time)
 {
-    const int width = t->camera.width, height = t->camera.height;
-#pragma omp parallel for num_threads(t->threads) schedule(dynamic, 2)
-    for (int y = 0; y < height; ++y)
+    float u = 0.5f + (float)k * 0.7548777f, v = 0.5f + (float)k * 0.5698403f;
+    vec3 direction = sk_camera_ray(&t->camera, (float)x + u - floorf(u), (float)y + v - floorf(v));
+    t->time = time;
+    return sk_studio_tone(sk_trace_light(t, t->camera.eye, direction, NULL));
+}
+
+/* Does the pixel change during the exposure? Drops that cross it are seen at its start or its end. */
+static int pixel_moves(sk_tracer *t, vec3 middle, int x, int y)
+{
+    return difference(middle, sample_pixel(t, x, y, 0, 0.05f)) > 0.03f ||
+           difference(middle, sample_pixel(t, x, y, 0, 0.95f)) > 0.03f;
+}
+
+/* Means of tone-mapped samples: one bright sample must not dominate the pixel. */
+static void second_pass(const sk_tracer *tracer, const vec3 *colors, int samples, sk_image *image)
+{
+    const int width = tracer->camera.width, height = tracer->camera.height;
+    const int blurred = tracer->moved[0] || tracer->solid_moved[0];
+#pragma omp parallel for num_threads(tracer->threads) schedule(dynamic, 2)
+    for (int y = 0; y < height; ++y) {
+        sk_tracer t = *tracer; /* with a time of its own */
         for (int x = 0; x < width; ++x) {
             vec3 sum = colors[(size_t)y * (size_t)width + (size_t)x];
-            if (samples > 1 && needs_more(colors, width, height, x, y)) {
-                for (int k = 1; k < samples; ++k) {
-                    /* A rank-1 lattice spreads the samples over the pixel; the first is the centre. */
-                    float u = 0.5f + (float)k * 0.7548777f, v = 0.5f + (float)k * 0.5698403f;
-                    vec3 direction = sk_camera_ray(&t->camera, (float)x + u - floorf(u), (float)y + v - floorf(v));
-                    sum = v3_add(sum, sk_studio_tone(sk_trace_light(t, t->camera.eye, direction, NULL)));
+            const int moves = blurred && pixel_moves(&t, sum, x, y), count = moves ? 3 * samples : samples;
+            if (samples > 1 && (moves || needs_more(colors, width, height, x, y))) {
+                const vec3 first = sum;
+                int k = 1;
+                for (; k < count; ++k) {
+                    const float time = 0.5f + (float)k * 0.6180340f;
+                    const vec3 other = sample_pixel(&t, x, y, k, time - floorf(time));
+                    sum = v3_add(sum, other);
+                    /* Two samples that agree: the neighbour is the one on an edge. */
+                    if (k == 1 && !moves && difference(first, other) < 0.02f) {
+                        ++k;
+                        break;
+                    }
                 }
-                sum = v3_scale(sum, 1.0f / (float)samples);
+                sum = v3_scale(sum, 1.0f / (float)k);
             }
             sk_image_set(image, x, y, sum);
         }
+    }
 }
 
 static selkie_code draw_pixels(const sk_tracer *t, const sk_picture_options *options, sk_image *image,
@@ -250,7 +356,7 @@ static selkie_code draw_pixels(const sk_tracer *t, const sk_picture_options *opt
     if (colors && depth) {
         first_pass(t, colors, depth);
         second_pass(t, colors, options->samples > 0 ? options->samples : 4, image);
-        code = sk_draw_foam(t->stage, &t->camera, options->foam, depth, t->threads, image, error);
+        code = sk_draw_foam(t->stage, &t->camera, options, depth, t->threads, image, error);
         sk_draw_container(t->stage, &t->camera, depth, image);
     } else {
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory, %.1f MiB for %d x %d pixels",
@@ -288,7 +394,10 @@ static void set_liquid(sk_tracer *t, selkie_liquid_look look)
 selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *particles,
                            const sk_picture_options *options, int threads, sk_image *image, selkie_error *error)
 {
-    sk_tracer t = {.stage = stage, .threads = threads, .color = options->color};
+    sk_tracer t = {.stage = stage, .threads = threads, .color = options->color, .time = 0.5f};
+    t.cut_normal = v3_from(options->cut);
+    t.cut_offset = (float)options->cut[3];
+    t.has_cut = v3_dot(t.cut_normal, t.cut_normal) > 0.5f;
     char config[64];
     snprintf(config, sizeof config, "threads=%d", threads);
     t.device = rtcNewDevice(config);
@@ -303,7 +412,7 @@ selkie_code sk_draw_traced(const sk_stage *stage, const sk_picture_particles *pa
     selkie_code code = add_solids(&t, options, error);
     if (!code)
         code = options->style == SELKIE_STYLE_PARTICLES ? add_balls(&t, particles, error)
-                                                        : make_mesh(&t, particles, error);
+                                                        : make_mesh(&t, particles, options->shutter, error);
     if (!code)
         code = sk_trace_light_floor(&t, error);
     if (!code)

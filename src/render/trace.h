@@ -13,9 +13,16 @@ typedef struct sk_tracer {
     const sk_stage *stage;
     sk_camera camera;
     RTCDevice device;
-    RTCScene water;  /* the liquid's surface, NULL if none */
-    RTCScene solids; /* obstacles, NULL if none */
-    RTCScene balls;  /* particles, NULL if none */
+    RTCScene water;        /* the liquid's surface, NULL if none */
+    RTCScene solids;       /* obstacles, NULL if none */
+    RTCScene balls;        /* particles, NULL if none */
+    float time;            /* of a ray, 0..1 over the exposure */
+    float *moved[2];       /* m vertices at the start and the end of the exposure, NULL = not blurred */
+    float *solid_moved[2]; /* m likewise of the solids */
+    int has_cut;           /* what lies beyond the plane is left out */
+    vec3 cut_normal;       /* unit */
+    float cut_offset;      /* m */
+    float water_box[2][3], solid_box[2][3]; /* m lower and upper corners */
     sk_mesh mesh;
     size_t solid_triangles;
     float *solid_points;
@@ -54,6 +61,8 @@ typedef struct sk_hit {
 sk_hit sk_trace_solids(const sk_tracer *t, vec3 from, vec3 direction, float start, float end);
 sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end);
 sk_hit sk_trace_balls(const sk_tracer *t, vec3 from, vec3 direction, float start, float end);
+/* Any liquid ahead? */
+int sk_trace_meets_water(const sk_tracer *t, vec3 from, vec3 direction);
 /* Anything opaque in the way? */
 int sk_trace_blocked(const sk_tracer *t, vec3 from, vec3 direction, float end);
 

@@ -66,8 +66,7 @@ static void light_row(sk_tracer *t, int j)
         for (unsigned k = 0; k < sun_rays; ++k) {
             float a = sk_sample((unsigned)i, (unsigned)j, 2 * k), b = sk_sample((unsigned)i, (unsigned)j, 2 * k + 1);
             vec3 d = near_sun(t, ((float)k + a) / sun_rays, b);
-            sun +=
-                !sk_trace_blocked(t, p, d, INFINITY) && sk_trace_water(t, p, d, t->near, INFINITY).kind == SK_HIT_SKY;
+            sun += !sk_trace_blocked(t, p, d, INFINITY) && !sk_trace_meets_water(t, p, d);
         }
         for (unsigned k = 0; k < sky_rays; ++k) {
             float a = ((float)k + sk_sample((unsigned)i, (unsigned)j, 100 + k)) / sky_rays;

@@ -14,7 +14,7 @@
 
 /* --- Rays --- */
 
-static struct RTCRayHit shoot(RTCScene scene, vec3 from, vec3 direction, float start, float end)
+static struct RTCRayHit shoot(const sk_tracer *t, RTCScene scene, vec3 from, vec3 direction, float start, float end)
 {
     struct RTCRayHit ray = {0};
     ray.ray.org_x = from.x;
@@ -25,11 +25,27 @@ static struct RTCRayHit shoot(RTCScene scene, vec3 from, vec3 direction, float s
     ray.ray.dir_z = direction.z;
     ray.ray.tnear = start;
     ray.ray.tfar = end;
+    ray.ray.time = t->time;
     ray.ray.mask = 0xffffffffu;
     ray.hit.geomID = RTC_INVALID_GEOMETRY_ID;
     ray.hit.instID[0] = RTC_INVALID_GEOMETRY_ID;
     sk_embree_intersect(scene, &ray);
     return ray;
+}
+
+/* Does the ray miss the box? Most rays do; this is cheaper than a query that finds nothing. */
+static int misses(const float box[2][3], vec3 from, vec3 direction, float end)
+{
+    const float origin[3] = {from.x, from.y, from.z}, way[3] = {direction.x, direction.y, direction.z};
+    float enter = 0.0f, leave = end;
+    for (int a = 0; a < 3; ++a) {
+        const float inverse = 1.0f / (fabsf(way[a]) > 1e-12f ? way[a] : 1e-12f);
+        const float one = (box[0][a] - origin[a]) * inverse, other = (box[1][a] - origin[a]) * inverse;
+        enter = fmaxf(enter, fminf(one, other));
+        leave = fminf(leave, fmaxf(one, other));
+    }
+    /* Room for rounding. */
+    return enter > leave * 1.00001f + 1e-6f;
 }
 
 static sk_hit no_hit(void)
@@ -43,6 +59,59 @@ static sk_hit hit_from(const struct RTCRayHit *ray, sk_hit_kind kind, vec3 from,
     hit.point = v3_along(from, hit.distance, direction);
     hit.face = v3_unit(v3(ray->hit.Ng_x, ray->hit.Ng_y, ray->hit.Ng_z));
     hit.normal = hit.face;
+    return hit;
+}
+
+/* --- Cut-away views --- */
+
+typedef sk_hit (*trace_function)(const sk_tracer *t, vec3 from, vec3 direction, float start, float end);
+
+/* Follows a ray where the half space beyond the plane is empty. Closed things that the plane cuts get a lid there: the
+ * ray is inside one if it would leave it behind the plane. */
+static sk_hit trace_cut(const sk_tracer *t, trace_function trace, vec3 from, vec3 direction, float start, float end)
+{
+    if (!t->has_cut)
+        return trace(t, from, direction, start, end);
+    const float side = v3_dot(from, t->cut_normal) - t->cut_offset, slope = v3_dot(direction, t->cut_normal);
+    const int beyond = side + start * slope > 0.0f;
+    if (fabsf(slope) < 1e-9f)
+        return beyond ? no_hit() : trace(t, from, direction, start, end);
+    const float crossing = -side / slope;
+    if (beyond && (slope >= 0.0f || crossing >= end))
+        return no_hit();
+
+    /* What the ray meets on this side of the plane. */
+    const float first = beyond ? crossing : start, last = slope > 0.0f ? fminf(end, crossing) : end;
+    sk_hit hit = trace(t, from, direction, first, beyond ? INFINITY : last);
+    const int has_hit = hit.kind != SK_HIT_SKY;
+    if (!beyond && (has_hit || !(slope > 0.0f && crossing < end)))
+        return hit;
+    const sk_hit exit = beyond ? hit : trace(t, from, direction, crossing, INFINITY);
+    if (exit.kind == SK_HIT_SKY || v3_dot(exit.face, direction) <= 0.0f)
+        return hit.distance < end ? hit : no_hit();
+
+    /* The lid. */
+    hit = exit;
+    hit.distance = crossing;
+    hit.point = v3_along(from, crossing, direction);
+    hit.normal = hit.face = t->cut_normal;
+    return hit;
+}
+
+static sk_hit trace_solids(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
+{
+    if (!t->solids || misses(t->solid_box, from, direction, end))
+        return no_hit();
+    struct RTCRayHit ray = shoot(t, t->solids, from, direction, start, end);
+    if (ray.hit.geomID == RTC_INVALID_GEOMETRY_ID)
+        return no_hit();
+    sk_hit hit = hit_from(&ray, SK_HIT_SOLID, from, direction);
+    const float *n = t->solid_normals + 9 * (size_t)ray.hit.primID;
+    float w = 1.0f - ray.hit.u - ray.hit.v, u = ray.hit.u, v = ray.hit.v;
+    hit.normal =
+        v3_unit(v3(w * n[0] + u * n[3] + v * n[6], w * n[1] + u * n[4] + v * n[7], w * n[2] + u * n[5] + v * n[8]));
+    if (v3_dot(hit.normal, direction) * v3_dot(hit.face, direction) <= 0.0f)
+        hit.normal = hit.face;
     return hit;
 }
 
@@ -60,24 +129,15 @@ sk_hit sk_trace_solids(const sk_tracer *t, vec3 from, vec3 direction, float star
     }
     if (!t->solids)
         return hit;
-    struct RTCRayHit ray = shoot(t->solids, from, direction, start, end);
-    if (ray.hit.geomID == RTC_INVALID_GEOMETRY_ID)
-        return hit;
-    hit = hit_from(&ray, SK_HIT_SOLID, from, direction);
-    const float *n = t->solid_normals + 9 * (size_t)ray.hit.primID;
-    float w = 1.0f - ray.hit.u - ray.hit.v, u = ray.hit.u, v = ray.hit.v;
-    hit.normal =
-        v3_unit(v3(w * n[0] + u * n[3] + v * n[6], w * n[1] + u * n[4] + v * n[7], w * n[2] + u * n[5] + v * n[8]));
-    if (v3_dot(hit.normal, direction) * v3_dot(hit.face, direction) <= 0.0f)
-        hit.normal = hit.face;
-    return hit;
+    const sk_hit solid = trace_cut(t, trace_solids, from, direction, start, end);
+    return solid.kind == SK_HIT_SOLID ? solid : hit;
 }
 
-sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
+static sk_hit trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
 {
-    if (!t->water)
+    if (!t->water || misses(t->water_box, from, direction, end))
         return no_hit();
-    struct RTCRayHit ray = shoot(t->water, from, direction, start, end);
+    struct RTCRayHit ray = shoot(t, t->water, from, direction, start, end);
     if (ray.hit.geomID == RTC_INVALID_GEOMETRY_ID)
         return no_hit();
     sk_hit hit = hit_from(&ray, SK_HIT_WATER, from, direction);
@@ -95,15 +155,20 @@ sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start
     return hit;
 }
 
+sk_hit sk_trace_water(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
+{
+    return trace_cut(t, trace_water, from, direction, start, end);
+}
+
 sk_hit sk_trace_balls(const sk_tracer *t, vec3 from, vec3 direction, float start, float end)
 {
     if (!t->balls)
         return no_hit();
-    struct RTCRayHit ray = shoot(t->balls, from, direction, start, end);
+    struct RTCRayHit ray = shoot(t, t->balls, from, direction, start, end);
     return ray.hit.geomID == RTC_INVALID_GEOMETRY_ID ? no_hit() : hit_from(&ray, SK_HIT_BALL, from, direction);
 }
 
-static int occluded(RTCScene scene, vec3 from, vec3 direction, float start, float end)
+static int occluded(const sk_tracer *t, RTCScene scene, vec3 from, vec3 direction, float start, float end)
 {
     if (!scene)
         return 0;
@@ -116,14 +181,27 @@ static int occluded(RTCScene scene, vec3 from, vec3 direction, float start, floa
     ray.dir_z = direction.z;
     ray.tnear = start;
     ray.tfar = end;
+    ray.time = t->time;
     ray.mask = 0xffffffffu;
     sk_embree_occluded(scene, &ray);
     return ray.tfar < 0.0f;
 }
 
+int sk_trace_meets_water(const sk_tracer *t, vec3 from, vec3 direction)
+{
+    if (t->has_cut)
+        return sk_trace_water(t, from, direction, t->near, INFINITY).kind == SK_HIT_WATER;
+    return !misses(t->water_box, from, direction, INFINITY) &&
+           occluded(t, t->water, from, direction, t->near, INFINITY);
+}
+
 int sk_trace_blocked(const sk_tracer *t, vec3 from, vec3 direction, float end)
 {
-    return occluded(t->solids, from, direction, t->near, end) || occluded(t->balls, from, direction, t->near, end);
+    if (t->has_cut && trace_cut(t, trace_solids, from, direction, t->near, end).kind == SK_HIT_SOLID)
+        return 1;
+    return (!t->has_cut && !misses(t->solid_box, from, direction, end) &&
+            occluded(t, t->solids, from, direction, t->near, end)) ||
+           occluded(t, t->balls, from, direction, t->near, end);
 }
 
 /* --- Optics --- */
@@ -274,19 +352,32 @@ static vec3 shade_opaque(const sk_tracer *t, const sk_hit *hit, vec3 direction, 
 
 /* --- Water --- */
 
-enum { inside_bounces = 5, deepest = 2, most_panes = 6 };
+/* The depth of a path counts surfaces of liquid in its lower four bits, clear solids above them. */
+enum { inside_bounces = 5, deepest = 2, one_pane = 16, most_panes = 8 };
+
+static int surfaces_passed(int depth)
+{
+    return depth % one_pane;
+}
 
 static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int depth, float travelled, float *distance);
 
-/* A clear solid: what lies behind it, without refraction, and the reflection of its surface. */
+/* A clear solid: what lies behind it, without refraction, and the reflection of its surface. The path goes on where it
+ * leaves the solid: liquid that touches the solid has its surface a little inside. */
 static vec3 light_through_solid(const sk_tracer *t, const sk_hit *hit, vec3 direction, int depth, float travelled)
 {
     const float clear = clearness(t, hit);
     const vec3 normal = v3_dot(hit->normal, direction) < 0.0f ? hit->normal : v3_scale(hit->normal, -1.0f);
     const float mirrored = sk_fresnel(direction, normal, 1.0f / 1.5f);
     vec3 surface = clear > 0.9f ? v3(0.30f, 0.36f, 0.36f) : shade_solid(t, hit, direction);
-    vec3 behind = depth < most_panes
-                      ? light_in_air(t, hit->point, direction, depth + 1, travelled + hit->distance, NULL)
+    vec3 from = hit->point;
+    if (v3_dot(hit->face, direction) < 0.0f) {
+        const sk_hit back = sk_trace_solids(t, hit->point, direction, t->near, INFINITY);
+        if (back.kind == SK_HIT_SOLID && v3_dot(back.face, direction) > 0.0f)
+            from = back.point;
+    }
+    vec3 behind = depth < most_panes * one_pane
+                      ? light_in_air(t, from, direction, depth + one_pane, travelled + hit->distance, NULL)
                       : sk_studio_sky(t->stage, direction);
     vec3 through = v3_mix(surface, behind, clear);
     return v3_mix(through, sk_studio_sky(t->stage, v3_reflect(direction, normal)), mirrored);
@@ -310,7 +401,7 @@ static vec3 light_in_water(const sk_tracer *t, vec3 from, vec3 direction, int de
         travelled += length;
         if (ends)
             return v3_add(light, v3_mul(weight, clearness(t, &opaque) > 0.0f
-                                                    ? light_through_solid(t, &opaque, direction, depth + 1, travelled)
+                                                    ? light_through_solid(t, &opaque, direction, depth, travelled)
                                                     : shade_opaque(t, &opaque, direction, travelled)));
 
         vec3 normal = v3_dot(water.normal, direction) < 0.0f ? water.normal : v3_scale(water.normal, -1.0f), bent;
@@ -322,8 +413,8 @@ static vec3 light_in_water(const sk_tracer *t, vec3 from, vec3 direction, int de
         float mirrored = sk_fresnel(direction, normal, t->liquid_index);
         light = v3_add(light, v3_scale(v3_mul(weight, t->scatter), mirrored));
         weight = v3_scale(weight, 1.0f - mirrored);
-        vec3 beyond =
-            depth < deepest ? light_in_air(t, from, bent, depth + 1, travelled, NULL) : sk_studio_sky(t->stage, bent);
+        vec3 beyond = surfaces_passed(depth) < deepest ? light_in_air(t, from, bent, depth + 1, travelled, NULL)
+                                                       : sk_studio_sky(t->stage, bent);
         return v3_add(light, v3_mul(weight, beyond));
     }
     return v3_add(light, v3_mul(weight, t->scatter));
@@ -339,7 +430,7 @@ static vec3 light_at_water(const sk_tracer *t, const sk_hit *water, vec3 directi
     float below = v3_dot(back, face);
     if (below < 0.02f)
         back = v3_unit(v3_along(back, 0.02f - below, face));
-    if (depth == 0) {
+    if (surfaces_passed(depth) == 0) {
         sk_hit opaque = sk_trace_solids(t, water->point, back, t->near, INFINITY);
         sk_hit other = sk_trace_water(t, water->point, back, t->near, opaque.distance);
         if (other.kind == SK_HIT_WATER) {
@@ -374,6 +465,12 @@ static vec3 light_in_air(const sk_tracer *t, vec3 from, vec3 direction, int dept
         hit = water;
     if (distance)
         *distance = hit.distance;
+    /* Behind a clear solid the path may begin in liquid that reaches into the next one. */
+    if (depth >= one_pane && hit.kind != SK_HIT_WATER) {
+        water = sk_trace_water(t, from, direction, start, INFINITY);
+        if (water.kind == SK_HIT_WATER && v3_dot(water.face, direction) > 0.0f)
+            return light_in_water(t, from, direction, depth, travelled);
+    }
     if (clearness(t, &hit) > 0.0f)
         return light_through_solid(t, &hit, direction, depth, travelled);
     if (hit.kind != SK_HIT_WATER)

@@ -24,131 +24,130 @@ static float open_beside_obstacles(const sk_step *step, const int cell[3])
     return fminf(fmaxf((1.0f - solid) / walls, 0.05f), 1.0f);
 }
 
-/* --- One column --- */
+/* --- One pass over the particles --- */
 
-/* Adds one particle to the column of a height probe. */
-static void add_to_column(const sk_step *step, const sk_particle *particle, const selkie_probe_def *def, int up,
-                          float *column)
+/* Sums are whole numbers, parts of a particle: they do not depend on the order of the particles or on the threads. */
+enum { unit = 1 << 16, most_parts = 8 };
+typedef uint32_t pair __attribute__((vector_size(8), aligned(4)));
+
+/* Columns whose sums are kept at a time: some planes of cells along axis[0], with one more on each side. */
+typedef struct sk_slab {
+    int from, to; /* planes that are measured */
+    size_t plane; /* nodes of a plane */
+} sk_slab;
+
+static int columns_across(const sk_columns *columns, const sk_grid *grid)
+{
+    return columns->axis[1] < 0 ? 1 : grid->cells[columns->axis[1]];
+}
+
+/* With one column more on each side. */
+static size_t plane_nodes(const sk_columns *columns, const sk_grid *grid)
+{
+    return (columns->axis[1] < 0 ? 1 : (size_t)grid->cells[columns->axis[1]] + 2) * columns->length;
+}
+
+/* Adds one particle to the columns of the height probes that are near it. */
+static void add_to_heights(const sk_columns *columns, const sk_step *step, const sk_particle *particle, uint32_t *sums)
 {
     const sk_grid *grid = &step->grid;
     const float inverse = (float)(1.0 / grid->cell_size);
-    float weight = 1.0f;
-    for (int d = 0; d < grid->dimension; d++) {
-        float distance = fabsf(particle->position[d] - (float)def->at[d]) * inverse;
-        if (d == up)
-            continue;
-        if (!(distance < 1.0f))
-            return;
-        weight *= 1.0f - distance;
-    }
-    float g =
-        (particle->position[up] - (float)grid->low[up]) * inverse + 0.5f; /* nodes: centres, one before the domain */
-    int i = (int)g;
-    if (i < 0 || i > grid->cells[up] || (particle->flags & SK_PARTICLE_DEAD))
-        return;
-    column[i] += weight * (1.0f - (g - (float)i));
-    column[i + 1] += weight * (g - (float)i);
-}
-
-/* One pass over the particles. Nearly all are far from every probe, so batches are rejected at once. */
-/* Horizontal places near a probe, as marks of square bins over the domain: most particles are near none. */
-enum { probe_bins = 64 };
-typedef struct probe_map {
-    int axis[2];
-    float low[2], scale[2]; /* m, bins a metre */
-    uint8_t marks[probe_bins][probe_bins];
-} probe_map;
-
-static int probe_bin(const probe_map *map, int a, float x)
-{
-    const float bin = (x - map->low[a]) * map->scale[a];
-    return bin < 0.0f ? 0 : bin >= probe_bins ? probe_bins - 1 : (int)bin;
-}
-
-static void map_probes(const sk_step *step, const int axis[2], float reach, probe_map *map)
-{
-    memset(map, 0, sizeof *map);
-    for (int a = 0; a < 2; a++) {
-        map->axis[a] = axis[a];
-        if (axis[a] < 0)
-            continue;
-        map->low[a] = (float)step->grid.low[axis[a]];
-        map->scale[a] = (float)(probe_bins / (step->grid.cells[axis[a]] * step->grid.cell_size));
-    }
+    const int up = step->up_axis;
+    /* Nodes are cell centres, one more before the domain. */
+    const float g = (particle->position[up] - (float)grid->low[up]) * inverse + 0.5f;
+    const int node = (int)g;
     for (int p = 0; p < step->scene->probe_count; p++) {
         const selkie_probe_def *def = &step->scene->probes[p];
+        float weight = (float)unit;
         if (def->kind != SELKIE_PROBE_HEIGHT)
             continue;
-        int from[2] = {0, 0}, to[2] = {0, 0};
-        for (int a = 0; a < 2 && axis[a] >= 0; a++) {
-            from[a] = probe_bin(map, a, (float)def->at[axis[a]] - 1.01f * reach);
-            to[a] = probe_bin(map, a, (float)def->at[axis[a]] + 1.01f * reach);
+        for (int a = 0; a < grid->dimension - 1; a++) {
+            const int d = columns->axis[a];
+            weight *= fmaxf(1.0f - fabsf(particle->position[d] - (float)def->at[d]) * inverse, 0.0f);
         }
-        for (int j = from[1]; j <= to[1]; j++)
-            for (int i = from[0]; i <= to[0]; i++)
-                map->marks[j][i] = 1;
+        uint32_t *to = sums + (size_t)p * columns->length + (size_t)node;
+        const uint32_t all = (uint32_t)(weight + 0.5f), upper = (uint32_t)(weight * (g - (float)node) + 0.5f);
+        to[0] += all - upper;
+        to[1] += upper;
     }
 }
 
-/* Whether a probe may be near one of a batch of particles. */
-static int any_near(const probe_map *map, const sk_particle *records, int lanes)
+/* Places of a batch of particles among the nodes: the lower one along each axis, and the share of the upper one. */
+typedef struct sk_places {
+    iw inside;  /* near the domain */
+    iw column;  /* of the cell that the particle is in, for the marks of the height probes */
+    iw node[3]; /* along axis[0], axis[1] and up */
+    fw upper[3];
+} sk_places;
+
+static sk_places find_places(const sk_columns *columns, const sk_step *step, const sk_particle *records, int lanes)
 {
-    int near = 0;
-    for (int l = 0; l < lanes; l++) {
-        const float *x = records[l].position;
-        near |=
-            map->marks[map->axis[1] < 0 ? 0 : probe_bin(map, 1, x[map->axis[1]])][probe_bin(map, 0, x[map->axis[0]])];
-    }
-    return near;
-}
-
-void sk_columns_fill(const sk_step *step, float *columns)
-{
-    const selkie_scene *scene = step->scene;
-    const int up = step->up_axis;
-    const size_t length = (size_t)(step->grid.cells[up] + 2);
-    const int across = up == 0 ? 1 : 0;
-    const float reach = (float)(1.001 * step->grid.cell_size);
-    int any = 0;
-
-    /* Clear the columns of the probes. */
-    for (int p = 0; p < scene->probe_count; p++)
-        if (scene->probes[p].kind == SELKIE_PROBE_HEIGHT) {
-            memset(columns + (size_t)p * length, 0, length * sizeof *columns);
-            any = 1;
-        }
-
-    probe_map map;
-    const int horizontal[2] = {across, step->dimension == 3 ? 3 - up - across : -1};
-    map_probes(step, horizontal, reach, &map);
-
-    /* Test batches of particles against each probe. */
-    for (int64_t first = 0; any && first < step->particles.count; first += SK_WIDE) {
-        int lanes = step->particles.count - first < SK_WIDE ? (int)(step->particles.count - first) : SK_WIDE;
-        const sk_particle *records = step->particles.records + first;
-        if (!any_near(&map, records, lanes))
+    const sk_grid *grid = &step->grid;
+    const float inverse = (float)(1.0 / grid->cell_size);
+    const int axes[3] = {columns->axis[0], columns->axis[1], step->up_axis}, rows = columns_across(columns, grid);
+    sk_places places = {.inside = iw_first(lanes), .column = iw_splat(0)};
+    fw x[4];
+    fw_load_columns(records->position, lanes, x);
+    for (int a = 0; a < 3; a++) {
+        const int d = axes[a];
+        places.node[a] = iw_splat(0);
+        places.upper[a] = fw_splat(0.0f);
+        if (d < 0)
             continue;
-        fw x[4];
-        fw_load_columns(records->position, lanes, x);
-        for (int p = 0; p < scene->probe_count; p++) {
-            const selkie_probe_def *def = &scene->probes[p];
-            if (def->kind != SELKIE_PROBE_HEIGHT)
-                continue;
-            iw near = fw_abs(x[across] - (float)def->at[across]) < reach;
-            if (step->dimension == 3) {
-                int other = 3 - up - across;
-                near &= fw_abs(x[other] - (float)def->at[other]) < reach;
-            }
-            if (!iw_any(near))
-                continue;
+        /* Nodes are cell centres, one more before the domain. Lanes outside are cleared, they could overflow. */
+        fw g = (x[d] - (float)grid->low[d]) * inverse + 0.5f;
+        places.inside &= (g >= 0.0f) & (g < (float)(grid->cells[d] + 1));
+        g = (fw)((iw)g & places.inside);
+        places.node[a] = iw_from_fw(g);
+        places.upper[a] = g - fw_from_iw(places.node[a]);
+        if (a == 2)
+            continue;
+        const fw cell = fw_max(fw_min(g - 0.5f, fw_splat((float)grid->cells[d] - 0.5f)), fw_splat(0.0f));
+        places.column = a ? places.column + iw_from_fw(cell) : iw_from_fw(cell) * rows;
+    }
+    return places;
+}
 
-            /* Add the particles of the batch that are near. */
-            for (int l = 0; l < lanes; l++)
-                if (near[l])
-                    add_to_column(step, records + l, def, up, columns + (size_t)p * length);
+/* Adds a particle to the nodes of four columns around it (two in 2D). */
+static void add_to_levels(const sk_columns *columns, const sk_slab *slab, const sk_places *places, int l,
+                          uint32_t *nodes)
+{
+    const float a = places->upper[0][l], b = places->upper[1][l], up = places->upper[2][l];
+    const float weights[4] = {(1.0f - a) * (1.0f - b), (1.0f - a) * b, a * (1.0f - b), a * b};
+    uint32_t *to = nodes + (size_t)(places->node[0][l] - slab->from) * slab->plane +
+                   (size_t)places->node[1][l] * columns->length + (size_t)places->node[2][l];
+    for (int c = 0; c < 4; c++) {
+        const float weight = weights[c] * (float)unit;
+        const uint32_t all = (uint32_t)(weight + 0.5f), upper = (uint32_t)(weight * up + 0.5f);
+        pair *at = (pair *)(void *)(to + (c >> 1 ? slab->plane : 0) + (c & 1 ? columns->length : 0));
+        if (!(c & 1) || columns->axis[1] >= 0)
+            *at += (pair){all - upper, upper};
+    }
+}
+
+/* Particles of one part: adds them to its columns. */
+static void scan_part(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int heights, int part)
+{
+    const int64_t count = step->particles.count, end = count * (part + 1) / columns->parts;
+    uint32_t *own = heights ? columns->heights + (size_t)part * columns->height_room : NULL;
+    uint32_t *nodes = slab ? columns->rooms + (size_t)part * columns->room : NULL;
+    for (int64_t first = count * part / columns->parts; first < end; first += SK_WIDE) {
+        const int lanes = end - first < SK_WIDE ? (int)(end - first) : SK_WIDE;
+        const sk_particle *records = step->particles.records + first;
+        const sk_places places = find_places(columns, step, records, lanes);
+        for (unsigned bits = iw_bits(places.inside); bits; bits &= bits - 1) {
+            const int l = __builtin_ctz(bits);
+            if (records[l].flags & SK_PARTICLE_DEAD)
+                continue;
+            if (own && columns->near[places.column[l]])
+                add_to_heights(columns, step, records + l, own);
+            if (slab && places.node[0][l] >= slab->from && places.node[0][l] <= slab->to)
+                add_to_levels(columns, slab, &places, l, nodes);
         }
     }
 }
+
+/* --- One column --- */
 
 /* The share of the kernel across a column that lies inside the domain: walls cut it. */
 static float open_across(const sk_grid *grid, int up, const double at[3])
@@ -169,7 +168,7 @@ static float open_across(const sk_grid *grid, int up, const double at[3])
 }
 
 /* The height (m) above `at`; `end` receives the cell of the surface, counted from below. */
-static double follow_column(const sk_step *step, const double at[3], float *column, int *end)
+static double follow_column(const sk_step *step, const double at[3], const float *column, int *end)
 {
     const sk_grid *grid = &step->grid;
     const int sign = step->up_sign, up = step->up_axis;
@@ -179,10 +178,6 @@ static double follow_column(const sk_step *step, const double at[3], float *colu
         cell[d] =
             grid->padding[d] + (int)fmin(fmax(floor((at[d] - grid->low[d]) / grid->cell_size), 0), grid->cells[d] - 1);
 
-    /* Fill over the capacity of the column. */
-    const float full = (float)step->particles_per_cell * open_across(grid, up, at);
-    for (int i = 0; i < cells + 2; i++)
-        column[i] /= full;
     double start = (at[up] - grid->low[up]) / grid->cell_size;
     start = sign > 0 ? start : cells - start;
     int first = (int)fmin(fmax(floor(start), 0), cells - 1);
@@ -203,9 +198,9 @@ static double follow_column(const sk_step *step, const double at[3], float *colu
             fill = 0.5f;
         *end = n;
         if (fill < 0.5f && n == 0) /* less than half a cell: a film with the depth of its mass over the floor */
-            return fmax(column[i] + column[i + 1] + column[i + 2] - start, 0.0) * grid->cell_size;
+            return fmax((double)(column[i] + column[i + 1] + column[i + 2]) - start, 0.0) * grid->cell_size;
         if (fill < 0.5f && n == first)
-            return (column[i + 1] + column[next + 1]) * 0.5 * grid->cell_size;
+            return (double)(column[i + 1] + column[next + 1]) * 0.5 * grid->cell_size;
         if (fill < 0.5f) {
             /* A level surface at the fraction t of the way from the centre below to this one gives fills of 1 - (1 -
              * t)^2 / 2 and t^2 / 2. Their sum is 0.5 + t. It is linear, so noise of the fill does not bias the mean. */
@@ -218,120 +213,114 @@ static double follow_column(const sk_step *step, const double at[3], float *colu
     return (cells - start) * grid->cell_size;
 }
 
-double sk_column_height(const sk_step *step, const double at[3], float *column)
+/* Adds up the sums of all parts as a fill of the column. Returns the column. */
+static const float *gather_column(const sk_columns *columns, const uint32_t *sums, size_t room, float full)
 {
+    float *column = columns->walks + (size_t)omp_get_thread_num() * columns->length;
+    for (size_t n = 0; n < columns->length; n++) {
+        uint32_t sum = 0;
+        for (int part = 0; part < columns->parts; part++)
+            sum += sums[(size_t)part * room + n];
+        column[n] = (float)sum / full;
+    }
+    return column;
+}
+
+double sk_column_height(const sk_columns *columns, const sk_step *step, int probe)
+{
+    const double *at = step->scene->probes[probe].at;
+    const float full = (float)(step->particles_per_cell * unit) * open_across(&step->grid, step->up_axis, at);
     int end;
-    return follow_column(step, at, column, &end);
+    return follow_column(
+        step, at,
+        gather_column(columns, columns->heights + (size_t)probe * columns->length, columns->height_room, full), &end);
 }
 
 /* --- Mean over an area --- */
 
-selkie_code sk_levels_init(sk_levels *levels, const sk_step *step, selkie_error *error)
+/* Marks the columns of cells within a cell of a height probe. */
+static void mark_heights(const sk_columns *columns, const sk_step *step)
 {
-    /* Limit per thread; above it a thread processes the columns in several passes over the particles. */
-    const size_t most_bytes = (size_t)32 << 20;
     const sk_grid *grid = &step->grid;
-    memset(levels, 0, sizeof *levels);
-    levels->memory = step->memory;
+    const int rows = columns_across(columns, grid);
+    for (int p = 0; p < step->scene->probe_count; p++) {
+        const selkie_probe_def *def = &step->scene->probes[p];
+        int from[2] = {0, 0}, to[2] = {0, 0};
+        if (def->kind != SELKIE_PROBE_HEIGHT)
+            continue;
+        for (int a = 0; a < grid->dimension - 1; a++) {
+            const int d = columns->axis[a];
+            const double g = (def->at[d] - grid->low[d]) / grid->cell_size, most = grid->cells[d] - 1;
+            from[a] = (int)fmin(fmax(floor(g - 1.001), 0.0), most);
+            to[a] = (int)fmin(fmax(floor(g + 1.001), 0.0), most);
+        }
+        for (int i = from[0]; i <= to[0]; i++)
+            for (int j = from[1]; j <= to[1]; j++)
+                columns->near[(size_t)i * (size_t)rows + (size_t)j] = 1;
+    }
+}
 
-    /* Only probes of type level need memory. */
-    int any = 0;
-    const int up = step->up_axis;
-    for (int p = 0; p < step->scene->probe_count; p++)
-        any |= step->scene->probes[p].kind == SELKIE_PROBE_LEVEL;
-    if (!any)
+/* Slabs of a bounded size: more of them mean more passes over the particles. */
+static void choose_slabs(sk_columns *columns, const sk_grid *grid)
+{
+    const size_t most_bytes = (size_t)32 << 20;
+    const int planes = grid->cells[columns->axis[0]];
+    const size_t plane = plane_nodes(columns, grid);
+    columns->thickness = planes;
+    while (columns->thickness > 1 && (size_t)(columns->thickness + 2) * plane * sizeof *columns->rooms > most_bytes)
+        columns->thickness = (columns->thickness + 1) / 2;
+    columns->room = (size_t)(columns->thickness + 2) * plane + 1;
+}
+
+selkie_code sk_columns_init(sk_columns *columns, const sk_step *step, selkie_error *error)
+{
+    const sk_grid *grid = &step->grid;
+    const int up = step->up_axis, count = step->scene->probe_count;
+    memset(columns, 0, sizeof *columns);
+    columns->memory = step->memory;
+    for (int p = 0; p < count; p++) {
+        columns->level_count += step->scene->probes[p].kind == SELKIE_PROBE_LEVEL;
+        columns->height_count += step->scene->probes[p].kind == SELKIE_PROBE_HEIGHT;
+    }
+    if (!columns->level_count && !columns->height_count)
         return SELKIE_OK;
 
     /* Slabs follow each other along the longer horizontal axis. */
-    levels->axis[0] = up == 0 ? 1 : 0;
-    levels->axis[1] = grid->dimension == 3 ? 3 - up - levels->axis[0] : -1;
-    if (grid->dimension == 3 && grid->cells[levels->axis[1]] > grid->cells[levels->axis[0]]) {
-        levels->axis[1] = levels->axis[0];
-        levels->axis[0] = 3 - up - levels->axis[1];
+    columns->axis[0] = up == 0 ? 1 : 0;
+    columns->axis[1] = grid->dimension == 3 ? 3 - up - columns->axis[0] : -1;
+    if (grid->dimension == 3 && grid->cells[columns->axis[1]] > grid->cells[columns->axis[0]]) {
+        columns->axis[1] = columns->axis[0];
+        columns->axis[0] = 3 - up - columns->axis[1];
     }
+    columns->length = (size_t)(grid->cells[up] + 2);
+    columns->parts = step->threads < most_parts ? step->threads : most_parts;
+    choose_slabs(columns, grid);
 
-    /* One slab per thread, or thinner slabs if the limit requires it. */
-    const int planes = grid->cells[levels->axis[0]];
-    const size_t row =
-        (size_t)(grid->dimension == 3 ? grid->cells[levels->axis[1]] + 2 : 1) * (size_t)(grid->cells[up] + 2);
-    levels->thickness = (planes + step->threads - 1) / step->threads;
-    while (levels->thickness > 1 && (size_t)(levels->thickness + 2) * row * sizeof *levels->rooms > most_bytes)
-        levels->thickness = (levels->thickness + 1) / 2;
-    levels->room = (size_t)(levels->thickness + 2) * row;
-
-    /* Nodes of a slab for each thread, and sums for each plane. */
-    levels->rooms = sk_allocate(step->memory, (size_t)step->threads * levels->room * sizeof *levels->rooms);
-    levels->sums = sk_allocate(step->memory, (size_t)planes * 2 * sizeof *levels->sums);
-    if (!levels->rooms || !levels->sums)
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "probes: no memory for the columns of a probe of type level");
+    /* Sums of each part, and what the measuring needs. */
+    const size_t planes = (size_t)grid->cells[columns->axis[0]];
+    columns->height_room = (size_t)count * columns->length;
+    columns->near = sk_allocate_zeroed(step->memory, planes * (size_t)columns_across(columns, grid));
+    columns->walks = sk_allocate(step->memory, (size_t)step->threads * columns->length * sizeof *columns->walks);
+    columns->heights = sk_allocate(step->memory, (size_t)columns->parts * columns->height_room * sizeof(uint32_t));
+    columns->levels = sk_allocate(step->memory, (size_t)count * sizeof *columns->levels);
+    if (columns->level_count) {
+        columns->rooms = sk_allocate(step->memory, (size_t)columns->parts * columns->room * sizeof *columns->rooms);
+        columns->sums = sk_allocate(step->memory, (size_t)count * planes * 2 * sizeof *columns->sums);
+    }
+    if (!columns->near || !columns->walks || !columns->heights || !columns->levels ||
+        (columns->level_count && (!columns->rooms || !columns->sums)))
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "probes: no memory for the columns of probes of heights");
+    mark_heights(columns, step);
     return SELKIE_OK;
 }
 
-void sk_levels_free(sk_levels *levels)
+void sk_columns_free(sk_columns *columns)
 {
-    sk_release(levels->memory, levels->rooms);
-    sk_release(levels->memory, levels->sums);
-    memset(levels, 0, sizeof *levels);
-}
-
-/* A slab of columns: from[a] up to to[a] along each axis across, with a halo of one column for contributions that are
- * not read. In memory the up direction comes first, then axis[1], then axis[0]. */
-typedef struct sk_slab {
-    int from[2], to[2];
-    size_t strides[2];
-    float *nodes;
-} sk_slab;
-
-/* Adds all particles in their order, so the sums do not depend on the thread. */
-static void fill_slab(const sk_levels *levels, const sk_step *step, int up, const sk_slab *slab)
-{
-    const sk_grid *grid = &step->grid;
-    const float inverse = (float)(1.0 / grid->cell_size);
-    const int across = grid->dimension - 1;
-    const float last_up = (float)(grid->cells[up] + 1);
-    memset(slab->nodes, 0, (size_t)(slab->to[0] - slab->from[0] + 2) * slab->strides[0] * sizeof *slab->nodes);
-
-    for (int64_t first = 0; first < step->particles.count; first += SK_WIDE) {
-        int lanes = step->particles.count - first < SK_WIDE ? (int)(step->particles.count - first) : SK_WIDE;
-        const sk_particle *records = step->particles.records + first;
-        fw x[4], part[2] = {{0}, {0}};
-        fw_load_columns(records->position, lanes, x);
-        fw g = (x[up] - (float)grid->low[up]) * inverse + 0.5f;
-        iw near = iw_first(lanes) & (g >= 0.0f) & (g < last_up);
-        g = (fw)((iw)g & near); /* clear far lanes, so that they cannot overflow */
-        iw node = iw_from_fw(g);
-        fw upper = g - fw_from_iw(node);
-
-        /* Columns of the lanes, and their weights. */
-        for (int a = 0; a < across; a++) {
-            const int d = levels->axis[a];
-            g = (x[d] - (float)grid->low[d]) * inverse +
-                0.5f; /* relative to the domain, not to the slab, so that rounding does not depend on the slab */
-            near &= (g >= (float)slab->from[a]) & (g < (float)(slab->to[a] + 1));
-            g = (fw)((iw)g & near);
-            iw column = iw_from_fw(g);
-            part[a] = g - fw_from_iw(column);
-            node += (column - slab->from[a]) * (int)slab->strides[a];
-        }
-
-        /* Trilinear weights of the particles inside the slab. */
-        for (unsigned bits = iw_bits(near); bits; bits &= bits - 1) {
-            const int l = __builtin_ctz(bits);
-            if (records[l].flags & SK_PARTICLE_DEAD)
-                continue;
-            float *at = slab->nodes + node[l];
-            for (int c = 0; c < 2; c++, at += slab->strides[0]) {
-                float share = c ? part[0][l] : 1.0f - part[0][l], beside = part[1][l];
-                float low = share * (1.0f - upper[l]), high = share * upper[l];
-                at[0] += (1.0f - beside) * low;
-                at[1] += (1.0f - beside) * high;
-                if (across == 2) {
-                    at[slab->strides[1]] += beside * low;
-                    at[slab->strides[1] + 1] += beside * high;
-                }
-            }
-        }
-    }
+    void *const arrays[] = {columns->near,  columns->walks, columns->heights,
+                            columns->rooms, columns->sums,  columns->levels};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        sk_release(columns->memory, arrays[i]);
+    memset(columns, 0, sizeof *columns);
 }
 
 /* Is the column's cell n, counted from below, in an obstacle? */
@@ -357,67 +346,94 @@ static double covered(const double side[2], int column)
     return fmax(fmin(side[1], column + 1) - fmax(side[0], column), 0.0);
 }
 
-static void measure_slab(const sk_levels *levels, const sk_step *step, double sides[2][2], const sk_slab *slab)
+/* The area of a probe in cells; min and max both 0: the whole extent. */
+static void find_area(const sk_columns *columns, const sk_grid *grid, const selkie_probe_def *def, double sides[2][2],
+                      int from[2], int to[2])
 {
-    const sk_grid *grid = &step->grid;
-    const int sign = step->up_sign, up = step->up_axis;
-    double at[3] = {0.0, 0.0, 0.0};
-    at[up] = sign > 0 ? grid->low[up] : grid->low[up] + grid->cells[up] * grid->cell_size;
-    for (int i = slab->from[0]; i < slab->to[0]; i++) {
-        double *sums = levels->sums + 2 * i;
-        sums[0] = sums[1] = 0.0;
-        at[levels->axis[0]] = grid->low[levels->axis[0]] + (i + 0.5) * grid->cell_size;
-        for (int j = slab->from[1]; j < slab->to[1]; j++) {
-            if (levels->axis[1] >= 0)
-                at[levels->axis[1]] = grid->low[levels->axis[1]] + (j + 0.5) * grid->cell_size;
-            float *column = slab->nodes + (size_t)(i - slab->from[0] + 1) * slab->strides[0] +
-                            (levels->axis[1] >= 0 ? (size_t)(j - slab->from[1] + 1) * slab->strides[1] : 0);
-            int end;
-            double height = follow_column(step, at, column, &end);
-            if (step->solids.obstacle_count && (is_solid(step, up, sign, 0, at) || is_solid(step, up, sign, end, at)))
-                continue; /* it begins or ends at an obstacle, not at the surface */
-            double share = covered(sides[0], i) * covered(sides[1], j);
-            sums[0] += share * height;
-            sums[1] += share;
-        }
-    }
-}
-
-double sk_level_measure(const sk_levels *levels, const sk_step *step, const selkie_probe_def *def)
-{
-    const sk_grid *grid = &step->grid;
-    const int up = step->up_axis;
-    sk_slab area = {.to = {1, 1}, .strides = {(size_t)(grid->cells[up] + 2), (size_t)(grid->cells[up] + 2)}};
-    double sides[2][2] = {{0.0, 1.0}, {0.0, 1.0}}; /* cells */
-
-    /* The area in cells; min and max both 0: the whole extent. */
+    sides[1][0] = from[0] = from[1] = 0;
+    sides[1][1] = to[0] = to[1] = 1;
     for (int a = 0; a < grid->dimension - 1; a++) {
-        const int d = levels->axis[a];
+        const int d = columns->axis[a];
         const int all = def->min[d] == 0.0 && def->max[d] == 0.0;
         sides[a][0] = all ? 0.0 : fmax((def->min[d] - grid->low[d]) / grid->cell_size, 0.0);
         sides[a][1] = all ? grid->cells[d] : fmin((def->max[d] - grid->low[d]) / grid->cell_size, grid->cells[d]);
-        area.from[a] = (int)fmin(floor(sides[a][0]), grid->cells[d] - 1);
-        area.to[a] = (int)fmax(ceil(sides[a][1]), area.from[a] + 1);
+        from[a] = (int)fmin(floor(sides[a][0]), grid->cells[d] - 1);
+        to[a] = (int)fmax(ceil(sides[a][1]), from[a] + 1);
     }
-    if (grid->dimension == 3)
-        area.strides[0] *= (size_t)(area.to[1] - area.from[1] + 2);
+}
 
-#pragma omp parallel for num_threads(step->threads) schedule(static, 1)
-    for (int first = area.from[0]; first < area.to[0]; first += levels->thickness) {
-        /* Fill and measure one slab, in the nodes of this thread. */
-        sk_slab slab = area;
-        slab.from[0] = first;
-        slab.to[0] = first + levels->thickness < area.to[0] ? first + levels->thickness : area.to[0];
-        slab.nodes = levels->rooms + (size_t)omp_get_thread_num() * levels->room;
-        fill_slab(levels, step, up, &slab);
-        measure_slab(levels, step, sides, &slab);
+/* Heights times covered shares, and the sum of these shares, of one plane of columns. */
+static void measure_plane(const sk_columns *columns, const sk_step *step, const sk_slab *slab, int probe, int i)
+{
+    const sk_grid *grid = &step->grid;
+    const int sign = step->up_sign, up = step->up_axis;
+    double at[3] = {0.0, 0.0, 0.0}, sides[2][2], *sums = columns->sums;
+    int from[2], to[2];
+    find_area(columns, grid, &step->scene->probes[probe], sides, from, to);
+    sums += 2 * ((size_t)probe * (size_t)grid->cells[columns->axis[0]] + (size_t)i);
+    sums[0] = sums[1] = 0.0;
+    if (i < from[0] || i >= to[0])
+        return;
+
+    /* Its columns, from the floor. */
+    at[up] = sign > 0 ? grid->low[up] : grid->low[up] + grid->cells[up] * grid->cell_size;
+    at[columns->axis[0]] = grid->low[columns->axis[0]] + (i + 0.5) * grid->cell_size;
+    for (int j = from[1]; j < to[1]; j++) {
+        if (columns->axis[1] >= 0)
+            at[columns->axis[1]] = grid->low[columns->axis[1]] + (j + 0.5) * grid->cell_size;
+        const float full = (float)(step->particles_per_cell * unit) * open_across(grid, up, at);
+        const uint32_t *column = columns->rooms + (size_t)(i - slab->from + 1) * slab->plane +
+                                 (size_t)(columns->axis[1] >= 0 ? j + 1 : 0) * columns->length;
+        int end;
+        const double height = follow_column(step, at, gather_column(columns, column, columns->room, full), &end);
+        if (step->solids.obstacle_count && (is_solid(step, up, sign, 0, at) || is_solid(step, up, sign, end, at)))
+            continue; /* it begins or ends at an obstacle, not at the surface */
+        const double share = covered(sides[0], i) * covered(sides[1], j);
+        sums[0] += share * height;
+        sums[1] += share;
     }
+}
 
-    /* Add the planes in order: the same bits on any number of threads. */
+/* Adds the planes in order: the same bits on any number of threads. */
+static double mean_level(const sk_columns *columns, const sk_grid *grid, int probe)
+{
+    const int planes = grid->cells[columns->axis[0]];
+    const double *sums = columns->sums + 2 * (size_t)probe * (size_t)planes;
     double sum = 0.0, shares = 0.0;
-    for (int i = area.from[0]; i < area.to[0]; i++) {
-        sum += levels->sums[2 * i];
-        shares += levels->sums[2 * i + 1];
+    for (int i = 0; i < planes; i++) {
+        sum += sums[2 * i];
+        shares += sums[2 * i + 1];
     }
     return shares > 0.0 ? sum / shares : NAN;
+}
+
+void sk_columns_fill(const sk_columns *columns, const sk_step *step)
+{
+    if (!columns->parts)
+        return;
+    const sk_grid *grid = &step->grid;
+    const int planes = columns->level_count ? grid->cells[columns->axis[0]] : 1;
+    memset(columns->heights, 0, (size_t)columns->parts * columns->height_room * sizeof *columns->heights);
+
+    for (int first = 0; first < planes; first += columns->level_count ? columns->thickness : 1) {
+        const int end = first + columns->thickness < planes ? first + columns->thickness : planes;
+        const sk_slab slab = {first, end, plane_nodes(columns, grid)};
+        /* Particles. */
+#pragma omp parallel for num_threads(columns->parts) schedule(static, 1)
+        for (int part = 0; part < columns->parts; part++) {
+            if (columns->level_count)
+                memset(columns->rooms + (size_t)part * columns->room, 0, columns->room * sizeof *columns->rooms);
+            scan_part(columns, step, columns->level_count ? &slab : NULL, columns->height_count && !first, part);
+        }
+
+        /* Levels of the planes of this slab. */
+        for (int p = 0; p < step->scene->probe_count && columns->level_count; p++)
+            if (step->scene->probes[p].kind == SELKIE_PROBE_LEVEL) {
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+                for (int i = slab.from; i < slab.to; i++)
+                    measure_plane(columns, step, &slab, p, i);
+            }
+    }
+    for (int p = 0; p < step->scene->probe_count && columns->level_count; p++)
+        columns->levels[p] = step->scene->probes[p].kind == SELKIE_PROBE_LEVEL ? mean_level(columns, grid, p) : NAN;
 }

@@ -8,28 +8,33 @@
 
 #include "methods/step.h"
 
-/* Fills the columns of all height probes: [probes][cells along up + 2]. Columns of other probes are not changed. Nodes
- * are cell centres, with one more before and one behind the domain. */
-void sk_columns_fill(const sk_step *step, float *columns);
-/* The height (m) of the liquid above a point, from its filled column. Changes the column. */
-double sk_column_height(const sk_step *step, const double at[3], float *column);
-
-/* Data shared by the probes of type level. */
-typedef struct sk_levels {
+typedef struct sk_columns {
     sk_memory *memory;
+    int height_count, level_count; /* probes of these types */
     int axis[2]; /* across up: the longer axis of the domain, along which slabs follow each other, and the other one; -1
                     in 2D */
-    int thickness; /* columns of a slab along axis[0] */
-    size_t room;   /* floats of a slab */
-    float *rooms;  /* [threads][room] */
-    double *sums;  /* [columns along axis[0]][2] heights (m) times covered shares, and the sum of these shares */
-} sk_levels;
+    int parts;   /* threads that add particles, each to sums of its own; 0 = no probe of these types */
+    size_t length; /* nodes of a column: cell centres, one more before and one behind the domain */
+    float *walks;  /* [threads][length] */
 
-/* Allocates memory if the scene has a probe of this type. */
-selkie_code sk_levels_init(sk_levels *levels, const sk_step *step, selkie_error *error);
-void sk_levels_free(sk_levels *levels);
-/* The mean height (m) of the liquid's surface over the floor of the domain, in the probe's area; NaN if obstacles cover
- * all of it. */
-double sk_level_measure(const sk_levels *levels, const sk_step *step, const selkie_probe_def *def);
+    uint8_t *near;      /* [cells along axis[0]][cells along axis[1]] not 0 = a height probe is within a cell */
+    size_t height_room; /* sums of a part */
+    uint32_t *heights;  /* [parts][probes][length] parts of particles around each height probe */
+
+    int thickness;   /* planes of a slab along axis[0] */
+    size_t room;     /* sums of a slab */
+    uint32_t *rooms; /* [parts][room] parts of particles in each column of cells */
+    double *sums;    /* [probes][planes][2] heights (m) times covered shares, and the sum of these shares */
+    double *levels;  /* [probes] m */
+} sk_columns;
+
+/* Allocates memory if the scene has a probe of these types. */
+selkie_code sk_columns_init(sk_columns *columns, const sk_step *step, selkie_error *error);
+void sk_columns_free(sk_columns *columns);
+/* Adds the current particles to the columns of all probes, in one pass, and measures the levels: the mean height (m) of
+ * the liquid's surface over the floor of the domain, in each probe's area; NaN if obstacles cover all of it. */
+void sk_columns_fill(const sk_columns *columns, const sk_step *step);
+/* The height (m) of the liquid above a probe, from its filled column. */
+double sk_column_height(const sk_columns *columns, const sk_step *step, int probe);
 
 #endif

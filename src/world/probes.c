@@ -6,7 +6,7 @@
 
 #include "defs/structs.h"
 
-enum { FRONT_BINS = 64 }; /* per cell */
+enum { FRONT_BINS = 64 /* per cell */, most_parts = 8 };
 
 /* Surfaces of the force probes on the grid. Methods without a grid measure forces themselves. */
 static selkie_code init_surfaces(sk_probes *probes, const sk_step *step, selkie_error *error)
@@ -36,10 +36,11 @@ selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_lis
         longest = step->grid.cells[d] > longest ? step->grid.cells[d] : longest;
     probes->names = sk_allocate_zeroed(step->memory, most * sizeof *probes->names);
     probes->values = sk_allocate_zeroed(step->memory, most * sizeof *probes->values);
-    probes->columns =
-        sk_allocate(step->memory, ((size_t)scene->probe_count + 1) * (size_t)(longest + 2) * sizeof *probes->columns);
-    probes->histogram = sk_allocate(step->memory, ((size_t)longest * FRONT_BINS + 1) * sizeof *probes->histogram);
-    if (!probes->names || !probes->values || !probes->columns || !probes->histogram)
+    probes->parts = step->threads < most_parts ? step->threads : most_parts;
+    probes->bins = (size_t)longest * FRONT_BINS;
+    probes->histogram =
+        sk_allocate(step->memory, ((size_t)probes->parts * probes->bins + 1) * sizeof *probes->histogram);
+    if (!probes->names || !probes->values || !probes->histogram)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "probes: no memory for %d probes", scene->probe_count);
     for (int p = 0; p < scene->probe_count; p++) {
         const selkie_probe_def *def = &scene->probes[p];
@@ -51,48 +52,59 @@ selkie_code sk_probes_init(sk_probes *probes, const sk_step *step, sk_method_lis
             snprintf(probes->names[probes->column_count++], sizeof *probes->names, "%.63s", def->name);
     }
     SK_TRY(init_surfaces(probes, step, error));
-    return sk_levels_init(&probes->levels, step, error);
+    return sk_columns_init(&probes->columns, step, error);
 }
 
 void sk_probes_free(sk_probes *probes)
 {
-    sk_levels_free(&probes->levels);
+    sk_columns_free(&probes->columns);
     for (int p = 0; p < probes->surface_count; p++)
         sk_surface_free(&probes->surfaces[p], probes->memory);
     sk_release(probes->memory, probes->surfaces);
     sk_release(probes->memory, probes->names);
     sk_release(probes->memory, probes->values);
-    sk_release(probes->memory, probes->columns);
     sk_release(probes->memory, probes->histogram);
     memset(probes, 0, sizeof *probes);
+}
+
+/* Counts the particles of one part in bins along an axis. */
+static void count_bins(const sk_probes *probes, const sk_step *step, int axis, int part)
+{
+    const int64_t count = step->particles.count, end = count * (part + 1) / probes->parts;
+    const int bins = step->grid.cells[axis] * FRONT_BINS;
+    const float scale = (float)(FRONT_BINS / step->grid.cell_size), low = (float)step->grid.low[axis];
+    uint32_t *histogram = probes->histogram + (size_t)part * probes->bins;
+    memset(histogram, 0, (size_t)bins * sizeof *histogram);
+    for (int64_t p = count * part / probes->parts; p < end; p++) {
+        const sk_particle *particle = &step->particles.records[p];
+        const int bin = (int)((particle->position[axis] - low) * scale);
+        histogram[bin < 0 ? 0 : bin >= bins ? bins - 1 : bin] += !(particle->flags & SK_PARTICLE_DEAD);
+    }
 }
 
 /* The position ahead of which lies less than the liquid of one cell. */
 static double measure_front(const sk_probes *probes, const sk_step *step, const selkie_probe_def *def)
 {
     const sk_grid *grid = &step->grid;
-    int axis = (int)def->axis, bins = grid->cells[axis] * FRONT_BINS;
+    const int axis = (int)def->axis;
     if (axis >= grid->dimension)
         return NAN;
-    memset(probes->histogram, 0, (size_t)bins * sizeof *probes->histogram);
-    double scale = FRONT_BINS / grid->cell_size;
-    int64_t count = 0;
-    for (int64_t p = 0; p < step->particles.count; p++) {
-        const sk_particle *particle = &step->particles.records[p];
-        if (particle->flags & SK_PARTICLE_DEAD)
-            continue;
-        int bin = (int)((particle->position[axis] - grid->low[axis]) * scale);
-        probes->histogram[bin < 0 ? 0 : bin >= bins ? bins - 1 : bin]++;
-        count++;
-    }
-    int64_t ahead = 0, enough = count < step->particles_per_cell ? count : step->particles_per_cell;
-    if (!count)
-        return NAN;
-    for (int n = 0; n < bins; n++) {
-        int bin = def->direction >= 0 ? bins - 1 - n : n;
-        ahead += probes->histogram[bin];
+#pragma omp parallel for num_threads(probes->parts) schedule(static, 1)
+    for (int part = 0; part < probes->parts; part++)
+        count_bins(probes, step, axis, part);
+
+    const int bins = grid->cells[axis] * FRONT_BINS;
+    int64_t count = 0, ahead = 0;
+    for (int part = 0; part < probes->parts; part++)
+        for (int bin = 0; bin < bins; bin++)
+            count += probes->histogram[(size_t)part * probes->bins + (size_t)bin];
+    const int64_t enough = count < step->particles_per_cell ? count : step->particles_per_cell;
+    for (int n = 0; n < bins && count; n++) {
+        const int bin = def->direction >= 0 ? bins - 1 - n : n;
+        for (int part = 0; part < probes->parts; part++)
+            ahead += probes->histogram[(size_t)part * probes->bins + (size_t)bin];
         if (ahead >= enough)
-            return grid->origin[axis] + grid->low[axis] + (bin + 0.5) / scale;
+            return grid->origin[axis] + grid->low[axis] + (bin + 0.5) * grid->cell_size / FRONT_BINS;
     }
     return NAN;
 }
@@ -242,25 +254,24 @@ static double measure_pressure_probe(const sk_step *step, const sk_method *sampl
 
 void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
 {
-    if (!probes->memory)
-        return;
     const selkie_scene *scene = step->scene;
+    if (!probes->memory || !scene->probe_count)
+        return;
     const sk_method *sampler = find_sampler(probes);
     int column = 0;
-    const size_t length = (size_t)(step->grid.cells[step->up_axis] + 2);
 
-    /* Columns of all height probes, in one pass over the particles. */
-    sk_columns_fill(step, probes->columns);
+    /* Columns of all probes of heights and levels, in one pass over the particles. */
+    sk_columns_fill(&probes->columns, step);
 
     /* One value per scalar, one per axis for vectors. */
     for (int p = 0; p < scene->probe_count; p++) {
         const selkie_probe_def *def = &scene->probes[p];
         switch (def->kind) {
         case SELKIE_PROBE_HEIGHT:
-            probes->values[column++] = sk_column_height(step, def->at, probes->columns + (size_t)p * length);
+            probes->values[column++] = sk_column_height(&probes->columns, step, p);
             break;
         case SELKIE_PROBE_LEVEL:
-            probes->values[column++] = sk_level_measure(&probes->levels, step, def);
+            probes->values[column++] = probes->columns.levels[p];
             break;
         case SELKIE_PROBE_PRESSURE:
             probes->values[column++] = measure_pressure_probe(step, sampler, def, kick);

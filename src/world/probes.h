@@ -12,9 +12,10 @@ typedef struct sk_probes {
     int column_count;
     char (*names)[64];
     double *values;
-    float *columns;      /* scratch of the height probes */
-    uint32_t *histogram; /* scratch of the front probes */
-    sk_levels levels;
+    int parts;            /* threads that count particles for the front probes */
+    size_t bins;          /* of a part's histogram */
+    uint32_t *histogram;  /* [parts][bins] scratch of the front probes */
+    sk_columns columns;   /* of probes of heights and levels */
     sk_surface *surfaces; /* [probe_count] of the force and torque probes, where no method measures them */
     int surface_count;
 } sk_probes;

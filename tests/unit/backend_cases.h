@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sanitized.h"
 #include "world/world_internal.h"
 
 typedef struct backend_pair {
@@ -55,6 +56,7 @@ static inline void backend_begin(backend_pair *pair, const selkie_scene *scene, 
     selkie_world_options options;
     selkie_world_options_defaults(&options);
     options.threads = 2;
+    steps = SANITIZED && steps > 2 ? 2 : steps;
     selkie_error error = {0};
     for (int w = 0; w < 2; w++) {
         if (selkie_world_create(scene, &options, &pair->worlds[w], &error) != SELKIE_OK)

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include "linalg/bounded.h"
 #include "poisson_cases.h"
+#include "sanitized.h"
 
 #define SELKIE_DIM 3 /* of the internals that are looked at below */
 #include "linalg/bounded_solver.h"
@@ -20,6 +21,8 @@
  * next three, those below in parallel. A relaxation has 2 * 3 + 2 roundings of half a unit in the last place, and
  * averages its neighbours, so errors add up and do not grow. */
 static const double cycle_rounding = 32 * (2 * 3 + 2) * 0x1p-24;
+
+enum { LARGE_3D = SANITIZED ? 24 : 40 }; /* cells along an axis */
 
 /* --- Helpers --- */
 
@@ -247,7 +250,7 @@ static void test_poisson(void **state)
             for (int source = SOURCE_NOISE; source <= SOURCE_SMOOTH; ++source)
                 for (int mass = 0; mass < 2; ++mass) {
                     poisson_case c;
-                    case_make(&c, (case_kind)kind, (case_source)source, dimension, dimension == 3 ? 40 : 140, 11);
+                    case_make(&c, (case_kind)kind, (case_source)source, dimension, dimension == 3 ? LARGE_3D : 140, 11);
                     case_add_mass(&c, mass ? 0.3f : 0);
                     compare_solves(&c, options_to(1e-6), 1);
                     case_free(&c);
@@ -260,7 +263,7 @@ static void test_hard_systems(void **state)
     (void)state;
     for (int dimension = 2; dimension <= 3; ++dimension) {
         poisson_case c;
-        case_make(&c, CASE_CALM, SOURCE_NOISE, dimension, dimension == 3 ? 40 : 100, 3);
+        case_make(&c, CASE_CALM, SOURCE_NOISE, dimension, dimension == 3 ? LARGE_3D : 100, 3);
         case_cut_out(&c, (int[3]){0, 0, 0}, (int[3]){1, 1, 1});
         case_cut_out(&c, (int[3]){20, 3, 2}, (int[3]){22, 4, 3});
         case_cut_out(&c, (int[3]){3, 2, 1}, (int[3]){19, 13, 15});
@@ -293,7 +296,7 @@ static void test_densities(void **state)
     const float ratio = 10;
     for (int dimension = 2; dimension <= 3; ++dimension) {
         poisson_case c;
-        case_make(&c, CASE_CALM, SOURCE_NOISE, dimension, dimension == 3 ? 40 : 140, 3);
+        case_make(&c, CASE_CALM, SOURCE_NOISE, dimension, dimension == 3 ? LARGE_3D : 140, 3);
         for (size_t i = 0; i < case_cells(&c); ++i) {
             double weight;
             if (!(c.diagonal[i] > 0))
@@ -512,7 +515,7 @@ static void test_bounded(void **state)
             for (int source = SOURCE_NOISE; source <= SOURCE_SMOOTH; ++source)
                 for (int with_suction = 0; with_suction < 2; ++with_suction) {
                     poisson_case c;
-                    case_make(&c, (case_kind)kind, (case_source)source, dimension, dimension == 3 ? 40 : 140, 11);
+                    case_make(&c, (case_kind)kind, (case_source)source, dimension, dimension == 3 ? LARGE_3D : 140, 11);
                     float *lower = with_suction ? suction(&c, 3) : NULL;
                     /* Coarse problems of closed systems are singular: how they start is not comparable. */
                     compare_bounded(&c, lower, bounded_options_to(1e-6), kind != CASE_CLOSED);
@@ -556,7 +559,7 @@ static void test_same_bits(void **state)
     for (int dimension = 2; dimension <= 3; ++dimension)
         for (int kind = CASE_SPLASHY; kind <= CASE_CLOSED; ++kind) {
             poisson_case c;
-            case_make(&c, (case_kind)kind, SOURCE_NOISE, dimension, dimension == 3 ? 48 : 300, 5);
+            case_make(&c, (case_kind)kind, SOURCE_NOISE, dimension, dimension == 3 ? LARGE_3D : 300, 5);
             float *lower = suction(&c, 3);
             size_t bytes = case_cells(&c) * sizeof(float);
             float *first = malloc(2 * bytes), *first_bounded = first + case_cells(&c);

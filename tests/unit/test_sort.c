@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "grid/grid.h"
 #include "grid/plain_forms.h"
+#include "sanitized.h"
 #include "step_cases.h"
 
 static selkie_code sort(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
@@ -802,7 +803,7 @@ static void steps_as_told_are_the_same_as_with_full_sorts(void **state)
     for (int dimension = 2; dimension <= 3; dimension++)
         for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
             step_case c[2];
-            const int steps = cases[n].steps[dimension - 2];
+            const int asked = cases[n].steps[dimension - 2], steps = SANITIZED && asked > 9 ? 9 : asked;
             int most = 0;
             if (steps == 0)
                 continue;

@@ -1,5 +1,6 @@
 /* `selkie render`: pictures and a film of a run's folder. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +22,15 @@ enum {
     render_force,
     render_no_film,
     render_preview,
+    render_shutter,
+    render_cut,
     render_threads,
     render_quiet,
     render_option_count
 };
 
 /* In the order of selkie_picture_style and selkie_picture_color. */
-static const char *const styles[] = {"surface", "particles", NULL};
+static const char *const styles[] = {"surface", "particles", "dye", "streamlines", "lic", NULL};
 static const char *const colors[] = {"water",       "speed",  "density",        "role", "material",
                                      "temperature", "stress", "plastic_strain", NULL};
 
@@ -44,11 +47,13 @@ static const option_spec render_options[] = {
                        .least = 16,
                        .most = 16384,
                        .help = "height in pixels; default as in the scene, or from the domain's proportions"},
-    [render_style] = {.name = "style",
-                      .kind = OPTION_CHOICE,
-                      .value = "STYLE",
-                      .choices = styles,
-                      .help = "surface: the liquid's surface as water; particles: a ball a particle"},
+    [render_style] =
+        {.name = "style",
+         .kind = OPTION_CHOICE,
+         .value = "STYLE",
+         .choices = styles,
+         .help = "surface: the liquid's surface as water; particles: a ball a particle; 2D also dye: the colour "
+                 "of the nearest particle, streamlines, lic: line integral convolution"},
     [render_color] =
         {.name = "color",
          .kind = OPTION_CHOICE,
@@ -70,6 +75,18 @@ static const option_spec render_options[] = {
     [render_preview] = {.name = "preview",
                         .kind = OPTION_FLAG,
                         .help = "3D: quick pictures without rays, to look at a run while it goes on"},
+    [render_shutter] = {.name = "shutter",
+                        .kind = OPTION_NUMBER,
+                        .value = "S",
+                        .least = 0,
+                        .most = 1,
+                        .help = "3D: motion blur; part of the time between frames that a picture is exposed, 0.5 in "
+                                "most films. Default 0"},
+    [render_cut] = {.name = "cut",
+                    .kind = OPTION_TEXT,
+                    .value = "PLANE",
+                    .help = "3D: cut-away view; 'z>0.4' leaves out what lies beyond 0.4 m along z, 'z<0.4' what lies "
+                            "before it"},
     [render_threads] = {.name = "threads",
                         .letter = 'j',
                         .kind = OPTION_INTEGER,
@@ -79,6 +96,19 @@ static const option_spec render_options[] = {
                         .help = "threads to use; default all cores"},
     [render_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
+
+/* 'x>0.5': the normal points to what is left out. */
+static int read_cut(const char *text, double cut[4])
+{
+    const int axis = text[0] - 'x', sign = text[0] && text[1] == '>' ? 1 : text[0] && text[1] == '<' ? -1 : 0;
+    char *end = NULL;
+    const double place = sign ? strtod(text + 2, &end) : 0.0;
+    if (axis < 0 || axis > 2 || !sign || end == text + 2 || *end || !isfinite(place))
+        return complain("--cut '%s' is not a plane such as 'z>0.4' or 'x<1'", text);
+    cut[axis] = sign;
+    cut[3] = sign * place;
+    return EXIT_GOOD;
+}
 
 static volatile sig_atomic_t stop_signal;
 
@@ -140,6 +170,9 @@ static int run_render(const tool_arguments *arguments)
     options.force = values[render_force].given;
     options.film = !values[render_no_film].given;
     options.preview = values[render_preview].given;
+    options.shutter = values[render_shutter].number;
+    if (values[render_cut].given && read_cut(values[render_cut].text, options.cut))
+        return EXIT_BAD_INPUT;
 
     /* The folder, and whether a film can be made. */
     run_folder folder = {.lock = -1};
@@ -186,6 +219,7 @@ const tool_command render_command = {
     .options = render_options,
     .option_count = render_option_count,
     .examples = "  selkie render out/dam\n"
-                "  selkie render out/dam --width 1280 --frames 0:20 --no-film\n",
+                "  selkie render out/dam --width 1280 --frames 0:20 --no-film\n"
+                "  selkie render out/dam --shutter 0.5 --cut 'z>0.4'\n",
     .run = run_render,
 };

@@ -71,6 +71,8 @@ extern const reproduce_paper reproduce_idp;
 extern const reproduce_paper reproduce_uic;
 extern const reproduce_paper reproduce_liquid_boundary;
 extern const reproduce_paper reproduce_elastoplastic;
+extern const reproduce_paper reproduce_shape_matching;
+extern const reproduce_paper reproduce_reduced;
 
 /* --- Writing --- */
 

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/timer.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
 #include "learn/tensors.h"
@@ -66,6 +66,33 @@ static int add_liquids(const splash_data_options *options, int run, const selkie
     return count;
 }
 
+/* Makes all lengths of a template `factor` times as long; times and speeds follow gravity. */
+static int scale_template(selkie_scene *scene, selkie_liquid_def *liquids, double factor)
+{
+    if (factor != 1.0 && (scene->obstacle_count || scene->source_count))
+        return complain("splash data: a template with obstacles or sources can only be used with --scales 1");
+    selkie_domain_def *domain = &scene->domain;
+    domain->cell_size *= factor;
+    scene->time.end *= sqrt(factor);
+    for (int d = 0; d < 3; d++) {
+        domain->size[d] *= factor;
+        domain->origin[d] *= factor;
+    }
+    for (int l = 0; l < scene->liquid_count; l++) {
+        selkie_shape *shape = &liquids[l].shape;
+        if (factor != 1.0 && shape->kind != SELKIE_SHAPE_BOX && shape->kind != SELKIE_SHAPE_SPHERE)
+            return complain("splash data: --scales: liquids of the template must be boxes or spheres");
+        shape->radius *= factor;
+        for (int d = 0; d < 3; d++) {
+            shape->min[d] *= factor;
+            shape->max[d] *= factor;
+            shape->center[d] *= factor;
+            liquids[l].velocity[d] *= sqrt(factor);
+        }
+    }
+    return EXIT_GOOD;
+}
+
 /* --- Runs --- */
 
 static int write_tensors(const sk_tensors *tensors, const char *path)
@@ -93,17 +120,18 @@ static void add_description(sk_tensors *tensors, int dimension, double duration,
 }
 
 /* Simulates one scene and takes its samples. */
-static int simulate_run(const selkie_scene *scene, const splash_data_options *options, int run, splash_samples *samples)
+static int simulate_run(const selkie_scene *scene, const splash_data_options *options, int run, int threads,
+                        splash_samples *samples)
 {
     selkie_world_options world_options;
     selkie_world_options_defaults(&world_options);
-    world_options.threads = options->threads;
+    world_options.threads = threads;
     selkie_world *world = NULL;
     selkie_error error = {0};
     if (selkie_world_create(scene, &world_options, &world, &error))
         return complain_error(&error);
     splash_sampler *sampler =
-        splash_sampler_open(world, options->ratio, options->keep, options->seed + 1000u * (uint64_t)run);
+        splash_sampler_open(scene, options->ratio, options->keep, options->seed + 1000u * (uint64_t)run);
     int code = sampler && splash_sampler_frame(sampler, world, samples) ? EXIT_GOOD : complain("out of memory");
     while (!code && selkie_world_time(world) < scene->time.end * (1.0 - 1e-9)) {
         if (selkie_world_step(world, &error))
@@ -116,7 +144,29 @@ static int simulate_run(const selkie_scene *scene, const splash_data_options *op
     return code;
 }
 
-static int make_run(const splash_data_options *options, const char *template_path, int run, const char *path)
+static int write_run(const selkie_scene *scene, const splash_data_options *options, const splash_samples *samples,
+                     const char *path)
+{
+    int cells[3];
+    const double coarse = selkie_scene_cells(scene, cells) * options->ratio, both[2] = {coarse, coarse};
+    const double *g = scene->gravity;
+    sk_tensors *tensors = calloc(1, sizeof *tensors);
+    if (!tensors)
+        return complain("out of memory");
+    add_description(tensors, options->dimension, 1.0 / scene->time.fps, both, scene->surface_tension,
+                    sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]));
+    sk_tensors_add(tensors, "features", SK_TENSOR_F32, samples->features, samples->count, samples->feature_count);
+    sk_tensors_add(tensors, "change", SK_TENSOR_F32, samples->change, samples->count, options->dimension);
+    sk_tensors_add(tensors, "weight", SK_TENSOR_F32, samples->weight, samples->count, 0);
+    sk_tensors_add(tensors, "label", SK_TENSOR_U8, samples->label, samples->count, 0);
+    const int code = write_tensors(tensors, path);
+    free(tensors);
+    return code;
+}
+
+/* Simulates run number `run`: the template with random liquids. */
+static int make_run(const splash_data_options *options, const char *template_path, int run, int threads,
+                    const char *path)
 {
     selkie_scene *scene = NULL;
     selkie_error error = {0};
@@ -126,39 +176,60 @@ static int make_run(const splash_data_options *options, const char *template_pat
         selkie_scene_free(scene);
         return complain("%s: is not a scene in %dD", template_path, options->dimension);
     }
-
-    /* The template's liquids and the random ones. */
     selkie_scene whole = *scene;
     selkie_liquid_def *liquids = calloc((size_t)scene->liquid_count + MAX_DROPS, sizeof *liquids);
-    if (!liquids)
+    if (!liquids) {
+        selkie_scene_free(scene);
         return complain("out of memory");
+    }
     memcpy(liquids, scene->liquids, (size_t)scene->liquid_count * sizeof *liquids);
     whole.liquids = liquids;
-    whole.liquid_count += add_liquids(options, run, scene, liquids + scene->liquid_count);
+    int code = scale_template(&whole, liquids, options->scales[run % options->scale_count]);
+    whole.liquid_count += add_liquids(options, run, &whole, liquids + scene->liquid_count);
     whole.seed = options->seed + (uint64_t)run;
     splash_samples samples = {0};
-    int code = simulate_run(&whole, options, run, &samples);
-
-    /* The samples. */
-    if (!code) {
-        int cells[3];
-        const double coarse = selkie_scene_cells(scene, cells) * options->ratio, both[2] = {coarse, coarse};
-        const double *g = scene->gravity;
-        sk_tensors *tensors = calloc(1, sizeof *tensors);
-        if (!tensors)
-            return complain("out of memory");
-        add_description(tensors, options->dimension, 1.0 / scene->time.fps, both, scene->surface_tension,
-                        sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]));
-        sk_tensors_add(tensors, "features", SK_TENSOR_F32, samples.features, samples.count, samples.feature_count);
-        sk_tensors_add(tensors, "change", SK_TENSOR_F32, samples.change, samples.count, options->dimension);
-        sk_tensors_add(tensors, "weight", SK_TENSOR_F32, samples.weight, samples.count, 0);
-        sk_tensors_add(tensors, "label", SK_TENSOR_U8, samples.label, samples.count, 0);
-        code = write_tensors(tensors, path);
-        free(tensors);
-    }
+    if (!code)
+        code = simulate_run(&whole, options, run, threads, &samples);
+    if (!code)
+        code = write_run(&whole, options, &samples, path);
     splash_samples_free(&samples);
     free(liquids);
     selkie_scene_free(scene);
+    return code;
+}
+
+static char *run_path(const splash_data_options *options, int run)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/runs/run_%03d.safetensors", options->out, run) < 0 ? NULL : path;
+}
+
+/* Makes the runs that are not there, side by side: a run on few threads wastes less of them. */
+static int make_runs(const splash_data_options *options, const char *template_path)
+{
+    const int beside = options->threads < options->runs ? options->threads : options->runs;
+    const double start = sk_wall_ms();
+    progress_line progress;
+    int code = EXIT_GOOD, done = 0;
+    progress_start(&progress, options->quiet, options->runs, 0.0, 1.0);
+#pragma omp parallel for num_threads(beside) schedule(dynamic, 1)
+    for (int run = 0; run < options->runs; run++) {
+        char *path = run_path(options, run);
+        int stop, own = path ? EXIT_GOOD : complain("out of memory");
+#pragma omp critical(splash_runs)
+        stop = code != EXIT_GOOD;
+        stop |= options->seconds > 0.0 && sk_wall_ms() - start > 1000.0 * options->seconds;
+        if (!own && !stop && !sk_file_exists(path))
+            own = make_run(options, template_path, run, options->threads / beside, path);
+        free(path);
+#pragma omp critical(splash_runs)
+        {
+            code = code ? code : own;
+            if (!own && !stop)
+                progress_count(&progress, "runs", ++done);
+        }
+    }
+    progress_break(&progress);
     return code;
 }
 
@@ -216,7 +287,7 @@ static int join_run(joined *all, const char *path, int run, int dimension)
         all->count += more;
         const double cell = number_text(file, "cell_low_m");
         all->numbers[0] = number_text(file, "duration_s");
-        all->numbers[1] = run && all->numbers[1] < cell ? all->numbers[1] : cell;
+        all->numbers[1] = all->numbers[1] > 0.0 && all->numbers[1] < cell ? all->numbers[1] : cell;
         all->numbers[2] = fmax(all->numbers[2], cell);
         all->numbers[3] = number_text(file, "surface_tension_N_per_m");
         all->numbers[4] = number_text(file, "gravity_m_per_s2");
@@ -242,13 +313,31 @@ static int write_joined(const joined *all, int dimension, const char *path)
     return code;
 }
 
+/* Joins the runs that are there; `count` of them. */
+static int join_runs(const splash_data_options *options, joined *all, int *count)
+{
+    int code = EXIT_GOOD;
+    *count = 0;
+    for (int run = 0; run < options->runs && !code; run++) {
+        char *path = run_path(options, run);
+        if (!path)
+            code = complain("out of memory");
+        else if (sk_file_exists(path))
+            code = join_run(all, path, run, options->dimension);
+        *count += all->count > 0 && path && sk_file_exists(path);
+        free(path);
+    }
+    if (!code && !*count)
+        code = complain("splash data: no run is done; give it more time");
+    return code;
+}
+
 int splash_make_data(const splash_data_options *options)
 {
     char *runs = NULL, *path = NULL, *template_path = NULL;
     selkie_error error = {0};
-    progress_line progress;
     joined all = {0};
-    int code = EXIT_GOOD;
+    int code = EXIT_GOOD, count = 0;
     template_path = find_scene(options->template_scene   ? options->template_scene
                                : options->dimension == 2 ? "splash/templates/drops_2d"
                                                          : "splash/templates/drops_3d");
@@ -257,27 +346,17 @@ int splash_make_data(const splash_data_options *options)
     if (asprintf(&runs, "%s/runs", options->out) < 0 || sk_folder_make(options->out, &error) ||
         sk_folder_make(runs, &error))
         code = complain_error(&error);
-    progress_start(&progress, options->quiet, options->runs, 0.0, 1.0);
-    for (int run = 0; run < options->runs && !code; run++) {
-        struct stat status;
-        if (asprintf(&path, "%s/run_%03d.safetensors", runs, run) < 0)
-            code = complain("out of memory");
-        if (!code && stat(path, &status))
-            code = make_run(options, template_path, run, path);
-        if (!code)
-            code = join_run(&all, path, run, options->dimension);
-        free(path);
-        if (!code)
-            progress_count(&progress, "runs", run + 1);
-    }
-    progress_break(&progress);
+    if (!code)
+        code = make_runs(options, template_path);
+    if (!code)
+        code = join_runs(options, &all, &count);
     if (!code && asprintf(&path, "%s/data.safetensors", options->out) > 0) {
         code = write_joined(&all, options->dimension, path);
         int64_t splashes = 0;
         for (int64_t n = 0; n < all.count; n++)
             splashes += all.label[n];
         if (!code && !options->quiet)
-            printf("%s: %lld samples of %d runs, %lld splashes\n", path, (long long)all.count, options->runs,
+            printf("%s: %lld samples of %d runs, %lld splashes\n", path, (long long)all.count, count,
                    (long long)splashes);
         free(path);
     }

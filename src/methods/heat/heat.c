@@ -119,6 +119,7 @@ static void sum_span(const sk_heat *heat, const sk_step *step, const sk_heat_att
     *sums = (sk_heat_sums){0.0, DBL_MAX, -DBL_MAX};
     for (int64_t p = begin; p < end; p++) {
         const sk_heat_curve *curve = sk_heat_curve_of(heat, a, p);
+        sk_heat_begin(heat, a, p);
         const double enthalpy = sk_heat_get(a, p), temperature = sk_heat_temperature(curve, enthalpy);
         const sk_heat_sums own = {curve->capacity * enthalpy, temperature, temperature};
         if (!(step->particles.records[p].flags & SK_PARTICLE_DEAD))
@@ -130,7 +131,6 @@ static void sum_span(const sk_heat *heat, const sk_step *step, const sk_heat_att
 static selkie_code weigh(sk_step *step, selkie_error *error)
 {
     sk_heat *heat = sk_step_state(step, &sk_method_heat);
-    SK_TRY(begin_particles(step, error));
     const sk_heat_attributes a = sk_heat_find_attributes(step);
     const int64_t spans = (step->particles.count + SPAN - 1) / SPAN;
     sk_heat_sums *partial;

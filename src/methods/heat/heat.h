@@ -109,6 +109,7 @@ typedef struct sk_heat_cells {
     float *filled;       /*        sk_heat_filled */
     float *face[3], *diagonal, *right, *solution, *other;
     uint8_t *material;
+    uint8_t *empty; /* [blocks] no cell has heat: all arrays are 0 there */
     uint8_t *phase; /*        of this pass; after the solve SK_HEAT_BEYOND where sk_heat_limit_cells had no room */
 } sk_heat_cells;
 

@@ -138,9 +138,16 @@ static void find_faces(const heat_solve *s, int block)
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     const int near_solid = step->solids.block_slot[block] != 0;
     const int has_air = step->scene->heat.air_temperature > 0.0 && step->scene->heat.air_exchange > 0.0;
+
+    if (cells->empty[block]) {
+        for (int d = 0; d < SELKIE_DIM; d++)
+            memset(cells->face[d] + base, 0, SK_BLOCK_CELLS * sizeof(float));
+        memset(cells->outside + base, 0, SK_BLOCK_CELLS * sizeof(float));
+        memset(cells->supply + base, 0, SK_BLOCK_CELLS * sizeof(double));
+        return;
+    }
     sk_tile_load(&step->grid, cells->filled, block, 1, filled);
     load_doubles(&step->grid, cells->resistance, block, 1, resistance);
-
     SK_PLAIN_EACH_CELL(cell, block)
     {
         const size_t here = base + (size_t)cell.local;
@@ -204,6 +211,12 @@ static double build_rows(const heat_solve *s, int block)
     float faces[SELKIE_DIM][SK_TILE_VALUES(1)];
     const float *face[3] = {faces[0], faces[1], faces[SELKIE_DIM - 1]};
     double temperature[SK_TILE_VALUES(1)];
+    if (cells->empty[block]) {
+        memset(cells->diagonal + base, 0, SK_BLOCK_CELLS * sizeof(float));
+        memset(cells->right + base, 0, SK_BLOCK_CELLS * sizeof(float));
+        memset(cells->solution + base, 0, SK_BLOCK_CELLS * sizeof(float));
+        return 0.0;
+    }
     for (int d = 0; d < SELKIE_DIM; d++)
         sk_tile_load(grid, cells->face[d], block, 1, faces[d]);
     load_doubles(grid, cells->temperature, block, 1, temperature);
@@ -235,6 +248,10 @@ static void sweep_block(const heat_solve *s, int block, const float *from, float
     const sk_heat_cells *cells = &s->cells;
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     float faces[SELKIE_DIM][SK_TILE_VALUES(1)], solution[SK_TILE_VALUES(1)];
+    if (cells->empty[block]) {
+        memset(to + base, 0, SK_BLOCK_CELLS * sizeof(float));
+        return;
+    }
     for (int d = 0; d < SELKIE_DIM; d++)
         sk_tile_load(grid, cells->face[d], block, 1, faces[d]);
     sk_tile_load(grid, from, block, 1, solution);
@@ -277,6 +294,10 @@ static int find_changes(const heat_solve *s, int block)
     const float *face[3] = {faces[0], faces[1], faces[SELKIE_DIM - 1]};
     double temperature[SK_TILE_VALUES(1)];
     int changed = 0;
+    if (cells->empty[block]) {
+        memset(cells->change + base, 0, SK_BLOCK_CELLS * sizeof(double));
+        return 0;
+    }
     for (int d = 0; d < SELKIE_DIM; d++)
         sk_tile_load(grid, cells->face[d], block, 1, faces[d]);
     load_doubles(grid, cells->temperature, block, 1, temperature);
@@ -394,6 +415,8 @@ static selkie_code take_cells(sk_step *step, sk_heat_cells *cells, selkie_error 
         SK_TRY(sk_step_scratch(step, count, "heat", (void **)bytes[n], error));
         memset(*bytes[n], 0, SK_BLOCK_CELLS);
     }
+    SK_TRY(sk_step_scratch(step, (size_t)step->grid.block_count, "heat", (void **)&cells->empty, error));
+    cells->empty[0] = 1;
     return SELKIE_OK;
 }
 
