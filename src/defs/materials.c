@@ -246,8 +246,6 @@ static const char *idle_friction(const selkie_scene *scene, selkie_wall surface,
 {
     if (!(slip_length > 0.0) && !(friction > 0.0))
         return NULL;
-    if (scene->discretization == SELKIE_DISCRETIZATION_SPH)
-        return "has no effect with discretization sph yet";
     if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED)
         return "has no effect with discretization reduced, whose walls are free_slip";
     if (sk_scene_has_points(scene) && slip_length > 0.0)
