@@ -72,4 +72,27 @@ selkie_code sk_cuda_fetch_grid(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+selkie_code sk_cuda_reserve_blocks(sk_step *step, int blocks, selkie_error *error)
+{
+    (void)step, (void)blocks, (void)error;
+    return SELKIE_OK;
+}
+
+size_t sk_cuda_bytes(const sk_step *step)
+{
+    (void)step;
+    return 0;
+}
+
+void sk_cuda_start_profile(sk_step *step)
+{
+    (void)step;
+}
+
+int sk_cuda_profile_entry(const sk_step *step, int n, sk_cuda_time *time)
+{
+    (void)step, (void)n, (void)time;
+    return 0;
+}
+
 #endif

@@ -1,4 +1,4 @@
-/* Memory of the GPU backend, transport of the step and its results, and graphs of launches. */
+/* Memory of the GPU backend, transport of the step and its results. */
 #include "cuda/device.h"
 
 extern "C" {
@@ -105,15 +105,18 @@ static selkie_code take_blocks(sk_cuda *cuda, const sk_step *step, size_t capaci
     SK_TRY(take(cuda, &cuda->sent->step.solids.block_slot, capacity * sizeof(int32_t), 1, error));
     SK_TRY(take(cuda, &cuda->shadow.kinds, cells, 1, error));
     SK_TRY(take(cuda, &cuda->shadow.reach, (capacity + 1) * sizeof(uint32_t), 1, error));
+    SK_TRY(take(cuda, &cuda->shadow.slots_won, (capacity + 1) * sizeof(int32_t), 1, error));
     return take(cuda, &cuda->shadow.block_first, (capacity + 1) * sizeof(uint32_t), 1, error);
 }
 
 /* A level of the solver: its places and arrays. */
-static selkie_code take_level(sk_cuda *cuda, const sk_step *step, int depth, size_t capacity, selkie_error *error)
+static selkie_code take_level(sk_cuda *cuda, const sk_step *step, int depth, selkie_error *error)
 {
     sk_cuda_level *level = &cuda->solver_shadow.level[depth];
+    const size_t most = (size_t)cuda->shadow.capacity, places = (size_t)level->places + 1;
+    const size_t capacity = depth && places < most ? places : most; /* a coarse level has no more blocks than level 0 */
     const size_t cells = (size_t)step->grid.block_cells * capacity * sizeof(float);
-    level->capacity = capacity;
+    level->capacity = (int)capacity;
     SK_TRY(take(cuda, &level->place, capacity * sizeof(int32_t), 1, error));
     SK_TRY(take(cuda, &level->list, capacity * sizeof(int32_t), 1, error));
     SK_TRY(take(cuda, &level->neighbour, capacity * sizeof *level->neighbour, 1, error));
@@ -140,7 +143,7 @@ static selkie_code take_solver(sk_cuda *cuda, const sk_step *step, selkie_error 
     for (;; depth++) {
         sk_cuda_level *level = &solver->level[depth];
         level->places = level->blocks[0] * level->blocks[1] * level->blocks[2];
-        SK_TRY(take_level(cuda, step, depth, depth ? (size_t)level->places + 1 : (size_t)cuda->shadow.capacity, error));
+        SK_TRY(take_level(cuda, step, depth, error));
         /* The coarsest level has so few cells that its matrix can be inverted. */
         if (cells[0] * cells[1] * cells[2] <= SK_CUDA_BOTTOM || depth == SK_CUDA_LEVELS - 1)
             break;
@@ -212,6 +215,9 @@ static selkie_code take_solids(sk_cuda *cuda, sk_step *step, selkie_error *error
         code = upload(cuda, &there->distance, solids->distance, cells * sizeof(float), error);
     if (code == SELKIE_OK)
         code = upload(cuda, &there->no_slip, solids->no_slip, cells, error);
+    there->grip = NULL;
+    if (code == SELKIE_OK && solids->grip)
+        code = upload(cuda, &there->grip, solids->grip, cells * sizeof(float), error);
     if (code == SELKIE_OK)
         code = upload(cuda, &there->closed, solids->closed, cells, error);
     if (code == SELKIE_OK)
@@ -281,8 +287,10 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
                        "backend: \"cuda\" cannot number the %lld blocks of this domain; use a smaller one or \"tuned\"",
                        (long long)places);
     cuda->shadow.places = (int)places;
+    cuda->expected_blocks = (int)blocks;
     if (!blocks) {
         blocks = blocks_needed(step, (int)places);
+        cuda->expected_blocks = (int)blocks;
         blocks += blocks / 2 + 64;
 
         /* A small domain gets all its blocks at once: growing takes longer than many steps. */
@@ -311,6 +319,7 @@ static selkie_code allocate(sk_step *step, size_t blocks, selkie_error *error)
                 "a copy", error);
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a copy", error);
     cuda->host_changed = 1;
+    cuda->results->block_count = cuda->results->particle_blocks = 0;
     return SELKIE_OK;
 }
 
@@ -357,6 +366,13 @@ void sk_cuda_destroy(sk_step *step)
         return;
     cudaStreamSynchronize(cuda->stream);
     release(cuda);
+#ifndef SK_CUDA_EMULATED
+    if (cuda->profile) {
+        cudaEventDestroy(cuda->profile->begin);
+        cudaEventDestroy(cuda->profile->end);
+        free(cuda->profile);
+    }
+#endif
     if (cuda->sent)
         cudaFreeHost(cuda->sent);
     if (cuda->results)
@@ -407,7 +423,10 @@ static void fill_step(sk_step *step)
     sent->step = *step;
     sent->scene = *step->scene;
     sent->step.scene = &cuda->device->scene;
-    sent->step.relative_density = NULL;
+    if (step->relative_density) {
+        memcpy(sent->constants.relative_density, step->relative_density, sizeof sent->constants.relative_density);
+        sent->step.relative_density = cuda->device->constants.relative_density;
+    }
 
     /* The grid: constants of the host, arrays of the device. */
     sk_grid *to = &sent->step.grid;
@@ -415,13 +434,15 @@ static void fill_step(sk_step *step)
     to->kinds = grid.kinds, to->block_flags = grid.block_flags, to->cell_start = grid.cell_start;
     memcpy(to->fields, grid.fields, sizeof grid.fields);
     memcpy(to->runs, grid.runs, sizeof grid.runs);
-    to->block_count = 1, to->particle_blocks = 0;
+    to->block_count = cuda->results->block_count > 1 ? cuda->results->block_count : 1; /* of the last sort */
+    to->particle_blocks = cuda->results->particle_blocks;
 
     sk_solids *there = &sent->step.solids;
     memcpy(there->fraction, solids.fraction, sizeof solids.fraction);
     there->blurred = solids.blurred, there->distance = solids.distance, there->no_slip = solids.no_slip;
     there->closed = solids.closed, there->plain = solids.plain, there->block_slot = solids.block_slot;
-    there->grip = there->friction = NULL;
+    there->grip = solids.grip;
+    there->friction = NULL;
 
     sk_particles *particles = &sent->step.particles;
     particles->count = cuda->device_count;
@@ -437,22 +458,29 @@ static void fill_step(sk_step *step)
         sk_cuda_fill_constants_3d(step, sent);
 }
 
-selkie_code sk_cuda_begin(sk_step *step, selkie_error *error)
+selkie_code sk_cuda_make_room(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
-    if (cuda->began)
-        return SELKIE_OK;
     const size_t wanted = (size_t)cuda->results->block_count;
     const int crowded = cuda->allocation_count && wanted > (size_t)cuda->shadow.capacity / 5 * 4 &&
                         cuda->shadow.capacity <= cuda->shadow.places;
     const int grown =
         cuda->allocation_count && cuda->host_changed && (size_t)step->particles.count + 16 > cuda->particle_capacity;
-    if (!cuda->allocation_count || crowded || grown) {
-        if (crowded && !cuda->host_changed)
-            SK_TRY(sk_cuda_fetch_particles(step, error));
-        release(cuda);
-        SK_TRY(allocate(step, crowded ? wanted + wanted / 2 + 64 : 0, error));
-    }
+    if (cuda->allocation_count && !crowded && !grown)
+        return SELKIE_OK;
+    if (crowded && !cuda->host_changed)
+        SK_TRY(sk_cuda_fetch_particles(step, error));
+    release(cuda);
+    return allocate(step, crowded ? wanted + wanted / 2 + 64 : (size_t)cuda->first_blocks, error);
+}
+
+selkie_code sk_cuda_begin(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    if (cuda->began)
+        return SELKIE_OK;
+    if (!cuda->allocation_count)
+        SK_TRY(allocate(step, (size_t)cuda->first_blocks, error));
     if (cuda->host_changed)
         SK_TRY(send_particles(step, error));
     fill_step(step);
@@ -462,107 +490,28 @@ selkie_code sk_cuda_begin(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
-/* --- launches --- */
-
-#ifdef SK_CUDA_EMULATED
-sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda)
-{
-    (void)cuda;
-    return 0;
-}
-
-void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, const int *done)
-{
-    while (!*done)
-        body(cuda, step);
-}
-
-selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launches, selkie_error *error)
-{
-    (void)name;
-    SK_TRY(sk_cuda_begin(step, error));
-    launches(step->cuda, step);
-    return SELKIE_OK;
-}
-#else
-/* The graph that the stream records, and what its next node waits for. */
-static cudaGraph_t recorded(sk_cuda *cuda, const cudaGraphNode_t **after, size_t *count)
-{
-    cudaStreamCaptureStatus status;
-    cudaGraph_t graph = NULL;
-    const cudaGraphEdgeData *edges;
-    unsigned long long id;
-    *count = 0;
-    cudaStreamGetCaptureInfo(cuda->stream, &status, &id, &graph, after, &edges, count);
-    return graph;
-}
-
-sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda)
-{
-    const cudaGraphNode_t *after;
-    size_t count;
-    cudaGraph_t graph = recorded(cuda, &after, &count);
-    cuda->condition = 0;
-    if (cudaGraphConditionalHandleCreate(&cuda->condition, graph, 1, cudaGraphCondAssignDefault) != cudaSuccess)
-        cuda->condition = 0;
-    return cuda->condition;
-}
-
-void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, const int *done)
-{
-    const cudaGraphNode_t *after;
-    size_t count;
-    cudaGraph_t graph = recorded(cuda, &after, &count), ended;
-    cudaGraphNodeParams parameters = {cudaGraphNodeTypeConditional};
-    cudaGraphNode_t node;
-    (void)done;
-    parameters.conditional.handle = cuda->condition;
-    parameters.conditional.type = cudaGraphCondTypeWhile;
-    parameters.conditional.size = 1;
-    if (cudaGraphAddNode(&node, graph, after, NULL, count, &parameters) != cudaSuccess)
-        return; /* the capture fails, and sk_cuda_run reports it */
-
-    /* The body is recorded through a stream of its own. */
-    cudaStream_t outer = cuda->stream;
-    cudaStreamBeginCaptureToGraph(cuda->body_stream, parameters.conditional.phGraph_out[0], NULL, NULL, 0,
-                                  cudaStreamCaptureModeThreadLocal);
-    cuda->stream = cuda->body_stream;
-    body(cuda, step);
-    cuda->stream = outer;
-    cudaStreamEndCapture(cuda->body_stream, &ended);
-    cudaStreamUpdateCaptureDependencies(cuda->stream, &node, NULL, 1, cudaStreamSetCaptureDependencies);
-}
-
-static selkie_code record(sk_step *step, const char *name, sk_cuda_launches launches, selkie_error *error)
+selkie_code sk_cuda_grow(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
-    cudaGraph_t graph = NULL;
-    if (cuda->graph_count == SK_CUDA_GRAPHS)
-        return sk_fail(error, SELKIE_ERROR_INTERNAL, "the GPU backend has no room for another graph");
-    SK_CUDA_TRY(cudaStreamBeginCapture(cuda->stream, cudaStreamCaptureModeThreadLocal), name, error);
-    launches(cuda, step);
-    SK_CUDA_TRY(cudaStreamEndCapture(cuda->stream, &graph), name, error);
-    SK_CUDA_TRY(cudaGetLastError(), name, error);
-    const cudaError_t code = cudaGraphInstantiate(&cuda->graphs[cuda->graph_count].graph, graph, 0);
-    cudaGraphDestroy(graph);
-    SK_CUDA_TRY(code, name, error);
-    cuda->graphs[cuda->graph_count++].name = name;
-    return SELKIE_OK;
+    const size_t wanted = (size_t)cuda->results->overflow;
+    cuda->began = cuda->particles_here = 0;
+    SK_TRY(sk_cuda_fetch_particles(step, error));
+    release(cuda);
+    SK_TRY(allocate(step, wanted + wanted / 2 + 64, error));
+    cuda->results->overflow = 0;
+    return sk_cuda_begin(step, error);
 }
 
-selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launches, selkie_error *error)
+selkie_code sk_cuda_reserve_blocks(sk_step *step, int blocks, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
-    int n = 0;
-    SK_TRY(sk_cuda_begin(step, error));
-    while (n < cuda->graph_count && strcmp(cuda->graphs[n].name, name) != 0)
-        n++;
-    if (n == cuda->graph_count)
-        SK_TRY(record(step, name, launches, error));
-    SK_CUDA_TRY(cudaGraphLaunch(cuda->graphs[n].graph, cuda->stream), name, error);
+    if (!cuda)
+        return SELKIE_OK;
+    SK_TRY(sk_cuda_fetch_particles(step, error));
+    release(cuda);
+    cuda->first_blocks = blocks;
     return SELKIE_OK;
 }
-#endif
 
 /* --- results --- */
 
@@ -574,11 +523,6 @@ selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error)
                 "a step", error);
     SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "a step", error);
     const sk_cuda_results *results = cuda->results;
-    if (results->overflow)
-        return sk_fail(error, SELKIE_ERROR_MEMORY,
-                       "the liquid spread from %d to %d blocks in one step, more than the GPU backend reserves; resume "
-                       "the last checkpoint",
-                       cuda->shadow.capacity, results->overflow);
     if (results->lost)
         return sk_fail(error, SELKIE_ERROR_DIVERGED,
                        "%lld particles are nowhere (position not a number, or far outside the domain): the simulation "
@@ -646,6 +590,11 @@ selkie_code sk_cuda_finish_step(sk_step *step, selkie_error *error)
     step->particles.count = results->count - results->gone;
     cuda->began = 0;
     return SELKIE_OK;
+}
+
+size_t sk_cuda_bytes(const sk_step *step)
+{
+    return step->cuda ? step->cuda->bytes : 0;
 }
 
 int sk_cuda_block_count(const sk_step *step)

@@ -17,43 +17,40 @@
 
 #ifdef SK_CUDA_EMULATED
 #include SK_CUDA_EMULATED /* the header that imitates CUDA: tests/cuda/emulate.h */
-#define SK_LAUNCH(kernel, blocks, threads, stream, ...)                                                                \
-    (gridDim.x = (blocks), blockDim.x = (threads), sk_emulate((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
-#define SK_LAUNCH_SIMPLE(kernel, blocks, threads, stream, ...)                                                         \
-    sk_emulate_simple((blocks), (threads), [&] { kernel(__VA_ARGS__); })
 #else
 #include <cuda_runtime.h>
-#define SK_LAUNCH(kernel, blocks, threads, stream, ...) kernel<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__)
-#define SK_LAUNCH_SIMPLE SK_LAUNCH
 #endif
 
 extern "C" {
 #include "base/status.h"
 #include "cuda/cuda.h"
+#include "cuda/phases.h"
 #include "grid/transfer.h"
 #include "methods/step.h"
 }
 #include "methods/flip/advect_kernels.h"
+#include "methods/force_kernels.h"
 
 enum {
     SK_CUDA_LEVELS = 16,
-    SK_CUDA_BOTTOM = 48,     /* unknowns of the coarsest level, which is solved exactly */
-    SK_CUDA_TAIL_BLOCKS = 4, /* levels with at most so many places are smoothed by one thread block */
+    SK_CUDA_BOTTOM = 48,      /* unknowns of the coarsest level, which is solved exactly */
+    SK_CUDA_TAIL_BLOCKS = 16, /* levels with at most so many places are smoothed by one thread block */
     SK_CUDA_HISTORY = 256,
     SK_CUDA_TICKETS = 16,
     SK_CUDA_SCRATCH = 9
 };
 
-/* A level of the multigrid cycle. Level 0 has the blocks of the grid, a coarse level numbers its own from 1. */
+/* A level of the multigrid cycle. Level 0 has the blocks of the grid, a coarse level numbers its own from 1, in an
+ * arbitrary order. */
 typedef struct sk_cuda_level {
     int blocks[3]; /* places along each axis */
     int places;
-    size_t capacity;         /* blocks with block 0, which is empty */
+    int capacity;            /* blocks with block 0, which is empty */
     int32_t *map;            /* [places] number of the block, 0 = none; not of level 0 */
     int32_t *place;          /* [capacity] place of the block */
-    int32_t *list;           /* [capacity] blocks of colour 0, then of colour 1 */
+    int32_t *list;           /* [capacity] blocks of colour 0 from the front, of colour 1 from the end */
     int32_t (*neighbour)[6]; /* [capacity] 0 = none */
-    int32_t *parent;         /* [capacity] block of the next level */
+    int32_t *parent;         /* [capacity] index of the coarse cell that contains the block's first cell */
     float *face[3];          /* [capacity][cells] coefficient of the lower face */
     float *excess, *inverse; /* [capacity][cells] */
     float *x, *b;            /* [capacity][cells] */
@@ -63,7 +60,7 @@ typedef struct sk_cuda_solver {
     int level_count; /* with memory */
     sk_cuda_level level[SK_CUDA_LEVELS];
     float *high, *low, *p[2], *q; /* as in linalg/solver.h; q = A p */
-    double *partial[2];           /* [capacity] sums of blocks, in the order of the list of level 0 */
+    double *partial[2];           /* [capacity] sums of the blocks of the grid; 0 without unknowns */
     int32_t *active;              /* [capacity] unknowns of each block of the grid */
 
     /* of this solve, set before it */
@@ -71,14 +68,17 @@ typedef struct sk_cuda_solver {
     int norm, max_iterations;
 
     /* of this solve, written by the device */
+    int block_count;              /* of the grid, with block 0 */
     int count[SK_CUDA_LEVELS][2]; /* blocks by colour */
-    int unknowns[SK_CUDA_LEVELS];
+    int unknowns[SK_CUDA_LEVELS], numbers[SK_CUDA_LEVELS];
     int bottom; /* the level that is solved exactly */
     int twice;  /* bit for each level that is visited twice in a cycle */
     int bottom_unknowns;
     int32_t bottom_cell[SK_CUDA_BOTTOM];
     float bottom_inverse[SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
+    int surface_cells; /* unknowns with an excess; without any the liquid is one closed component */
     float scale;
+    double mean, mean_z; /* of the right side and of a cycle's result in a closed component, else 0 */
     double norm_b, rz, rz_before, beta, alpha, residual, computed, drifted;
     int iteration, done, skip, careful, check, converged, flip, broken;
     unsigned ticket;
@@ -97,6 +97,7 @@ typedef struct sk_cuda_results {
     double error_absolute, error_squares, error_sum, error_largest;
     int64_t error_count;
     int64_t redistributed, unseen, needy;
+    sk_mass_sums masses;
     struct {
         int iterations, converged, broken, unknowns;
         double residual;
@@ -111,7 +112,8 @@ typedef struct sk_cuda_data {
     uint32_t *keys;                  /* [particles] cell counted over all places */
     uint32_t *ranks, *order;         /* [particles] */
     uint32_t *first_reach;           /* [places] first block and neighbour that reach an empty place */
-    uint32_t *reach;                 /* [capacity] neighbours that a block's particles reach */
+    uint32_t *reach;                 /* [capacity] neighbours that a block's particles reach; then those it names */
+    int32_t *slots_won;              /* [capacity] first slot of these */
     uint32_t *block_first;           /* [capacity + 1] */
     int32_t *solid_slots;            /* [places] slot in the fields of the solids, 0 = open */
     uint8_t *kinds;                  /* [capacity][cells] */
@@ -125,9 +127,13 @@ typedef struct sk_cuda_data {
 typedef struct sk_cuda_constants {
     float gain[3]; /* m/s  of gravity */
     int affine;    /*      attribute of the matrices of APIC */
+    int material;  /*      attribute of the materials */
     sk_transfer_options options;
     sk_displacement displacement;
     sk_advection advection; /* of the same size in 2D and 3D */
+    float relative_density[SK_TRANSFER_MATERIALS];
+    int force_count;
+    sk_force_field forces[SK_CUDA_MOST_FORCES]; /* of this step */
 } sk_cuda_constants;
 
 /* What the host sends at the start of a step. */
@@ -137,7 +143,7 @@ typedef struct sk_cuda_sent {
     sk_cuda_constants constants;
 } sk_cuda_sent;
 
-enum { SK_CUDA_GRAPHS = 32 };
+enum { SK_CUDA_GRAPHS = 32, SK_CUDA_KERNELS = 128 };
 
 #ifdef SK_CUDA_EMULATED
 typedef int sk_cuda_graph, sk_cuda_condition;
@@ -145,6 +151,15 @@ typedef int sk_cuda_graph, sk_cuda_condition;
 typedef cudaGraphExec_t sk_cuda_graph;
 typedef cudaGraphConditionalHandle sk_cuda_condition;
 #endif
+
+/* Times of kernels. While there is a profile, kernels run one by one and not in graphs. */
+typedef struct sk_cuda_profile {
+    int count;
+    sk_cuda_time kernels[SK_CUDA_KERNELS];
+#ifndef SK_CUDA_EMULATED
+    cudaEvent_t begin, end;
+#endif
+} sk_cuda_profile;
 
 struct sk_cuda {
     cudaStream_t stream, body_stream; /* the second one records bodies of repetitions */
@@ -162,13 +177,16 @@ struct sk_cuda {
         const char *name;
         sk_cuda_graph graph;
     } graphs[SK_CUDA_GRAPHS];
-    int graph_count, recording;
+    int graph_count;
+    sk_cuda_profile *profile;    /* NULL = none */
     sk_cuda_condition condition; /* of the repetition that is being recorded; 0 = none */
 
     sk_particle *records[2]; /* device; records[current] is valid */
     uint32_t *attributes[SK_MAX_ATTRIBUTES][2];
     int current;
     size_t particle_capacity;
+    int expected_blocks;                         /* of the grid; launches are as wide */
+    int first_blocks;                            /* to reserve at the start; 0 = what the particles need */
     int64_t device_count;                        /* particles on the device, dead ones included */
     int host_changed, particles_here, grid_here; /* the host's copies are newer, or up to date */
     int began;                                   /* the step's constants are on the device */
@@ -184,17 +202,66 @@ selkie_code sk_cuda_failed(int code, const char *what, selkie_error *error);
             return sk_cuda_failed(sk_cuda_code, what, error);                                                          \
     } while (0)
 
+/* Makes room for the particles and blocks of a step that begins. */
+selkie_code sk_cuda_make_room(sk_step *step, selkie_error *error);
 /* Sends the step to the device if this has not happened in this step. */
 selkie_code sk_cuda_begin(sk_step *step, selkie_error *error);
 /* Runs a list of launches: records it as a graph the first time. `name` is a literal. */
 typedef void (*sk_cuda_launches)(sk_cuda *cuda, const sk_step *step);
 selkie_code sk_cuda_run(sk_step *step, const char *name, sk_cuda_launches launches, selkie_error *error);
+/* Makes room for more blocks after a sort that had too few. The particles before it are still there. */
+selkie_code sk_cuda_grow(sk_step *step, selkie_error *error);
 /* Waits and copies the results. */
 selkie_code sk_cuda_read_results(sk_step *step, selkie_error *error);
 /* Launches repeat while the device asks for it, within sk_cuda_run. A kernel before them and the last of them set the
  * condition. `done` is the flag on the device that says the same, for runs without a graph. */
 sk_cuda_condition sk_cuda_new_condition(sk_cuda *cuda);
 void sk_cuda_repeat(sk_cuda *cuda, const sk_step *step, sk_cuda_launches body, const int *done);
+
+/* --- launches ---
+ *
+ * A kernel may start before its predecessors in the graph are done. SK_CUDA_WAIT waits for them; every kernel waits, on
+ * all its paths. Before that it may only read what no kernel of the same graph writes: iterations of the solver read
+ * the matrix. */
+#ifdef SK_CUDA_EMULATED
+#define SK_CUDA_WAIT() ((void)0)
+#define SK_CUDA_LET_NEXT_START() ((void)0)
+#define SK_CUDA_TEAM_BARRIER(team, threads) __syncthreads()
+#define SK_LAUNCH(cuda, kernel, blocks, threads, ...)                                                                  \
+    ((void)(cuda), sk_emulate((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
+#define SK_LAUNCH_SIMPLE(cuda, kernel, blocks, threads, ...)                                                           \
+    ((void)(cuda), sk_emulate_simple((blocks), (threads), [&] { kernel(__VA_ARGS__); }))
+#else
+#define SK_CUDA_LET_NEXT_START() cudaTriggerProgrammaticLaunchCompletion()
+#define SK_CUDA_WAIT() (SK_CUDA_LET_NEXT_START(), cudaGridDependencySynchronize())
+/* Waits for the other threads of a team, a part of a thread block. */
+#define SK_CUDA_TEAM_BARRIER(team, threads) asm volatile("bar.sync %0, %1;" ::"r"((team) + 1), "r"(threads) : "memory")
+void sk_cuda_profile_begin(sk_cuda *cuda);
+void sk_cuda_profile_end(sk_cuda *cuda, const char *kernel);
+
+template <typename... Parameters, typename... Arguments>
+static inline void sk_cuda_launch(sk_cuda *cuda, const char *name, void (*kernel)(Parameters...), int blocks,
+                                  int threads, Arguments... arguments)
+{
+    cudaLaunchConfig_t config = {};
+    cudaLaunchAttribute overlap = {};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim.x = (unsigned)blocks;
+    config.blockDim.x = (unsigned)threads;
+    config.stream = cuda->stream;
+    config.attrs = &overlap;
+    config.numAttrs = cuda->profile ? 0 : 1;
+    if (cuda->profile)
+        sk_cuda_profile_begin(cuda);
+    cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...);
+    if (cuda->profile)
+        sk_cuda_profile_end(cuda, name);
+}
+#define SK_LAUNCH(cuda, kernel, blocks, threads, ...)                                                                  \
+    sk_cuda_launch(cuda, #kernel, kernel, blocks, threads, __VA_ARGS__)
+#define SK_LAUNCH_SIMPLE SK_LAUNCH
+#endif
 
 /* --- the kernels' side --- */
 

@@ -10,24 +10,14 @@ extern "C" {
 #include "cuda/phases.h"
 }
 #include "cuda/grid_parts.h"
+#include "cuda/poisson_parts.h"
 
 /* --- density --- */
-
-static __global__ void __launch_bounds__(SK_CUDA_THREADS) weigh(const sk_step *step, const sk_cuda_constants *constants)
-{
-    const sk_plain_frame frame = frame_of_grid(&step->grid);
-    const sk_plain_data data = {step->particles.records, nullptr, nullptr, nullptr, nullptr};
-    sk_transfer_options options = constants->options;
-    options.left_out = step->solids.closed;
-    options.left_out_slot = step->solids.block_slot;
-    SK_CUDA_EACH_CELL(cell, step)
-    step->grid.fields[SK_FIELD_DENSITY][sk_plain_index(cell)] =
-        sk_plain_weigh_cell(&frame, &data, &options, cell) * options.density_per_particle;
-}
 
 /* Rows that kernels of particles reach, as runs. */
 static __global__ void find_reached(const sk_step *step)
 {
+    SK_CUDA_WAIT();
     __shared__ unsigned runs[2];
     SK_CUDA_EACH_BLOCK(block, step)
     {
@@ -47,10 +37,9 @@ static __global__ void find_reached(const sk_step *step)
 static void launch_density(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
-    (void)host;
-    SK_LAUNCH(find_reached, SK_CUDA_WIDE, SK_BLOCK_CELLS / SK_BLOCK_N < 32 ? 32 : SK_BLOCK_CELLS / SK_BLOCK_N,
-              cuda->stream, step);
-    SK_LAUNCH_SIMPLE(weigh, SK_CUDA_WIDE, SK_CUDA_THREADS, cuda->stream, step, &cuda->device->constants);
+    SK_LAUNCH(cuda, find_reached, SK_CUDA_WIDE, SK_BLOCK_CELLS / SK_BLOCK_N < 32 ? 32 : SK_BLOCK_CELLS / SK_BLOCK_N,
+              step);
+    SK_DIM(sk_cuda_launch_weigh)(cuda, host);
 }
 
 selkie_code SK_DIM(sk_cuda_density)(sk_step *step, selkie_error *error)
@@ -89,6 +78,7 @@ SK_DEVICE void spread_cell(const sk_step *step, sk_particle *records, int64_t co
 
 static __global__ void spread(const sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     if (!step->scene->idp.redistribute)
         return;
@@ -114,6 +104,7 @@ static __global__ void spread(const sk_step *step, sk_cuda_data *data)
 
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_needy(const sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     __shared__ unsigned runs[2];
     SK_CUDA_EACH_BLOCK(block, step)
     {
@@ -136,6 +127,7 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) find_needy(const sk_ste
 enum { WIDEN_AROUND, WIDEN_ACROSS };
 static __global__ void widen(const sk_step *step, int how, int from, int to)
 {
+    SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     SK_CUDA_EACH(i, grid->block_count - 1)
     {
@@ -149,25 +141,26 @@ static __global__ void widen(const sk_step *step, int how, int from, int to)
 static void launch_region(sk_cuda *cuda)
 {
     const sk_step *step = &cuda->device->step;
-    SK_LAUNCH(find_needy, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, cuda->stream, step, cuda->data);
-    SK_LAUNCH_SIMPLE(widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, cuda->stream, step, WIDEN_AROUND, SK_RUNS_SCRATCH,
+    SK_LAUNCH(cuda, find_needy, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data);
+    SK_LAUNCH_SIMPLE(cuda, widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, WIDEN_AROUND, SK_RUNS_SCRATCH,
                      SK_RUNS_CHOSEN);
     for (int layer = 1; layer < SK_IDP_REGION_WIDTH; layer++)
-        SK_LAUNCH_SIMPLE(widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, cuda->stream, step, WIDEN_ACROSS,
+        SK_LAUNCH_SIMPLE(cuda, widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, WIDEN_ACROSS,
                          layer % 2 ? SK_RUNS_CHOSEN : SK_RUNS_SCRATCH, layer % 2 ? SK_RUNS_SCRATCH : SK_RUNS_CHOSEN);
-    SK_LAUNCH_SIMPLE(widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, cuda->stream, step, WIDEN_AROUND, SK_RUNS_CHOSEN,
-                     SK_RUNS_MOVED);
+    SK_LAUNCH_SIMPLE(cuda, widen, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, WIDEN_AROUND, SK_RUNS_CHOSEN, SK_RUNS_MOVED);
 }
 
 /* --- the correction --- */
 
 static __global__ void begin_correction(const sk_step *step, sk_cuda_solver *solver, sk_cuda_data *data, int local)
 {
+    SK_CUDA_WAIT();
     const selkie_idp_def *def = &step->scene->idp;
     /* The tolerance is the largest density error left in any cell. */
     solver->tolerance = def->tolerance > 0.0 ? def->tolerance : step->scene->pressure.tolerance;
     solver->norm = SELKIE_NORM_MAX;
     solver->max_iterations = step->scene->pressure.max_iterations;
+    begin_solve(step, solver);
     data->results.unseen = data->results.needy = 0;
     if (!local)
         data->results.redistributed = 0;
@@ -175,6 +168,7 @@ static __global__ void begin_correction(const sk_step *step, sk_cuda_solver *sol
 
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS) build_rows(const sk_step *step, sk_cuda_data *data, int local)
 {
+    SK_CUDA_WAIT();
     int64_t unseen = 0;
     SK_CUDA_EACH_BLOCK(block, step)
     {
@@ -187,27 +181,22 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS) build_rows(const sk_ste
 
 static __global__ void find_displacements(const sk_step *step, int local)
 {
+    SK_CUDA_WAIT();
     SK_CUDA_EACH_CELL(cell, step)
     displace_faces(step, cell, local, 0);
-}
-
-SK_DEVICE int has_liquid_near(const sk_step *step, int block, int local)
-{
-    const sk_grid *grid = &step->grid;
-    int near = 0;
-    for (int n = 0; n < SK_NEIGHBOURS; n++)
-        near |= grid->block_flags[grid->neighbours[block][n]] & SK_BLOCK_LIQUID;
-    return near && (!local || grid->runs[SK_RUNS_MOVED][block]);
 }
 
 static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     fill_displacements(const sk_step *step, sk_cuda_data *data, int local, int back)
 {
+    SK_CUDA_WAIT();
     SK_CUDA_EACH_BLOCK(block, step)
     {
         const sk_plain_cell cell = {block, (int)threadIdx.x};
         const size_t at = sk_plain_index(cell);
-        if (!has_liquid_near(step, block, local) || !is_wanted(step->grid.runs[SK_RUNS_REACHED], cell))
+        if (local && !step->grid.runs[SK_RUNS_MOVED][block])
+            continue;
+        if (!is_flagged_near(&step->grid, block, SK_BLOCK_LIQUID) || !is_wanted(step->grid.runs[SK_RUNS_REACHED], cell))
             continue;
         for (int d = 0; d < SELKIE_DIM; d++) {
             float *field = step->grid.fields[SK_FIELD_VELOCITY_X + d];
@@ -222,39 +211,84 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     }
 }
 
-/* Moves the particles: sk_plain_displace, with the nodes that have weights. */
-static __global__ void __launch_bounds__(SK_CUDA_THREADS)
-    displace(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data, int local)
+enum { TILE_SIDE = SK_BLOCK_N + 2, TILE = SELKIE_DIM == 3 ? TILE_SIDE * TILE_SIDE * TILE_SIDE : TILE_SIDE * TILE_SIDE };
+
+/* The new position of a particle: sk_plain_displace, with the nodes that have weights. */
+SK_DEVICE void displace_particle(const sk_plain_frame *frame, const sk_displacement *by, const float *tile,
+                                 const int corner[3], const int at[3], float position[3])
 {
+    const float x[3] = {position[0], position[1], SELKIE_DIM == 3 ? position[2] : 0.0f};
+    float fraction[3] = {0.0f, 0.0f, 0.0f};
+    sk_plain_fractions(frame, x, at, fraction);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        node_span span = span_of(d, fraction);
+        const int upper = fraction[d] >= 0.5f;
+        int first = d * TILE, pitch = 1;
+        span.weights[d][0] = upper ? 0.0f : 1.0f;
+        span.weights[d][1] = upper ? 1.0f : 0.0f;
+        for (int e = 0; e < SELKIE_DIM; e++) {
+            first += (at[e] - corner[e] + 1 + span.first[e] - (e != d)) * pitch;
+            pitch *= TILE_SIDE;
+        }
+        float sum = 0.0f;
+        for (int n = 0; n < SK_CORNERS; n++)
+            sum += corner_weight(span.weights, n) *
+                   tile[first + (n & 1) + TILE_SIDE * ((n >> 1 & 1) + TILE_SIDE * (n >> 2))];
+        position[d] = sk_clamp(x[d] + frame->cell_size * sum, by->low[d], by->high[d]);
+    }
+}
+
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    displace(const sk_step *step, const sk_cuda_constants *constants, int local)
+{
+    __shared__ float tile[SELKIE_DIM * TILE];
+    SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const sk_plain_frame frame = frame_of_grid(grid);
-    const sk_displacement *by = &constants->displacement;
-    SK_CUDA_EACH(p, step->particles.count)
-    {
-        float *position = step->particles.records[p].position, x[3] = {position[0], position[1], position[2]};
-        float fraction[3] = {0.0f, 0.0f, 0.0f};
-        int at[3];
-        /* Spread particles stay in their cell, but rounding may put them on its border: the order says which it is. */
-        const sk_plain_cell cell = cell_of_particle(grid, data, &frame, x, at);
-        if (local && !run_has(grid->runs[SK_RUNS_MOVED], cell))
+    const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
+    for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
+        const int block = 1 + item / parts;
+        uint32_t begin, end;
+        particles_of_part(grid, block, item % parts, parts, &begin, &end);
+        if (local && !grid->runs[SK_RUNS_MOVED][block])
             continue;
-        sk_plain_fractions(&frame, x, at, fraction);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            node_span span = span_of(d, fraction);
-            const int upper = fraction[d] >= 0.5f;
-            span.weights[d][0] = upper ? 0.0f : 1.0f;
-            span.weights[d][1] = upper ? 1.0f : 0.0f;
-            float sum = 0.0f;
-            for (int n = 0; n < SK_CORNERS; n++)
-                sum += corner_weight(span.weights, n) *
-                       sk_known_or_zero(grid->fields[SK_FIELD_VELOCITY_X + d][node_of_span(grid, cell, d, &span, n)]);
-            position[d] = sk_clamp(x[d] + frame.cell_size * sum, by->low[d], by->high[d]);
+        const sk_plain_cell whole = {block, 0};
+        int corner[3] = {0, 0, 0};
+        sk_plain_coordinates(grid, whole, corner);
+        __syncthreads();
+        for (int n = (int)threadIdx.x; n < TILE; n += (int)blockDim.x) {
+            const int offset[3] = {n % TILE_SIDE - 1, n / TILE_SIDE % TILE_SIDE - 1,
+                                   SELKIE_DIM == 3 ? n / TILE_SIDE / TILE_SIDE - 1 : 0};
+            const size_t from = sk_plain_index(sk_plain_beside(grid, whole, offset));
+            for (int d = 0; d < SELKIE_DIM; d++)
+                tile[d * TILE + n] = sk_known_or_zero(grid->fields[SK_FIELD_VELOCITY_X + d][from]);
+        }
+        __syncthreads();
+        for (uint32_t p = begin + threadIdx.x; p < end; p += blockDim.x) {
+            float4 *record = (float4 *)(void *)&step->particles.records[p];
+            float4 half = *record;
+            float position[3] = {half.x, half.y, half.z};
+            sk_plain_cell cell = {block, 0};
+            int at[3] = {0, 0, 0};
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                /* Spread particles stay in their cell, but rounding may put them on the border of the block. */
+                const int found = (int)sk_cell_coordinate(position[d], frame.corner[d], frame.inverse) - corner[d];
+                const int inside = found < 0 ? 0 : found < SK_BLOCK_N ? found : SK_BLOCK_N - 1;
+                at[d] = corner[d] + inside;
+                cell.local |= inside << (d * SK_BLOCK_LOG);
+            }
+            if (local && !run_has(grid->runs[SK_RUNS_MOVED], cell))
+                continue;
+            displace_particle(&frame, &constants->displacement, tile, corner, at, position);
+            half.x = position[0], half.y = position[1], half.z = position[2];
+            *record = half;
         }
     }
 }
 
 static __global__ void report_density(const sk_cuda_solver *solver, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     data->results.density.iterations = solver->iteration;
     data->results.density.converged = solver->converged;
     data->results.density.broken = solver->broken;
@@ -262,27 +296,41 @@ static __global__ void report_density(const sk_cuda_solver *solver, sk_cuda_data
     data->results.density.residual = solver->residual;
 }
 
+static void launch_system(sk_cuda *cuda, const sk_step *host, int local)
+{
+    const sk_step *step = &cuda->device->step;
+    SK_LAUNCH_SIMPLE(cuda, begin_correction, 1, 1, step, cuda->solver, cuda->data, local);
+    SK_LAUNCH_SIMPLE(cuda, spread, SK_CUDA_WIDE, SK_CUDA_THREADS, step, cuda->data);
+    if (local)
+        launch_region(cuda);
+    SK_LAUNCH_SIMPLE(cuda, build_rows, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local);
+    SK_DIM(sk_cuda_start_solve)(cuda, host);
+}
+
 static void launch_correction(sk_cuda *cuda, const sk_step *host, int local)
 {
     const sk_step *step = &cuda->device->step;
-    cudaStream_t stream = cuda->stream;
-    SK_LAUNCH_SIMPLE(begin_correction, 1, 1, stream, step, cuda->solver, cuda->data, local);
-    SK_LAUNCH_SIMPLE(spread, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, cuda->data);
-    if (local)
-        launch_region(cuda);
-    SK_LAUNCH_SIMPLE(build_rows, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, stream, step, cuda->data, local);
-    SK_DIM(sk_cuda_solve)(cuda, host);
-    SK_LAUNCH_SIMPLE(report_density, 1, 1, stream, cuda->solver, cuda->data);
-    SK_LAUNCH_SIMPLE(find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, local);
+    SK_DIM(sk_cuda_end_solve)(cuda, host);
+    SK_LAUNCH_SIMPLE(cuda, report_density, 1, 1, cuda->solver, cuda->data);
+    SK_LAUNCH_SIMPLE(cuda, find_displacements, SK_CUDA_WIDE, SK_CUDA_THREADS, step, local);
     for (int back = 0; back < 2; back++)
-        SK_LAUNCH_SIMPLE(fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, stream, step, cuda->data, local, back);
-    SK_LAUNCH_SIMPLE(displace, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, &cuda->device->constants, cuda->data,
-                     local);
+        SK_LAUNCH(cuda, fill_displacements, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, local, back);
+    SK_LAUNCH(cuda, displace, SK_CUDA_WIDE, SK_CUDA_THREADS, step, &cuda->device->constants, local);
+}
+
+static void launch_first_system(sk_cuda *cuda, const sk_step *host)
+{
+    launch_system(cuda, host, 0);
 }
 
 static void launch_first(sk_cuda *cuda, const sk_step *host)
 {
     launch_correction(cuda, host, 0);
+}
+
+static void launch_local_system(sk_cuda *cuda, const sk_step *host)
+{
+    launch_system(cuda, host, 1);
 }
 
 static void launch_local(sk_cuda *cuda, const sk_step *host)
@@ -328,6 +376,9 @@ selkie_code SK_DIM(sk_cuda_correct)(sk_step *step, selkie_error *error)
     step->correct_again = 0;
     if (!sk_step_has_pressure(step))
         return SELKIE_OK;
+    SK_TRY(again ? sk_cuda_run(step, "local_system", launch_local_system, error)
+                 : sk_cuda_run(step, "density_system", launch_first_system, error));
+    SK_TRY(SK_DIM(sk_cuda_iterate)(step, step->cuda->results->density.iterations, error));
     SK_TRY(again ? sk_cuda_run(step, "density_again", launch_local, error)
                  : sk_cuda_run(step, "density_correct", launch_first, error));
     step->cuda->particles_here = 0;

@@ -3,31 +3,79 @@
 
 #include "methods/flip/advect_frame.h"
 #include "methods/flip/transfer_options.h"
+#include "methods/flip/wall_layer_plain.h"
 
 extern "C" {
 #include "cuda/phases.h"
+#include "methods/force_fields.h"
 }
 #include "cuda/grid_parts.h"
 
-/* The new velocity of a particle, and its matrix for APIC. Returns the squared speed. */
-SK_DEVICE float give_velocity(const sk_step *step, const sk_cuda_constants *constants, const sk_cuda_data *data,
-                              const sk_plain_frame *frame, sk_particle *particle, float *affine)
+enum {
+    N = SK_BLOCK_N,
+    NEAR_SIDE = N + 2, /* cells of a tile with a halo of one cell, and of two cells */
+    FAR_SIDE = N + 4,
+    NEAR = SELKIE_DIM == 3 ? NEAR_SIDE * NEAR_SIDE * NEAR_SIDE : NEAR_SIDE * NEAR_SIDE,
+    FAR = SELKIE_DIM == 3 ? FAR_SIDE * FAR_SIDE * FAR_SIDE : FAR_SIDE * FAR_SIDE
+};
+
+/* The fields that the particles of a block sample, in shared memory. */
+typedef struct move_tiles {
+    float mixed[SELKIE_DIM * NEAR]; /* what the velocities of particles sample */
+    float end[SELKIE_DIM * NEAR];   /* velocity at the end of a reflected step, at the start of a path */
+    float velocity[SELKIE_DIM * FAR];
+} move_tiles;
+
+/* Index in the fields of cell n of a tile with a side and a halo. */
+SK_DEVICE size_t cell_of_tile(const sk_grid *grid, int block, int n, int side, int halo)
+{
+    const int offset[3] = {n % side - halo, n / side % side - halo, SELKIE_DIM == 3 ? n / side / side - halo : 0};
+    const sk_plain_cell first = {block, 0};
+    return sk_plain_index(sk_plain_beside(grid, first, offset));
+}
+
+SK_DEVICE void load_tiles(const sk_step *step, const sk_transfer_options *options, int block, move_tiles *tiles)
 {
     const sk_grid *grid = &step->grid;
-    const sk_transfer_options *options = &constants->options;
+    const int flip = options->kind == SK_TRANSFER_FLIP;
+    for (int n = (int)threadIdx.x; n < NEAR; n += (int)blockDim.x) {
+        const size_t at = cell_of_tile(grid, block, n, NEAR_SIDE, 1);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const float end = grid->fields[step->end_velocity + d][at];
+            tiles->end[d * NEAR + n] = end;
+            tiles->mixed[d * NEAR + n] =
+                flip ? sk_flip_mix(end, grid->fields[SK_FIELD_CHANGE_X + d][at], options->flip_ratio)
+                     : sk_known_or_zero(end);
+        }
+    }
+    for (int n = (int)threadIdx.x; n < FAR; n += (int)blockDim.x) {
+        const size_t at = cell_of_tile(grid, block, n, FAR_SIDE, 2);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            tiles->velocity[d * FAR + n] = grid->fields[SK_FIELD_VELOCITY_X + d][at];
+    }
+}
+
+/* The new velocity of a particle, and its matrix for APIC. `corner` is the first cell of its block. Returns the squared
+ * speed. */
+SK_DEVICE float give_velocity(const sk_transfer_options *options, const sk_plain_frame *frame, const float *mixed,
+                              const int corner[3], sk_particle *particle, float *affine)
+{
     float fraction[3] = {0.0f, 0.0f, 0.0f}, speed2 = 0.0f;
-    int at[3];
-    const sk_plain_cell cell = cell_of_particle(grid, data, frame, particle->position, at);
+    int at[3] = {0, 0, 0};
+    for (int d = 0; d < SELKIE_DIM; d++)
+        at[d] = (int)sk_cell_coordinate(particle->position[d], frame->corner[d], frame->inverse);
     sk_plain_fractions(frame, particle->position, at, fraction);
     for (int d = 0; d < SELKIE_DIM; d++) {
         const node_span span = span_of(d, fraction);
-        const float *velocity = grid->fields[step->end_velocity + d], *change = grid->fields[SK_FIELD_CHANGE_X + d];
+        const float *nodes_of_d = mixed + d * NEAR;
+        int first = 0, pitch = 1;
+        for (int e = 0; e < SELKIE_DIM; e++) {
+            first += (at[e] - corner[e] + 1 + span.first[e] - (e != d)) * pitch;
+            pitch *= NEAR_SIDE;
+        }
         float nodes[SK_CORNERS], sum = 0.0f;
         for (int n = 0; n < SK_CORNERS; n++) {
-            const size_t node = node_of_span(grid, cell, d, &span, n);
-            nodes[n] = options->kind == SK_TRANSFER_FLIP
-                           ? sk_flip_mix(velocity[node], change[node], options->flip_ratio)
-                           : sk_known_or_zero(velocity[node]);
+            nodes[n] = nodes_of_d[first + (n & 1) + NEAR_SIDE * ((n >> 1 & 1) + NEAR_SIDE * (n >> 2))];
             sum += corner_weight(span.weights, n) * nodes[n];
         }
         const float kept = options->kind == SK_TRANSFER_FLIP ? options->flip_ratio * particle->velocity[d] : 0.0f;
@@ -53,31 +101,57 @@ SK_DEVICE float give_velocity(const sk_step *step, const sk_cuda_constants *cons
 static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     move(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
 {
-    const sk_plain_frame frame = frame_of_grid(&step->grid);
-    const sk_advection *a = &constants->advection;
+    __shared__ move_tiles tiles;
+    __shared__ sk_advection a; /* too large for registers */
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const sk_plain_frame frame = frame_of_grid(grid);
+    const sk_transfer_options options = constants->options;
     float *affine = affine_of(step, constants);
     double kinetic = 0.0, fastest = 0.0, position[3] = {0.0, 0.0, 0.0}, bad = 0.0, left = 0.0;
-    SK_CUDA_EACH(p, step->particles.count)
-    {
-        sk_particle particle = step->particles.records[p];
-        const float speed2 = give_velocity(step, constants, data, &frame, &particle, affine ? affine + 9 * p : nullptr);
-        fastest = (double)speed2 > fastest ? (double)speed2 : fastest;
-        kinetic += 0.5 * (double)speed2;
-        bad += !(speed2 < 1e30f);
+    const int parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
+    if (threadIdx.x == 0) {
+        a = constants->advection;
+        a.velocity.tile = tiles.velocity, a.velocity.tile_side = FAR_SIDE;
+        a.end.tile = tiles.end, a.end.tile_side = NEAR_SIDE;
+    }
+    for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
+        const int block = 1 + item / parts;
+        uint32_t first, last;
+        int corner[3] = {0, 0, 0};
+        particles_of_part(grid, block, item % parts, parts, &first, &last);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            corner[d] = grid->coordinates[block][d] * N;
+        __syncthreads();
+        if (threadIdx.x < SELKIE_DIM) {
+            a.velocity.tile_first[threadIdx.x] = grid->coordinates[block][threadIdx.x] * N - 2;
+            a.end.tile_first[threadIdx.x] = grid->coordinates[block][threadIdx.x] * N - 1;
+        }
+        load_tiles(step, &options, block, &tiles);
+        __syncthreads();
+        for (uint32_t p = first + threadIdx.x; p < last; p += blockDim.x) {
+            sk_particle particle = load_particle(&step->particles.records[p]);
+            const float speed2 = give_velocity(&options, &frame, tiles.mixed, corner, &particle,
+                                               affine ? affine + 9 * (size_t)p : nullptr);
+            fastest = (double)speed2 > fastest ? (double)speed2 : fastest;
+            kinetic += 0.5 * (double)speed2;
+            bad += !(speed2 < 1e30f);
 
-        sk_traveller traveller = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle.flags & SK_PARTICLE_FLYING) != 0};
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            traveller.x[d] = particle.position[d];
-            traveller.own[d] = particle.velocity[d];
+            sk_traveller traveller = {
+                {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, (particle.flags & SK_PARTICLE_FLYING) != 0};
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                traveller.x[d] = particle.position[d];
+                traveller.own[d] = particle.velocity[d];
+            }
+            const int gone = sk_travel(&a, &traveller, nullptr, nullptr);
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                particle.position[d] = traveller.x[d];
+                position[d] += gone ? 0.0 : (double)traveller.x[d];
+            }
+            particle.flags |= gone ? (uint32_t)SK_PARTICLE_DEAD : 0;
+            left += gone;
+            store_particle(&step->particles.records[p], particle);
         }
-        const int gone = sk_travel(a, &traveller, nullptr, nullptr);
-        for (int d = 0; d < SELKIE_DIM; d++) {
-            particle.position[d] = traveller.x[d];
-            position[d] += gone ? 0.0 : (double)traveller.x[d];
-        }
-        particle.flags |= gone ? (uint32_t)SK_PARTICLE_DEAD : 0;
-        left += gone;
-        step->particles.records[p] = particle;
     }
 
     /* Sums in a fixed order. */
@@ -108,11 +182,137 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
     }
 }
 
+/* Particles beside no-slip walls, after the move, and the sums of all. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    limit_particles(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const sk_advection *a = &constants->advection;
+    const int count = (int)gridDim.x, parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
+    double kinetic = 0.0, fastest = 0.0;
+    for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
+        const int block = 1 + item / parts;
+        uint32_t first, last;
+        particles_of_part(grid, block, item % parts, parts, &first, &last);
+        for (uint32_t p = first + threadIdx.x; p < last; p += blockDim.x) {
+            sk_particle particle = load_particle(&step->particles.records[p]);
+            double speed2 = 0.0;
+            if (step->solids.block_slot[block]) {
+                limit_particle(step, &a->end, a->corner, a->inverse, &particle);
+                store_particle(&step->particles.records[p], particle);
+            }
+            for (int d = 0; d < SELKIE_DIM; d++)
+                speed2 += (double)particle.velocity[d] * (double)particle.velocity[d];
+            kinetic += 0.5 * speed2;
+            fastest = speed2 > fastest ? speed2 : fastest;
+        }
+    }
+    kinetic = sk_cuda_sum(kinetic);
+    fastest = sk_cuda_largest(fastest);
+    if (threadIdx.x == 0) {
+        data->partial[blockIdx.x] = kinetic;
+        data->partial[count + (int)blockIdx.x] = fastest;
+    }
+    if (!sk_cuda_is_last(&data->ticket[0]))
+        return;
+    kinetic = sum_of_partials(data->partial, count);
+    fastest = 0.0;
+    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
+        fastest = fmax(fastest, data->partial[count + i]);
+    fastest = sk_cuda_largest(fastest);
+    if (threadIdx.x == 0) {
+        data->results.kinetic = kinetic;
+        data->results.fastest2 = fastest;
+    }
+}
+
+static void launch_wall_layer(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH(cuda, limit_particles, SK_CUDA_SUMS, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants,
+              cuda->data);
+}
+
+selkie_code SK_DIM(sk_cuda_wall_layer)(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    SK_TRY(sk_cuda_run(step, "wall_layer", launch_wall_layer, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->results, &cuda->data->results, sizeof *cuda->results, cudaMemcpyDeviceToHost,
+                                cuda->stream),
+                "the wall layer", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the wall layer", error);
+    cuda->began = cuda->particles_here = 0; /* the step is over */
+    step->sums.kinetic = cuda->results->kinetic;
+    step->sums.max_speed = sqrt(cuda->results->fastest2);
+    return SELKIE_OK;
+}
+
+/* Sums by mass over the particles: sk_densities_weigh. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    weigh_masses(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const uint32_t *material = step->particles.attributes[constants->material].data;
+    const int count = (int)gridDim.x;
+    double sums[5] = {0.0, 0.0, 0.0, 0.0, 0.0}; /* kinetic energy, mass, moment */
+    SK_CUDA_EACH(p, step->particles.count)
+    {
+        const sk_particle particle = load_particle(&step->particles.records[p]);
+        if (particle.flags & SK_PARTICLE_DEAD)
+            continue;
+        const double mass =
+            step->particle_mass * (double)constants->relative_density[material[p] % SK_TRANSFER_MATERIALS];
+        double speed2 = 0.0;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            speed2 += (double)particle.velocity[d] * (double)particle.velocity[d];
+            sums[2 + d] += mass * (double)particle.position[d];
+        }
+        sums[0] += 0.5 * mass * speed2;
+        sums[1] += mass;
+    }
+    for (int n = 0; n < 5; n++) {
+        const double sum = sk_cuda_sum(sums[n]);
+        if (threadIdx.x == 0)
+            data->partial[n * count + (int)blockIdx.x] = sum;
+    }
+    if (!sk_cuda_is_last(&data->ticket[0]))
+        return;
+    for (int n = 0; n < 5; n++)
+        sums[n] = sum_of_partials(data->partial + n * count, count);
+    if (threadIdx.x == 0) {
+        data->results.masses.kinetic = sums[0];
+        data->results.masses.mass = sums[1];
+        for (int d = 0; d < 3; d++)
+            data->results.masses.moment[d] = sums[2 + d];
+    }
+}
+
+static void launch_masses(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH(cuda, weigh_masses, SK_CUDA_SUMS, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants,
+              cuda->data);
+}
+
+selkie_code SK_DIM(sk_cuda_masses)(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    sk_mass_sums sums;
+    SK_TRY(sk_cuda_run(step, "masses", launch_masses, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(&sums, &cuda->data->results.masses, sizeof sums, cudaMemcpyDeviceToHost, cuda->stream),
+                "the sums of the masses", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the sums of the masses", error);
+    cuda->began = 0; /* the step is over */
+    memcpy(sums.moment_before, step->mass_sums.moment, sizeof sums.moment_before);
+    step->mass_sums = sums;
+    return SELKIE_OK;
+}
+
 static void launch_move(sk_cuda *cuda, const sk_step *host)
 {
     (void)host;
-    SK_LAUNCH(move, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, cuda->stream, &cuda->device->step, &cuda->device->constants,
-              cuda->data);
+    SK_LAUNCH(cuda, move, SK_CUDA_SUMS * 2, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants, cuda->data);
 }
 
 selkie_code SK_DIM(sk_cuda_move)(sk_step *step, selkie_error *error)
@@ -129,11 +329,19 @@ void SK_DIM(sk_cuda_fill_constants)(const sk_step *step, sk_cuda_sent *sent)
     const sk_cuda *cuda = step->cuda;
     for (int d = 0; d < 3; d++)
         constants->gain[d] = flip_gravity_gain(step, d);
+    if (sk_force_fields_most(step->scene)) { /* sk_cuda_check has refused scenes with more than fit */
+        constants->force_count = sk_force_fields_in(step->scene, sk_step_force_window(step), constants->forces);
+        sk_force_fields_scale(constants->forces, constants->force_count, 1.0 / (1.0 + step->reflection));
+    }
     constants->options = flip_transfer_options(step);
-    constants->affine = 0;
-    for (int a = 0; a < step->particles.attribute_count; a++)
+    constants->options.relative_density = sent->step.relative_density; /* on the device */
+    constants->affine = constants->material = 0;
+    for (int a = 0; a < step->particles.attribute_count; a++) {
         if (strcmp(step->particles.attributes[a].name, "affine") == 0)
             constants->affine = a;
+        if (strcmp(step->particles.attributes[a].name, "material") == 0)
+            constants->material = a;
+    }
 
     /* The advection samples the device's fields, through the table of places. */
     const advect_frame frame = frame_of(step);

@@ -8,10 +8,12 @@
 enum { CELLS = SK_BLOCK_CELLS, N = SK_BLOCK_N, PAIRS = CELLS / 2, SIDES = 2 * SELKIE_DIM, LAYER = CELLS / N };
 
 #ifdef SK_CUDA_EMULATED
-enum { LAUNCH_BLOCKS = 2 };
+enum { LAUNCH_BLOCKS = 2, TEAMS = 2, BOTTOM_THREADS = 64 };
 #define SET_CONDITION(go) ((void)(go), (void)handle)
 #else
-enum { LAUNCH_BLOCKS = 132 * 8 };
+/* Thread blocks of a wide launch, teams of PAIRS threads in the thread block of the tail, and threads that invert the
+ * coarsest matrix. */
+enum { LAUNCH_BLOCKS = 132 * 8, TEAMS = 4, BOTTOM_THREADS = 1024 };
 /* Repeats the iteration or ends it; 0 = it is not part of a graph. */
 #define SET_CONDITION(go) (handle ? cudaGraphSetConditional(handle, (go)) : (void)0)
 #endif
@@ -26,10 +28,68 @@ SK_DEVICE int blocks_of(const sk_cuda_solver *solver, int depth)
     return solver->count[depth][0] + solver->count[depth][1];
 }
 
+/* Block n of a colour of a level. */
+SK_DEVICE int block_of_colour(const sk_cuda_level *level, int colour, int n)
+{
+    return level->list[colour ? level->capacity - 1 - n : n];
+}
+
+/* Block n of a level, of both colours. */
+SK_DEVICE int block_of_level(const sk_cuda_solver *solver, int depth, int n)
+{
+    const int first = solver->count[depth][0];
+    return n < first ? block_of_colour(&solver->level[depth], 0, n)
+                     : block_of_colour(&solver->level[depth], 1, n - first);
+}
+
+/* Sums and the largest of the blocks of the grid, by the threads of a thread block. */
+SK_DEVICE double add_up(const double *partial, int count)
+{
+    double sum[4] = {0.0, 0.0, 0.0, 0.0};
+    for (int i = (int)threadIdx.x; i < count; i += 4 * (int)blockDim.x)
+        for (int n = 0; n < 4; n++) /* four loads at a time */
+            sum[n] += i + n * (int)blockDim.x < count ? partial[i + n * (int)blockDim.x] : 0.0;
+    return sk_cuda_sum(sum[0] + sum[1] + sum[2] + sum[3]);
+}
+
+SK_DEVICE double find_largest(const double *partial, int count)
+{
+    double largest[4] = {0.0, 0.0, 0.0, 0.0};
+    for (int i = (int)threadIdx.x; i < count; i += 4 * (int)blockDim.x)
+        for (int n = 0; n < 4; n++)
+            largest[n] = sk_cuda_largest_of(i + n * (int)blockDim.x < count ? partial[i + n * (int)blockDim.x] : 0.0,
+                                            largest[n]);
+    return sk_cuda_largest(
+        sk_cuda_largest_of(sk_cuda_largest_of(largest[0], largest[1]), sk_cuda_largest_of(largest[2], largest[3])));
+}
+
+/* Before a solve: nothing is listed. By one thread. */
+SK_DEVICE void begin_solve(const sk_step *step, sk_cuda_solver *solver)
+{
+    solver->block_count = step->grid.block_count;
+    solver->surface_cells = 0;
+    for (int depth = 0; depth < solver->level_count; depth++)
+        solver->count[depth][0] = solver->count[depth][1] = solver->unknowns[depth] = solver->numbers[depth] = 0;
+}
+
+/* The first level with at most so many places, or the last one: one thread block runs the levels from it on. */
+static inline int tail_of(const sk_cuda *cuda, int places)
+{
+    int depth = 1;
+    while (depth < cuda->solver_shadow.level_count - 1 && cuda->solver_shadow.level[depth].places > places)
+        depth++;
+    return depth;
+}
+
+/* Thread blocks of a launch over the blocks of a colour of a level, or of all of level 0. */
 static inline int launch_width(const sk_cuda *cuda, int depth)
 {
-    const int places = cuda->solver_shadow.level[depth].places;
-    return depth == 0 || places / 2 + 1 > LAUNCH_BLOCKS ? LAUNCH_BLOCKS : places / 2 + 1;
+    const int places = depth ? cuda->solver_shadow.level[depth].places : cuda->expected_blocks;
+    return places / 2 + 1 > LAUNCH_BLOCKS ? LAUNCH_BLOCKS : places / 2 + 1;
+}
+static inline int full_width(const sk_cuda *cuda)
+{
+    return cuda->expected_blocks > LAUNCH_BLOCKS ? LAUNCH_BLOCKS : cuda->expected_blocks;
 }
 
 #endif

@@ -34,6 +34,7 @@ SK_DEVICE int place_beside(const sk_grid *grid, const int32_t from[4], int n)
 
 static __global__ void clear_places(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     (void)step;
     SK_CUDA_EACH(i, data->places)
     {
@@ -46,6 +47,7 @@ static __global__ void clear_places(sk_step *step, sk_cuda_data *data)
 
 static __global__ void find_places(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     const sk_grid *grid = &step->grid;
     const float inverse = (float)(1.0 / grid->cell_size);
     const float corner[3] = {(float)grid->corner[0], (float)grid->corner[1], (float)grid->corner[2]};
@@ -70,38 +72,52 @@ static __global__ void find_places(sk_step *step, sk_cuda_data *data)
     }
 }
 
-/* Slots for the places with particles, in ascending order. One thread block. */
+/* Slots for the places with particles, in ascending order. One thread block; a thread has 8 places at a time. */
 static __global__ void number_places(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
+    enum { SHARE = 8 };
+    __shared__ int before;
     sk_grid *grid = &step->grid;
-    const int share = (data->places + (int)blockDim.x - 1) / (int)blockDim.x;
-    const int first = (int)threadIdx.x * share, last = first + share < data->places ? first + share : data->places;
-    int count = 0, total;
-    for (int i = first; i < last; i++)
-        count += data->slot_of_place[i];
-    int slot = 1 + sk_cuda_scan(count, &total);
-    for (int i = first; i < last; i++) {
-        if (!data->slot_of_place[i])
-            continue;
-        data->slot_of_place[i] = slot < data->capacity ? slot : 0;
-        if (slot < data->capacity) {
-            int at[3];
-            coordinates_of(grid, i, at);
-            for (int d = 0; d < 3; d++)
-                grid->coordinates[slot][d] = at[d];
-            grid->coordinates[slot][3] = 0;
+    if (threadIdx.x == 0)
+        before = 1;
+    __syncthreads();
+    for (int first = 0; first < data->places; first += SHARE * (int)blockDim.x) {
+        int has[SHARE], count = 0, total;
+        const int from = first + SHARE * (int)threadIdx.x;
+        for (int n = 0; n < SHARE; n++) {
+            has[n] = from + n < data->places ? data->slot_of_place[from + n] : 0;
+            count += has[n];
         }
-        slot++;
+        int slot = before + sk_cuda_scan(count, &total);
+        for (int n = 0; n < SHARE; n++) {
+            if (!has[n])
+                continue;
+            data->slot_of_place[from + n] = slot < data->capacity ? slot : 0;
+            if (slot < data->capacity) {
+                int at[3];
+                coordinates_of(grid, from + n, at);
+                for (int d = 0; d < 3; d++)
+                    grid->coordinates[slot][d] = at[d];
+                grid->coordinates[slot][3] = 0;
+            }
+            slot++;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0)
+            before += total;
+        __syncthreads();
     }
     if (threadIdx.x == 0) {
-        data->results.overflow = total + 1 > data->capacity ? total + 1 : 0;
-        grid->particle_blocks = total < data->capacity ? total : data->capacity - 1;
+        data->results.overflow = before > data->capacity ? before : 0;
+        grid->particle_blocks = before <= data->capacity ? before - 1 : data->capacity - 1;
         data->results.particle_blocks = grid->particle_blocks;
     }
 }
 
 static __global__ void clear_counts(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     (void)data;
     SK_CUDA_EACH(c, (size_t)step->grid.particle_blocks * CELLS + 1)
     step->grid.cell_start[c] = 0;
@@ -114,6 +130,7 @@ SK_DEVICE size_t cell_of(const sk_cuda_data *data, uint32_t key)
 
 static __global__ void count_cells(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     SK_CUDA_EACH(p, step->particles.count)
     {
         const uint32_t key = data->keys[p];
@@ -124,9 +141,21 @@ static __global__ void count_cells(sk_step *step, sk_cuda_data *data)
     }
 }
 
+/* The neighbours that a cell reaches, a bit each: sk_cell_reaches. */
+SK_DEVICE unsigned reached_by(int cell)
+{
+    unsigned bits = 1;
+    for (int d = SELKIE_DIM - 1; d >= 0; d--) {
+        const int along = cell >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK, step = d == 0 ? 1 : d == 1 ? 3 : 9;
+        bits = (along < 2 ? bits : 0) | bits << step | (along >= SK_BLOCK_N - 2 ? bits << 2 * step : 0);
+    }
+    return bits;
+}
+
 /* Prefix sums within a block, its total, and the neighbours that its particles reach. A thread a cell. */
 static __global__ void __launch_bounds__(CELLS) scan_cells(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     __shared__ unsigned reach;
     sk_grid *grid = &step->grid;
     for (int b = 1 + (int)blockIdx.x; b <= grid->particle_blocks; b += (int)gridDim.x) {
@@ -137,8 +166,8 @@ static __global__ void __launch_bounds__(CELLS) scan_cells(sk_step *step, sk_cud
             reach = 0;
         const int before = sk_cuda_scan(count, &total);
         unsigned bits = 0;
-        for (int n = 0; count && n < SK_NEIGHBOURS; n++)
-            bits |= (unsigned)sk_cell_reaches(c, n) << n;
+        if (count)
+            bits = reached_by(c);
         if (bits)
             atomicOr(&reach, bits);
         start[c] = (uint32_t)before;
@@ -154,27 +183,33 @@ static __global__ void __launch_bounds__(CELLS) scan_cells(sk_step *step, sk_cud
 /* First particle of each block. One thread block. */
 static __global__ void scan_blocks(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
+    __shared__ int before;
     const int blocks = step->grid.particle_blocks;
-    const int share = (blocks + (int)blockDim.x - 1) / (int)blockDim.x;
-    const int first = 1 + (int)threadIdx.x * share, last = first + share <= blocks + 1 ? first + share : blocks + 1;
-    int sum = 0, total;
-    for (int b = first; b < last; b++)
-        sum += (int)data->block_first[b];
-    int before = sk_cuda_scan(sum, &total);
-    for (int b = first; b < last; b++) {
-        const int here = (int)data->block_first[b];
-        data->block_first[b] = (uint32_t)before;
-        before += here;
+    if (threadIdx.x == 0)
+        before = 0;
+    __syncthreads();
+    for (int first = 1; first <= blocks; first += (int)blockDim.x) {
+        const int b = first + (int)threadIdx.x, own = b <= blocks ? (int)data->block_first[b] : 0;
+        int total;
+        const int sum = before + sk_cuda_scan(own, &total);
+        if (b <= blocks)
+            data->block_first[b] = (uint32_t)sum;
+        __syncthreads();
+        if (threadIdx.x == 0)
+            before += total;
+        __syncthreads();
     }
     if (threadIdx.x == 0) {
-        data->results.count = total;
-        step->grid.cell_start[(size_t)blocks * CELLS] = (uint32_t)total;
+        data->results.count = before;
+        step->grid.cell_start[(size_t)blocks * CELLS] = (uint32_t)before;
     }
 }
 
 /* Final cell starts, and for each reached place the first pair (block, neighbour). */
 static __global__ void __launch_bounds__(CELLS) finish_cells(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     sk_grid *grid = &step->grid;
     for (int b = 1 + (int)blockIdx.x; b <= grid->particle_blocks; b += (int)gridDim.x) {
         const int c = (int)threadIdx.x;
@@ -187,30 +222,71 @@ static __global__ void __launch_bounds__(CELLS) finish_cells(sk_step *step, sk_c
     }
 }
 
-/* Does this pair give the place its slot? */
-SK_DEVICE int pair_wins(const sk_grid *grid, const sk_cuda_data *data, int b, int n, int *place)
+/* The pairs of a block that give their place its slot: a bit each, in `reach`. */
+static __global__ void find_winners(sk_step *step, sk_cuda_data *data)
 {
-    if (!(data->reach[b] >> n & 1))
-        return 0;
-    *place = place_beside(grid, grid->coordinates[b], n);
-    return *place >= 0 && data->first_reach[*place] == (uint32_t)(b * SK_NEIGHBOURS + n);
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    SK_CUDA_EACH(i, grid->particle_blocks)
+    {
+        const int b = (int)i + 1;
+        const unsigned reach = data->reach[b];
+        unsigned wins = 0;
+        for (int n = 0; n < SK_NEIGHBOURS; n++) {
+            if (!(reach >> n & 1))
+                continue;
+            const int place = place_beside(grid, grid->coordinates[b], n);
+            wins |= (unsigned)(place >= 0 && data->first_reach[place] == (uint32_t)(b * SK_NEIGHBOURS + n)) << n;
+        }
+        data->reach[b] = wins;
+    }
 }
 
-/* Slots for the reached places. One thread block. */
+/* First slot of the places that each block has won. One thread block. */
 static __global__ void number_reached(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     sk_grid *grid = &step->grid;
-    const int blocks = grid->particle_blocks, share = (blocks + (int)blockDim.x - 1) / (int)blockDim.x;
-    const int first = 1 + (int)threadIdx.x * share, last = first + share <= blocks + 1 ? first + share : blocks + 1;
-    int count = 0, total, place;
-    for (int b = first; b < last; b++)
-        for (int n = 0; n < SK_NEIGHBOURS; n++)
-            count += pair_wins(grid, data, b, n, &place);
-    int slot = 1 + blocks + sk_cuda_scan(count, &total);
-    for (int b = first; b < last; b++)
+    const int blocks = grid->particle_blocks;
+    __shared__ int before;
+    if (threadIdx.x == 0)
+        before = 1 + blocks;
+    __syncthreads();
+    for (int first = 1; first <= blocks; first += (int)blockDim.x) {
+        const int b = first + (int)threadIdx.x;
+        const int own = b <= blocks ? __popc(data->reach[b]) : 0;
+        int total;
+        const int slot = before + sk_cuda_scan(own, &total);
+        if (b <= blocks)
+            data->slots_won[b] = slot;
+        __syncthreads();
+        if (threadIdx.x == 0)
+            before += total;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        const int all = before;
+        if (all > data->capacity && all > data->results.overflow)
+            data->results.overflow = all;
+        grid->block_count = all < data->capacity ? all : data->capacity;
+        data->results.block_count = grid->block_count;
+    }
+}
+
+/* Slots for the reached places. */
+static __global__ void place_reached(sk_step *step, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    sk_grid *grid = &step->grid;
+    SK_CUDA_EACH(i, grid->particle_blocks)
+    {
+        const int b = (int)i + 1;
+        const unsigned wins = data->reach[b];
+        int slot = data->slots_won[b];
         for (int n = 0; n < SK_NEIGHBOURS; n++) {
-            if (!pair_wins(grid, data, b, n, &place))
+            if (!(wins >> n & 1))
                 continue;
+            const int place = place_beside(grid, grid->coordinates[b], n);
             if (slot < data->capacity) {
                 int at[3];
                 coordinates_of(grid, place, at);
@@ -221,18 +297,13 @@ static __global__ void number_reached(sk_step *step, sk_cuda_data *data)
             }
             slot++;
         }
-    if (threadIdx.x == 0) {
-        const int all = 1 + blocks + total;
-        if (all > data->capacity && all > data->results.overflow)
-            data->results.overflow = all;
-        grid->block_count = all < data->capacity ? all : data->capacity;
-        data->results.block_count = grid->block_count;
     }
 }
 
 /* Neighbours, faces and solids of each block. */
 static __global__ void find_neighbours(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     sk_grid *grid = &step->grid;
     SK_CUDA_EACH(i, (size_t)grid->block_count * SK_NEIGHBOURS)
     {
@@ -256,6 +327,7 @@ static __global__ void find_neighbours(sk_step *step, sk_cuda_data *data)
 
 static __global__ void place_particles(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     SK_CUDA_EACH(p, step->particles.count)
     {
         const uint32_t key = data->keys[p];
@@ -267,6 +339,7 @@ static __global__ void place_particles(sk_step *step, sk_cuda_data *data)
 /* The particles of each cell in their old order. They nearly are: insertion. */
 static __global__ void order_cells(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     SK_CUDA_EACH(c, (size_t)step->grid.particle_blocks * CELLS)
     {
         const uint32_t first = step->grid.cell_start[c], last = step->grid.cell_start[c + 1];
@@ -283,6 +356,7 @@ static __global__ void order_cells(sk_step *step, sk_cuda_data *data)
 
 static __global__ void move_particles(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     const sk_particles *particles = &step->particles;
     SK_CUDA_EACH(p, data->results.count)
     {
@@ -303,6 +377,7 @@ static __global__ void move_particles(sk_step *step, sk_cuda_data *data)
 
 static __global__ void swap_particles(sk_step *step, sk_cuda_data *data)
 {
+    SK_CUDA_WAIT();
     sk_particles *particles = &step->particles;
     sk_particle *records = particles->records;
     particles->records = particles->spare;
@@ -319,29 +394,56 @@ static void launch_sort(sk_cuda *cuda, const sk_step *host)
 {
     sk_step *step = &cuda->device->step;
     sk_cuda_data *data = cuda->data;
-    cudaStream_t stream = cuda->stream;
     (void)host;
-    SK_LAUNCH_SIMPLE(clear_places, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH_SIMPLE(find_places, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH(number_places, 1, SK_CUDA_ONE, stream, step, data);
-    SK_LAUNCH_SIMPLE(clear_counts, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH_SIMPLE(count_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH(scan_cells, SK_CUDA_WIDE / 2, CELLS, stream, step, data);
-    SK_LAUNCH(scan_blocks, 1, SK_CUDA_ONE, stream, step, data);
-    SK_LAUNCH_SIMPLE(finish_cells, SK_CUDA_WIDE / 2, CELLS, stream, step, data);
-    SK_LAUNCH(number_reached, 1, SK_CUDA_ONE, stream, step, data);
-    SK_LAUNCH_SIMPLE(find_neighbours, SK_CUDA_WIDE / 2, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH_SIMPLE(place_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH_SIMPLE(order_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH_SIMPLE(move_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, stream, step, data);
-    SK_LAUNCH_SIMPLE(swap_particles, 1, 1, stream, step, data);
+    SK_LAUNCH_SIMPLE(cuda, clear_places, SK_CUDA_WIDE / 4, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, find_places, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH(cuda, number_places, 1, SK_CUDA_ONE, step, data);
+    SK_LAUNCH_SIMPLE(cuda, clear_counts, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, count_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH(cuda, scan_cells, SK_CUDA_WIDE / 2, CELLS, step, data);
+    SK_LAUNCH(cuda, scan_blocks, 1, SK_CUDA_ONE, step, data);
+    SK_LAUNCH_SIMPLE(cuda, finish_cells, SK_CUDA_WIDE / 2, CELLS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, find_winners, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH(cuda, number_reached, 1, SK_CUDA_ONE, step, data);
+    SK_LAUNCH_SIMPLE(cuda, place_reached, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, find_neighbours, SK_CUDA_WIDE / 2, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, place_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, order_cells, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, move_particles, SK_CUDA_WIDE, SK_CUDA_THREADS, step, data);
+    SK_LAUNCH_SIMPLE(cuda, swap_particles, 1, 1, step, data);
+}
+
+/* Has the sort found more blocks than there is room for? Waits for it, unless all blocks of the domain have room. */
+static selkie_code check_room(sk_step *step, int *overflow, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    *overflow = 0;
+    if (cuda->shadow.capacity > cuda->shadow.places)
+        return SELKIE_OK;
+    SK_CUDA_TRY(cudaMemcpyAsync(&cuda->results->overflow, &cuda->data->results.overflow, sizeof cuda->results->overflow,
+                                cudaMemcpyDeviceToHost, cuda->stream),
+                "the sort", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the sort", error);
+    *overflow = cuda->results->overflow;
+    return SELKIE_OK;
 }
 
 selkie_code SK_DIM(sk_cuda_sort)(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
+    int overflow;
+    if (!cuda->began)
+        SK_TRY(sk_cuda_make_room(step, error));
     SK_TRY(sk_cuda_begin(step, error));
     SK_TRY(sk_cuda_run(step, "sort", launch_sort, error));
+    SK_TRY(check_room(step, &overflow, error));
+
+    /* A sort reads one copy of the particles and writes the other: it can be repeated with more room. */
+    while (overflow) {
+        SK_TRY(sk_cuda_grow(step, error));
+        SK_TRY(sk_cuda_run(step, "sort", launch_sort, error));
+        SK_TRY(check_room(step, &overflow, error));
+    }
     cuda->current ^= 1;
     cuda->particles_here = cuda->grid_here = 0;
     step->particles.in_order = 1;

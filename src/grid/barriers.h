@@ -41,5 +41,9 @@ void SK_DIM(sk_barriers_normal)(const sk_solids *solids, const sk_grid *grid, in
 /* The density (over rest density) of split cells, without the particles that their stands do not see. */
 void SK_DIM(sk_barriers_recount)(const sk_solids *solids, sk_grid *grid, const sk_particles *particles,
                                  const sk_transfer_options *options);
+/* Takes the particles that the stands of split cells do not see, where they are before the step, out of the predicted
+ * density. */
+void SK_DIM(sk_barriers_hide)(const sk_solids *solids, sk_grid *grid, const sk_particles *particles,
+                              const sk_transfer_options *options);
 
 #endif

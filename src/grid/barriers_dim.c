@@ -24,6 +24,7 @@ static void to_local(const sk_obstacle *obstacle, const double x[3], double loca
 static stand find_stand(const sk_solids *solids, const double centre[3])
 {
     const double h = solids->cell_size, gap = SK_SWEEP_GAP * h;
+    const double deepest = (solids->blur_faces ? 1.0 : 0.5) * h; /* half of the thinnest wall that kernels resolve */
     stand place = {{centre[0], centre[1], centre[2]}, 1};
 
     /* Push the place out of each obstacle whose surface is nearer than the gap. */
@@ -39,11 +40,11 @@ static stand find_stand(const sk_solids *solids, const double centre[3])
                 continue;
             to_local(obstacle, place.x, local);
             const double distance = sk_shape_distance_within(obstacle->shape, local, h, normal);
-            if (distance >= gap)
+            if (distance >= (pass ? 0.9 : 1.0) * gap) /* a push leaves the gap but for its rounding */
                 continue;
 
             /* Deep inside, or still too near after the first pass: there is no such place. */
-            if (distance < -0.5 * h || pass) {
+            if (distance < -deepest || pass) {
                 place.exists = 0;
                 return place;
             }
@@ -287,9 +288,9 @@ static int sees_cell(const sk_solids *solids, const sk_grid *grid, const double 
     return !sk_sweep_hidden(solids, from, centre);
 }
 
-/* Density of one cell from the particles that its stand sees. */
-static float count_seen(const sk_solids *solids, const sk_grid *grid, const sk_particles *particles, sk_plain_cell cell,
-                        const sk_transfer_options *options)
+/* Density of one cell from the particles that its stand sees, or from the hidden ones. */
+static float count_particles(const sk_solids *solids, const sk_grid *grid, const sk_particles *particles,
+                             sk_plain_cell cell, const sk_transfer_options *options, int hidden)
 {
     double centre[3] = {0.0, 0.0, 0.0};
     int at[3];
@@ -311,7 +312,7 @@ static float count_seen(const sk_solids *solids, const sk_grid *grid, const sk_p
         const int seen = first < last ? sees_cell(solids, grid, place.x, other) : 0;
 
         /* Where a wall passes through the cell, test the line of sight to each particle. */
-        for (uint32_t p = first; seen && p < last; p++) {
+        for (uint32_t p = first; (seen || hidden) && p < last; p++) {
             double x[3] = {0.0, 0.0, 0.0}, weight = 1.0;
             if (options->material_mask && material && !options->material_mask[material->data[p]])
                 continue;
@@ -319,20 +320,37 @@ static float count_seen(const sk_solids *solids, const sk_grid *grid, const sk_p
                 x[d] = (double)particles->records[p].position[d];
                 weight *= fmax(0.0, 1.0 - fabs(x[d] - centre[d]) / grid->cell_size);
             }
-            if (weight > 0.0 && (seen > 0 || !sk_sweep_hidden(solids, place.x, x)))
+            if (weight > 0.0 && hidden == !(seen < 0 ? !sk_sweep_hidden(solids, place.x, x) : seen))
                 sum += (float)weight;
         }
     }
     return sum * options->density_per_particle;
 }
 
-void SK_DIM(sk_barriers_recount)(const sk_solids *solids, sk_grid *grid, const sk_particles *particles,
-                                 const sk_transfer_options *options)
+/* Splits the density of the cells that see a part of their kernel only: replaces it by what they see, or takes out what
+ * they do not. */
+static void split_density(const sk_solids *solids, sk_grid *grid, const sk_particles *particles,
+                          const sk_transfer_options *options, sk_grid_field field, int hidden)
 {
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 1)
     for (int b = 1; b < grid->block_count; b++)
         if (solids->split[solids->block_slot[b]])
             SK_PLAIN_EACH_CELL(cell, b)
-    if (solids->barriers[sk_plain_solid_index(solids, cell)] & SK_BARRIER_SPLIT)
-        grid->fields[SK_FIELD_DENSITY][sk_plain_index(cell)] = count_seen(solids, grid, particles, cell, options);
+    if (solids->barriers[sk_plain_solid_index(solids, cell)] & SK_BARRIER_SPLIT) {
+        float *density = &grid->fields[field][sk_plain_index(cell)];
+        const float counted = count_particles(solids, grid, particles, cell, options, hidden);
+        *density = hidden ? fmaxf(*density - counted, 0.0f) : counted;
+    }
+}
+
+void SK_DIM(sk_barriers_recount)(const sk_solids *solids, sk_grid *grid, const sk_particles *particles,
+                                 const sk_transfer_options *options)
+{
+    split_density(solids, grid, particles, options, SK_FIELD_DENSITY, 0);
+}
+
+void SK_DIM(sk_barriers_hide)(const sk_solids *solids, sk_grid *grid, const sk_particles *particles,
+                              const sk_transfer_options *options)
+{
+    split_density(solids, grid, particles, options, SK_FIELD_PREDICTED, 1);
 }

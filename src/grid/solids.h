@@ -18,9 +18,11 @@
 
 /* Walls thinner than the grid resolves: see grid/barriers_dim.c. */
 enum sk_barrier {
-    SK_BARRIER_FACES = 7, /* bit d: a wall closes the lower face across axis d, which the samples leave open */
-    SK_BARRIER_NEAR = 8,  /* a wall separates the cell from one beside it */
-    SK_BARRIER_SPLIT = 16 /* a wall hides a part of the cell's kernel */
+    SK_BARRIER_FACES = 7,  /* bit d: a wall closes the lower face across axis d, which the samples leave open */
+    SK_BARRIER_NEAR = 8,   /* a wall separates the cell from one beside it */
+    SK_BARRIER_SPLIT = 16, /* a wall hides a part of the cell's kernel */
+    SK_BARRIER_THIN = 32   /* this bit shifted by d: no kernel around a face of the wall lies wholly inside it, and the
+                            * lower face across axis d is closed in its place (blurred_face) */
 };
 
 typedef struct sk_obstacle {
@@ -29,6 +31,8 @@ typedef struct sk_obstacle {
     sk_shape *shape;
     int moves;
     const sk_pose *follows; /* a rigid body: the pose that it takes; NULL = the motion of `def` */
+    int is_image;
+    double image[3];        /* m  from the obstacle to its image */
     sk_pose pose;           /* now */
     const sk_pose *placed;  /* the pose, or NULL if the shape stays as defined */
     double low[3], high[3]; /* m  bounds now */

@@ -362,6 +362,21 @@ static int sample_block(const sk_solids *solids, const sk_grid *grid, block_work
     return plain;
 }
 
+/* The kernel around a face is two cells wide, so that no face of a thinner wall lies wholly inside it: pressure would
+ * pass. The faces that such a wall closes are closed here too. */
+static void close_thin_walls(sk_solids *solids, const block_work *work)
+{
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const size_t at = work->slot * SK_BLOCK_CELLS + (size_t)c;
+            const float open = work->barriers.open[d][sk_barrier_index(
+                c & SK_BLOCK_MASK, c >> SK_BLOCK_LOG & SK_BLOCK_MASK, c >> (2 * SK_BLOCK_LOG))];
+            solids->blurred_face[d][at] = fmaxf(solids->blurred_face[d][at], 1.0f - open);
+            if (open == 0.0f)
+                solids->barriers[at] |= (uint8_t)(SK_BARRIER_THIN << d);
+        }
+}
+
 static void compute_block(sk_solids *solids, const sk_grid *grid, int block, size_t slot, int moving)
 {
     block_work work;
@@ -391,6 +406,8 @@ static void compute_block(sk_solids *solids, const sk_grid *grid, int block, siz
         blur(&halves, d, solids->blurred_face[d] + base);
     if (!work.walls_alone)
         find_barriers(solids, grid, &work);
+    if (work.barriers.found && solids->blur_faces)
+        close_thin_walls(solids, &work);
     for (int c = 0; c < SK_BLOCK_CELLS; c++)
         compute_cell(solids, &work, c);
     if (work.fixed == &fixed)

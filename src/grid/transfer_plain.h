@@ -94,10 +94,23 @@ SK_KERNEL float sk_plain_mass(const sk_plain_data *data, uint32_t p)
                                                     : 1.0f;
 }
 
+SK_KERNEL void sk_plain_add_sums(const sk_gathered *part, sk_gathered *sums)
+{
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        sums->momentum[d] += part->momentum[d];
+        sums->mass[d] += part->mass[d];
+        sums->weight[d] += part->weight[d];
+    }
+    sums->centre += part->centre;
+}
+
+/* Each cell adds up its particles, then the sums of the cells are added up. The GPU has the same order. */
 SK_KERNEL sk_gathered sk_plain_gather_cell(const sk_plain_frame *frame, const sk_plain_data *data, sk_plain_cell cell)
 {
-    sk_gathered sums = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, 0.0f};
+    const sk_gathered none = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}, 0.0f};
+    sk_gathered sums = none;
     for (int n = 0; n < SK_AROUND; n++) {
+        sk_gathered part = none;
         int offset[3], at[3];
         uint32_t begin, end;
         sk_plain_offset(n, offset);
@@ -111,8 +124,9 @@ SK_KERNEL sk_gathered sk_plain_gather_cell(const sk_plain_frame *frame, const sk
                 continue;
             sk_plain_fractions(frame, particle->position, at, fraction);
             sk_gather_particle(fraction, offset, particle->velocity, data->affine ? data->affine + 9 * (size_t)p : NULL,
-                               frame->cell_size, sk_plain_mass(data, p), &sums);
+                               frame->cell_size, sk_plain_mass(data, p), &part);
         }
+        sk_plain_add_sums(&part, &sums);
     }
     return sums;
 }
@@ -146,13 +160,15 @@ SK_KERNEL float sk_plain_weigh_cell(const sk_plain_frame *frame, const sk_plain_
         if (options->left_out &&
             options->left_out[(size_t)options->left_out_slot[other.slot] * SK_BLOCK_CELLS + (size_t)other.local])
             continue;
+        float part = 0.0f;
         for (uint32_t p = begin; p < end; p++) {
             float fraction[3];
             if (!sk_plain_counts(data, p))
                 continue;
             sk_plain_fractions(frame, data->records[p].position, at, fraction);
-            sum += sk_centre_weight(fraction, offset);
+            part += sk_centre_weight(fraction, offset);
         }
+        sum += part;
     }
     return sum;
 }

@@ -222,3 +222,32 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
     SK_TRY(sk_world_frame(world, &frame, extras, error));
     return sk_frame_write_surface(&frame, selkie_world_scene(world), world->step.threads, path, error);
 }
+
+selkie_code selkie_world_surface(const selkie_world *world, selkie_surface *surface, selkie_error *error)
+{
+    sk_frame frame;
+    selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
+    sk_mesh mesh = {0};
+    sk_mesh_frame file;
+    memset(surface, 0, sizeof *surface);
+    SK_TRY(sk_world_frame(world, &frame, extras, error));
+    SK_TRY(sk_frame_surface(&frame, selkie_world_scene(world), world->step.threads, &mesh, &file, error));
+    *surface = (selkie_surface){.vertex_count = (int64_t)mesh.vertex_count,
+                                .positions = mesh.positions,
+                                .normals = mesh.normals,
+                                .velocities = mesh.velocities,
+                                .triangle_count = (int64_t)mesh.triangle_count,
+                                .triangles = mesh.triangles};
+    memcpy(surface->origin, frame.origin, sizeof surface->origin);
+    return SELKIE_OK;
+}
+
+void selkie_surface_free(selkie_surface *surface)
+{
+    sk_mesh mesh = {.positions = surface->positions,
+                    .normals = surface->normals,
+                    .velocities = surface->velocities,
+                    .triangles = surface->triangles};
+    sk_mesh_free(&mesh);
+    memset(surface, 0, sizeof *surface);
+}

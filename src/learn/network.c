@@ -121,45 +121,64 @@ static void activate_row(sk_activation activation, const float *from, int count,
             to[n] = sk_learn_tanh(from[n]);
 }
 
-/* A few rows through all layers; `values` holds two rows of the widest layer each. */
-static void evaluate_rows(const sk_network *network, const float *inputs, int rows, float *values[2], float *outputs)
+enum { EVALUATED = 16, WIDEST = 1024 }; /* rows at a time, outputs of a layer */
+
+/* Normalisation and activation of the products of a hidden layer, in place. */
+static void finish_layer(const sk_network *network, int l, int rows, float *values)
+{
+    const sk_network_layer *layer = &network->layers[l];
+    const int n = layer->outputs;
+    for (int r = 0; r < rows && network->def.normalises; r++) {
+        float *row = values + (size_t)r * (size_t)n;
+        for (int o = 0; o < n; o++)
+            row[o] = (row[o] - layer->mean[o]) / sqrtf(layer->variance[o] + NORM_EPSILON) *
+                         network->parameters[layer->gain + (size_t)o] +
+                     network->parameters[layer->offset + (size_t)o];
+    }
+    activate_row(network->def.activation, values, rows * n, values);
+}
+
+/* A few rows through the layers from `first` on; `values` holds the rows of two layers. */
+static void evaluate_rows(const sk_network *network, int first, const float *inputs, int rows, float *const values[2],
+                          float *outputs)
 {
     const float *from = inputs;
-    for (int l = 0; l < network->def.layer_count; l++) {
+    for (int l = first; l < network->def.layer_count; l++) {
         const sk_network_layer *layer = &network->layers[l];
-        const int last = l + 1 == network->def.layer_count, n = layer->outputs;
+        const int last = l + 1 == network->def.layer_count;
         float *to = last ? outputs : values[l % 2];
         sk_learn_product(from, network->parameters + layer->weight, network->parameters + layer->bias, rows,
-                         layer->inputs, n, to, 1);
-        for (int r = 0; r < rows && !last; r++) {
-            float *row = to + (size_t)r * (size_t)n;
-            for (int o = 0; o < n && network->def.normalises; o++)
-                row[o] = (row[o] - layer->mean[o]) / sqrtf(layer->variance[o] + NORM_EPSILON) *
-                             network->parameters[layer->gain + (size_t)o] +
-                         network->parameters[layer->offset + (size_t)o];
-            activate_row(network->def.activation, row, n, row);
-        }
+                         layer->inputs, layer->outputs, to, 1);
+        if (!last)
+            finish_layer(network, l, rows, to);
         from = to;
     }
 }
 
 void sk_network_evaluate(const sk_network *network, const float *inputs, int count, float *outputs, int threads)
 {
-    enum { BATCH = 16, WIDEST = 1024 };
     const int in = network->def.sizes[0], out = network->def.sizes[network->def.layer_count];
-    const int batches = (count + BATCH - 1) / BATCH;
+    const int batches = (count + EVALUATED - 1) / EVALUATED;
     (void)threads;
 #pragma omp parallel num_threads(threads) if (threads > 1 && batches > 1)
     {
-        _Alignas(64) float first[BATCH * WIDEST], second[BATCH * WIDEST];
-        float *values[2] = {first, second};
+        _Alignas(64) float first[EVALUATED * WIDEST], second[EVALUATED * WIDEST];
+        float *const values[2] = {first, second};
 #pragma omp for schedule(static)
         for (int b = 0; b < batches; b++) {
-            const int begin = b * BATCH, rows = count - begin < BATCH ? count - begin : BATCH;
-            evaluate_rows(network, inputs + (size_t)begin * (size_t)in, rows, values,
+            const int begin = b * EVALUATED, rows = count - begin < EVALUATED ? count - begin : EVALUATED;
+            evaluate_rows(network, 0, inputs + (size_t)begin * (size_t)in, rows, values,
                           outputs + (size_t)begin * (size_t)out);
         }
     }
+}
+
+void sk_network_continue(const sk_network *network, float *products, int count, float *outputs)
+{
+    _Alignas(64) float other[EVALUATED * WIDEST];
+    float *const values[2] = {products, other}; /* of even and odd layers */
+    finish_layer(network, 0, count, products);
+    evaluate_rows(network, 1, products, count, values, outputs);
 }
 
 void sk_network_fold(sk_network *network)

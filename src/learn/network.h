@@ -48,6 +48,9 @@ void sk_network_destroy(sk_network *network);
 /* Outputs for `count` rows of inputs, as after training. */
 void sk_network_evaluate(const sk_network *network, const float *inputs, int count, float *outputs, int threads);
 
+/* The same from the products of the first layer on, for at most 16 rows. They are overwritten. */
+void sk_network_continue(const sk_network *network, float *products, int count, float *outputs);
+
 /* Moves the normalisation into the products, for use only. */
 void sk_network_fold(sk_network *network);
 

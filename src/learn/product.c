@@ -39,24 +39,38 @@ static void product_rows(const float *left, const float *right, const float *bia
                 product_tile(left + (size_t)r * (size_t)inner, right + c, start, 1, inner, columns,
                              result + (size_t)r * (size_t)columns + c);
     }
-    for (; c < columns; c++)
-        for (int r = 0; r < rows; r++) {
-            float sum = bias ? bias[c] : 0.0f;
-            for (int k = 0; k < inner; k++)
-                sum += left[(size_t)r * (size_t)inner + (size_t)k] * right[(size_t)k * (size_t)columns + (size_t)c];
-            result[(size_t)r * (size_t)columns + (size_t)c] = sum;
+    for (; c < columns; c++) {
+        float sums[ROWS];
+        for (int r = 0; r < rows; r++)
+            sums[r] = bias ? bias[c] : 0.0f;
+        for (int k = 0; k < inner; k++) {
+            const float b = right[(size_t)k * (size_t)columns + (size_t)c];
+            for (int r = 0; r < rows; r++) /* rows together: their sums do not wait for each other */
+                sums[r] += left[(size_t)r * (size_t)inner + (size_t)k] * b;
         }
+        for (int r = 0; r < rows; r++)
+            result[(size_t)r * (size_t)columns + (size_t)c] = sums[r];
+    }
+}
+
+static void product_groups(const float *left, const float *right, const float *bias, int rows, int inner, int columns,
+                           float *result, int g)
+{
+    const int first = ROWS * g, count = rows - first < ROWS ? rows - first : ROWS;
+    product_rows(left + (size_t)first * (size_t)inner, right, bias, count, inner, columns,
+                 result + (size_t)first * (size_t)columns);
 }
 
 void sk_learn_product(const float *left, const float *right, const float *bias, int rows, int inner, int columns,
                       float *result, int threads)
 {
     const int groups = (rows + ROWS - 1) / ROWS;
-    (void)threads;
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && groups > 8)
-    for (int g = 0; g < groups; g++) {
-        const int first = ROWS * g, count = rows - first < ROWS ? rows - first : ROWS;
-        product_rows(left + (size_t)first * (size_t)inner, right, bias, count, inner, columns,
-                     result + (size_t)first * (size_t)columns);
+    if (threads <= 1 || groups <= 8) { /* no parallel region: it costs as much as a small product */
+        for (int g = 0; g < groups; g++)
+            product_groups(left, right, bias, rows, inner, columns, result, g);
+        return;
     }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int g = 0; g < groups; g++)
+        product_groups(left, right, bias, rows, inner, columns, result, g);
 }

@@ -1,8 +1,10 @@
 /* What the model of splashes sees: the flow around a candidate, one candidate at a time.
  *
- * A candidate's features are samples on a stencil of 3^d or 5^d points at distances of a cell around it, x fastest: the
- * velocity relative to that at the candidate over sqrt(g h + sigma / (density h)), and the fill of the cells. The last
- * feature is B / (1 + B) with the Bond number B = density g h^2 / sigma.
+ * Features of a cell, the same for all candidates in it: on a stencil of 3^d or 5^d cells around it, x fastest, the
+ * velocity relative to the cell's own over sqrt(g h + sigma / (density h)) and the fill. Then B / (1 + B) with the Bond
+ * number B = density g h^2 / sigma. Velocities may have a smaller stencil than the fill.
+ *
+ * Features of a candidate: its place in the cell, -0.5 to 0.5, the relative velocity there, and the fill there.
  *
  * The axes are the stencil's own: up is the second one; the others point to where the liquid thins out less, the
  * strongest first. So a mirrored or turned flow has the same features, and a model's answer is mirrored back.
@@ -12,7 +14,24 @@
 
 #include "base/kernel.h"
 
-enum { SK_SPLASH_REACH = 2, SK_SPLASH_POINTS = 125, SK_SPLASH_FEATURES = 4 * SK_SPLASH_POINTS + 1 };
+enum {
+    SK_SPLASH_REACH = 2,
+    SK_SPLASH_POINTS = 125,
+    SK_SPLASH_OWN = 7, /* at most, of a candidate */
+    SK_SPLASH_FEATURES = 4 * SK_SPLASH_POINTS + 1 + SK_SPLASH_OWN
+};
+
+/* Number of the features of a cell, with stencils of these reaches, and of a candidate. */
+SK_KERNEL int sk_splash_cell_count(int dimension, int reach, int velocity_reach)
+{
+    const int side = 2 * reach + 1, inner = 2 * velocity_reach + 1;
+    return side * side * (dimension == 3 ? side : 1) + dimension * inner * inner * (dimension == 3 ? inner : 1) + 1;
+}
+
+SK_KERNEL int sk_splash_own_count(int dimension)
+{
+    return 2 * dimension + 1;
+}
 
 /* A dense array of cells: velocity at the centres and fill. Cells without liquid have no velocity of their own. */
 typedef struct sk_splash_cells {
@@ -23,7 +42,8 @@ typedef struct sk_splash_cells {
 } sk_splash_cells;
 
 typedef struct sk_splash_options {
-    int reach;           /* 1 or 2 cells */
+    int reach;           /* 1 or 2 cells, of the fill */
+    int velocity_reach;  /* not larger */
     int up_axis;         /* of the scene */
     float up_sign;       /* 1 or -1 */
     float inverse_speed; /* s/m */
@@ -34,7 +54,6 @@ typedef struct sk_splash_options {
 typedef struct sk_splash_frame {
     int axis[3];
     float sign[3];
-    float velocity[3]; /* m/s at the candidate, along the axes of the scene */
 } sk_splash_frame;
 
 #define SK_SPLASH_DRY 0.05f /* fill below which a cell has no velocity of its own */
@@ -51,22 +70,24 @@ SK_KERNEL float sk_splash_corner(const sk_splash_cells *cells, const float fract
     return weight;
 }
 
-/* Velocity at a point (m/s) over the corners with liquid; 0 if there is none. */
-SK_KERNEL void sk_splash_velocity(const sk_splash_cells *cells, int place, const float fraction[3], float velocity[3])
+/* Velocity at a point (m/s) over the corners with liquid, 0 if there is none. Returns the fill there. */
+SK_KERNEL float sk_splash_at(const sk_splash_cells *cells, int corner, const float fraction[3], float velocity[3])
 {
-    float sum = 0.0f;
+    float sum = 0.0f, fill = 0.0f;
     velocity[0] = velocity[1] = velocity[2] = 0.0f;
     for (int n = 0; n < 1 << cells->dimension; n++) {
-        int corner;
-        const float weight = sk_splash_corner(cells, fraction, n, &corner);
-        if (!(cells->fill[place + corner] > SK_SPLASH_DRY))
-            continue;
+        int offset;
+        const float weight = sk_splash_corner(cells, fraction, n, &offset), there = cells->fill[corner + offset];
+        const float wet = there > SK_SPLASH_DRY ? weight : 0.0f;
+        fill += weight * (there < 1.0f ? there : 1.0f);
         for (int d = 0; d < cells->dimension; d++)
-            velocity[d] += weight * cells->velocity[d][place + corner];
-        sum += weight;
+            velocity[d] += wet * cells->velocity[d][corner + offset];
+        sum += wet;
     }
+    const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;
     for (int d = 0; d < 3; d++)
-        velocity[d] = sum > 0.0f ? velocity[d] / sum : 0.0f;
+        velocity[d] *= inverse;
+    return fill;
 }
 
 /* Chooses the axes: the sign and order of those across `up` follow the sums of offset x fill over the stencil. */
@@ -102,55 +123,51 @@ SK_KERNEL void sk_splash_choose_frame(const sk_splash_cells *cells, const sk_spl
     frame->sign[2] = count == 2 && slope[across[1]] < 0.0f ? -1.0f : 1.0f;
 }
 
-/* Features of a candidate between the centres of the cell `place` and those above it, at the given fractions. Returns
- * their number. */
-SK_KERNEL int sk_splash_features(const sk_splash_cells *cells, const sk_splash_options *options, int place,
-                                 const float fraction[3], sk_splash_frame *frame, float *features)
+/* Features of a cell and the axes they have. Returns their number. */
+SK_KERNEL int sk_splash_cell_features(const sk_splash_cells *cells, const sk_splash_options *options, int place,
+                                      sk_splash_frame *frame, float *features)
 {
-    const int reach = options->reach, dimension = cells->dimension, planes = dimension == 3 ? reach : 0;
-    int nearest = place, at = 0;
-    for (int d = 0; d < dimension; d++)
-        nearest += fraction[d] >= 0.5f ? cells->step[d] : 0;
-    sk_splash_choose_frame(cells, options, nearest, frame);
-    sk_splash_velocity(cells, place, fraction, frame->velocity);
-    int step[3] = {0, 0, 0};
-    for (int n = 0; n < dimension; n++)
+    const int reach = options->reach, inner = options->velocity_reach, dimension = cells->dimension;
+    const int planes = dimension == 3 ? reach : 0;
+    int step[3] = {0, 0, 0}, at = 0;
+    float own[3] = {0.0f, 0.0f, 0.0f};
+    sk_splash_choose_frame(cells, options, place, frame);
+    for (int n = 0; n < dimension; n++) {
         step[n] = frame->sign[n] < 0.0f ? -cells->step[frame->axis[n]] : cells->step[frame->axis[n]];
+        own[n] = cells->velocity[frame->axis[n]][place];
+    }
     for (int z = -planes; z <= planes; z++)
         for (int y = -reach; y <= reach; y++)
             for (int x = -reach; x <= reach; x++) {
                 const int point = place + x * step[0] + y * step[1] + z * step[2];
-                float relative[3] = {0.0f, 0.0f, 0.0f}, fill = 0.0f;
-                for (int n = 0; n < 1 << dimension; n++) {
-                    int corner;
-                    const float weight = sk_splash_corner(cells, fraction, n, &corner);
-                    const float there = cells->fill[point + corner];
-                    fill += weight * (there < 1.0f ? there : 1.0f);
-                    if (!(there > SK_SPLASH_DRY))
-                        continue;
-                    for (int d = 0; d < dimension; d++)
-                        relative[d] += weight * (cells->velocity[d][point + corner] - frame->velocity[d]);
-                }
-                for (int n = 0; n < dimension; n++)
-                    features[at++] = frame->sign[n] * relative[frame->axis[n]] * options->inverse_speed;
-                features[at++] = fill;
+                const float fill = cells->fill[point];
+                const int near = x >= -inner && x <= inner && y >= -inner && y <= inner && z >= -inner && z <= inner;
+                for (int n = 0; n < dimension && near; n++)
+                    features[at++] = fill > SK_SPLASH_DRY ? frame->sign[n] * options->inverse_speed *
+                                                                (cells->velocity[frame->axis[n]][point] - own[n])
+                                                          : 0.0f;
+                features[at++] = fill < 1.0f ? fill : 1.0f;
             }
     features[at++] = options->bond;
     return at;
 }
 
-/* Is a cell in the band at the surface: it holds liquid, and air is among the cells around it? */
-SK_KERNEL int sk_splash_in_band(const sk_splash_cells *cells, int place)
+/* Features of a candidate. It lies between the centres of the cell `corner` and those above it, at the given fractions;
+ * `place` is its own cell, whose frame it shares. `velocity` (m/s, along the axes of the scene) is that of the flow
+ * there. */
+SK_KERNEL void sk_splash_own_features(const sk_splash_cells *cells, const sk_splash_options *options, int place,
+                                      int corner, const float fraction[3], const sk_splash_frame *frame,
+                                      float velocity[3], float *features)
 {
-    const int planes = cells->dimension == 3 ? 1 : 0;
-    int air = 0;
-    for (int z = -planes; z <= planes; z++)
-        for (int y = -1; y <= 1; y++)
-            for (int x = -1; x <= 1; x++) {
-                const float fill = cells->fill[place + x * cells->step[0] + y * cells->step[1] + z * cells->step[2]];
-                air |= fill >= 0.0f && fill < 0.5f;
-            }
-    return air && cells->fill[place] > SK_SPLASH_DRY;
+    const int dimension = cells->dimension;
+    const float fill = sk_splash_at(cells, corner, fraction, velocity);
+    for (int n = 0; n < dimension; n++) {
+        const int axis = frame->axis[n];
+        const float relative = velocity[axis] - cells->velocity[axis][place];
+        features[n] = frame->sign[n] * (fraction[axis] >= 0.5f ? fraction[axis] - 1.0f : fraction[axis]);
+        features[dimension + n] = frame->sign[n] * options->inverse_speed * relative;
+    }
+    features[2 * dimension] = fill;
 }
 
 #endif

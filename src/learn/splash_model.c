@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
+#include "base/simd.h"
 #include "learn/network_kernels.h"
 #include "learn/tensors.h"
+#include "selkie_config.h"
 
 /* --- Writing --- */
 
@@ -45,13 +48,16 @@ static float *add_network(sk_tensors *tensors, const sk_network *network, const 
 
 static void describe(const sk_splash_model *model, const char *made_by, sk_tensors *tensors)
 {
-    sk_tensors_add_text(tensors, "model", "selkie splash 1");
+    sk_tensors_add_text(tensors, "model", "selkie splash 2");
     sk_tensors_add_text(tensors, "made_by", "%s", made_by);
     sk_tensors_add_text(tensors, "dimension", "%d", model->dimension);
     sk_tensors_add_text(tensors, "stencil", "%d", 2 * model->reach + 1);
+    sk_tensors_add_text(tensors, "velocity_stencil", "%d", 2 * model->velocity_reach + 1);
     sk_tensors_add_text(tensors, "duration_s", "%.9g", model->duration);
     sk_tensors_add_text(tensors, "cell_low_m", "%.9g", model->cell_low);
     sk_tensors_add_text(tensors, "cell_high_m", "%.9g", model->cell_high);
+    sk_tensors_add_text(tensors, "bond_low", "%.9g", model->bond_low);
+    sk_tensors_add_text(tensors, "bond_high", "%.9g", model->bond_high);
     sk_tensors_add_text(tensors, "prior", "%.9g", model->prior);
     sk_tensors_add_text(tensors, "surface_tension_N_per_m", "%.9g", model->tension);
     sk_tensors_add_text(tensors, "gravity_m_per_s2", "%.9g", model->gravity);
@@ -86,6 +92,21 @@ selkie_code sk_splash_model_encode(const sk_splash_model *model, const char *mad
 }
 
 /* --- Reading --- */
+
+void sk_splash_model_find(const char *name, const char *folder, int dimension, char *path, size_t size)
+{
+    static const char *const places[] = {SELKIE_SOURCE_SCENES, SELKIE_INSTALLED_SCENES};
+    const int within = folder && folder[0] && name[0] != '/';
+    if (strcmp(name, "default") != 0) {
+        snprintf(path, size, "%s%s%s", within ? folder : "", within ? "/" : "", name);
+        return;
+    }
+    for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
+        snprintf(path, size, "%s/splash/weights/splash_%dd.safetensors", places[n], dimension);
+        if (access(path, R_OK) == 0)
+            return;
+    }
+}
 
 /* A number of the metadata; NaN if it is not there. */
 static double number_of(const sk_tensors *tensors, const char *key)
@@ -170,22 +191,43 @@ static sk_network *read_network(const sk_tensors *tensors, const char *name, int
 static int read_description(const sk_tensors *tensors, sk_splash_model *model)
 {
     const char *what = sk_tensors_text(tensors, "model"), *law = sk_tensors_text(tensors, "law");
-    const double dimension = number_of(tensors, "dimension"), stencil = number_of(tensors, "stencil");
-    if (!what || strcmp(what, "selkie splash 1") != 0 || (dimension != 2.0 && dimension != 3.0) ||
-        (stencil != 3.0 && stencil != 5.0))
+    const double dimension = number_of(tensors, "dimension"), stencil = number_of(tensors, "stencil"),
+                 inner = number_of(tensors, "velocity_stencil");
+    if (!what || strcmp(what, "selkie splash 2") != 0 || (dimension != 2.0 && dimension != 3.0) ||
+        (stencil != 3.0 && stencil != 5.0) || (inner != 3.0 && inner != 5.0) || inner > stencil)
         return 0;
     model->dimension = (int)dimension;
     model->reach = (int)stencil / 2;
+    model->velocity_reach = (int)inner / 2;
     model->duration = number_of(tensors, "duration_s");
     model->cell_low = number_of(tensors, "cell_low_m");
     model->cell_high = number_of(tensors, "cell_high_m");
+    model->bond_low = number_of(tensors, "bond_low");
+    model->bond_high = number_of(tensors, "bond_high");
     model->prior = number_of(tensors, "prior");
     model->tension = number_of(tensors, "surface_tension_N_per_m");
     model->gravity = number_of(tensors, "gravity_m_per_s2");
     model->law = law && strcmp(law, "normal") == 0 ? SK_SPLASH_NORMAL : SK_SPLASH_STUDENT;
-    const int side = (int)stencil;
-    model->feature_count = side * side * (model->dimension == 3 ? side : 1) * (model->dimension + 1) + 1;
-    return model->duration > 0.0 && model->cell_high >= model->cell_low && model->cell_low > 0.0 && model->prior > 0.0;
+    model->cell_count = sk_splash_cell_count(model->dimension, model->reach, model->velocity_reach);
+    model->feature_count = model->cell_count + sk_splash_own_count(model->dimension);
+    return model->bond_high >= model->bond_low && model->duration > 0.0 && model->cell_high >= model->cell_low &&
+           model->cell_low > 0.0 && model->prior > 0.0;
+}
+
+/* Moves the scaling of the inputs into the first layer. */
+static void fold_scaling(const sk_splash_model *model, sk_network *network)
+{
+    const sk_network_layer *layer = &network->layers[0];
+    float *weights = network->parameters + layer->weight, *bias = network->parameters + layer->bias;
+    for (int o = 0; o < layer->outputs; o++) {
+        double shift = 0.0;
+        for (int i = 0; i < layer->inputs; i++) {
+            float *weight = &weights[(size_t)i * (size_t)layer->outputs + (size_t)o];
+            *weight /= model->scale[i];
+            shift += (double)*weight * model->mean[i];
+        }
+        bias[o] = (float)(bias[o] - shift);
+    }
 }
 
 selkie_code sk_splash_model_read(const char *path, sk_splash_model *model, selkie_error *error)
@@ -213,8 +255,15 @@ selkie_code sk_splash_model_read(const char *path, sk_splash_model *model, selki
     }
     sk_tensors_free(tensors);
     sk_release(NULL, tensors);
-    if (good)
+    if (good) {
+        fold_scaling(model, model->classifier);
+        fold_scaling(model, model->modifier);
+        for (int f = 0; f < n; f++) {
+            model->mean[f] = 0.0f;
+            model->scale[f] = 1.0f;
+        }
         return SELKIE_OK;
+    }
     sk_splash_model_free(model);
     return sk_fail(error, SELKIE_ERROR_INPUT, "%s: holds no model of splashes, or one that is not whole", path);
 }
@@ -227,6 +276,42 @@ void sk_splash_model_free(sk_splash_model *model)
 }
 
 /* --- Use --- */
+
+void sk_splash_begin_cells(const sk_splash_model *model, const float *cells, int count, float *products)
+{
+    const sk_network *network = model->classifier;
+    const sk_network_layer *layer = &network->layers[0];
+    sk_learn_product(cells, network->parameters + layer->weight, network->parameters + layer->bias, count,
+                     model->cell_count, layer->outputs, products, 1);
+}
+
+void sk_splash_logits(const sk_splash_model *model, const float *products, const int *cell, const float *own, int count,
+                      float *logits)
+{
+    _Alignas(64) float rows[SK_SPLASH_BATCH * SK_SPLASH_WIDEST];
+    const sk_network *network = model->classifier;
+    const sk_network_layer *layer = &network->layers[0];
+    const int width = layer->outputs, more = model->feature_count - model->cell_count;
+    const float *weights = network->parameters + layer->weight + (size_t)model->cell_count * (size_t)width;
+    for (int r = 0; r < count; r++) {
+        const float *start = products + (size_t)cell[r] * (size_t)width, *values = own + (size_t)r * (size_t)more;
+        float *row = rows + (size_t)r * (size_t)width;
+        int o = 0;
+        for (; o + 8 <= width; o += 8) {
+            f8 sum = f8_load(start + o);
+            for (int k = 0; k < more; k++)
+                sum += values[k] * f8_load(weights + (size_t)k * (size_t)width + (size_t)o);
+            f8_store(row + o, sum);
+        }
+        for (; o < width; o++) {
+            float sum = start[o];
+            for (int k = 0; k < more; k++)
+                sum += values[k] * weights[(size_t)k * (size_t)width + (size_t)o];
+            row[o] = sum;
+        }
+    }
+    sk_network_continue(network, rows, count, logits);
+}
 
 void sk_splash_scale(const sk_splash_model *model, float *features, int count)
 {
@@ -241,6 +326,11 @@ void sk_splash_scale(const sk_splash_model *model, float *features, int count)
 float sk_splash_probability(const sk_splash_model *model, float logit)
 {
     return sk_learn_sigmoid(model->calibration[0] * logit + model->calibration[1]);
+}
+
+float sk_splash_logit_of(const sk_splash_model *model, float p)
+{
+    return (logf(p / (1.0f - p)) - model->calibration[1]) / model->calibration[0];
 }
 
 /* Quantile of a Student-t distribution with 3 degrees of freedom, by Newton's method; cut at 5. */

@@ -11,8 +11,8 @@
 sk_splash_recipe sk_splash_default_recipe(int paper)
 {
     if (paper)
-        return (sk_splash_recipe){1, 3000, 3000, 5000, 1e-4, 0.1, 0.1, 1, 1};
-    return (sk_splash_recipe){0, 1500, 900, 1200, 2e-3, 0.02, 0.1, 1, 1};
+        return (sk_splash_recipe){1, 3000, 3000, 5000, 0, 1e-4, 0.1, 0.1, 1, 1, 0};
+    return (sk_splash_recipe){0, 1500, 900, 1200, 32, 2e-3, 0.02, 0.1, 1, 1, 0};
 }
 
 /* --- Samples --- */
@@ -35,21 +35,49 @@ static selkie_code list_samples(const sk_splash_data *data, sk_splash_split spli
     return SELKIE_OK;
 }
 
-/* The points of the stored stencil that the model uses, inner ones first in their own order. */
+/* Leaves `wanted` of `all` samples, in the list's share of them, chosen by the seed. */
+static void thin_list(sample_list *list, int64_t all, const sk_splash_recipe *recipe)
+{
+    const double share = recipe->samples > 0 ? (double)recipe->samples / (double)all : 1.0;
+    int64_t count = 0;
+    for (int64_t n = 0; n < list->count; n++)
+        if (share >= 1.0 || sk_random_float(recipe->seed, (uint64_t)list->numbers[n], 5) < share)
+            list->numbers[count++] = list->numbers[n];
+    list->count = count;
+}
+
+/* The features of a sample that the model uses: those of its stencils, which may be smaller than the stored ones. */
 static int copy_inputs(const sk_splash_model *model, const sk_splash_data *data, int64_t sample, float *to)
 {
     const float *from = data->features + (size_t)sample * (size_t)data->feature_count;
-    const int side = 2 * SK_SPLASH_REACH + 1, skip = SK_SPLASH_REACH - model->reach, values = data->dimension + 1;
-    const int planes = data->dimension == 3 ? side : 1, plane_skip = data->dimension == 3 ? skip : 0;
+    const int stored = SK_SPLASH_REACH, near = sk_splash_velocity_reach(data->dimension), d = data->dimension;
+    const int planes = d == 3 ? stored : 0;
     int count = 0;
-    for (int z = plane_skip; z < planes - plane_skip; z++)
-        for (int y = skip; y < side - skip; y++) {
-            const int first = values * (skip + side * (y + side * z)), length = values * (side - 2 * skip);
-            memcpy(to + count, from + first, (size_t)length * sizeof *to);
-            count += length;
-        }
-    to[count++] = from[data->feature_count - 1];
-    return count;
+    for (int z = -planes; z <= planes; z++)
+        for (int y = -stored; y <= stored; y++)
+            for (int x = -stored; x <= stored; x++) {
+                const int far_xy = abs(x) > abs(y) ? abs(x) : abs(y), far = far_xy > abs(z) ? far_xy : abs(z);
+                for (int n = 0; n < d && far <= near; n++, from++)
+                    if (far <= model->velocity_reach)
+                        to[count++] = *from;
+                if (far <= model->reach)
+                    to[count++] = *from;
+                from++;
+            }
+    const int rest = 1 + sk_splash_own_count(d);
+    memcpy(to + count, from, (size_t)rest * sizeof *to);
+    return count + rest;
+}
+
+/* Stencils and their features. */
+static void shape_model(const sk_splash_data *data, int reach, sk_splash_model *model)
+{
+    const int near = sk_splash_velocity_reach(data->dimension);
+    model->dimension = data->dimension;
+    model->reach = reach;
+    model->velocity_reach = near < reach ? near : reach;
+    model->cell_count = sk_splash_cell_count(model->dimension, reach, model->velocity_reach);
+    model->feature_count = model->cell_count + sk_splash_own_count(model->dimension);
 }
 
 /* Mean, scale and largest magnitude of the inputs over the training samples. */
@@ -70,6 +98,20 @@ static void measure_inputs(const sk_splash_data *data, const sample_list *list, 
         model->mean[f] = (float)mean;
         model->scale[f] = variance > 1e-6 ? (float)sqrt(variance) : 1.0f;
     }
+}
+
+/* Range of the Bond numbers: they are the last feature of a cell, as B / (1 + B). */
+static void measure_bond(const sk_splash_data *data, sk_splash_model *model)
+{
+    const int place = data->feature_count - sk_splash_own_count(data->dimension) - 1;
+    double low = 1.0, high = 0.0;
+    for (int64_t n = 0; n < data->count; n++) {
+        const double share = data->features[(size_t)n * (size_t)data->feature_count + (size_t)place];
+        low = fmin(low, share);
+        high = fmax(high, share);
+    }
+    model->bond_low = low / fmax(1.0 - low, 1e-9);
+    model->bond_high = high / fmax(1.0 - high, 1e-9);
 }
 
 /* --- Networks --- */
@@ -179,7 +221,8 @@ static selkie_code train_network(trainer *t, const char *name, int steps, sk_spl
 
 static sk_network *new_network(const sk_splash_recipe *recipe, int inputs, int outputs, uint64_t seed)
 {
-    const sk_network_def ours = {3, {inputs, 128, 64, outputs}, SK_ACTIVATION_GELU, 1, (float)recipe->dropout};
+    const int width = recipe->width;
+    const sk_network_def ours = {3, {inputs, width, width / 2, outputs}, SK_ACTIVATION_GELU, 1, (float)recipe->dropout};
     const sk_network_def theirs = {2, {inputs, 2 * inputs, outputs}, SK_ACTIVATION_TANH, 1, (float)recipe->dropout};
     return sk_network_create(recipe->paper ? &theirs : &ours, seed);
 }
@@ -270,6 +313,7 @@ static selkie_code train_both(const sk_splash_data *data, const sk_splash_recipe
     model->calibration[0] = 1.0f;
     model->calibration[1] = (float)log(model->prior / (1.0 - model->prior));
     measure_inputs(data, &lists[0], model);
+    measure_bond(data, model);
     measure_changes(data, &lists[1], model);
     model->classifier = new_network(recipe, model->feature_count, 1, recipe->seed);
     model->modifier = new_network(recipe, model->feature_count, 2 * data->dimension, recipe->seed + 1);
@@ -306,10 +350,7 @@ selkie_code sk_splash_train(const sk_splash_data *data, const sk_splash_recipe *
 {
     sample_list lists[2] = {{0}, {0}};
     memset(model, 0, sizeof *model);
-    model->dimension = data->dimension;
-    model->reach = recipe->paper ? 1 : SK_SPLASH_REACH;
-    const int side = 2 * model->reach + 1;
-    model->feature_count = side * side * (data->dimension == 3 ? side : 1) * (data->dimension + 1) + 1;
+    shape_model(data, recipe->paper ? 1 : SK_SPLASH_REACH, model);
     model->duration = data->duration;
     model->cell_low = data->cell_low;
     model->cell_high = data->cell_high;
@@ -319,6 +360,9 @@ selkie_code sk_splash_train(const sk_splash_data *data, const sk_splash_recipe *
     selkie_code code = list_samples(data, SK_SPLIT_TRAIN, 0, &lists[0], error);
     if (!code)
         code = list_samples(data, SK_SPLIT_TRAIN, 1, &lists[1], error);
+    const int64_t all = lists[0].count + lists[1].count;
+    for (int n = 0; n < 2 && !code; n++)
+        thin_list(&lists[n], all, recipe);
     if (!code && (lists[0].count < 100 || lists[1].count < 100))
         code =
             sk_fail(error, SELKIE_ERROR_INPUT,
@@ -351,12 +395,14 @@ static int compare_scored(const void *a, const void *b)
 static void score_classifier(const sk_splash_model *model, scored *samples, int64_t count, sk_splash_score *score)
 {
     enum { BINS = 15 };
-    double positive = 0.0, negative = 0.0, area = 0.0, loss = 0.0;
+    double positive = 0.0, negative = 0.0, area = 0.0, loss = 0.0, decisions = 0.0, expected = 0.0;
     qsort(samples, (size_t)count, sizeof *samples, compare_scored);
     for (int64_t n = 0; n < count; n++) {
         const double w = samples[n].weight, z = model->calibration[0] * samples[n].logit + model->calibration[1];
         float slope;
         loss += w * sk_learn_logistic_loss((float)z, samples[n].label, &slope);
+        expected += w * sk_learn_sigmoid((float)z);
+        decisions += samples[n].logit > 0.0f ? w : 0.0;
         if (samples[n].label) {
             area += w * negative;
             positive += w;
@@ -367,6 +413,8 @@ static void score_classifier(const sk_splash_model *model, scored *samples, int6
     const double all = positive + negative, share = positive / all;
     score->auc = positive > 0.0 && negative > 0.0 ? area / (positive * negative) : NAN;
     score->log_loss = loss / all;
+    score->predicted = expected / fmax(positive, 1e-12);
+    score->decisions = decisions / fmax(positive, 1e-12);
     score->prior_log_loss = -(share * log(fmax(share, 1e-12)) + (1.0 - share) * log(fmax(1.0 - share, 1e-12)));
 
     /* Bins of equal weight: |mean probability - share of splashes|. */
@@ -470,8 +518,8 @@ selkie_code sk_splash_judge_logistic(const sk_splash_data *data, const sk_splash
                                      sk_splash_score score[SK_SPLIT_COUNT], selkie_error *error)
 {
     sample_list lists[2] = {{0}, {0}};
-    sk_splash_model model = {.dimension = data->dimension, .reach = SK_SPLASH_REACH};
-    model.feature_count = data->feature_count;
+    sk_splash_model model = {0};
+    shape_model(data, SK_SPLASH_REACH, &model);
     selkie_code code = list_samples(data, SK_SPLIT_TRAIN, 0, &lists[0], error);
     if (!code)
         code = list_samples(data, SK_SPLIT_TRAIN, 1, &lists[1], error);

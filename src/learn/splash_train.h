@@ -4,7 +4,7 @@
 
 #include "learn/splash_model.h"
 
-/* Samples of one or more simulations, with features on stencils of 5^d points. */
+/* Samples of one or more simulations, with the fill on stencils of 5^d cells, the velocity on 5^2 or 3^3. */
 typedef struct sk_splash_data {
     int dimension, feature_count;
     int64_t count;
@@ -15,6 +15,12 @@ typedef struct sk_splash_data {
     const int32_t *run;    /* [count] number of the simulation */
     double duration, cell_low, cell_high, tension, gravity;
 } sk_splash_data;
+
+/* Cells of the stencil of velocities, on each side of its middle, that samples of a dimension have. */
+static inline int sk_splash_velocity_reach(int dimension)
+{
+    return dimension == 3 ? 1 : SK_SPLASH_REACH;
+}
 
 typedef enum sk_splash_split { SK_SPLIT_TRAIN, SK_SPLIT_VALIDATION, SK_SPLIT_HELD_OUT, SK_SPLIT_COUNT } sk_splash_split;
 
@@ -27,9 +33,11 @@ static inline sk_splash_split sk_splash_split_of(int32_t run)
 typedef struct sk_splash_recipe {
     int paper; /* networks and losses of Um et al. 2018 */
     int classifier_steps, modifier_steps, batch;
+    int width; /* outputs of the first layer of ours; the second has half of it */
     double rate, decay, dropout;
     uint64_t seed;
     int threads;
+    int64_t samples; /* of the training runs that are used; 0 = all */
 } sk_splash_recipe;
 
 sk_splash_recipe sk_splash_default_recipe(int paper);
@@ -38,6 +46,7 @@ typedef struct sk_splash_score {
     int64_t count, splashes;
     double auc, log_loss, prior_log_loss, calibration_error; /* of candidates, by their weights */
     double nll, nll_constant;                                /* of the changes, nat a splash */
+    double predicted, decisions; /* splashes over those in the data: sum of p; candidates with p > 1/2 if balanced */
 } sk_splash_score;
 
 /* Losses while it learns: called every few steps with the means since the last call. */

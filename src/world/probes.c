@@ -254,9 +254,9 @@ static double measure_pressure_probe(const sk_step *step, const sk_method *sampl
 
 void sk_probes_measure(sk_probes *probes, const sk_step *step, double kick)
 {
-    if (!probes->memory)
-        return;
     const selkie_scene *scene = step->scene;
+    if (!probes->memory || !scene->probe_count)
+        return;
     const sk_method *sampler = find_sampler(probes);
     int column = 0;
 

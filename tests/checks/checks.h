@@ -105,8 +105,9 @@ struct check_scene {
     selkie_source_def sources[1];
     selkie_drain_def drains[1];
     selkie_object_def objects[2];
+    selkie_body_def bodies[4];
     selkie_keyframe keyframes[2][3];
-    selkie_material_def materials[1];
+    selkie_material_def materials[2];
 };
 
 /* A closed tank of so many cells of CELL metres, gravity downwards. */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-typedef enum rest_kind { REST_LEVEL, REST_BETWEEN, REST_BALL, REST_VOXEL, REST_SLOPE } rest_kind;
+typedef enum rest_kind { REST_LEVEL, REST_BETWEEN, REST_BALL, REST_VOXEL, REST_SLOPE, REST_SHELF } rest_kind;
 
 /* 12 cells deep in 2D and 6 in 3D; for SPH, where a cell is two spacings, half of that. Between faces: where the level
  * lies in the half of a cell whose centre is dry. */
@@ -13,11 +13,15 @@ static double rest_scene(check_scene *t, const check_run *run, rest_kind kind)
     const int width = flat ? (half ? 10 : 16) : (half ? 5 : 8), depth = flat ? (half ? 6 : 12) : (half ? 4 : 6);
     const double level = depth + (kind == REST_BETWEEN ? 0.375 : 0.0);
     scene_tank(t, run, width, depth + 6, width);
-    scene_liquid(t, shape_box(0, 0, 0, width, level, width));
+    scene_liquid(t, shape_box(0, kind == REST_SHELF ? 3.3 : 0, 0, width, level, width));
     if (kind == REST_BALL || kind == REST_VOXEL)
         scene_obstacle(t, shape_ball(0.51 * width, 0.45 * depth, 0.48 * width, 0.25 * depth));
     if (kind == REST_SLOPE)
         scene_obstacle(t, shape_below(0.4 * width, 0.1, 1.0, 2.0));
+    if (kind == REST_SHELF) {
+        const double thickness = run->step > 0.0 ? 0.6 : 1.0, top = 3.3;
+        scene_obstacle(t, shape_box(-1, top - thickness, -1, width + 1, top, width + 1));
+    }
     if (kind == REST_VOXEL)
         t->scene.pressure.surface = SELKIE_SURFACE_VOXEL;
     return level * CELL;
@@ -71,6 +75,11 @@ static void rest_slope(check_run *run)
     rest(run, REST_SLOPE);
 }
 
+static void rest_shelf(check_run *run)
+{
+    rest(run, REST_SHELF);
+}
+
 enum { TWO = STEP_DEFAULT | STEP_20_MS, THREE = TWO | STEP_5_MS, FOUR = THREE | STEP_1_MS };
 
 static const check checks[] = {
@@ -84,6 +93,12 @@ static const check checks[] = {
     {"rest-ball", "the same with a ball under water", rest_ball, {THREE, TWO}, {TWO, 0}, {STEP_DEFAULT, 0}},
     {"rest-voxel", "the same with the voxel surface condition", rest_voxel, {THREE, TWO}, {TWO, 0}, {0, 0}},
     {"rest-slope", "the same over a floor that slopes by 27 degrees", rest_slope, {THREE, TWO}, {TWO, 0}, {0, 0}},
+    {"rest-shelf",
+     "the same on a shelf of one cell (20 ms: 0.6), with air below",
+     rest_shelf,
+     {TWO, STEP_DEFAULT},
+     {STEP_DEFAULT, 0},
+     {0, 0}},
 };
 
 const family rest_family = {"rest", checks, sizeof checks / sizeof *checks};

@@ -16,6 +16,8 @@
 #define __global__
 #define __device__
 #define __host__
+#define __noinline__
+#define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __shared__ static
 #define __restrict__
@@ -25,6 +27,9 @@ struct sk_emulated_index {
     unsigned x;
 };
 inline sk_emulated_index threadIdx, blockIdx, blockDim, gridDim;
+struct float2 {
+    float x, y;
+};
 struct float4 {
     float x, y, z, w;
 };
@@ -57,6 +62,19 @@ inline void __syncthreads()
     threadIdx.x = (unsigned)own;
 }
 
+inline int __syncthreads_or(int value)
+{
+    static int values[SK_EMULATED_THREADS], any;
+    const int own = sk_emulated_current;
+    values[own] = value;
+    __syncthreads();
+    any = 0;
+    for (unsigned t = 0; t < blockDim.x; t++)
+        any |= values[t];
+    __syncthreads();
+    return any;
+}
+
 template <typename T> inline T __shfl_sync_emulated(T value, int from)
 {
     static T values[SK_EMULATED_THREADS];
@@ -76,8 +94,21 @@ template <typename T> inline T __shfl_up_sync(unsigned, T value, int lanes)
     const int own = sk_emulated_current;
     return __shfl_sync_emulated(value, own % 32 >= lanes ? own - lanes : own);
 }
+inline int __popc(unsigned value)
+{
+    return __builtin_popcount(value);
+}
 inline void __threadfence()
 {
+}
+inline void __threadfence_block()
+{
+}
+template <typename T> inline T atomicCAS(T *at, T expected, T value)
+{
+    const T before = *at;
+    *at = before == expected ? value : before;
+    return before;
 }
 template <typename T, typename U> inline T atomicAdd(T *at, U value)
 {

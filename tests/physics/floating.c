@@ -149,6 +149,90 @@ static void added_mass(void **state)
     }
 }
 
+/* A cube with a round hole, as a closed surface of triangles. */
+static const char *write_hollow(double radius)
+{
+    enum { AROUND = 64, UP = 32 };
+    static const char file[] = "floating_hollow.obj";
+    FILE *out = fopen(file, "w");
+    assert_non_null(out);
+    for (int j = 0; j <= UP; j++)
+        for (int i = 0; i < AROUND; i++) {
+            const double up = M_PI * j / UP, angle = 2 * M_PI * i / AROUND;
+            fprintf(out, "v %.9g %.9g %.9g\n", 0.5 + radius * sin(up) * cos(angle), 0.5 + radius * cos(up),
+                    0.5 + radius * sin(up) * sin(angle));
+        }
+    for (int n = 0; n < 8; n++)
+        fprintf(out, "v %g %g %g\n", n & 1 ? 1.2 : -0.2, n & 2 ? 1.2 : -0.2, n & 4 ? 1.2 : -0.2);
+    for (int j = 0; j < UP; j++)
+        for (int i = 0; i < AROUND; i++) {
+            const int a = j * AROUND + i + 1, b = j * AROUND + (i + 1) % AROUND + 1, c = a + AROUND, d = b + AROUND;
+            if (j < UP - 1)
+                fprintf(out, "f %d %d %d\n", a, c, d);
+            if (j > 0)
+                fprintf(out, "f %d %d %d\n", a, d, b);
+        }
+    static const int quads[6][4] = {{0, 2, 3, 1}, {4, 5, 7, 6}, {0, 1, 5, 4}, {2, 6, 7, 3}, {0, 4, 6, 2}, {1, 3, 7, 5}};
+    const int first = (UP + 1) * AROUND + 1;
+    for (int q = 0; q < 6; q++)
+        fprintf(out, "f %d %d %d\nf %d %d %d\n", first + quads[q][0], first + quads[q][1], first + quads[q][2],
+                first + quads[q][0], first + quads[q][2], first + quads[q][3]);
+    fclose(out);
+    return file;
+}
+
+/* ANALYTIC: added mass of a ball in a concentric sphere full of water, (b^3 + 2 a^3) / (2 (b^3 - a^3)) of what it
+ * displaces. */
+static void added_mass_of_ball(void **state)
+{
+    (void)state;
+    const double a = 0.2, b = 0.45, step = 0.002, ratio = 0.5;
+    const double exact = (pow(b, 3) + 2.0 * pow(a, 3)) / (2.0 * (pow(b, 3) - pow(a, 3)));
+    enum { STEPS = 3 };
+    test_scene t;
+    tank(&t, 3, 1.0, 1.0, 1.0, 1.0 / 48);
+    t.scene.volume = SELKIE_VOLUME_NONE;
+    t.scene.time.step = step;
+    selkie_shape hollow;
+    selkie_shape_defaults(&hollow, SELKIE_SHAPE_MESH);
+    hollow.file = write_hollow(b);
+    add_obstacle(&t, hollow);
+    add_liquid(&t, sphere_shape(0.5, 0.5, 0.5, b));
+    add_body(&t, sphere_shape(0.5, 0.5, 0.5, a), 1000 * ratio);
+    selkie_world *world = make_world_threads(&t.scene, 2);
+    for (int s = 0; s < STEPS; s++)
+        step_world(world);
+    const double acceleration = body_of(world, 0).velocity[1] / ((STEPS - 0.5) * step); /* leapfrog */
+    const double found = (1.0 - ratio) * GRAVITY / acceleration - ratio;
+    note("ball in a sphere", "added mass", found);
+    at_most("ball in a sphere", "added mass, error", fabs(found / exact - 1.0), 0.02);
+    selkie_world_destroy(world);
+}
+
+/* ANALYTIC: Archimedes in 3D, a box of ratio 0.5 and 24 cells. */
+static void draught_3d(void **state)
+{
+    (void)state;
+    const double h = 1.0 / 24, ratio = 0.5, bottom = 0.5 - 0.25 * ratio;
+    test_scene t;
+    tank(&t, 3, 1.0, 0.75, 0.5, h);
+    t.scene.volume = SELKIE_VOLUME_IDP;
+    t.scene.time.step = 0.02;
+    add_liquid(&t, box_shape(0, 0, 0, 1, 0.5, 0.5));
+    add_body(&t, box_shape(0.375, bottom, 0.125, 0.625, bottom + 0.25, 0.375), 1000 * ratio);
+    selkie_world *world = make_world_threads(&t.scene, 2);
+    const double start = body_of(world, 0).position[1];
+    double sum = 0.0;
+    int count = 0;
+    run_until(world, 0.3);
+    for (; selkie_world_time(world) < 1.0; count++) {
+        step_world(world);
+        sum += body_of(world, 0).position[1];
+    }
+    at_most("floating box, 3D, ratio 0.5", "error of the draught, cells", fabs(sum / count - start) / h, 0.2);
+    selkie_world_destroy(world);
+}
+
 /* Five boxes on each other in shallow water: contacts of the engine hold them. */
 static void stack_stands(void **state)
 {
@@ -238,8 +322,14 @@ static void in_waves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(draught),      cmocka_unit_test(bobbing),  cmocka_unit_test(added_mass),
-        cmocka_unit_test(stack_stands), cmocka_unit_test(momentum), cmocka_unit_test(in_waves),
+        cmocka_unit_test(draught),
+        cmocka_unit_test(bobbing),
+        cmocka_unit_test(added_mass),
+        cmocka_unit_test(stack_stands),
+        cmocka_unit_test(momentum),
+        cmocka_unit_test(in_waves),
+        cmocka_unit_test(added_mass_of_ball),
+        cmocka_unit_test(draught_3d),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

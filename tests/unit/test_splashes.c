@@ -180,7 +180,7 @@ static void mirrored_and_moving(void **state)
 {
     (void)state;
     enum { N = 9 };
-    float fill[3][N * N], u[3][N * N], v[3][N * N], features[3][76],
+    float fill[3][N * N], u[3][N * N], v[3][N * N], features[3][81],
         fraction[3][3] = {{0.3f, 0.6f, 0}, {0.7f, 0.6f, 0}, {0.3f, 0.6f, 0}};
     for (int j = 0; j < N; j++)
         for (int i = 0; i < N; i++) {
@@ -192,15 +192,18 @@ static void mirrored_and_moving(void **state)
             v[0][n] = v[1][m] = sk_random_float(1, (uint64_t)n, 2);
             v[2][n] = v[0][n] - 3.0f;
         }
-    const sk_splash_options options = {2, 1, 1.0f, 2.0f, 0.5f};
+    const sk_splash_options options = {2, 2, 1, 1.0f, 2.0f, 0.5f};
     for (int c = 0; c < 3; c++) {
         const sk_splash_cells cells = {{u[c], v[c], NULL}, fill[c], {1, N, 0}, 2};
         sk_splash_frame frame;
+        float velocity[3];
+        const int cell = 4 + 5 * N; /* of the point, and of its mirror image */
+        assert_int_equal(sk_splash_cell_features(&cells, &options, cell, &frame, features[c]), 76);
         /* the mirror image of a point between the centres 4 and 5 lies between 3 and 4 */
-        assert_int_equal(
-            sk_splash_features(&cells, &options, (c == 1 ? 3 : 4) + 4 * N, fraction[c], &frame, features[c]), 76);
+        sk_splash_own_features(&cells, &options, cell, (c == 1 ? 3 : 4) + 4 * N, fraction[c], &frame, velocity,
+                               features[c] + 76);
     }
-    for (int f = 0; f < 76; f++) {
+    for (int f = 0; f < 81; f++) {
         assert_float_equal(features[0][f], features[1][f], 2e-6f);
         assert_float_equal(features[0][f], features[2][f], 2e-5f);
     }
@@ -221,6 +224,30 @@ static void refused(void **state)
     assert_null(world);
 }
 
+/* With a rate that marks every candidate at once: a cell makes no second droplet within the duration, so that four
+ * steps of a quarter of it do not make four times as many as one step. */
+static void one_a_cell_and_duration(void **state)
+{
+    (void)state;
+    dam d;
+    int64_t made[2];
+    for (int n = 0; n < 2; n++) {
+        dam_scene(&d);
+        selkie_error error = {0};
+        d.scene.splash.look_ahead = 0;
+        d.scene.splash.rate = 1e9;
+        d.scene.time.step = n ? 1.0 / 240.0 : 1.0 / 60.0;
+        selkie_world *world = new_world(&d.scene, 2);
+        for (int k = 0; k < (n ? 4 : 1); k++)
+            assert_int_equal(selkie_world_step(world, &error), SELKIE_OK);
+        made[n] = selkie_world_statistics(world)->splashes_made;
+        selkie_world_destroy(world);
+    }
+    print_message("%lld made in one step, %lld in four\n", (long long)made[0], (long long)made[1]);
+    assert_true(made[0] > 30);
+    assert_true(made[1] < 1.5 * (double)made[0]); /* cells that become free join later */
+}
+
 /* A scene with cells far from those of the training runs is warned about, once. */
 static void warns_outside_its_range(void **state)
 {
@@ -235,12 +262,38 @@ static void warns_outside_its_range(void **state)
     selkie_world_destroy(world);
 }
 
+/* The weights for 3D: droplets in a small column that falls, and every particle is kept. */
+static void default_model_in_3d(void **state)
+{
+    (void)state;
+    dam d;
+    dam_scene(&d);
+    d.scene.domain.dimension = 3;
+    d.scene.domain.size[0] = d.scene.domain.size[1] = 0.48;
+    d.scene.domain.size[2] = 0.24;
+    d.scene.domain.cell_size = 0.02;
+    d.scene.particles.per_cell = 8;
+    d.scene.splash.rate = 50.0;
+    selkie_world *one = new_world(&d.scene, 1), *three = new_world(&d.scene, 3);
+    const int64_t count = selkie_world_particle_count(one);
+    run_to(one, 0.25);
+    run_to(three, 0.25);
+    same_particles(one, three);
+    print_message("%lld made in 3D\n", (long long)selkie_world_statistics(one)->splashes_made);
+    assert_true(selkie_world_statistics(one)->splashes_made > 5);
+    assert_int_equal(selkie_world_particle_count(one), count);
+    selkie_world_destroy(one);
+    selkie_world_destroy(three);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bits_and_particles),
                                        cmocka_unit_test(momentum_is_given_back),
                                        cmocka_unit_test(counts_do_not_depend_on_the_step),
                                        cmocka_unit_test(mirrored_and_moving),
+                                       cmocka_unit_test(default_model_in_3d),
+                                       cmocka_unit_test(one_a_cell_and_duration),
                                        cmocka_unit_test(refused),
                                        cmocka_unit_test(warns_outside_its_range)};
     return cmocka_run_group_tests(tests, NULL, NULL);

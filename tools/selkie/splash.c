@@ -1,7 +1,9 @@
 /* `selkie splash`: samples, training and use of models of splashes. */
 #include "splash.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <omp.h>
@@ -12,18 +14,28 @@ enum {
     splash_runs,
     splash_ratio,
     splash_keep,
+    splash_scales,
+    splash_seconds,
+    splash_setup_option,
     splash_template,
     splash_recipe,
     splash_steps,
     splash_batch,
+    splash_width,
+    splash_samples_option,
+    splash_model_option,
+    splash_rate,
+    splash_threshold,
+    splash_force,
     splash_seed,
     splash_threads,
     splash_quiet,
     splash_option_count
 };
 
+static const char *const setups[] = {"drops", "dams", "strings", NULL};
 static const char *const recipes[] = {"default", "paper", NULL};
-static const char *const verbs[] = {"data", "train", NULL};
+static const char *const verbs[] = {"data", "train", "add", NULL};
 
 static const option_spec splash_options[] = {
     [splash_dimension] = {.name = "dimension",
@@ -42,21 +54,39 @@ static const option_spec splash_options[] = {
                      .value = "N",
                      .least = 1,
                      .most = 1000,
-                     .help = "data: number of simulations; default 20. Two of ten are held out, one calibrates"},
+                     .help =
+                         "data: number of simulations; default 48, in 3D 32. Two of ten are held out, one calibrates"},
     [splash_ratio] = {.name = "ratio",
                       .kind = OPTION_INTEGER,
                       .value = "N",
                       .least = 2,
                       .most = 8,
                       .help = "data: cell of the coarse runs that the model is for, over the cell of the template; "
-                              "default 2"},
+                              "default 2, in 3D 4"},
     [splash_keep] = {.name = "keep",
                      .kind = OPTION_NUMBER,
                      .value = "SHARE",
                      .least = 1e-6,
                      .most = 1,
-                     .help = "data: share of the candidates without a splash that are kept; default 0.1. Samples "
-                             "carry the weight 1/SHARE"},
+                     .help = "data: share of the candidates without a splash that are kept; default 0.1, in 3D 0.03. "
+                             "Samples carry the weight 1/SHARE"},
+    [splash_scales] = {.name = "scales",
+                       .kind = OPTION_TEXT,
+                       .value = "LIST",
+                       .help = "data: factors of the template's lengths, separated by commas; runs take them in turn. "
+                               "Default 1,0.5,2, in 3D 1,0.3"},
+    [splash_seconds] = {.name = "seconds",
+                        .kind = OPTION_NUMBER,
+                        .value = "S",
+                        .least = 0,
+                        .most = 1e9,
+                        .help = "data: begin no run after S seconds; the runs that are done make the samples"},
+    [splash_setup_option] = {.name = "setup",
+                             .kind = OPTION_CHOICE,
+                             .value = "NAME",
+                             .choices = setups,
+                             .help = "data: random drops, dams that break (SPH, 2D), or strings of liquid (2D); "
+                                     "default drops"},
     [splash_template] = {.name = "template",
                          .kind = OPTION_TEXT,
                          .value = "SCENE",
@@ -79,6 +109,37 @@ static const option_spec splash_options[] = {
                       .least = 2,
                       .most = 100000,
                       .help = "train: samples of a step; default 1200, paper 5000"},
+    [splash_width] = {.name = "width",
+                      .kind = OPTION_INTEGER,
+                      .value = "N",
+                      .least = 2,
+                      .most = 512,
+                      .help = "train: outputs of the first layer, twice those of the second; default 32"},
+    [splash_samples_option] = {.name = "samples",
+                               .kind = OPTION_INTEGER,
+                               .value = "N",
+                               .least = 1,
+                               .most = 1e12,
+                               .help = "train: number of samples of the training runs that are used; default all. "
+                                       "add: droplets for each particle that makes a splash; default 1"},
+    [splash_model_option] = {.name = "model",
+                             .kind = OPTION_TEXT,
+                             .value = "FILE",
+                             .help = "add: a model; default the one of the run's scene, or the one of Selkie"},
+    [splash_rate] = {.name = "rate",
+                     .kind = OPTION_NUMBER,
+                     .value = "X",
+                     .least = 0,
+                     .most = 1e6,
+                     .help = "add: factor of the rates; default 1"},
+    [splash_threshold] = {.name = "threshold",
+                          .kind = OPTION_NUMBER,
+                          .value = "P",
+                          .least = 0,
+                          .most = 1,
+                          .help = "add: only particles above this probability, of balanced classes, make splashes; "
+                                  "default 0"},
+    [splash_force] = {.name = "force", .kind = OPTION_FLAG, .help = "add: make droplets again that are there"},
     [splash_seed] = {.name = "seed",
                      .kind = OPTION_INTEGER,
                      .value = "N",
@@ -95,6 +156,58 @@ static const option_spec splash_options[] = {
     [splash_quiet] = {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "print errors only"},
 };
 _Static_assert(sizeof splash_options / sizeof *splash_options == splash_option_count, "an option for each index");
+_Static_assert(splash_option_count <= MAX_OPTIONS, "room for each value");
+
+/* Numbers separated by commas. Returns how many, 0 if the text holds anything else. */
+static int read_scales(const char *text, double scales[8])
+{
+    int count = 0;
+    while (count < 8) {
+        char *end;
+        scales[count] = strtod(text, &end);
+        if (end == text || !(scales[count] > 0.0) || !isfinite(scales[count]) || (*end && *end != ','))
+            return 0;
+        count++;
+        if (!*end)
+            return count;
+        text = end + 1;
+    }
+    return 0;
+}
+
+static int make_data(const option_value *values, uint64_t seed, int threads)
+{
+    const int dimension = values[splash_dimension].given ? (int)values[splash_dimension].integer : 2,
+              solid = dimension == 3;
+    const splash_setup setup =
+        values[splash_setup_option].given ? (splash_setup)values[splash_setup_option].integer : SPLASH_DROPS;
+    splash_data_options options = {
+        .setup = setup,
+        .out = values[splash_out].text,
+        .template_scene = values[splash_template].given ? values[splash_template].text : NULL,
+        .dimension = dimension,
+        .runs = values[splash_runs].given ? (int)values[splash_runs].integer
+                : solid                   ? 32
+                                          : 48,
+        .ratio = values[splash_ratio].given         ? (int)values[splash_ratio].integer
+                 : solid || setup == SPLASH_STRINGS ? 4
+                                                    : 2,
+        .keep = values[splash_keep].given ? values[splash_keep].number
+                : solid                   ? 0.03
+                                          : 0.1,
+        .seconds = values[splash_seconds].given ? fmax(values[splash_seconds].number, 1e-9) : 0.0,
+        .seed = seed,
+        .threads = threads,
+        .quiet = values[splash_quiet].given};
+    const char *scales = values[splash_scales].given ? values[splash_scales].text
+                         : setup != SPLASH_DROPS     ? "1"
+                         : solid                     ? "1,0.3"
+                                                     : "1,0.5,2";
+    options.scale_count = read_scales(scales, options.scales);
+    if (!options.scale_count)
+        return complain("splash data: --scales %s: must be one to eight numbers above 0, separated by commas", scales);
+    return splash_make_data(&options);
+}
 
 static int run_splash(const tool_arguments *arguments)
 {
@@ -102,21 +215,25 @@ static int run_splash(const tool_arguments *arguments)
     const char *verb = arguments->operands[0];
     const int threads = values[splash_threads].given ? (int)values[splash_threads].integer : omp_get_max_threads();
     const uint64_t seed = values[splash_seed].given ? (uint64_t)values[splash_seed].integer : 1;
-    if (!values[splash_out].given)
-        return complain("splash %s: --out DIR is missing", verb);
-    if (strcmp(verb, "data") == 0) {
-        const splash_data_options options = {
-            .out = values[splash_out].text,
-            .template_scene = values[splash_template].given ? values[splash_template].text : NULL,
-            .dimension = values[splash_dimension].given ? (int)values[splash_dimension].integer : 2,
-            .runs = values[splash_runs].given ? (int)values[splash_runs].integer : 20,
-            .ratio = values[splash_ratio].given ? (int)values[splash_ratio].integer : 2,
-            .keep = values[splash_keep].given ? values[splash_keep].number : 0.1,
+    if (strcmp(verb, "add") == 0) {
+        const splash_add_options options = {
+            .folder = arguments->operand_count > 1 ? arguments->operands[1] : NULL,
+            .model = values[splash_model_option].given ? values[splash_model_option].text : NULL,
+            .samples = values[splash_samples_option].given
+                           ? (int)fmin((double)values[splash_samples_option].integer, 1000)
+                           : 1,
+            .rate = values[splash_rate].given ? values[splash_rate].number : 1.0,
+            .threshold = values[splash_threshold].given ? values[splash_threshold].number : 0.0,
             .seed = seed,
             .threads = threads,
+            .force = values[splash_force].given,
             .quiet = values[splash_quiet].given};
-        return splash_make_data(&options);
+        return options.folder ? splash_add(&options) : complain("splash add: the folder of a run is missing");
     }
+    if (!values[splash_out].given)
+        return complain("splash %s: --out DIR is missing", verb);
+    if (strcmp(verb, "data") == 0)
+        return make_data(values, seed, threads);
     if (strcmp(verb, "train") == 0) {
         if (arguments->operand_count < 2)
             return complain("splash train: the folder of the samples is missing");
@@ -128,25 +245,32 @@ static int run_splash(const tool_arguments *arguments)
             recipe.classifier_steps = recipe.modifier_steps = (int)values[splash_steps].integer;
         if (values[splash_batch].given)
             recipe.batch = (int)values[splash_batch].integer;
+        if (values[splash_width].given)
+            recipe.width = (int)values[splash_width].integer;
+        if (values[splash_samples_option].given)
+            recipe.samples = values[splash_samples_option].integer;
         return splash_train_model(arguments->operands[1], values[splash_out].text, &recipe, values[splash_quiet].given);
     }
-    return complain("splash: %s is not known: must be data or train", verb);
+    return complain("splash: %s is not known: must be data, train or add", verb);
 }
 
 const tool_command splash_command = {
     .name = "splash",
-    .synopsis = "data|train [DIR]",
+    .synopsis = "data|train|add [DIR]",
     .least_operands = 1,
     .most_operands = 2,
-    .summary = "make samples of splashes and train models of them",
+    .summary = "make samples of splashes, train models of them, add droplets to runs",
     .description =
         "data simulates random drops on a fine grid and writes samples of splashes into --out; what is there is kept, "
         "so that an interrupted call goes on. train DIR learns a model from the samples in DIR and writes "
-        "model.safetensors, report.csv and learning curves into --out. See docs/manual/splash.md.",
+        "model.safetensors, report.csv and learning curves into --out. add DIR makes droplets from the frames of the "
+        "run "
+        "in DIR and writes them beside these, as splash_NNNN.ply. See docs/manual/splash.md.",
     .options = splash_options,
     .option_count = splash_option_count,
     .words = verbs,
     .examples = "  selkie splash data --dimension 2 --out out/samples\n"
-                "  selkie splash train out/samples --out out/model\n",
+                "  selkie splash train out/samples --out out/model\n"
+                "  selkie splash add out/dam --samples 4\n",
     .run = run_splash,
 };

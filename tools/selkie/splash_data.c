@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/timer.h"
 #include "io/atomic_file.h"
 #include "io/folder.h"
 #include "learn/tensors.h"
@@ -25,10 +25,35 @@ static double between(const splash_data_options *options, int run, int *counter,
     return low + (high - low) * sk_random_float(options->seed, (uint64_t)run, (uint64_t)(*counter)++);
 }
 
+/* A box over the whole domain, to be cut. */
+static selkie_liquid_def *add_box(const selkie_scene *scene, selkie_liquid_def *liquids, int *count)
+{
+    selkie_liquid_def *box = &liquids[(*count)++];
+    selkie_liquid_defaults(box);
+    selkie_shape_defaults(&box->shape, SELKIE_SHAPE_BOX);
+    for (int d = 0; d < 3; d++) {
+        box->shape.min[d] = scene->domain.origin[d];
+        box->shape.max[d] = scene->domain.origin[d] + scene->domain.size[d];
+    }
+    return box;
+}
+
+/* A column beside a wall, of a width and a height over those of the domain. */
+static void add_column(const selkie_scene *scene, selkie_liquid_def *liquids, int *count, int right, double width,
+                       double height)
+{
+    selkie_shape *shape = &add_box(scene, liquids, count)->shape;
+    const double *size = scene->domain.size, *origin = scene->domain.origin;
+    shape->max[1] = origin[1] + height * size[1];
+    if (right)
+        shape->min[0] = origin[0] + (1.0 - width) * size[0];
+    else
+        shape->max[0] = origin[0] + width * size[0];
+}
+
 /* One to four drops that fly above the water of the template, and in three of ten runs a column beside a wall. Sizes
  * and speeds follow the tank: the fastest drop has the speed of a fall from three times its height. */
-static int add_liquids(const splash_data_options *options, int run, const selkie_scene *scene,
-                       selkie_liquid_def *liquids)
+static int add_drops(const splash_data_options *options, int run, const selkie_scene *scene, selkie_liquid_def *liquids)
 {
     const double *size = scene->domain.size, *origin = scene->domain.origin;
     const double fall = sqrt(2.0 * 9.81 * size[1]);
@@ -48,22 +73,74 @@ static int add_liquids(const splash_data_options *options, int run, const selkie
         }
     }
     if (between(options, run, &counter, 0.0, 1.0) < 0.3) {
-        selkie_liquid_def *column = &liquids[count++];
         const int right = between(options, run, &counter, 0.0, 1.0) < 0.5;
-        const double width = between(options, run, &counter, 0.1, 0.25) * size[0];
-        selkie_liquid_defaults(column);
-        selkie_shape_defaults(&column->shape, SELKIE_SHAPE_BOX);
-        for (int d = 0; d < 3; d++) {
-            column->shape.min[d] = origin[d];
-            column->shape.max[d] = origin[d] + size[d];
-        }
-        column->shape.max[1] = origin[1] + between(options, run, &counter, 0.35, 0.7) * size[1];
-        if (right)
-            column->shape.min[0] = origin[0] + size[0] - width;
-        else
-            column->shape.max[0] = origin[0] + width;
+        const double width = between(options, run, &counter, 0.1, 0.25);
+        add_column(scene, liquids, &count, right, width, between(options, run, &counter, 0.35, 0.7));
     }
     return count;
+}
+
+/* One or two columns that break. */
+static int add_dams(const splash_data_options *options, int run, const selkie_scene *scene, selkie_liquid_def *liquids)
+{
+    int counter = 0, count = 0;
+    const int both = between(options, run, &counter, 0.0, 1.0) < 0.3;
+    const int right = between(options, run, &counter, 0.0, 1.0) < 0.5;
+    for (int n = 0; n < 1 + both; n++) {
+        const double width = between(options, run, &counter, 0.12, 0.3);
+        add_column(scene, liquids, &count, n ? !right : right, width, between(options, run, &counter, 0.35, 0.8));
+    }
+    return count;
+}
+
+/* A string of 4 % of the domain's height in its middle, of a random length. */
+static int add_string(const splash_data_options *options, int run, const selkie_scene *scene,
+                      selkie_liquid_def *liquids)
+{
+    int counter = 0, count = 0;
+    selkie_shape *shape = &add_box(scene, liquids, &count)->shape;
+    const double part[2] = {between(options, run, &counter, 0.08, 0.92), 0.04};
+    for (int d = 0; d < 2; d++) {
+        const double middle = scene->domain.origin[d] + 0.5 * scene->domain.size[d];
+        shape->min[d] = middle - 0.5 * part[d] * scene->domain.size[d];
+        shape->max[d] = middle + 0.5 * part[d] * scene->domain.size[d];
+    }
+    return count;
+}
+
+static int add_liquids(const splash_data_options *options, int run, const selkie_scene *scene,
+                       selkie_liquid_def *liquids)
+{
+    return options->setup == SPLASH_STRINGS ? add_string(options, run, scene, liquids)
+           : options->setup == SPLASH_DAMS  ? add_dams(options, run, scene, liquids)
+                                            : add_drops(options, run, scene, liquids);
+}
+
+/* Makes all lengths of a template `factor` times as long; times and speeds follow gravity. */
+static int scale_template(selkie_scene *scene, selkie_liquid_def *liquids, double factor)
+{
+    if (factor != 1.0 && (scene->obstacle_count || scene->source_count))
+        return complain("splash data: a template with obstacles or sources can only be used with --scales 1");
+    selkie_domain_def *domain = &scene->domain;
+    domain->cell_size *= factor;
+    scene->time.end *= sqrt(factor);
+    for (int d = 0; d < 3; d++) {
+        domain->size[d] *= factor;
+        domain->origin[d] *= factor;
+    }
+    for (int l = 0; l < scene->liquid_count; l++) {
+        selkie_shape *shape = &liquids[l].shape;
+        if (factor != 1.0 && shape->kind != SELKIE_SHAPE_BOX && shape->kind != SELKIE_SHAPE_SPHERE)
+            return complain("splash data: --scales: liquids of the template must be boxes or spheres");
+        shape->radius *= factor;
+        for (int d = 0; d < 3; d++) {
+            shape->min[d] *= factor;
+            shape->max[d] *= factor;
+            shape->center[d] *= factor;
+            liquids[l].velocity[d] *= sqrt(factor);
+        }
+    }
+    return EXIT_GOOD;
 }
 
 /* --- Runs --- */
@@ -93,17 +170,18 @@ static void add_description(sk_tensors *tensors, int dimension, double duration,
 }
 
 /* Simulates one scene and takes its samples. */
-static int simulate_run(const selkie_scene *scene, const splash_data_options *options, int run, splash_samples *samples)
+static int simulate_run(const selkie_scene *scene, const splash_data_options *options, int run, int threads,
+                        splash_samples *samples)
 {
     selkie_world_options world_options;
     selkie_world_options_defaults(&world_options);
-    world_options.threads = options->threads;
+    world_options.threads = threads;
     selkie_world *world = NULL;
     selkie_error error = {0};
     if (selkie_world_create(scene, &world_options, &world, &error))
         return complain_error(&error);
     splash_sampler *sampler =
-        splash_sampler_open(world, options->ratio, options->keep, options->seed + 1000u * (uint64_t)run);
+        splash_sampler_open(scene, options->ratio, options->keep, options->seed + 1000u * (uint64_t)run);
     int code = sampler && splash_sampler_frame(sampler, world, samples) ? EXIT_GOOD : complain("out of memory");
     while (!code && selkie_world_time(world) < scene->time.end * (1.0 - 1e-9)) {
         if (selkie_world_step(world, &error))
@@ -116,7 +194,29 @@ static int simulate_run(const selkie_scene *scene, const splash_data_options *op
     return code;
 }
 
-static int make_run(const splash_data_options *options, const char *template_path, int run, const char *path)
+static int write_run(const selkie_scene *scene, const splash_data_options *options, const splash_samples *samples,
+                     const char *path)
+{
+    int cells[3];
+    const double coarse = selkie_scene_cells(scene, cells) * options->ratio, both[2] = {coarse, coarse};
+    const double *g = scene->gravity;
+    sk_tensors *tensors = calloc(1, sizeof *tensors);
+    if (!tensors)
+        return complain("out of memory");
+    add_description(tensors, options->dimension, 1.0 / scene->time.fps, both, scene->surface_tension,
+                    sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]));
+    sk_tensors_add(tensors, "features", SK_TENSOR_F32, samples->features, samples->count, samples->feature_count);
+    sk_tensors_add(tensors, "change", SK_TENSOR_F32, samples->change, samples->count, options->dimension);
+    sk_tensors_add(tensors, "weight", SK_TENSOR_F32, samples->weight, samples->count, 0);
+    sk_tensors_add(tensors, "label", SK_TENSOR_U8, samples->label, samples->count, 0);
+    const int code = write_tensors(tensors, path);
+    free(tensors);
+    return code;
+}
+
+/* Simulates run number `run`: the template with random liquids. */
+static int make_run(const splash_data_options *options, const char *template_path, int run, int threads,
+                    const char *path)
 {
     selkie_scene *scene = NULL;
     selkie_error error = {0};
@@ -126,39 +226,61 @@ static int make_run(const splash_data_options *options, const char *template_pat
         selkie_scene_free(scene);
         return complain("%s: is not a scene in %dD", template_path, options->dimension);
     }
-
-    /* The template's liquids and the random ones. */
     selkie_scene whole = *scene;
     selkie_liquid_def *liquids = calloc((size_t)scene->liquid_count + MAX_DROPS, sizeof *liquids);
-    if (!liquids)
+    if (!liquids) {
+        selkie_scene_free(scene);
         return complain("out of memory");
+    }
     memcpy(liquids, scene->liquids, (size_t)scene->liquid_count * sizeof *liquids);
     whole.liquids = liquids;
-    whole.liquid_count += add_liquids(options, run, scene, liquids + scene->liquid_count);
+    int code = scale_template(&whole, liquids, options->scales[run % options->scale_count]);
+    const int kept = options->setup == SPLASH_DROPS ? scene->liquid_count : 0; /* others replace the template's */
+    whole.liquid_count = kept + add_liquids(options, run, &whole, liquids + kept);
     whole.seed = options->seed + (uint64_t)run;
     splash_samples samples = {0};
-    int code = simulate_run(&whole, options, run, &samples);
-
-    /* The samples. */
-    if (!code) {
-        int cells[3];
-        const double coarse = selkie_scene_cells(scene, cells) * options->ratio, both[2] = {coarse, coarse};
-        const double *g = scene->gravity;
-        sk_tensors *tensors = calloc(1, sizeof *tensors);
-        if (!tensors)
-            return complain("out of memory");
-        add_description(tensors, options->dimension, 1.0 / scene->time.fps, both, scene->surface_tension,
-                        sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]));
-        sk_tensors_add(tensors, "features", SK_TENSOR_F32, samples.features, samples.count, samples.feature_count);
-        sk_tensors_add(tensors, "change", SK_TENSOR_F32, samples.change, samples.count, options->dimension);
-        sk_tensors_add(tensors, "weight", SK_TENSOR_F32, samples.weight, samples.count, 0);
-        sk_tensors_add(tensors, "label", SK_TENSOR_U8, samples.label, samples.count, 0);
-        code = write_tensors(tensors, path);
-        free(tensors);
-    }
+    if (!code)
+        code = simulate_run(&whole, options, run, threads, &samples);
+    if (!code)
+        code = write_run(&whole, options, &samples, path);
     splash_samples_free(&samples);
     free(liquids);
     selkie_scene_free(scene);
+    return code;
+}
+
+static char *run_path(const splash_data_options *options, int run)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/runs/run_%03d.safetensors", options->out, run) < 0 ? NULL : path;
+}
+
+/* Makes the runs that are not there, side by side: a run on few threads wastes less of them. */
+static int make_runs(const splash_data_options *options, const char *template_path)
+{
+    const int beside = options->threads < options->runs ? options->threads : options->runs;
+    const double start = sk_wall_ms();
+    progress_line progress;
+    int code = EXIT_GOOD, done = 0;
+    progress_start(&progress, options->quiet, options->runs, 0.0, 1.0);
+#pragma omp parallel for num_threads(beside) schedule(dynamic, 1)
+    for (int run = 0; run < options->runs; run++) {
+        char *path = run_path(options, run);
+        int stop, own = path ? EXIT_GOOD : complain("out of memory");
+#pragma omp critical(splash_runs)
+        stop = code != EXIT_GOOD;
+        stop |= options->seconds > 0.0 && sk_wall_ms() - start > 1000.0 * options->seconds;
+        if (!own && !stop && !sk_file_exists(path))
+            own = make_run(options, template_path, run, options->threads / beside, path);
+        free(path);
+#pragma omp critical(splash_runs)
+        {
+            code = code ? code : own;
+            if (!own && !stop)
+                progress_count(&progress, "runs", ++done);
+        }
+    }
+    progress_break(&progress);
     return code;
 }
 
@@ -216,7 +338,7 @@ static int join_run(joined *all, const char *path, int run, int dimension)
         all->count += more;
         const double cell = number_text(file, "cell_low_m");
         all->numbers[0] = number_text(file, "duration_s");
-        all->numbers[1] = run && all->numbers[1] < cell ? all->numbers[1] : cell;
+        all->numbers[1] = all->numbers[1] > 0.0 && all->numbers[1] < cell ? all->numbers[1] : cell;
         all->numbers[2] = fmax(all->numbers[2], cell);
         all->numbers[3] = number_text(file, "surface_tension_N_per_m");
         all->numbers[4] = number_text(file, "gravity_m_per_s2");
@@ -242,42 +364,55 @@ static int write_joined(const joined *all, int dimension, const char *path)
     return code;
 }
 
+/* Joins the runs that are there; `count` of them. */
+static int join_runs(const splash_data_options *options, joined *all, int *count)
+{
+    int code = EXIT_GOOD;
+    *count = 0;
+    for (int run = 0; run < options->runs && !code; run++) {
+        char *path = run_path(options, run);
+        if (!path)
+            code = complain("out of memory");
+        else if (sk_file_exists(path))
+            code = join_run(all, path, run, options->dimension);
+        *count += all->count > 0 && path && sk_file_exists(path);
+        free(path);
+    }
+    if (!code && !*count)
+        code = complain("splash data: no run is done; give it more time");
+    return code;
+}
+
 int splash_make_data(const splash_data_options *options)
 {
     char *runs = NULL, *path = NULL, *template_path = NULL;
     selkie_error error = {0};
-    progress_line progress;
     joined all = {0};
-    int code = EXIT_GOOD;
-    template_path = find_scene(options->template_scene   ? options->template_scene
-                               : options->dimension == 2 ? "splash/templates/drops_2d"
-                                                         : "splash/templates/drops_3d");
+    int code = EXIT_GOOD, count = 0;
+    static const char *const usual[2][3] = {
+        {"splash/templates/drops_2d", "splash/templates/dams_2d", "splash/templates/strings_2d"},
+        {"splash/templates/drops_3d", NULL, NULL}};
+    const char *template_scene =
+        options->template_scene ? options->template_scene : usual[options->dimension == 3][options->setup];
+    if (!template_scene)
+        return complain("splash data: dams and strings come in 2D; for 3D give your own --template");
+    template_path = find_scene(template_scene);
     if (!template_path)
         return EXIT_BAD_INPUT;
     if (asprintf(&runs, "%s/runs", options->out) < 0 || sk_folder_make(options->out, &error) ||
         sk_folder_make(runs, &error))
         code = complain_error(&error);
-    progress_start(&progress, options->quiet, options->runs, 0.0, 1.0);
-    for (int run = 0; run < options->runs && !code; run++) {
-        struct stat status;
-        if (asprintf(&path, "%s/run_%03d.safetensors", runs, run) < 0)
-            code = complain("out of memory");
-        if (!code && stat(path, &status))
-            code = make_run(options, template_path, run, path);
-        if (!code)
-            code = join_run(&all, path, run, options->dimension);
-        free(path);
-        if (!code)
-            progress_count(&progress, "runs", run + 1);
-    }
-    progress_break(&progress);
+    if (!code)
+        code = make_runs(options, template_path);
+    if (!code)
+        code = join_runs(options, &all, &count);
     if (!code && asprintf(&path, "%s/data.safetensors", options->out) > 0) {
         code = write_joined(&all, options->dimension, path);
         int64_t splashes = 0;
         for (int64_t n = 0; n < all.count; n++)
             splashes += all.label[n];
         if (!code && !options->quiet)
-            printf("%s: %lld samples of %d runs, %lld splashes\n", path, (long long)all.count, options->runs,
+            printf("%s: %lld samples of %d runs, %lld splashes\n", path, (long long)all.count, count,
                    (long long)splashes);
         free(path);
     }

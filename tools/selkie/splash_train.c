@@ -40,7 +40,9 @@ int splash_read_data(const char *folder, splash_data_file *file)
                     *run = sk_tensors_find(tensors, "run");
     sk_splash_data *data = &file->data;
     data->dimension = (int)number_text(tensors, "dimension");
-    const int points = data->dimension == 3 ? 125 : 25, width = points * (data->dimension + 1) + 1;
+    const int width =
+        sk_splash_cell_count(data->dimension, SK_SPLASH_REACH, sk_splash_velocity_reach(data->dimension)) +
+        sk_splash_own_count(data->dimension);
     if ((data->dimension != 2 && data->dimension != 3) || !features || features->axes != 2 ||
         features->shape[1] != width || !change || !weight || !label || !run || label->values != features->shape[0] ||
         label->type != SK_TENSOR_U8 || weight->values != label->values || run->values != label->values ||
@@ -143,12 +145,13 @@ static selkie_code write_report(const char *folder, const sk_splash_score *score
         code = sk_atomic_print(
             file, error,
             "split,auc,log_loss,prior_log_loss,calibration_error,nll,nll_constant,samples,splashes,logistic_auc,"
-            "logistic_log_loss\n");
+            "logistic_log_loss,predicted,decisions\n");
     for (int s = 0; s < SK_SPLIT_COUNT && !code; s++)
-        code = sk_atomic_print(file, error, "%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%lld,%.6g,%.6g\n", split_names[s],
-                               scores[s].auc, scores[s].log_loss, scores[s].prior_log_loss, scores[s].calibration_error,
-                               scores[s].nll, scores[s].nll_constant, (long long)scores[s].count,
-                               (long long)scores[s].splashes, logistic[s].auc, logistic[s].log_loss);
+        code = sk_atomic_print(file, error, "%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%lld,%.6g,%.6g,%.6g,%.6g\n",
+                               split_names[s], scores[s].auc, scores[s].log_loss, scores[s].prior_log_loss,
+                               scores[s].calibration_error, scores[s].nll, scores[s].nll_constant,
+                               (long long)scores[s].count, (long long)scores[s].splashes, logistic[s].auc,
+                               logistic[s].log_loss, scores[s].predicted, scores[s].decisions);
     if (file)
         code = sk_atomic_finish(&file, code, error);
     free(path);

@@ -66,8 +66,10 @@ selkie_code SK_DIM(sk_heat_gather_plain)(sk_step *step, const sk_heat *heat, sk_
     (void)error;
     const sk_heat_attributes a = sk_heat_find_attributes(step);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 2)
-    for (int b = 1; b < step->grid.block_count; b++)
+    for (int b = 1; b < step->grid.block_count; b++) {
+        cells->empty[b] = 0;
         gather_block(step, heat, &a, cells, b);
+    }
     return SELKIE_OK;
 }
 

@@ -24,6 +24,7 @@ typedef struct heat_block {
     int first[3]; /* grid coordinates of its first cell */
     int any_closed;
     uint8_t closed[TILE];
+    uint8_t edge[TILE]; /* one of the nodes of a particle from here on is closed */
 } heat_block;
 
 static void begin_block(const sk_step *step, int block, heat_block *own)
@@ -38,6 +39,11 @@ static void begin_block(const sk_step *step, int block, heat_block *own)
     sk_tile_load_mapped_bytes(grid, step->solids.block_slot, step->solids.closed, block, 1, own->closed);
     for (int n = 0; n < TILE; n++)
         own->any_closed |= own->closed[n];
+    memset(own->edge, 0, sizeof own->edge);
+    for (int n = 0; own->any_closed && n < TILE - tile_step[0] - tile_step[1] - (SELKIE_DIM == 3 ? tile_step[2] : 0);
+         n++)
+        for (int c = 0; c < SK_CORNERS; c++)
+            own->edge[n] |= own->closed[n + (c & 1) + (c >> 1 & 1) * tile_step[1] + (c >> 2) * tile_step[2]];
 }
 
 /* Tile nodes and weights of a particle. Closed nodes are replaced by the particle's own cell. */
@@ -91,6 +97,53 @@ static inline __attribute__((always_inline)) void add_particles(const sk_step *s
         }
 }
 
+#if SELKIE_DIM == 3
+typedef double pair __attribute__((vector_size(16)));
+typedef double pair_memory __attribute__((vector_size(16), aligned(8), may_alias));
+typedef float quad __attribute__((vector_size(16)));
+
+/* Offsets of the rows of a particle: two nodes along x each. */
+static const int rows[4] = {0, WIDTH, WIDTH *WIDTH, WIDTH *WIDTH + WIDTH};
+
+/* The weights of find_nodes() bit for bit, a row at a time. Returns the first node. */
+static inline __attribute__((always_inline)) int find_rows(const heat_block *block, const float position[3],
+                                                           pair weight[4])
+{
+    int base = 0;
+    float above[3];
+    for (int d = 0; d < 3; d++) {
+        const int low = sk_heat_place(sk_cell_coordinate(position[d], block->corner[d], block->inverse), &above[d]);
+        base += (low - block->first[d] + 1) * tile_step[d];
+    }
+    const float x[2] = {1.0f - above[0], above[0]}, y[2] = {1.0f - above[1], above[1]};
+    const quad flat = (quad){x[0], x[1], x[0], x[1]} * (quad){y[0], y[0], y[1], y[1]};
+    const quad low = flat * (1.0f - above[2]), high = flat * above[2];
+    weight[0] = (pair){(double)low[0], (double)low[1]};
+    weight[1] = (pair){(double)low[2], (double)low[3]};
+    weight[2] = (pair){(double)high[0], (double)high[1]};
+    weight[3] = (pair){(double)high[2], (double)high[3]};
+    return base;
+}
+
+/* add_particles() for one material. */
+static void add_rows(const sk_step *step, const sk_heat *heat, const sk_heat_attributes *a, int block,
+                     const heat_block *own, double *tile)
+{
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    const double capacity = heat->curves[0].capacity;
+    for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
+            pair weight[4];
+            const pair values = {capacity, capacity * sk_heat_get(a, p)};
+            const int base = find_rows(own, step->particles.records[p].position, weight), edge = own->edge[base];
+            for (int n = 0; n < SK_CORNERS; n++) {
+                const int node = base + (n & 1) + rows[n >> 1], to = edge && own->closed[node] ? tile_index(c) : node;
+                *(pair_memory *)(tile + 2 * to) += weight[n >> 1][n & 1] * values;
+            }
+        }
+}
+#endif
+
 /* Sums of a block. The loops are compiled apart, so that the usual one has neither materials nor closed cells. */
 static void sum_block(const sk_step *step, const sk_heat *heat, const sk_heat_attributes *a, int block, double *tile)
 {
@@ -99,10 +152,15 @@ static void sum_block(const sk_step *step, const sk_heat *heat, const sk_heat_at
     memset(tile, 0, TILE * (heat->several ? SK_HEAT_SUMS : SK_HEAT_TEMPERATURE) * sizeof *tile);
     if (heat->several)
         add_particles(step, heat, a, block, 1, 1, &own, tile);
+#if SELKIE_DIM == 3
+    else
+        add_rows(step, heat, a, block, &own, tile);
+#else
     else if (own.any_closed)
         add_particles(step, heat, a, block, 0, 1, &own, tile);
     else
         add_particles(step, heat, a, block, 0, 0, &own, tile);
+#endif
 }
 
 /* Cells [from, from + count) along an axis that the tile of the neighbour on `side` reaches, from its cell `at`. */
@@ -157,13 +215,37 @@ selkie_code SK_DIM(sk_heat_gather)(sk_step *step, const sk_heat *heat, sk_heat_c
     for (int b = 1; b < grid->block_count; b++) {
         double own[SK_BLOCK_CELLS * SK_HEAT_SUMS];
         add_tiles(step, b, sums, tiles, own);
-        for (int c = 0; c < SK_BLOCK_CELLS; c++)
+        cells->empty[b] = 1;
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            cells->empty[b] &= own[c * sums] == 0.0;
             sk_heat_finish_cell(heat, cells, (size_t)b * SK_BLOCK_CELLS + (size_t)c, own + c * sums);
+        }
     }
     return SELKIE_OK;
 }
 
 /* --- To the particles --- */
+
+/* Enthalpy of a particle after the change of the tile. */
+static inline __attribute__((always_inline)) double changed(const heat_block *own, const float position[3], int cell,
+                                                            const int closed, const double *change, double enthalpy)
+{
+#if SELKIE_DIM == 3
+    pair row[4], both = {enthalpy, 0.0};
+    const int base = find_rows(own, position, row);
+    for (int r = 0; r < 4 && !own->edge[base]; r++)
+        both += row[r] * *(const pair_memory *)(change + base + rows[r]);
+    if (!own->edge[base])
+        return both[0] + both[1];
+#endif
+    int node[SK_CORNERS];
+    float weight[SK_CORNERS];
+    double sums[2] = {enthalpy, 0.0};
+    find_nodes(own, position, tile_index(cell), closed, node, weight);
+    for (int n = 0; n < SK_CORNERS; n++)
+        sums[n & 1] += (double)weight[n] * change[node[n]];
+    return sums[0] + sums[1];
+}
 
 /* Gives the changes of the tile to the particles of a block. */
 static inline __attribute__((always_inline)) void give_changes(const sk_step *step, const sk_heat *heat,
@@ -175,14 +257,10 @@ static inline __attribute__((always_inline)) void give_changes(const sk_step *st
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         int beyond = 0;
         for (uint32_t p = start[c]; p < start[c + 1]; p++) {
-            int node[SK_CORNERS];
-            float weight[SK_CORNERS];
-            double sums[2] = {sk_heat_get(&a, p), 0.0};
-            find_nodes(own, step->particles.records[p].position, tile_index(c), closed, node, weight);
-            for (int n = 0; n < SK_CORNERS; n++)
-                sums[n & 1] += (double)weight[n] * change[node[n]];
             const sk_heat_curve *curve = sk_heat_curve_of(heat, &a, p);
-            const double temperature = sk_heat_set(&a, curve, p, sums[0] + sums[1]);
+            const double enthalpy =
+                changed(own, step->particles.records[p].position, c, closed, change, sk_heat_get(&a, p));
+            const double temperature = sk_heat_set(&a, curve, p, enthalpy);
             beyond |= temperature > heat->warmest || temperature < heat->coldest;
         }
         const uint32_t range[1][2] = {{start[c], start[c + 1]}};

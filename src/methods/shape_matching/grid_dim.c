@@ -4,6 +4,7 @@
 
 #include "base/dimension.h"
 #include "grid/plain_forms.h"
+#include "grid/tile.h"
 #include "grid/transfer_plain.h"
 #include "methods/shape_matching/part_kernels.h"
 #include "methods/shape_matching/shape_matching.h"
@@ -205,6 +206,13 @@ static int part_block(const sk_step *step, const face_fields *f, float *const en
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
     int unknown = 0;
     for (int d = 0; d < SELKIE_DIM; d++) {
+        int shared = 0;
+        for (size_t i = base; i < base + SK_BLOCK_CELLS; i++)
+            shared |= f->share[d][i] > 0.0f;
+        for (size_t i = base; i < base + SK_BLOCK_CELLS && !shared; i++)
+            f->solid[d][i] = __builtin_nanf("");
+        if (!shared)
+            continue;
         const float gain = (float)(step->scene->gravity[d] * sk_step_kick(step));
         const float rho = (float)step->reflection;
         for (size_t i = base; i < base + SK_BLOCK_CELLS; i++) {
@@ -237,87 +245,109 @@ static int part_block(const sk_step *step, const face_fields *f, float *const en
     return unknown;
 }
 
-/* Do liquid and bodies share a face of the block? */
-static int has_mixed_faces(const face_fields *f, int block)
+/* Marks the cells of a block with a lower face that liquid and bodies share. Returns whether there are any. */
+static int mark_mixed(const face_fields *f, int block, uint8_t *mixed)
 {
     const size_t base = (size_t)block * SK_BLOCK_CELLS;
-    int mixed = 0;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        for (size_t i = base; i < base + SK_BLOCK_CELLS; i++)
-            mixed |= f->share[d][i] > 0.0f && f->share[d][i] < 0.999f;
-    return mixed;
-}
-
-/* Marks the points in a cell with liquid at a face around it. */
-static void find_wet(const sk_step *step, const face_fields *f, sk_plain_cell cell, uint8_t *wet)
-{
-    const sk_soft *soft = step->soft;
-    float shares[SK_AROUND];
-    uint32_t begin, end;
-    int touches = 0;
-    sk_plain_particles(&step->grid, cell, &begin, &end);
-    for (int d = 0; d < SELKIE_DIM && begin < end; d++) {
-        sk_plain_load_nodes(&step->grid, f->share[d], cell, d, shares);
-        for (int n = 0; n < SK_AROUND; n++)
-            touches |= shares[n] > 0.0f && shares[n] < 0.999f;
-    }
-    for (uint32_t p = begin; touches && p < end; p++) {
-        const uint32_t k = step->particles.records[p].id - soft->first_id;
-        if (soft->owner[p] && k < soft->point_count)
-            wet[k] = 1;
-    }
-}
-
-/* Finds the bodies that liquid touches. `mixed` marks blocks with faces that liquid and bodies share. Returns whether
- * there is one. */
-static int find_wet_bodies(sk_step *step, const face_fields *f, const uint8_t *mixed, uint8_t *wet)
-{
-    sk_soft *soft = step->soft;
     int any = 0;
-    memset(wet, 0, soft->point_count);
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
-    for (int b = 1; b <= step->grid.particle_blocks; b++) {
-        int near = 0;
-        for (int n = 0; n < SK_NEIGHBOURS; n++)
-            near |= mixed[step->grid.neighbours[b][n]];
-        if (near)
-            SK_PLAIN_EACH_CELL(cell, b)
-        find_wet(step, f, cell, wet);
-    }
-    for (int b = 0; b < soft->body_count; b++) {
-        sk_soft_body *body = &soft->bodies[b];
-        body->is_wet = 0;
-        for (uint32_t k = body->first; k < body->first + body->count && !body->is_wet; k++)
-            body->is_wet = soft->record[k] >= 0 && wet[k];
-        for (uint32_t k = body->first; k < body->first + body->count; k++)
-            wet[k] = (uint8_t)body->is_wet;
-        any |= body->is_wet;
-    }
+    memset(mixed + base, 0, SK_BLOCK_CELLS);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (size_t i = base; i < base + SK_BLOCK_CELLS; i++) {
+            const uint8_t shared = f->share[d][i] > 0.0f && f->share[d][i] < 0.999f;
+            mixed[i] |= shared;
+            any |= shared;
+        }
     return any;
 }
 
-/* The change that the grid gives to the points in a cell, of bodies that liquid touches. */
-static void move_cell(const sk_step *step, const sk_plain_frame *frame, const face_fields *f, sk_plain_cell cell,
-                      double *changes, const uint8_t *wet)
+/* Component d at a position (m) of the tile of a block whose first cell is `first`: linear between the faces. */
+static float sample_tile(const sk_plain_frame *frame, const float *tile, int d, const int first[3], const float x[3])
+{
+    static const int strides[3] = {1, SK_TILE_N(1), SK_TILE_N(1) * SK_TILE_N(1)};
+    int base = 0;
+    float above[3] = {0.0f, 0.0f, 0.0f}, sum = 0.0f;
+    for (int e = 0; e < SELKIE_DIM; e++) {
+        const float at = sk_cell_fraction(x[e], frame->corner[e], frame->inverse, first[e]) - (e == d ? 0.0f : 0.5f);
+        int low = (int)floorf(at);
+        low = low < -1 ? -1 : low > SK_BLOCK_N - 1 ? SK_BLOCK_N - 1 : low;
+        above[e] = at - (float)low;
+        base += (low + 1) * strides[e];
+    }
+    for (int c = 0; c < (SELKIE_DIM == 3 ? 8 : 4); c++) {
+        float weight = 1.0f;
+        int node = base;
+        for (int e = 0; e < SELKIE_DIM; e++) {
+            weight *= c >> e & 1 ? above[e] : 1.0f - above[e];
+            node += c >> e & 1 ? strides[e] : 0;
+        }
+        sum += weight * tile[node];
+    }
+    return sum;
+}
+
+/* Marks the bodies of the points in a cell with liquid at a face around it. */
+static void find_wet(const sk_step *step, const uint8_t *mixed, sk_plain_cell cell, uint8_t *wet)
+{
+    uint32_t begin, end;
+    const uint32_t *owner = step->soft->owner;
+    int touches = -1;
+    sk_plain_particles(&step->grid, cell, &begin, &end);
+    for (uint32_t p = begin; p < end; p++) {
+        if (!owner[p] || wet[owner[p]])
+            continue;
+        for (int n = 0; n < SK_AROUND && touches < 1; n++) {
+            int offset[3];
+            sk_plain_offset(n, offset);
+            touches = mixed[sk_plain_index(sk_plain_beside(&step->grid, cell, offset))];
+        }
+        if (touches)
+            wet[owner[p]] = 1;
+    }
+}
+
+/* Finds the bodies that liquid touches. `mixed` marks cells with faces that liquid and bodies share, `any` their
+ * blocks. Returns whether there is a body. */
+static int find_wet_bodies(sk_step *step, const uint8_t *mixed, const uint8_t *any)
+{
+    sk_soft *soft = step->soft;
+    int found = 0;
+    uint8_t *wet = soft->wet;
+    memset(wet, 0, (size_t)step->scene->body_count + 1);
+    for (int b = 1; b <= step->grid.particle_blocks; b++) {
+        int near = 0;
+        for (int n = 0; n < SK_NEIGHBOURS; n++)
+            near |= any[step->grid.neighbours[b][n]];
+        if (near)
+            SK_PLAIN_EACH_CELL(cell, b)
+        find_wet(step, mixed, cell, wet);
+    }
+    for (int b = 0; b < soft->body_count; b++)
+        found |= soft->bodies[b].is_wet = wet[soft->bodies[b].number + 1];
+    return found;
+}
+
+/* The change that the grid gives to the points in a block, of bodies that liquid touches. */
+static void move_block(const sk_step *step, const sk_plain_frame *frame, const face_fields *f, int block,
+                       double *changes)
 {
     const sk_soft *soft = step->soft;
-    float nodes[SELKIE_DIM][SK_AROUND];
-    uint32_t begin, end;
-    int at[3], loaded = 0;
-    sk_plain_particles(frame->grid, cell, &begin, &end);
-    for (uint32_t p = begin; p < end; p++) {
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    float tiles[SELKIE_DIM][SK_TILE_VALUES(1)];
+    int loaded = 0, first[3];
+    sk_plain_coordinates(frame->grid, (sk_plain_cell){block, 0}, first);
+    for (uint32_t p = start[0]; p < start[SK_BLOCK_CELLS]; p++) {
         const sk_particle *record = &step->particles.records[p];
         const uint32_t k = record->id - soft->first_id;
-        float fraction[3];
-        if (!soft->owner[p] || k >= soft->point_count || !wet[k])
+        if (!soft->owner[p] || k >= soft->point_count || !soft->wet[soft->owner[p]])
             continue;
-        for (int d = 0; d < SELKIE_DIM && !loaded; d++)
-            sk_plain_load_known(frame->grid, f->solid[d], cell, d, nodes[d]);
+        for (int d = 0; d < SELKIE_DIM && !loaded; d++) {
+            sk_tile_load(frame->grid, f->solid[d], block, 1, tiles[d]);
+            for (int n = 0; n < SK_TILE_VALUES(1); n++)
+                tiles[d][n] = sk_known_or_zero(tiles[d][n]);
+        }
         loaded = 1;
-        sk_plain_coordinates(frame->grid, cell, at);
-        sk_plain_fractions(frame, record->position, at, fraction);
         for (int d = 0; d < SELKIE_DIM; d++)
-            changes[3 * (size_t)k + (size_t)d] = (double)sk_interpolate(d, nodes[d], fraction);
+            changes[3 * (size_t)k + (size_t)d] = (double)sample_tile(frame, tiles[d], d, first, record->position);
     }
 }
 
@@ -355,25 +385,26 @@ selkie_code SK_DIM(sk_soft_part)(sk_step *step, selkie_error *error)
     const sk_plain_frame frame = sk_plain_frame_of(&step->grid);
     float *const end[3] = {step->grid.fields[step->end_velocity], step->grid.fields[step->end_velocity + 1],
                            step->grid.fields[step->end_velocity + 2]};
-    void *scratch;
     const size_t blocks = (size_t)step->grid.block_count;
-    SK_TRY(sk_step_scratch(step, (size_t)soft->point_count * (3 * sizeof(double) + 1) + blocks, "bodies", &scratch,
+    double *changes;
+    uint8_t *mixed, *any;
+    SK_TRY(sk_step_scratch(step, ((size_t)soft->point_count + 1) * 3 * sizeof *changes, "bodies", (void **)&changes,
                            error));
-    double *changes = scratch;
-    uint8_t *wet = (uint8_t *)(changes + 3 * (size_t)soft->point_count), *mixed = wet + soft->point_count;
+    SK_TRY(sk_step_scratch(step, blocks * SK_BLOCK_CELLS, "bodies", (void **)&mixed, error));
+    SK_TRY(sk_step_scratch(step, blocks, "bodies", (void **)&any, error));
     soft->owner = sk_particles_find_attribute(&step->particles, "body")->data;
-    mixed[0] = 0;
+    memset(mixed, 0, SK_BLOCK_CELLS);
+    any[0] = 0;
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b < step->grid.block_count; b++) {
-        mixed[b] = (uint8_t)has_mixed_faces(&f, b);
+        any[b] = (uint8_t)mark_mixed(&f, b, mixed);
         if (part_block(step, &f, end, b))
             step->grid.block_flags[b] |= SK_BLOCK_UNKNOWN;
     }
-    if (find_wet_bodies(step, &f, mixed, wet)) {
+    if (find_wet_bodies(step, mixed, any)) {
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
         for (int b = 1; b <= step->grid.particle_blocks; b++)
-            SK_PLAIN_EACH_CELL(cell, b)
-        move_cell(step, &frame, &f, cell, changes, wet);
+            move_block(step, &frame, &f, b, changes);
     }
     for (int b = 0; b < soft->body_count; b++)
         SK_TRY(push_body(step, b, changes, error));

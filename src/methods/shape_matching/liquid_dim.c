@@ -39,9 +39,22 @@ static int64_t nearest_point(const sk_step *step, sk_plain_cell cell, const floa
 {
     const sk_soft *soft = step->soft;
     int64_t best = -1;
-    *distance2 = INFINITY;
-    for (int n = 0; n < (SELKIE_DIM == 3 ? 27 : 9); n++) {
+    const double h = step->grid.cell_size;
+    int at[3];
+    sk_plain_coordinates(&step->grid, cell, at);
+    *distance2 = 4.0001 * soft->spacing * soft->spacing; /* farther ones do not count */
+    for (int m = 0; m < (SELKIE_DIM == 3 ? 27 : 9); m++) {
+        /* The own cell first: then most of the others are too far away. */
+        const int own = SELKIE_DIM == 3 ? 13 : 4, n = m == 0 ? own : m <= own ? m - 1 : m;
         const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        double gap2 = 0.0;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            const double low = step->grid.corner[d] + (at[d] + offset[d]) * h;
+            const double gap = fmax(fmax(low - (double)x[d], (double)x[d] - low - h), 0.0);
+            gap2 += gap * gap;
+        }
+        if (gap2 > *distance2 * 1.0001)
+            continue;
         const sk_plain_cell other = sk_plain_beside(&step->grid, cell, offset);
         uint32_t begin, end;
         sk_plain_particles(&step->grid, other, &begin, &end);
@@ -91,9 +104,11 @@ static selkie_code mark_cells(sk_step *step, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     const sk_grid *grid = &step->grid;
-    const size_t cells = (size_t)grid->block_count * SK_BLOCK_CELLS;
+    const size_t blocks = (size_t)grid->block_count, cells = blocks * SK_BLOCK_CELLS;
     SK_TRY(sk_step_scratch(step, cells, "bodies", (void **)&soft->crowded, error));
+    SK_TRY(sk_step_scratch(step, blocks, "bodies", (void **)&soft->crowded_blocks, error));
     memset(soft->crowded, 0, cells);
+    memset(soft->crowded_blocks, 0, blocks);
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b <= grid->particle_blocks; b++)
         SK_PLAIN_EACH_CELL(cell, b)
@@ -102,32 +117,44 @@ static selkie_code mark_cells(sk_step *step, selkie_error *error)
             sk_plain_particles(grid, cell, &begin, &end);
             for (uint32_t p = begin; p < end; p++)
                 soft->crowded[sk_plain_index(cell)] |= soft->owner[p] != 0;
+            soft->crowded_blocks[b] |= soft->crowded[sk_plain_index(cell)];
         }
     return SELKIE_OK;
 }
 
-/* The contacts of a block; counts them, or writes them if `to` is not NULL. */
-static uint32_t list_block(const sk_step *step, int block, inside *to)
+/* Are there points of bodies in a cell or beside it? */
+static int is_near(const sk_step *step, sk_plain_cell cell)
+{
+    int near = 0;
+    for (int n = 0; !near && n < (SELKIE_DIM == 3 ? 27 : 9); n++) {
+        const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
+        near = step->soft->crowded[sk_plain_index(sk_plain_beside(&step->grid, cell, offset))];
+    }
+    return near;
+}
+
+/* Liquid particles of a block near bodies; writes their cells if `to` is not NULL. */
+static uint32_t list_near(const sk_step *step, int block, inside *to)
 {
     const sk_soft *soft = step->soft;
     uint32_t count = 0;
+    int crowded = 0;
+    for (int n = 0; n < SK_NEIGHBOURS; n++)
+        crowded |= soft->crowded_blocks[step->grid.neighbours[block][n]];
+    if (!crowded)
+        return 0;
     SK_PLAIN_EACH_CELL(cell, block)
     {
-        uint32_t begin, end;
-        int near = 0;
+        uint32_t begin, end, liquid = 0;
         sk_plain_particles(&step->grid, cell, &begin, &end);
-        for (int n = 0; begin < end && n < (SELKIE_DIM == 3 ? 27 : 9); n++) {
-            const int offset[3] = {n % 3 - 1, n / 3 % 3 - 1, SELKIE_DIM == 3 ? n / 9 - 1 : 0};
-            near |= soft->crowded[sk_plain_index(sk_plain_beside(&step->grid, cell, offset))];
-        }
-        for (uint32_t p = begin; near && p < end; p++) {
-            inside found;
-            if (soft->owner[p] || !find_inside(step, cell, p, &found))
-                continue;
-            if (to)
-                to[count] = found;
-            count++;
-        }
+        for (uint32_t p = begin; p < end; p++)
+            liquid += !soft->owner[p];
+        if (!liquid || !is_near(step, cell))
+            continue;
+        for (uint32_t p = begin; to && p < end; p++)
+            if (!soft->owner[p])
+                to[count++] = (inside){.particle = p, .point = (uint32_t)cell.local, .body = block};
+        count += to ? 0 : liquid;
     }
     return count;
 }
@@ -259,20 +286,30 @@ selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, selkie_error *error)
     soft->owner = sk_particles_find_attribute(&step->particles, "body")->data;
     SK_TRY(mark_cells(step, error));
 
-    /* Count, then write. */
+    /* Count the particles near bodies, list them, then keep those inside. */
     SK_TRY(sk_step_scratch(step, ((size_t)blocks + 2) * sizeof *first, "bodies", (void **)&first, error));
     first[0] = first[1] = 0;
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b <= blocks; b++)
-        first[b + 1] = list_block(step, b, NULL);
+        first[b + 1] = list_near(step, b, NULL);
     for (int b = 1; b <= blocks; b++)
         first[b + 1] += first[b];
-    SK_TRY(sk_step_scratch(step, ((size_t)first[blocks + 1] + 1) * sizeof *list, "bodies", (void **)&list, error));
-#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
+    const uint32_t candidates = first[blocks + 1];
+    SK_TRY(sk_step_scratch(step, ((size_t)candidates + 1) * sizeof *list, "bodies", (void **)&list, error));
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)
     for (int b = 1; b <= blocks; b++)
         if (first[b] < first[b + 1])
-            list_block(step, b, list + first[b]);
-    const size_t count = first[blocks + 1];
+            list_near(step, b, list + first[b]);
+#pragma omp parallel for num_threads(step->threads) schedule(dynamic, 256)
+    for (uint32_t n = 0; n < candidates; n++) {
+        const sk_plain_cell cell = {list[n].body, (int)list[n].point};
+        if (!find_inside(step, cell, list[n].particle, &list[n]))
+            list[n].body = -1;
+    }
+    size_t count = 0;
+    for (uint32_t n = 0; n < candidates; n++)
+        if (list[n].body >= 0)
+            list[count++] = list[n];
     for (int b = 0; count && b < soft->body_count; b++)
         meet(step, b, list, count);
 
@@ -286,6 +323,6 @@ selkie_code SK_DIM(sk_soft_push_out)(sk_step *step, selkie_error *error)
                          (float)step->grid.high[d] - gap);
         }
     }
-    soft->crowded = NULL;
+    soft->crowded = soft->crowded_blocks = NULL;
     return SELKIE_OK;
 }

@@ -303,7 +303,202 @@ static void pull_span(const sk_soft *soft, const sk_soft_region *region, const s
     }
 }
 
-selkie_code SK_DIM(sk_soft_match)(sk_step *step, selkie_error *error)
+/* --- Two points at a time --- */
+
+typedef double pair __attribute__((vector_size(16)));
+
+enum { BATCH = 32, PAIRS = BATCH / 2 }; /* points between load and sums, in the first cache */
+
+/* Points of a batch, one array a component. Gone points and those beyond the end have mass 0. */
+typedef struct soft_batch {
+    pair mass[PAIRS];
+    pair y[SELKIE_DIM][PAIRS], v[SELKIE_DIM][PAIRS], columns[SK_SHAPE_COLUMNS][PAIRS];
+} soft_batch;
+
+static inline __attribute__((always_inline)) void load_batch(const sk_soft *soft, const sk_soft_region *region,
+                                                             uint32_t begin, uint32_t end, soft_batch *batch)
+{
+    const double *about = soft->states[region->body].position;
+    for (uint32_t n = 0; n < BATCH; n++) {
+        const uint32_t i = begin + n < end ? begin + n : end - 1, k = point_of(region, i);
+        const sk_soft_point *point = &soft->points[k];
+        ((double *)batch->mass)[n] = begin + n < end && is_there(soft, k) ? share_of(soft, k) : 0.0;
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            ((double *)batch->y[d])[n] = point->position[d] - about[d];
+            ((double *)batch->v[d])[n] = point->velocity[d];
+            ((double *)batch->columns[d])[n] = point->rest[d] - region->centre[d];
+        }
+    }
+}
+
+/* The columns of sk_shape_columns(), from rest positions in the first of them. */
+static inline __attribute__((always_inline)) void find_columns(const sk_soft_region *region, const int count,
+                                                               const int flows, soft_batch *batch)
+{
+    for (int i = 0; i < PAIRS; i++) {
+        pair q[SELKIE_DIM];
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            q[d] = batch->columns[d][i];
+            if (flows) {
+                q[d] = region->flow[3 * d] * batch->columns[0][i];
+                for (int e = 1; e < SELKIE_DIM; e++)
+                    q[d] += region->flow[3 * d + e] * batch->columns[e][i];
+            }
+        }
+        for (int d = 0; d < SELKIE_DIM; d++)
+            batch->columns[d][i] = q[d];
+        if (count == SELKIE_DIM)
+            continue;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            batch->columns[SELKIE_DIM + d][i] = q[d] * q[d] - region->middle[SELKIE_DIM + d];
+        for (int d = 0; d < SK_SHAPE_COLUMNS - 2 * SELKIE_DIM; d++)
+            batch->columns[2 * SELKIE_DIM + d][i] = q[d] * q[(d + 1) % SELKIE_DIM] - region->middle[2 * SELKIE_DIM + d];
+    }
+}
+
+/* Moments of the positions with some of the columns. */
+static inline __attribute__((always_inline)) void add_moments(const soft_batch *batch, const int from, const int count,
+                                                              sk_shape_sums *sums)
+{
+    pair match[SELKIE_DIM][3] = {{{0.0, 0.0}}};
+    for (int i = 0; i < PAIRS; i++)
+        for (int d = 0; d < SELKIE_DIM; d++)
+            for (int c = 0; c < count; c++)
+                match[d][c] += batch->mass[i] * batch->y[d][i] * batch->columns[from + c][i];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        for (int c = 0; c < count; c++)
+            sums->match[9 * d + from + c] += match[d][c][0] + match[d][c][1];
+}
+
+/* Mass, momentum and moments of a batch, as sk_shape_add(). */
+static inline __attribute__((always_inline)) void add_motion(const soft_batch *batch, sk_shape_sums *sums)
+{
+    pair mass = {0.0, 0.0}, first[3] = {{0.0, 0.0}}, momentum[3] = {{0.0, 0.0}}, spin[3] = {{0.0, 0.0}},
+         second[6] = {{0.0, 0.0}};
+    for (int i = 0; i < PAIRS; i++) {
+        pair y[3] = {{0.0, 0.0}}, v[3] = {{0.0, 0.0}}, my[3] = {{0.0, 0.0}};
+        mass += batch->mass[i];
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            y[d] = batch->y[d][i];
+            v[d] = batch->v[d][i];
+            my[d] = batch->mass[i] * y[d];
+            first[d] += my[d];
+            momentum[d] += batch->mass[i] * v[d];
+        }
+        for (int d = SELKIE_DIM == 3 ? 0 : 2; d < 3; d++)
+            spin[d] += my[(d + 1) % 3] * v[(d + 2) % 3] - my[(d + 2) % 3] * v[(d + 1) % 3];
+        second[0] += my[0] * y[0];
+        second[1] += my[0] * y[1];
+        second[3] += my[1] * y[1];
+#if SELKIE_DIM == 3
+        second[2] += my[0] * y[2];
+        second[4] += my[1] * y[2];
+        second[5] += my[2] * y[2];
+#endif
+    }
+    sums->mass += mass[0] + mass[1];
+    for (int d = 0; d < 3; d++) {
+        sums->first[d] += first[d][0] + first[d][1];
+        sums->momentum[d] += momentum[d][0] + momentum[d][1];
+        sums->spin[d] += spin[d][0] + spin[d][1];
+    }
+    for (int n = 0; n < 6; n++)
+        sums->second[n] += second[n][0] + second[n][1];
+}
+
+static inline __attribute__((always_inline)) void sum_pairs(const sk_soft *soft, const sk_soft_region *region,
+                                                            const int columns, const int flows, uint32_t span,
+                                                            sk_shape_sums *sums)
+{
+    const uint32_t begin = span * SPAN, end = region->count - begin < SPAN ? region->count : begin + SPAN;
+    memset(sums, 0, sizeof *sums);
+    for (uint32_t n = begin; n < end; n += BATCH) {
+        soft_batch batch;
+        load_batch(soft, region, n, end, &batch);
+        find_columns(region, columns, flows, &batch);
+        add_motion(&batch, sums);
+        add_moments(&batch, 0, SELKIE_DIM, sums);
+        if (columns > SELKIE_DIM)
+            add_moments(&batch, SELKIE_DIM, 3, sums);
+        if (columns > 6)
+            add_moments(&batch, 6, 3, sums);
+    }
+}
+
+/* Velocities after sk_shape_pull(): pull and damping are one linear map of the position, one of the columns. */
+static inline __attribute__((always_inline)) void pull_pairs(const sk_soft *soft, const sk_soft_region *region,
+                                                             const sk_shape_goal *goal, const int columns,
+                                                             const int flows, uint32_t span)
+{
+    const uint32_t begin = span * SPAN, end = region->count - begin < SPAN ? region->count : begin + SPAN;
+    const double *w = goal->turn;
+    const double turn[9] = {0.0, -w[2], w[1], w[2], 0.0, -w[0], -w[1], w[0], 0.0};
+    double along[9], base[3];
+    for (int d = 0; d < 3; d++) {
+        base[d] = goal->damping * goal->velocity[d];
+        for (int e = 0; e < 3; e++) {
+            along[3 * d + e] = goal->damping * turn[3 * d + e] - (d == e ? goal->pull : 0.0);
+            base[d] -= e < SELKIE_DIM ? along[3 * d + e] * goal->centre[e] : 0.0;
+        }
+    }
+    for (uint32_t n = begin; n < end; n += BATCH) {
+        soft_batch batch;
+        load_batch(soft, region, n, end, &batch);
+        find_columns(region, columns, flows, &batch);
+        for (int i = 0; i < PAIRS; i++)
+            for (int d = 0; d < SELKIE_DIM; d++) {
+                pair change = base[d] - goal->damping * batch.v[d][i], mapped = {0.0, 0.0};
+                for (int e = 0; e < SELKIE_DIM; e++)
+                    change += along[3 * d + e] * batch.y[e][i];
+                for (int c = 0; c < columns; c++)
+                    mapped += goal->map[9 * d + c] * batch.columns[c][i];
+                batch.v[d][i] += batch.mass[i] * (change + goal->pull * mapped);
+            }
+        for (uint32_t i = 0; i < BATCH && n + i < end; i++)
+            for (int d = 0; d < SELKIE_DIM; d++)
+                soft->points[point_of(region, n + i)].velocity[d] = ((const double *)batch.v[d])[i];
+    }
+}
+
+/* Is the rest shape as drawn? */
+static int is_as_drawn(const sk_soft_region *region)
+{
+    int same = 1;
+    for (int i = 0; i < 9; i++)
+        same &= region->flow[i] == (i % 4 == 0);
+    return same;
+}
+
+/* The tuned forms, compiled for each number of columns. */
+static void sum_span_tuned(const sk_soft *soft, const sk_soft_region *region, int columns, uint32_t span,
+                           sk_shape_sums *sums)
+{
+    if (columns != SK_SHAPE_LINEAR)
+        sum_pairs(soft, region, SK_SHAPE_COLUMNS, 1, span, sums);
+    else if (is_as_drawn(region))
+        sum_pairs(soft, region, SK_SHAPE_LINEAR, 0, span, sums);
+    else
+        sum_pairs(soft, region, SK_SHAPE_LINEAR, 1, span, sums);
+}
+
+static void pull_span_tuned(const sk_soft *soft, const sk_soft_region *region, const sk_shape_goal *goal, uint32_t span)
+{
+    if (goal->count != SK_SHAPE_LINEAR)
+        pull_pairs(soft, region, goal, SK_SHAPE_COLUMNS, 1, span);
+    else if (is_as_drawn(region))
+        pull_pairs(soft, region, goal, SK_SHAPE_LINEAR, 0, span);
+    else
+        pull_pairs(soft, region, goal, SK_SHAPE_LINEAR, 1, span);
+}
+
+/* --- The phase --- */
+
+typedef struct match_forms {
+    void (*sum)(const sk_soft *, const sk_soft_region *, int, uint32_t, sk_shape_sums *);
+    void (*pull)(const sk_soft *, const sk_soft_region *, const sk_shape_goal *, uint32_t);
+} match_forms;
+
+static selkie_code match(sk_step *step, const match_forms *forms, selkie_error *error)
 {
     sk_soft *soft = step->soft;
     soft->is_stepping = 1;
@@ -319,15 +514,27 @@ selkie_code SK_DIM(sk_soft_match)(sk_step *step, selkie_error *error)
         SK_TRY(sk_step_scratch(step, (size_t)(spans + 1) * sizeof *partial, "bodies", (void **)&partial, error));
 #pragma omp parallel for num_threads(step->threads) schedule(static)
         for (int s = 0; s < spans; s++)
-            sum_span(soft, region, region->columns, (uint32_t)s, &partial[s]);
+            forms->sum(soft, region, region->columns, (uint32_t)s, &partial[s]);
         for (int s = 0; s < spans; s++)
             add_sums(&total, &partial[s]);
         const sk_soft_region before = *region; /* plastic flow acts from the next step on */
         find_goal(step, region, &total, &goal);
 #pragma omp parallel for num_threads(step->threads) schedule(static)
         for (int s = 0; s < (region->is_frame ? 0 : spans); s++)
-            pull_span(soft, &before, &goal, (uint32_t)s);
+            forms->pull(soft, &before, &goal, (uint32_t)s);
         memcpy(soft->flows[r], region->flow, sizeof region->flow);
     }
     return SELKIE_OK;
+}
+
+selkie_code SK_DIM(sk_soft_match)(sk_step *step, selkie_error *error)
+{
+    static const match_forms tuned = {sum_span_tuned, pull_span_tuned};
+    return match(step, &tuned, error);
+}
+
+selkie_code SK_DIM(sk_soft_match_plain)(sk_step *step, selkie_error *error)
+{
+    static const match_forms plain = {sum_span, pull_span};
+    return match(step, &plain, error);
 }

@@ -66,7 +66,8 @@ static selkie_code create(sk_step *step, selkie_error *error)
     }
     step->liquid_mask = soft->liquid_mask;
     soft->bodies = sk_allocate_zeroed(step->memory, ((size_t)scene->body_count + 1) * sizeof *soft->bodies);
-    if (!soft->bodies)
+    soft->wet = sk_allocate_zeroed(step->memory, (size_t)scene->body_count + 1);
+    if (!soft->bodies || !soft->wet)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %d of them", scene->body_count);
     for (int b = 0; b < scene->body_count; b++) {
         const int material = sk_body_material(scene, b);
@@ -98,6 +99,7 @@ static void destroy(sk_step *step)
     sk_release(step->memory, soft->members);
     sk_release(step->memory, soft->shares);
     sk_release(step->memory, soft->record);
+    sk_release(step->memory, soft->wet);
     sk_release(step->memory, soft->surfaces);
     sk_release(step->memory, soft->state);
     sk_release(step->memory, soft);
@@ -366,7 +368,7 @@ const sk_method sk_method_shape_matching = {
     .destroy = destroy,
     .phases =
         {
-            {.name = "match", .slot = SK_SLOT_EXCHANGE, .run = SK_ONE_FORM(sk_soft_match)},
+            {.name = "match", .slot = SK_SLOT_EXCHANGE, .run = SK_FORMS(sk_soft_match, sk_soft_match_plain)},
             {.name = "place", .slot = SK_SLOT_POSITIONS, .run = SK_ONE_FORM(sk_soft_place)},
             {.name = "sort_bodies",
              .slot = SK_SLOT_POSITIONS,

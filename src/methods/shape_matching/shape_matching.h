@@ -72,12 +72,14 @@ typedef struct sk_soft {
     sk_soft_body *bodies;
     sk_soft_region *regions;
     uint32_t *members;
-    float *shares;         /* [points] 1 / clusters that hold it */
-    float (*surfaces)[4];  /* [points] normal of the surface nearest at rest, and its distance (m) */
-    double spacing;        /* m  of points at rest */
-    uint8_t *crowded;      /* [cells] holds points; scratch */
-    const uint32_t *owner; /* [particles] body counted from 1 */
-    int64_t *record;       /* [points] index of the record since the last sort, -1 = gone */
+    float *shares;           /* [points] 1 / clusters that hold it */
+    float (*surfaces)[4];    /* [points] normal of the surface nearest at rest, and its distance (m) */
+    double spacing;          /* m  of points at rest */
+    uint8_t *crowded;        /* [cells] holds points; scratch */
+    uint8_t *crowded_blocks; /* [blocks] likewise */
+    uint8_t *wet;            /* [bodies of the scene + 1] liquid touches body n - 1 in this step */
+    const uint32_t *owner;   /* [particles] body counted from 1 */
+    int64_t *record;         /* [points] index of the record since the last sort, -1 = gone */
     uint8_t liquid_mask[SK_TRANSFER_MATERIALS], solid_mask[SK_TRANSFER_MATERIALS];
     int solid_velocity, solid_share, liquid_velocity, before, forced; /* first of three fields each */
     int solid_density;
@@ -97,6 +99,7 @@ selkie_code sk_soft_make_regions(sk_step *step, const sk_particle *records, selk
 
 #define SK_SOFT_PHASES(dim)                                                                                            \
     selkie_code sk_soft_match_##dim(sk_step *step, selkie_error *error);                                               \
+    selkie_code sk_soft_match_plain_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_soft_place_##dim(sk_step *step, selkie_error *error);                                               \
     selkie_code sk_soft_mix_##dim(sk_step *step, selkie_error *error);                                                 \
     selkie_code sk_soft_mix_plain_##dim(sk_step *step, selkie_error *error);                                           \

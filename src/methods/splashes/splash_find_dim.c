@@ -16,33 +16,41 @@ enum {
     WIDTH = SK_TILE_N(HALO),
     VALUES = SK_TILE_VALUES(HALO),
     WIDE = SK_TILE_N(HALO + 1),
-    BATCH = 16
+    BATCH = SK_SPLASH_BATCH,
+    OWN = 2 * SELKIE_DIM + 1
 };
 static const int tile_step[3] = {1, WIDTH, SELKIE_DIM == 3 ? WIDTH *WIDTH : 0};
 static const int wide_step[3] = {1, WIDE, SELKIE_DIM == 3 ? WIDE *WIDE : 0};
 
-/* A block with a halo, and the candidates of a batch. */
+/* A block with a halo, a batch of its cells at the surface, and a batch of the candidates in them. */
 typedef struct finder {
     float fill[VALUES], velocity[SELKIE_DIM][VALUES], faces[SK_TILE_VALUES(HALO + 1)];
-    float features[BATCH * SK_SPLASH_FEATURES], logits[BATCH];
-    int64_t particles[BATCH];
+    uint8_t air[VALUES], air_before[VALUES]; /* 1: air in the cell or around it */
+    float features[BATCH * SK_SPLASH_FEATURES], products[BATCH * SK_SPLASH_WIDEST];
     sk_splash_frame frames[BATCH];
-    int count, beyond;
+    int cells[BATCH], cell_count; /* of the block */
+    uint8_t calm[BATCH];          /* 1: no splash can come from the cell */
+    float own[BATCH * OWN], logits[BATCH];
+    int64_t particles[BATCH];
+    int cell[BATCH], count; /* number of a candidate's cell in the batch */
+    int beyond;
 } finder;
 
 /* Velocities at the centres of cells: means of their faces, as far as these are known. */
 static void load_velocity(const sk_grid *grid, int block, int d, finder *f)
 {
     sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, HALO + 1, f->faces);
-    for (int n = 0; n < VALUES; n++) {
-        int from = 0;
-        for (int e = 0; e < SELKIE_DIM; e++)
-            from += (n / tile_step[e] % WIDTH + 1) * wide_step[e];
-        const float lower = f->faces[from], upper = f->faces[from + wide_step[d]];
-        const int known = (lower == lower) + (upper == upper);
-        const float sum = (lower == lower ? lower : 0.0f) + (upper == upper ? upper : 0.0f);
-        f->velocity[d][n] = known ? sum / (float)known : 0.0f;
-    }
+    for (int z = 0; z < (SELKIE_DIM == 3 ? WIDTH : 1); z++)
+        for (int y = 0; y < WIDTH; y++) {
+            const float *lower = f->faces + 1 + WIDE * (y + 1) + (SELKIE_DIM == 3 ? WIDE * WIDE * (z + 1) : 0);
+            const float *upper = lower + wide_step[d];
+            float *to = f->velocity[d] + WIDTH * (y + WIDTH * z);
+            for (int x = 0; x < WIDTH; x++) { /* NaN: not known */
+                const float low = lower[x] == lower[x] ? lower[x] : upper[x];
+                const float mean = 0.5f * (low + (upper[x] == upper[x] ? upper[x] : low));
+                to[x] = mean == mean ? mean : 0.0f;
+            }
+        }
 }
 
 /* Fill of the cells, -1 behind walls of the domain: their blocks need not exist. */
@@ -60,6 +68,29 @@ static void load_fill(const sk_step *step, int block, finder *f)
                     f->fill[n] = -1.0f;
             }
         }
+}
+
+/* Marks the cells with air in them or around them: liquid there is in the band at the surface. Returns 0 if there is
+ * none. */
+static int mark_air(finder *f)
+{
+    enum { NZ = SELKIE_DIM == 3 ? SK_BLOCK_N : 1, Z0 = SELKIE_DIM == 3 ? HALO : 0 };
+    uint8_t *air = f->air, any = 0;
+    for (int n = 0; n < VALUES; n++)
+        any |= air[n] = f->fill[n] >= 0.0f && f->fill[n] < 0.5f;
+    if (!any)
+        return 0;
+    for (int d = 0; d < SELKIE_DIM; d++) { /* one axis after the other, from one array into the other and back */
+        memcpy(f->air_before, air, VALUES);
+        for (int n = tile_step[d]; n < VALUES - tile_step[d]; n++)
+            air[n] = f->air_before[n - tile_step[d]] | f->air_before[n] | f->air_before[n + tile_step[d]];
+    }
+    any = 0;
+    for (int z = Z0; z < Z0 + NZ; z++)
+        for (int y = HALO; y < HALO + SK_BLOCK_N; y++)
+            for (int x = HALO; x < HALO + SK_BLOCK_N; x++)
+                any |= air[x + WIDTH * (y + WIDTH * z)];
+    return any;
 }
 
 static int tile_place(int c)
@@ -85,7 +116,7 @@ static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float 
         state[0] = state[1] = 0.0f;
         return splash;
     }
-    if (p < (float)def->threshold)
+    if (sk_learn_sigmoid(logit) < (float)def->threshold) /* of balanced classes, as in the paper */
         return 0;
     if (state[1] == 0.0f)
         state[0] = sk_splash_threshold(step->scene->seed, id, (uint32_t)(++state[1]));
@@ -100,27 +131,26 @@ static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float 
 static void draw_change(const sk_step *step, const sk_splashes *s, const finder *f, int row, float change[3])
 {
     const sk_particle *particle = &step->particles.records[f->particles[row]];
-    float outputs[6], random[3] = {0.5f, 0.5f, 0.5f}, own[3];
-    sk_network_evaluate(s->model.modifier, f->features + (size_t)row * (size_t)s->model.feature_count, 1, outputs, 1);
+    const sk_splash_frame *frame = &f->frames[f->cell[row]];
+    const size_t cell = (size_t)s->model.cell_count;
+    float inputs[SK_SPLASH_FEATURES], outputs[6], random[3] = {0.5f, 0.5f, 0.5f}, own[3];
+    memcpy(inputs, f->features + (size_t)f->cell[row] * cell, cell * sizeof *inputs);
+    memcpy(inputs + cell, f->own + (size_t)row * OWN, OWN * sizeof *inputs);
+    sk_network_evaluate(s->model.modifier, inputs, 1, outputs, 1);
     for (int d = 0; d < SELKIE_DIM && !step->scene->splash.mean_velocity; d++)
         random[d] =
             sk_random_float(step->scene->seed, particle->id, 1000u + 3u * (uint64_t)step->step_count + (uint64_t)d);
     sk_splash_change(&s->model, outputs, random, own);
     change[0] = change[1] = change[2] = 0.0f;
     for (int n = 0; n < SELKIE_DIM; n++)
-        change[f->frames[row].axis[n]] = f->frames[row].sign[n] * own[n] * s->speed;
+        change[frame->axis[n]] = frame->sign[n] * own[n] * s->speed;
 }
 
-static void decide_batch(sk_step *step, sk_splashes *s, sk_attribute *hazard, finder *f)
+static void decide_batch(const sk_step *step, sk_splashes *s, sk_attribute *hazard, finder *f)
 {
     if (!f->count)
         return;
-    const int n = s->model.feature_count;
-    for (int r = 0; r < f->count; r++)
-        for (int k = 0; k < n; k++)
-            f->beyond |= fabsf(f->features[r * n + k]) > 2.0f * s->model.largest[k] + 0.1f;
-    sk_splash_scale(&s->model, f->features, f->count);
-    sk_network_evaluate(s->model.classifier, f->features, f->count, f->logits, 1);
+    sk_splash_logits(&s->model, f->products, f->cell, f->own, f->count, f->logits);
     for (int r = 0; r < f->count; r++) {
         const int64_t p = f->particles[r];
         float *state = (float *)(void *)(hazard->data + 2 * p);
@@ -130,6 +160,102 @@ static void decide_batch(sk_step *step, sk_splashes *s, sk_attribute *hazard, fi
         draw_change(step, s, f, r, s->change[p]);
     }
     f->count = 0;
+}
+
+/* Adds a particle to the batch of candidates. */
+static void add_candidate(const sk_step *step, const sk_splashes *s, const sk_splash_cells *cells, int block,
+                          int number, int64_t p, finder *f)
+{
+    const sk_grid *grid = &step->grid;
+    const sk_particle *particle = &step->particles.records[p];
+    float fraction[3] = {0.0f, 0.0f, 0.0f}, velocity[3];
+    int corner = 0;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float at = (particle->position[d] - (float)grid->corner[d]) / (float)grid->cell_size -
+                         (float)(grid->coordinates[block][d] * SK_BLOCK_N) - 0.5f;
+        const float low = fminf(fmaxf(floorf(at), -1.0f), (float)(SK_BLOCK_N - 1));
+        fraction[d] = fminf(fmaxf(at - low, 0.0f), 1.0f);
+        corner += ((int)low + HALO) * tile_step[d];
+    }
+    sk_splash_own_features(cells, &s->options, tile_place(f->cells[number]), corner, fraction, &f->frames[number],
+                           velocity, f->own + (size_t)f->count * OWN);
+    f->particles[f->count] = p;
+    f->cell[f->count++] = number;
+}
+
+static int is_driven(const sk_step *step, int64_t p)
+{
+    return (step->particles.records[p].flags & ~(uint32_t)(SK_PARTICLE_INSIDE | SK_PARTICLE_FLYING)) != 0;
+}
+
+/* The particle of a cell that lies farthest towards the air, or -1. */
+static int64_t outermost(const sk_step *step, const sk_splash_cells *cells, const uint32_t *start, int c)
+{
+    float slope[SELKIE_DIM], least = INFINITY;
+    int64_t found = -1;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        slope[d] = fminf(fmaxf(cells->fill[tile_place(c) + tile_step[d]], 0.0f), 1.0f) -
+                   fminf(fmaxf(cells->fill[tile_place(c) - tile_step[d]], 0.0f), 1.0f);
+    for (uint32_t p = start[c]; p < start[c + 1]; p++) {
+        const float *position = step->particles.records[p].position;
+        float depth = 0.0f;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            depth += slope[d] * position[d];
+        if (depth < least && !is_driven(step, p)) {
+            least = depth;
+            found = p;
+        }
+    }
+    return found;
+}
+
+/* Marks the cells of a batch that can make splashes: those whose outermost particle has a probability above CALM. Most
+ * cells at a calm surface have not. */
+static void find_calm(const sk_step *step, const sk_splashes *s, const sk_splash_cells *cells, int block, finder *f)
+{
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    for (int n = 0; n < f->cell_count; n++) {
+        const int64_t p = outermost(step, cells, start, f->cells[n]);
+        f->calm[n] = p < 0;
+        if (p >= 0)
+            add_candidate(step, s, cells, block, n, p, f);
+    }
+    sk_splash_logits(&s->model, f->products, f->cell, f->own, f->count, f->logits);
+    for (int r = 0; r < f->count; r++)
+        f->calm[f->cell[r]] = f->logits[r] < s->calm_logit;
+    f->count = 0;
+}
+
+/* The candidates of a batch of cells. */
+static void search_cells(const sk_step *step, sk_splashes *s, sk_attribute *hazard, const sk_splash_cells *cells,
+                         int block, finder *f)
+{
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    if (!f->cell_count)
+        return;
+    sk_splash_begin_cells(&s->model, f->features, f->cell_count, f->products);
+    find_calm(step, s, cells, block, f);
+    for (int n = 0; n < f->cell_count; n++)
+        for (uint32_t p = start[f->cells[n]]; p < start[f->cells[n] + 1] && !f->calm[n]; p++) {
+            if (is_driven(step, p))
+                continue; /* by a source */
+            add_candidate(step, s, cells, block, n, p, f);
+            if (f->count == BATCH)
+                decide_batch(step, s, hazard, f);
+        }
+    decide_batch(step, s, hazard, f);
+    f->cell_count = 0;
+}
+
+/* Adds a cell at the surface to the batch of cells. */
+static void add_cell(const sk_splashes *s, const sk_splash_cells *cells, int c, finder *f)
+{
+    const int n = s->model.cell_count;
+    float *features = f->features + (size_t)f->cell_count * (size_t)n;
+    sk_splash_cell_features(cells, &s->options, tile_place(c), &f->frames[f->cell_count], features);
+    for (int k = 0; k < n; k++)
+        f->beyond |= fabsf(features[k]) > 2.0f * s->model.largest[k] + 0.1f;
+    f->cells[f->cell_count++] = c;
 }
 
 /* The candidates of a block, in batches that do not depend on the threads. */
@@ -145,33 +271,20 @@ static void search_block(sk_step *step, sk_splashes *s, sk_attribute *hazard, in
     int loaded = 0;
     memset(s->chosen + start[0], 0, start[SK_BLOCK_CELLS] - start[0]);
     load_fill(step, block, f);
+    if (!mark_air(f))
+        return;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        if (start[c] == start[c + 1] || !sk_splash_in_band(&cells, tile_place(c)))
+        const int place = tile_place(c);
+        if (start[c] == start[c + 1] || !f->air[place] || !(f->fill[place] > SK_SPLASH_DRY))
             continue;
         for (int d = 0; d < SELKIE_DIM && !loaded; d++)
             load_velocity(grid, block, d, f);
         loaded = 1;
-        for (uint32_t p = start[c]; p < start[c + 1]; p++) {
-            const sk_particle *particle = &step->particles.records[p];
-            float fraction[3] = {0.0f, 0.0f, 0.0f};
-            int place = 0;
-            if (particle->flags & ~(uint32_t)(SK_PARTICLE_INSIDE | SK_PARTICLE_FLYING))
-                continue; /* driven by a source */
-            for (int d = 0; d < SELKIE_DIM; d++) {
-                const float at = (particle->position[d] - (float)grid->corner[d]) / (float)grid->cell_size -
-                                 (float)(grid->coordinates[block][d] * SK_BLOCK_N) - 0.5f;
-                const float low = fminf(fmaxf(floorf(at), -1.0f), (float)(SK_BLOCK_N - 1));
-                fraction[d] = fminf(fmaxf(at - low, 0.0f), 1.0f);
-                place += ((int)low + HALO) * tile_step[d];
-            }
-            f->particles[f->count] = p;
-            sk_splash_features(&cells, &s->options, place, fraction, &f->frames[f->count],
-                               f->features + f->count * s->model.feature_count);
-            if (++f->count == BATCH)
-                decide_batch(step, s, hazard, f);
-        }
+        add_cell(s, &cells, c, f);
+        if (f->cell_count == BATCH)
+            search_cells(step, s, hazard, &cells, block, f);
     }
-    decide_batch(step, s, hazard, f);
+    search_cells(step, s, hazard, &cells, block, f);
 }
 
 /* Lists the chosen particles, at most one of a cell. */
@@ -211,7 +324,7 @@ selkie_code SK_DIM(sk_splash_find)(sk_step *step, selkie_error *error)
 #pragma omp parallel num_threads(step->threads) reduction(| : beyond)
     {
         finder f;
-        f.count = f.beyond = 0;
+        f.cell_count = f.count = f.beyond = 0;
         SK_EACH_DEALT(b, &deal)
         search_block(step, s, hazard, b, &f);
         beyond |= f.beyond;

@@ -343,17 +343,20 @@ selkie_code SK_DIM(sk_uic_correct_plain)(sk_step *step, selkie_error *error)
 
 /* --- prediction --- */
 
-/* The velocity of a face on a wall of the domain. `scale` times POTENTIAL before the wall is the pressure there. */
+/* The velocity of a face on a wall of the domain, or that a thin wall closes. `scale` times POTENTIAL before the wall
+ * of the domain is the pressure there. */
 static float stopped(const surroundings *around, sk_plain_cell cell, int d, float velocity, float scale)
 {
     int at[3], below[3] = {0, 0, 0};
     below[d] = -1;
     sk_plain_coordinates(&around->step->grid, cell, at);
     if (at[d] == around->walls.low[d])
-        return sk_uic_stopped_at_wall(velocity, 0, scale * potential_at(around, cell, here));
+        velocity = sk_uic_stopped_at_wall(velocity, 0, scale * potential_at(around, cell, here));
     if (at[d] == around->walls.high[d])
-        return sk_uic_stopped_at_wall(velocity, 1, scale * potential_at(around, cell, below));
-    return velocity;
+        velocity = sk_uic_stopped_at_wall(velocity, 1, scale * potential_at(around, cell, below));
+    const sk_solids *solids = &around->step->solids;
+    const int thin = solids->barriers[sk_plain_solid_index(solids, cell)] & SK_BARRIER_THIN << d;
+    return thin && velocity == velocity ? solid_velocity_at(around->step, cell, d) : velocity;
 }
 
 static void stop_before_pressure(const sk_step *step, int block)

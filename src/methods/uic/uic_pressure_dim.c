@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/dimension.h"
+#include "grid/barriers.h"
 #include "grid/deal.h"
 #include "grid/extrapolate.h"
 #include "grid/predict.h"
@@ -43,9 +44,24 @@ static void stop_at_walls(const sk_step *step, int block, const float *potential
         }
 }
 
+/* Faces that a thin wall closes move with it. Pressure does not act on them. */
+static void stop_at_thin_walls(const sk_step *step, int block)
+{
+    const sk_solids *solids = &step->solids;
+    const size_t base = (size_t)block * SK_BLOCK_CELLS, solid = (size_t)solids->block_slot[block] * SK_BLOCK_CELLS;
+    const int moving = (size_t)solids->block_slot[block] >= solids->static_count;
+    for (int d = 0; solid && !solids->plain[solids->block_slot[block]] && d < SELKIE_DIM; d++) {
+        float *velocity = step->grid.fields[SK_FIELD_VELOCITY_X + d] + base;
+        for (int c = 0; c < SK_BLOCK_CELLS; c++)
+            if (solids->barriers[solid + (size_t)c] & SK_BARRIER_THIN << d && velocity[c] == velocity[c])
+                velocity[c] = moving ? solids->velocity[d][solid + (size_t)c] : 0.0f;
+    }
+}
+
 static void stop_before_pressure(const sk_step *step, int block)
 {
     stop_at_walls(step, block, NULL);
+    stop_at_thin_walls(step, block);
 }
 
 /* The density minus the outward mass fluxes of the step, as in the source. */
@@ -86,7 +102,12 @@ selkie_code SK_DIM(sk_uic_predict_with)(sk_step *step, const uic_pressure_form *
                                       .shifted = step->shifted,
                                       .solids = &step->solids,
                                       .threads = step->threads};
-        return form->predict(grid, &step->particles, &options, error);
+        SK_TRY(form->predict(grid, &step->particles, &options, error));
+        const sk_transfer_options counted = {.density_per_particle = options.density_per_particle,
+                                             .threads = step->threads};
+        if (step->solids.obstacle_count)
+            SK_DIM(sk_barriers_hide)(&step->solids, grid, &step->particles, &counted);
+        return SELKIE_OK;
     }
     if (!def->density_correction)
         memcpy(grid->fields[SK_FIELD_PREDICTED], grid->fields[SK_FIELD_DENSITY],
@@ -259,6 +280,7 @@ static void push_block(const sk_step *step, int block, const uic_rooms *rooms, c
     if (potential)
         accelerate(step, block, rooms, potential);
     stop_at_walls(step, block, potential);
+    stop_at_thin_walls(step, block);
     stick_to_solids(step, block);
     for (int d = 0; d < SELKIE_DIM; d++) {
         const float *velocity = grid->fields[SK_FIELD_VELOCITY_X + d] + base;

@@ -1,0 +1,157 @@
+/* Speed and memory of a step on the GPU, and the time of each kernel.
+ *
+ * The step is timed as it runs. The kernels are timed afterwards, one by one: their sum is larger than the step, whose
+ * kernels overlap. Usage: bench_cuda [dam|dam_1m|river|all] [--steps N] [--kernels] [--backend NAME]
+ *
+ * The river is a channel of 3.3 million cells, two thirds full, with a bed of running water and a free surface.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <selkie/selkie.h>
+#include "base/timer.h"
+#include "cuda/cuda.h"
+#include "world/world_internal.h"
+
+typedef struct bench_case {
+    const char *name;
+    int cells[3];
+    int columns[2][2][3]; /* two boxes of liquid, in cells: lower and upper corner */
+    double cell_size;     /* m */
+    double dt;            /* s */
+    double speed;         /* m/s  along x */
+    int warm_up, steps;
+} bench_case;
+
+static const bench_case cases[] = {
+    {"dam", {64, 128, 64}, {{{0, 0, 0}, {20, 43, 20}}, {{44, 0, 44}, {64, 43, 64}}}, 1.0 / 64, 0.02, 0.0, 0, 500},
+    {"dam_1m", {100, 200, 100}, {{{0, 0, 0}, {31, 68, 31}}, {{69, 0, 69}, {100, 68, 100}}}, 0.01, 0.0125, 0.0, 20, 100},
+    {"river",
+     {1600, 64, 128},
+     {{{0, 0, 0}, {1600, 14, 128}}, {{0, 14, 0}, {800, 18, 128}}},
+     1.0 / 16,
+     0.02,
+     1.5,
+     5,
+     20},
+};
+
+static void set_scene(const bench_case *bench, selkie_scene *scene, selkie_liquid_def liquids[2])
+{
+    selkie_scene_defaults(scene);
+    scene->domain.cell_size = bench->cell_size;
+    for (int l = 0; l < 2; l++) {
+        selkie_liquid_defaults(&liquids[l]);
+        selkie_shape_defaults(&liquids[l].shape, SELKIE_SHAPE_BOX);
+        liquids[l].velocity[0] = bench->speed;
+        for (int d = 0; d < 3; d++) {
+            liquids[l].shape.min[d] = bench->columns[l][0][d] * bench->cell_size;
+            liquids[l].shape.max[d] = bench->columns[l][1][d] * bench->cell_size;
+        }
+    }
+    for (int d = 0; d < 3; d++)
+        scene->domain.size[d] = bench->cells[d] * bench->cell_size;
+    scene->liquids = liquids;
+    scene->liquid_count = 2;
+    scene->time.step = bench->dt;
+    scene->time.end = 1000.0;
+    scene->time.fps = 1.0 / bench->dt;
+    scene->volume = SELKIE_VOLUME_IDP;
+    scene->pressure.tolerance = 1e-3;
+}
+
+/* Steps of the world; adds up iterations of both solves. Returns 0 after a failure. */
+static int take_steps(selkie_world *world, int steps, double *ms, double iterations[2])
+{
+    selkie_error error;
+    for (int s = 0; s < steps; s++) {
+        if (selkie_world_step(world, &error) != SELKIE_OK) {
+            fprintf(stderr, "bench_cuda: %s\n", error.message);
+            return 0;
+        }
+        *ms += selkie_world_statistics(world)->step_ms;
+        iterations[0] += world->step.density_report.iterations;
+        iterations[1] += world->step.pressure.iterations;
+    }
+    return 1;
+}
+
+static void print_kernels(const selkie_world *world, int steps)
+{
+    sk_cuda_time time;
+    double all = 0.0;
+    for (int n = 0; sk_cuda_profile_entry(&world->step, n, &time); n++)
+        all += time.ms;
+    for (int n = 0; sk_cuda_profile_entry(&world->step, n, &time); n++)
+        printf("    %-20s %8.4f ms a step  %6.1f launches  %7.2f us each  %4.1f %%\n", time.kernel, time.ms / steps,
+               (double)time.launches / steps, 1e3 * time.ms / time.launches, 100.0 * time.ms / all);
+    printf("    all kernels, one by one: %.3f ms\n", all / steps);
+}
+
+static int run(const bench_case *bench, selkie_backend backend, int steps, int with_kernels)
+{
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    selkie_world_options options;
+    selkie_world *world;
+    selkie_error error;
+    set_scene(bench, &scene, liquids);
+    selkie_world_options_defaults(&options);
+    options.with_backend = 1;
+    options.backend = backend;
+    if (selkie_world_create(&scene, &options, &world, &error) != SELKIE_OK) {
+        fprintf(stderr, "bench_cuda: %s\n", error.message);
+        return 1;
+    }
+
+    /* The step as it is. */
+    double ms = 0.0, iterations[2] = {0.0, 0.0};
+    const int count = steps ? steps : bench->steps;
+    int good = take_steps(world, bench->warm_up, &ms, iterations);
+    ms = iterations[0] = iterations[1] = 0.0;
+    good = good && take_steps(world, count, &ms, iterations);
+    const selkie_statistics *statistics = selkie_world_statistics(world);
+    const double particles = (double)statistics->particles;
+    printf("%-8s %9.0f particles, %8lld liquid cells: step %.3f ms, iterations %.1f and %.1f, %.0f B a particle\n",
+           bench->name, particles, (long long)statistics->liquid_cells, ms / count, iterations[0] / count,
+           iterations[1] / count, (double)sk_cuda_bytes(&world->step) / particles);
+
+    /* Its kernels. */
+    if (good && with_kernels) {
+        const int timed = count < 10 ? count : 10;
+        sk_cuda_start_profile(&world->step);
+        good = take_steps(world, timed, &ms, iterations);
+        print_kernels(world, timed);
+    }
+    fflush(stdout);
+    selkie_world_destroy(world);
+    return !good;
+}
+
+int main(int argc, char **argv)
+{
+    const char *which = "all";
+    int steps = 0, with_kernels = 0, failed = 0;
+    selkie_backend backend = SELKIE_BACKEND_CUDA;
+    for (int a = 1; a < argc; a++) {
+        if (strcmp(argv[a], "--steps") == 0 && a + 1 < argc)
+            steps = atoi(argv[++a]);
+        else if (strcmp(argv[a], "--backend") == 0 && a + 1 < argc)
+            backend = strcmp(argv[++a], "tuned") == 0 ? SELKIE_BACKEND_TUNED : SELKIE_BACKEND_CUDA;
+        else if (strcmp(argv[a], "--kernels") == 0)
+            with_kernels = 1;
+        else
+            which = argv[a];
+    }
+    sk_cuda_info info;
+    selkie_error error = {0};
+    if (backend == SELKIE_BACKEND_CUDA && sk_cuda_find(&info, &error) != SELKIE_OK) {
+        printf("bench_cuda: skipped: %s\n", error.message);
+        return 0;
+    }
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        if (strcmp(which, "all") == 0 || strcmp(cases[c].name, which) == 0)
+            failed |= run(&cases[c], backend, steps, with_kernels);
+    return failed;
+}
