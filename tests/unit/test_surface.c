@@ -362,6 +362,20 @@ static void test_level_set(void **state)
     assert_true(fabs(inside / (4.0 / 3.0 * 3.14159265 * 0.35 * 0.35 * 0.35) - 1.0) < 0.02);
     sk_volume_free(&volume);
     cloud_free(&c);
+
+    /* A pool ends at the walls: no node outside of the container is inside the liquid. */
+    c = fill(n, 1.0, in_pool);
+    const sk_surface_particles pool = {c.count, c.position, 12, NULL, 0};
+    assert_int_equal(sk_surface_volume(&pool, &options, &volume, &error), SELKIE_OK);
+    for (size_t i = 0; i < 512 * volume.block_count; ++i)
+        for (int a = 0; a < 3; ++a) {
+            const int node = 8 * volume.coordinates[i / 512][a] + (int)(i % 512 >> 3 * a & 7);
+            const double x = volume.origin[a] + node * volume.voxel[a];
+            if (x < 0.0 || x > 1.0)
+                assert_true(volume.surface[i] > 0.0f);
+        }
+    sk_volume_free(&volume);
+    cloud_free(&c);
 }
 
 static void test_threads(void **state)
