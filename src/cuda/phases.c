@@ -53,6 +53,8 @@ static const char *missing_part(const selkie_scene *scene)
         return "sources";
     if (scene->drain_count)
         return "drains";
+    if (scene->domain.periodic)
+        return "periodic sides";
     for (int side = 0; side < 2 * scene->domain.dimension; side++)
         if (scene->domain.liquid_friction[side] > 0.0)
             return "walls with friction";
