@@ -136,11 +136,13 @@ static void set_frozen(check_scene *t)
 static void set_soft(check_scene *t)
 {
     set_flip(t);
-    selkie_material_defaults(&t->materials[0]);
-    t->materials[0].name = "rubber";
-    t->materials[0].kind = SELKIE_MATERIAL_SOFT;
+    for (int m = 0; m < 2; m++)
+        selkie_material_defaults(&t->materials[m]);
+    t->materials[0].name = "water";
+    t->materials[1].name = "rubber";
+    t->materials[1].kind = SELKIE_MATERIAL_SOFT;
     t->scene.materials = t->materials;
-    t->scene.material_count = 1;
+    t->scene.material_count = 2;
     for (int n = 0; n < t->scene.liquid_count; n++) {
         selkie_body_def *body = &t->bodies[n];
         selkie_body_defaults(body);
@@ -151,6 +153,8 @@ static void set_soft(check_scene *t)
             body->angular_velocity[d] = t->liquids[n].angular_velocity[d];
         }
     }
+    for (int n = 0; n < t->scene.source_count; n++)
+        t->sources[n].material = "water";
     t->scene.bodies = t->bodies;
     t->scene.body_count = t->scene.liquid_count;
     t->scene.liquid_count = 0;
@@ -538,6 +542,9 @@ static const exception frozen_exceptions[] = {
 static const exception soft_exceptions[] = {
     {"rest-*", EXCEPTION_NO_MEANING, WHY_SOLID},
     {"tap-*/*", EXCEPTION_NO_MEANING, WHY_SOLID},
+    {"energy/*", EXCEPTION_NO_MEANING, "the check leaves out the energy of the deformation"},
+    {"axes/3d/default", EXCEPTION_FAILS,
+     "the outermost contacts that stand for all lie along directions of the axes; 0.0471 of 0.001"},
     END,
 };
 

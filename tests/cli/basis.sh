@@ -13,7 +13,7 @@ check "a run with these modes" "$selkie" run reduced/shear_small -j 1 -q --end 0
 check "an empty report of its chapter" "$selkie" reproduce reduced --report-only --out empty
 grep -q '^## Table 5.1' empty/report.md && good "it has its table" || bad "it has no table"
 
-expect "a scene of another method" 2 'must be "reduced"' basis examples/dam_break_2d -o no.basis
+expect "a scene of another method" 2 'must be "reduced"' basis examples/channel_2d -o no.basis
 expect "snapshots of no run" 2 'none' basis reduced/jet_small --snapshots none -o no.basis
 expect "a basis of another domain" 2 'is for 1 x 1 m and 64 x 64 cells' check reduced/jet_small \
     --set domain.resolution=80 --set reduced.drawn=[] --set reduced.excite=[] --set "reduced.basis=$work/jet.basis"

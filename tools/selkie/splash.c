@@ -16,6 +16,7 @@ enum {
     splash_keep,
     splash_scales,
     splash_seconds,
+    splash_setup_option,
     splash_template,
     splash_recipe,
     splash_steps,
@@ -32,6 +33,7 @@ enum {
     splash_option_count
 };
 
+static const char *const setups[] = {"drops", "dams", "strings", NULL};
 static const char *const recipes[] = {"default", "paper", NULL};
 static const char *const verbs[] = {"data", "train", "add", NULL};
 
@@ -79,6 +81,12 @@ static const option_spec splash_options[] = {
                         .least = 0,
                         .most = 1e9,
                         .help = "data: begin no run after S seconds; the runs that are done make the samples"},
+    [splash_setup_option] = {.name = "setup",
+                             .kind = OPTION_CHOICE,
+                             .value = "NAME",
+                             .choices = setups,
+                             .help = "data: random drops, dams that break (SPH, 2D), or strings of liquid (2D); "
+                                     "default drops"},
     [splash_template] = {.name = "template",
                          .kind = OPTION_TEXT,
                          .value = "SCENE",
@@ -171,16 +179,19 @@ static int make_data(const option_value *values, uint64_t seed, int threads)
 {
     const int dimension = values[splash_dimension].given ? (int)values[splash_dimension].integer : 2,
               solid = dimension == 3;
+    const splash_setup setup =
+        values[splash_setup_option].given ? (splash_setup)values[splash_setup_option].integer : SPLASH_DROPS;
     splash_data_options options = {
+        .setup = setup,
         .out = values[splash_out].text,
         .template_scene = values[splash_template].given ? values[splash_template].text : NULL,
         .dimension = dimension,
         .runs = values[splash_runs].given ? (int)values[splash_runs].integer
                 : solid                   ? 32
                                           : 48,
-        .ratio = values[splash_ratio].given ? (int)values[splash_ratio].integer
-                 : solid                    ? 4
-                                            : 2,
+        .ratio = values[splash_ratio].given         ? (int)values[splash_ratio].integer
+                 : solid || setup == SPLASH_STRINGS ? 4
+                                                    : 2,
         .keep = values[splash_keep].given ? values[splash_keep].number
                 : solid                   ? 0.03
                                           : 0.1,
@@ -188,7 +199,10 @@ static int make_data(const option_value *values, uint64_t seed, int threads)
         .seed = seed,
         .threads = threads,
         .quiet = values[splash_quiet].given};
-    const char *scales = values[splash_scales].given ? values[splash_scales].text : solid ? "1,0.3" : "1,0.5,2";
+    const char *scales = values[splash_scales].given ? values[splash_scales].text
+                         : setup != SPLASH_DROPS     ? "1"
+                         : solid                     ? "1,0.3"
+                                                     : "1,0.5,2";
     options.scale_count = read_scales(scales, options.scales);
     if (!options.scale_count)
         return complain("splash data: --scales %s: must be one to eight numbers above 0, separated by commas", scales);

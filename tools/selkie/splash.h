@@ -8,7 +8,11 @@
 #include "learn/splash_train.h"
 #include "tool.h"
 
+/* Random liquids of data runs: drops and columns, dams that break, or a string of liquid. */
+typedef enum splash_setup { SPLASH_DROPS, SPLASH_DAMS, SPLASH_STRINGS } splash_setup;
+
 typedef struct splash_data_options {
+    splash_setup setup;
     const char *out, *template_scene; /* template NULL: the one of the dimension */
     int dimension, runs, ratio;       /* coarse cell over fine cell */
     double keep;                      /* share of samples without a splash that are kept */
