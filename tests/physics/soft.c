@@ -118,7 +118,7 @@ static void putty_flows(void **state)
         if (flows) {
             at_most("putty thrown on the floor", "flow: height of the rest shape, part", f[4], 0.98);
             at_most("putty thrown on the floor", "flow: change of its volume", fabs(f[0] * f[4] - f[1] * f[3] - 1.0),
-                    0.02);
+                    1e-9);
         }
         selkie_world_destroy(world);
     }
