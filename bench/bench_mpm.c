@@ -1,7 +1,9 @@
 /* Elastoplastic points: ns a point and step of a cube that falls, by material, and the phases of a step. The least of a
  * few steps, and the processor time of all threads together, which other programs disturb less. The floor is the memory
- * that a step must move: records and attributes (128 B in 3D) read and written by `to_grid` (half of them) and by
- * `to_points`, at the triad bandwidth of the same run. Usage: bench_mpm [points] [threads] */
+ * that a step must move at the triad bandwidth of the same run. mpm: records and attributes (128 B in 3D) read and
+ * written by `to_grid` (half of them) and by `to_points`. rest_shape: records and attributes (56 B) read once and read
+ * and written once, positions to the sites and read twice, what bonds need (40 B) written and read, accelerations.
+ * Usage: bench_mpm [points] [threads] [part of a name] */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -16,14 +18,19 @@ enum { STEPS = 12 };
 
 typedef struct bench_case {
     const char *name;
+    selkie_discretization form;
     selkie_elastic_law law;
     selkie_plasticity plasticity;
 } bench_case;
 
-static const bench_case cases[] = {{"rubber", SELKIE_ELASTIC_COROTATED, SELKIE_PLASTICITY_NONE},
-                                   {"hyperelastic", SELKIE_ELASTIC_SQUARED, SELKIE_PLASTICITY_NONE},
-                                   {"clay", SELKIE_ELASTIC_COROTATED, SELKIE_PLASTICITY_VON_MISES},
-                                   {"sand", SELKIE_ELASTIC_HENCKY, SELKIE_PLASTICITY_DRUCKER_PRAGER}};
+static const bench_case cases[] = {
+    {"rubber", SELKIE_DISCRETIZATION_MPM, SELKIE_ELASTIC_COROTATED, SELKIE_PLASTICITY_NONE},
+    {"hyperelastic", SELKIE_DISCRETIZATION_MPM, SELKIE_ELASTIC_SQUARED, SELKIE_PLASTICITY_NONE},
+    {"clay", SELKIE_DISCRETIZATION_MPM, SELKIE_ELASTIC_COROTATED, SELKIE_PLASTICITY_VON_MISES},
+    {"sand", SELKIE_DISCRETIZATION_MPM, SELKIE_ELASTIC_HENCKY, SELKIE_PLASTICITY_DRUCKER_PRAGER},
+    {"rest shape, rubber", SELKIE_DISCRETIZATION_REST_SHAPE, SELKIE_ELASTIC_COROTATED, SELKIE_PLASTICITY_NONE},
+    {"rest shape, clay", SELKIE_DISCRETIZATION_REST_SHAPE, SELKIE_ELASTIC_COROTATED, SELKIE_PLASTICITY_VON_MISES},
+};
 
 /* A cube of `side` cells, 8 points each, that is turning and squeezed. */
 static selkie_world *make(const bench_case *c, int side, int threads)
@@ -34,7 +41,7 @@ static selkie_world *make(const bench_case *c, int side, int threads)
     selkie_scene_defaults(&scene);
     selkie_material_defaults(&material);
     selkie_liquid_defaults(&liquid);
-    scene.discretization = SELKIE_DISCRETIZATION_MPM;
+    scene.discretization = c->form;
     scene.domain.cell_size = 1.0 / side;
     for (int d = 0; d < 3; d++) {
         scene.domain.size[d] = 1.5;
@@ -85,8 +92,9 @@ static void run(const bench_case *c, int side, int threads, double bandwidth)
         for (int p = 0; p < selkie_world_phase_count(world); p++)
             least[p] = fmin(least[p], statistics->phase_ms[p]);
     }
-    const double floor_ms = (1.5 * 128 + 128) * count / bandwidth * 1e3;
-    printf("%-12s %9.0f points %8.1f ms a step %6.1f ns a point (processor time %.1f), %4.1f x the floor:", c->name,
+    const double bytes = c->form == SELKIE_DISCRETIZATION_MPM ? 1.5 * 128 + 128 : 3 * 56 + 3 * 12 + 2 * 40 + 2 * 12;
+    const double floor_ms = bytes * count / bandwidth * 1e3;
+    printf("%-18s %9.0f points %8.1f ms a step %6.1f ns a point (processor time %.1f), %4.1f x the floor:", c->name,
            count, total, total * 1e6 / count, processor / count, total / floor_ms);
     for (int p = 0; p < selkie_world_phase_count(world); p++)
         printf(" %s %.1f", selkie_world_phase_name(world, p), least[p] * 1e6 / count);
@@ -102,6 +110,7 @@ int main(int argc, char **argv)
     const double bandwidth = triad(threads);
     printf("triad %.1f GB/s on %d threads; phases in ns a point\n", bandwidth * 1e-9, threads);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
-        run(&cases[c], side, threads, bandwidth);
+        if (argc < 4 || strstr(cases[c].name, argv[3]))
+            run(&cases[c], side, threads, bandwidth);
     return 0;
 }

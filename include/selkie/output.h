@@ -19,6 +19,33 @@ SELKIE_API selkie_code selkie_write_surface(const selkie_world *world, const cha
 /* A picture of the world as it is now (.png), with the scene's camera. */
 SELKIE_API selkie_code selkie_write_picture(const selkie_world *world, const char *path, selkie_error *error);
 
+/* --- The same into memory --- */
+
+/* Triangles with normals and velocities at their corners. Positions are relative to `origin`: single precision would
+ * lose them far from 0. */
+typedef struct selkie_surface {
+    int64_t vertex_count;
+    float *positions;  /* m   [vertex_count][3] */
+    float *normals;    /*     [vertex_count][3] outward */
+    float *velocities; /* m/s [vertex_count][3] */
+    int64_t triangle_count;
+    uint32_t *triangles; /*   [triangle_count][3], counterclockwise seen from outside */
+    double origin[3];    /* m add it to the positions to get scene coordinates */
+} selkie_surface;
+
+/* 3D worlds only. Release it with selkie_surface_free(). */
+SELKIE_API selkie_code selkie_world_surface(const selkie_world *world, selkie_surface *surface, selkie_error *error);
+SELKIE_API void selkie_surface_free(selkie_surface *surface);
+
+typedef struct selkie_picture {
+    int width, height;
+    uint8_t *pixels; /* [height][width][3] red, green, blue (sRGB), the top row first */
+} selkie_picture;
+
+/* A picture with the scene's camera and size. Release it with selkie_picture_free(). */
+SELKIE_API selkie_code selkie_world_picture(const selkie_world *world, selkie_picture *picture, selkie_error *error);
+SELKIE_API void selkie_picture_free(selkie_picture *picture);
+
 #ifdef __cplusplus
 }
 #endif

@@ -35,15 +35,18 @@ typedef enum selkie_change_kind {
     SELKIE_CHANGE_CLEAR,    /* shape: the liquid inside goes */
     SELKIE_CHANGE_MOVE,     /* name, translate, rotate, duration: an obstacle moves to a pose */
     SELKIE_CHANGE_PUSH,     /* name, velocity, angular_velocity: added to those of a body */
-    SELKIE_CHANGE_REMOVE,   /* list, name: an obstacle, force, source or drain goes */
-    SELKIE_CHANGE_STEP      /* length: of the next step alone */
+    SELKIE_CHANGE_REMOVE,   /* list, name: an element goes */
+    SELKIE_CHANGE_STEP,     /* length: of the next step alone */
+    SELKIE_CHANGE_BODY,     /* body: a rigid shape, added or replaced */
+    SELKIE_CHANGE_EXCITE    /* excite: of a drawn mode of a reduced fluid, added or replaced */
 } selkie_change_kind;
 
 typedef enum selkie_change_list {
     SELKIE_LIST_OBSTACLES,
     SELKIE_LIST_FORCES,
     SELKIE_LIST_SOURCES,
-    SELKIE_LIST_DRAINS
+    SELKIE_LIST_DRAINS,
+    SELKIE_LIST_BODIES
 } selkie_change_list;
 
 typedef struct selkie_change_def {
@@ -64,6 +67,8 @@ typedef struct selkie_change_def {
     selkie_drain_def drain;
     selkie_liquid_def liquid;
     selkie_shape shape; /* clear */
+    selkie_body_def body;
+    selkie_excite_def excite;
 } selkie_change_def;
 
 typedef struct selkie_scene {
@@ -88,6 +93,7 @@ typedef struct selkie_scene {
     selkie_sato_def sato;
     selkie_sph_def sph;
     selkie_reduced_def reduced;
+    selkie_points_def points;
     selkie_incompressibility incompressibility;
     selkie_unilateral_def unilateral;
     selkie_pressure_def pressure;

@@ -4,20 +4,27 @@
 #define SELKIE_SCENE_DOMAIN_H
 
 typedef enum selkie_shape_kind {
-    SELKIE_SHAPE_BOX,        /* min, max */
-    SELKIE_SHAPE_SPHERE,     /* center, radius; a disc in 2D */
-    SELKIE_SHAPE_CYLINDER,   /* from, to (ends of the axis), radius; a bar in 2D */
-    SELKIE_SHAPE_HALF_SPACE, /* point, normal; inside is the side away from the normal */
-    SELKIE_SHAPE_WAVE,       /* below level + amplitude cos(wave_number . x + phase) */
-    SELKIE_SHAPE_MESH,       /* file, then scale, rotate, translate */
-    SELKIE_SHAPE_UNION,      /* children */
-    SELKIE_SHAPE_HEIGHTFIELD /* file, then scale, translate; the inside is below it */
+    SELKIE_SHAPE_BOX,         /* min, max */
+    SELKIE_SHAPE_SPHERE,      /* center, radius; a disc in 2D */
+    SELKIE_SHAPE_CYLINDER,    /* from, to (ends of the axis), radius; a bar in 2D */
+    SELKIE_SHAPE_HALF_SPACE,  /* point, normal; inside is the side away from the normal */
+    SELKIE_SHAPE_WAVE,        /* below level + amplitude cos(wave_number . x + phase) */
+    SELKIE_SHAPE_MESH,        /* file, then scale, rotate, translate */
+    SELKIE_SHAPE_UNION,       /* children */
+    SELKIE_SHAPE_HEIGHTFIELD, /* file, then scale, translate; the inside is below it */
+    SELKIE_SHAPE_POLYGON,     /* points; 2D */
+    SELKIE_SHAPE_PICTURE      /* file, min, max, threshold; 2D: what is dark in a picture */
 } selkie_shape_kind;
+
+/* A corner of a polygon. */
+typedef struct selkie_point {
+    double at[3]; /* m */
+} selkie_point;
 
 typedef struct selkie_shape selkie_shape;
 struct selkie_shape {
     selkie_shape_kind kind;
-    double min[3], max[3]; /* m    box */
+    double min[3], max[3]; /* m    box; picture: the rectangle that it fills */
     double center[3];      /* m    sphere */
     double radius;         /* m    sphere, cylinder */
     double from[3], to[3]; /* m    cylinder */
@@ -27,15 +34,30 @@ struct selkie_shape {
     double amplitude;      /* m    wave */
     double wave_number[3]; /* 1/m  wave: angular, 2 pi / wavelength */
     double phase;          /* deg  wave */
-    const char *file;      /*      mesh: OBJ, STL, PLY, glTF; height field: ESRI ASCII grid */
+    const char *file;      /*      mesh: OBJ, STL, PLY, glTF; height field: ESRI ASCII grid; picture: PNG, PGM, PPM */
     double scale[3];       /*      mesh, height field */
     double rotate[3];      /* deg  mesh: about x, then y, then z */
     double translate[3];   /* m    mesh, height field */
     int child_count;
     const selkie_shape *children; /*   union */
+    int point_count;
+    const selkie_point *points; /*     polygon: its corners, either way around */
+    double threshold;           /*     picture: brightness, 0 to 1, below which a pixel is inside */
 };
 
 typedef enum selkie_wall { SELKIE_WALL_FREE_SLIP, SELKIE_WALL_NO_SLIP, SELKIE_WALL_OPEN } selkie_wall;
+
+/* Axes, as a set of bits. */
+typedef enum selkie_axes {
+    SELKIE_AXES_NONE = 0,
+    SELKIE_AXES_X = 1,
+    SELKIE_AXES_Y = 2,
+    SELKIE_AXES_XY = 3,
+    SELKIE_AXES_Z = 4,
+    SELKIE_AXES_XZ = 5,
+    SELKIE_AXES_YZ = 6,
+    SELKIE_AXES_XYZ = 7
+} selkie_axes;
 
 typedef struct selkie_domain_def {
     int dimension;             /*    2 or 3 */
@@ -44,6 +66,7 @@ typedef struct selkie_domain_def {
     double cell_size;          /* m  or 0: taken from resolution */
     int resolution;            /*    cells along the longest side, used where cell_size is 0 */
     selkie_wall walls[6];      /*    x_min x_max y_min y_max z_min z_max */
+    selkie_axes periodic;      /*    axes whose two sides are joined; their walls are not used */
     double slip_length[6];     /* m  of each no-slip side, Navier's; 0 = liquid sticks */
     double liquid_friction[6]; /*    of each free-slip side, Coulomb's, against liquid */
     double temperature[6];     /* K  of each closed side; 0 = insulated */

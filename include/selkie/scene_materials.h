@@ -6,7 +6,7 @@ typedef enum selkie_material_kind {
     SELKIE_MATERIAL_LIQUID,
     SELKIE_MATERIAL_RIGID,         /* of bodies: particles that keep their shape */
     SELKIE_MATERIAL_SOFT,          /* of bodies: particles that return to their shape, see selkie_soft_def */
-    SELKIE_MATERIAL_ELASTOPLASTIC, /* discretization mpm */
+    SELKIE_MATERIAL_ELASTOPLASTIC, /* discretization mpm, rest_shape, printed, additive */
     SELKIE_MATERIAL_GRANULAR       /* refused so far */
 } selkie_material_kind;
 

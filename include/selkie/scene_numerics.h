@@ -15,11 +15,24 @@ typedef struct selkie_particles_def {
 } selkie_particles_def;
 
 typedef enum selkie_discretization {
-    SELKIE_DISCRETIZATION_GRID,    /* particles carry the liquid, a staggered grid its pressure */
-    SELKIE_DISCRETIZATION_SPH,     /* smoothed particle hydrodynamics: no grid, neighbours are particles */
-    SELKIE_DISCRETIZATION_REDUCED, /* a sum of modes fills the box; particles are tracers (Gerszewski, chapter 5) */
-    SELKIE_DISCRETIZATION_MPM      /* elastoplastic points, whose forces act on a grid: the material point method */
+    SELKIE_DISCRETIZATION_GRID,       /* particles carry the liquid, a staggered grid its pressure */
+    SELKIE_DISCRETIZATION_SPH,        /* smoothed particle hydrodynamics: no grid, neighbours are particles */
+    SELKIE_DISCRETIZATION_REDUCED,    /* a sum of modes fills the box; particles are tracers (Gerszewski, chapter 5) */
+    SELKIE_DISCRETIZATION_MPM,        /* elastoplastic points, whose forces act on a grid: the material point method */
+    SELKIE_DISCRETIZATION_REST_SHAPE, /* elastoplastic points with bonds to the neighbours that they have at rest */
+    SELKIE_DISCRETIZATION_PRINTED,    /* deformations from steps, one after the other (Gerszewski, chapter 4) */
+    SELKIE_DISCRETIZATION_ADDITIVE    /* strains of steps, added up: to compare with (his Fig. 4.8) */
 } selkie_discretization;
+
+/* Elastoplastic points that push each other: discretization rest_shape, printed and additive. */
+typedef struct selkie_points_def {
+    double zero_energy; /*  rest_shape: stiffness against modes that the deformation does not see */
+    double support;     /*  printed, additive: reach of the kernels, in particle spacings */
+    int neighbours;     /*  printed, additive: how many of the nearest count; 0 = all in reach */
+    double viscosity;   /*  printed, additive: share of the neighbours' velocity that a point takes while a pressure
+                            wave passes a spacing */
+    int pressure;       /*  printed, additive: pressure of SPH beside the elastic forces */
+} selkie_points_def;
 
 typedef enum selkie_transfer { /* of velocity between particles and grid; discretization grid */
                                SELKIE_TRANSFER_PIC,
@@ -128,8 +141,10 @@ typedef struct selkie_drawn_def {
     const char *name;
     int stroke_count;
     const selkie_stroke_def *strokes;
-    double time;   /* s    the drawing moves for so long before it is taken */
-    int snapshots; /*      fields that are taken at even times of that */
+    const char *picture; /*      a picture of velocities that fills the domain: red along x, green along y; "" = none */
+    double picture_speed; /* m/s  of full red or green; half of it is rest */
+    double time;          /* s    the drawing moves for so long before it is taken */
+    int snapshots;        /*      fields that are taken at even times of that */
 } selkie_drawn_def;
 
 typedef struct selkie_excite_def {
@@ -137,6 +152,13 @@ typedef struct selkie_excite_def {
     double strength;   /* m/s2 acceleration where the drawing is fastest */
     double start, end; /* s    end < 0: never ends */
 } selkie_excite_def;
+
+/* How vortex sheets reach the modes. */
+typedef enum selkie_feedback_way {
+    SELKIE_FEEDBACK_PANELS,   /* integrals of the modes over the panels */
+    SELKIE_FEEDBACK_QUADTREE, /* velocities on the cells through the source's quadtree, then projected */
+    SELKIE_FEEDBACK_GRID      /* velocities on every cell, then projected: the source's naive form */
+} selkie_feedback_way;
 
 typedef struct selkie_reduced_def {
     int modes; /*      eigenfunctions with the smallest eigenvalues */
@@ -150,6 +172,9 @@ typedef struct selkie_reduced_def {
     const selkie_excite_def *excite;
     double panel_length; /* m    of the vortex panels of bodies, about; 0 = a cell */
     double feedback;     /*      part of a body's vortex sheet that stays in the liquid while it passes the body once */
+    selkie_feedback_way feedback_by;
+    double feedback_error; /*    quadtree: largest error of a panel's velocity, over its strength */
+    const char *basis;     /*    file of `selkie basis`; "" = the basis is made at the start */
 } selkie_reduced_def;
 
 /* The form of the numerics: `tuned` is vectorised, `plain` is the simple form that it is tested against, `cuda` runs on

@@ -61,7 +61,14 @@ typedef struct selkie_output_def {
     int checkpoint_keep;        /*   how many to keep */
 } selkie_output_def;
 
-typedef enum selkie_picture_style { SELKIE_STYLE_SURFACE, SELKIE_STYLE_PARTICLES } selkie_picture_style;
+typedef enum selkie_picture_style {
+    SELKIE_STYLE_SURFACE,
+    SELKIE_STYLE_PARTICLES,
+    /* 2D */
+    SELKIE_STYLE_DYE,         /* every point has the colour of the nearest particle: sharp edges */
+    SELKIE_STYLE_STREAMLINES, /* curves along the velocity */
+    SELKIE_STYLE_LIC          /* noise smeared along the velocity: line integral convolution */
+} selkie_picture_style;
 
 typedef enum selkie_picture_color {
     SELKIE_COLOR_WATER,

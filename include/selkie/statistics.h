@@ -138,7 +138,8 @@ typedef enum selkie_summary {
     X(double, elastic_energy, "J", "mpm: stored in the deformation; in 2D per metre of depth") \
     X(double, plastic_work, "J", "mpm: turned into heat by plastic flow since the start; in 2D per metre of depth") \
     X(int64_t, splashes, "", "droplets of the model of splashes in flight") \
-    X(int64_t, splashes_made, "", "droplets that it has made since the start")
+    X(int64_t, splashes_made, "", "droplets that it has made since the start") \
+    X(int, sheet_sweeps, "", "reduced: Schwarz sweeps over the vortex sheets of the bodies")
 /* clang-format on */
 
 typedef struct selkie_statistics {

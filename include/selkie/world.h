@@ -147,6 +147,9 @@ typedef struct selkie_field_view {
 SELKIE_API selkie_code selkie_world_field(const selkie_world *world, const char *name, selkie_field_view *view,
                                           selkie_error *error);
 
+/* Velocity (m/s) of the liquid at a point of the scene; NaN where there is none. */
+SELKIE_API selkie_code selkie_world_velocity_at(const selkie_world *world, const double at[3], double velocity[3]);
+
 /* Statistics of the last step. */
 SELKIE_API const selkie_statistics *selkie_world_statistics(const selkie_world *world);
 /* NULL, or one line that names a key whose value makes the results wrong without an error, and a better value. It stays

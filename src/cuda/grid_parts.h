@@ -45,6 +45,26 @@ SK_DEVICE void store_particle(sk_particle *record, sk_particle particle)
     ((float4 *)(void *)record)[1] = copy.half[1];
 }
 
+/* Does a block around this one, itself included, have a flag? By all threads of a thread block. */
+SK_DEVICE int is_flagged_near(const sk_grid *grid, int block, int flag)
+{
+    const int n = (int)threadIdx.x;
+    return __syncthreads_or(n < SK_NEIGHBOURS && grid->block_flags[grid->neighbours[block][n]] & flag);
+}
+
+/* Work over the particles of blocks: a part of a block at a time, so that few blocks keep the device busy too. */
+SK_DEVICE int parts_of_blocks(const sk_grid *grid)
+{
+    return grid->particle_blocks < 1024 ? 4 : 1;
+}
+SK_DEVICE void particles_of_part(const sk_grid *grid, int block, int part, int parts, uint32_t *first, uint32_t *last)
+{
+    const uint32_t *start = grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    const uint32_t begin = start[0], count = start[SK_BLOCK_CELLS] - begin;
+    *first = begin + count * (uint32_t)part / (uint32_t)parts;
+    *last = begin + count * (uint32_t)(part + 1) / (uint32_t)parts;
+}
+
 /* What a transfer reads of the particles. */
 SK_DEVICE sk_plain_data particle_data(const sk_step *step, const sk_cuda_constants *constants)
 {

@@ -6,205 +6,18 @@
  * beside each other along x, one of each colour. The smallest levels are left to a single thread block.
  *
  * Scalars stay on the device: the last thread block of a launch to finish adds up the sums of all, in a fixed order,
- * and decides how the iteration goes on. Closed components are not balanced: a system that is singular and inconsistent
- * does not converge.
+ * and decides how the iteration goes on.
+ *
+ * Liquid without any free surface is one closed component: the constants are the null space of its matrix. Their part
+ * is removed from the right side and from the result of each cycle. Closed components beside liquid with a surface, or
+ * several of them, are not told apart: such a system does not converge if its right side is inconsistent.
  */
 #include "cuda/device.h"
 
 extern "C" {
 #include "cuda/phases.h"
 }
-#include "cuda/poisson_parts.h"
-
-enum { SWEEP_BACKWARD = 1, FROM_ZERO = 2, RESTRICT = 4, PROLONG = 8, PROLONG_HALO = 16, TAKE_DOT = 32, ARRIVE = 64 };
-
-/* --- Cells of a block --- */
-
-/* Cell n of the layer beside a block on a side: its index in the neighbour, and in a tile. */
-SK_DEVICE void halo_cell(int side, int n, int *there, int *tile)
-{
-    const int a = n % N, b = n / N, upper = side & 1, near = upper ? 0 : N - 1, far = upper ? N : -1;
-    if (side / 2 == 0) {
-        *there = cell_index(near, a, b);
-        *tile = sk_tile_index(far, a, b);
-    } else if (side / 2 == 1) {
-        *there = cell_index(a, near, b);
-        *tile = sk_tile_index(a, far, b);
-    } else {
-        *there = cell_index(a, b, near);
-        *tile = sk_tile_index(a, b, far);
-    }
-}
-
-/* Coefficients of one cell. */
-typedef struct row {
-    float lower[SELKIE_DIM], upper[SELKIE_DIM], inverse, excess, b;
-} row;
-
-/* The pair of cells of a thread. */
-typedef struct pair {
-    int i, j, k, at, tile; /* of the first cell */
-    row r[2];
-} pair;
-
-/* `t` is the thread's number in its team of PAIRS threads. */
-SK_DEVICE void locate_pair(int t, pair *own)
-{
-    own->i = 2 * (t % (N / 2));
-    own->j = t / (N / 2) % N;
-    own->k = t / (N / 2) / N;
-    own->at = cell_index(own->i, own->j, own->k);
-    own->tile = sk_tile_index(own->i, own->j, own->k);
-}
-
-/* A face coefficient of the cell `step` after one along an axis, also in the next block. */
-SK_DEVICE float upper_face(const sk_cuda_level *level, int block, int axis, int along, int at)
-{
-    const int stride = axis == 0 ? 1 : axis == 1 ? N : N * N;
-    const float *face = level->face[axis];
-    if (along < N - 1)
-        return face[(size_t)block * CELLS + at + stride];
-    return face[(size_t)level->neighbour[block][2 * axis + 1] * CELLS + at - (N - 1) * stride];
-}
-
-/* Coefficients of the thread's cells: they stay the same during a solve. */
-SK_DEVICE void load_rows(const sk_cuda_level *level, int block, pair *own, int with_excess)
-{
-    const size_t base = (size_t)block * CELLS + own->at;
-    for (int c = 0; c < 2; c++) {
-        const int along[3] = {own->i + c, own->j, own->k};
-        for (int axis = 0; axis < SELKIE_DIM; axis++)
-            own->r[c].lower[axis] = level->face[axis][base + c];
-        for (int axis = 0; axis < SELKIE_DIM; axis++)
-            own->r[c].upper[axis] = axis == 0 && c == 0 ? level->face[0][base + 1]
-                                                        : upper_face(level, block, axis, along[axis], own->at + c);
-        own->r[c].inverse = level->inverse[base + c];
-        own->r[c].excess = with_excess ? level->excess[base + c] : 0.0f;
-    }
-}
-
-SK_DEVICE void load_right_side(const sk_cuda_level *level, int block, pair *own)
-{
-    for (int c = 0; c < 2; c++)
-        own->r[c].b = level->b[(size_t)block * CELLS + own->at + c];
-}
-
-SK_DEVICE float relax(const float *x, const row *r, int at)
-{
-    float sum = r->b;
-    for (int axis = 0; axis < SELKIE_DIM; axis++) {
-        const int stride = sk_tile_stride(axis);
-        sum += r->lower[axis] * x[at - stride];
-        sum += r->upper[axis] * x[at + stride];
-    }
-    return r->inverse * sum;
-}
-
-SK_DEVICE float apply(const float *x, const row *r, int at)
-{
-    const float here = x[at];
-    float sum = r->excess * here;
-    for (int axis = 0; axis < SELKIE_DIM; axis++) {
-        const int stride = sk_tile_stride(axis);
-        sum += r->lower[axis] * (here - x[at - stride]);
-        sum += r->upper[axis] * (here - x[at + stride]);
-    }
-    return sum;
-}
-
-/* --- Between levels --- */
-
-/* Index of the parent of cell (i, j, k) of a fine block in the coarse fields. */
-SK_DEVICE size_t parent_of(const sk_cuda_level *fine, int block, int i, int j, int k)
-{
-    return (size_t)fine->parent[block] + cell_index(i / 2, j / 2, k / 2);
-}
-
-/* x of a cell with the correction of the coarse level. */
-SK_DEVICE float prolonged(const sk_cuda_level *fine, const sk_cuda_level *coarse, int block, int at)
-{
-    const size_t cell = (size_t)block * CELLS + at;
-    const float x = fine->x[cell];
-    if (!block || !(fine->inverse[cell] > 0.0f))
-        return x;
-    return x + coarse->x[parent_of(fine, block, at % N, at / N % N, at / N / N)];
-}
-
-/* Restricts the residual of a block. `x` is its tile, `left` room for its cells. */
-SK_DEVICE void restrict_block(const sk_cuda_level *fine, const sk_cuda_level *coarse, int block, int t, const pair *own,
-                              const float *x, float *left)
-{
-    for (int c = 0; c < 2; c++)
-        left[own->at + c] = own->r[c].inverse > 0.0f ? own->r[c].b - apply(x, &own->r[c], own->tile + c) : 0.0f;
-    __syncthreads();
-    for (int n = t; block && n < CELLS / SK_CORNERS; n += PAIRS) {
-        const int i = 2 * (n % (N / 2)), j = 2 * (n / (N / 2) % (N / 2)), k = 2 * (n / (N / 2) / (N / 2));
-        float sum = 0.0f;
-        for (int child = 0; child < SK_CORNERS; child++)
-            sum += left[cell_index(i + (child & 1), j + (child >> 1 & 1), k + (child >> 2))];
-        coarse->b[parent_of(fine, block, i, j, k)] = SK_CORRECTION_SCALE * SK_RESTRICTION_SCALE * sum;
-    }
-    __syncthreads();
-}
-
-/* Loads x of a block and its halo into a tile. */
-SK_DEVICE void load_tile(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int colour, int flags,
-                         int t, const pair *own, float *x)
-{
-    const size_t base = (size_t)block * CELLS + own->at;
-    for (int c = 0; c < 2; c++)
-        x[own->tile + c] = flags & FROM_ZERO ? 0.0f
-                           : flags & PROLONG ? prolonged(level, coarse, block, own->at + c)
-                                             : level->x[base + c];
-    for (int n = t; n < SIDES * LAYER; n += PAIRS) {
-        int there, tile;
-        halo_cell(n / LAYER, n % LAYER, &there, &tile);
-        const int other = level->neighbour[block][n / LAYER];
-        /* From zero, only blocks of the first colour have values yet. */
-        if (flags & FROM_ZERO && colour == 0)
-            x[tile] = 0.0f;
-        else
-            x[tile] =
-                flags & PROLONG_HALO ? prolonged(level, coarse, other, there) : level->x[(size_t)other * CELLS + there];
-    }
-}
-
-typedef struct shared_block {
-    float x[SK_TILE_CELLS], left[CELLS];
-} shared_block;
-
-/* Smooths a block whose coefficients are loaded: two red-black sweeps. Returns the sum of b x over the thread's cells.
- * Block 0 does nothing but take part in the barriers. */
-SK_DEVICE double smooth_block(const sk_cuda_level *level, const sk_cuda_level *coarse, int block, int colour, int flags,
-                              int t, pair *own, shared_block *s)
-{
-    load_right_side(level, block, own);
-    load_tile(level, coarse, block, colour, flags, t, own, s->x);
-    __syncthreads();
-    for (int half = 0; half < 4; half++) {
-        const int red = (half + (flags & SWEEP_BACKWARD)) & 1;
-        const int c = (red + own->j + own->k) & 1; /* which of the two cells has that colour */
-        row chosen;
-        chosen.inverse = c ? own->r[1].inverse : own->r[0].inverse;
-        chosen.b = c ? own->r[1].b : own->r[0].b;
-        for (int axis = 0; axis < SELKIE_DIM; axis++) {
-            chosen.lower[axis] = c ? own->r[1].lower[axis] : own->r[0].lower[axis];
-            chosen.upper[axis] = c ? own->r[1].upper[axis] : own->r[0].upper[axis];
-        }
-        const float value = relax(s->x, &chosen, own->tile + c);
-        s->x[own->tile + c] = value; /* the threads read cells of the other colour */
-        __syncthreads();
-    }
-    const size_t base = (size_t)block * CELLS + own->at;
-    const float first = s->x[own->tile], second = s->x[own->tile + 1];
-    if (block) {
-        level->x[base] = first;
-        level->x[base + 1] = second;
-    }
-    if (flags & RESTRICT)
-        restrict_block(level, coarse, block, t, own, s->x, s->left);
-    return (double)own->r[0].b * (double)first + (double)own->r[1].b * (double)second;
-}
+#include "cuda/poisson_cells.h"
 
 /* --- Decisions of the iteration --- */
 
@@ -218,8 +31,10 @@ SK_DEVICE double residual_of(const sk_cuda_solver *solver, const double *partial
 SK_DEVICE void decide_direction(sk_cuda_solver *solver)
 {
     const double rz = add_up(solver->partial[0], solver->block_count);
+    const double sum = solver->surface_cells ? 0.0 : add_up(solver->partial[1], solver->block_count);
     if (threadIdx.x != 0)
         return;
+    solver->mean_z = solver->unknowns[0] ? sum / (double)solver->unknowns[0] : 0.0;
     solver->skip = 0;
     if (rz > 0.0 && rz < INFINITY) {
         solver->beta = solver->rz_before == 0.0 ? 0.0 : rz / solver->rz_before;
@@ -271,6 +86,12 @@ SK_DEVICE void decide_end(sk_cuda_solver *solver)
 
 /* --- Kernels of the cycle --- */
 
+/* A level and the next one. */
+typedef struct level_pair {
+    int depth;
+    sk_cuda_level fine, coarse;
+} level_pair;
+
 /* Solves the coarsest level exactly. One thread block. */
 SK_DEVICE void solve_bottom(sk_cuda_solver *solver)
 {
@@ -300,14 +121,18 @@ static __device__ __noinline__ void solve_above_tail(sk_cuda_solver *solver, int
     const sk_cuda_level *level = &solver->level[0];
     for (int n = 0; n < blocks_of(solver, 0); n++) {
         const int block = block_of_level(solver, 0, n);
-        double dot = 0.0;
+        double dot = 0.0, sum = 0.0;
         for (int c = (int)threadIdx.x; c < CELLS; c += (int)blockDim.x) {
             const size_t at = (size_t)block * CELLS + c;
             dot += (double)level->b[at] * (double)level->x[at];
+            sum += (double)level->x[at];
         }
         dot = sk_cuda_sum(dot);
-        if (threadIdx.x == 0)
+        sum = sk_cuda_sum(sum);
+        if (threadIdx.x == 0) {
             solver->partial[0][block] = dot;
+            solver->partial[1][block] = sum;
+        }
     }
     __threadfence_block();
     __syncthreads();
@@ -315,41 +140,54 @@ static __device__ __noinline__ void solve_above_tail(sk_cuda_solver *solver, int
 }
 
 /* Smooths the blocks of a colour of a level. `visit` has a bit for each level whose second visit this is part of. The
- * first launch of a visit has the flag ARRIVE. */
+ * first launch of a visit has the flag ARRIVE. The levels are arguments, so that their addresses need no load. */
 static __global__ void __launch_bounds__(PAIRS)
-    smooth_level(sk_cuda_solver *solver, int depth, int colour, int flags, int visit)
+    smooth_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int colour, int flags, int visit)
 {
     __shared__ shared_block s;
-    const sk_cuda_level *level = &solver->level[depth], *coarse = level + 1;
-    const int count = solver->count[depth][colour];
+    SK_CUDA_LET_NEXT_START();
+    const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
+    const int count = solver->count[levels.depth][colour], t = (int)threadIdx.x;
     int n = (int)blockIdx.x, block = 0;
     pair own;
-    locate_pair((int)threadIdx.x, &own);
+    locate_pair(t, &own);
     if (n < count) {
         block = block_of_colour(level, colour, n);
-        load_rows(level, block, &own, flags & RESTRICT);
+        load_rows(level, block, t, flags, &own);
     }
     SK_CUDA_WAIT();
-    if (solver->done || (visit & ~solver->twice))
+    const int bottom = solver->bottom, skipped = solver->done || (visit & ~solver->twice);
+    if (n < count) { /* before the flags are here */
+        load_right_side(level, block, &own);
+        load_tile(level, coarse, block, colour, flags, &own, s.x);
+    }
+    if (skipped)
         return;
-    if (depth >= solver->bottom) {
-        if (depth == solver->bottom && flags & ARRIVE && blockIdx.x == 0)
-            solve_above_tail(solver, depth);
+    if (levels.depth >= bottom) {
+        if (levels.depth == bottom && flags & ARRIVE && blockIdx.x == 0)
+            solve_above_tail(solver, levels.depth);
         return;
     }
     while (n < count) {
-        double dot = smooth_block(level, coarse, block, colour, flags, (int)threadIdx.x, &own, &s);
+        double dot = smooth_block(level, coarse, block, flags, t, &own, &s);
         if (flags & TAKE_DOT) {
             dot = sk_cuda_sum(dot);
-            if (threadIdx.x == 0)
+            if (t == 0)
                 solver->partial[0][block] = dot;
+            if (!solver->surface_cells) {
+                const double sum = sk_cuda_sum((double)s.x[own.tile] + (double)s.x[own.tile + 1]);
+                if (t == 0)
+                    solver->partial[1][block] = sum;
+            }
         }
         __syncthreads();
         n += (int)gridDim.x;
         if (n >= count)
             break;
         block = block_of_colour(level, colour, n);
-        load_rows(level, block, &own, flags & RESTRICT);
+        load_rows(level, block, t, flags, &own);
+        load_right_side(level, block, &own);
+        load_tile(level, coarse, block, colour, flags, &own, s.x);
     }
     /* The blocks of the first colour come last. */
     if (flags & TAKE_DOT && colour == 0 && sk_cuda_is_last(&solver->ticket))
@@ -357,31 +195,34 @@ static __global__ void __launch_bounds__(PAIRS)
 }
 
 /* Restricts the residual of the blocks of the first colour. */
-static __global__ void __launch_bounds__(PAIRS) restrict_level(sk_cuda_solver *solver, int depth, int visit)
+static __global__ void __launch_bounds__(PAIRS)
+    restrict_level(sk_cuda_solver *solver, const __grid_constant__ level_pair levels, int visit)
 {
     __shared__ shared_block s;
-    const sk_cuda_level *level = &solver->level[depth];
-    const int count = solver->count[depth][0], t = (int)threadIdx.x;
+    SK_CUDA_LET_NEXT_START();
+    const sk_cuda_level *level = &levels.fine, *coarse = &levels.coarse;
+    const int count = solver->count[levels.depth][0], t = (int)threadIdx.x;
     int n = (int)blockIdx.x, block = 0;
     pair own;
     locate_pair(t, &own);
     if (n < count) {
         block = block_of_colour(level, 0, n);
-        load_rows(level, block, &own, 1);
+        load_rows(level, block, t, RESTRICT, &own);
     }
     SK_CUDA_WAIT();
-    if (solver->done || depth > solver->bottom - 1 || (visit & ~solver->twice))
-        return;
+    const int skipped = solver->done || levels.depth > solver->bottom - 1 || (visit & ~solver->twice);
     while (n < count) {
         load_right_side(level, block, &own);
-        load_tile(level, level + 1, block, 0, 0, t, &own, s.x);
+        load_tile(level, coarse, block, 0, 0, &own, s.x);
+        if (skipped)
+            return;
         __syncthreads();
-        restrict_block(level, level + 1, block, t, &own, s.x, s.left);
+        restrict_block(level, coarse, block, t, &own, s.x, s.left);
         n += (int)gridDim.x;
         if (n >= count)
             break;
         block = block_of_colour(level, 0, n);
-        load_rows(level, block, &own, 1);
+        load_rows(level, block, t, RESTRICT, &own);
     }
 }
 
@@ -396,14 +237,14 @@ SK_DEVICE void run_colour(sk_cuda_solver *solver, int depth, int colour, int fla
         const int block = first + team < count ? block_of_colour(level, colour, first + team) : 0;
         pair own;
         locate_pair(t, &own);
-        load_rows(level, block, &own, 1);
+        load_rows(level, block, t, flags | WITH_EXCESS, &own);
+        load_right_side(level, block, &own);
+        load_tile(level, level + 1, block, colour, flags, &own, s[team].x);
         if (flags & ONLY_RESTRICT) {
-            load_right_side(level, block, &own);
-            load_tile(level, level + 1, block, colour, 0, t, &own, s[team].x);
             __syncthreads();
             restrict_block(level, level + 1, block, t, &own, s[team].x, s[team].left);
         } else {
-            smooth_block(level, level + 1, block, colour, flags, t, &own, &s[team]);
+            smooth_block(level, level + 1, block, flags, t, &own, &s[team]);
         }
         __syncthreads();
     }
@@ -438,6 +279,7 @@ static __global__ void __launch_bounds__(TEAMS *PAIRS)
 static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *solver)
 {
     __shared__ float x[SK_TILE_CELLS];
+    SK_CUDA_LET_NEXT_START();
     const sk_cuda_level *level = &solver->level[0];
     const int blocks = blocks_of(solver, 0);
     int n = (int)blockIdx.x, block = 0;
@@ -445,31 +287,27 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
     locate_pair((int)threadIdx.x, &own);
     if (n < blocks) {
         block = block_of_level(solver, 0, n);
-        load_rows(level, block, &own, 1);
+        load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
     }
     SK_CUDA_WAIT();
     if (solver->done || solver->skip)
         return;
     const float *before = solver->p[solver->flip];
     float *after = solver->p[solver->flip ^ 1];
-    const float beta = (float)solver->beta;
+    const float beta = (float)solver->beta, mean = (float)solver->mean_z;
     while (n < blocks) {
         const size_t base = (size_t)block * CELLS + own.at;
-        for (int c = 0; c < 2; c++)
-            x[own.tile + c] = after[base + c] = sk_add_scaled(level->x[base + c], beta, before[base + c]);
-        for (int h = (int)threadIdx.x; h < SIDES * LAYER; h += (int)blockDim.x) {
-            int there, tile;
-            halo_cell(h / LAYER, h % LAYER, &there, &tile);
-            const size_t at = (size_t)level->neighbour[block][h / LAYER] * CELLS + there;
-            x[tile] = sk_add_scaled(level->x[at], beta, before[at]);
-        }
+        const float2 z = load_two(level->x + base), old = load_two(before + base);
+        x[own.tile] = sk_add_scaled(z.x - (own.r[0].inverse > 0.0f ? mean : 0.0f), beta, old.x);
+        x[own.tile + 1] = sk_add_scaled(z.y - (own.r[1].inverse > 0.0f ? mean : 0.0f), beta, old.y);
+        store_two(after + base, x[own.tile], x[own.tile + 1]);
+        for (int e = 0; e < EDGES; e++)
+            if (own.edge_tile[e] >= 0) /* cells that are no unknowns have no coefficient */
+                x[own.edge_tile[e]] = sk_add_scaled(level->x[own.edge[e]] - mean, beta, before[own.edge[e]]);
         __syncthreads();
-        double dot = 0.0;
-        for (int c = 0; c < 2; c++) {
-            const float product = apply(x, &own.r[c], own.tile + c);
-            solver->q[base + c] = product;
-            dot += (double)x[own.tile + c] * (double)product;
-        }
+        const float first = apply(x, &own.r[0], own.tile), second = apply(x, &own.r[1], own.tile + 1);
+        store_two(solver->q + base, first, second);
+        double dot = (double)x[own.tile] * (double)first + (double)x[own.tile + 1] * (double)second;
         dot = sk_cuda_sum(dot);
         if (threadIdx.x == 0)
             solver->partial[0][block] = dot;
@@ -478,7 +316,7 @@ static __global__ void __launch_bounds__(PAIRS) turn_and_apply(sk_cuda_solver *s
         if (n >= blocks)
             break;
         block = block_of_level(solver, 0, n);
-        load_rows(level, block, &own, 1);
+        load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
     }
     if (sk_cuda_is_last(&solver->ticket))
         decide_length(solver);
@@ -505,11 +343,12 @@ static __global__ void __launch_bounds__(PAIRS) advance(sk_cuda_solver *solver, 
     for (int n = (int)blockIdx.x; n < blocks; n += (int)gridDim.x) {
         const int block = block_of_level(solver, 0, n);
         const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
-        float low[2], r[2];
-        for (int c = 0; c < 2; c++) {
-            low[c] = solver->low[at + c] = sk_add_scaled(solver->low[at + c], alpha, p[at + c]);
-            r[c] = level->b[at + c] = sk_add_scaled(level->b[at + c], -alpha, solver->q[at + c]);
-        }
+        const float2 x = load_two(solver->low + at), along = load_two(p + at), b = load_two(level->b + at),
+                     q = load_two(solver->q + at);
+        const float low[2] = {sk_add_scaled(x.x, alpha, along.x), sk_add_scaled(x.y, alpha, along.y)};
+        const float r[2] = {sk_add_scaled(b.x, -alpha, q.x), sk_add_scaled(b.y, -alpha, q.y)};
+        store_two(solver->low + at, low[0], low[1]);
+        store_two(level->b + at, r[0], r[1]);
         const double squares = norm_of(SELKIE_NORM_RELATIVE, low[0], low[1]), left = norm_of(norm, r[0], r[1]);
         if (threadIdx.x == 0) {
             solver->partial[0][block] = squares;
@@ -541,7 +380,9 @@ static __global__ void __launch_bounds__(PAIRS) fold(sk_cuda_solver *solver)
 /* The scaled right side of a cell. */
 SK_DEVICE float right_side(const sk_step *step, const sk_cuda_solver *solver, size_t at)
 {
-    return solver->level[0].inverse[at] > 0.0f ? solver->scale * step->grid.fields[SK_FIELD_RIGHT_SIDE][at] : 0.0f;
+    return solver->level[0].inverse[at] > 0.0f
+               ? solver->scale * step->grid.fields[SK_FIELD_RIGHT_SIDE][at] - (float)solver->mean
+               : 0.0f;
 }
 
 static __global__ void __launch_bounds__(PAIRS)
@@ -557,18 +398,17 @@ static __global__ void __launch_bounds__(PAIRS)
         const int block = block_of_level(solver, 0, n);
         pair own;
         locate_pair((int)threadIdx.x, &own);
-        load_rows(level, block, &own, 1);
+        load_rows(level, block, (int)threadIdx.x, WITH_EXCESS, &own);
         const size_t base = (size_t)block * CELLS + own.at;
         for (int c = 0; c < 2; c++) {
             high.cell[own.tile + c] = solver->high[base + c];
             low.cell[own.tile + c] = solver->low[base + c];
         }
-        for (int h = (int)threadIdx.x; h < SIDES * LAYER; h += (int)blockDim.x) {
-            int there, tile;
-            halo_cell(h / LAYER, h % LAYER, &there, &tile);
-            const size_t at = (size_t)level->neighbour[block][h / LAYER] * CELLS + there;
-            high.cell[tile] = solver->high[at];
-            low.cell[tile] = solver->low[at];
+        for (int e = 0; e < EDGES; e++) {
+            if (own.edge_tile[e] < 0)
+                continue;
+            high.cell[own.edge_tile[e]] = solver->high[own.edge[e]];
+            low.cell[own.edge_tile[e]] = solver->low[own.edge[e]];
         }
         __syncthreads();
         float r[2];
@@ -607,8 +447,7 @@ static __global__ void __launch_bounds__(PAIRS)
 /* --- Start and end --- */
 
 /* The residual and zero vectors, and whether there is anything to do. */
-static __global__ void __launch_bounds__(PAIRS)
-    start_solve(const sk_step *step, sk_cuda_solver *solver, sk_cuda_condition handle)
+static __global__ void __launch_bounds__(PAIRS) start_solve(const sk_step *step, sk_cuda_solver *solver)
 {
     SK_CUDA_WAIT();
     const sk_cuda_level *level = &solver->level[0];
@@ -640,7 +479,6 @@ static __global__ void __launch_bounds__(PAIRS)
             solver->rz = solver->rz_before = solver->beta = solver->alpha = solver->drifted = 0.0;
             solver->iteration = solver->skip = solver->careful = solver->check = solver->flip = 0;
             solver->done = solver->converged || solver->broken;
-            SET_CONDITION(!solver->done);
         }
     }
 }
@@ -660,22 +498,14 @@ static __global__ void write_solution(const sk_step *step, sk_cuda_solver *solve
 
 /* --- Launches --- */
 
-/* The first level that one thread block runs. */
-static int tail_of(const sk_cuda *cuda)
-{
-    int depth = 1;
-    while (depth < cuda->solver_shadow.level_count - 1 && cuda->solver_shadow.level[depth].places > SK_CUDA_TAIL_BLOCKS)
-        depth++;
-    return depth;
-}
-
 /* A cycle from a level on. */
 static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int visit)
 {
     sk_cuda_solver *solver = cuda->solver;
+    const level_pair levels = {depth, cuda->solver_shadow.level[depth], cuda->solver_shadow.level[depth + 1]};
     const int zero = from_zero ? FROM_ZERO : 0, visits = depth == 0 && SELKIE_DIM == 3 ? 2 : 1;
     const int wide = launch_width(cuda, depth);
-    if (depth == tail_of(cuda)) {
+    if (depth == tail_of(cuda, SK_CUDA_TAIL_BLOCKS)) {
         SK_LAUNCH(cuda, cycle_tail, 1, TEAMS * PAIRS, solver, depth, from_zero, visit);
         return;
     }
@@ -683,10 +513,10 @@ static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int visit)
     /* Down. Blocks of the second colour already have the values of all their neighbours. */
     for (int n = 1; n <= visits; n++)
         for (int colour = 0; colour < 2; colour++)
-            SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, depth, colour,
+            SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, levels, colour,
                       (n == 1 ? zero : 0) | (n == 1 && !colour ? ARRIVE : 0) | (colour && n == visits ? RESTRICT : 0),
                       visit);
-    SK_LAUNCH(cuda, restrict_level, wide, PAIRS, solver, depth, visit);
+    SK_LAUNCH(cuda, restrict_level, wide, PAIRS, solver, levels, visit);
 
     launch_cycle(cuda, depth + 1, 1, visit);
     if (depth + 1 <= 2 && depth + 1 < cuda->solver_shadow.level_count - 1)
@@ -695,7 +525,7 @@ static void launch_cycle(sk_cuda *cuda, int depth, int from_zero, int visit)
     /* Up, in reverse. */
     for (int n = visits; n >= 1; n--)
         for (int colour = 1; colour >= 0; colour--)
-            SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, depth, colour,
+            SK_LAUNCH(cuda, smooth_level, wide, PAIRS, solver, levels, colour,
                       SWEEP_BACKWARD | (n == visits ? PROLONG | (colour ? PROLONG_HALO : 0) : 0) |
                           (depth == 0 && n == 1 ? TAKE_DOT : 0),
                       visit);
@@ -714,13 +544,37 @@ static void launch_iteration(sk_cuda *cuda, const sk_step *host)
     SK_LAUNCH(cuda, true_residual, full_width(cuda), PAIRS, step, solver, handle);
 }
 
-void SK_DIM(sk_cuda_solve)(sk_cuda *cuda, const sk_step *host)
+/* Does the loop of the end have anything to do? */
+static __global__ void look_again(sk_cuda_solver *solver, sk_cuda_condition handle)
+{
+    SK_CUDA_WAIT();
+    (void)solver;
+    SET_CONDITION(!solver->done);
+}
+
+void SK_DIM(sk_cuda_start_solve)(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
-    sk_cuda_solver *solver = cuda->solver;
+    (void)host;
     SK_DIM(sk_cuda_prepare_solve)(cuda);
+    cuda->condition = 0;
+    SK_LAUNCH(cuda, start_solve, full_width(cuda), PAIRS, step, cuda->solver);
+}
+
+selkie_code SK_DIM(sk_cuda_iterate)(sk_step *step, int iterations, selkie_error *error)
+{
+    for (int n = 0; n < iterations; n++) {
+        step->cuda->condition = 0;
+        SK_TRY(sk_cuda_run(step, "iteration", launch_iteration, error));
+    }
+    return SELKIE_OK;
+}
+
+void SK_DIM(sk_cuda_end_solve)(sk_cuda *cuda, const sk_step *host)
+{
+    const sk_step *step = &cuda->device->step;
     const sk_cuda_condition handle = sk_cuda_new_condition(cuda);
-    SK_LAUNCH(cuda, start_solve, full_width(cuda), PAIRS, step, solver, handle);
+    SK_LAUNCH_SIMPLE(cuda, look_again, 1, 1, cuda->solver, handle);
     sk_cuda_repeat(cuda, host, launch_iteration, &cuda->solver->done);
-    SK_LAUNCH_SIMPLE(cuda, write_solution, full_width(cuda), SK_CUDA_THREADS, step, solver);
+    SK_LAUNCH_SIMPLE(cuda, write_solution, full_width(cuda), SK_CUDA_THREADS, step, cuda->solver);
 }

@@ -112,8 +112,10 @@ static __global__ void __launch_bounds__(CELLS) read_rows(sk_step *step, sk_cuda
             level->face[axis][at] = lower_faces[axis];
         level->excess[at] = excess;
         level->inverse[at] = is_unknown ? 1.0f / (sum + excess) : 0.0f;
-        const int unknowns = sk_cuda_sum(is_unknown);
+        const int unknowns = sk_cuda_sum(is_unknown), surface = sk_cuda_sum((int)(excess > 0.0f));
         if (c == 0) {
+            if (surface)
+                atomicAdd(&solver->surface_cells, surface);
             solver->active[block] = unknowns;
             solver->partial[0][block] = solver->partial[1][block] = 0.0;
             if (unknowns) {
@@ -135,15 +137,19 @@ static __global__ void __launch_bounds__(PAIRS) find_scale(const sk_step *step, 
         const size_t at = (size_t)block * CELLS + 2 * threadIdx.x;
         const float *right = step->grid.fields[SK_FIELD_RIGHT_SIDE];
         link_block(step, solver, 0, block);
-        const double first = level->inverse[at] > 0.0f ? fabs((double)right[at]) : 0.0,
-                     second = level->inverse[at + 1] > 0.0f ? fabs((double)right[at + 1]) : 0.0;
-        const double largest = sk_cuda_largest(sk_cuda_largest_of(first, second));
-        if (threadIdx.x == 0)
+        const double first = level->inverse[at] > 0.0f ? (double)right[at] : 0.0,
+                     second = level->inverse[at + 1] > 0.0f ? (double)right[at + 1] : 0.0;
+        const double largest = sk_cuda_largest(sk_cuda_largest_of(fabs(first), fabs(second)));
+        const double sum = sk_cuda_sum(first + second);
+        if (threadIdx.x == 0) {
             solver->partial[0][block] = largest;
+            solver->partial[1][block] = sum;
+        }
     }
     if (!sk_cuda_is_last(&solver->ticket))
         return;
     const double largest = find_largest(solver->partial[0], solver->block_count);
+    const double sum = solver->surface_cells ? 0.0 : add_up(solver->partial[1], solver->block_count);
     if (threadIdx.x == 0) {
         int exponent = 0;
         solver->broken = !(largest < INFINITY);
@@ -151,70 +157,104 @@ static __global__ void __launch_bounds__(PAIRS) find_scale(const sk_step *step, 
             frexp(largest, &exponent);
         exponent = exponent > 120 ? 120 : exponent < -120 ? -120 : exponent;
         solver->scale = ldexpf(1.0f, -exponent);
+        solver->mean = solver->unknowns[0] ? (double)solver->scale * sum / (double)solver->unknowns[0] : 0.0;
+        solver->mean_z = 0.0;
     }
 }
 
-/* A coefficient of the level above, at cell (i, j, k) of its cells counted over the whole domain; 0 without a block. */
-SK_DEVICE float fine_value(const sk_cuda_level *fine, const int32_t *map, const float *field, const int cell[3])
+/* The block of the fine level at a place; 0 = none. */
+SK_DEVICE int fine_block(const sk_cuda_level *fine, const int32_t *map, const int at[3])
 {
-    const int x = cell[0] >> SK_BLOCK_LOG, y = cell[1] >> SK_BLOCK_LOG,
-              z = SELKIE_DIM == 3 ? cell[2] >> SK_BLOCK_LOG : 0;
-    if (x >= fine->blocks[0] || y >= fine->blocks[1] || z >= fine->blocks[2])
-        return 0.0f;
-    const int block = map[x + fine->blocks[0] * (y + fine->blocks[1] * z)];
-    if (!block)
-        return 0.0f;
-    return field[(size_t)block * CELLS +
-                 cell_index(cell[0] & (N - 1), cell[1] & (N - 1), SELKIE_DIM == 3 ? cell[2] & (N - 1) : 0)];
+    for (int d = 0; d < SELKIE_DIM; d++)
+        if (at[d] >= fine->blocks[d])
+            return 0;
+    return map[place_at(fine, at)];
 }
 
-SK_DEVICE float coarse_face(const sk_cuda_level *fine, const int32_t *map, int axis, const int first[3])
+/* Sum of the fine lower faces along an axis in a coarse cell whose first child is at (i, j, k) of a fine block. */
+SK_DEVICE float coarse_face(const float *face, int block, int axis, int i, int j, int k)
 {
     float sum = 0.0f;
-    for (int child = 0; child < SK_CORNERS; child++) {
-        const int cell[3] = {first[0] + (child & 1), first[1] + (child >> 1 & 1), first[2] + (child >> 2)};
+    for (int child = 0; child < SK_CORNERS; child++)
         if (!(child >> axis & 1))
-            sum += fine_value(fine, map, fine->face[axis], cell);
-    }
-    return SK_COARSE_FACE_SHARE * sum;
+            sum += face[(size_t)block * CELLS + cell_index(i + (child & 1), j + (child >> 1 & 1), k + (child >> 2))];
+    return block ? SK_COARSE_FACE_SHARE * sum : 0.0f;
 }
 
-/* Coefficients of a coarse level. A thread a cell. Blocks of level 0 without unknowns have zeros. */
+/* Coefficients of cell c of a coarse block. Returns whether it is an unknown. Blocks of level 0 without unknowns have
+ * zeros. */
+SK_DEVICE int coarsen_cell(const sk_cuda_level *fine, const sk_cuda_level *level, const int32_t *map, int block, int c)
+{
+    const float softness = SELKIE_DIM == 3 ? 0.15f : 0.1f; /* as in linalg/multigrid_setup_dim.c */
+    const int half = N / 2, cell[3] = {c % N, c / N % N, c / N / N};
+    const size_t at = (size_t)block * CELLS + c;
+    int above[3], child_block[3] = {0, 0, 0}, first[3] = {0, 0, 0};
+    coordinates_of(level, level->place[block], above);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        child_block[d] = 2 * above[d] + (cell[d] >= half);
+        first[d] = 2 * (cell[d] % half);
+    }
+
+    /* The children are in one fine block, the faces after them in it or the next one. */
+    const int own = fine_block(fine, map, child_block);
+    float excess = 0.0f;
+    for (int child = 0; own && child < SK_CORNERS; child++) {
+        const float e =
+            fine->excess[(size_t)own * CELLS +
+                         cell_index(first[0] + (child & 1), first[1] + (child >> 1 & 1), first[2] + (child >> 2))];
+        excess += SK_RESTRICTION_SCALE * e / (1.0f + softness * e);
+    }
+    float sum = excess;
+    for (int axis = 0; axis < SELKIE_DIM; axis++) {
+        int next[3] = {first[0], first[1], first[2]}, next_block[3] = {child_block[0], child_block[1], child_block[2]};
+        next[axis] = (first[axis] + 2) % N;
+        next_block[axis] += first[axis] + 2 == N;
+        const int after = next[axis] ? own : fine_block(fine, map, next_block);
+        const float lower = coarse_face(fine->face[axis], own, axis, first[0], first[1], first[2]);
+        const float upper = coarse_face(fine->face[axis], after, axis, next[0], next[1], next[2]);
+        level->face[axis][at] = lower;
+        sum += lower + upper;
+    }
+    level->excess[at] = excess;
+    level->inverse[at] = sum > 0.0f ? 1.0f / sum : 0.0f;
+    level->x[at] = level->b[at] = 0.0f;
+    return sum > 0.0f;
+}
+
+/* Coefficients of a coarse level. A thread a cell. */
 static __global__ void __launch_bounds__(CELLS)
     coarsen(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int depth)
 {
     SK_CUDA_WAIT();
     const sk_cuda_level *fine = &solver->level[depth - 1], *level = &solver->level[depth];
     const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
-    const float softness = SELKIE_DIM == 3 ? 0.15f : 0.1f; /* as in linalg/multigrid_setup_dim.c */
     for (int n = (int)blockIdx.x; n < blocks_of(solver, depth); n += (int)gridDim.x) {
-        const int block = block_of_level(solver, depth, n), place = level->place[block], c = (int)threadIdx.x;
-        const size_t at = (size_t)block * CELLS + c;
+        const int block = block_of_level(solver, depth, n);
         link_block(step, solver, depth, block);
-        const int origin[3] = {place % level->blocks[0] * N, place / level->blocks[0] % level->blocks[1] * N,
-                               SELKIE_DIM == 3 ? place / level->blocks[0] / level->blocks[1] * N : 0};
-        const int first[3] = {2 * (origin[0] + c % N), 2 * (origin[1] + c / N % N),
-                              SELKIE_DIM == 3 ? 2 * (origin[2] + c / N / N) : 0};
-        float sum = 0.0f, excess = 0.0f;
-        for (int child = 0; child < SK_CORNERS; child++) {
-            const int cell[3] = {first[0] + (child & 1), first[1] + (child >> 1 & 1), first[2] + (child >> 2)};
-            const float e = fine_value(fine, map, fine->excess, cell);
-            excess += SK_RESTRICTION_SCALE * e / (1.0f + softness * e);
-        }
-        sum = excess;
-        for (int axis = 0; axis < SELKIE_DIM; axis++) {
-            int next[3] = {first[0], first[1], first[2]};
-            next[axis] += 2;
-            const float lower = coarse_face(fine, map, axis, first), upper = coarse_face(fine, map, axis, next);
-            level->face[axis][at] = lower;
-            sum += lower + upper;
-        }
-        level->excess[at] = excess;
-        level->inverse[at] = sum > 0.0f ? 1.0f / sum : 0.0f;
-        level->x[at] = level->b[at] = 0.0f;
-        const int unknowns = sk_cuda_sum((int)(sum > 0.0f));
-        if (c == 0)
+        const int unknowns = sk_cuda_sum(coarsen_cell(fine, level, map, block, (int)threadIdx.x));
+        if (threadIdx.x == 0)
             atomicAdd(&solver->unknowns[depth], unknowns);
+    }
+}
+
+/* The same for the smallest levels, from `top` on. One thread block. */
+static __global__ void __launch_bounds__(CELLS)
+    coarsen_tail(const sk_step *step, sk_cuda_solver *solver, const sk_cuda_data *data, int top)
+{
+    SK_CUDA_WAIT();
+    for (int depth = top; depth < solver->level_count; depth++) {
+        const sk_cuda_level *fine = &solver->level[depth - 1], *level = &solver->level[depth];
+        const int32_t *map = depth == 1 ? data->slot_of_place : fine->map;
+        int unknowns = 0;
+        for (int n = 0; n < blocks_of(solver, depth); n++) {
+            const int block = block_of_level(solver, depth, n);
+            link_block(step, solver, depth, block);
+            unknowns += coarsen_cell(fine, level, map, block, (int)threadIdx.x);
+        }
+        unknowns = sk_cuda_sum(unknowns); /* a barrier too */
+        if (threadIdx.x == 0)
+            solver->unknowns[depth] = unknowns;
+        __syncthreads();
     }
 }
 
@@ -222,8 +262,9 @@ static __global__ void __launch_bounds__(CELLS)
 static __global__ void prepare_bottom(sk_cuda_solver *solver)
 {
     SK_CUDA_WAIT();
-    __shared__ double a[SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
-    __shared__ double diagonal[SK_CUDA_BOTTOM], row_k[SK_CUDA_BOTTOM], column_k[SK_CUDA_BOTTOM];
+    __shared__ double a[2][SK_CUDA_BOTTOM][SK_CUDA_BOTTOM];
+    __shared__ double diagonal[SK_CUDA_BOTTOM];
+    __shared__ int cells[SK_CUDA_BOTTOM];
     __shared__ int depth, count;
     const int t = (int)threadIdx.x;
     if (t == 0) {
@@ -252,7 +293,7 @@ static __global__ void prepare_bottom(sk_cuda_solver *solver)
             int total;
             const int is = c + t < CELLS && level->inverse[at] > 0.0f, before = count + sk_cuda_scan(is, &total);
             if (is && before < SK_CUDA_BOTTOM)
-                solver->bottom_cell[before] = at;
+                solver->bottom_cell[before] = cells[before] = at;
             __syncthreads();
             if (t == 0)
                 count += total;
@@ -265,45 +306,44 @@ static __global__ void prepare_bottom(sk_cuda_solver *solver)
 
     /* The matrix. */
     for (int e = t; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x)
-        a[e / SK_CUDA_BOTTOM][e % SK_CUDA_BOTTOM] = 0.0;
+        a[0][e / SK_CUDA_BOTTOM][e % SK_CUDA_BOTTOM] = 0.0;
     __syncthreads();
     if (t < unknowns) {
-        const int block = solver->bottom_cell[t] / CELLS, c = solver->bottom_cell[t] % CELLS;
-        double sum = level->excess[solver->bottom_cell[t]];
+        const int block = cells[t] / CELLS, c = cells[t] % CELLS;
+        double sum = level->excess[cells[t]];
         for (int side = 0; side < SIDES; side++) {
             const int axis = side / 2, stride = axis == 0 ? 1 : axis == 1 ? N : N * N, upper = side & 1;
             const int along = c / stride % N, leaves = along == (upper ? N - 1 : 0);
             const int other = leaves ? level->neighbour[block][side] : block;
             const int there = other * CELLS + c + (leaves ? (upper ? -1 : 1) * (N - 1) : (upper ? 1 : -1)) * stride;
-            const double face = level->face[axis][upper ? there : solver->bottom_cell[t]];
+            const double face = level->face[axis][upper ? there : cells[t]];
             sum += face;
             for (int j = 0; face > 0.0 && j < unknowns; j++)
-                if (solver->bottom_cell[j] == there)
-                    a[t][j] -= face;
+                if (cells[j] == there)
+                    a[0][t][j] -= face;
         }
-        a[t][t] = sum;
+        a[0][t][t] = sum;
         diagonal[t] = sum;
     }
     __syncthreads();
 
-    /* Without an excess the matrix is singular; a small pivot then counts as infinite. */
+    /* Without an excess the matrix is singular; a small pivot then counts as infinite. Steps take turns between two
+     * copies, so that one barrier a step suffices. */
     for (int k = 0; k < unknowns; k++) {
-        const double pivot = a[k][k] > 1e-10 * diagonal[k] ? 1.0 / a[k][k] : 0.0;
-        __syncthreads();
-        if (t < SK_CUDA_BOTTOM) {
-            row_k[t] = (t == k ? 1.0 : a[k][t]) * pivot;
-            column_k[t] = t == k ? 0.0 : a[t][k];
-        }
-        __syncthreads();
-        for (int e = t; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x) {
+        const double(*from)[SK_CUDA_BOTTOM] = a[k & 1];
+        const double pivot = from[k][k] > 1e-10 * diagonal[k] ? 1.0 / from[k][k] : 0.0;
+        for (int e = t; e < unknowns * SK_CUDA_BOTTOM; e += (int)blockDim.x) {
             const int i = e / SK_CUDA_BOTTOM, j = e % SK_CUDA_BOTTOM;
-            a[i][j] = i == k ? row_k[j] : (j == k ? 0.0 : a[i][j]) - column_k[i] * row_k[j];
+            const double row = (j == k ? 1.0 : from[k][j]) * pivot;
+            a[~k & 1][i][j] = i == k ? row : (j == k ? 0.0 : from[i][j]) - from[i][k] * row;
         }
         __syncthreads();
     }
+    const double(*result)[SK_CUDA_BOTTOM] = a[unknowns & 1];
     for (int e = t; e < SK_CUDA_BOTTOM * SK_CUDA_BOTTOM; e += (int)blockDim.x) {
         const int i = e / SK_CUDA_BOTTOM, j = e % SK_CUDA_BOTTOM;
-        solver->bottom_inverse[i][j] = i < unknowns && j < unknowns ? (float)(0.5 * (a[i][j] + a[j][i])) : 0.0f;
+        solver->bottom_inverse[i][j] =
+            i < unknowns && j < unknowns ? (float)(0.5 * (result[i][j] + result[j][i])) : 0.0f;
     }
     if (t == 0)
         solver->bottom_unknowns = unknowns;
@@ -317,7 +357,9 @@ void SK_DIM(sk_cuda_prepare_solve)(sk_cuda *cuda)
     SK_LAUNCH_SIMPLE(cuda, clear_maps, SK_CUDA_WIDE / 8, SK_CUDA_THREADS, solver);
     SK_LAUNCH(cuda, read_rows, full_width(cuda), CELLS, step, solver);
     SK_LAUNCH(cuda, find_scale, full_width(cuda), PAIRS, step, solver);
-    for (int depth = 1; depth < cuda->solver_shadow.level_count; depth++)
+    const int tail = tail_of(cuda, 2);
+    for (int depth = 1; depth < tail; depth++)
         SK_LAUNCH(cuda, coarsen, 2 * launch_width(cuda, depth), CELLS, step, solver, cuda->data, depth);
+    SK_LAUNCH(cuda, coarsen_tail, 1, CELLS, step, solver, cuda->data, tail);
     SK_LAUNCH(cuda, prepare_bottom, 1, BOTTOM_THREADS, solver);
 }

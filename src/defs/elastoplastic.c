@@ -55,23 +55,90 @@ const sk_struct sk_elastoplastic_struct = {.name = "elastoplastic",
                                            .field_count = COUNT(fields),
                                            .fields = fields};
 
+static const sk_field points_fields[] = {
+    {.key = "zero_energy",
+     .offset = offsetof(selkie_points_def, zero_energy),
+     .type = SK_FIELD_NUMBER,
+     .initial = {0.3},
+     BETWEEN(0, 1),
+     .doc = "rest_shape: stiffness, over Young's modulus, against modes that do not deform the points, as saw teeth"},
+    {.key = "support",
+     .offset = offsetof(selkie_points_def, support),
+     .type = SK_FIELD_NUMBER,
+     .initial = {2},
+     BETWEEN(1.5, 4),
+     .doc = "printed, additive: reach of the kernels, in particle spacings"},
+    {.key = "neighbours",
+     .offset = offsetof(selkie_points_def, neighbours),
+     .type = SK_FIELD_INTEGER,
+     .initial = {0},
+     BETWEEN(0, 1000),
+     .doc = "printed, additive: the nearest so many count, at least 6; 0 = all in reach; the source has 30"},
+    {.key = "viscosity",
+     .offset = offsetof(selkie_points_def, viscosity),
+     .type = SK_FIELD_NUMBER,
+     .initial = {0.3},
+     BETWEEN(0, 1),
+     .doc = "printed, additive: share of its neighbours' velocity that a point takes while a pressure wave passes a "
+            "spacing; without any they are unstable"},
+    {.key = "pressure",
+     .offset = offsetof(selkie_points_def, pressure),
+     .type = SK_FIELD_BOOL,
+     .initial = {0},
+     .low = 0,
+     .high = 1,
+     .doc = "printed, additive: pressure of SPH beside the elastic forces"},
+};
+const sk_struct sk_points_struct = {.name = "points",
+                                    .doc = "Elastoplastic points that push each other without a grid.",
+                                    .size = sizeof(selkie_points_def),
+                                    .field_count = COUNT(points_fields),
+                                    .fields = points_fields};
+
 /* --- Checks --- */
 
 #define FAIL(place, ...) (sk_path_key(where, place), sk_fail(error, SELKIE_ERROR_INPUT, __VA_ARGS__))
 
-/* Which features of other methods mpm does not have. */
+static const char *form_of(const selkie_scene *scene)
+{
+    static const char *const names[] = {"mpm", "rest_shape", "printed", "additive"};
+    return names[scene->discretization - SELKIE_DISCRETIZATION_MPM];
+}
+
+/* Which features of other methods elastoplastic points do not have. */
 static selkie_code check_others(const selkie_scene *scene, sk_path *where, selkie_error *error)
 {
     if (scene->incompressibility != SELKIE_INCOMPRESSIBILITY_BILATERAL)
         return FAIL("incompressibility", "\"unilateral\" needs a grid: discretization must be \"grid\"");
     if (selkie_scene_volume(scene) != SELKIE_VOLUME_NONE)
-        return FAIL("volume", "is for the grid methods: must be \"none\" beside discretization \"mpm\"");
+        return FAIL("volume", "is for the grid methods: must be \"none\" beside discretization \"%s\"", form_of(scene));
     if (scene->viscosity > 0.0)
-        return FAIL("viscosity", "is of liquids: must be 0 beside discretization \"mpm\"; see flow_time");
+        return FAIL("viscosity", "is of liquids: must be 0 beside discretization \"%s\"; see flow_time",
+                    form_of(scene));
     if (scene->dynamic_viscosity > 0.0)
-        return FAIL("dynamic_viscosity", "is of liquids: must be 0 beside discretization \"mpm\"; see flow_time");
+        return FAIL("dynamic_viscosity", "is of liquids: must be 0 beside discretization \"%s\"; see flow_time",
+                    form_of(scene));
     if (scene->body_count)
-        return FAIL("bodies", "discretization \"mpm\" moves none: use obstacles, or a stiff elastoplastic material");
+        return FAIL("bodies", "discretization \"%s\" moves none: use obstacles, or a stiff elastoplastic material",
+                    form_of(scene));
+    return SELKIE_OK;
+}
+
+/* Bonds belong to the points of the start and to a lattice. */
+static selkie_code check_rest_shape(const selkie_scene *scene, sk_path *where, selkie_error *error)
+{
+    if (scene->source_count)
+        return FAIL("sources", "discretization \"rest_shape\" keeps the points of the start: use \"mpm\"");
+    if (scene->drain_count)
+        return FAIL("drains", "discretization \"rest_shape\" keeps the points of the start: use \"mpm\"");
+    for (int side = 0; side < 2 * scene->domain.dimension; side++)
+        if (scene->domain.walls[side] == SELKIE_WALL_OPEN)
+            return FAIL("domain.walls", "\"open\" is not possible with discretization \"rest_shape\", which keeps the "
+                                        "points of the start: use \"mpm\"");
+    if (scene->particles.arrangement == SELKIE_ARRANGEMENT_JITTERED) {
+        sk_path_key(where, "particles");
+        return FAIL("arrangement", "must be \"lattice\" with discretization \"rest_shape\": bonds belong to a lattice");
+    }
     return SELKIE_OK;
 }
 
@@ -84,26 +151,33 @@ static selkie_code check_law(const selkie_elastoplastic_def *def, sk_path *where
 
 selkie_code sk_elastoplastic_check(const selkie_scene *scene, sk_path *where, selkie_error *error)
 {
-    const int is_mpm = scene->discretization == SELKIE_DISCRETIZATION_MPM;
+    const int has_points = sk_scene_has_points(scene);
     for (int m = 0; m < scene->material_count; m++) {
         const selkie_material_def *material = &scene->materials[m];
         const int elastoplastic = material->kind == SELKIE_MATERIAL_ELASTOPLASTIC;
         const size_t before = sk_path_key(where, "materials");
         sk_path_index(where, m);
-        if (elastoplastic && !is_mpm)
-            return FAIL("kind", "\"elastoplastic\" needs discretization \"mpm\"");
-        if (!elastoplastic && is_mpm)
-            return FAIL("kind", "must be \"elastoplastic\" with discretization \"mpm\"");
+        if (elastoplastic && !has_points)
+            return FAIL("kind", "\"elastoplastic\" needs discretization \"mpm\" (or \"rest_shape\", \"printed\", "
+                                "\"additive\")");
+        if (!elastoplastic && has_points)
+            return FAIL("kind", "must be \"elastoplastic\" with discretization \"%s\"", form_of(scene));
         if (elastoplastic) {
             const size_t law = sk_path_key(where, "elastoplastic");
             SK_TRY(check_law(&material->elastoplastic, where, error));
+            if (scene->discretization == SELKIE_DISCRETIZATION_REST_SHAPE &&
+                material->elastoplastic.plasticity == SELKIE_PLASTICITY_DRUCKER_PRAGER)
+                return FAIL("plasticity", "\"drucker_prager\": grains have no rest shape; use discretization \"mpm\"");
             sk_path_cut(where, law);
         }
         sk_path_cut(where, before);
     }
-    if (!is_mpm)
+    if (!has_points)
         return SELKIE_OK;
     if (scene->material_count == 0)
-        return FAIL("materials", "is empty: discretization \"mpm\" needs a material of kind \"elastoplastic\"");
+        return FAIL("materials", "is empty: discretization \"%s\" needs a material of kind \"elastoplastic\"",
+                    form_of(scene));
+    if (scene->discretization == SELKIE_DISCRETIZATION_REST_SHAPE)
+        SK_TRY(check_rest_shape(scene, where, error));
     return check_others(scene, where, error);
 }

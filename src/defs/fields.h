@@ -86,6 +86,7 @@ extern const sk_struct sk_shape_struct;
 extern const sk_struct sk_material_struct;
 extern const sk_struct sk_viscosity_point_struct;
 extern const sk_struct sk_elastoplastic_struct;
+extern const sk_struct sk_points_struct;
 extern const sk_struct sk_liquid_struct;
 extern const sk_struct sk_source_struct;
 extern const sk_struct sk_drain_struct;

@@ -11,16 +11,17 @@ static const sk_enum_value change_kind_values[] = {
     {"clear", SELKIE_CHANGE_CLEAR, "removes the liquid inside a shape"},
     {"move", SELKIE_CHANGE_MOVE, "moves an obstacle to a pose, within a time"},
     {"push", SELKIE_CHANGE_PUSH, "adds a velocity to that of a body"},
-    {"remove", SELKIE_CHANGE_REMOVE, "removes an obstacle, force, source or drain"},
+    {"remove", SELKIE_CHANGE_REMOVE, "removes an obstacle, force, source, drain or body"},
     {"step", SELKIE_CHANGE_STEP, "sets the length of the next step alone"},
+    {"body", SELKIE_CHANGE_BODY, "adds a rigid body, or replaces the one of its name"},
+    {"excite", SELKIE_CHANGE_EXCITE, "drives a drawn mode, in place of what drives it already"},
 };
 CHOICES(change_kind);
 
 static const sk_enum_value change_list_values[] = {
-    {"obstacles", SELKIE_LIST_OBSTACLES, "obstacles"},
-    {"forces", SELKIE_LIST_FORCES, "forces"},
-    {"sources", SELKIE_LIST_SOURCES, "sources"},
-    {"drains", SELKIE_LIST_DRAINS, "drains"},
+    {"obstacles", SELKIE_LIST_OBSTACLES, "obstacles"}, {"forces", SELKIE_LIST_FORCES, "forces"},
+    {"sources", SELKIE_LIST_SOURCES, "sources"},       {"drains", SELKIE_LIST_DRAINS, "drains"},
+    {"bodies", SELKIE_LIST_BODIES, "bodies"},
 };
 CHOICES(change_list);
 
@@ -55,6 +56,8 @@ static const sk_field change_fields[] = {
     {STRUCT(selkie_change_def, drain, sk_drain_struct), OF(DRAIN), .doc = "the drain"},
     {STRUCT(selkie_change_def, liquid, sk_liquid_struct), OF(LIQUID), .doc = "the liquid"},
     {STRUCT(selkie_change_def, shape, sk_shape_struct), OF(CLEAR), .doc = "where liquid goes"},
+    {STRUCT(selkie_change_def, body, sk_body_struct), OF(BODY), .doc = "the body"},
+    {STRUCT(selkie_change_def, excite, sk_excite_struct), OF(EXCITE), .doc = "which mode, and how"},
 };
 const sk_struct sk_change_struct = {.name = "change",
                                     .doc = "A change of the scene while it runs. A run that was steered by a program "

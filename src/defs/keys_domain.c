@@ -8,6 +8,18 @@ static const sk_enum_value wall_values[] = {
 };
 CHOICES(wall);
 
+static const sk_enum_value axes_values[] = {
+    {"none", SELKIE_AXES_NONE, "every side is as domain.walls says"},
+    {"x", SELKIE_AXES_X, "liquid that leaves at x_max comes in at x_min, and the other way round"},
+    {"y", SELKIE_AXES_Y, "the same along y"},
+    {"z", SELKIE_AXES_Z, "the same along z"},
+    {"xy", SELKIE_AXES_XY, "along x and y"},
+    {"xz", SELKIE_AXES_XZ, "along x and z"},
+    {"yz", SELKIE_AXES_YZ, "along y and z"},
+    {"xyz", SELKIE_AXES_XYZ, "along all axes"},
+};
+CHOICES(axes);
+
 static const sk_enum_value shape_kind_values[] = {
     {"box", SELKIE_SHAPE_BOX, "with sides along the axes"},
     {"sphere", SELKIE_SHAPE_SPHERE, "a disc in 2D"},
@@ -17,18 +29,32 @@ static const sk_enum_value shape_kind_values[] = {
     {"mesh", SELKIE_SHAPE_MESH, "the inside of a triangle mesh: OBJ, STL, PLY, glTF"},
     {"union", SELKIE_SHAPE_UNION, "what lies in any of several shapes"},
     {"heightfield", SELKIE_SHAPE_HEIGHTFIELD, "all that lies below a table of heights: ESRI ASCII grid"},
+    {"polygon", SELKIE_SHAPE_POLYGON, "2D: the inside of a closed line of points"},
+    {"picture", SELKIE_SHAPE_PICTURE, "2D: what is dark in a picture: PNG, PGM or PPM"},
 };
 CHOICES(shape_kind);
 
-#define OF_BOX .variants = 1u << SELKIE_SHAPE_BOX
+#define OF_BOX .variants = 1u << SELKIE_SHAPE_BOX | 1u << SELKIE_SHAPE_PICTURE
 #define OF_SPHERE .variants = 1u << SELKIE_SHAPE_SPHERE
 #define OF_CYLINDER .variants = 1u << SELKIE_SHAPE_CYLINDER
 #define OF_ROUND .variants = 1u << SELKIE_SHAPE_SPHERE | 1u << SELKIE_SHAPE_CYLINDER
 #define OF_HALF_SPACE .variants = 1u << SELKIE_SHAPE_HALF_SPACE
 #define OF_WAVE .variants = 1u << SELKIE_SHAPE_WAVE
 #define OF_MESH .variants = 1u << SELKIE_SHAPE_MESH
-#define OF_FILE .variants = 1u << SELKIE_SHAPE_MESH | 1u << SELKIE_SHAPE_HEIGHTFIELD
+#define OF_SCALED .variants = 1u << SELKIE_SHAPE_MESH | 1u << SELKIE_SHAPE_HEIGHTFIELD
+#define OF_FILE .variants = 1u << SELKIE_SHAPE_MESH | 1u << SELKIE_SHAPE_HEIGHTFIELD | 1u << SELKIE_SHAPE_PICTURE
+#define OF_POLYGON .variants = 1u << SELKIE_SHAPE_POLYGON
+#define OF_PICTURE .variants = 1u << SELKIE_SHAPE_PICTURE
 #define OF_UNION .variants = 1u << SELKIE_SHAPE_UNION
+
+static const sk_field point_fields[] = {
+    {VECTOR(selkie_point, at), .place = 1, .unit = "m", .required = 1, .doc = "place of the corner"},
+};
+static const sk_struct sk_point_struct = {.name = "point",
+                                          .doc = "A corner of a polygon.",
+                                          .size = sizeof(selkie_point),
+                                          .field_count = COUNT(point_fields),
+                                          .fields = point_fields};
 
 static const sk_field shape_fields[] = {
     {TYPE(selkie_shape, shape_kind, SELKIE_SHAPE_BOX), .doc = "kind of shape"},
@@ -50,14 +76,18 @@ static const sk_field shape_fields[] = {
     {VECTOR(selkie_shape, wave_number), OF_WAVE, .unit = "rad/m", .doc = "2 pi / wavelength, along the crests' normal"},
     {NUMBER(selkie_shape, phase, 0), ANY, OF_WAVE, .unit = "deg", .doc = "phase at the point 0"},
     {ROW(selkie_shape, file, SK_FIELD_FILE), .text = "", OF_FILE, .required = 1,
-     .doc = "file of the mesh or of the heights, relative to the scene file's folder"},
-    {ROW(selkie_shape, scale, SK_FIELD_SCALE), ANY, OF_FILE, .initial = {1, 1, 1},
+     .doc = "file of the mesh, of the heights or of the picture, relative to the scene file's folder"},
+    {ROW(selkie_shape, scale, SK_FIELD_SCALE), ANY, OF_SCALED, .initial = {1, 1, 1},
      .doc = "applied first: scale about the origin"},
     {ROW(selkie_shape, rotate, SK_FIELD_ROTATION), ANY, OF_MESH, .unit = "deg",
      .doc = "applied second: rotation about x, then y, then z"},
-    {VECTOR(selkie_shape, translate), .place = 1, OF_FILE, .unit = "m", .doc = "applied last: translation"},
+    {VECTOR(selkie_shape, translate), .place = 1, OF_SCALED, .unit = "m", .doc = "applied last: translation"},
     {ARRAY(selkie_shape, "shapes", children, child_count, sk_shape_struct), OF_UNION, .required = 1,
      .doc = "its members"},
+    {ARRAY(selkie_shape, "points", points, point_count, sk_point_struct), OF_POLYGON, .required = 1,
+     .doc = "its corners, at least three, either way around; the last one is joined to the first"},
+    {NUMBER(selkie_shape, threshold, 0.5), BETWEEN(0, 1), OF_PICTURE,
+     .doc = "brightness below which a pixel is inside; what is transparent is white"},
 };
 const sk_struct sk_shape_struct = {.name = "shape",
                                    .doc = "A region of space. Its type decides which keys it has.",
@@ -139,6 +169,8 @@ static const sk_field domain_fields[] = {
     {INTEGER(selkie_domain_def, resolution, 64), BETWEEN(1, SK_MAX_CELLS_PER_AXIS), .replaces = "cell_size",
      .doc = "cells along the longest side, used where cell_size is 0"},
     {STRUCT(selkie_domain_def, walls, walls_struct), .doc = "kind of each side"},
+    {ENUM(selkie_domain_def, periodic, axes, SELKIE_AXES_NONE),
+     .doc = "axes along which the domain repeats: its two sides are joined, and their walls are not used"},
     {STRUCT(selkie_domain_def, slip_length, slip_lengths_struct),
      .doc = "of no_slip sides, in a viscous liquid: 0 = liquid sticks, the longer the more it slides"},
     {STRUCT(selkie_domain_def, liquid_friction, liquid_frictions_struct),
@@ -158,7 +190,8 @@ static const sk_field time_fields[] = {
     {NUMBER(selkie_time_def, end, 5), BETWEEN(0, 1e6), .unit = "s", .doc = "end of the run"},
     {NUMBER(selkie_time_def, fps, 30), BETWEEN(0, 1e6), .low_open = 1, .unit = "1/s", .doc = "frames per second"},
     {NUMBER(selkie_time_def, step, 0), BETWEEN(0, 1e6), .unit = "s",
-     .doc = "fixed step, which sph and mpm split where it is longer than the CFL number allows; 0 = by the CFL number"},
+     .doc = "fixed step, which sph and elastoplastic points split where it is longer than the CFL number allows; 0 = "
+            "by the CFL number"},
     {NUMBER(selkie_time_def, cfl, 0), BETWEEN(0, 1000), .replaces = "step",
      .doc = "cells that the fastest particle may cross in a step, used where step is 0; 0 = 2, or 1 where "
             "incompressibility is unilateral; for sph particle spacings, 0 = 0.4; for mpm cells that a pressure wave "

@@ -4,7 +4,8 @@
 static const sk_enum_value arrangement_values[] = {
     {"jittered", SELKIE_ARRANGEMENT_JITTERED, "one in each sub-cell, at random"},
     {"lattice", SELKIE_ARRANGEMENT_LATTICE, "in the centres of the sub-cells"},
-    {"auto", SELKIE_ARRANGEMENT_AUTO, "lattice where discretization is sph or mpm, jittered elsewhere"},
+    {"auto", SELKIE_ARRANGEMENT_AUTO,
+     "lattice where discretization is sph or of elastoplastic points, jittered elsewhere"},
 };
 CHOICES(arrangement);
 
@@ -56,7 +57,8 @@ CHOICES(surface_condition);
 
 static const sk_field particles_fields[] = {
     {INTEGER(selkie_particles_def, per_cell, 0), BETWEEN(0, 1000),
-     .doc = "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where discretization is sph or mpm"},
+     .doc =
+         "particles in a full cell; 0 = 8 in 3D; in 2D 9, or 4 where discretization is sph or of elastoplastic points"},
     {ENUM(selkie_particles_def, arrangement, arrangement, SELKIE_ARRANGEMENT_AUTO), .doc = "layout at the start"},
     {NUMBER(selkie_particles_def, jitter, 0.5), BETWEEN(0, 1),
      .doc = "jittered particles: the part of a sub-cell, around its centre, that they may be in; 1 = all of it. More "

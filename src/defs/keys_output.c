@@ -48,6 +48,9 @@ CHOICES(surface_format);
 static const sk_enum_value picture_style_values[] = {
     {"surface", SELKIE_STYLE_SURFACE, "the liquid's surface"},
     {"particles", SELKIE_STYLE_PARTICLES, "each particle as a small ball"},
+    {"dye", SELKIE_STYLE_DYE, "2D: every point has the colour of the nearest particle, with sharp edges"},
+    {"streamlines", SELKIE_STYLE_STREAMLINES, "2D: curves along the velocity of the particles"},
+    {"lic", SELKIE_STYLE_LIC, "2D: noise smeared along the velocity (line integral convolution)"},
 };
 CHOICES(picture_style);
 
@@ -124,7 +127,8 @@ static const sk_field render_fields[] = {
     {INTEGER(selkie_render_def, width, 1280), BETWEEN(16, 16384), .unit = "pixels", .doc = "of a picture"},
     {INTEGER(selkie_render_def, height, 0), BETWEEN(0, 16384), .unit = "pixels",
      .doc = "of a picture; 0 = follows the domain"},
-    {ENUM(selkie_render_def, style, picture_style, SELKIE_STYLE_SURFACE), .doc = "style of the liquid"},
+    {ENUM(selkie_render_def, style, picture_style, SELKIE_STYLE_SURFACE),
+     .doc = "style of the liquid; styles of 2D show the surface in 3D"},
     {ENUM(selkie_render_def, color, picture_color, SELKIE_COLOR_WATER), .doc = "quantity shown by the colour"},
     {VECTOR(selkie_render_def, eye), .place = 1, .unit = "m", .dimension = 3,
      .doc = "position of the camera; eye = target: framed automatically"},

@@ -16,6 +16,13 @@ static const sk_enum_value periodic_values[] = {
 };
 CHOICES(periodic);
 
+static const sk_enum_value feedback_way_values[] = {
+    {"panels", SELKIE_FEEDBACK_PANELS, "integrals of the modes over the panels: exact, without a grid"},
+    {"quadtree", SELKIE_FEEDBACK_QUADTREE, "the source's quadtree over the cells, to compare with"},
+    {"grid", SELKIE_FEEDBACK_GRID, "every panel at every cell, the source's naive form, to compare with"},
+};
+CHOICES(feedback_way);
+
 static const sk_field stroke_fields[] = {
     {VECTOR(selkie_stroke_def, from), .place = 1, .unit = "m", .required = 1, .doc = "where the stroke begins"},
     {VECTOR(selkie_stroke_def, to), .place = 1, .unit = "m", .required = 1, .initial = {1, 0, 0},
@@ -31,8 +38,12 @@ const sk_struct sk_stroke_struct = {.name = "stroke",
 
 static const sk_field drawn_fields[] = {
     {STRING(selkie_drawn_def, name), .required = 1, .doc = "name for reduced.excite"},
-    {ARRAY(selkie_drawn_def, "strokes", strokes, stroke_count, sk_stroke_struct), .required = 1,
+    {ARRAY(selkie_drawn_def, "strokes", strokes, stroke_count, sk_stroke_struct),
      .doc = "the drawing; its divergence-free part is taken"},
+    {ROW(selkie_drawn_def, picture, SK_FIELD_FILE), .text = "",
+     .doc = "picture of velocities that fills the domain (PNG, PPM): red along x, green along y, half bright = 0; "
+            "strokes add to it"},
+    {NUMBER(selkie_drawn_def, picture_speed, 1), ANY, .unit = "m/s", .doc = "velocity of full red and green"},
     {NUMBER(selkie_drawn_def, time, 0), BETWEEN(0, 1000), .unit = "s", .doc = "how long the drawing moves"},
     {INTEGER(selkie_drawn_def, snapshots, 1), BETWEEN(1, 64),
      .doc = "number of fields, at even times from 0 to time; 1 = the last one"},
@@ -70,6 +81,11 @@ static const sk_field reduced_fields[] = {
      .doc = "about the length of the panels of bodies; 0 = a cell"},
     {NUMBER(selkie_reduced_def, feedback, 0.33), BETWEEN(0, 10),
      .doc = "part of a body's vortex sheet that stays in the liquid while it passes the body once"},
+    {ENUM(selkie_reduced_def, feedback_by, feedback_way, SELKIE_FEEDBACK_PANELS), .doc = "how sheets reach the modes"},
+    {NUMBER(selkie_reduced_def, feedback_error, 0.01), BETWEEN(0, 1),
+     .doc = "quadtree: error of a panel's velocity below which a node is not divided, over the strength of the panel"},
+    {ROW(selkie_reduced_def, basis, SK_FIELD_FILE), .text = "",
+     .doc = "file of modes that `selkie basis` made for this domain; replaces modes and drawn"},
 };
 const sk_struct sk_reduced_struct = {.name = "reduced",
                                      .doc = "Parameters of discretization reduced.",

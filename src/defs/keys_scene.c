@@ -10,6 +10,13 @@ static const sk_enum_value discretization_values[] = {
     {"mpm", SELKIE_DISCRETIZATION_MPM,
      "elastoplastic points, whose forces act on a grid: the material point method; needs materials of kind "
      "elastoplastic"},
+    {"rest_shape", SELKIE_DISCRETIZATION_REST_SHAPE,
+     "elastoplastic points with bonds to the neighbours that they have at rest: the most accurate for elastic bodies"},
+    {"printed", SELKIE_DISCRETIZATION_PRINTED,
+     "elastoplastic points whose deformation is composed from those of the steps (Gerszewski's dissertation, chapter "
+     "4), to compare with"},
+    {"additive", SELKIE_DISCRETIZATION_ADDITIVE,
+     "elastoplastic points that add up the strains of the steps (his Fig. 4.8), to compare with"},
 };
 CHOICES(discretization);
 
@@ -105,6 +112,8 @@ static const sk_field scene_fields[] = {
     {STRUCT(selkie_scene, sato, sk_sato_struct), .doc = "parameters of volume sato"},
     {STRUCT(selkie_scene, sph, sk_sph_struct), .doc = "parameters of discretization sph"},
     {STRUCT(selkie_scene, reduced, sk_reduced_struct), .doc = "parameters of discretization reduced"},
+    {STRUCT(selkie_scene, points, sk_points_struct),
+     .doc = "parameters of discretization rest_shape, printed and additive"},
     {ENUM(selkie_scene, incompressibility, incompressibility, SELKIE_INCOMPRESSIBILITY_BILATERAL),
      .doc = "what the pressure may do"},
     {STRUCT(selkie_scene, unilateral, sk_unilateral_struct), .doc = "parameters of incompressibility unilateral"},

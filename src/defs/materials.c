@@ -246,12 +246,10 @@ static const char *idle_friction(const selkie_scene *scene, selkie_wall surface,
 {
     if (!(slip_length > 0.0) && !(friction > 0.0))
         return NULL;
-    if (scene->discretization == SELKIE_DISCRETIZATION_SPH)
-        return "has no effect with discretization sph yet";
     if (scene->discretization == SELKIE_DISCRETIZATION_REDUCED)
         return "has no effect with discretization reduced, whose walls are free_slip";
-    if (scene->discretization == SELKIE_DISCRETIZATION_MPM && slip_length > 0.0)
-        return "has no effect with discretization mpm";
+    if (sk_scene_has_points(scene) && slip_length > 0.0)
+        return "has no effect on elastoplastic points";
     if (slip_length > 0.0 && surface != SELKIE_WALL_NO_SLIP)
         return "has an effect at no_slip surfaces only";
     if (slip_length > 0.0 && !(sk_scene_viscosity(scene) > 0.0))

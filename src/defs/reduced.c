@@ -8,6 +8,11 @@
 
 #define FAIL(place, ...) (sk_path_key(where, place), sk_fail(error, SELKIE_ERROR_INPUT, __VA_ARGS__))
 
+static int has_basis(const selkie_reduced_def *def)
+{
+    return def->basis && *def->basis;
+}
+
 static int find_drawn(const selkie_reduced_def *def, const char *name)
 {
     for (int m = 0; name && m < def->drawn_count; m++)
@@ -25,8 +30,8 @@ static selkie_code check_drawn(const selkie_reduced_def *def, int m, sk_path *wh
         return FAIL("name", "is empty: excitations name their mode");
     if (find_drawn(def, drawn->name) < m)
         return FAIL("name", "is the name of drawn[%d] already: choose another one", find_drawn(def, drawn->name));
-    if (drawn->stroke_count == 0)
-        return FAIL("strokes", "is empty: a drawing needs at least one stroke");
+    if (drawn->stroke_count == 0 && !(drawn->picture && *drawn->picture))
+        return FAIL("strokes", "is empty: a drawing needs at least one stroke, or a picture");
     for (int k = 0; k < drawn->stroke_count; k++) {
         const selkie_stroke_def *stroke = &drawn->strokes[k];
         if (stroke->from[0] == stroke->to[0] && stroke->from[1] == stroke->to[1]) {
@@ -47,7 +52,7 @@ static selkie_code check_excitation(const selkie_reduced_def *def, int e, sk_pat
     const size_t before = sk_path_key(where, "excite");
     char quoted[96];
     sk_path_index(where, e);
-    if (find_drawn(def, excite->mode) < 0)
+    if (!has_basis(def) && find_drawn(def, excite->mode) < 0)
         return FAIL("mode", "%s is not known: must be the name of a drawn mode",
                     sk_quote(quoted, sizeof quoted, excite->mode));
     if (excite->end >= 0.0 && excite->end <= excite->start)
@@ -162,7 +167,7 @@ static selkie_code check_obstacles(const selkie_scene *scene, sk_path *where, se
                                  "reduced.periodic");
     if (scene->obstacle_count && scene->reduced.drawn_count)
         return FAIL("obstacles", "discretization \"reduced\" has drawn modes in boxes without obstacles only");
-    if (scene->obstacle_count && scene->reduced.modes > 1024) {
+    if (scene->obstacle_count && scene->reduced.modes > 1024 && !has_basis(&scene->reduced)) {
         sk_path_key(where, "reduced");
         return FAIL("modes", "%d beside obstacles: at most 1024, they are found one by one", scene->reduced.modes);
     }
@@ -235,6 +240,8 @@ selkie_code sk_reduced_check(const selkie_scene *scene, sk_path *where, selkie_e
     SK_TRY(check_bodies(scene, where, error));
     SK_TRY(check_obstacles(scene, where, error));
     const size_t before = sk_path_key(where, "reduced");
+    if (has_basis(def) && def->drawn_count)
+        return FAIL("drawn", "stands beside basis, which has modes of its own: give one of them");
     for (int m = 0; m < def->drawn_count; m++)
         SK_TRY(check_drawn(def, m, where, error));
     for (int e = 0; e < def->excite_count; e++)

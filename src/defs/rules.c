@@ -133,17 +133,22 @@ static selkie_code check_sph(sk_rules *rules)
 
 /* --- Shapes --- */
 
+static selkie_code check_corners(sk_rules *rules, const selkie_shape *shape)
+{
+    for (int axis = 0; axis < rules->scene->domain.dimension; axis++)
+        if (!(shape->min[axis] < shape->max[axis]))
+            return fail_at(rules, "max", "%g along %c is not above min, %g", shape->max[axis], axis_letter[axis],
+                           shape->min[axis]);
+    return SELKIE_OK;
+}
+
 static selkie_code check_shape(sk_rules *rules, const selkie_shape *shape)
 {
     int dimension = rules->scene->domain.dimension;
     double length2 = 0;
     switch (shape->kind) {
     case SELKIE_SHAPE_BOX:
-        for (int axis = 0; axis < dimension; axis++)
-            if (!(shape->min[axis] < shape->max[axis]))
-                return fail_at(rules, "max", "%g along %c is not above min, %g", shape->max[axis], axis_letter[axis],
-                               shape->min[axis]);
-        break;
+        return check_corners(rules, shape);
     case SELKIE_SHAPE_CYLINDER:
         for (int axis = 0; axis < dimension; axis++)
             length2 += (shape->to[axis] - shape->from[axis]) * (shape->to[axis] - shape->from[axis]);
@@ -171,6 +176,18 @@ static selkie_code check_shape(sk_rules *rules, const selkie_shape *shape)
                 return fail_at(rules, "scale", "is %g along %c: a height field's must be above 0", shape->scale[axis],
                                axis_letter[axis]);
         break;
+    case SELKIE_SHAPE_POLYGON:
+        if (dimension != 2)
+            return fail_at(rules, "type", "\"polygon\" is for 2D scenes: must be another shape");
+        if (shape->point_count < 3)
+            return fail_at(rules, "points", "%d of them: a polygon must have at least 3", shape->point_count);
+        break;
+    case SELKIE_SHAPE_PICTURE:
+        if (dimension != 2)
+            return fail_at(rules, "type", "\"picture\" is for 2D scenes: must be another shape");
+        if (!shape->file || !*shape->file)
+            return fail_at(rules, "file", "is empty: must name a PNG, PGM or PPM file");
+        return check_corners(rules, shape);
     case SELKIE_SHAPE_UNION: {
         size_t before = sk_path_key(rules->where, "shapes");
         if (shape->child_count == 0)
@@ -681,6 +698,16 @@ static selkie_code check_pictures(sk_rules *rules)
         return fail_at(rules, "height", "%d pixels: must be 0 (follows the domain) or at least 16",
                        scene->render.height);
     }
+    for (int k = 1; k < scene->render.camera_count; k++) {
+        const selkie_camera_key *keys = scene->render.camera;
+        if (keys[k].time > keys[k - 1].time)
+            continue;
+        sk_path_key(rules->where, "render");
+        sk_path_key(rules->where, "camera");
+        sk_path_index(rules->where, k);
+        return fail_at(rules, "time", "%g s: must be above %g s, the time of the key before", keys[k].time,
+                       keys[k - 1].time);
+    }
     return SELKIE_OK;
 }
 
@@ -694,6 +721,7 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_unilateral(&rules));
     SK_TRY(check_sph(&rules));
     SK_TRY(sk_reduced_check(scene, where, error));
+    SK_TRY(sk_periodic_check(scene, where, error));
     SK_TRY(check_frame(&rules));
     if (scene->liquid_count == 0 && scene->source_count == 0 && !sk_scene_particle_bodies(scene))
         return fail_at(&rules, "liquids", "nothing will ever be wet: must have at least one liquid or source");

@@ -351,7 +351,7 @@ double selkie_scene_cfl(const selkie_scene *scene)
         return scene->time.cfl;
     if (scene->discretization == SELKIE_DISCRETIZATION_SPH)
         return 0.4;
-    if (scene->discretization == SELKIE_DISCRETIZATION_MPM)
+    if (sk_scene_has_points(scene))
         return 0.4;
     if (scene->incompressibility == SELKIE_INCOMPRESSIBILITY_UNILATERAL)
         return 1.0;
@@ -362,9 +362,8 @@ int selkie_scene_particles_per_cell(const selkie_scene *scene)
 {
     if (scene->particles.per_cell > 0)
         return scene->particles.per_cell;
-    /* In SPH and MPM a cell is as wide as two particles. */
-    const int two_wide =
-        scene->discretization == SELKIE_DISCRETIZATION_SPH || scene->discretization == SELKIE_DISCRETIZATION_MPM;
+    /* In SPH and of elastoplastic points a cell is as wide as two particles. */
+    const int two_wide = scene->discretization == SELKIE_DISCRETIZATION_SPH || sk_scene_has_points(scene);
     return scene->domain.dimension == 3 ? 8 : two_wide ? 4 : 9;
 }
 

@@ -49,7 +49,15 @@ char *sk_enum_list(const sk_enum *choices, char *buffer, size_t size);
 
 /* Checks what a scene of reduced fluids (discretization reduced) may have; others pass. */
 selkie_code sk_reduced_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
-/* Checks the materials of kind elastoplastic, and what a scene of discretization mpm may have. */
+/* Checks what a scene with periodic axes may have; others pass. */
+selkie_code sk_periodic_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
+/* Does a scene consist of elastoplastic points, in any of their forms? */
+static inline int sk_scene_has_points(const selkie_scene *scene)
+{
+    return scene->discretization >= SELKIE_DISCRETIZATION_MPM;
+}
+
+/* Checks the materials of kind elastoplastic, and what a scene of elastoplastic points may have. */
 selkie_code sk_elastoplastic_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
 
 /* Checks the order of a scene's changes, and the elements that they bring. */

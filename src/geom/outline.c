@@ -63,6 +63,61 @@ selkie_code sk_outline_polygon(int count, const double (*corners)[2], double len
     return SELKIE_OK;
 }
 
+/* --- Outlines of many short sides --- */
+
+static double area_of(int count, const double (*corners)[2])
+{
+    double area = 0.0;
+    for (int n = 0; n < count; n++) {
+        const double *a = corners[n], *b = corners[(n + 1) % count];
+        area += 0.5 * (a[0] * b[1] - a[1] * b[0]);
+    }
+    return area;
+}
+
+/* Points at even distances along a polygon, moved away from their middle so that the area stays. */
+static selkie_code resample(int count, const double (*corners)[2], double perimeter, double length, sk_memory *memory,
+                            sk_outline *outline, selkie_error *error)
+{
+    const int pieces = (int)fmax(round(perimeter / length), LEAST_OF_CIRCLE);
+    double middle[2] = {0.0, 0.0}, passed = 0.0;
+    int side = 0;
+    SK_TRY(take_memory(outline, pieces, memory, error));
+    for (int p = 0; p < pieces; p++) {
+        const double wanted = perimeter * p / pieces;
+        double here =
+            hypot(corners[(side + 1) % count][0] - corners[side][0], corners[(side + 1) % count][1] - corners[side][1]);
+        while (passed + here < wanted && side + 1 < count) {
+            passed += here;
+            side++;
+            here = hypot(corners[(side + 1) % count][0] - corners[side][0],
+                         corners[(side + 1) % count][1] - corners[side][1]);
+        }
+        for (int d = 0; d < 2; d++) {
+            outline->corners[p][d] =
+                corners[side][d] + (corners[(side + 1) % count][d] - corners[side][d]) * (wanted - passed) / here;
+            middle[d] += outline->corners[p][d] / pieces;
+        }
+    }
+    const double ratio = area_of(count, corners) / area_of(pieces, (const double(*)[2])outline->corners);
+    const double stretch = ratio > 0.0 && ratio < 2.0 ? sqrt(ratio) : 1.0;
+    for (int p = 0; p < pieces; p++)
+        for (int d = 0; d < 2; d++)
+            outline->corners[p][d] = middle[d] + stretch * (outline->corners[p][d] - middle[d]);
+    return SELKIE_OK;
+}
+
+static selkie_code pieces_of(int count, const double (*corners)[2], double length, sk_memory *memory,
+                             sk_outline *outline, selkie_error *error)
+{
+    double perimeter = 0.0;
+    for (int n = 0; n < count; n++)
+        perimeter += hypot(corners[(n + 1) % count][0] - corners[n][0], corners[(n + 1) % count][1] - corners[n][1]);
+    return count > FEW_SIDES && perimeter < 0.8 * length * count
+               ? resample(count, corners, perimeter, length, memory, outline, error)
+               : sk_outline_polygon(count, corners, length, memory, outline, error);
+}
+
 /* --- Meshes --- */
 
 /* The piece that begins where piece `from` ends; -1 if there is none. */
@@ -112,7 +167,7 @@ static selkie_code of_mesh(const sk_shape *shape, double length, const char *wha
         return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for its outline", what);
     selkie_code code = chain(shape->mesh, what, corners, error);
     if (code == SELKIE_OK)
-        code = sk_outline_polygon((int)pieces, (const double(*)[2])corners, length, memory, outline, error);
+        code = pieces_of((int)pieces, (const double(*)[2])corners, length, memory, outline, error);
     sk_release(memory, corners);
     return code;
 }
@@ -142,7 +197,7 @@ selkie_code sk_outline_create(const sk_shape *shape, double length, const char *
         return of_mesh(shape, length, what, memory, outline, error);
     default:
         return sk_fail(error, SELKIE_ERROR_INPUT,
-                       "%s: has no single outline; it must be a box, sphere, cylinder or a mesh", what);
+                       "%s: has no single outline; it must be a box, sphere, cylinder, polygon, picture or mesh", what);
     }
     const double corners[4][2] = {{c[0] - along[0] - across[0], c[1] - along[1] - across[1]},
                                   {c[0] + along[0] - across[0], c[1] + along[1] - across[1]},

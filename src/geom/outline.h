@@ -15,8 +15,8 @@ typedef struct sk_outline {
 } sk_outline;
 
 /* Pieces of about `length` (m), shorter towards corners, where flows are singular; at least three a side for polygons
- * of few sides. Unions and outlines of several loops
- * are an error; the message begins with `what`. */
+ * of few sides. Outlines of many sides that are shorter than that are sampled at even distances. Unions and outlines of
+ * several loops are an error; the message begins with `what`. */
 selkie_code sk_outline_create(const sk_shape *shape, double length, const char *what, sk_memory *memory,
                               sk_outline *outline, selkie_error *error);
 /* A regular polygon with the area of the circle. */

@@ -345,6 +345,12 @@ static selkie_code make_shape(const selkie_shape *def, const char *what, making 
     case SELKIE_SHAPE_UNION:
         code = make_union(def, what, context, shape, error);
         break;
+    case SELKIE_SHAPE_POLYGON:
+        code = sk_shape_make_polygon(def, what, shape, error);
+        break;
+    case SELKIE_SHAPE_PICTURE:
+        code = sk_shape_make_picture(def, context->options->folder, what, shape, error);
+        break;
     default:
         code = sk_fail(error, SELKIE_ERROR_INPUT, "%s: %d is no kind of shape", what, (int)def->kind);
     }
@@ -563,6 +569,8 @@ static double distance_in_plane(const sk_shape *shape, const double x[3], double
         return mesh_distance(shape, x, normal);
     case SELKIE_SHAPE_HEIGHTFIELD:
         return sk_heightfield_distance(shape->heightfield, x, normal);
+    case SELKIE_SHAPE_POLYGON: /* meshes by now */
+    case SELKIE_SHAPE_PICTURE:
     case SELKIE_SHAPE_UNION:
         break;
     }
@@ -681,6 +689,9 @@ void sk_shape_bounds(const sk_shape *shape, double low[3], double high[3])
                 high[axis] = i ? fmax(high[axis], child_high[axis]) : child_high[axis];
             }
         }
+        break;
+    case SELKIE_SHAPE_POLYGON: /* meshes by now */
+    case SELKIE_SHAPE_PICTURE:
         break;
     }
 }

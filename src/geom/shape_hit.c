@@ -77,6 +77,8 @@ int sk_shape_first_hit(const sk_shape *shape, const double from[3], const double
         return hit_mesh(shape, a, b, hit);
     case SELKIE_SHAPE_UNION:
         return hit_union(shape, a, b, hit);
+    case SELKIE_SHAPE_POLYGON: /* meshes by now */
+    case SELKIE_SHAPE_PICTURE:
     case SELKIE_SHAPE_WAVE:
     case SELKIE_SHAPE_HEIGHTFIELD:
         break;
@@ -216,6 +218,8 @@ double sk_shape_thickness(const sk_shape *shape)
     case SELKIE_SHAPE_HALF_SPACE:
     case SELKIE_SHAPE_WAVE:
     case SELKIE_SHAPE_HEIGHTFIELD:
+    case SELKIE_SHAPE_POLYGON: /* meshes by now */
+    case SELKIE_SHAPE_PICTURE:
         break;
     }
     return INFINITY;

@@ -29,6 +29,11 @@ struct sk_shape {
     sk_shape **children; /*    union */
 };
 
+/* Polygons and pictures become meshes of segments. */
+selkie_code sk_shape_make_polygon(const selkie_shape *def, const char *what, sk_shape *shape, selkie_error *error);
+selkie_code sk_shape_make_picture(const selkie_shape *def, const char *folder, const char *what, sk_shape *shape,
+                                  selkie_error *error);
+
 /* Nearest point of a wave's curve along `side` (m), for a point at `along` and `height`. */
 double sk_wave_nearest(const sk_shape *wave, double along, double height);
 static inline double sk_dot(const double a[3], const double b[3])

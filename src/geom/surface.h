@@ -41,6 +41,22 @@ void sk_surface_options_init(sk_surface_options *options, const selkie_scene *sc
 /* 3D only. */
 selkie_code sk_surface_extract(const sk_surface_particles *particles, const sk_surface_options *options, sk_mesh *mesh,
                                selkie_error *error);
+
+/* The level set behind a surface: signed distances and velocities at nodes, in blocks of 8 x 8 x 8. Node (i, j, k) of
+ * block c lies at origin + (8 c + (i, j, k)) voxel. Missing blocks are air. */
+typedef struct sk_volume {
+    double origin[3], voxel[3]; /* m */
+    float background;           /* m   distances beyond this are not known */
+    size_t block_count;
+    int32_t (*coordinates)[3]; /*     not negative, in ascending order of z, y, x */
+    float *surface;            /* m   [block_count][512], x fastest, negative inside */
+    float *velocity;           /* m/s [block_count][512][3], NaN where no particle is near; NULL = none */
+} sk_volume;
+
+selkie_code sk_surface_volume(const sk_surface_particles *particles, const sk_surface_options *options,
+                              sk_volume *volume, selkie_error *error);
+void sk_volume_free(sk_volume *volume);
+
 /* Volume inside a closed mesh, m3. */
 double sk_mesh_volume(const sk_mesh *mesh);
 /* Edges that do not have exactly two triangles of opposite direction; 0 for a closed mesh. */

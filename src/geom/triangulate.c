@@ -440,6 +440,9 @@ static void add_shape(piece_list *list, const sk_shape *shape)
         for (int i = 0; i < shape->child_count; i++)
             add_shape(list, shape->children[i]);
         break;
+    case SELKIE_SHAPE_POLYGON: /* meshes by now */
+    case SELKIE_SHAPE_PICTURE:
+        break;
     }
 }
 

@@ -278,6 +278,8 @@ selkie_code sk_mesh_write(const sk_mesh_frame *frame, const char *path, selkie_e
         return sk_mesh_write_ply(frame, path, error);
     if (strcmp(ending, ".obj") == 0)
         return sk_mesh_write_obj(frame, path, error);
+    if (length > 5 && strcmp(path + length - 5, ".usda") == 0)
+        return sk_mesh_write_usd(frame, path, error);
     return sk_fail(error, SELKIE_ERROR_INPUT,
-                   "%s: a surface is written as .ply or .obj; end the name with one of these", path);
+                   "%s: a surface is written as .ply, .obj or .usda; end the name with one of these", path);
 }

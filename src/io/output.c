@@ -9,6 +9,7 @@
 #include "io/mesh_file.h"
 #include "io/output.h"
 #include "io/particles_file.h"
+#include "io/vdb_file.h"
 #include "world/world_internal.h"
 
 /* m: distance of neighbours at rest */
@@ -112,35 +113,74 @@ selkie_code selkie_write_particles(const selkie_world *world, const char *path, 
     return code;
 }
 
+/* Particles and options of a frame, relative to its origin. */
+static selkie_code prepare_surface(const sk_frame *frame, const selkie_scene *scene, int threads,
+                                   sk_surface_particles *particles, sk_surface_options *options, selkie_error *error)
+{
+    if (frame->dimension != 3)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "a surface needs a world with domain.dimension 3; this one has %d",
+                       frame->dimension);
+    sk_surface_options_init(options, scene);
+    options->threads = threads;
+    for (int k = 0; k < 3; k++) {
+        options->low[k] -= frame->origin[k];
+        options->high[k] -= frame->origin[k];
+    }
+    *particles = (sk_surface_particles){.count = (size_t)frame->count,
+                                        .position = frame->position,
+                                        .position_stride = frame->position_stride,
+                                        .velocity = frame->velocity,
+                                        .velocity_stride = frame->velocity_stride};
+    return SELKIE_OK;
+}
+
+selkie_code sk_frame_surface(const sk_frame *frame, const selkie_scene *scene, int threads, sk_mesh *mesh,
+                             sk_mesh_frame *surface, selkie_error *error)
+{
+    sk_surface_options options;
+    sk_surface_particles particles;
+    SK_TRY(prepare_surface(frame, scene, threads, &particles, &options, error));
+    SK_TRY(sk_surface_extract(&particles, &options, mesh, error));
+    *surface = (sk_mesh_frame){.mesh = mesh,
+                               .time = frame->time,
+                               .names = frame->names,
+                               .up = frame->up,
+                               .detail = 0.5 * options.particle_spacing};
+    memcpy(surface->origin, frame->origin, sizeof surface->origin);
+    memcpy(surface->scene_up, frame->scene_up, sizeof surface->scene_up);
+    return SELKIE_OK;
+}
+
+selkie_code sk_frame_write_volume(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
+                                  selkie_error *error)
+{
+    sk_surface_options options;
+    sk_surface_particles particles;
+    sk_volume volume = {0};
+    SK_TRY(prepare_surface(frame, scene, threads, &particles, &options, error));
+    SK_TRY(sk_surface_volume(&particles, &options, &volume, error));
+    sk_volume_frame file = {
+        .volume = &volume, .time = frame->time, .turn = sk_up_turn_make(frame->up, frame->scene_up)};
+    memcpy(file.origin, frame->origin, sizeof file.origin);
+    const selkie_code code = sk_volume_write_vdb(&file, path, error);
+    sk_volume_free(&volume);
+    return code;
+}
+
 selkie_code sk_frame_write_surface(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
                                    selkie_error *error)
 {
+    const size_t length = strlen(path);
     if (frame->dimension != 3)
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "%s: a surface needs a world with domain.dimension 3; this one has %d", path, frame->dimension);
-    sk_surface_options options;
-    sk_surface_options_init(&options, scene);
-    options.threads = threads;
-    for (int k = 0; k < 3; k++) {
-        options.low[k] -= frame->origin[k];
-        options.high[k] -= frame->origin[k];
-    }
+    if (length > 4 && strcmp(path + length - 4, ".vdb") == 0)
+        return sk_frame_write_volume(frame, scene, threads, path, error);
 
     /* Surface and file. */
     sk_mesh mesh = {0};
-    const sk_surface_particles particles = {.count = (size_t)frame->count,
-                                            .position = frame->position,
-                                            .position_stride = frame->position_stride,
-                                            .velocity = frame->velocity,
-                                            .velocity_stride = frame->velocity_stride};
-    SK_TRY(sk_surface_extract(&particles, &options, &mesh, error));
-    sk_mesh_frame surface = {.mesh = &mesh,
-                             .time = frame->time,
-                             .names = frame->names,
-                             .up = frame->up,
-                             .detail = 0.5 * options.particle_spacing};
-    memcpy(surface.origin, frame->origin, sizeof surface.origin);
-    memcpy(surface.scene_up, frame->scene_up, sizeof surface.scene_up);
+    sk_mesh_frame surface;
+    SK_TRY(sk_frame_surface(frame, scene, threads, &mesh, &surface, error));
     int before = sk_threads_begin(threads);
     selkie_code code = sk_mesh_write(&surface, path, error);
     sk_threads_end(before);
@@ -154,4 +194,33 @@ selkie_code selkie_write_surface(const selkie_world *world, const char *path, se
     selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
     SK_TRY(sk_world_frame(world, &frame, extras, error));
     return sk_frame_write_surface(&frame, selkie_world_scene(world), world->step.threads, path, error);
+}
+
+selkie_code selkie_world_surface(const selkie_world *world, selkie_surface *surface, selkie_error *error)
+{
+    sk_frame frame;
+    selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES];
+    sk_mesh mesh = {0};
+    sk_mesh_frame file;
+    memset(surface, 0, sizeof *surface);
+    SK_TRY(sk_world_frame(world, &frame, extras, error));
+    SK_TRY(sk_frame_surface(&frame, selkie_world_scene(world), world->step.threads, &mesh, &file, error));
+    *surface = (selkie_surface){.vertex_count = (int64_t)mesh.vertex_count,
+                                .positions = mesh.positions,
+                                .normals = mesh.normals,
+                                .velocities = mesh.velocities,
+                                .triangle_count = (int64_t)mesh.triangle_count,
+                                .triangles = mesh.triangles};
+    memcpy(surface->origin, frame.origin, sizeof surface->origin);
+    return SELKIE_OK;
+}
+
+void selkie_surface_free(selkie_surface *surface)
+{
+    sk_mesh mesh = {.positions = surface->positions,
+                    .normals = surface->normals,
+                    .velocities = surface->velocities,
+                    .triangles = surface->triangles};
+    sk_mesh_free(&mesh);
+    memset(surface, 0, sizeof *surface);
 }

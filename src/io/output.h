@@ -4,12 +4,19 @@
 #define SK_IO_OUTPUT_H
 
 #include <selkie/world.h>
+#include "io/mesh_file.h"
 #include "io/particles_file.h"
 
 /* Points a frame to the arrays of a world; `extras` is where frame->extra will point to. */
 selkie_code sk_world_frame(const selkie_world *world, sk_frame *frame,
                            selkie_attribute_view extras[SK_MAX_EXTRA_ATTRIBUTES], selkie_error *error);
 
+/* The surface of a frame with the scene's keys for meshes, as a mesh (sk_mesh_free it) that `surface` points to. */
+selkie_code sk_frame_surface(const sk_frame *frame, const selkie_scene *scene, int threads, sk_mesh *mesh,
+                             sk_mesh_frame *surface, selkie_error *error);
+/* Level set and velocity of a frame (.vdb). */
+selkie_code sk_frame_write_volume(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
+                                  selkie_error *error);
 /* The surface of a frame with the scene's keys for meshes (.ply or .obj), made with so many threads. */
 selkie_code sk_frame_write_surface(const sk_frame *frame, const selkie_scene *scene, int threads, const char *path,
                                    selkie_error *error);

@@ -34,6 +34,7 @@ typedef struct table {
     int turned;
     double origin[3]; /* m  of the positions, in the axes of the file */
     int moved;        /* it is not 0 */
+    int may_be_wide;  /* the format has doubles */
 } table;
 
 /* --- From a frame to columns --- */
@@ -74,7 +75,7 @@ static void place_origin(const sk_frame *frame, table *to)
     }
     if (!to->moved)
         return;
-    position->wide = sk_needs_doubles(frame->origin, frame->particle_radius);
+    position->wide = to->may_be_wide && sk_needs_doubles(frame->origin, frame->particle_radius);
     for (int c = 1; c < to->count && position->wide; c++)
         to->offsets[c] += 12;
     to->record_bytes += position->wide ? 12 : 0;
@@ -93,9 +94,9 @@ void sk_ply_velocity_names(selkie_attribute_names names, const char *components[
         components[k] = names == SELKIE_NAMES_HOUDINI ? short_names[k] : long_names[k];
 }
 
-static selkie_code make_table(const sk_frame *frame, const char *path, table *to, selkie_error *error)
+static selkie_code make_table(const sk_frame *frame, const char *path, int may_be_wide, table *to, selkie_error *error)
 {
-    *to = (table){.turn = sk_up_turn_make(frame->up, frame->scene_up)};
+    *to = (table){.turn = sk_up_turn_make(frame->up, frame->scene_up), .may_be_wide = may_be_wide};
     to->turned = !sk_up_turn_is_none(to->turn);
     if ((frame->dimension != 2 && frame->dimension != 3) || frame->count < 0 ||
         (frame->count > 0 && !frame->position) || frame->extra_count < 0 ||
@@ -377,6 +378,61 @@ static selkie_code write_vtp(sk_atomic_file *file, const table *from, const sk_f
     return sk_atomic_print(file, error, "\n  </AppendedData>\n</VTKFile>\n");
 }
 
+/* --- BGEO --- */
+
+/* Big-endian words: place and 1, then the columns. */
+static void fill_bgeo(const void *context, int64_t first, int64_t count, unsigned char *out)
+{
+    const table *from = context;
+    const float one = 1.0f;
+    const size_t bytes = (size_t)from->record_bytes + 4;
+    for (int c = 0; c < from->count; c++)
+        fill_column(from, &from->columns[c], first, count, out + (c ? from->offsets[c] + 4 : 0), bytes);
+    for (int64_t i = 0; i < count; i++) {
+        unsigned char *record = out + (size_t)i * bytes;
+        memcpy(record + 12, &one, sizeof one);
+        for (size_t at = 0; at < bytes; at += 4) {
+            uint32_t word;
+            memcpy(&word, record + at, 4);
+            const unsigned char big[4] = {(unsigned char)(word >> 24), (unsigned char)(word >> 16),
+                                          (unsigned char)(word >> 8), (unsigned char)word};
+            memcpy(record + at, big, 4);
+        }
+    }
+}
+
+static selkie_code put_big(sk_atomic_file *file, uint32_t number, int bytes, selkie_error *error)
+{
+    unsigned char big[4];
+    for (int k = 0; k < bytes; k++)
+        big[k] = (unsigned char)(number >> 8 * (bytes - 1 - k));
+    return sk_atomic_write(file, big, (size_t)bytes, error);
+}
+
+/* Version 5: header, attributes of the points with their defaults, points; no primitives. */
+static selkie_code write_bgeo(sk_atomic_file *file, const table *from, const sk_frame *frame, selkie_error *error)
+{
+    if (frame->count > INT32_MAX)
+        return sk_fail(error, SELKIE_ERROR_INPUT, "%lld particles are more than a .bgeo file can hold",
+                       (long long)frame->count);
+    const uint32_t header[9] = {5, (uint32_t)frame->count, 0, 0, 0, (uint32_t)from->count - 1, 0, 0, 0};
+    SK_TRY(sk_atomic_write(file, "BgeoV", 5, error));
+    for (int k = 0; k < 9; k++)
+        SK_TRY(put_big(file, header[k], 4, error));
+    for (int c = 1; c < from->count; c++) {
+        const column *source = &from->columns[c];
+        const size_t length = strlen(source->name);
+        SK_TRY(put_big(file, (uint32_t)length, 2, error));
+        SK_TRY(sk_atomic_write(file, source->name, length, error));
+        SK_TRY(put_big(file, (uint32_t)source->components, 2, error));
+        SK_TRY(put_big(file, source->turns ? 5 : source->type == SELKIE_UINT32 ? 1 : 0, 4, error));
+        for (int k = 0; k < source->components; k++)
+            SK_TRY(put_big(file, 0, 4, error));
+    }
+    SK_TRY(sk_atomic_write_records(file, frame->count, (size_t)from->record_bytes + 4, fill_bgeo, from, error));
+    return sk_atomic_write(file, "\0\377", 2, error);
+}
+
 /* --- Files --- */
 
 typedef selkie_code (*frame_writer)(sk_atomic_file *file, const table *from, const sk_frame *frame,
@@ -386,7 +442,7 @@ static selkie_code write_frame(const sk_frame *frame, const char *path, frame_wr
                                selkie_error *error)
 {
     table from;
-    SK_TRY(make_table(frame, path, &from, error));
+    SK_TRY(make_table(frame, path, writer != write_bgeo, &from, error));
     uint64_t expected = (uint64_t)frame->count * ((uint64_t)from.record_bytes + extra_bytes);
     sk_atomic_file *file;
     SK_TRY(sk_atomic_open(path, expected, &file, error));
@@ -410,6 +466,13 @@ selkie_code sk_particles_write_vtp(const sk_frame *frame, const char *path, selk
     return write_frame(frame, path, write_vtp, 8, error);
 }
 
+selkie_code sk_particles_write_bgeo(const sk_frame *frame, const char *path, selkie_error *error)
+{
+    sk_frame own = *frame;
+    own.names = SELKIE_NAMES_HOUDINI;
+    return write_frame(&own, path, write_bgeo, 4, error);
+}
+
 selkie_code sk_particles_write(const sk_frame *frame, const char *path, selkie_error *error)
 {
     size_t length = strlen(path);
@@ -420,6 +483,8 @@ selkie_code sk_particles_write(const sk_frame *frame, const char *path, selkie_e
         return sk_particles_write_vtp(frame, path, error);
     if (strcmp(ending, ".skp") == 0)
         return sk_particles_write_compact(frame, path, error);
+    if (length > 5 && strcmp(path + length - 5, ".bgeo") == 0)
+        return sk_particles_write_bgeo(frame, path, error);
     return sk_fail(error, SELKIE_ERROR_INPUT,
-                   "%s: particles are written as .ply, .vtp or .skp; end the name with one of these", path);
+                   "%s: particles are written as .ply, .vtp, .skp or .bgeo; end the name with one of these", path);
 }

@@ -47,7 +47,9 @@ selkie_code sk_particles_write_vtp(const sk_frame *frame, const char *path, selk
 /* Compact (.skp): positions to 1/1024 of a cell, half-precision velocities, compressed. particles_compact.h has the
  * layout. */
 selkie_code sk_particles_write_compact(const sk_frame *frame, const char *path, selkie_error *error);
-/* By the ending: .ply, .vtp or .skp. */
+/* Houdini's classic binary geometry (.bgeo), names as Houdini has them. */
+selkie_code sk_particles_write_bgeo(const sk_frame *frame, const char *path, selkie_error *error);
+/* By the ending: .ply, .vtp, .skp or .bgeo. */
 selkie_code sk_particles_write(const sk_frame *frame, const char *path, selkie_error *error);
 
 /* Names of the velocity's components as properties of a PLY file. */

@@ -53,15 +53,24 @@ static void product_rows(const float *left, const float *right, const float *bia
     }
 }
 
+static void product_groups(const float *left, const float *right, const float *bias, int rows, int inner, int columns,
+                           float *result, int g)
+{
+    const int first = ROWS * g, count = rows - first < ROWS ? rows - first : ROWS;
+    product_rows(left + (size_t)first * (size_t)inner, right, bias, count, inner, columns,
+                 result + (size_t)first * (size_t)columns);
+}
+
 void sk_learn_product(const float *left, const float *right, const float *bias, int rows, int inner, int columns,
                       float *result, int threads)
 {
     const int groups = (rows + ROWS - 1) / ROWS;
-    (void)threads;
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && groups > 8)
-    for (int g = 0; g < groups; g++) {
-        const int first = ROWS * g, count = rows - first < ROWS ? rows - first : ROWS;
-        product_rows(left + (size_t)first * (size_t)inner, right, bias, count, inner, columns,
-                     result + (size_t)first * (size_t)columns);
+    if (threads <= 1 || groups <= 8) { /* no parallel region: it costs as much as a small product */
+        for (int g = 0; g < groups; g++)
+            product_groups(left, right, bias, rows, inner, columns, result, g);
+        return;
     }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int g = 0; g < groups; g++)
+        product_groups(left, right, bias, rows, inner, columns, result, g);
 }

@@ -70,22 +70,24 @@ SK_KERNEL float sk_splash_corner(const sk_splash_cells *cells, const float fract
     return weight;
 }
 
-/* Velocity at a point (m/s) over the corners with liquid; 0 if there is none. */
-SK_KERNEL void sk_splash_velocity(const sk_splash_cells *cells, int place, const float fraction[3], float velocity[3])
+/* Velocity at a point (m/s) over the corners with liquid, 0 if there is none. Returns the fill there. */
+SK_KERNEL float sk_splash_at(const sk_splash_cells *cells, int corner, const float fraction[3], float velocity[3])
 {
-    float sum = 0.0f;
+    float sum = 0.0f, fill = 0.0f;
     velocity[0] = velocity[1] = velocity[2] = 0.0f;
     for (int n = 0; n < 1 << cells->dimension; n++) {
-        int corner;
-        const float weight = sk_splash_corner(cells, fraction, n, &corner);
-        if (!(cells->fill[place + corner] > SK_SPLASH_DRY))
-            continue;
+        int offset;
+        const float weight = sk_splash_corner(cells, fraction, n, &offset), there = cells->fill[corner + offset];
+        const float wet = there > SK_SPLASH_DRY ? weight : 0.0f;
+        fill += weight * (there < 1.0f ? there : 1.0f);
         for (int d = 0; d < cells->dimension; d++)
-            velocity[d] += weight * cells->velocity[d][place + corner];
-        sum += weight;
+            velocity[d] += wet * cells->velocity[d][corner + offset];
+        sum += wet;
     }
+    const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;
     for (int d = 0; d < 3; d++)
-        velocity[d] = sum > 0.0f ? velocity[d] / sum : 0.0f;
+        velocity[d] *= inverse;
+    return fill;
 }
 
 /* Chooses the axes: the sign and order of those across `up` follow the sums of offset x fill over the stencil. */
@@ -158,13 +160,7 @@ SK_KERNEL void sk_splash_own_features(const sk_splash_cells *cells, const sk_spl
                                       float velocity[3], float *features)
 {
     const int dimension = cells->dimension;
-    float fill = 0.0f;
-    sk_splash_velocity(cells, corner, fraction, velocity);
-    for (int n = 0; n < 1 << dimension; n++) {
-        int offset;
-        const float weight = sk_splash_corner(cells, fraction, n, &offset), there = cells->fill[corner + offset];
-        fill += weight * (there < 1.0f ? there : 1.0f);
-    }
+    const float fill = sk_splash_at(cells, corner, fraction, velocity);
     for (int n = 0; n < dimension; n++) {
         const int axis = frame->axis[n];
         const float relative = velocity[axis] - cells->velocity[axis][place];
@@ -172,20 +168,6 @@ SK_KERNEL void sk_splash_own_features(const sk_splash_cells *cells, const sk_spl
         features[dimension + n] = frame->sign[n] * options->inverse_speed * relative;
     }
     features[2 * dimension] = fill;
-}
-
-/* Is a cell in the band at the surface: it holds liquid, and air is among the cells around it? */
-SK_KERNEL int sk_splash_in_band(const sk_splash_cells *cells, int place)
-{
-    const int planes = cells->dimension == 3 ? 1 : 0;
-    int air = 0;
-    for (int z = -planes; z <= planes; z++)
-        for (int y = -1; y <= 1; y++)
-            for (int x = -1; x <= 1; x++) {
-                const float fill = cells->fill[place + x * cells->step[0] + y * cells->step[1] + z * cells->step[2]];
-                air |= fill >= 0.0f && fill < 0.5f;
-            }
-    return air && cells->fill[place] > SK_SPLASH_DRY;
 }
 
 #endif

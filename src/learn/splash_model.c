@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
+#include "base/simd.h"
 #include "learn/network_kernels.h"
 #include "learn/tensors.h"
+#include "selkie_config.h"
 
 /* --- Writing --- */
 
@@ -89,6 +92,21 @@ selkie_code sk_splash_model_encode(const sk_splash_model *model, const char *mad
 }
 
 /* --- Reading --- */
+
+void sk_splash_model_find(const char *name, const char *folder, int dimension, char *path, size_t size)
+{
+    static const char *const places[] = {SELKIE_SOURCE_SCENES, SELKIE_INSTALLED_SCENES};
+    const int within = folder && folder[0] && name[0] != '/';
+    if (strcmp(name, "default") != 0) {
+        snprintf(path, size, "%s%s%s", within ? folder : "", within ? "/" : "", name);
+        return;
+    }
+    for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
+        snprintf(path, size, "%s/splash/weights/splash_%dd.safetensors", places[n], dimension);
+        if (access(path, R_OK) == 0)
+            return;
+    }
+}
 
 /* A number of the metadata; NaN if it is not there. */
 static double number_of(const sk_tensors *tensors, const char *key)
@@ -278,7 +296,14 @@ void sk_splash_logits(const sk_splash_model *model, const float *products, const
     for (int r = 0; r < count; r++) {
         const float *start = products + (size_t)cell[r] * (size_t)width, *values = own + (size_t)r * (size_t)more;
         float *row = rows + (size_t)r * (size_t)width;
-        for (int o = 0; o < width; o++) {
+        int o = 0;
+        for (; o + 8 <= width; o += 8) {
+            f8 sum = f8_load(start + o);
+            for (int k = 0; k < more; k++)
+                sum += values[k] * f8_load(weights + (size_t)k * (size_t)width + (size_t)o);
+            f8_store(row + o, sum);
+        }
+        for (; o < width; o++) {
             float sum = start[o];
             for (int k = 0; k < more; k++)
                 sum += values[k] * weights[(size_t)k * (size_t)width + (size_t)o];
@@ -301,6 +326,11 @@ void sk_splash_scale(const sk_splash_model *model, float *features, int count)
 float sk_splash_probability(const sk_splash_model *model, float logit)
 {
     return sk_learn_sigmoid(model->calibration[0] * logit + model->calibration[1]);
+}
+
+float sk_splash_logit_of(const sk_splash_model *model, float p)
+{
+    return (logf(p / (1.0f - p)) - model->calibration[1]) / model->calibration[0];
 }
 
 /* Quantile of a Student-t distribution with 3 degrees of freedom, by Newton's method; cut at 5. */

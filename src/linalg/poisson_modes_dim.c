@@ -141,33 +141,38 @@ static void find_column(sk_modes *modes, const sk_mode_cluster *cluster, int bod
  * their row becomes that of the identity with an infinite pivot, marked by 0. */
 static void factorise(double *e, int n)
 {
+    const size_t width = (size_t)n; /* squares of the number of rows of 7,800 bodies leave the range of an int */
     for (int j = 0; j < n; ++j) {
-        const double before = e[j * n + j];
+        double *own = e + (size_t)j * width;
+        const double before = own[j];
         double pivot = before;
         for (int k = 0; k < j; ++k)
-            pivot -= e[j * n + k] * e[j * n + k];
+            pivot -= own[k] * own[k];
         const int drops = !(pivot > 1e-9 * before) || !(before > 0.0);
-        e[j * n + j] = drops ? 0.0 : sqrt(pivot);
+        own[j] = drops ? 0.0 : sqrt(pivot);
         for (int i = j + 1; i < n; ++i) {
-            double sum = e[i * n + j];
+            double *row = e + (size_t)i * width, sum = row[j];
             for (int k = 0; k < j; ++k)
-                sum -= e[i * n + k] * e[j * n + k];
-            e[i * n + j] = drops ? 0.0 : sum / e[j * n + j];
+                sum -= row[k] * own[k];
+            row[j] = drops ? 0.0 : sum / own[j];
         }
     }
 }
 
 static void solve_factor(const double *e, int n, double *x)
 {
+    const size_t width = (size_t)n;
     for (int i = 0; i < n; ++i) {
+        const double *row = e + (size_t)i * width;
         for (int k = 0; k < i; ++k)
-            x[i] -= e[i * n + k] * x[k];
-        x[i] = e[i * n + i] > 0.0 ? x[i] / e[i * n + i] : 0.0;
+            x[i] -= row[k] * x[k];
+        x[i] = row[i] > 0.0 ? x[i] / row[i] : 0.0;
     }
     for (int i = n - 1; i >= 0; --i) {
+        const double pivot = e[(size_t)i * width + (size_t)i];
         for (int k = i + 1; k < n; ++k)
-            x[i] -= e[k * n + i] * x[k];
-        x[i] = e[i * n + i] > 0.0 ? x[i] / e[i * n + i] : 0.0;
+            x[i] -= e[(size_t)k * width + (size_t)i] * x[k];
+        x[i] = pivot > 0.0 ? x[i] / pivot : 0.0;
     }
 }
 

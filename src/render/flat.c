@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "render/color.h"
+#include "render/flow.h"
 
 typedef struct node {
     float weight, x, y; /* sums of w, w x, w y (m) */
@@ -39,6 +40,7 @@ typedef struct flat_picture {
     float *solid;    /* pixels to the nearest obstacle, a pixel each */
     int table_used;  /* colours of values come from the table */
     vec3 table[table_colors];
+    sk_flow *flow; /* of the styles that show it; NULL for others */
 } flat_picture;
 
 static const vec3 paper = {0.965f, 0.970f, 0.975f}, ink = {0.13f, 0.17f, 0.21f}, stone = {0.45f, 0.44f, 0.43f};
@@ -350,7 +352,7 @@ static void draw_all(flat_picture *f, int threads)
     const int bands = (f->image->height + band - 1) / band;
     sk_image_fill(f->image, 0, 0, f->image->width, f->image->height, paper, 1.0f);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 8)
-    for (int row = 0; row < f->nodes[1]; ++row)
+    for (int row = 0; row < (f->flow ? 0 : f->nodes[1]); ++row)
         gather_row(f, row);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int b = 0; b < bands; ++b) {
@@ -360,11 +362,17 @@ static void draw_all(flat_picture *f, int threads)
         for (int y = top; y < bottom; ++y) {
             float *solid = f->solid + (size_t)y * (size_t)f->image->width;
             measure_row(f, f->poses, y, solid);
-            if (f->options->style != SELKIE_STYLE_PARTICLES)
+            if (f->flow)
+                sk_flow_row(f->flow, y);
+            else if (f->options->style != SELKIE_STYLE_PARTICLES)
                 fill_row(f, y, solid);
-            obstacle_row(f, solid, y);
         }
     }
+    if (f->flow)
+        sk_flow_lines(f->flow);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
+    for (int y = 0; y < f->image->height; ++y)
+        obstacle_row(f, f->solid + (size_t)y * (size_t)f->image->width, y);
     draw_frame(f);
     draw_scale(f);
 }
@@ -393,7 +401,13 @@ selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *part
 
     /* Sort the particles into rows and draw. */
     selkie_code code = SELKIE_OK;
-    if (f.node && f.order && f.first && f.poses && f.solid) {
+    if (options->style != SELKIE_STYLE_SURFACE && options->style != SELKIE_STYLE_PARTICLES) {
+        const sk_flat_view view = {stage, particles, options, image, f.left, f.top, f.scale, f.speed_scale};
+        code = sk_flow_create(&view, &f.flow, error);
+    }
+    if (code != SELKIE_OK) {
+        /* said already */
+    } else if (f.node && f.order && f.first && f.poses && f.solid) {
         for (int i = 0; i < stage->solid_count; ++i)
             sk_stage_pose(stage, i, options, &f.poses[i]);
         sort_rows(&f);
@@ -403,6 +417,7 @@ selkie_code sk_draw_flat(const sk_stage *stage, const sk_picture_particles *part
                        (double)nodes * sizeof *f.node / 1048576.0, f.nodes[0], f.nodes[1]);
     }
 
+    sk_flow_destroy(f.flow);
     sk_release(NULL, f.node);
     sk_release(NULL, f.order);
     sk_release(NULL, f.first);

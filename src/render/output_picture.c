@@ -11,8 +11,7 @@
 #include "render/picture.h"
 
 /* Draws in coordinates relative to domain.origin, as the world's particles are. */
-static selkie_code write_picture(const selkie_world *world, const selkie_scene *scene, const char *path,
-                                 selkie_error *error)
+static selkie_code draw(const selkie_world *world, const selkie_scene *scene, sk_image *image, selkie_error *error)
 {
     /* Particles. */
     selkie_attribute_view position, velocity;
@@ -60,7 +59,7 @@ static selkie_code write_picture(const selkie_world *world, const selkie_scene *
     sk_picture_body *bodies = sk_allocate_zeroed(NULL, ((size_t)options.body_count + 1) * sizeof *bodies);
     if (!bodies) {
         sk_stage_destroy(stage);
-        return sk_fail(error, SELKIE_ERROR_MEMORY, "%s: no memory for %d bodies", path, options.body_count);
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "picture: no memory for %d bodies", options.body_count);
     }
     for (int b = 0; b < options.body_count; b++) {
         selkie_body_state state;
@@ -72,23 +71,43 @@ static selkie_code write_picture(const selkie_world *world, const selkie_scene *
     options.bodies = bodies;
 
     /* The picture. */
-    sk_image image;
-    selkie_code code = sk_picture_draw(stage, &particles, &options, &image, error);
-    if (!code) {
-        code = sk_image_write_png(&image, path, error);
-        sk_image_free(&image);
-    }
+    const selkie_code code = sk_picture_draw(stage, &particles, &options, image, error);
     sk_release(NULL, bodies);
     sk_stage_destroy(stage);
     return code;
 }
 
-selkie_code selkie_write_picture(const selkie_world *world, const char *path, selkie_error *error)
+static selkie_code draw_world(const selkie_world *world, sk_image *image, selkie_error *error)
 {
     selkie_scene *scene;
     SK_TRY(sk_scene_copy(selkie_world_scene(world), &scene, error));
     sk_scene_make_relative(scene);
-    selkie_code code = write_picture(world, scene, path, error);
+    const selkie_code code = draw(world, scene, image, error);
     selkie_scene_free(scene);
     return code;
+}
+
+selkie_code selkie_write_picture(const selkie_world *world, const char *path, selkie_error *error)
+{
+    sk_image image;
+    SK_TRY(draw_world(world, &image, error));
+    const selkie_code code = sk_image_write_png(&image, path, error);
+    sk_image_free(&image);
+    return code;
+}
+
+selkie_code selkie_world_picture(const selkie_world *world, selkie_picture *picture, selkie_error *error)
+{
+    sk_image image;
+    memset(picture, 0, sizeof *picture);
+    SK_TRY(draw_world(world, &image, error));
+    *picture = (selkie_picture){image.width, image.height, image.pixels};
+    return SELKIE_OK;
+}
+
+void selkie_picture_free(selkie_picture *picture)
+{
+    sk_image image = {picture->width, picture->height, picture->pixels};
+    sk_image_free(&image);
+    memset(picture, 0, sizeof *picture);
 }

@@ -14,6 +14,7 @@
 #include "defs/soft.h"
 #include "geom/shape.h"
 #include "rigid/rigid.h"
+#include "world/change_bodies.h"
 #include "world/world_internal.h"
 
 static const double degrees_per_radian = 57.295779513082320877;
@@ -37,6 +38,8 @@ static scene_list list_of(selkie_scene *scene, selkie_change_list list)
         return (scene_list){&scene->sources, &scene->source_count, &sk_source_struct, "source"};
     case SELKIE_LIST_DRAINS:
         return (scene_list){&scene->drains, &scene->drain_count, &sk_drain_struct, "drain"};
+    case SELKIE_LIST_BODIES:
+        return (scene_list){&scene->bodies, &scene->body_count, &sk_body_struct, "body"};
     default:
         return (scene_list){&scene->obstacles, &scene->obstacle_count, &sk_obstacle_struct, "obstacle"};
     }
@@ -172,6 +175,14 @@ static selkie_code edit(selkie_scene *scene, const selkie_change_def *change, do
         list = list_of(scene, SELKIE_LIST_DRAINS);
         element = &change->drain;
         break;
+    case SELKIE_CHANGE_BODY:
+        list = list_of(scene, SELKIE_LIST_BODIES);
+        element = &change->body;
+        break;
+    case SELKIE_CHANGE_EXCITE: /* the label of an excitation is its mode */
+        list = (scene_list){&scene->reduced.excite, &scene->reduced.excite_count, &sk_excite_struct, "excitation"};
+        element = &change->excite;
+        break;
     default:
         return SELKIE_OK;
     }
@@ -189,7 +200,8 @@ static selkie_code edit(selkie_scene *scene, const selkie_change_def *change, do
 static int is_small(const selkie_world *world, const selkie_change_def *change)
 {
     const sk_solids *solids = &world->step.solids;
-    if (change->kind == SELKIE_CHANGE_GRAVITY || change->kind == SELKIE_CHANGE_FORCE)
+    if (change->kind == SELKIE_CHANGE_GRAVITY || change->kind == SELKIE_CHANGE_FORCE ||
+        change->kind == SELKIE_CHANGE_EXCITE)
         return 1;
     if (change->kind == SELKIE_CHANGE_REMOVE)
         return change->list == SELKIE_LIST_FORCES;
@@ -323,6 +335,30 @@ static selkie_code edit_in_place(selkie_world *world, const selkie_change_def *c
     return code;
 }
 
+/* Puts the states of the bodies after a change in place of those of a snapshot. */
+static selkie_code change_bodies(selkie_world *world, const selkie_change_def *change, selkie_snapshot *snapshot,
+                                 sk_body_chunk *bodies, selkie_error *error)
+{
+    selkie_change_def relative;
+    sk_pool *pool;
+    SK_TRY(copy_relative(world, change, &relative, &pool, error));
+    const selkie_code code = sk_change_body_states(world, &relative, bodies, error);
+    sk_pool_destroy(pool);
+    if (code != SELKIE_OK)
+        return code;
+    int at = 0;
+    while (at < snapshot->count && strcmp(snapshot->chunks[at].name, "bodies") != 0)
+        at++;
+    if (at == snapshot->count && snapshot->count++ == SK_STATE_MAX_CHUNKS) {
+        snapshot->count--;
+        return sk_fail(error, SELKIE_ERROR_INTERNAL, "changes: too many parts of a state");
+    }
+    strcpy(snapshot->chunks[at].name, "bodies");
+    snapshot->chunks[at].data = bodies->states;
+    snapshot->chunks[at].bytes = (uint64_t)bodies->count * sizeof *bodies->states;
+    return SELKIE_OK;
+}
+
 static selkie_code edit_scene(selkie_world *world, const selkie_change_def *change, selkie_error *error)
 {
     /* A trial on a copy: a refused change leaves the world as it was. */
@@ -341,7 +377,14 @@ static selkie_code edit_scene(selkie_world *world, const selkie_change_def *chan
         selkie_scene_free(trial);
         return code;
     }
-    code = sk_world_rebuild(world, trial, state->count, state->chunks, "world", error);
+    sk_body_chunk bodies = {0};
+    if (sk_change_is_of_bodies(change))
+        code = change_bodies(world, change, state, &bodies, error);
+    if (code == SELKIE_OK)
+        code = sk_world_rebuild(world, trial, state->count, state->chunks, "world", error);
+    else
+        selkie_scene_free(trial);
+    free(bodies.states);
     selkie_snapshot_free(state);
     return code;
 }

@@ -3,7 +3,9 @@
 
 #include "cuda/cuda.h"
 #include "methods/bodies/bodies.h"
+#include "methods/elastoplastic/fitted.h"
 #include "methods/elastoplastic/mpm.h"
+#include "methods/elastoplastic/rest_shape.h"
 #include "methods/flip/flip.h"
 #include "methods/heat/frozen.h"
 #include "methods/heat/heat.h"
@@ -53,6 +55,8 @@ static const sk_method *const all_methods[] = {
     &sk_method_frozen,
     &sk_method_reduced,
     &sk_method_mpm,
+    &sk_method_rest_shape,
+    &sk_method_fitted,
 };
 /* clang-format on */
 

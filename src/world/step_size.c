@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "defs/structs.h"
 #include "geom/frame.h"
 #include "methods/force_fields.h"
 #include "world/world_internal.h"
@@ -80,8 +81,7 @@ static double step_by_cfl(const selkie_world *world, double longest)
 static double set_step(const selkie_world *world)
 {
     const double step = world->scene->time.step;
-    if (world->scene->discretization != SELKIE_DISCRETIZATION_SPH &&
-        world->scene->discretization != SELKIE_DISCRETIZATION_MPM)
+    if (world->scene->discretization != SELKIE_DISCRETIZATION_SPH && !sk_scene_has_points(world->scene))
         return step;
     return step / ceil(step / step_by_cfl(world, step) - 1e-6);
 }

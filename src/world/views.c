@@ -8,6 +8,7 @@
 #include "defs/soft.h"
 #include "methods/shape_matching/shape_matching.h"
 #include "rigid/rigid.h"
+#include "world/surface_force.h"
 #include "world/world_internal.h"
 
 double selkie_world_time(const selkie_world *world)
@@ -220,4 +221,21 @@ selkie_code selkie_world_field(const selkie_world *world, const char *name, selk
                      known[k].name);
     return sk_fail(error, SELKIE_ERROR_INPUT, "there is no grid field \"%s\" in this world; it has %s", name,
                    fields[0] ? fields : "none");
+}
+
+selkie_code selkie_world_velocity_at(const selkie_world *world, const double at[3], double velocity[3])
+{
+    const sk_step *step = &world->step;
+    const sk_method *sampler = NULL;
+    double place[3] = {0.0, 0.0, 0.0};
+    for (int m = 0; m < world->methods.count; m++)
+        if (world->methods.methods[m]->value_at)
+            sampler = world->methods.methods[m];
+    for (int d = 0; d < step->dimension; d++)
+        place[d] = at[d] - step->grid.origin[d];
+    for (int d = 0; d < 3; d++)
+        velocity[d] = d >= step->dimension ? 0.0
+                      : sampler            ? sampler->value_at(step, place, d)
+                                           : sk_velocity_at(step, place, d);
+    return SELKIE_OK;
 }

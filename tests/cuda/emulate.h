@@ -17,6 +17,7 @@
 #define __device__
 #define __host__
 #define __noinline__
+#define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __shared__ static
 #define __restrict__
@@ -26,6 +27,9 @@ struct sk_emulated_index {
     unsigned x;
 };
 inline sk_emulated_index threadIdx, blockIdx, blockDim, gridDim;
+struct float2 {
+    float x, y;
+};
 struct float4 {
     float x, y, z, w;
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <selkie/selkie.h>
+#include "rigid/rigid.h"
 #include "scratch_folder.h"
 
 static selkie_error error;
@@ -386,6 +387,177 @@ static void bodies_can_be_pushed(void **state)
     selkie_world_destroy(world);
 }
 
+static selkie_change_def disc(const char *name, double x, double y, double density)
+{
+    selkie_change_def change;
+    selkie_change_defaults(&change, SELKIE_CHANGE_BODY);
+    change.body.name = name;
+    change.body.density = density;
+    change.body.shape.kind = SELKIE_SHAPE_SPHERE;
+    change.body.shape.center[0] = x;
+    change.body.shape.center[1] = y;
+    change.body.shape.radius = 0.06;
+    return change;
+}
+
+/* Bodies come and go in a world that begins without any; those that stay go on, and the record replays. */
+static void bodies_come_and_go_in(selkie_discretization discretization)
+{
+    selkie_scene scene, *read;
+    selkie_liquid_def liquid;
+    selkie_body_state before, after;
+    selkie_world *world, *replayed;
+    dam(&scene, &liquid, 0);
+    scene.discretization = discretization;
+    if (discretization == SELKIE_DISCRETIZATION_REDUCED) {
+        scene.time.step = 1.0 / 60.0;
+        scene.reduced.modes = 16;
+    }
+    OK(selkie_world_create(&scene, &(selkie_world_options){.threads = 1}, &world, &error));
+    step(world, 2);
+    selkie_change_def change = disc("first", 0.7, 0.7, 2000);
+    OK(selkie_world_change(world, &change, NULL, &error));
+    assert_int_equal(selkie_world_body_count(world), 1);
+    step(world, 3);
+    OK(selkie_world_body(world, 0, &before));
+    assert_true(before.position[1] < 0.7);
+
+    /* A second one does not disturb the first. */
+    change = disc("second", 0.8, 0.3, 500);
+    OK(selkie_world_change(world, &change, NULL, &error));
+    OK(selkie_world_body(world, 0, &after));
+    assert_memory_equal(before.position, after.position, sizeof before.position);
+    assert_memory_equal(before.velocity, after.velocity, sizeof before.velocity);
+    OK(selkie_world_body(world, 1, &after));
+    assert_string_equal(after.name, "second");
+    assert_true(fabs(after.position[0] - 0.8) < 1e-9);
+    step(world, 3);
+
+    /* Without the first, the second is the only one; under its own name it starts anew. */
+    OK(selkie_world_body(world, 1, &before));
+    selkie_change_defaults(&change, SELKIE_CHANGE_REMOVE);
+    change.list = SELKIE_LIST_BODIES;
+    change.name = "first";
+    OK(selkie_world_change(world, &change, NULL, &error));
+    assert_int_equal(selkie_world_body_count(world), 1);
+    OK(selkie_world_body(world, 0, &after));
+    assert_memory_equal(before.position, after.position, sizeof before.position);
+    step(world, 2);
+    change = disc("second", 0.6, 0.8, 500);
+    OK(selkie_world_change(world, &change, NULL, &error));
+    OK(selkie_world_body(world, 0, &after));
+    assert_true(fabs(after.position[0] - 0.6) < 1e-9);
+    step(world, 2);
+
+    /* The file that the run leaves. */
+    OK(selkie_scene_save(selkie_world_record(world), in_root("bodies.json"), &error));
+    OK(selkie_scene_load(in_root("bodies.json"), 0, NULL, &read, &error));
+    OK(selkie_world_create(read, &(selkie_world_options){.threads = 2}, &replayed, &error));
+    step(replayed, 7);
+    OK(selkie_world_save(replayed, in_root("bodies.selkie"), &error));
+    OK(selkie_world_load(replayed, in_root("bodies.selkie"), &error));
+    step(replayed, (int)selkie_world_step_count(world) - 7);
+    assert_same(world, replayed);
+    OK(selkie_world_body(world, 0, &before));
+    OK(selkie_world_body(replayed, 0, &after));
+    assert_memory_equal(before.position, after.position, sizeof before.position);
+
+    /* The last one. */
+    selkie_change_defaults(&change, SELKIE_CHANGE_REMOVE);
+    change.list = SELKIE_LIST_BODIES;
+    change.name = "0";
+    OK(selkie_world_change(world, &change, NULL, &error));
+    assert_int_equal(selkie_world_body_count(world), 0);
+    step(world, 1);
+    selkie_world_destroy(world);
+    selkie_world_destroy(replayed);
+    selkie_scene_free(read);
+}
+
+static void bodies_come_and_go(void **state)
+{
+    (void)state;
+    if (!sk_rigid_available())
+        skip();
+    bodies_come_and_go_in(SELKIE_DISCRETIZATION_GRID);
+    bodies_come_and_go_in(SELKIE_DISCRETIZATION_SPH);
+    bodies_come_and_go_in(SELKIE_DISCRETIZATION_REDUCED);
+}
+
+/* A drawn mode of a reduced fluid is driven while a caller says so. */
+static void drawn_modes_are_driven(void **state)
+{
+    (void)state;
+    selkie_scene scene;
+    selkie_liquid_def liquid;
+    selkie_stroke_def stroke;
+    selkie_drawn_def drawn = {.name = "jet", .stroke_count = 1, .strokes = &stroke, .snapshots = 1};
+    selkie_world *world;
+    dam(&scene, &liquid, 0);
+    scene.discretization = SELKIE_DISCRETIZATION_REDUCED;
+    scene.time.step = 0.01;
+    scene.time.fps = 100;
+    scene.reduced.modes = 16;
+    selkie_stroke_defaults(&stroke);
+    stroke.from[0] = 0.25;
+    stroke.to[0] = 0.75;
+    stroke.from[1] = stroke.to[1] = 0.5;
+    stroke.radius = 0.15;
+    scene.reduced.drawn = &drawn;
+    scene.reduced.drawn_count = 1;
+    OK(selkie_world_create(&scene, NULL, &world, &error));
+    step(world, 2);
+    double velocity[3];
+    const double middle[3] = {0.5, 0.5, 0};
+    OK(selkie_world_velocity_at(world, middle, velocity));
+    assert_true(velocity[0] == 0.0);
+
+    selkie_change_def change;
+    selkie_change_defaults(&change, SELKIE_CHANGE_EXCITE);
+    change.excite.mode = "jet";
+    change.excite.strength = 2.0;
+    OK(selkie_world_change(world, &change, NULL, &error));
+    step(world, 5);
+    OK(selkie_world_velocity_at(world, middle, velocity));
+    /* 5 steps of 10 ms at 2 m/s2 where the drawing is fastest, near its middle; the flow moves on by 1 % of the box. */
+    assert_true(fabs(velocity[0] - 0.1) < 0.01);
+    change.excite.strength = 0.0; /* in place of the one before */
+    OK(selkie_world_change(world, &change, NULL, &error));
+    assert_int_equal(selkie_world_scene(world)->reduced.excite_count, 1);
+    const double energy = selkie_world_statistics(world)->kinetic_energy;
+    step(world, 5);
+    assert_true(fabs(selkie_world_statistics(world)->kinetic_energy / energy - 1.0) < 1e-9);
+    change.excite.mode = "nothing";
+    assert_int_equal(selkie_world_change(world, &change, NULL, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "excite.mode"));
+    selkie_world_destroy(world);
+}
+
+/* Names that are wrong are found with the scene, before anything runs. */
+static void changes_are_checked_early(void **state)
+{
+    (void)state;
+    selkie_scene scene;
+    selkie_liquid_def liquid;
+    dam(&scene, &liquid, 0);
+    selkie_change_def changes[3] = {ball("ball", 0.7, 0.3), move_of("ball", 0.1, 0), move_of("bell", 0.1, 0)};
+    changes[2].step = 4;
+    scene.changes = changes;
+    scene.change_count = 2;
+    OK(selkie_scene_check(&scene, &error));
+    scene.change_count = 3;
+    assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "changes[2].name"));
+    assert_non_null(strstr(error.message, "bell"));
+
+    /* What is removed is gone. */
+    selkie_change_defaults(&changes[1], SELKIE_CHANGE_REMOVE);
+    changes[1].name = "ball";
+    changes[2] = move_of("ball", 0.1, 0);
+    assert_int_equal(selkie_scene_check(&scene, &error), SELKIE_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "changes[2].name"));
+}
+
 /* --- Run and cancel --- */
 
 typedef struct watcher {
@@ -457,6 +629,9 @@ int main(void)
         cmocka_unit_test(liquid_comes_where_there_is_room),
         cmocka_unit_test(bad_changes_leave_the_world_as_it_was),
         cmocka_unit_test(bodies_can_be_pushed),
+        cmocka_unit_test(bodies_come_and_go),
+        cmocka_unit_test(drawn_modes_are_driven),
+        cmocka_unit_test(changes_are_checked_early),
         cmocka_unit_test(runs_can_be_watched_and_cancelled),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);

@@ -1,17 +1,12 @@
 /* Worlds of reduced fluids: drawn modes, tracers, threads, checkpoints, bad scenes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <selkie/selkie.h>
+#include "reduced_scene.h"
+
 #include "methods/reduced/domain.h"
 #include "methods/reduced/reduced_kernels.h"
 
@@ -28,15 +23,9 @@ typedef struct fixture {
 static void make(fixture *f, int modes)
 {
     selkie_scene *scene = &f->scene;
-    selkie_scene_defaults(scene);
-    scene->discretization = SELKIE_DISCRETIZATION_REDUCED;
-    scene->domain.dimension = 2;
-    scene->domain.size[0] = scene->domain.size[1] = 1.0;
-    scene->domain.resolution = 64;
+    reduced_defaults(scene, modes, 64);
     scene->time.fps = 30;
-    scene->time.end = 1.0;
     scene->viscosity = 1e-5;
-    scene->reduced.modes = modes;
     selkie_liquid_defaults(&f->liquid);
     selkie_shape_defaults(&f->liquid.shape, SELKIE_SHAPE_SPHERE);
     f->liquid.shape.center[0] = f->liquid.shape.center[1] = 0.4;
@@ -65,37 +54,6 @@ static void make(fixture *f, int modes)
     scene->reduced.drawn_count = scene->reduced.excite_count = 1;
 }
 
-static selkie_world *create(const fixture *f, int threads)
-{
-    selkie_world_options options;
-    selkie_world *world;
-    selkie_error error;
-    selkie_world_options_defaults(&options);
-    options.threads = threads;
-    if (selkie_world_create(&f->scene, &options, &world, &error) != SELKIE_OK)
-        fail_msg("%s", error.message);
-    return world;
-}
-
-static void run(selkie_world *world, int steps)
-{
-    selkie_error error;
-    for (int n = 0; n < steps; n++)
-        if (selkie_world_step(world, &error) != SELKIE_OK)
-            fail_msg("%s", error.message);
-}
-
-static void assert_same(const selkie_world *a, const selkie_world *b)
-{
-    selkie_attribute_view x, y;
-    assert_int_equal(selkie_world_particle_count(a), selkie_world_particle_count(b));
-    assert_int_equal(selkie_world_find_attribute(a, "position", &x, NULL), SELKIE_OK);
-    assert_int_equal(selkie_world_find_attribute(b, "position", &y, NULL), SELKIE_OK);
-    assert_memory_equal(x.data, y.data, (size_t)selkie_world_particle_count(a) * x.stride);
-    const selkie_statistics *s = selkie_world_statistics(a), *t = selkie_world_statistics(b);
-    assert_true(s->kinetic_energy == t->kinetic_energy && s->enstrophy == t->enstrophy && s->dt == t->dt);
-}
-
 static void same_bits(void **state)
 {
     (void)state;
@@ -103,10 +61,10 @@ static void same_bits(void **state)
     for (int n = 0; n < 2; n++) {
         make(&f, n ? 900 : 63);
         f.scene.reduced.drawn_count = f.scene.reduced.excite_count = !n;
-        selkie_world *one = create(&f, 1), *three = create(&f, 3);
-        run(one, 8);
-        run(three, 8);
-        assert_same(one, three);
+        selkie_world *one = create_world(&f.scene, 1), *three = create_world(&f.scene, 3);
+        run_world(one, 8);
+        run_world(three, 8);
+        assert_same_worlds(one, three);
         selkie_world_destroy(one);
         selkie_world_destroy(three);
     }
@@ -119,20 +77,20 @@ static void resumes_to_the_bit(void **state)
     make(&f, 63);
     char path[64];
     snprintf(path, sizeof path, "/tmp/selkie_reduced_%ld.state", (long)getpid());
-    selkie_world *whole = create(&f, 2), *second = create(&f, 1);
+    selkie_world *whole = create_world(&f.scene, 2), *second = create_world(&f.scene, 1);
     selkie_error error;
-    run(whole, 5);
+    run_world(whole, 5);
     assert_int_equal(selkie_world_save(whole, path, &error), SELKIE_OK);
-    run(whole, 7);
+    run_world(whole, 7);
     assert_int_equal(selkie_world_load(second, path, &error), SELKIE_OK);
-    run(second, 7);
-    assert_same(whole, second);
+    run_world(second, 7);
+    assert_same_worlds(whole, second);
     selkie_world_destroy(whole);
     selkie_world_destroy(second);
 
     /* Another number of modes is refused. */
     make(&f, 64);
-    second = create(&f, 1);
+    second = create_world(&f.scene, 1);
     assert_int_not_equal(selkie_world_load(second, path, &error), SELKIE_OK);
     assert_non_null(strstr(error.message, "modes"));
     selkie_world_destroy(second);
@@ -152,8 +110,8 @@ static double excited_energy(int modes, int with_mode)
     f.drawn.name = with_mode ? "jet" : "other";
     f.scene.reduced.cut = with_mode ? 1e-3 : 1.0; /* leaves out the drawn mode, but not what the others carry of it */
     f.excite.mode = f.drawn.name;
-    selkie_world *world = create(&f, 2);
-    run(world, 1);
+    selkie_world *world = create_world(&f.scene, 2);
+    run_world(world, 1);
     const double energy = selkie_world_statistics(world)->kinetic_energy;
     selkie_world_destroy(world);
     return energy;
@@ -180,17 +138,17 @@ static void uniform_forces_do_nothing(void **state)
     f.force.acceleration[0] = 3.0;
     f.liquid.velocity[0] = 0.0;
     f.scene.reduced.drawn_count = f.scene.reduced.excite_count = 0;
-    selkie_world *world = create(&f, 1);
-    run(world, 5);
+    selkie_world *world = create_world(&f.scene, 1);
+    run_world(world, 5);
     assert_true(selkie_world_statistics(world)->kinetic_energy < 1e-20);
     selkie_world_destroy(world);
 
     /* Along a periodic axis it accelerates the mean flow: u = a t, and the tracers go along. */
     f.scene.reduced.periodic = SELKIE_PERIODIC_X;
     f.scene.reduced.mean_flow[0] = 0.5;
-    world = create(&f, 1);
+    world = create_world(&f.scene, 1);
     while (!selkie_world_finished(world))
-        run(world, 1);
+        run_world(world, 1);
     const double u = 0.5 + 3.0;
     assert_true(fabs(selkie_world_statistics(world)->kinetic_energy / (0.5 * 1000.0 * u * u) - 1.0) < 1e-5);
     selkie_world_destroy(world);
@@ -235,10 +193,10 @@ static void tracers_leave_through_open_sides(void **state)
     f.scene.reduced.drawn_count = f.scene.reduced.excite_count = 0;
     f.scene.force_count = 0;
     f.liquid.velocity[0] = 0.0;
-    selkie_world *world = create(&f, 2);
+    selkie_world *world = create_world(&f.scene, 2);
     const int64_t before = selkie_world_particle_count(world);
     while (!selkie_world_finished(world))
-        run(world, 1);
+        run_world(world, 1);
     assert_true(before > 1000);
     assert_int_equal(selkie_world_particle_count(world), 0);
     assert_int_equal(selkie_world_statistics(world)->drained, before);
@@ -264,12 +222,12 @@ static void flows_around_obstacles(void **state)
     f.scene.reduced.drawn_count = f.scene.reduced.excite_count = f.scene.force_count = 0;
     f.scene.viscosity = 0.0;
     f.liquid.velocity[0] = 1.0;
-    selkie_world *world = create(&f, 2);
+    selkie_world *world = create_world(&f.scene, 2);
     const double energy = selkie_world_statistics(world)->kinetic_energy,
                  enstrophy = selkie_world_statistics(world)->enstrophy;
     assert_true(energy > 1.0);
     while (!selkie_world_finished(world))
-        run(world, 1);
+        run_world(world, 1);
     assert_true(fabs(selkie_world_statistics(world)->kinetic_energy / energy - 1.0) < 1e-12);
     assert_true(fabs(selkie_world_statistics(world)->enstrophy / enstrophy - 1.0) < 1e-12);
 
@@ -335,18 +293,6 @@ static void eigenvectors_of_a_box(void **state)
     sk_domain_free(&domain);
 }
 
-static void expect(const fixture *f, const char *words)
-{
-    selkie_world *world;
-    selkie_error error;
-    if (selkie_world_create(&f->scene, NULL, &world, &error) == SELKIE_OK) {
-        selkie_world_destroy(world);
-        fail_msg("a scene passes that should say \"%s\"", words);
-    }
-    if (!strstr(error.message, words))
-        fail_msg("\"%s\" does not say \"%s\"", error.message, words);
-}
-
 static void bad_scenes(void **state)
 {
     (void)state;
@@ -357,55 +303,55 @@ static void bad_scenes(void **state)
     make(&f, 63);
     f.scene.domain.dimension = 3;
     f.scene.domain.size[2] = 1.0;
-    expect(&f, "domain.dimension");
+    expect_refusal(&f.scene, "domain.dimension");
     make(&f, 20000);
-    expect(&f, "reduced.modes");
+    expect_refusal(&f.scene, "reduced.modes");
     make(&f, 63);
     f.excite.mode = "stream";
-    expect(&f, "\"stream\" is not known");
+    expect_refusal(&f.scene, "\"stream\" is not known");
     make(&f, 63);
     memcpy(f.stroke.to, f.stroke.from, sizeof f.stroke.to);
-    expect(&f, "strokes[0].to");
+    expect_refusal(&f.scene, "strokes[0].to");
     make(&f, 63);
     f.drawn.snapshots = 4;
-    expect(&f, "snapshots");
+    expect_refusal(&f.scene, "snapshots");
     make(&f, 63);
     f.scene.domain.walls[2] = SELKIE_WALL_NO_SLIP;
-    expect(&f, "no_slip");
+    expect_refusal(&f.scene, "no_slip");
     make(&f, 63);
     f.scene.reduced.mean_flow[0] = 1.0;
-    expect(&f, "mean_flow");
+    expect_refusal(&f.scene, "mean_flow");
     make(&f, 63);
     f.scene.reduced.integrator = SELKIE_REDUCED_EXPONENTIAL;
-    expect(&f, "reduced.integrator");
+    expect_refusal(&f.scene, "reduced.integrator");
     make(&f, 63);
     selkie_obstacle_defaults(&obstacle);
     f.scene.obstacles = &obstacle;
     f.scene.obstacle_count = 1;
-    expect(&f, "drawn modes");
+    expect_refusal(&f.scene, "drawn modes");
     f.scene.reduced.drawn_count = f.scene.reduced.excite_count = 0;
     obstacle.velocity[0] = 1.0;
-    expect(&f, "obstacles[0]");
+    expect_refusal(&f.scene, "obstacles[0]");
     make(&f, 63);
     selkie_body_defaults(&body);
     f.scene.bodies = &body;
     f.scene.body_count = 1;
-    expect(&f, "bodies");
+    expect_refusal(&f.scene, "bodies");
     make(&f, 63);
     f.liquid.flow.kind = SELKIE_FLOW_TAYLOR_GREEN;
     f.liquid.flow.speed = 1.0;
-    expect(&f, "liquids[0].flow");
+    expect_refusal(&f.scene, "liquids[0].flow");
     make(&f, 63);
     selkie_source_defaults(&source);
     f.scene.sources = &source;
     f.scene.source_count = 1;
-    expect(&f, "sources");
+    expect_refusal(&f.scene, "sources");
     make(&f, 63);
     f.scene.volume = SELKIE_VOLUME_IDP;
-    expect(&f, "volume");
+    expect_refusal(&f.scene, "volume");
     make(&f, 63);
     f.stroke.from[1] = f.stroke.to[1] = 5.0;
-    expect(&f, "reduced.drawn[0]");
+    expect_refusal(&f.scene, "reduced.drawn[0]");
 }
 
 int main(void)

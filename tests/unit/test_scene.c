@@ -932,13 +932,13 @@ static const char *const flows[] = {
     "{\"type\":\"file\",\"file\":\"a.csv\"}",
 };
 
-/* By the number of their kind; empty for those whose only key is an element of a list. */
+/* By the number of their kind; empty for those whose only key is an element of a list, or that name one:
+ * test_changes.c.
+ */
 static const char *const changes[] = {
     [SELKIE_CHANGE_GRAVITY] = "\"type\":\"gravity\",\"gravity\":[0,0,0]",
-    [SELKIE_CHANGE_MOVE] = "\"type\":\"move\",\"name\":\"a\",\"duration\":1",
-    [SELKIE_CHANGE_PUSH] = "\"type\":\"push\",\"name\":\"a\"",
-    [SELKIE_CHANGE_REMOVE] = "\"type\":\"remove\",\"name\":\"a\",\"list\":\"forces\"",
     [SELKIE_CHANGE_STEP] = "\"type\":\"step\",\"length\":1",
+    [SELKIE_CHANGE_EXCITE] = NULL,
 };
 
 static void set_struct(const sk_struct *type, const char *path, route way, const char *before, int variant);

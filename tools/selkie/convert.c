@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "io/alembic_file.h"
 #include "io/particles_file.h"
 #include "progress.h"
 #include "run_folder.h"
@@ -13,7 +14,7 @@
 
 enum { convert_to, convert_out, convert_names, convert_up, convert_force, convert_quiet, convert_option_count };
 
-static const char *const formats[] = {"ply", "vtp", "skp", NULL};
+static const char *const formats[] = {"ply", "vtp", "skp", "bgeo", "abc", NULL};
 /* In the order of selkie_attribute_names and selkie_up_axis. */
 static const char *const name_choices[] = {"selkie", "houdini", "blender", NULL};
 static const char *const up_choices[] = {"scene", "y", "z", NULL};
@@ -23,7 +24,9 @@ static const option_spec convert_options[] = {
                     .kind = OPTION_CHOICE,
                     .value = "FORMAT",
                     .choices = formats,
-                    .help = "ply: binary PLY; vtp: VTK XML; skp: compact. Default ply"},
+                    .help =
+                        "ply: binary PLY; vtp: VTK XML; skp: compact; bgeo: Houdini; abc: Alembic, all frames in one "
+                        "file. Default ply"},
     [convert_out] = {.name = "out",
                      .letter = 'o',
                      .kind = OPTION_TEXT,
@@ -50,8 +53,9 @@ typedef struct converter {
     selkie_up_axis up;
     double scene_up[3], cell_size; /* 1, m; 0 = unknown */
     int force;
-    int64_t written, kept;
-    double bytes[2]; /* read, written */
+    int64_t written, kept, failed;
+    sk_alembic *archive; /* of all frames, NULL for other formats */
+    double bytes[2];     /* read, written */
 } converter;
 
 static double file_bytes(const char *path)
@@ -84,7 +88,7 @@ static int convert_file(converter *c, const char *from, const char *to)
     struct stat status;
     if (!strcmp(from, to))
         return complain("%s: it has this format already", from);
-    if (!c->force && !stat(to, &status)) {
+    if (!c->archive && !c->force && !stat(to, &status)) {
         c->kept++;
         return EXIT_GOOD;
     }
@@ -118,10 +122,10 @@ static int convert_file(converter *c, const char *from, const char *to)
     if (!(frame.cell_size > 0.0) && !strcmp(c->ending, "skp"))
         code = complain(
             "%s: it does not say how large its particles are, so no precision can be chosen for a compact file", from);
-    else if (sk_particles_write(&frame, to, &error))
+    else if (c->archive ? sk_alembic_add_points(c->archive, &frame, &error) : sk_particles_write(&frame, to, &error))
         code = complain_error(&error);
     c->bytes[0] += file_bytes(from);
-    c->bytes[1] += file_bytes(to);
+    c->bytes[1] += c->archive ? 0.0 : file_bytes(to);
     c->written += !code;
     sk_particles_data_free(data);
     return code;
@@ -173,7 +177,7 @@ static int list_run(const run_folder *folder, const char *ending, sk_file_list *
     /* Compact files become others, and PLY files become compact ones or .vtp. */
     const char *first = !strcmp(ending, "ply") ? ".skp" : ".ply";
     selkie_code code = sk_folder_list(frames, SK_PARTICLES_PREFIX, first, list, &error);
-    if (!code && !list->count && !strcmp(ending, "vtp")) {
+    if (!code && !list->count && strcmp(ending, "ply") && strcmp(ending, "skp")) {
         sk_file_list_free(list);
         code = sk_folder_list(frames, SK_PARTICLES_PREFIX, ".skp", list, &error);
     }
@@ -185,6 +189,31 @@ static int list_run(const run_folder *folder, const char *ending, sk_file_list *
                           strcmp(ending, "ply") ? ".ply or .skp" : ".skp");
     free(frames);
     return result;
+}
+
+/* Opens the file of all frames, beside the frames or at --out. */
+static int begin_archive(converter *c, const run_folder *folder, const char *out, char **path)
+{
+    selkie_error error = {0};
+    char *frames = run_folder_path(folder, SK_FRAMES_FOLDER);
+    const int length = frames ? asprintf(path, "%s/particles.abc", out ? out : frames) : -1;
+    free(frames);
+    if (length < 0) {
+        *path = NULL;
+        return complain("out of memory");
+    }
+    return sk_alembic_begin(*path, 1, &c->archive, &error) ? complain_error(&error) : EXIT_GOOD;
+}
+
+/* One damaged frame does not stop the others. */
+static void convert_list(converter *c, const sk_file_list *list, const char *out, progress_line *progress)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        char *to = new_name(list->files[i].path, out, c->ending);
+        c->failed += (to ? convert_file(c, list->files[i].path, to) : complain("out of memory")) != EXIT_GOOD;
+        free(to);
+        progress_count(progress, "file", (int64_t)i + 1);
+    }
 }
 
 static int convert_run(converter *c, const char *path, const option_value *values)
@@ -204,13 +233,18 @@ static int convert_run(converter *c, const char *path, const option_value *value
     progress_line progress;
     progress_start(&progress, values[convert_quiet].given, 0, 0, 0);
     progress.total_frames = (int64_t)list.count;
-    for (size_t i = 0; i < list.count && !code; i++) {
-        char *to = new_name(list.files[i].path, out, c->ending);
-        code = to ? convert_file(c, list.files[i].path, to) : complain("out of memory");
-        free(to);
-        progress_count(&progress, "file", (int64_t)i + 1);
-    }
+    char *archive = NULL;
+    if (!code && !strcmp(c->ending, "abc"))
+        code = begin_archive(c, &folder, out, &archive);
+    if (!code)
+        convert_list(c, &list, out, &progress);
     progress_break(&progress);
+    if (c->archive && sk_alembic_end(c->archive, SELKIE_OK, &error))
+        code = complain_error(&error);
+    c->bytes[1] += archive ? file_bytes(archive) : 0.0;
+    free(archive);
+    if (!code && c->failed)
+        code = complain("%lld of %zu files could not be converted; the others were", (long long)c->failed, list.count);
     sk_file_list_free(&list);
     run_folder_close(&folder);
     return code;
@@ -238,7 +272,14 @@ static int run_convert(const tool_arguments *arguments)
         const char *dot = to ? strrchr(to, '.') : NULL;
         if (dot && out)
             c.ending = dot + 1;
-        code = to ? convert_file(&c, path, to) : complain("out of memory");
+        code = EXIT_GOOD;
+        selkie_error error = {0};
+        if (to && !strcmp(c.ending, "abc") && sk_alembic_begin(to, 1, &c.archive, &error))
+            code = complain_error(&error);
+        if (!code)
+            code = to ? convert_file(&c, path, to) : complain("out of memory");
+        if (c.archive && sk_alembic_end(c.archive, code ? SELKIE_ERROR_FILE : SELKIE_OK, &error) && !code)
+            code = complain_error(&error);
         free(to);
     }
 

@@ -140,6 +140,8 @@ static int print_libraries(void)
     missing += print_library("cairo", SELKIE_HAVE_CAIRO, cairo, "plots and 2D pictures", "libcairo2-dev");
     missing += print_library("arpack", SELKIE_HAVE_ARPACK, SELKIE_ARPACK_VERSION, "reduced fluids beside obstacles",
                              "libarpack2-dev");
+    missing += print_library("lapack", SELKIE_HAVE_LAPACK, SELKIE_LAPACK_VERSION,
+                             "fast bases of reduced fluids from snapshots", "liblapack-dev");
     missing += print_library("ode", SELKIE_HAVE_ODE, ode, "rigid bodies that float and sink", "libode-dev");
     missing += print_library("zstd", SELKIE_HAVE_ZSTD, zstd, "fast compression of compact frames", "libzstd-dev");
     missing +=

@@ -12,23 +12,10 @@
 
 #include "tool.h"
 
-const tool_command *const commands[] = {&run_command,
-                                        &sweep_command,
-                                        &check_command,
-                                        &render_command,
-                                        &plot_command,
-                                        &convert_command,
-                                        &mesh_command,
-                                        &whitewater_command,
-                                        &info_command,
-                                        &list_command,
-                                        &splash_command,
-                                        &reproduce_command,
-                                        &doctor_command,
-                                        &schema_command,
-                                        &completion_command,
-                                        &studio_command,
-                                        NULL};
+const tool_command *const commands[] = {
+    &run_command,   &sweep_command,      &check_command,  &render_command,     &plot_command,   &convert_command,
+    &mesh_command,  &whitewater_command, &info_command,   &list_command,       &splash_command, &reproduce_command,
+    &basis_command, &doctor_command,     &schema_command, &completion_command, &studio_command, NULL};
 enum { command_count = sizeof commands / sizeof *commands - 1 };
 
 int complain(const char *format, ...)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/alembic_file.h"
 #include "io/output.h"
 #include "progress.h"
 #include "run_folder.h"
@@ -23,14 +24,18 @@ enum {
     mesh_option_count
 };
 
-static const char *const formats[] = {"ply", "obj", NULL};
+static const char *const formats[] = {"ply", "obj", "abc", "vdb", "usd", NULL};
+static const char *const endings[] = {"ply", "obj", "abc", "vdb", "usda"};
 
 static const option_spec mesh_options[] = {
     [mesh_to] = {.name = "to",
                  .kind = OPTION_CHOICE,
                  .value = "FORMAT",
                  .choices = formats,
-                 .help = "ply: binary, with normals and velocities; obj: text, with normals. Default ply"},
+                 .help =
+                     "ply: binary, with normals and velocities; obj: text, with normals; abc: Alembic, all frames in "
+                     "one file; vdb: OpenVDB, the level set 'surface' and the velocity 'vel'; usd: USD in text. "
+                     "Default ply"},
     [mesh_out] = {.name = "out",
                   .letter = 'o',
                   .kind = OPTION_TEXT,
@@ -77,7 +82,21 @@ typedef struct mesher {
     char *out; /* folder */
     int threads, force;
     int64_t made, kept;
+    sk_alembic *archive;   /* of all frames, NULL for other formats */
+    int64_t *frame_number; /* of the frames so far */
+    size_t frame_count;
 } mesher;
+
+/* Adds the surface of a frame to the archive of all frames. */
+static selkie_code add_to_archive(mesher *m, const sk_frame *frame, selkie_error *error)
+{
+    sk_mesh mesh = {0};
+    sk_mesh_frame surface;
+    SK_TRY(sk_frame_surface(frame, m->scene, m->threads, &mesh, &surface, error));
+    const selkie_code code = sk_alembic_add_mesh(m->archive, &surface, error);
+    sk_mesh_free(&mesh);
+    return code;
+}
 
 static int mesh_frame(mesher *m, const sk_numbered_file *file)
 {
@@ -86,7 +105,8 @@ static int mesh_frame(mesher *m, const sk_numbered_file *file)
     if (snprintf(path, sizeof path, "%s/" SK_SURFACE_PREFIX "%04lld.%s", m->out, (long long)file->number, m->ending) >=
         (int)sizeof path)
         return complain("%s: the name is too long", m->out);
-    if (!m->force && sk_file_exists(path)) {
+    m->frame_number[m->frame_count++] = file->number;
+    if (!m->archive && !m->force && sk_file_exists(path)) {
         m->kept++;
         return EXIT_GOOD;
     }
@@ -109,7 +129,8 @@ static int mesh_frame(mesher *m, const sk_numbered_file *file)
     memcpy(frame.origin, m->scene->domain.origin, sizeof frame.origin);
     selkie_scene_up(m->scene, frame.scene_up);
     int code = EXIT_GOOD;
-    if (sk_frame_write_surface(&frame, m->scene, m->threads, path, &error))
+    if (m->archive ? add_to_archive(m, &frame, &error)
+                   : sk_frame_write_surface(&frame, m->scene, m->threads, path, &error))
         code = complain_error(&error);
     m->made += !code;
     sk_particles_data_free(data);
@@ -145,10 +166,63 @@ static int open_run(mesher *m, const run_folder *folder, const option_value *val
     return EXIT_GOOD;
 }
 
+/* Keeps the frames that were asked for. */
+static int choose_frames(mesher *m, int64_t first, int64_t last, const char *range)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->frames.count; i++) {
+        sk_numbered_file *file = &m->frames.files[i];
+        if (file->number >= first && (last < 0 || file->number <= last)) {
+            const sk_numbered_file swap = m->frames.files[kept];
+            m->frames.files[kept++] = *file;
+            *file = swap;
+        }
+    }
+    for (size_t i = kept; i < m->frames.count; i++)
+        free(m->frames.files[i].path);
+    m->frames.count = kept;
+    m->frame_number = calloc(kept + 1, sizeof *m->frame_number);
+    if (!m->frame_number)
+        return complain("out of memory");
+    return kept ? EXIT_GOOD : complain("--frames '%s': the run has no such frame", range);
+}
+
+static int begin_archive(mesher *m)
+{
+    char path[4096];
+    selkie_error error = {0};
+    if (strcmp(m->ending, "abc"))
+        return EXIT_GOOD;
+    if (snprintf(path, sizeof path, "%s/surface.abc", m->out) >= (int)sizeof path)
+        return complain("%s: the name is too long", m->out);
+    return sk_alembic_begin(path, 0, &m->archive, &error) ? complain_error(&error) : EXIT_GOOD;
+}
+
+/* Ends the archive, or writes the stage that shows the USD files. */
+static int end_files(mesher *m, int code)
+{
+    char path[4096];
+    selkie_error error = {0};
+    if (m->archive && sk_alembic_end(m->archive, code ? SELKIE_ERROR_FILE : SELKIE_OK, &error) && !code)
+        return complain_error(&error);
+    if (code || strcmp(m->ending, "usda"))
+        return code;
+    double up[3];
+    selkie_scene_up(m->scene, up);
+    const sk_usd_stage stage = {.prefix = SK_SURFACE_PREFIX,
+                                .count = m->frame_count,
+                                .frames = m->frame_number,
+                                .fps = m->scene->time.fps,
+                                .up = sk_usd_up(m->scene->output.up, up)};
+    if (snprintf(path, sizeof path, "%s/surface.usda", m->out) >= (int)sizeof path)
+        return complain("%s: the name is too long", m->out);
+    return sk_mesh_write_usd_stage(path, &stage, &error) ? complain_error(&error) : EXIT_GOOD;
+}
+
 static int run_mesh(const tool_arguments *arguments)
 {
     const option_value *values = arguments->values;
-    mesher m = {.ending = formats[values[mesh_to].given ? values[mesh_to].integer : 0],
+    mesher m = {.ending = endings[values[mesh_to].given ? values[mesh_to].integer : 0],
                 .threads = (int)values[mesh_threads].integer,
                 .force = values[mesh_force].given};
     int64_t first = 0, last = -1;
@@ -158,23 +232,27 @@ static int run_mesh(const tool_arguments *arguments)
     int code = run_folder_name(&folder, arguments->operands[0]);
     if (!code)
         code = open_run(&m, &folder, values);
+    if (!code)
+        code = choose_frames(&m, first, last, values[mesh_frames].given ? values[mesh_frames].text : ":");
+    if (!code)
+        code = begin_archive(&m);
 
     progress_line progress;
     progress_start(&progress, values[mesh_quiet].given, 0, 0, 0);
     progress.total_frames = (int64_t)m.frames.count;
     for (size_t i = 0; i < m.frames.count && !code; i++) {
-        const int64_t number = m.frames.files[i].number;
-        if (number >= first && (last < 0 || number <= last))
-            code = mesh_frame(&m, &m.frames.files[i]);
+        code = mesh_frame(&m, &m.frames.files[i]);
         progress_count(&progress, "mesh", (int64_t)i + 1);
     }
     progress_break(&progress);
+    code = end_files(&m, code);
     if (!code && !values[mesh_quiet].given)
         printf("%lld meshes made, %lld were there: %s\n", (long long)m.made, (long long)m.kept, m.out);
 
     sk_file_list_free(&m.frames);
     selkie_scene_free(m.scene);
     free(m.out);
+    free(m.frame_number);
     run_folder_close(&folder);
     return code;
 }
@@ -192,6 +270,7 @@ const tool_command mesh_command = {
     .options = mesh_options,
     .option_count = mesh_option_count,
     .examples = "  selkie mesh out/dam\n"
-                "  selkie mesh out/dam --to obj --resolution 3 --out fine --frames 10:20\n",
+                "  selkie mesh out/dam --to obj --resolution 3 --out fine --frames 10:20\n"
+                "  selkie mesh out/dam --to abc\n",
     .run = run_mesh,
 };

@@ -30,7 +30,7 @@ enum {
 };
 
 /* In the order of selkie_picture_style and selkie_picture_color. */
-static const char *const styles[] = {"surface", "particles", NULL};
+static const char *const styles[] = {"surface", "particles", "dye", "streamlines", "lic", NULL};
 static const char *const colors[] = {"water",       "speed",  "density",        "role", "material",
                                      "temperature", "stress", "plastic_strain", NULL};
 
@@ -47,11 +47,13 @@ static const option_spec render_options[] = {
                        .least = 16,
                        .most = 16384,
                        .help = "height in pixels; default as in the scene, or from the domain's proportions"},
-    [render_style] = {.name = "style",
-                      .kind = OPTION_CHOICE,
-                      .value = "STYLE",
-                      .choices = styles,
-                      .help = "surface: the liquid's surface as water; particles: a ball a particle"},
+    [render_style] =
+        {.name = "style",
+         .kind = OPTION_CHOICE,
+         .value = "STYLE",
+         .choices = styles,
+         .help = "surface: the liquid's surface as water; particles: a ball a particle; 2D also dye: the colour "
+                 "of the nearest particle, streamlines, lic: line integral convolution"},
     [render_color] =
         {.name = "color",
          .kind = OPTION_CHOICE,

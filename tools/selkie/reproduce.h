@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <selkie/selkie.h>
+#include "io/particles_file.h"
 #include "io/table_file.h"
 
 enum { REPRODUCE_MAX_SETS = 10, REPRODUCE_MAX_RUNS = 16 };
@@ -69,7 +70,9 @@ typedef struct reproduce_paper {
 extern const reproduce_paper reproduce_idp;
 extern const reproduce_paper reproduce_uic;
 extern const reproduce_paper reproduce_liquid_boundary;
+extern const reproduce_paper reproduce_elastoplastic;
 extern const reproduce_paper reproduce_shape_matching;
+extern const reproduce_paper reproduce_reduced;
 
 /* --- Writing --- */
 
@@ -103,6 +106,9 @@ double level_ratio(const run_results *results, double seconds, double solid);
 /* Standard deviation of density / rest density in cells that have liquid on all sides, in the last frame (dense grid).
  */
 double density_spread(const run_results *results);
+/* The particles of the frame nearest to a time (s; below 0: the last), in the axes of the scene; NULL if there is none.
+ */
+sk_particles_data *read_frame(const run_results *results, double time);
 /* Particles inside obstacles, deeper than `depth` (m), in the frame nearest to a time; -1 if there is none. */
 long particles_in_solids(const run_results *results, double time, double depth);
 /* Fluid particles (not candidates, not boundary) and the shape of an object in its current pose, in the frames between

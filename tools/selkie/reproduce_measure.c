@@ -132,7 +132,7 @@ static int64_t frame_near(const run_results *results, double time, char *path, s
     return best;
 }
 
-static sk_particles_data *read_frame(const run_results *results, double time)
+sk_particles_data *read_frame(const run_results *results, double time)
 {
     char path[4096];
     sk_particles_data *data = NULL;

@@ -19,7 +19,7 @@ enum exit_code {
 
 extern const tool_command run_command, check_command, render_command, plot_command, info_command, list_command,
     convert_command, mesh_command, whitewater_command, reproduce_command, sweep_command, doctor_command, schema_command,
-    completion_command, splash_command, studio_command;
+    completion_command, splash_command, studio_command, basis_command;
 
 /* All commands, in the order of the help; ends with NULL. */
 extern const tool_command *const commands[];

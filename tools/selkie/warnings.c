@@ -129,7 +129,7 @@ static void judge_volume(const selkie_scene *scene, const sk_table *stats, warni
 {
     const double allowed = 0.05;
     const double *volume = sk_table_column(stats, "volume_ratio");
-    if (!volume || !stats->row_count || scene->discretization == SELKIE_DISCRETIZATION_MPM)
+    if (!volume || !stats->row_count || scene->discretization >= SELKIE_DISCRETIZATION_MPM)
         return;
     double end = volume[stats->row_count - 1];
     if (fabs(end - 1) <= allowed) /* not a NaN */

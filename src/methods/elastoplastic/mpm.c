@@ -4,46 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#define SELKIE_DIM 3
-#include "methods/elastoplastic/elastic_kernels.h"
-
-#include "defs/materials.h"
-
-_Static_assert((int)SK_ELASTIC_SQUARED == (int)SELKIE_ELASTIC_SQUARED, "kernels and scenes number laws alike");
-_Static_assert((int)SK_PLASTIC_DRUCKER_PRAGER == (int)SELKIE_PLASTICITY_DRUCKER_PRAGER, "and kinds of plasticity");
+#include "methods/elastoplastic/elastic_materials.h"
 
 static int takes_part(const selkie_scene *scene)
 {
     return scene->discretization == SELKIE_DISCRETIZATION_MPM;
-}
-
-/* The law of a material with its derived constants. */
-static sk_elastic_material make_material(const sk_step *step, int m)
-{
-    const selkie_elastoplastic_def *def = &step->scene->materials[m].elastoplastic;
-    const double density = sk_scene_density(step->scene, m), d = step->dimension;
-    const double mu = def->young / (2.0 * (1.0 + def->poisson));
-    const double lambda = def->young * def->poisson / ((1.0 + def->poisson) * (1.0 - 2.0 * def->poisson));
-    const double sine = sin(def->friction_angle * M_PI / 180.0);
-
-    /* In 2D Mohr and Coulomb's law itself; in 3D the cone through its corners of compression. */
-    const double cone = d == 2 ? sine / sqrt(2.0) : sqrt(2.0 / 3.0) * 2.0 * sine / (3.0 - sine);
-    const int sand = def->plasticity == SELKIE_PLASTICITY_DRUCKER_PRAGER;
-    return (sk_elastic_material){.law = sand ? SK_ELASTIC_HENCKY : (int)def->law,
-                                 .plasticity = (int)def->plasticity,
-                                 .keeps_volume = def->keeps_volume,
-                                 .lambda = (float)lambda,
-                                 .mu = (float)mu,
-                                 .yield = (float)def->yield,
-                                 .hardening = (float)def->hardening,
-                                 .flow_time = (float)def->flow_time,
-                                 .thickening = (float)def->thickening,
-                                 .cone = (float)cone,
-                                 .tip = (float)(d * def->cohesion / (d * lambda + 2.0 * mu)),
-                                 .tear = (float)log1p(def->tear),
-                                 .inverse_density = (float)(1.0 / density),
-                                 .wave_speed = (float)sqrt((lambda + 2.0 * mu) / density),
-                                 .relative_mass = (float)(density / step->density)};
 }
 
 static selkie_code create(sk_step *step, selkie_error *error)
@@ -66,7 +31,7 @@ static selkie_code create(sk_step *step, selkie_error *error)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "mpm: no memory for %d materials and attributes", count);
     mpm->material_count = count;
     for (int m = 0; m < count; m++) {
-        mpm->materials[m] = make_material(step, m);
+        mpm->materials[m] = sk_elastic_material_of(step, m);
         mpm->saved.wave_speed = fmax(mpm->saved.wave_speed, mpm->materials[m].wave_speed);
     }
     return SELKIE_OK;
@@ -112,19 +77,10 @@ static void set_gradients(const sk_step *step)
     }
 }
 
-/* A single point has no shape that could deform. */
 static selkie_code populate(sk_step *step, selkie_error *error)
 {
-    const int64_t count = step->particles.count, least = step->dimension == 3 ? 8 : 4;
     set_gradients(step);
-    /* None at all: a world that is built anew gets its points from its state. Shapes without points are refused before.
-     */
-    if (count >= least || count == 0 || step->scene->source_count)
-        return SELKIE_OK;
-    return sk_fail(error, SELKIE_ERROR_INPUT,
-                   "liquids: %lld points are too few for discretization \"mpm\", a body needs at least %lld: make the "
-                   "shapes larger, or the cells smaller (domain.resolution)",
-                   (long long)count, (long long)least);
+    return sk_elastic_check_count(step, "mpm", error);
 }
 
 /* Volume before the first step: that of the points at rest. */

@@ -173,10 +173,10 @@ INLINE void take(const f4 nodes[SK_MPM_NODES], const float offset[3], taken *res
 }
 
 static void take_cell(const sk_mpm_taking *taking, const float centre[3], uint32_t begin, uint32_t end, int block,
-                      const f4 *first, sk_mpm_move_sums *sums)
+                      const f4 *first, sk_point_move_sums *sums)
 {
     const sk_mpm_points *points = &taking->points;
-    const float factor = 4.0f * taking->per_cell, clearance = taking->step->solids.clearance[block];
+    const float factor = 4.0f * taking->per_cell, clearance = taking->moving.step->solids.clearance[block];
     f4 nodes[SK_MPM_NODES];
     for (int row = 0; row < ROWS; row++)
         for (int i = 0; i < 3; i++)
@@ -195,15 +195,15 @@ static void take_cell(const sk_mpm_taking *taking, const float centre[3], uint32
             }
         }
         SK_DIM(sk_mpm_deform)
-        (taking->dt * taking->per_cell, gradient, points->deformation + (size_t)p * SK_MPM_MATRIX);
-        sk_mpm_move(taking, clearance, record, sums);
+        (taking->moving.dt * taking->per_cell, gradient, points->deformation + (size_t)p * SK_MPM_MATRIX);
+        sk_move_point(&taking->moving, clearance, record, sums);
     }
 }
 
 static void take_block(const sk_mpm_taking *taking, int block)
 {
     const uint32_t *start = taking->grid->cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-    sk_mpm_move_sums sums = {0};
+    sk_point_move_sums sums = {0};
     f4 tile[SK_MPM_TILE];
     load_tile(taking, block, tile);
     for (int cell = 0; cell < SK_BLOCK_CELLS; cell++) {
@@ -213,7 +213,7 @@ static void take_block(const sk_mpm_taking *taking, int block)
         sk_mpm_centre(taking->grid, block, cell, centre);
         take_cell(taking, centre, start[cell], start[cell + 1], block, tile + sk_mpm_first_node(cell), &sums);
     }
-    taking->sums[block] = sums;
+    taking->moving.sums[block] = sums;
 }
 
 selkie_code SK_DIM(sk_mpm_to_points)(sk_step *step, selkie_error *error)
@@ -223,5 +223,5 @@ selkie_code SK_DIM(sk_mpm_to_points)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int block = 1; block <= step->grid.particle_blocks; block++)
         take_block(&taking, block);
-    return sk_mpm_end_taking(step, &taking, error);
+    return sk_end_moving(step, &taking.moving, error);
 }

@@ -7,10 +7,10 @@
 
 #include "base/dimension.h"
 #include "grid/plain.h"
-#include "grid/sweep.h"
 #include "methods/elastoplastic/elastic_kernels.h"
 #include "methods/elastoplastic/mpm.h"
 #include "methods/elastoplastic/mpm_kernels.h"
+#include "methods/elastoplastic/point_move.h"
 
 #define SK_MPM_INLINE static inline __attribute__((unused))
 
@@ -157,109 +157,21 @@ SK_MPM_INLINE void sk_mpm_end_giving(sk_step *step, const sk_mpm_giving *giving)
 
 /* --- to_points --- */
 
-typedef struct sk_mpm_move_sums {
-    double position[3], kinetic, fastest2;
-    int64_t gone, bad;
-} sk_mpm_move_sums;
-
 typedef struct sk_mpm_taking {
-    const sk_step *step;
     const sk_grid *grid;
     const sk_mpm *mpm;
     sk_mpm_points points;
-    float dt;              /* s */
-    float per_cell;        /* 1/m  1 over the cell size */
-    float low[3], high[3]; /* m  bounds inside closed walls */
-    sk_mpm_move_sums *sums;
+    float per_cell; /* 1/m  1 over the cell size */
+    sk_point_moving moving;
 } sk_mpm_taking;
 
 SK_MPM_INLINE selkie_code sk_mpm_begin_taking(sk_step *step, sk_mpm_taking *taking, selkie_error *error)
 {
-    *taking = (sk_mpm_taking){.step = step,
-                              .grid = &step->grid,
+    *taking = (sk_mpm_taking){.grid = &step->grid,
                               .mpm = sk_mpm_of(step),
                               .points = sk_mpm_points_of(step),
-                              .dt = (float)step->dt,
                               .per_cell = (float)(1.0 / step->grid.cell_size)};
-    sk_solids_bounds(&step->solids, &step->grid, taking->low, taking->high);
-    return sk_step_scratch(step, ((size_t)step->grid.particle_blocks + 1) * sizeof *taking->sums, "to_points",
-                           (void **)&taking->sums, error);
-}
-
-/* Keeps the path of a point out of obstacles. */
-SK_MPM_INLINE void sk_mpm_sweep(const sk_mpm_taking *taking, const float from[3], float clearance, sk_particle *point)
-{
-    const sk_solids *solids = &taking->step->solids;
-    sk_swept_path path = {.end = 1.0, .deepest = INFINITY};
-    sk_touch touch;
-    float travelled = 0.0f;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        travelled += fabsf(point->position[d] - from[d]);
-        path.from[d] = from[d];
-        path.to[d] = point->position[d];
-        path.low[d] = taking->low[d];
-        path.high[d] = taking->high[d];
-    }
-    if (travelled < clearance * (float)solids->cell_size || !sk_sweep(solids, &path, &touch))
-        return;
-    memcpy(point->position, path.to, SELKIE_DIM * sizeof(float));
-    sk_sweep_stop(solids, &touch, point->position, point->velocity);
-}
-
-/* Moves a point with its velocity and adds it to the sums of its block. */
-SK_MPM_INLINE void sk_mpm_move(const sk_mpm_taking *taking, float clearance, sk_particle *point, sk_mpm_move_sums *sums)
-{
-    const float from[3] = {point->position[0], point->position[1], point->position[2]};
-    double speed2 = 0.0;
-    for (int d = 0; d < SELKIE_DIM; d++) {
-        float x = point->position[d] + taking->dt * point->velocity[d];
-        if ((taking->low[d] == -INFINITY && x < (float)taking->grid->low[d]) ||
-            (taking->high[d] == INFINITY && x > (float)taking->grid->high[d]))
-            point->flags |= SK_PARTICLE_DEAD;
-        x = x < taking->low[d] ? taking->low[d] : x;
-        point->position[d] = x > taking->high[d] ? taking->high[d] : x;
-    }
-    if (taking->step->solids.obstacle_count && !(point->flags & SK_PARTICLE_DEAD))
-        sk_mpm_sweep(taking, from, clearance, point);
-    for (int d = 0; d < SELKIE_DIM; d++)
-        speed2 += (double)point->velocity[d] * point->velocity[d];
-    sums->bad += !(speed2 < 1e30);
-    if (point->flags & SK_PARTICLE_DEAD) {
-        sums->gone++;
-        return;
-    }
-    for (int d = 0; d < SELKIE_DIM; d++)
-        sums->position[d] += point->position[d];
-    sums->kinetic += 0.5 * speed2;
-    sums->fastest2 = speed2 > sums->fastest2 ? speed2 : sums->fastest2;
-}
-
-/* Adds up the blocks in their order. */
-SK_MPM_INLINE selkie_code sk_mpm_end_taking(sk_step *step, const sk_mpm_taking *taking, selkie_error *error)
-{
-    double fastest2 = 0.0, kinetic = 0.0;
-    int64_t bad = 0;
-    sk_particles_moved(&step->particles);
-    memcpy(step->positions_before, step->positions, sizeof step->positions);
-    memset(step->positions, 0, sizeof step->positions);
-    for (int block = 1; block <= step->grid.particle_blocks; block++) {
-        const sk_mpm_move_sums *sums = &taking->sums[block];
-        step->drained += sums->gone;
-        bad += sums->bad;
-        kinetic += sums->kinetic;
-        fastest2 = fmax(fastest2, sums->fastest2);
-        for (int d = 0; d < SELKIE_DIM; d++)
-            step->positions[d] += sums->position[d];
-    }
-    step->sums.kinetic = kinetic;
-    step->sums.max_speed = sqrt(fastest2);
-    step->sums.bad = bad;
-    if (bad)
-        return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "step %lld at %g s: the velocity of %lld points is not a number; the simulation blew up; try a "
-                       "smaller time.cfl",
-                       (long long)step->step_count + 1, step->time, (long long)bad);
-    return SELKIE_OK;
+    return sk_begin_moving(step, &taking->moving, error);
 }
 
 #endif

@@ -21,6 +21,7 @@
 
 #include "base/dimension.h"
 #include "base/kernel.h"
+#include "methods/elastoplastic/contact_kernels.h"
 
 enum { SK_MPM_NODES = SELKIE_DIM == 3 ? 27 : 9 };
 
@@ -111,43 +112,15 @@ SK_KERNEL void SK_DIM(sk_mpm_deform)(float time, const float gradient[SELKIE_DIM
         deformation[n] += change[n];
 }
 
-/* Contact with a solid. */
-typedef struct sk_mpm_contact {
-    float normal[3];   /*      outward */
-    float velocity[3]; /* m/s  of the solid */
-    float friction;    /*      Coulomb's */
-    int sticks;        /*      holds on, also against tension */
-} sk_mpm_contact;
-
-/* Velocity of a node inside a solid, m/s. */
-SK_KERNEL void sk_mpm_touch(const sk_mpm_contact *contact, int dimension, float velocity[3])
-{
-    float relative[3] = {0.0f, 0.0f, 0.0f}, into = 0.0f, speed2 = 0.0f;
-    for (int d = 0; d < dimension; d++) {
-        relative[d] = velocity[d] - contact->velocity[d];
-        into -= relative[d] * contact->normal[d];
-    }
-    if (!contact->sticks && !(into > 0.0f))
-        return;
-    for (int d = 0; d < dimension; d++) {
-        relative[d] += into * contact->normal[d];
-        speed2 += relative[d] * relative[d];
-    }
-    const float speed = sqrtf(speed2), lost = contact->friction * into;
-    const float kept = contact->sticks || !(speed > lost) ? 0.0f : 1.0f - lost / speed;
-    for (int d = 0; d < dimension; d++)
-        velocity[d] = contact->velocity[d] + kept * relative[d];
-}
-
 /* A wall between two nodes, halfway: what it does to their mean velocity, which is that of points at the wall. Impulses
  * act on both nodes alike, so that momentum into the wall is what their masses carry. `behind` and `before` are
  * velocities (m/s) and masses; `normal` is 1 or -1, away from the wall along `axis`. */
-SK_KERNEL void sk_mpm_touch_pair(const sk_mpm_contact *contact, int dimension, float behind[4], float before[4])
+SK_KERNEL void sk_mpm_touch_pair(const sk_solid_contact *contact, int dimension, float behind[4], float before[4])
 {
     float wall[3] = {0.0f, 0.0f, 0.0f}, after[3] = {0.0f, 0.0f, 0.0f};
     for (int d = 0; d < dimension; d++)
         wall[d] = after[d] = 0.5f * (behind[d] + before[d]);
-    sk_mpm_touch(contact, dimension, after);
+    sk_solid_touch(contact, dimension, after);
 
     /* Impulse J: velocities change by J / (2 m), their mean by J / 4 (1 / m + 1 / m'). */
     const float behind_share = 2.0f * before[3] / (behind[3] + before[3]), before_share = 2.0f - behind_share;

@@ -68,8 +68,8 @@ static void touch_side(const node_frame *frame, int side, int block)
     const int local = last - grid->coordinates[block][d] * SK_BLOCK_N;
     if (local < 0 || local >= SK_BLOCK_N)
         return;
-    sk_mpm_contact contact = {.friction = (float)frame->solids->side_friction[side],
-                              .sticks = frame->solids->walls[side] == SELKIE_WALL_NO_SLIP};
+    sk_solid_contact contact = {.friction = (float)frame->solids->side_friction[side],
+                                .sticks = frame->solids->walls[side] == SELKIE_WALL_NO_SLIP};
     contact.normal[d] = upper ? -1.0f : 1.0f;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
         if ((c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) != local)
@@ -96,13 +96,13 @@ static void touch_obstacle(const node_frame *frame, const int cell[3], float vel
         return;
     sk_solids_velocity(solids, o, x, moves);
     const sk_obstacle *obstacle = &solids->obstacles[o];
-    sk_mpm_contact contact = {.friction = obstacle->def ? (float)obstacle->def->liquid_friction : 0.0f,
-                              .sticks = obstacle->surface == SELKIE_WALL_NO_SLIP};
+    sk_solid_contact contact = {.friction = obstacle->def ? (float)obstacle->def->liquid_friction : 0.0f,
+                                .sticks = obstacle->surface == SELKIE_WALL_NO_SLIP};
     for (int d = 0; d < SELKIE_DIM; d++) {
         contact.normal[d] = (float)normal[d];
         contact.velocity[d] = (float)moves[d];
     }
-    sk_mpm_touch(&contact, SELKIE_DIM, velocity);
+    sk_solid_touch(&contact, SELKIE_DIM, velocity);
 }
 
 /* --- A block --- */

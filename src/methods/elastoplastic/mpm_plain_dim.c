@@ -47,7 +47,7 @@ selkie_code SK_DIM(sk_mpm_to_grid_plain)(sk_step *step, selkie_error *error)
 
 /* --- Nodes to points --- */
 
-static void take_point(const sk_mpm_taking *taking, uint32_t p, int block, int cell, sk_mpm_move_sums *sums)
+static void take_point(const sk_mpm_taking *taking, uint32_t p, int block, int cell, sk_point_move_sums *sums)
 {
     const sk_grid *grid = taking->grid;
     sk_particle *record = &taking->points.records[p];
@@ -73,8 +73,8 @@ static void take_point(const sk_mpm_taking *taking, uint32_t p, int block, int c
     for (int d = 0; d < SELKIE_DIM; d++)
         record->velocity[d] = velocity[d];
     SK_DIM(sk_mpm_deform)
-    (taking->dt * taking->per_cell, gradient, taking->points.deformation + (size_t)p * SK_MPM_MATRIX);
-    sk_mpm_move(taking, taking->step->solids.clearance[block], record, sums);
+    (taking->moving.dt * taking->per_cell, gradient, taking->points.deformation + (size_t)p * SK_MPM_MATRIX);
+    sk_move_point(&taking->moving, taking->moving.step->solids.clearance[block], record, sums);
 }
 
 selkie_code SK_DIM(sk_mpm_to_points_plain)(sk_step *step, selkie_error *error)
@@ -84,11 +84,11 @@ selkie_code SK_DIM(sk_mpm_to_points_plain)(sk_step *step, selkie_error *error)
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 1)
     for (int block = 1; block <= step->grid.particle_blocks; block++) {
         const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
-        sk_mpm_move_sums sums = {0};
+        sk_point_move_sums sums = {0};
         for (int cell = 0; cell < SK_BLOCK_CELLS; cell++)
             for (uint32_t p = start[cell]; p < start[cell + 1]; p++)
                 take_point(&taking, p, block, cell, &sums);
-        taking.sums[block] = sums;
+        taking.moving.sums[block] = sums;
     }
-    return sk_mpm_end_taking(step, &taking, error);
+    return sk_end_moving(step, &taking.moving, error);
 }

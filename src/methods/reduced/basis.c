@@ -1,10 +1,14 @@
 /* The basis of a scene. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <zlib.h>
 
+#include "geom/picture_file.h"
+#include "geom/shape.h"
+#include "methods/reduced/basis_file.h"
 #include "methods/reduced/domain.h"
 #include "methods/reduced/drawn.h"
-#include "geom/shape.h"
 #include "methods/reduced/reduced.h"
 
 static int is_periodic(const selkie_scene *scene, int d)
@@ -111,16 +115,30 @@ static void add_stream(sk_reduced_spectrum *s, double lambda, const double *psi,
 }
 
 /* Which inner nodes lie in obstacles. */
-static void mark_solids(const sk_step *step, const sk_reduced_spectrum *s, unsigned char *solid)
+static void mark_solids(const sk_step *step, unsigned char *solid)
 {
-    for (int i = 1; i < s->cells[0]; i++)
-        for (int j = 1; j < s->cells[1]; j++) {
-            const double x[3] = {s->size[0] * i / s->cells[0], s->size[1] * j / s->cells[1], 0.0};
-            unsigned char *to = &solid[(size_t)(i - 1) * (size_t)(s->cells[1] - 1) + (size_t)(j - 1)];
+    const sk_reduced_box box = sk_reduced_box_of(step);
+    for (int i = 1; i < box.cells[0]; i++)
+        for (int j = 1; j < box.cells[1]; j++) {
+            const double x[3] = {box.size[0] * i / box.cells[0], box.size[1] * j / box.cells[1], 0.0};
+            unsigned char *to = &solid[(size_t)(i - 1) * (size_t)(box.cells[1] - 1) + (size_t)(j - 1)];
             *to = 0;
             for (int o = 0; o < step->solids.obstacle_count; o++)
                 *to |= sk_shape_inside(step->solids.obstacles[o].shape, x) != 0;
         }
+}
+
+uint32_t sk_reduced_obstacles(const sk_step *step)
+{
+    const size_t nodes = (size_t)(step->grid.cells[0] - 1) * (size_t)(step->grid.cells[1] - 1);
+    unsigned char *solid = step->scene->obstacle_count ? sk_allocate(step->memory, nodes + 1) : NULL;
+    uint32_t checksum = 0;
+    if (solid) {
+        mark_solids(step, solid);
+        checksum = (uint32_t)crc32_z(0, solid, nodes);
+    }
+    sk_release(step->memory, solid);
+    return checksum;
 }
 
 /* The eigenvectors of the domain that the obstacles leave. */
@@ -138,7 +156,7 @@ static selkie_code add_domain(sk_reduced *reduced, const sk_step *step, selkie_e
     if (!solid || !lambda || !psi)
         code = sk_fail(error, SELKIE_ERROR_MEMORY, "reduced.modes: no memory for %d modes", modes);
     if (code == SELKIE_OK) {
-        mark_solids(step, s, solid);
+        mark_solids(step, solid);
         code = sk_domain_make(&domain, inner, solid, step->memory, error);
     }
     if (code == SELKIE_OK)
@@ -178,8 +196,65 @@ static selkie_code check_cells(const sk_reduced_spectrum *s, selkie_error *error
     return SELKIE_OK;
 }
 
+selkie_code sk_reduced_name_flows(sk_reduced *reduced, int count, sk_memory *memory, selkie_error *error)
+{
+    reduced->flow_count = count;
+    reduced->names = sk_allocate_zeroed(memory, ((size_t)count + 1) * sizeof *reduced->names);
+    reduced->drawn = sk_allocate_zeroed(memory, ((size_t)count * (size_t)reduced->spectrum.count + 1) * sizeof(double));
+    return reduced->names && reduced->drawn
+               ? SELKIE_OK
+               : sk_fail(error, SELKIE_ERROR_MEMORY, "reduced: no memory for %d flows", count);
+}
+
+/* --- From a file --- */
+
+static int has_file(const selkie_scene *scene)
+{
+    return scene->reduced.basis && *scene->reduced.basis;
+}
+
+static selkie_code check_names(const sk_reduced *reduced, const selkie_scene *scene, selkie_error *error)
+{
+    for (int e = 0; e < scene->reduced.excite_count; e++) {
+        int known = 0;
+        for (int m = 0; m < reduced->flow_count; m++)
+            known |= strcmp(reduced->names[m], scene->reduced.excite[e].mode) == 0;
+        if (!known)
+            return sk_fail(error, SELKIE_ERROR_INPUT,
+                           "reduced.excite[%d].mode: \"%.64s\" is not known: must be the name of a flow of %.300s", e,
+                           scene->reduced.excite[e].mode, scene->reduced.basis);
+    }
+    return SELKIE_OK;
+}
+
+static selkie_code load_basis(sk_reduced *reduced, const sk_step *step, selkie_error *error)
+{
+    const selkie_scene *scene = step->scene;
+    const sk_reduced_box box = sk_reduced_box_of(step);
+    char path[4096];
+    SK_TRY(sk_picture_path(scene->reduced.basis, scene->folder, "reduced.basis", path, sizeof path, error));
+    SK_TRY(sk_basis_read(path, reduced, &box, sk_reduced_obstacles(step), step->memory, error));
+    if (scene->reduced.integrator == SELKIE_REDUCED_EXPONENTIAL && !reduced->spectrum.triads)
+        return sk_fail(error, SELKIE_ERROR_INPUT,
+                       "reduced.integrator: \"exponential\" is for at most 256 eigenfunctions of a closed box");
+    return check_names(reduced, scene, error);
+}
+
+/* Reads the file and forgets it again. */
+static selkie_code check_file(const sk_step *step, selkie_error *error)
+{
+    sk_reduced reduced = {.spectrum = {.memory = step->memory}};
+    const selkie_code code = load_basis(&reduced, step, error);
+    sk_reduced_spectrum_free(&reduced.spectrum);
+    sk_release(step->memory, reduced.names);
+    sk_release(step->memory, reduced.drawn);
+    return code;
+}
+
 selkie_code sk_reduced_check_basis(const sk_step *step, selkie_error *error)
 {
+    if (has_file(step->scene))
+        return check_file(step, error);
     if (step->scene->obstacle_count)
         return sk_domain_available() ? SELKIE_OK : sk_domain_missing(error);
     const sk_reduced_box box = sk_reduced_box_of(step);
@@ -198,6 +273,8 @@ selkie_code sk_reduced_make_basis(sk_reduced *reduced, const sk_step *step, selk
     const selkie_scene *scene = step->scene;
     sk_reduced_spectrum *s = &reduced->spectrum;
     sk_reduced_box box = sk_reduced_box_of(step);
+    if (has_file(scene))
+        return load_basis(reduced, step, error);
     if (scene->obstacle_count) {
         box.extra = box.modes;
         box.modes = 0;

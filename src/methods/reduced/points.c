@@ -50,12 +50,6 @@ void sk_mode_points_place(sk_mode_points *points, const sk_reduced_spectrum *s, 
     }
 }
 
-static size_t place_of(const sk_reduced_spectrum *s, int k)
-{
-    const int first[2] = {sk_reduced_first(s->family[0]), sk_reduced_first(s->family[1])};
-    return (size_t)(s->wave[k][0] - first[0]) * (size_t)s->waves[1] + (size_t)(s->wave[k][1] - first[1]);
-}
-
 /* Weights of the four nodes around a point, and the first of them. */
 static size_t around(const sk_reduced_spectrum *s, const double x[2], double weight[4])
 {
@@ -81,7 +75,7 @@ void sk_mode_points_stream(const sk_mode_points *points, sk_reduced_spectrum *s,
     double *row = s->half;
     memset(s->coefficients, 0, k1 * k2 * sizeof(double));
     for (int k = 0; k < s->closed; k++)
-        s->coefficients[place_of(s, k)] = r[k] * s->norm[k];
+        s->coefficients[s->at[k]] = r[k] * s->norm[k];
     for (int n = first; n < end; n++) {
         const double *x = points->table[0] + (size_t)n * (size_t)points->waves[0],
                      *y = points->table[1] + (size_t)n * (size_t)points->waves[1];
@@ -127,5 +121,5 @@ void sk_mode_points_add(const sk_mode_points *points, sk_reduced_spectrum *s, co
         }
     }
     for (int k = 0; k < s->closed; k++)
-        r[k] += s->norm[k] * s->coefficients[place_of(s, k)];
+        r[k] += s->norm[k] * s->coefficients[s->at[k]];
 }

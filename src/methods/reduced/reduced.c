@@ -2,10 +2,12 @@
 #include "methods/reduced/reduced.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "defs/materials.h"
 #include "geom/shape.h"
+#include "methods/reduced/tracers.h"
 #include "rigid/rigid.h"
 
 static sk_reduced *reduced_of(const sk_step *step)
@@ -125,6 +127,7 @@ static void destroy(sk_step *step)
     sk_release(step->memory, reduced->between);
     sk_release(step->memory, reduced->node[0]);
     sk_release(step->memory, reduced->node[1]);
+    sk_release(step->memory, reduced->names);
     sk_release(step->memory, reduced->drawn);
     sk_release(step->memory, reduced);
     sk_step_set_state(step, &sk_method_reduced, NULL);
@@ -250,8 +253,8 @@ static void excite(sk_reduced *reduced, const sk_step *step)
         const selkie_excite_def *excitation = &def->excite[e];
         const double end = excitation->end < 0.0 ? INFINITY : excitation->end;
         const double time = fmin(step->end_time, end) - fmax(step->time, excitation->start);
-        for (int m = 0; m < def->drawn_count && time > 0.0; m++)
-            if (strcmp(def->drawn[m].name, excitation->mode) == 0)
+        for (int m = 0; m < reduced->flow_count && time > 0.0; m++)
+            if (strcmp(reduced->names[m], excitation->mode) == 0)
                 for (int k = 0; k < reduced->spectrum.count; k++)
                     reduced->r[k] += excitation->strength * time * reduced->drawn[m * reduced->spectrum.count + k];
     }
@@ -287,11 +290,17 @@ static selkie_code add_force_fields(sk_step *step, selkie_error *error)
     return SELKIE_OK;
 }
 
+static selkie_code feed_back(sk_step *step, selkie_error *error)
+{
+    sk_reduced *reduced = reduced_of(step);
+    (void)error;
+    sk_swim_feed_back(reduced->swim, step, &reduced->spectrum, reduced->r);
+    return SELKIE_OK;
+}
+
 static selkie_code add_forces(sk_step *step, selkie_error *error)
 {
     sk_reduced *reduced = reduced_of(step);
-    if (reduced->swim)
-        sk_swim_feed_back(reduced->swim, step, &reduced->spectrum, reduced->r);
     excite(reduced, step);
     SK_TRY(add_force_fields(step, error));
     if (reduced->swim)
@@ -320,9 +329,9 @@ static selkie_code advance(sk_step *step, selkie_error *error)
     const double crossed = step->dt * (reduced->state[0] + added_speed(step)) * reduced->largest;
     if (!(crossed <= MOST_PARTS))
         return sk_fail(error, SELKIE_ERROR_DIVERGED,
-                       "modes: the flow crosses the shortest wave %.3g times in a step at %g s; the forces are too "
-                       "strong",
-                       crossed, step->time);
+                       "modes: the flow is too fast at %g s: %.3g m/s cross the shortest wave %.3g times in a step of "
+                       "%.2g s; weaken the forces, raise viscosity or shorten time.step",
+                       step->time, reduced->state[0] + added_speed(step), crossed, step->dt);
     const int parts = crossed > 2.0 ? (int)ceil(0.5 * crossed) : 1;
     for (int n = 0; n < parts; n++)
         if (step->scene->reduced.integrator == SELKIE_REDUCED_EXPONENTIAL)
@@ -380,24 +389,47 @@ static void push_out_of_bodies(const sk_swim *swim, const sk_rigid *rigid, float
     }
 }
 
+/* One tracer among obstacles and bodies. Returns 0 if it has left. */
+static int move_one(const sk_step *step, const sk_reduced_view *view, const sk_swim *swim, sk_particle *tracer)
+{
+    double x[2] = {tracer->position[0], tracer->position[1]}, velocity[2];
+    int inside;
+    const int body = swim ? sk_swim_near_body(swim, step, x) : -1;
+    if (body >= 0) {
+        sk_swim_carry(swim, body, step->dt, x, velocity);
+        for (int d = 0; d < 2; d++)
+            tracer->velocity[d] = (float)velocity[d];
+        inside = sk_reduced_place_tracer(view, (const float[2]){(float)x[0], (float)x[1]}, tracer->position);
+    } else {
+        inside = sk_reduced_move_tracer(view, (float)step->dt, tracer->position, tracer->velocity);
+    }
+    if (step->solids.obstacle_count)
+        push_out(&step->solids, tracer->position);
+    if (swim)
+        push_out_of_bodies(swim, step->rigid, tracer->position);
+    return inside;
+}
+
 static selkie_code move(sk_step *step, selkie_error *error)
 {
+    enum { CHUNK = 4096 };
     (void)error;
     const sk_reduced_view view = view_of(reduced_of(step), step, reduced_of(step)->between);
     const sk_swim *swim = reduced_of(step)->swim;
-    const float dt = (float)step->dt;
+    const int64_t count = step->particles.count, chunks = (count + CHUNK - 1) / CHUNK;
+    const int alone = !swim && !step->solids.obstacle_count && sk_reduced_has_walls(&view);
     int64_t gone = 0;
 #pragma omp parallel for num_threads(step->threads) schedule(static) reduction(+ : gone) firstprivate(view)
-    for (int64_t p = 0; p < step->particles.count; p++) {
-        sk_particle *tracer = &step->particles.records[p];
-        if (!sk_reduced_move_tracer(&view, dt, tracer->position, tracer->velocity)) {
-            tracer->flags |= SK_PARTICLE_DEAD;
-            gone++;
-        }
-        if (step->solids.obstacle_count)
-            push_out(&step->solids, tracer->position);
-        if (swim)
-            push_out_of_bodies(swim, step->rigid, tracer->position);
+    for (int64_t c = 0; c < chunks; c++) {
+        sk_particle *tracers = step->particles.records + c * CHUNK;
+        const int64_t many = count - c * CHUNK < CHUNK ? count - c * CHUNK : CHUNK;
+        if (alone)
+            sk_reduced_move_tracers(&view, (float)step->dt, tracers, many);
+        for (int64_t p = 0; p < many && !alone; p++)
+            if (!move_one(step, &view, swim, &tracers[p])) {
+                tracers[p].flags |= SK_PARTICLE_DEAD;
+                gone++;
+            }
     }
     step->drained += gone;
     step->sums.max_speed = reduced_of(step)->state[0];
@@ -412,6 +444,20 @@ static void limit_step(const sk_step *step, sk_step_limits *limits)
     limits->speed = fmax(limits->speed, reduced_of(step)->state[0]);
 }
 
+/* A step may have any length for the modes. Tracers go straight from the middle of a step to its end. */
+static int warn(const sk_step *step, char *text, size_t size)
+{
+    enum { MANY_CELLS = 12 };
+    const double speed = reduced_of(step)->state[0], cells = speed * step->dt / step->grid.cell_size;
+    if (cells > MANY_CELLS)
+        snprintf(
+            text, size,
+            "reduced: at %.3g s the flow is too fast for the step: %.3g m/s cross %.0f cells in %.2g s, and tracers "
+            "cut corners; choose a shorter time.step (%.2g s), or leave it out, so that time.cfl chooses",
+            step->time, speed, cells, step->dt, 3.0 * step->grid.cell_size / speed);
+    return cells > MANY_CELLS;
+}
+
 static void statistics(const sk_step *step, selkie_statistics *s)
 {
     const sk_reduced *reduced = reduced_of(step);
@@ -422,6 +468,7 @@ static void statistics(const sk_step *step, selkie_statistics *s)
     s->potential_energy = 0.0;
     s->volume_ratio = s->volume_eq19 = s->occupied_ratio = s->surface_volume_ratio = 1.0;
     s->max_speed = reduced->state[0];
+    s->sheet_sweeps = reduced->swim ? reduced->swim->coupling.sweeps : 0;
 }
 
 static double value_at(const sk_step *step, const double at[3], int component)
@@ -484,6 +531,10 @@ const sk_method sk_method_reduced = {
              .slot = SK_SLOT_SOLIDS,
              .flags = SK_PHASE_REPLACES,
              .run = SK_ONE_FORM_ANY_DIMENSION(no_solids)},
+            {.name = "feedback",
+             .slot = SK_SLOT_FORCES,
+             .run = SK_ONE_FORM_ANY_DIMENSION(feed_back),
+             .when = has_bodies},
             {.name = "forces", .slot = SK_SLOT_FORCES, .run = SK_ONE_FORM_ANY_DIMENSION(add_forces)},
             {.name = "modes", .slot = SK_SLOT_PRESSURE, .run = SK_ONE_FORM_ANY_DIMENSION(advance)},
             {.name = "bodies",
@@ -498,6 +549,7 @@ const sk_method sk_method_reduced = {
             {.name = "move", .slot = SK_SLOT_MOVE, .run = SK_ONE_FORM_ANY_DIMENSION(move)},
         },
     .limit_step = limit_step,
+    .warn = warn,
     .state = state,
     .restore = restore,
     .statistics = statistics,

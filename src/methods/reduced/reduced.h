@@ -11,6 +11,8 @@
 #include "methods/reduced/spectrum.h"
 #include "methods/reduced/swim.h"
 
+enum { SK_FLOW_NAME = 64 };
+
 typedef struct sk_reduced {
     sk_reduced_spectrum spectrum;
     double *state;   /* [1 + modes] for checkpoints: the largest speed at a node (m/s), then the coefficients */
@@ -20,7 +22,10 @@ typedef struct sk_reduced {
     float *between;  /* m/s   [node][2] and the mean over the step */
     double largest;  /* 1/m   wave number of the shortest wave */
     sk_swim *swim;   /* NULL without bodies */
-    double *drawn;   /* [reduced.drawn][modes] coefficients of the drawn fields, 1 m/s where they are fastest */
+    /* Flows that scenes excite by name. */
+    int flow_count;
+    char (*names)[SK_FLOW_NAME];
+    double *drawn; /* m2/s [flows][modes] coefficients, 1 m/s where they are fastest */
 } sk_reduced;
 
 extern const sk_method sk_method_reduced;
@@ -28,6 +33,10 @@ extern const sk_method sk_method_reduced;
 /* Makes the basis of a scene (relative to domain.origin): closed form, mean flow, drawn modes, obstacles.
  */
 selkie_code sk_reduced_make_basis(sk_reduced *reduced, const sk_step *step, selkie_error *error);
+/* Makes room for the names and coefficients of flows. */
+selkie_code sk_reduced_name_flows(sk_reduced *reduced, int count, sk_memory *memory, selkie_error *error);
+/* CRC-32 of which nodes lie in obstacles; 0 without obstacles. */
+uint32_t sk_reduced_obstacles(const sk_step *step);
 /* The box of a scene. */
 sk_reduced_box sk_reduced_box_of(const sk_step *step);
 /* Input errors of the basis, without making all of it. */

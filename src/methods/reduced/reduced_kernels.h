@@ -37,16 +37,13 @@ SK_KERNEL void sk_reduced_sample(const sk_reduced_view *view, float x, float y, 
     velocity[1] = w00 * low[1] + w01 * low[3] + (w10 * high[1] + w11 * high[3]);
 }
 
-/* Moves a tracer by the midpoint rule. Returns 0 if it has left through an open side. */
-SK_KERNEL int sk_reduced_move_tracer(const sk_reduced_view *view, float dt, float position[3], float velocity[3])
+/* Puts a tracer to a place, in the box. Returns 0 if that lies beyond an open side. */
+SK_KERNEL int sk_reduced_place_tracer(const sk_reduced_view *view, const float place[2], float position[3])
 {
-    float u[2];
-    sk_reduced_sample(view, position[0], position[1], u);
-    sk_reduced_sample(view, position[0] + 0.5f * dt * u[0], position[1] + 0.5f * dt * u[1], u);
     int inside = 1;
     for (int d = 0; d < 2; d++) {
         const float size = view->size[d];
-        float x = position[d] + dt * u[d];
+        float x = place[d];
         if (view->periodic[d]) {
             x -= size * __builtin_floorf(x / size);
         } else {
@@ -54,9 +51,20 @@ SK_KERNEL int sk_reduced_move_tracer(const sk_reduced_view *view, float dt, floa
             x = x > 0.0f ? x : 0.0f;
         }
         position[d] = x < size ? x : size;
-        velocity[d] = u[d];
     }
     return inside;
+}
+
+/* Moves a tracer by the midpoint rule. Returns 0 if it has left through an open side. */
+SK_KERNEL int sk_reduced_move_tracer(const sk_reduced_view *view, float dt, float position[3], float velocity[3])
+{
+    float u[2];
+    sk_reduced_sample(view, position[0], position[1], u);
+    sk_reduced_sample(view, position[0] + 0.5f * dt * u[0], position[1] + 0.5f * dt * u[1], u);
+    const float place[2] = {position[0] + dt * u[0], position[1] + dt * u[1]};
+    velocity[0] = u[0];
+    velocity[1] = u[1];
+    return sk_reduced_place_tracer(view, place, position);
 }
 
 #endif

@@ -61,9 +61,12 @@ static selkie_code choose_modes(sk_reduced_spectrum *s, selkie_error *error)
         s->norm[k] = norm_of(s, &all[k]);
         for (int d = 0; d < 2; d++) {
             s->wave[k][d] = all[k].wave[d];
+            s->number[d][k] = sk_reduced_wave_number(s, d, s->wave[k][d]);
             s->waves[d] = s->wave[k][d] - first[d] + 1 > s->waves[d] ? s->wave[k][d] - first[d] + 1 : s->waves[d];
         }
     }
+    for (int k = 0; k < s->closed; k++)
+        s->at[k] = (s->wave[k][0] - first[0]) * s->waves[1] + (s->wave[k][1] - first[1]);
     sk_release(s->memory, all);
     return SELKIE_OK;
 }
@@ -150,13 +153,12 @@ void sk_reduced_advect_by_triads(const sk_reduced_spectrum *s, const double *r, 
 
 static size_t place(const sk_reduced_spectrum *s, int k)
 {
-    const int first[2] = {sk_reduced_first(s->family[0]), sk_reduced_first(s->family[1])};
-    return (size_t)(s->wave[k][0] - first[0]) * (size_t)s->waves[1] + (size_t)(s->wave[k][1] - first[1]);
+    return (size_t)s->at[k];
 }
 
 static double wave_number(const sk_reduced_spectrum *s, int k, int d)
 {
-    return sk_reduced_wave_number(s, d, s->wave[k][d]);
+    return s->number[d][k];
 }
 
 /* Coefficients of component d of the velocity, or of the vorticity (d = 2), into the table. */
@@ -435,7 +437,11 @@ static selkie_code make_tables(sk_reduced_spectrum *s, selkie_error *error)
 
     s->coefficients = sk_allocate(s->memory, (size_t)s->waves[0] * (size_t)s->waves[1] * sizeof(double));
     s->half = sk_allocate(s->memory, (size_t)s->waves[0] * (size_t)(ny + 1) * sizeof(double));
-    int good = s->coefficients && s->half;
+    const size_t nx = (size_t)(s->points[0] > s->cells[0] ? s->points[0] : s->cells[0] + 1);
+    s->fold = sk_allocate(s->memory, ((nx + 2) * (size_t)(ny + 1) + (size_t)s->waves[0] * (size_t)(ny + 2) +
+                                      (size_t)s->waves[0] * (size_t)(s->waves[1] + 1)) *
+                                         sizeof(double));
+    int good = s->coefficients && s->half && s->fold;
     for (int n = 0; n < 5; n++)
         good &= (s->grid[n] = sk_allocate(s->memory, most * sizeof(double))) != NULL;
     return good ? SELKIE_OK : sk_fail(error, SELKIE_ERROR_MEMORY, "reduced.modes: no memory for the transforms");
@@ -466,9 +472,11 @@ selkie_code sk_reduced_spectrum_make(sk_reduced_spectrum *s, const sk_reduced_bo
 
     const size_t most = (size_t)(box->modes + box->extra);
     s->wave = sk_allocate_zeroed(memory, most * sizeof *s->wave);
-    double **arrays[7] = {&s->lambda, &s->norm, &s->stage, &s->k[0], &s->k[1], &s->k[2], &s->k[3]};
-    int good = s->wave != NULL;
-    for (int n = 0; n < 7; n++)
+    s->at = sk_allocate_zeroed(memory, most * sizeof *s->at);
+    double **arrays[9] = {&s->lambda, &s->norm, &s->number[0], &s->number[1], &s->stage,
+                          &s->k[0],   &s->k[1], &s->k[2],      &s->k[3]};
+    int good = s->wave && s->at;
+    for (int n = 0; n < 9; n++)
         good &= (*arrays[n] = sk_allocate_zeroed(memory, most * sizeof(double))) != NULL;
     if (!good)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "reduced.modes: no memory for %d modes", box->modes);
@@ -512,10 +520,11 @@ void sk_reduced_spectrum_add(sk_reduced_spectrum *s, double lambda, const double
 
 void sk_reduced_spectrum_free(sk_reduced_spectrum *s)
 {
-    void *pieces[] = {s->wave,        s->lambda,       s->norm,         s->triads,      s->coefficients, s->half,
-                      s->grid[0],     s->grid[1],      s->grid[2],      s->grid[3],     s->grid[4],      s->k[0],
-                      s->k[1],        s->k[2],         s->k[3],         s->stage,       s->extra.u,      s->extra.v,
-                      s->extra.omega, s->extra.node_u, s->extra.node_v, s->extra.stream};
+    void *pieces[] = {s->wave,        s->lambda,       s->norm,         s->triads,       s->coefficients, s->half,
+                      s->grid[0],     s->grid[1],      s->grid[2],      s->grid[3],      s->grid[4],      s->k[0],
+                      s->k[1],        s->k[2],         s->k[3],         s->stage,        s->extra.u,      s->extra.v,
+                      s->extra.omega, s->extra.node_u, s->extra.node_v, s->extra.stream, s->number[0],    s->number[1],
+                      s->at,          s->fold};
     for (size_t n = 0; n < sizeof pieces / sizeof *pieces; n++)
         sk_release(s->memory, pieces[n]);
     for (int d = 0; d < 2; d++) {

@@ -35,12 +35,12 @@ typedef struct sk_reduced_triad {
     double strength;
 } sk_reduced_triad;
 
-/* Functions along one axis at some points: [waves][points], and transposed. `slope` is the derivative over its wave
- * number. */
+/* Functions along one axis at some points: [waves][points], and transposed in two parts. `slope` is the derivative over
+ * its wave number. */
 typedef struct sk_reduced_table {
     int points;
     double *value, *slope;
-    double *value_turned, *slope_turned; /* [points][waves] */
+    double *value_turned, *slope_turned; /* [points][even waves], then [points][odd waves] */
 } sk_reduced_table;
 
 /* Modes that are not eigenfunctions in closed form. Points are the midpoints of the cells, [mode][x][y]. */
@@ -68,8 +68,10 @@ typedef struct sk_reduced_spectrum {
     int closed; /*     modes in closed form, by their eigenvalue */
     int count;  /*     all modes: further ones are the last */
     int32_t (*wave)[2];
-    double *lambda; /* 1/m2 */
-    double *norm;   /*     factor of the stream function */
+    double *lambda;    /* 1/m2 */
+    double *norm;      /*     factor of the stream function */
+    double *number[2]; /* 1/m  wave numbers of the closed modes along x and y */
+    int32_t *at;       /*     their places in the table of coefficients */
     sk_reduced_extra extra;
 
     int64_t triad_count; /* 0 = by transforms */
@@ -84,6 +86,7 @@ typedef struct sk_reduced_spectrum {
 
     double *coefficients; /* [waves[0]][waves[1]] scratch */
     double *half;         /* [waves[0]][most points along y] scratch */
+    double *fold;         /* scratch of the transforms */
     double *grid[5];      /* scratch: the larger of points and nodes */
     double *k[4], *stage; /* [count] of the integrator */
 } sk_reduced_spectrum;

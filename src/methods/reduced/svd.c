@@ -1,6 +1,13 @@
 #include "methods/reduced/svd.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "selkie_config.h"
+
+enum { FEW_COLUMNS = 24 };
 
 static double product(const double *a, const double *b, int rows)
 {
@@ -41,10 +48,69 @@ static void swap(double *a, double *b, int rows)
     }
 }
 
+#if SELKIE_HAVE_LAPACK
+extern void dgesdd_(const char *job, const int *rows, const int *columns, double *a, const int *lda, double *s,
+                    double *u, const int *ldu, double *vt, const int *ldvt, double *work, const int *size,
+                    int *integers, int *info);
+
+/* turned <- turned V, with V^T from LAPACK. */
+static void turn_columns(double *turned, int rows, int columns, const double *vt, double *row)
+{
+    for (int n = 0; n < rows; n++) {
+        for (int q = 0; q < columns; q++) {
+            row[q] = 0.0;
+            for (int p = 0; p < columns; p++)
+                row[q] += turned[(long)p * rows + n] * vt[(long)p * columns + q];
+        }
+        for (int q = 0; q < columns; q++)
+            turned[(long)q * rows + n] = row[q];
+    }
+}
+
+/* By divide and conquer. Returns 0 if it fails; the matrix is as it was then. */
+static int by_lapack(double *matrix, int rows, int columns, double *values, double *turned, int turned_rows)
+{
+    const size_t n = (size_t)columns, size = (size_t)rows * n;
+    int info = 1, length = -1, one = 1;
+    double wanted = 0.0, *copy = sk_allocate(NULL, size * sizeof *copy),
+           *vt = sk_allocate(NULL, (n * n + n) * sizeof *vt);
+    int *integers = sk_allocate(NULL, 8 * n * sizeof *integers);
+    dgesdd_("O", &rows, &columns, matrix, &rows, values, NULL, &one, vt, &columns, &wanted, &length, integers, &info);
+    length = (int)wanted;
+    double *work = sk_allocate(NULL, (size_t)length * sizeof *work);
+    if (copy && vt && integers && work && info == 0) {
+        memcpy(copy, matrix, size * sizeof *copy);
+        dgesdd_("O", &rows, &columns, copy, &rows, values, NULL, &one, vt, &columns, work, &length, integers, &info);
+    } else {
+        info = 1;
+    }
+    if (info == 0) {
+        for (int p = 0; p < columns; p++)
+            for (int r = 0; r < rows; r++)
+                matrix[(long)p * rows + r] = values[p] * copy[(long)p * rows + r];
+        if (turned)
+            turn_columns(turned, turned_rows, columns, vt, vt + n * n);
+    }
+    sk_release(NULL, copy);
+    sk_release(NULL, vt);
+    sk_release(NULL, integers);
+    sk_release(NULL, work);
+    return info == 0;
+}
+#else
+static int by_lapack(double *matrix, int rows, int columns, double *values, double *turned, int turned_rows)
+{
+    (void)matrix, (void)rows, (void)columns, (void)values, (void)turned, (void)turned_rows;
+    return 0;
+}
+#endif
+
 void sk_svd_columns(double *matrix, int rows, int columns, double *values, double *turned, int turned_rows)
 {
     enum { MOST_SWEEPS = 40 };
     double c, s;
+    if (columns > FEW_COLUMNS && rows >= columns && by_lapack(matrix, rows, columns, values, turned, turned_rows))
+        return;
     for (int sweep = 0, turns = 1; sweep < MOST_SWEEPS && turns; sweep++) {
         turns = 0;
         for (int p = 0; p < columns; p++)

@@ -1,5 +1,5 @@
-/* Singular values of a tall matrix with few columns, by one-sided Jacobi rotations: accurate to the last small value,
- * and the same bits everywhere. */
+/* Singular values of a tall matrix. Few columns: one-sided Jacobi rotations, accurate to the last small value, and the
+ * same bits everywhere. Many columns, as of snapshots: LAPACK where it is there. */
 #ifndef SK_METHODS_REDUCED_SVD_H
 #define SK_METHODS_REDUCED_SVD_H
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "geom/outline.h"
-#include "methods/reduced/drawn.h"
+#include "methods/reduced/enrich.h"
 #include "methods/reduced/reduced.h"
 #include "rigid/rigid.h"
 
@@ -47,6 +47,20 @@ static selkie_code make_coupling(sk_swim *swim, const sk_step *step, const sk_re
     return SELKIE_OK;
 }
 
+static selkie_code make_tree(sk_swim *swim, const sk_step *step, selkie_error *error)
+{
+    const sk_coupling *c = &swim->coupling;
+    double length = 0.0;
+    if (step->scene->reduced.feedback_by == SELKIE_FEEDBACK_PANELS)
+        return SELKIE_OK;
+    if (!(swim->tree = sk_allocate_zeroed(step->memory, sizeof *swim->tree)))
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for a quadtree");
+    for (int b = 0; b < c->body_count; b++)
+        length += c->panels[b].perimeter / c->count;
+    sk_quadtree_make(swim->tree, swim->fine.cells, swim->fine.size, length);
+    return SELKIE_OK;
+}
+
 selkie_code sk_swim_make(sk_swim *swim, const sk_step *step, const sk_reduced_spectrum *s, selkie_error *error)
 {
     sk_reduced_box fine = sk_reduced_box_of(step);
@@ -67,16 +81,19 @@ selkie_code sk_swim_make(sk_swim *swim, const sk_step *step, const sk_reduced_sp
     swim->flow = sk_allocate_zeroed(step->memory, (size_t)swim->coupling.body_count * sizeof *swim->flow);
     if (!swim->sheet || !swim->stream || !swim->later || !swim->circulation || !swim->flow)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "bodies: no memory for %d panels", count);
-    return SELKIE_OK;
+    SK_TRY(make_tree(swim, step, error));
+    return sk_swim_near_make(swim, step, error);
 }
 
 void sk_swim_free(sk_swim *swim, sk_memory *memory)
 {
+    sk_swim_near_free(swim, memory);
     sk_coupling_free(&swim->coupling);
     sk_reduced_spectrum_free(&swim->fine);
     sk_mode_points_free(&swim->points);
     sk_mode_points_free(&swim->shown);
     sk_mode_points_free(&swim->moved);
+    sk_release(memory, swim->tree);
     sk_release(memory, swim->sheet);
     sk_release(memory, swim->stream);
     sk_release(memory, swim->later);
@@ -140,6 +157,7 @@ static void place_bodies(sk_swim *swim, const sk_step *step, const sk_reduced_sp
     sk_coupling *c = &swim->coupling;
     for (int b = 0; b < c->body_count; b++)
         sk_coupling_place(c, b, step->rigid->states[b].position, angle_of(&step->rigid->states[b]));
+#pragma omp parallel for num_threads(step->threads) schedule(static) if (c->count > 64 && step->threads > 1)
     for (int n = 0; n < c->count; n++) {
         sk_mode_points_place(&swim->points, s, n, c->middle[n]);
         sk_mode_points_place(&swim->points, s, c->count + n, c->corner[n]);
@@ -184,6 +202,19 @@ void sk_swim_spread(sk_swim *swim)
     spread_circulation(swim, NULL);
 }
 
+/* The source's way: velocities on the cells, which are projected. */
+static void feed_back_by_tree(sk_swim *swim, const sk_step *step, sk_reduced_spectrum *s, const double *weight,
+                              double *r)
+{
+    const selkie_reduced_def *def = &step->scene->reduced;
+    double *const field[2] = {s->grid[3], s->grid[4]};
+    for (int d = 0; d < 2; d++)
+        memset(field[d], 0, (size_t)s->cells[0] * (size_t)s->cells[1] * sizeof(double));
+    sk_quadtree_add(swim->tree, &swim->coupling, weight,
+                    def->feedback_by == SELKIE_FEEDBACK_GRID ? -1.0 : def->feedback_error, field);
+    sk_reduced_project(s, (const double *const[2]){field[0], field[1]}, r, step->threads);
+}
+
 void sk_swim_feed_back(sk_swim *swim, const sk_step *step, sk_reduced_spectrum *s, double *r)
 {
     const sk_coupling *c = &swim->coupling;
@@ -194,6 +225,10 @@ void sk_swim_feed_back(sk_swim *swim, const sk_step *step, sk_reduced_spectrum *
         for (int n = c->first[b]; n < c->first[b + 1]; n++)
             slip += fabs(c->circulation[n]);
         weight[b] = -expm1(-step->dt * step->scene->reduced.feedback * slip * PI / (perimeter * perimeter));
+    }
+    if (swim->tree) {
+        feed_back_by_tree(swim, step, s, weight, r);
+        return;
     }
     spread_circulation(swim, weight);
     sk_mode_points_add(&swim->points, s, swim->circulation, r);

@@ -17,6 +17,37 @@
 #include "methods/method.h"
 #include "methods/reduced/coupling.h"
 #include "methods/reduced/points.h"
+#include "methods/reduced/quadtree.h"
+
+struct sk_pose;
+
+/* Lengths of the split between cores and panels. */
+typedef struct sk_near_scale {
+    double h[2];  /* m  cells */
+    double core;  /* m  radius of a Gaussian core */
+    double reach; /* m  beyond, a core is a point */
+    double bin;   /* m  side of a bin */
+    double shell; /* m  tracers nearer to a body see the panels themselves */
+} sk_near_scale;
+
+/* One panel, or a mirror image of it. */
+typedef struct sk_swim_piece {
+    double begin[2], tangent[2]; /* m */
+    double length, strength;     /* m, m/s */
+    double at[3][2];             /* m     begin, middle and end, */
+    double circulation[3];       /* m2/s  with Simpson's weights */
+} sk_swim_piece;
+
+/* The flow at one time, for tracers beside bodies: cells do not resolve what panels do there. */
+typedef struct sk_swim_flow {
+    float *smooth;         /* m/s  [node][2] modes and cores of the sheets */
+    sk_swim_piece *pieces; /*      panels and near images, */
+    int piece_count;       /*      */
+    int *first, *items;    /*      by square bins */
+    double (*motion)[6];   /*      [bodies] centre (m), angle (rad), velocity (m/s), spin (rad/s) */
+    struct sk_pose *poses; /*      [bodies] */
+    unsigned char *near;   /*      [cells] a body is near */
+} sk_swim_flow;
 
 typedef struct sk_swim {
     sk_coupling coupling;
@@ -29,6 +60,12 @@ typedef struct sk_swim {
     double *later;            /* m2/s [count] at the moved middles, after */
     double (*flow)[2];        /* m/s  [bodies] mean of the modes over the body, before */
     double *circulation;      /* m2/s [2 count] at the points */
+    sk_quadtree *tree;        /*      NULL where the panels feed back by integrals */
+    sk_swim_flow flows[2];    /*      before and after the step; */
+    int now;                  /*      the later one */
+    int bins[2];
+    int most_pieces, most_items;
+    sk_near_scale scale;
 } sk_swim;
 
 selkie_code sk_swim_make(sk_swim *swim, const sk_step *step, const sk_reduced_spectrum *s, selkie_error *error);
@@ -49,5 +86,22 @@ selkie_code sk_swim_move(sk_swim *swim, sk_step *step, sk_reduced_spectrum *s, c
 /* Adds the velocity of the sheets to that of the modes at the nodes of the cells (m/s). Nodes inside bodies receive the
  * velocity of the body. */
 void sk_swim_show(sk_swim *swim, const sk_step *step, double *const nodes[2]);
+
+/* --- Tracers beside bodies: swim_near.c --- */
+
+selkie_code sk_swim_near_make(sk_swim *swim, const sk_step *step, selkie_error *error);
+void sk_swim_near_free(sk_swim *swim, sk_memory *memory);
+/* Begins the flow at a new time; the last one becomes the one before. */
+sk_swim_flow *sk_swim_near_begin(sk_swim *swim);
+void sk_swim_near_add(sk_swim *swim, const sk_swim_piece *piece);
+/* Sorts the pieces into bins and marks the cells at bodies. */
+void sk_swim_near_end(sk_swim *swim, const sk_step *step);
+/* What the cores lack of a piece at a point: the panel itself less its three cores, m/s. */
+void sk_swim_lacking(const sk_swim_piece *piece, double core, const double x[2], double velocity[2]);
+/* The body in whose shell a point is at the start of the step, the nearest one; -1 if there is none. */
+int sk_swim_near_body(const sk_swim *swim, const sk_step *step, const double x[2]);
+/* Where a tracer beside a body goes in the step, and its mean velocity (m/s). It moves in the frame of the body,
+ * between the flows before and after, each with its own panels: no flow crosses the surface there at any time. */
+void sk_swim_carry(const sk_swim *swim, int body, double dt, double x[2], double velocity[2]);
 
 #endif

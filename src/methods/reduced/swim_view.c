@@ -6,50 +6,24 @@
  */
 #include <math.h>
 
-#include "methods/reduced/panel_kernels.h"
 #include "methods/reduced/swim.h"
 #include "rigid/rigid.h"
 
-static const double core_cells = 1.1;  /* radius of a core, cells */
-static const double reach_cores = 4.0; /* beyond, a core is a point */
-
-/* One panel, or a mirror image of it. */
-typedef struct piece {
-    double begin[2], tangent[2]; /* m */
-    double length, strength;     /* m, m/s */
-    double at[3][2];             /* m     begin, middle and end, */
-    double circulation[3];       /* m2/s  with Simpson's weights */
-} piece;
+typedef sk_swim_piece piece;
 
 typedef struct view {
+    sk_swim *swim;
     const sk_reduced_spectrum *fine;
     double *const *nodes;
-    double h[2], core;
+    const double *h;
+    double core, reach;
 } view;
-
-/* What the cores lack at a point: the panel itself less its three cores. */
-static void lacking(const piece *p, double core, const double x[2], double velocity[2])
-{
-    const double dx = x[0] - p->begin[0], dy = x[1] - p->begin[1];
-    double local[2];
-    sk_panel_velocity(dx * p->tangent[0] + dy * p->tangent[1], dy * p->tangent[0] - dx * p->tangent[1], p->length,
-                      local);
-    velocity[0] = p->strength * (local[0] * p->tangent[0] - local[1] * p->tangent[1]);
-    velocity[1] = p->strength * (local[0] * p->tangent[1] + local[1] * p->tangent[0]);
-    for (int n = 0; n < 3; n++) {
-        const double rx = x[0] - p->at[n][0], ry = x[1] - p->at[n][1], square = rx * rx + ry * ry + 1e-300;
-        const double factor = -SK_INVERSE_TWO_PI * p->circulation[n] * expm1(-square / (2.0 * core * core)) / square;
-        velocity[0] += factor * ry;
-        velocity[1] -= factor * rx;
-    }
-}
 
 static void add_piece(const view *v, const piece *p)
 {
     int low[2], high[2];
     for (int d = 0; d < 2; d++) {
-        const double from = fmin(p->at[0][d], p->at[2][d]) - reach_cores * v->core,
-                     to = fmax(p->at[0][d], p->at[2][d]) + reach_cores * v->core;
+        const double from = fmin(p->at[0][d], p->at[2][d]) - v->reach, to = fmax(p->at[0][d], p->at[2][d]) + v->reach;
         low[d] = (int)fmax(ceil(from / v->h[d]), 0.0);
         high[d] = (int)fmin(floor(to / v->h[d]), v->fine->cells[d]);
     }
@@ -58,7 +32,7 @@ static void add_piece(const view *v, const piece *p)
             const double x[2] = {i * v->h[0], j * v->h[1]};
             const size_t n = (size_t)i * (size_t)(v->fine->cells[1] + 1) + (size_t)j;
             double velocity[2];
-            lacking(p, v->core, x, velocity);
+            sk_swim_lacking(p, v->core, x, velocity);
             v->nodes[0][n] += velocity[0];
             v->nodes[1][n] += velocity[1];
         }
@@ -89,7 +63,7 @@ static void mirror(const sk_coupling *c, int d, int high, piece *p)
  * opposite to the near one. */
 static void add_with_images(const view *v, const sk_coupling *c, const piece *p)
 {
-    const double reach = reach_cores * v->core;
+    const double reach = v->reach;
     int near[2], high[2] = {0, 0};
     for (int d = 0; d < 2; d++) {
         const double from = fmin(p->at[0][d], p->at[2][d]), to = fmax(p->at[0][d], p->at[2][d]);
@@ -105,6 +79,7 @@ static void add_with_images(const view *v, const sk_coupling *c, const piece *p)
             if (images >> d & 1)
                 mirror(c, d, high[d], &image);
         add_piece(v, &image);
+        sk_swim_near_add(v->swim, &image);
     }
 }
 
@@ -150,10 +125,13 @@ void sk_swim_show(sk_swim *swim, const sk_step *step, double *const nodes[2])
     sk_coupling *c = &swim->coupling;
     sk_reduced_spectrum *fine = &swim->fine;
     const int count = (fine->cells[0] + 1) * (fine->cells[1] + 1);
-    view v = {.fine = fine, .nodes = nodes};
-    for (int d = 0; d < 2; d++)
-        v.h[d] = fine->size[d] / fine->cells[d];
-    v.core = core_cells * fmax(v.h[0], v.h[1]);
+    const view v = {.swim = swim,
+                    .fine = fine,
+                    .nodes = nodes,
+                    .h = swim->scale.h,
+                    .core = swim->scale.core,
+                    .reach = swim->scale.reach};
+    sk_swim_flow *flow = sk_swim_near_begin(swim);
 
     /* The smooth part. */
     sk_swim_spread(swim);
@@ -168,8 +146,10 @@ void sk_swim_show(sk_swim *swim, const sk_step *step, double *const nodes[2])
         swim->sheet[k] *= exp(-0.5 * v.core * v.core * fine->lambda[k]);
     sk_reduced_velocities(fine, swim->sheet, (double *const[2]){fine->grid[0], fine->grid[1]}, step->threads);
     for (int d = 0; d < 2; d++)
-        for (int n = 0; n < count; n++)
+        for (int n = 0; n < count; n++) {
             nodes[d][n] += fine->grid[d][n];
+            flow->smooth[2 * n + d] = (float)nodes[d][n];
+        }
 
     /* What is left of it near the panels, and the bodies themselves. */
     for (int b = 0; b < c->body_count; b++)
@@ -177,4 +157,5 @@ void sk_swim_show(sk_swim *swim, const sk_step *step, double *const nodes[2])
             add_panel(&v, c, b, n);
     for (int b = 0; b < c->body_count; b++)
         fill_body(&v, step, c, b);
+    sk_swim_near_end(swim, step);
 }

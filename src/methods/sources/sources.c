@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "defs/materials.h"
+#include "defs/structs.h"
 
 static int sub_cells_per_axis(int per_cell, int dimension)
 {
@@ -315,8 +316,8 @@ static void jitter(const sk_sources *sources, const sk_step *step, double x[3])
     const sk_grid *grid = &step->grid;
     const selkie_arrangement arrangement = step->scene->particles.arrangement;
     if (arrangement == SELKIE_ARRANGEMENT_LATTICE ||
-        (arrangement == SELKIE_ARRANGEMENT_AUTO && (step->scene->discretization == SELKIE_DISCRETIZATION_SPH ||
-                                                    step->scene->discretization == SELKIE_DISCRETIZATION_MPM)))
+        (arrangement == SELKIE_ARRANGEMENT_AUTO &&
+         (step->scene->discretization == SELKIE_DISCRETIZATION_SPH || sk_scene_has_points(step->scene))))
         return;
     const double reach = step->scene->particles.jitter * grid->cell_size / sources->per_axis,
                  gap = 1e-3 * grid->cell_size;

@@ -1,5 +1,6 @@
 /* Droplets: how particles leave the liquid, fly and come back. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "grid/solids.h"
@@ -111,17 +112,52 @@ static int stays_in_air(const sk_step *step, const sk_splashes *s, const sk_part
     return in_domain(step, position) && kind_at(step, position) == SK_CELL_AIR;
 }
 
+/* Coordinates of an event's cell. */
+static void cell_of_event(const sk_grid *grid, int dimension, const sk_splash_event *event, int cell[3])
+{
+    const int n = grid->extent[0];
+    for (int d = 0; d < 3; d++)
+        cell[d] = grid->coordinates[event->block][d] * (d < dimension ? n : 1) +
+                  (d < dimension ? event->cell >> (d * grid->block_log) & (n - 1) : 0);
+}
+
+static uint64_t key_of_event(const sk_step *step, const sk_splash_event *event)
+{
+    int cell[3];
+    uint64_t key = 0;
+    cell_of_event(&step->grid, step->dimension, event, cell);
+    for (int d = 0; d < 3; d++)
+        key = key << 21 | ((uint64_t)(int64_t)cell[d] & 0x1fffff);
+    return key;
+}
+
+static int compare_cells(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct sk_splash_cell *)a)->key, y = ((const struct sk_splash_cell *)b)->key;
+    return (x > y) - (x < y);
+}
+
+/* Forgets the cells whose time is over, and sorts the others. */
+static void tidy_recent(sk_splashes *s, double time)
+{
+    size_t count = 0;
+    for (size_t n = 0; n < s->recent_count; n++)
+        if (s->recent[n].until > time + 1e-9)
+            s->recent[count++] = s->recent[n];
+    s->recent_count = count;
+    if (count)
+        qsort(s->recent, count, sizeof *s->recent, compare_cells);
+}
+
 /* Particles of the cells around a droplet's cell that take its impulse; calls with share 0 return their mass (kg). */
 static double share_impulse(sk_step *step, const sk_splashes *s, const sk_splash_event *event, const double share[3])
 {
     sk_grid *grid = &step->grid;
     const sk_attribute *material = sk_particles_find_attribute(&step->particles, "material");
-    const int n = grid->extent[0], planes = step->dimension == 3 ? 1 : 0;
+    const int planes = step->dimension == 3 ? 1 : 0;
     int own[3], at[3];
     double mass = 0.0;
-    for (int d = 0; d < 3; d++)
-        own[d] = grid->coordinates[event->block][d] * (d < step->dimension ? n : 1) +
-                 (d < step->dimension ? event->cell >> (d * grid->block_log) & (n - 1) : 0);
+    cell_of_event(grid, step->dimension, event, own);
     for (int z = -planes; z <= planes; z++)
         for (int y = -1; y <= 1; y++)
             for (int x = -1; x <= 1; x++) {
@@ -172,6 +208,10 @@ static selkie_code leave_liquid(sk_step *step, sk_splashes *s, const sk_splash_e
     particle->flags |= SK_PARTICLE_DEAD;
     age[event->particle] = 0.0f;
     s->counts.made++;
+    SK_TRY(sk_reserve(step->memory, (void **)&s->recent, &s->recent_capacity, s->recent_count + 1, sizeof *s->recent,
+                      "splashes", error));
+    s->recent[s->recent_count++] =
+        (struct sk_splash_cell){key_of_event(step, event), step->end_time + s->model.duration};
     return SELKIE_OK;
 }
 
@@ -239,8 +279,13 @@ selkie_code sk_splash_fly(sk_step *step, selkie_error *error)
     }
 
     /* New ones leave the liquid. */
-    for (size_t n = 0; n < s->event_count; n++)
-        SK_TRY(leave_liquid(step, s, &s->events[n], error));
+    tidy_recent(s, step->end_time);
+    const size_t known = s->recent_count;
+    for (size_t n = 0; n < s->event_count; n++) {
+        const struct sk_splash_cell cell = {key_of_event(step, &s->events[n]), 0.0};
+        if (!known || !bsearch(&cell, s->recent, known, sizeof cell, compare_cells))
+            SK_TRY(leave_liquid(step, s, &s->events[n], error));
+    }
     s->event_count = 0;
     if (s->apart_count > flying)
         sk_particles_drop_dead(&step->particles);

@@ -25,9 +25,11 @@ static const int wide_step[3] = {1, WIDE, SELKIE_DIM == 3 ? WIDE *WIDE : 0};
 /* A block with a halo, a batch of its cells at the surface, and a batch of the candidates in them. */
 typedef struct finder {
     float fill[VALUES], velocity[SELKIE_DIM][VALUES], faces[SK_TILE_VALUES(HALO + 1)];
+    uint8_t air[VALUES], air_before[VALUES]; /* 1: air in the cell or around it */
     float features[BATCH * SK_SPLASH_FEATURES], products[BATCH * SK_SPLASH_WIDEST];
     sk_splash_frame frames[BATCH];
     int cells[BATCH], cell_count; /* of the block */
+    uint8_t calm[BATCH];          /* 1: no splash can come from the cell */
     float own[BATCH * OWN], logits[BATCH];
     int64_t particles[BATCH];
     int cell[BATCH], count; /* number of a candidate's cell in the batch */
@@ -38,15 +40,17 @@ typedef struct finder {
 static void load_velocity(const sk_grid *grid, int block, int d, finder *f)
 {
     sk_tile_load(grid, grid->fields[SK_FIELD_VELOCITY_X + d], block, HALO + 1, f->faces);
-    for (int n = 0; n < VALUES; n++) {
-        int from = 0;
-        for (int e = 0; e < SELKIE_DIM; e++)
-            from += (n / tile_step[e] % WIDTH + 1) * wide_step[e];
-        const float lower = f->faces[from], upper = f->faces[from + wide_step[d]];
-        const int known = (lower == lower) + (upper == upper);
-        const float sum = (lower == lower ? lower : 0.0f) + (upper == upper ? upper : 0.0f);
-        f->velocity[d][n] = known ? sum / (float)known : 0.0f;
-    }
+    for (int z = 0; z < (SELKIE_DIM == 3 ? WIDTH : 1); z++)
+        for (int y = 0; y < WIDTH; y++) {
+            const float *lower = f->faces + 1 + WIDE * (y + 1) + (SELKIE_DIM == 3 ? WIDE * WIDE * (z + 1) : 0);
+            const float *upper = lower + wide_step[d];
+            float *to = f->velocity[d] + WIDTH * (y + WIDTH * z);
+            for (int x = 0; x < WIDTH; x++) { /* NaN: not known */
+                const float low = lower[x] == lower[x] ? lower[x] : upper[x];
+                const float mean = 0.5f * (low + (upper[x] == upper[x] ? upper[x] : low));
+                to[x] = mean == mean ? mean : 0.0f;
+            }
+        }
 }
 
 /* Fill of the cells, -1 behind walls of the domain: their blocks need not exist. */
@@ -64,6 +68,29 @@ static void load_fill(const sk_step *step, int block, finder *f)
                     f->fill[n] = -1.0f;
             }
         }
+}
+
+/* Marks the cells with air in them or around them: liquid there is in the band at the surface. Returns 0 if there is
+ * none. */
+static int mark_air(finder *f)
+{
+    enum { NZ = SELKIE_DIM == 3 ? SK_BLOCK_N : 1, Z0 = SELKIE_DIM == 3 ? HALO : 0 };
+    uint8_t *air = f->air, any = 0;
+    for (int n = 0; n < VALUES; n++)
+        any |= air[n] = f->fill[n] >= 0.0f && f->fill[n] < 0.5f;
+    if (!any)
+        return 0;
+    for (int d = 0; d < SELKIE_DIM; d++) { /* one axis after the other, from one array into the other and back */
+        memcpy(f->air_before, air, VALUES);
+        for (int n = tile_step[d]; n < VALUES - tile_step[d]; n++)
+            air[n] = f->air_before[n - tile_step[d]] | f->air_before[n] | f->air_before[n + tile_step[d]];
+    }
+    any = 0;
+    for (int z = Z0; z < Z0 + NZ; z++)
+        for (int y = HALO; y < HALO + SK_BLOCK_N; y++)
+            for (int x = HALO; x < HALO + SK_BLOCK_N; x++)
+                any |= air[x + WIDTH * (y + WIDTH * z)];
+    return any;
 }
 
 static int tile_place(int c)
@@ -89,7 +116,7 @@ static int passes(const sk_step *step, const sk_splashes *s, uint32_t id, float 
         state[0] = state[1] = 0.0f;
         return splash;
     }
-    if (p < (float)def->threshold)
+    if (sk_learn_sigmoid(logit) < (float)def->threshold) /* of balanced classes, as in the paper */
         return 0;
     if (state[1] == 0.0f)
         state[0] = sk_splash_threshold(step->scene->seed, id, (uint32_t)(++state[1]));
@@ -156,6 +183,49 @@ static void add_candidate(const sk_step *step, const sk_splashes *s, const sk_sp
     f->cell[f->count++] = number;
 }
 
+static int is_driven(const sk_step *step, int64_t p)
+{
+    return (step->particles.records[p].flags & ~(uint32_t)(SK_PARTICLE_INSIDE | SK_PARTICLE_FLYING)) != 0;
+}
+
+/* The particle of a cell that lies farthest towards the air, or -1. */
+static int64_t outermost(const sk_step *step, const sk_splash_cells *cells, const uint32_t *start, int c)
+{
+    float slope[SELKIE_DIM], least = INFINITY;
+    int64_t found = -1;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        slope[d] = fminf(fmaxf(cells->fill[tile_place(c) + tile_step[d]], 0.0f), 1.0f) -
+                   fminf(fmaxf(cells->fill[tile_place(c) - tile_step[d]], 0.0f), 1.0f);
+    for (uint32_t p = start[c]; p < start[c + 1]; p++) {
+        const float *position = step->particles.records[p].position;
+        float depth = 0.0f;
+        for (int d = 0; d < SELKIE_DIM; d++)
+            depth += slope[d] * position[d];
+        if (depth < least && !is_driven(step, p)) {
+            least = depth;
+            found = p;
+        }
+    }
+    return found;
+}
+
+/* Marks the cells of a batch that can make splashes: those whose outermost particle has a probability above CALM. Most
+ * cells at a calm surface have not. */
+static void find_calm(const sk_step *step, const sk_splashes *s, const sk_splash_cells *cells, int block, finder *f)
+{
+    const uint32_t *start = step->grid.cell_start + (size_t)(block - 1) * SK_BLOCK_CELLS;
+    for (int n = 0; n < f->cell_count; n++) {
+        const int64_t p = outermost(step, cells, start, f->cells[n]);
+        f->calm[n] = p < 0;
+        if (p >= 0)
+            add_candidate(step, s, cells, block, n, p, f);
+    }
+    sk_splash_logits(&s->model, f->products, f->cell, f->own, f->count, f->logits);
+    for (int r = 0; r < f->count; r++)
+        f->calm[f->cell[r]] = f->logits[r] < s->calm_logit;
+    f->count = 0;
+}
+
 /* The candidates of a batch of cells. */
 static void search_cells(const sk_step *step, sk_splashes *s, sk_attribute *hazard, const sk_splash_cells *cells,
                          int block, finder *f)
@@ -164,10 +234,11 @@ static void search_cells(const sk_step *step, sk_splashes *s, sk_attribute *haza
     if (!f->cell_count)
         return;
     sk_splash_begin_cells(&s->model, f->features, f->cell_count, f->products);
+    find_calm(step, s, cells, block, f);
     for (int n = 0; n < f->cell_count; n++)
-        for (uint32_t p = start[f->cells[n]]; p < start[f->cells[n] + 1]; p++) {
-            if (step->particles.records[p].flags & ~(uint32_t)(SK_PARTICLE_INSIDE | SK_PARTICLE_FLYING))
-                continue; /* driven by a source */
+        for (uint32_t p = start[f->cells[n]]; p < start[f->cells[n] + 1] && !f->calm[n]; p++) {
+            if (is_driven(step, p))
+                continue; /* by a source */
             add_candidate(step, s, cells, block, n, p, f);
             if (f->count == BATCH)
                 decide_batch(step, s, hazard, f);
@@ -200,8 +271,11 @@ static void search_block(sk_step *step, sk_splashes *s, sk_attribute *hazard, in
     int loaded = 0;
     memset(s->chosen + start[0], 0, start[SK_BLOCK_CELLS] - start[0]);
     load_fill(step, block, f);
+    if (!mark_air(f))
+        return;
     for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-        if (start[c] == start[c + 1] || !sk_splash_in_band(&cells, tile_place(c)))
+        const int place = tile_place(c);
+        if (start[c] == start[c + 1] || !f->air[place] || !(f->fill[place] > SK_SPLASH_DRY))
             continue;
         for (int d = 0; d < SELKIE_DIM && !loaded; d++)
             load_velocity(grid, block, d, f);

@@ -8,27 +8,13 @@
 #include <unistd.h>
 
 #include "defs/materials.h"
-#include "selkie_config.h"
+
+/* Probability over the mean one below which a cell's outermost particle makes the whole cell count as calm. */
+#define CALM 0.01f
 
 static int takes_part(const selkie_scene *scene)
 {
     return scene->discretization == SELKIE_DISCRETIZATION_GRID && scene->splashes && scene->splashes[0];
-}
-
-/* The file of the model: a path from the scene's folder, or one that comes with the program. */
-static void find_model(const selkie_scene *scene, char *path, size_t size)
-{
-    static const char *const places[] = {SELKIE_SOURCE_SCENES, SELKIE_INSTALLED_SCENES};
-    const int within = scene->folder && scene->folder[0] && scene->splashes[0] != '/';
-    if (strcmp(scene->splashes, "default") != 0) {
-        snprintf(path, size, "%s%s%s", within ? scene->folder : "", within ? "/" : "", scene->splashes);
-        return;
-    }
-    for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
-        snprintf(path, size, "%s/splash/weights/splash_%dd.safetensors", places[n], scene->domain.dimension);
-        if (access(path, R_OK) == 0)
-            return;
-    }
 }
 
 static selkie_code read_model(const selkie_scene *scene, sk_splash_model *model, selkie_error *error)
@@ -39,7 +25,7 @@ static selkie_code read_model(const selkie_scene *scene, sk_splash_model *model,
         if (scene->materials[m].kind != SELKIE_MATERIAL_LIQUID || scene->materials[m].melting_point > 0.0)
             return sk_fail(error, SELKIE_ERROR_INPUT,
                            "splashes: materials[%d] is solid or freezes: droplets are for liquids only", m);
-    find_model(scene, path, sizeof path);
+    sk_splash_model_find(scene->splashes, scene->folder, scene->domain.dimension, path, sizeof path);
     if (strcmp(scene->splashes, "default") == 0 && access(path, R_OK) != 0)
         return sk_fail(error, SELKIE_ERROR_INPUT,
                        "splashes: no model for %dD comes with this version; make one with `selkie splash data "
@@ -80,6 +66,9 @@ static selkie_code create(sk_step *step, selkie_error *error)
     const double gravity = sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]);
     const double own = sk_scene_surface_tension(step->scene), sigma = own > 0.0 ? own : s->model.tension;
     const double capillary = sigma / (step->density * h), square = gravity * h + capillary;
+    s->calm_logit = step->scene->splash.sampling == SELKIE_SPLASH_EXPECTATION
+                        ? -2.0f
+                        : sk_splash_logit_of(&s->model, CALM * (float)s->model.prior);
     s->speed = (float)sqrt(square > 0.0 ? square : 9.81 * h);
     s->options = (sk_splash_options){s->model.reach,  s->model.velocity_reach,
                                      step->up_axis,   (float)step->up_sign,
@@ -97,22 +86,37 @@ static void destroy(sk_step *step)
     sk_release(step->memory, s->events);
     sk_release(step->memory, s->chosen);
     sk_release(step->memory, s->change);
+    sk_release(step->memory, s->recent);
+    sk_release(step->memory, s->saved);
     sk_release(step->memory, s);
     sk_step_set_state(step, &sk_method_splashes, NULL);
 }
 
 static sk_chunk_view state(const sk_step *step)
 {
-    const sk_splashes *s = sk_step_state(step, &sk_method_splashes);
-    return (sk_chunk_view){"splashes", &s->counts, sizeof s->counts};
+    sk_splashes *s = sk_step_state(step, &sk_method_splashes);
+    const size_t list = s->recent_count * sizeof *s->recent, bytes = sizeof s->counts + list;
+    selkie_error ignored = {0}; /* an empty chunk is refused on reading */
+    if (sk_reserve(step->memory, (void **)&s->saved, &s->saved_capacity, bytes, 1, "splashes", &ignored))
+        return (sk_chunk_view){"splashes", &s->counts, 0};
+    memcpy(s->saved, &s->counts, sizeof s->counts);
+    if (list)
+        memcpy(s->saved + sizeof s->counts, s->recent, list);
+    return (sk_chunk_view){"splashes", s->saved, bytes};
 }
 
 static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char *file, selkie_error *error)
 {
     sk_splashes *s = sk_step_state(step, &sk_method_splashes);
-    if (chunk->bytes != sizeof s->counts)
+    const size_t list = chunk->bytes >= sizeof s->counts ? chunk->bytes - sizeof s->counts : 1;
+    if (list % sizeof *s->recent)
         return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the state of splashes is not that of this version", file);
+    s->recent_count = list / sizeof *s->recent;
+    SK_TRY(sk_reserve(step->memory, (void **)&s->recent, &s->recent_capacity, s->recent_count + 1, sizeof *s->recent,
+                      "splashes", error));
     memcpy(&s->counts, chunk->data, sizeof s->counts);
+    if (list)
+        memcpy(s->recent, (const char *)chunk->data + sizeof s->counts, list);
     return SELKIE_OK;
 }
 

@@ -2,7 +2,8 @@
  *
  * After the projection the model gives each particle near the surface the probability that it becomes a droplet within
  * the model's duration. A particle draws one Exp(1) threshold and adds -ln(1 - p) dt / duration in each step; beyond
- * the threshold it becomes a droplet. So counts do not depend on the step. The droplet's change of velocity comes from
+ * the threshold it becomes a droplet. So counts do not depend on the step. A cell makes at most one droplet within the
+ * duration: a droplet of the training runs holds many particles. The droplet's change of velocity comes from
  * the model too, and the particles around it take the opposite impulse.
  *
  * Droplets fly by themselves: they are the last particles between steps, with an age in the attribute "splash", and are
@@ -27,7 +28,8 @@ typedef struct sk_splash_event {
 typedef struct sk_splashes {
     sk_splash_model model;
     sk_splash_options options;
-    float speed; /* m/s  that scales velocities */
+    float speed;      /* m/s  that scales velocities */
+    float calm_logit; /*      cells whose outermost particle is below it are left out */
 
     /* Droplets while they are apart: records, then attributes, of each. */
     char *apart;
@@ -43,6 +45,15 @@ typedef struct sk_splashes {
     struct sk_splash_counts {
         int64_t made, reverted, returned;
     } counts; /* since the start, in checkpoints */
+
+    /* Cells that have made a droplet within the last duration, by key, in checkpoints: they make no other. */
+    struct sk_splash_cell {
+        uint64_t key;
+        double until; /* s */
+    } * recent;
+    size_t recent_count, recent_capacity;
+    char *saved; /* counts and recent cells in one piece */
+    size_t saved_capacity;
     int64_t flying;
     int beyond; /* features beyond those of training were seen */
 } sk_splashes;

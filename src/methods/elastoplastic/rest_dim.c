@@ -1,0 +1,606 @@
+/* Stress and bonds of rest_shape, tuned: four sites along x are lanes, and the neighbours of a brick lie in a tile. */
+#include "methods/elastoplastic/elastic_lanes.h"
+#include "methods/elastoplastic/rest_frame.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 27")
+#endif
+
+enum { PAD = 4, TILE = SK_BRICK_TILE + PAD };
+
+typedef uint32_t lane_bits __attribute__((vector_size(16)));
+
+/* Copies the components of the sites of a brick and its halo. */
+static void load_tile(const sk_rest_shape *rest, int brick, const float *values, int components, float (*tile)[TILE])
+{
+    const size_t next = SK_BRICK_SITES;
+    for (int tz = 0; tz < SK_BRICK_TILE_NZ; tz++)
+        for (int ty = 0; ty < SK_BRICK_TILE_N; ty++) {
+            const int y = ty - 1, z = SELKIE_DIM == 3 ? tz - 1 : 0;
+            const int by = y < 0 ? 0 : y < SK_BRICK_N ? 1 : 2, bz = z < 0 ? 0 : z < SK_BRICK_N ? 1 : 2;
+            const int32_t *around = rest->around[brick] + 3 * by + (SELKIE_DIM == 3 ? 9 * bz : 0);
+            const size_t row = (size_t)(SK_BRICK_N * ((y & SK_BRICK_MASK) + SK_BRICK_N * (z & SK_BRICK_MASK)));
+            const size_t step = (size_t)components * SK_BRICK_SITES;
+            const float *low = values + (size_t)around[0] * step + row + SK_BRICK_N - 1;
+            const float *middle = values + (size_t)around[1] * step + row,
+                        *high = values + (size_t)around[2] * step + row;
+            float *to = tile[0] + SK_BRICK_TILE_N * (ty + SK_BRICK_TILE_N * tz);
+            for (int c = 0; c < components; c++, low += next, middle += next, high += next, to += TILE) {
+                to[0] = *low;
+                f4_store(to + 1, f4_load(middle));
+                f4_store(to + 1 + SK_LANES, f4_load(middle + SK_LANES));
+                to[SK_BRICK_N + 1] = *high;
+            }
+        }
+}
+
+/* Weight of bond n, 0 in lanes without that bond. */
+INLINE f4 weight_of(int n, lane_bits bonds)
+{
+    return sk_choose((sk_lane_mask)((bonds & (1u << n)) != 0), sk_four(SK_DIM(sk_rest_weight)(n)), sk_four(0.0f));
+}
+
+/* --- Sums over the bonds of points inside a body ---
+ *
+ * Weights are products: w(o) = g(x) g(y) g(z) / e with g(0) = 1, g(1) = g(-1) = e, the weight across edges. Sums over
+ * all bonds are then filters along x, y and z: `smooth` adds up g f, `rise` adds up g o f. */
+
+enum {
+    ROWS = SK_BRICK_TILE_N * SK_BRICK_TILE_NZ, /* of a tile; a filter along x makes them SK_BRICK_N long */
+    ALONG_X = ROWS * SK_BRICK_N,
+    ALONG_Y = SK_BRICK_N * SK_BRICK_N * SK_BRICK_TILE_NZ
+};
+
+typedef struct filter_x {
+    float smooth[ALONG_X], rise[ALONG_X];
+} filter_x;
+
+static const float edge = SK_REST_ACROSS_EDGES;
+
+/* before + e (low + high), and e (high - low) added to it. */
+INLINE f4 smooth_of(f4 low, f4 middle, f4 high)
+{
+    return f4_multiply_add(sk_four(edge), low + high, middle);
+}
+
+INLINE f4 rise_of(f4 low, f4 high)
+{
+    return edge * (high - low);
+}
+
+static void filter_along_x(const float *tile, filter_x *to)
+{
+    for (int row = 0; row < ROWS; row++)
+        for (int x = 0; x < SK_BRICK_N; x += SK_LANES) {
+            const float *from = tile + SK_BRICK_TILE_N * row + x;
+            const f4 low = f4_load(from), middle = f4_load(from + 1), high = f4_load(from + 2);
+            f4_store(to->smooth + SK_BRICK_N * row + x, smooth_of(low, middle, high));
+            f4_store(to->rise + SK_BRICK_N * row + x, rise_of(low, high));
+        }
+}
+
+/* A value of the filtered rows at y, four sites; `at` counts sites of the result. */
+INLINE const float *across_y(const float *rows, int at)
+{
+    const int plane = at / (SK_BRICK_N * SK_BRICK_N), rest = at % (SK_BRICK_N * SK_BRICK_N);
+    return rows + SK_BRICK_N * SK_BRICK_TILE_N * plane + rest;
+}
+
+INLINE f4 smooth_y(const float *rows, int at)
+{
+    const float *from = across_y(rows, at);
+    return smooth_of(f4_load(from), f4_load(from + SK_BRICK_N), f4_load(from + 2 * SK_BRICK_N));
+}
+
+INLINE f4 rise_y(const float *rows, int at)
+{
+    const float *from = across_y(rows, at);
+    return rise_of(f4_load(from), f4_load(from + 2 * SK_BRICK_N));
+}
+
+/* Along z, over planes of SK_BRICK_N^2 sites; in 2D there is one plane. */
+INLINE f4 smooth_z(const float *planes, int at)
+{
+    enum { PLANE = SK_BRICK_N * SK_BRICK_N };
+    const float *from = planes + at;
+    return SELKIE_DIM == 2 ? f4_load(from) : smooth_of(f4_load(from), f4_load(from + PLANE), f4_load(from + 2 * PLANE));
+}
+
+INLINE f4 rise_z(const float *planes, int at)
+{
+    enum { PLANE = SK_BRICK_N * SK_BRICK_N };
+    return rise_of(f4_load(planes + at), f4_load(planes + at + 2 * PLANE));
+}
+
+/* Sum of w f, less the point's own value: all filters smooth. */
+static void sum_bonds(const float *tile, float *sums)
+{
+    filter_x along;
+    float planes[ALONG_Y];
+    filter_along_x(tile, &along);
+    for (int at = 0; at < ALONG_Y; at += SK_LANES)
+        f4_store(planes + at, smooth_y(along.smooth, at));
+    for (int at = 0; at < SK_BRICK_SITES; at += SK_LANES)
+        f4_store(sums + at, (1.0f / edge) * smooth_z(planes, at));
+}
+
+/* Sums of w f o along the axes. */
+static void sum_rises(const float *tile, float (*sums)[SK_BRICK_SITES])
+{
+    filter_x along;
+    float planes[3][ALONG_Y];
+    filter_along_x(tile, &along);
+    for (int at = 0; at < ALONG_Y; at += SK_LANES) {
+        f4_store(planes[0] + at, smooth_y(along.rise, at));
+        f4_store(planes[1] + at, rise_y(along.smooth, at));
+        if (SELKIE_DIM == 3)
+            f4_store(planes[2] + at, smooth_y(along.smooth, at));
+    }
+    for (int at = 0; at < SK_BRICK_SITES; at += SK_LANES) {
+        f4_store(sums[0] + at, (1.0f / edge) * smooth_z(planes[0], at));
+        f4_store(sums[1] + at, (1.0f / edge) * smooth_z(planes[1], at));
+        if (SELKIE_DIM == 3)
+            f4_store(sums[SELKIE_DIM - 1] + at, (1.0f / edge) * rise_z(planes[2], at));
+    }
+}
+
+/* A site of the brick in the middle of its points, whose place values count from; -1 = no point inside a body. */
+static int find_inner_site(const sk_rest_shape *rest, int brick)
+{
+    for (int n = 0; n < SK_BRICK_SITES; n++) {
+        const int site = (n + SK_BRICK_SITES / 2) % SK_BRICK_SITES;
+        if (rest->bonds[(size_t)brick * SK_BRICK_SITES + (size_t)site] == SK_REST_FULL)
+            return site;
+    }
+    return -1;
+}
+
+/* A site with a point. */
+static int find_any_site(const sk_rest_shape *rest, int brick)
+{
+    int site = 0;
+    while (site < SK_BRICK_SITES - 1 && !rest->bonds[(size_t)brick * SK_BRICK_SITES + (size_t)site])
+        site++;
+    return site;
+}
+
+INLINE int tile_site_of(int local)
+{
+    return sk_rest_tile_site(local & SK_BRICK_MASK, local >> SK_BRICK_LOG & SK_BRICK_MASK, local >> (2 * SK_BRICK_LOG));
+}
+
+/* Along axis d: displacements against the rest shape, from that of an inner site. They are small where a body has not
+ * turned, and offsets are exact. */
+static void shift_tile(float *tile, int site, int d, float spacing)
+{
+    const int own = site >> (d * SK_BRICK_LOG) & SK_BRICK_MASK;
+    const float from = tile[tile_site_of(site)];
+    for (int row = 0; row < ROWS; row++)
+        for (int x = 0; x < SK_BRICK_TILE_N; x++) {
+            const int at = d == 0 ? x : d == 1 ? row % SK_BRICK_TILE_N : row / SK_BRICK_TILE_N;
+            float *to = tile + SK_BRICK_TILE_N * row + x;
+            *to = (*to - from) - spacing * (float)(at - 1 - own);
+        }
+}
+
+/* --- Stress --- */
+
+typedef struct stress_frame {
+    sk_rest_shape *rest;
+    float dt, spacing, per_spacing;
+    float tile[SELKIE_DIM][TILE];                        /* m  positions */
+    float rises[SELKIE_DIM][SELKIE_DIM][SK_BRICK_SITES]; /* m  sums of w u o^T, of points inside a body */
+} stress_frame;
+
+/* F - 1 of four points inside a body. */
+INLINE void fit_inside(const stress_frame *frame, size_t local, f4 *deformation)
+{
+    const float factor = frame->per_spacing / SK_REST_MOMENT;
+    for (int i = 0; i < SELKIE_DIM; i++)
+        for (int j = 0; j < SELKIE_DIM; j++)
+            deformation[SELKIE_DIM * i + j] = factor * f4_load(frame->rises[i][j] + local);
+}
+
+/* F - 1 of four points. */
+INLINE void fit(const stress_frame *frame, int t, lane_bits bonds, const f4 *inverse, f4 *deformation)
+{
+    f4 moment[SK_REST_MATRIX], own[SELKIE_DIM];
+    for (int k = 0; k < SK_REST_MATRIX; k++)
+        moment[k] = sk_four(0.0f);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        own[d] = f4_load(frame->tile[d] + t);
+    UNROLL
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        if (n == SK_REST_CENTRE)
+            continue;
+        const f4 weight = weight_of(n, bonds);
+        for (int i = 0; i < SELKIE_DIM; i++) {
+            const f4 other = f4_load(frame->tile[i] + t + sk_rest_tile_step(n));
+            const f4 e = weight * (other - own[i]);
+            for (int j = 0; j < SELKIE_DIM; j++)
+                if (sk_rest_offset(n, j) != 0)
+                    moment[SELKIE_DIM * i + j] += sk_rest_offset(n, j) > 0 ? e : -e;
+        }
+    }
+    for (int i = 0; i < SELKIE_DIM; i++)
+        for (int j = 0; j < SELKIE_DIM; j++) {
+            f4 sum = sk_four(0.0f);
+            for (int k = 0; k < SELKIE_DIM; k++)
+                sum += moment[SELKIE_DIM * i + k] * inverse[SELKIE_DIM * k + j];
+            deformation[SELKIE_DIM * i + j] = frame->per_spacing * sum;
+        }
+}
+
+INLINE f4 product_entry(const f4 *a, const f4 *b, int i, int j)
+{
+    f4 sum = a[SELKIE_DIM * i] * b[j];
+    for (int k = 1; k < SELKIE_DIM; k++)
+        sum = f4_multiply_add(a[SELKIE_DIM * i + k], b[SELKIE_DIM * k + j], sum);
+    return sum;
+}
+
+/* sk_rest_inverse */
+INLINE f4 invert(const f4 *a, f4 *inverse)
+{
+#if SELKIE_DIM == 2
+    const f4 determinant = a[0] * a[3] - a[1] * a[2], scale = 1.0f / sk_larger(determinant, sk_four(0.01f));
+    inverse[0] = scale * a[3];
+    inverse[1] = -scale * a[1];
+    inverse[2] = -scale * a[2];
+    inverse[3] = scale * a[0];
+#else
+    const f4 c0 = a[4] * a[8] - a[5] * a[7], c1 = a[5] * a[6] - a[3] * a[8], c2 = a[3] * a[7] - a[4] * a[6];
+    const f4 determinant = a[0] * c0 + a[1] * c1 + a[2] * c2;
+    const f4 scale = 1.0f / sk_larger(determinant, sk_four(0.01f));
+    inverse[0] = scale * c0;
+    inverse[1] = scale * (a[2] * a[7] - a[1] * a[8]);
+    inverse[2] = scale * (a[1] * a[5] - a[2] * a[4]);
+    inverse[3] = scale * c1;
+    inverse[4] = scale * (a[0] * a[8] - a[2] * a[6]);
+    inverse[5] = scale * (a[2] * a[3] - a[0] * a[5]);
+    inverse[6] = scale * c2;
+    inverse[7] = scale * (a[1] * a[6] - a[0] * a[7]);
+    inverse[8] = scale * (a[0] * a[4] - a[1] * a[3]);
+#endif
+    return determinant;
+}
+
+/* sk_rest_softening */
+INLINE f4 soften(const sk_rest_material *material, f4 strain)
+{
+    if (material->yield < 0.0f)
+        return sk_four(1.0f);
+    const f4 stress = material->yield + material->hardening * strain;
+    return (stress + 0.02f * material->shear) / (stress + material->shear * (strain + 0.02f));
+}
+
+/* A group of four points and where its values are. */
+typedef struct group_place {
+    size_t site, brick; /* the first site, and the brick's first place in arrays of one component */
+    size_t local;
+    int full;
+    lane_bits bonds;
+    int material;
+} group_place;
+
+/* Loads the inverse of K; inside a body it is a number. */
+INLINE void load_inverse(const sk_rest_shape *rest, const group_place *at, f4 *inverse)
+{
+    for (int n = 0; n < SK_REST_MATRIX && !at->full; n++)
+        inverse[n] = f4_load(rest->inverse + at->brick * SK_REST_MATRIX + (size_t)n * SK_BRICK_SITES + at->local);
+}
+
+/* sk_rest_push_of: forces on bonds from stress. */
+INLINE void store_push(const stress_frame *frame, const group_place *at, const sk_elastic_group *group,
+                       const f4 *deformation, const f4 *f_inverse, const f4 *inverse)
+{
+    const sk_rest_material *material = &frame->rest->bonds_of[at->material];
+    f4 piola[SK_REST_MATRIX];
+    for (int i = 0; i < SELKIE_DIM; i++)
+        for (int j = 0; j < SELKIE_DIM; j++) {
+            f4 sum = group->stress[sk_entry(i, 0)] * f_inverse[SELKIE_DIM * j];
+            for (int k = 1; k < SELKIE_DIM; k++)
+                sum = f4_multiply_add(group->stress[sk_entry(i, k)], f_inverse[SELKIE_DIM * j + k], sum);
+            piola[SELKIE_DIM * i + j] = sum;
+        }
+    const f4 stiffness = material->stiffness * soften(material, group->strain), back = stiffness * material->spacing;
+    float *push = frame->rest->push + at->brick * SK_REST_PUSH + at->local;
+    for (int i = 0; i < SELKIE_DIM; i++)
+        for (int j = 0; j < SELKIE_DIM; j++) {
+            const int n = SELKIE_DIM * i + j;
+            const f4 sum = at->full ? piola[n] * (1.0f / SK_REST_MOMENT) : product_entry(piola, inverse, i, j);
+            f4_store(push + (size_t)n * SK_BRICK_SITES, material->push * sum - back * deformation[n]);
+        }
+    f4_store(push + SK_REST_MATRIX * SK_BRICK_SITES, stiffness);
+}
+
+/* The elastic part of the deformation, before flow, and what flow leaves of it. */
+INLINE void load_elastic(const sk_rest_shape *rest, const group_place *at, const f4 *f, const f4 *deformation,
+                         sk_elastic_group *group)
+{
+    const float *flow = rest->flow + at->brick * SK_REST_MATRIX + at->local;
+    f4 inverse[SK_REST_MATRIX];
+    for (int n = 0; n < SK_REST_MATRIX; n++)
+        inverse[n] = f4_load(flow + (size_t)n * SK_BRICK_SITES);
+    for (int i = 0; i < SELKIE_DIM; i++)
+        for (int j = 0; j < SELKIE_DIM; j++)
+            group->deformation[SELKIE_DIM * i + j] = deformation[SELKIE_DIM * i + j] + product_entry(f, inverse, i, j);
+}
+
+INLINE void store_elastic(const sk_rest_shape *rest, const group_place *at, const f4 *f_inverse,
+                          sk_elastic_group *group)
+{
+    float *flow = rest->flow + at->brick * SK_REST_MATRIX + at->local;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        group->deformation[(SELKIE_DIM + 1) * d] += 1.0f;
+    for (int i = 0; i < SELKIE_DIM; i++)
+        for (int j = 0; j < SELKIE_DIM; j++)
+            f4_store(flow + (size_t)(SELKIE_DIM * i + j) * SK_BRICK_SITES,
+                     product_entry(f_inverse, group->deformation, i, j) - (i == j ? 1.0f : 0.0f));
+}
+
+INLINE void add_sums(const sk_elastic_group *group, f4 determinant, lane_bits bonds, sk_rest_sums *sums)
+{
+    for (int l = 0; l < SK_LANES; l++)
+        if (bonds[l]) {
+            sums->energy += group->energy[l];
+            sums->work += group->work[l];
+            sums->volume += determinant[l];
+            sums->wave_speed = group->wave_speed[l] > sums->wave_speed ? group->wave_speed[l] : sums->wave_speed;
+        }
+}
+
+/* Points of a group that need the kernels: several materials, or beyond the reach of the lanes. */
+static __attribute__((noinline)) void single_points(const stress_frame *frame, const group_place *at,
+                                                    const f4 *deformation, sk_rest_sums *sums)
+{
+    for (int l = 0; l < SK_LANES; l++) {
+        float own[SK_REST_MATRIX];
+        for (int n = 0; n < SK_REST_MATRIX; n++)
+            own[n] = deformation[n][l];
+        if (at->bonds[l])
+            sk_rest_point(frame->rest, frame->dt, at->site + (size_t)l, own, sums);
+    }
+}
+
+INLINE void stress_group(const stress_frame *frame, const group_place *at, int t, sk_rest_sums *sums)
+{
+    sk_rest_shape *rest = frame->rest;
+    const sk_elastic_material *law = at->material < 0 ? NULL : &rest->materials[at->material];
+    float *state = rest->state + at->brick * 3 + at->local;
+    f4 deformation[SK_REST_MATRIX], inverse[SK_REST_MATRIX], f[SK_REST_MATRIX], f_inverse[SK_REST_MATRIX];
+    sk_elastic_group group;
+
+    /* Deformation. */
+    load_inverse(rest, at, inverse);
+    if (at->full)
+        fit_inside(frame, at->local, deformation);
+    else
+        fit(frame, t, at->bonds, inverse, deformation);
+    for (int n = 0; n < SK_REST_MATRIX; n++)
+        f[n] = n % (SELKIE_DIM + 1) == 0 ? 1.0f + deformation[n] : deformation[n];
+    const f4 determinant = invert(f, f_inverse);
+
+    /* Flow and stress. */
+    const int flows = law && law->plasticity != SK_PLASTIC_NONE;
+    memcpy(group.deformation, deformation, sizeof deformation);
+    if (flows)
+        load_elastic(rest, at, f, deformation, &group);
+    group.strain = f4_load(state);
+    group.volume = f4_load(state + SK_BRICK_SITES);
+    if (!law || !sk_lanes_law(law, frame->dt, &group)) {
+        single_points(frame, at, deformation, sums);
+        return;
+    }
+    if (flows) {
+        store_elastic(rest, at, f_inverse, &group);
+        f4_store(state, group.strain);
+        f4_store(state + SK_BRICK_SITES, group.volume);
+    }
+    f4_store(state + 2 * SK_BRICK_SITES, group.equivalent);
+    store_push(frame, at, &group, deformation, f_inverse, inverse);
+    add_sums(&group, determinant, at->bonds, sums);
+}
+
+/* The bonds of four sites; the material of the points, -1 = several. Returns whether there are any points. */
+INLINE int find_group(const sk_rest_shape *rest, size_t site, group_place *at)
+{
+    memcpy(&at->bonds, rest->bonds + site, sizeof at->bonds);
+    at->site = site;
+    at->brick = site - site % SK_BRICK_SITES;
+    at->local = site % SK_BRICK_SITES;
+    at->full = 1;
+    at->material = -2;
+    int any = 0;
+    for (int l = 0; l < SK_LANES; l++) {
+        at->full &= at->bonds[l] == SK_REST_FULL;
+        if (!at->bonds[l])
+            continue;
+        const int own = rest->material[site + (size_t)l];
+        any = 1;
+        at->material = at->material == -2 || at->material == own ? own : -1;
+    }
+    return any;
+}
+
+static void stress_brick(stress_frame *frame, int brick, sk_rest_sums *sums)
+{
+    group_place at;
+    *sums = (sk_rest_sums){0};
+    load_tile(frame->rest, brick, frame->rest->position, SELKIE_DIM, frame->tile);
+    const int inner = find_inner_site(frame->rest, brick);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        shift_tile(frame->tile[d], inner < 0 ? find_any_site(frame->rest, brick) : inner, d, frame->spacing);
+    for (int d = 0; d < SELKIE_DIM && inner >= 0; d++)
+        sum_rises(frame->tile[d], frame->rises[d]);
+    for (int local = 0; local < SK_BRICK_SITES; local += SK_LANES) {
+        if (find_group(frame->rest, (size_t)brick * SK_BRICK_SITES + (size_t)local, &at))
+            stress_group(frame, &at, tile_site_of(local), sums);
+    }
+}
+
+selkie_code SK_DIM(sk_rest_stress)(sk_step *step, selkie_error *error)
+{
+    sk_rest_shape *rest = sk_rest_shape_of(step);
+    sk_rest_sums *sums;
+    SK_TRY(SK_DIM(sk_rest_begin)(step, &sums, error));
+#pragma omp parallel num_threads(step->threads)
+    {
+        stress_frame frame = {.rest = rest,
+                              .dt = (float)step->last_dt,
+                              .spacing = (float)rest->spacing,
+                              .per_spacing = (float)(1.0 / rest->spacing)};
+#pragma omp for schedule(dynamic, 1)
+        for (int brick = 1; brick < rest->brick_count; brick++)
+            stress_brick(&frame, brick, &sums[brick]);
+    }
+    SK_DIM(sk_rest_end)(step, sums);
+    return SELKIE_OK;
+}
+
+/* --- Bonds --- */
+
+typedef struct bond_frame {
+    sk_rest_shape *rest;
+    float spacing;
+    float position[SELKIE_DIM][TILE]; /* m */
+    float push[SK_REST_PUSH][TILE];
+    /* Sums over the bonds of points inside a body, from filters. */
+    float places[SELKIE_DIM][SK_BRICK_SITES]; /* w u */
+    float stiffness[SK_BRICK_SITES];          /* w c */
+    float pulls[SELKIE_DIM][SK_BRICK_SITES];  /* w (c u + B o) */
+} bond_frame;
+
+/* One component of sum w (c u + B o): filters along an axis act on sums of what the others have made. */
+static void sum_pulls(bond_frame *frame, int i)
+{
+    filter_x columns[SELKIE_DIM], weighed;
+    float own[TILE], planes[2][ALONG_Y];
+    const float *stiffness = frame->push[SK_REST_MATRIX];
+    for (int j = 0; j < SELKIE_DIM; j++)
+        filter_along_x(frame->push[SELKIE_DIM * i + j], &columns[j]);
+    for (int n = 0; n < TILE; n++)
+        own[n] = stiffness[n] * frame->position[i][n];
+    filter_along_x(own, &weighed);
+    for (int at = 0; at < ALONG_X; at += SK_LANES)
+        f4_store(columns[0].rise + at, f4_load(columns[0].rise + at) + f4_load(weighed.smooth + at));
+    for (int at = 0; at < ALONG_Y; at += SK_LANES) {
+        f4_store(planes[0] + at, smooth_y(columns[0].rise, at) + rise_y(columns[1].smooth, at));
+        if (SELKIE_DIM == 3)
+            f4_store(planes[1] + at, smooth_y(columns[SELKIE_DIM - 1].smooth, at));
+    }
+    for (int at = 0; at < SK_BRICK_SITES; at += SK_LANES) {
+        f4 sum = smooth_z(planes[0], at);
+        if (SELKIE_DIM == 3)
+            sum += rise_z(planes[1], at);
+        f4_store(frame->pulls[i] + at, (1.0f / edge) * sum);
+    }
+}
+
+/* sk_rest_pull over all bonds of four points inside a body: e is a difference of displacements u, so that it splits
+ * into the sums above. Weights times offsets cancel. Sums hold the point's own value with a weight of 1 / e. */
+INLINE void pull_inside(const bond_frame *frame, int t, size_t local, f4 *acceleration)
+{
+    const float own_weight = 1.0f / edge;
+    const f4 stiffness = f4_load(frame->push[SK_REST_MATRIX] + t), around = f4_load(frame->stiffness + local);
+    f4 weights = sk_four(-own_weight), row = sk_four(own_weight);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        row *= 1.0f + 2.0f * edge;
+    weights += row;
+    for (int i = 0; i < SELKIE_DIM; i++) {
+        const f4 x = f4_load(frame->position[i] + t);
+        const f4 pulls = f4_load(frame->pulls[i] + local) - own_weight * stiffness * x;
+        const f4 places = f4_load(frame->places[i] + local) - own_weight * x;
+        acceleration[i] = pulls - x * (around - own_weight * stiffness) + stiffness * (places - weights * x);
+    }
+}
+
+/* sk_rest_pull over the bonds of four points. */
+INLINE void pull(const bond_frame *frame, int t, lane_bits bonds, f4 *acceleration)
+{
+    f4 own[SELKIE_DIM], stretch[SELKIE_DIM], lean[SELKIE_DIM];
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        own[d] = f4_load(frame->position[d] + t);
+        acceleration[d] = stretch[d] = lean[d] = sk_four(0.0f);
+    }
+    UNROLL
+    for (int n = 0; n < SK_NEIGHBOURS; n++) {
+        if (n == SK_REST_CENTRE)
+            continue;
+        const int at = t + sk_rest_tile_step(n);
+        const f4 weight = weight_of(n, bonds), stiffness = f4_load(frame->push[SK_REST_MATRIX] + at);
+        for (int i = 0; i < SELKIE_DIM; i++) {
+            const f4 e = f4_load(frame->position[i] + at) - own[i];
+            f4 sum = stiffness * e;
+            for (int j = 0; j < SELKIE_DIM; j++)
+                if (sk_rest_offset(n, j) != 0) {
+                    const f4 entry = f4_load(frame->push[SELKIE_DIM * i + j] + at);
+                    sum = sk_rest_offset(n, j) > 0 ? sum + entry : sum - entry;
+                }
+            acceleration[i] = f4_multiply_add(weight, sum, acceleration[i]);
+            stretch[i] = f4_multiply_add(weight, e, stretch[i]);
+            if (sk_rest_offset(n, i) != 0)
+                lean[i] += sk_rest_offset(n, i) > 0 ? weight : -weight;
+        }
+    }
+    const f4 stiffness = f4_load(frame->push[SK_REST_MATRIX] + t);
+    for (int i = 0; i < SELKIE_DIM; i++) {
+        acceleration[i] += stiffness * stretch[i];
+        for (int j = 0; j < SELKIE_DIM; j++)
+            acceleration[i] += f4_load(frame->push[SELKIE_DIM * i + j] + t) * lean[j];
+    }
+}
+
+static void load_bonds(bond_frame *frame, int brick)
+{
+    const sk_rest_shape *rest = frame->rest;
+    const int inner = find_inner_site(rest, brick);
+    load_tile(rest, brick, rest->position, SELKIE_DIM, frame->position);
+    load_tile(rest, brick, rest->push, SK_REST_PUSH, frame->push);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        shift_tile(frame->position[d], inner < 0 ? find_any_site(rest, brick) : inner, d, frame->spacing);
+    if (inner < 0)
+        return;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sum_bonds(frame->position[d], frame->places[d]);
+    sum_bonds(frame->push[SK_REST_MATRIX], frame->stiffness);
+    for (int d = 0; d < SELKIE_DIM; d++)
+        sum_pulls(frame, d);
+}
+
+static void pull_brick(bond_frame *frame, int brick)
+{
+    sk_rest_shape *rest = frame->rest;
+    group_place at;
+    load_bonds(frame, brick);
+    for (int local = 0; local < SK_BRICK_SITES; local += SK_LANES) {
+        f4 acceleration[SELKIE_DIM];
+        if (!find_group(rest, (size_t)brick * SK_BRICK_SITES + (size_t)local, &at))
+            continue;
+        if (at.full)
+            pull_inside(frame, tile_site_of(local), at.local, acceleration);
+        else
+            pull(frame, tile_site_of(local), at.bonds, acceleration);
+        for (int d = 0; d < SELKIE_DIM; d++)
+            f4_store(rest->acceleration + at.brick * SELKIE_DIM + (size_t)d * SK_BRICK_SITES + at.local,
+                     acceleration[d]);
+    }
+}
+
+selkie_code SK_DIM(sk_rest_bonds)(sk_step *step, selkie_error *error)
+{
+    sk_rest_shape *rest = sk_rest_shape_of(step);
+    (void)error;
+#pragma omp parallel num_threads(step->threads)
+    {
+        bond_frame frame = {.rest = rest, .spacing = (float)rest->spacing};
+#pragma omp for schedule(dynamic, 1)
+        for (int brick = 1; brick < rest->brick_count; brick++)
+            pull_brick(&frame, brick);
+    }
+    return SELKIE_OK;
+}

@@ -1,0 +1,166 @@
+/* Points with a rest shape as a method. */
+#include "methods/elastoplastic/rest_shape.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "methods/elastoplastic/elastic_materials.h"
+#include "methods/elastoplastic/rest_kernels.h"
+
+static int takes_part(const selkie_scene *scene)
+{
+    return scene->discretization == SELKIE_DISCRETIZATION_REST_SHAPE;
+}
+
+/* m  spacing of the points on their lattice. */
+static double lattice_spacing(const sk_step *step)
+{
+    int along = 1;
+    while (pow(along, step->dimension) < step->particles_per_cell)
+        along++;
+    return step->grid.cell_size / along;
+}
+
+/* Constants of the bonds of a material. The zero-energy stiffness is a share of Young's modulus: a bond that is off its
+ * place by a strain of 1 then has the energy of that share. */
+static sk_rest_material make_bonds(const sk_step *step, int m, double spacing)
+{
+    const selkie_elastoplastic_def *def = &step->scene->materials[m].elastoplastic;
+    const sk_elastic_material law = sk_elastic_material_of(step, m);
+    const double across = SK_REST_ACROSS_EDGES, moment = step->dimension == 3 ? SK_REST_MOMENT : 2.0 + 4.0 * across;
+    const double share = step->scene->points.zero_energy * def->young * law.inverse_density;
+    return (sk_rest_material){.push = (float)(law.inverse_density / spacing),
+                              .stiffness = (float)(share / (moment * spacing * spacing)),
+                              .spacing = (float)spacing,
+                              .yield = law.plasticity == SK_PLASTIC_VON_MISES ? law.yield : -1.0f,
+                              .hardening = law.hardening,
+                              .shear = 3.0f * law.mu};
+}
+
+static selkie_code create(sk_step *step, selkie_error *error)
+{
+    const int count = step->scene->material_count, matrix = step->dimension * step->dimension;
+    sk_rest_shape *rest = sk_allocate_zeroed(step->memory, sizeof *rest);
+    if (!rest)
+        return sk_fail(error, SELKIE_ERROR_MEMORY, "rest_shape: no memory");
+    sk_step_set_state(step, &sk_method_rest_shape, rest);
+    rest->materials = sk_allocate_zeroed(step->memory, (size_t)count * sizeof *rest->materials);
+    rest->bonds_of = sk_allocate_zeroed(step->memory, (size_t)count * sizeof *rest->bonds_of);
+    rest->spacing = lattice_spacing(step);
+    rest->reach_left = -1.0;
+    rest->material_count = count;
+    int enough = rest->materials && rest->bonds_of;
+    for (int m = 0; m < count && enough; m++) {
+        rest->materials[m] = sk_elastic_material_of(step, m);
+        rest->bonds_of[m] = make_bonds(step, m, rest->spacing);
+        rest->is_plastic |= rest->materials[m].plasticity != SK_PLASTIC_NONE || rest->materials[m].tear > 0.0f;
+        rest->saved.wave_speed = fmax(rest->saved.wave_speed, rest->materials[m].wave_speed);
+    }
+    sk_particles *particles = &step->particles;
+    enough = enough && sk_particles_add_attribute(particles, "rest_position", 3, 0) &&
+             sk_particles_add_attribute(particles, "plastic_strain", 1, 0) &&
+             sk_particles_add_attribute(particles, "plastic_volume", 1, 0) &&
+             sk_particles_add_attribute(particles, "stress", 1, 0) &&
+             (!rest->is_plastic || sk_particles_add_attribute(particles, "plastic_inverse", matrix, 0));
+    return enough ? SELKIE_OK
+                  : sk_fail(error, SELKIE_ERROR_MEMORY, "rest_shape: no memory for %d materials and attributes", count);
+}
+
+void sk_rest_release_sites(sk_step *step, sk_rest_shape *rest)
+{
+    void **arrays[] = {(void **)&rest->place,       (void **)&rest->around,   (void **)&rest->bonds,
+                       (void **)&rest->material,    (void **)&rest->position, (void **)&rest->inverse,
+                       (void **)&rest->push,        (void **)&rest->flow,     (void **)&rest->state,
+                       (void **)&rest->acceleration};
+    for (size_t n = 0; n < sizeof arrays / sizeof *arrays; n++) {
+        sk_release(step->memory, *arrays[n]);
+        *arrays[n] = NULL;
+    }
+}
+
+static selkie_code populate(sk_step *step, selkie_error *error)
+{
+    SK_TRY(sk_elastic_check_count(step, "rest_shape", error));
+    return step->dimension == 3 ? sk_rest_lay_3d(step, error) : sk_rest_lay_2d(step, error);
+}
+
+static selkie_code measure(sk_step *step, selkie_error *error)
+{
+    (void)error;
+    step->kernel_volume = (double)step->particles.count / step->particles_per_cell;
+    step->counted_volume = step->surface_volume = step->kernel_volume;
+    return SELKIE_OK;
+}
+
+static void destroy(sk_step *step)
+{
+    sk_rest_shape *rest = sk_rest_shape_of(step);
+    if (!rest)
+        return;
+    sk_rest_release_sites(step, rest);
+    sk_release(step->memory, rest->materials);
+    sk_release(step->memory, rest->bonds_of);
+    sk_release(step->memory, rest->row_site);
+    sk_release(step->memory, rest->row_first);
+    sk_release(step->memory, rest->row_members);
+    sk_release(step->memory, rest);
+}
+
+/* Pressure waves cross a part of a cell in a step. */
+static void limit_step(const sk_step *step, sk_step_limits *limits)
+{
+    limits->extra += sk_rest_shape_of(step)->saved.wave_speed;
+}
+
+static void statistics(const sk_step *step, selkie_statistics *s)
+{
+    const sk_rest_saved *saved = &sk_rest_shape_of(step)->saved;
+    s->elastic_energy = saved->elastic_energy;
+    s->plastic_work = saved->plastic_work;
+}
+
+static sk_chunk_view state(const sk_step *step)
+{
+    return (sk_chunk_view){"rest_shape", &sk_rest_shape_of(step)->saved, sizeof(sk_rest_saved)};
+}
+
+/* The rest positions come with the particles, after this: the next step lays them out. */
+static selkie_code restore(sk_step *step, const sk_chunk_view *chunk, const char *file, selkie_error *error)
+{
+    sk_rest_shape *rest = sk_rest_shape_of(step);
+    if (chunk->bytes != sizeof rest->saved)
+        return sk_fail(error, SELKIE_ERROR_FORMAT, "%s: the state of rest_shape has %llu bytes, not %zu", file,
+                       (unsigned long long)chunk->bytes, sizeof rest->saved);
+    memcpy(&rest->saved, chunk->data, sizeof rest->saved);
+    rest->is_laid = 0;
+    return SELKIE_OK;
+}
+
+/* Attributes, which the sort keeps twice, and sites. */
+static double bytes_per_particle(const selkie_scene *scene)
+{
+    const int d = scene->domain.dimension;
+    return 2 * 4 * (6 + d * d) + 4 * (3 * d * d + 2 * d + 6);
+}
+
+const sk_method sk_method_rest_shape = {
+    .name = "rest_shape",
+    .needs = SK_NEEDS_PARTICLES | SK_NEEDS_GRID,
+    .takes_part = takes_part,
+    .create = create,
+    .populate = populate,
+    .destroy = destroy,
+    .phases =
+        {
+            {.name = "stress", .slot = SK_SLOT_FORCES, .run = SK_FORMS(sk_rest_stress, sk_rest_stress_plain)},
+            {.name = "bonds", .slot = SK_SLOT_FORCES, .run = SK_FORMS(sk_rest_bonds, sk_rest_bonds_plain)},
+            {.name = "touch", .slot = SK_SLOT_BODIES, .run = SK_ONE_FORM(sk_rest_touch)},
+            {.name = "move", .slot = SK_SLOT_MOVE, .run = SK_ONE_FORM(sk_rest_move)},
+        },
+    .limit_step = limit_step,
+    .measure = measure,
+    .state = state,
+    .restore = restore,
+    .statistics = statistics,
+    .bytes_per_particle = bytes_per_particle,
+};
