@@ -100,6 +100,7 @@ static void destroy(sk_step *step)
     sk_release(step->memory, soft->shares);
     sk_release(step->memory, soft->record);
     sk_release(step->memory, soft->wet);
+    sk_release(step->memory, soft->from);
     sk_release(step->memory, soft->surfaces);
     sk_release(step->memory, soft->state);
     sk_release(step->memory, soft);
