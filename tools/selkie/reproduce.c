@@ -11,8 +11,13 @@
 #include "tool.h"
 
 static const reproduce_paper *const papers[] = {
-    &reproduce_idp,     &reproduce_uic, &reproduce_liquid_boundary, &reproduce_elastoplastic, &reproduce_shape_matching,
-    &reproduce_reduced, &reproduce_splash,
+    &reproduce_idp,
+    &reproduce_uic,
+    &reproduce_liquid_boundary,
+    &reproduce_elastoplastic,
+    &reproduce_shape_matching,
+    &reproduce_reduced,
+    &reproduce_splash,
 };
 enum { paper_count = sizeof papers / sizeof *papers };
 static const char *const paper_names[] = {

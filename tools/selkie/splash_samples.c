@@ -288,6 +288,19 @@ static int grow_candidates(splash_sampler *s, int feature_count)
     return candidates && features;
 }
 
+/* Is a cell in the band at the surface: it holds liquid, and air is among the cells around it? */
+static int in_band(const sk_splash_cells *cells, int place)
+{
+    const int planes = cells->dimension == 3 ? 1 : 0;
+    int air = 0;
+    for (int z = -planes; z <= planes; z++)
+        for (int y = -1; y <= 1; y++)
+            for (int x = -1; x <= 1; x++)
+                air |=
+                    sk_splash_is_air(cells->fill[place + x * cells->step[0] + y * cells->step[1] + z * cells->step[2]]);
+    return air && cells->fill[place] > SK_SPLASH_DRY;
+}
+
 /* Adds a particle to the candidates if it is in the band of the coarse grid. Returns 0 without memory. */
 static int add_candidate(splash_sampler *s, const float *x, uint32_t id, int64_t particle, int feature_count)
 {
@@ -296,7 +309,7 @@ static int add_candidate(splash_sampler *s, const float *x, uint32_t id, int64_t
     int own = place;
     for (int d = 0; d < s->dimension; d++)
         own += fraction[d] >= 0.5f ? s->view.step[d] : 0;
-    if (!sk_splash_in_band(&s->view, own))
+    if (!in_band(&s->view, own))
         return 1;
     if (!grow_candidates(s, feature_count))
         return 0;
