@@ -47,6 +47,18 @@ struct selkie_shape {
 
 typedef enum selkie_wall { SELKIE_WALL_FREE_SLIP, SELKIE_WALL_NO_SLIP, SELKIE_WALL_OPEN } selkie_wall;
 
+/* Axes, as a set of bits. */
+typedef enum selkie_axes {
+    SELKIE_AXES_NONE = 0,
+    SELKIE_AXES_X = 1,
+    SELKIE_AXES_Y = 2,
+    SELKIE_AXES_XY = 3,
+    SELKIE_AXES_Z = 4,
+    SELKIE_AXES_XZ = 5,
+    SELKIE_AXES_YZ = 6,
+    SELKIE_AXES_XYZ = 7
+} selkie_axes;
+
 typedef struct selkie_domain_def {
     int dimension;             /*    2 or 3 */
     double origin[3];          /* m  lower corner */
@@ -54,6 +66,7 @@ typedef struct selkie_domain_def {
     double cell_size;          /* m  or 0: taken from resolution */
     int resolution;            /*    cells along the longest side, used where cell_size is 0 */
     selkie_wall walls[6];      /*    x_min x_max y_min y_max z_min z_max */
+    selkie_axes periodic;      /*    axes whose two sides are joined; their walls are not used */
     double slip_length[6];     /* m  of each no-slip side, Navier's; 0 = liquid sticks */
     double liquid_friction[6]; /*    of each free-slip side, Coulomb's, against liquid */
     double temperature[6];     /* K  of each closed side; 0 = insulated */

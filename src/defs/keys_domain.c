@@ -8,6 +8,18 @@ static const sk_enum_value wall_values[] = {
 };
 CHOICES(wall);
 
+static const sk_enum_value axes_values[] = {
+    {"none", SELKIE_AXES_NONE, "every side is as domain.walls says"},
+    {"x", SELKIE_AXES_X, "liquid that leaves at x_max comes in at x_min, and the other way round"},
+    {"y", SELKIE_AXES_Y, "the same along y"},
+    {"z", SELKIE_AXES_Z, "the same along z"},
+    {"xy", SELKIE_AXES_XY, "along x and y"},
+    {"xz", SELKIE_AXES_XZ, "along x and z"},
+    {"yz", SELKIE_AXES_YZ, "along y and z"},
+    {"xyz", SELKIE_AXES_XYZ, "along all axes"},
+};
+CHOICES(axes);
+
 static const sk_enum_value shape_kind_values[] = {
     {"box", SELKIE_SHAPE_BOX, "with sides along the axes"},
     {"sphere", SELKIE_SHAPE_SPHERE, "a disc in 2D"},
@@ -157,6 +169,8 @@ static const sk_field domain_fields[] = {
     {INTEGER(selkie_domain_def, resolution, 64), BETWEEN(1, SK_MAX_CELLS_PER_AXIS), .replaces = "cell_size",
      .doc = "cells along the longest side, used where cell_size is 0"},
     {STRUCT(selkie_domain_def, walls, walls_struct), .doc = "kind of each side"},
+    {ENUM(selkie_domain_def, periodic, axes, SELKIE_AXES_NONE),
+     .doc = "axes along which the domain repeats: its two sides are joined, and their walls are not used"},
     {STRUCT(selkie_domain_def, slip_length, slip_lengths_struct),
      .doc = "of no_slip sides, in a viscous liquid: 0 = liquid sticks, the longer the more it slides"},
     {STRUCT(selkie_domain_def, liquid_friction, liquid_frictions_struct),

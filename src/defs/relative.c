@@ -157,6 +157,9 @@ void sk_struct_make_relative(const sk_struct *type, void *base, const double ori
 void sk_scene_make_relative(selkie_scene *scene)
 {
     double origin[3] = {0, 0, 0}, up[3];
+    for (int side = 0; side < 2 * scene->domain.dimension; side++)
+        if (scene->domain.periodic >> side / 2 & 1)
+            scene->domain.walls[side] = SELKIE_WALL_OPEN;
     for (int d = 0; d < scene->domain.dimension; d++)
         origin[d] = scene->domain.origin[d];
     if (origin[0] == 0.0 && origin[1] == 0.0 && origin[2] == 0.0)

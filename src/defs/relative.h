@@ -12,7 +12,8 @@
  * 0.3 to the bit: a scene file that is shifted by decimal numbers describes the same world. */
 double sk_relative(double value, double origin);
 
-/* Moves everything in an own copy of a scene (sk_scene_copy) by its domain.origin, which becomes 0. */
+/* Moves everything in an own copy of a scene (sk_scene_copy) by its domain.origin, which becomes 0. Joined sides
+ * (domain.periodic) become open: no wall is there. */
 void sk_scene_make_relative(selkie_scene *scene);
 /* Moves the positions in a struct by `origin` (m), as in a scene whose up direction is `up`. */
 void sk_struct_make_relative(const sk_struct *type, void *base, const double origin[3], const double up[3]);

@@ -698,6 +698,16 @@ static selkie_code check_pictures(sk_rules *rules)
         return fail_at(rules, "height", "%d pixels: must be 0 (follows the domain) or at least 16",
                        scene->render.height);
     }
+    for (int k = 1; k < scene->render.camera_count; k++) {
+        const selkie_camera_key *keys = scene->render.camera;
+        if (keys[k].time > keys[k - 1].time)
+            continue;
+        sk_path_key(rules->where, "render");
+        sk_path_key(rules->where, "camera");
+        sk_path_index(rules->where, k);
+        return fail_at(rules, "time", "%g s: must be above %g s, the time of the key before", keys[k].time,
+                       keys[k - 1].time);
+    }
     return SELKIE_OK;
 }
 
@@ -711,6 +721,7 @@ selkie_code sk_scene_check_rules(const selkie_scene *scene, sk_path *where, selk
     SK_TRY(check_unilateral(&rules));
     SK_TRY(check_sph(&rules));
     SK_TRY(sk_reduced_check(scene, where, error));
+    SK_TRY(sk_periodic_check(scene, where, error));
     SK_TRY(check_frame(&rules));
     if (scene->liquid_count == 0 && scene->source_count == 0 && !sk_scene_particle_bodies(scene))
         return fail_at(&rules, "liquids", "nothing will ever be wet: must have at least one liquid or source");

@@ -49,6 +49,8 @@ char *sk_enum_list(const sk_enum *choices, char *buffer, size_t size);
 
 /* Checks what a scene of reduced fluids (discretization reduced) may have; others pass. */
 selkie_code sk_reduced_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
+/* Checks what a scene with periodic axes may have; others pass. */
+selkie_code sk_periodic_check(const selkie_scene *scene, sk_path *where, selkie_error *error);
 /* Does a scene consist of elastoplastic points, in any of their forms? */
 static inline int sk_scene_has_points(const selkie_scene *scene)
 {

@@ -1,6 +1,9 @@
 #include "grid/grid.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "grid/grid_kernels.h"
 
 static void grid_shape(int dimension, const int cells[3], int padding[3], int extent[3], int blocks[3])
 {
@@ -32,6 +35,36 @@ selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const
     grid->declared = SK_FIELDS_LIQUID;
     SK_TRY(sk_block_table_reserve(&grid->table, memory, 128, error));
     return sk_grid_reserve_blocks(grid, 64, error);
+}
+
+void sk_grid_join_sides(sk_grid *grid, int axes)
+{
+    const float inverse = (float)(1.0 / grid->cell_size);
+    for (int d = 0; d < grid->dimension; d++) {
+        if (!(axes >> d & 1))
+            continue;
+        const float corner = (float)grid->low[d];
+        grid->periodic |= 1 << d;
+        grid->padding[d] = 0;
+        grid->corner[d] = grid->low[d];
+        grid->blocks[d] = grid->cells[d] / grid->extent[d];
+        grid->period[d] = (float)(grid->high[d] - grid->low[d]);
+
+        /* As the sort finds the cell of a particle. */
+        grid->last[d] = (float)grid->high[d];
+        while (!(sk_cell_coordinate(grid->last[d], corner, inverse) < (float)grid->cells[d]))
+            grid->last[d] = nextafterf(grid->last[d], corner);
+    }
+}
+
+void sk_grid_wrap_particles(const sk_grid *grid, sk_particles *particles, int threads)
+{
+    (void)threads; /* in builds without OpenMP */
+    if (!grid->periodic)
+        return;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t p = 0; p < particles->count; p++)
+        sk_grid_wrap(grid, particles->records[p].position);
 }
 
 static void free_blocks(sk_grid *grid)

@@ -17,6 +17,7 @@
 #include "base/block_table.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "grid/wrap_kernels.h"
 #include "particles/store.h"
 
 /* Fields that several methods share, and fields of methods that code in grid/ fills. A grid has the fields that its
@@ -113,6 +114,9 @@ typedef struct sk_grid {
     double cell_size;       /* m    */
     double corner[3];       /* m    lower corner of grid cell (0,0,0): the domain's minus the padding */
     double low[3], high[3]; /* m    the domain */
+    int periodic;           /*      bit d: the two sides across axis d are joined; no padding there */
+    float period[3];        /* m    length of a periodic axis */
+    float last[3];          /* m    the largest position of a particle along a periodic axis */
     double origin[3]; /* m    of these coordinates in the scene: 0 unless a world sets it; for messages and output */
 
     sk_block_table table; /*      slot of each block, 0 = absent */
@@ -164,16 +168,27 @@ static inline int sk_grid_leavers_known(const sk_grid *grid, const sk_particles 
     return grid->leavers_at && grid->leavers_at == particles->moves;
 }
 
+/* Blocks along an axis whose sides are joined; 0 along others. */
+static inline int32_t sk_grid_joined(const sk_grid *grid, int d)
+{
+    return grid->periodic >> d & 1 ? grid->blocks[d] : 0;
+}
+
 /* Key of a grid cell's block, and the cell's index in the block; SK_NO_BLOCK outside the grid. */
 static inline uint64_t sk_grid_place(const sk_grid *grid, const int cell[3], size_t *local)
 {
     int block[3] = {0, 0, 0};
     *local = 0;
     for (int d = 0; d < grid->dimension; d++) {
-        if (cell[d] < 0 || cell[d] >= grid->blocks[d] << grid->block_log)
-            return SK_NO_BLOCK;
-        block[d] = cell[d] >> grid->block_log;
-        *local |= (size_t)(cell[d] & ((1 << grid->block_log) - 1)) << (d * grid->block_log);
+        const int count = grid->blocks[d] << grid->block_log;
+        int at = cell[d];
+        if (at < 0 || at >= count) {
+            if (!(grid->periodic >> d & 1))
+                return SK_NO_BLOCK;
+            at = sk_wrap_index(at, count);
+        }
+        block[d] = at >> grid->block_log;
+        *local |= (size_t)(at & ((1 << grid->block_log) - 1)) << (d * grid->block_log);
     }
     return sk_block_key(block[0], block[1], block[2]);
 }
@@ -186,6 +201,17 @@ static inline size_t sk_grid_find_cell(const sk_grid *grid, const int cell[3], i
     *slot = place == SK_NO_BLOCK ? 0 : sk_block_find(&grid->table, place);
     return place == SK_NO_BLOCK ? 0 : local;
 }
+
+/* Moves a position (m) that left through a joined side back into the domain. */
+static inline void sk_grid_wrap(const sk_grid *grid, float x[3])
+{
+    for (int d = 0; grid->periodic && d < grid->dimension; d++)
+        if (grid->periodic >> d & 1)
+            x[d] = sk_wrap_position(x[d], (float)grid->low[d], grid->last[d], grid->period[d]);
+}
+
+/* The same for all particles. */
+void sk_grid_wrap_particles(const sk_grid *grid, sk_particles *particles, int threads);
 
 /* Changes since the sort before. Results that depend on particles alone stay valid in blocks without changes. */
 enum sk_block_change {
@@ -201,6 +227,9 @@ enum sk_block_flag {
 
 selkie_code sk_grid_init(sk_grid *grid, int dimension, const int cells[3], const double low[3], double cell_size,
                          sk_memory *memory, selkie_error *error);
+/* Joins the two sides of some axes (bit d: axis d) of an empty grid. Along them the domain must be one block wide or an
+ * even number of blocks. */
+void sk_grid_join_sides(sk_grid *grid, int axes);
 void sk_grid_free(sk_grid *grid);
 /* Declares the fields of an empty grid. The default is SK_FIELDS_LIQUID. */
 selkie_code sk_grid_declare(sk_grid *grid, uint64_t fields, selkie_error *error);

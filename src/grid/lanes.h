@@ -22,6 +22,17 @@ static inline __attribute__((always_inline, unused)) void prefetch_ahead(const s
         __builtin_prefetch(batch + AHEAD_OF + i, 1);
 }
 
+/* sk_wrap_position for a batch: few particles cross a side in a step. */
+static inline __attribute__((unused)) fw sk_wrap_lanes(fw x, float low, float last, float period)
+{
+    const iw inside = (x >= low) & (x <= last);
+    if (!iw_any(~inside))
+        return x;
+    for (int l = 0; l < SK_WIDE; l++)
+        x[l] = sk_wrap_position(x[l], low, last, period);
+    return x;
+}
+
 /* Positions of a batch of particles in the row, and the weights of the nodes around them. */
 typedef struct lane_weights {
     iw cell; /* cell in the block along x */

@@ -6,6 +6,58 @@
 
 #include "grid/grid_kernels.h"
 
+/* Cells around the domain in which images of obstacles count: the farthest that a path may lead beyond a side. */
+#define SK_IMAGE_MARGIN 16.0
+
+/* An obstacle and its images beyond joined sides. */
+static int image_count(const sk_grid *grid)
+{
+    int count = 1;
+    for (int d = 0; d < grid->dimension; d++)
+        count *= grid->periodic >> d & 1 ? 3 : 1;
+    return count;
+}
+
+/* Adds the images of the obstacles beyond joined sides, where liquid can meet them. An obstacle that spans an axis,
+ * such as a floor, has none along it: it ends at one side where it begins at the other. */
+static void add_images(sk_solids *solids, const sk_grid *grid)
+{
+    const int count = solids->obstacle_count;
+    const double margin = SK_IMAGE_MARGIN * grid->cell_size;
+    for (int o = 0; o < count; o++)
+        for (int n = 0; n < 27; n++) {
+            const int side[3] = {n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1};
+            const sk_obstacle *from = &solids->obstacles[o];
+            double image[3] = {0, 0, 0};
+            int wanted = n != 13;
+            for (int d = 0; d < 3; d++) {
+                const int spans = from->low[d] <= grid->low[d] && from->high[d] >= grid->high[d];
+                if (side[d] && (!(grid->periodic >> d & 1) || spans))
+                    wanted = 0;
+                image[d] = side[d] * (grid->high[d] - grid->low[d]);
+                wanted &= !side[d] || from->moves ||
+                          (from->low[d] + image[d] < grid->high[d] + margin &&
+                           from->high[d] + image[d] > grid->low[d] - margin);
+            }
+            if (!wanted)
+                continue;
+            sk_obstacle *to = &solids->obstacles[solids->obstacle_count++];
+            *to = *from;
+            to->is_image = 1;
+            memcpy(to->image, image, sizeof image);
+            to->placed = &to->pose;
+            solids->moving_count += to->moves;
+        }
+}
+
+/* The pose of an obstacle at a time, moved to its image. */
+static void pose_at(const sk_obstacle *obstacle, double time, sk_pose *pose)
+{
+    sk_pose_at(obstacle->def, time, pose);
+    for (int d = 0; obstacle->is_image && d < 3; d++)
+        pose->translation[d] += obstacle->image[d];
+}
+
 selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const sk_grid *grid, sk_memory *memory,
                            selkie_error *error)
 {
@@ -24,11 +76,11 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
         solids->has_friction |= solids->side_friction[side] > 0.0;
     }
 
-    /* Reserve the block table and the obstacles. */
+    /* Reserve the block table, the obstacles and their images. */
     SK_TRY(sk_block_table_reserve(&solids->table, memory, 128, error));
-    solids->obstacles = sk_allocate_zeroed(memory, ((size_t)scene->obstacle_count + (size_t)scene->body_count + 1) *
-                                                       sizeof *solids->obstacles);
-    solids->bin_words = ((size_t)scene->obstacle_count + (size_t)scene->body_count) / 64 + 1;
+    const size_t most = (size_t)scene->obstacle_count * (size_t)image_count(grid) + (size_t)scene->body_count;
+    solids->obstacles = sk_allocate_zeroed(memory, (most + 1) * sizeof *solids->obstacles);
+    solids->bin_words = most / 64 + 1;
     solids->bins = sk_allocate_zeroed(memory, 3 * SK_SOLID_BINS * solids->bin_words * sizeof *solids->bins);
     if (!solids->obstacles || !solids->bins)
         return sk_fail(error, SELKIE_ERROR_MEMORY, "obstacles: no memory for %d of them", scene->obstacle_count);
@@ -62,6 +114,10 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
     /* Set the poses at time 0. Slot 0 has no solids. */
     solids->static_count = solids->slot_count = 1;
     sk_solids_move(solids, 0.0);
+    if (grid->periodic) {
+        add_images(solids, grid);
+        sk_solids_move(solids, 0.0);
+    }
     sk_solids_step(solids, 0.0, 0.0);
     return SELKIE_OK;
 }
@@ -69,7 +125,8 @@ selkie_code sk_solids_init(sk_solids *solids, const selkie_scene *scene, const s
 void sk_solids_free(sk_solids *solids)
 {
     for (int o = 0; o < solids->obstacle_count - solids->body_count; o++)
-        sk_shape_destroy(solids->obstacles[o].shape);
+        if (!solids->obstacles[o].is_image)
+            sk_shape_destroy(solids->obstacles[o].shape);
     sk_release(solids->memory, solids->obstacles);
     sk_release(solids->memory, solids->bins);
     sk_block_table_free(&solids->table, solids->memory);
@@ -126,7 +183,7 @@ void sk_solids_move(sk_solids *solids, double time)
         if (obstacle->follows)
             obstacle->pose = *obstacle->follows;
         else
-            sk_pose_at(obstacle->def, time, &obstacle->pose);
+            pose_at(obstacle, time, &obstacle->pose);
         for (int d = 0; d < 3; d++) {
             obstacle->low[d] = obstacle->placed ? INFINITY : obstacle->local_low[d];
             obstacle->high[d] = obstacle->placed ? -INFINITY : obstacle->local_high[d];
@@ -202,8 +259,8 @@ void sk_solids_step(sk_solids *solids, double start, double end)
         if (obstacle->follows) {
             obstacle->start = obstacle->end = *obstacle->follows;
         } else {
-            sk_pose_at(obstacle->def, start, &obstacle->start);
-            sk_pose_at(obstacle->def, end, &obstacle->end);
+            pose_at(obstacle, start, &obstacle->start);
+            pose_at(obstacle, end, &obstacle->end);
         }
         farthest = fmax(farthest, find_motion(obstacle));
     }

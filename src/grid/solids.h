@@ -31,6 +31,8 @@ typedef struct sk_obstacle {
     sk_shape *shape;
     int moves;
     const sk_pose *follows; /* a rigid body: the pose that it takes; NULL = the motion of `def` */
+    int is_image;
+    double image[3];        /* m  from the obstacle to its image */
     sk_pose pose;           /* now */
     const sk_pose *placed;  /* the pose, or NULL if the shape stays as defined */
     double low[3], high[3]; /* m  bounds now */

@@ -60,6 +60,7 @@ typedef struct sk_displacement {
     sk_grid_field first;   /* first of the fields: cells, on the faces */
     float low[3], high[3]; /* m    particles stay in this box */
     const uint64_t *runs;  /*      only particles in these runs of each block move; NULL = all */
+    int wraps;             /*      move particles that leave through a joined side to the opposite one */
     int lists_leavers;     /*      write the list of migrating particles for a sort that follows at once; the list
                                    must have been reserved */
     int threads;

@@ -157,7 +157,10 @@ void SK_DIM(sk_transfer_displace_plain)(sk_grid *grid, sk_particles *particles, 
             for (int d = 0; d < SELKIE_DIM; d++)
                 sk_plain_load_known(grid, grid->fields[(int)by->first + d], cell, d, nodes[d]);
             sk_plain_coordinates(grid, cell, at);
-            for (uint32_t p = begin; p < end; p++)
+            for (uint32_t p = begin; p < end; p++) {
                 sk_plain_displace(&frame, by, (const float(*)[SK_AROUND])nodes, at, particles->records[p].position);
+                if (by->wraps)
+                    sk_grid_wrap(grid, particles->records[p].position);
+            }
         }
 }

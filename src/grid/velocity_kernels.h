@@ -7,6 +7,7 @@
 #include "base/dimension.h"
 #include "base/kernel.h"
 #include "grid/sampler_kernels.h"
+#include "grid/wrap_kernels.h"
 
 /* The velocity field in its blocks. */
 typedef struct sk_velocity_blocks {
@@ -14,6 +15,7 @@ typedef struct sk_velocity_blocks {
     sk_block_table table;      /*      slot of each block, 0 = absent */
     int blocks[3];             /*      along each axis */
     const int32_t *slots;      /*      [blocks] slot of each place, x fastest; NULL = search the table */
+    int periodic;              /*      bit d: the sides across axis d are joined */
     const float *tile;         /*      [3][side^dimension] a copy of the cells from tile_first on; NULL = none */
     int tile_first[3], tile_side;
 } sk_velocity_blocks;
@@ -25,9 +27,10 @@ SK_KERNEL long sk_velocity_node(const sk_velocity_blocks *field, const int cell[
 {
     int slot = 0, inside = 1, local = 0, block[3] = {0, 0, 0};
     for (int d = 0; d < SELKIE_DIM; d++) {
-        inside &= cell[d] >= 0 && cell[d] < field->blocks[d] * SK_BLOCK_N;
-        block[d] = cell[d] >> SK_BLOCK_LOG;
-        local += (cell[d] & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
+        const int at = field->periodic >> d & 1 ? sk_wrap_index(cell[d], field->blocks[d] * SK_BLOCK_N) : cell[d];
+        inside &= at >= 0 && at < field->blocks[d] * SK_BLOCK_N;
+        block[d] = at >> SK_BLOCK_LOG;
+        local += (at & SK_BLOCK_MASK) << (d * SK_BLOCK_LOG);
     }
     if (inside && field->slots)
         slot = field->slots[(long)block[0] + (long)field->blocks[0] * (block[1] + (long)field->blocks[1] * block[2])];
@@ -108,8 +111,10 @@ SK_KERNEL void sk_velocity_at(const sk_velocity_blocks *field, const float coord
                               float velocity[3])
 {
     int first[3] = {0, 0, 0}, near = 1;
-    for (int d = 0; d < SELKIE_DIM; d++)
-        near &= coordinate[d] > -2.0f && coordinate[d] < (float)(field->blocks[d] * SK_BLOCK_N + 2);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        const float beyond = field->periodic >> d & 1 ? 1e9f : 2.0f;
+        near &= coordinate[d] > -beyond && coordinate[d] < (float)(field->blocks[d] * SK_BLOCK_N) + beyond;
+    }
     if (!near) { /* off the grid, maybe farther than whole numbers go */
         for (int d = 0; d < SELKIE_DIM; d++)
             velocity[d] = fallback[d];

@@ -18,6 +18,7 @@
 #include "base/dimension.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "grid/wrap_kernels.h"
 #include "linalg/linalg_kernels.h"
 #include "linalg/poisson.h"
 #include "linalg/split.h"
@@ -47,6 +48,7 @@ typedef struct sk_level {
     int block_count; /* without block 0 */
     int first[3];    /* first block of colour 0, of colour 1, and one past the last */
     int64_t unknowns;
+    int32_t joined[3];         /* blocks along a periodic axis; 0 = no block has a neighbour beyond the sides */
     int32_t (*coordinates)[4]; /* [block_count + 1] of the blocks; fourth unused */
     int32_t (*neighbour)[6];   /* [block_count + 1] 0 = none */
     int32_t *parent;           /* [block_count + 1] block of the next level */
@@ -200,6 +202,9 @@ selkie_code SK_DIM(sk_multigrid_coarsen)(sk_multigrid *multigrid, int threads, s
  * number of curve[i]. */
 void SK_DIM(sk_level_number)(sk_level *level, const int32_t (*coordinates)[4], int32_t *number);
 void SK_DIM(sk_level_finish_work)(sk_level *level);
+/* Faces and excess of a block's part of its parent. Closes the sides that are joined on the fine level alone. */
+void SK_DIM(sk_coarsen_with_sides)(const sk_multigrid *multigrid, const sk_level *fine, const sk_level *coarse,
+                                   int block);
 void SK_DIM(sk_multigrid_release)(sk_multigrid *multigrid);
 
 /* --- multigrid_bottom_dim.c --- */

@@ -76,7 +76,7 @@ static void recoarsen_level(const sk_multigrid *multigrid, int depth, sk_team te
     /* Faces and excess from the changed children. */
     SK_EACH_OWN_BLOCK(block, children)
     if (changed[block])
-        multigrid->operations->coarsen(fine, coarse, block);
+        SK_DIM(sk_coarsen_with_sides)(multigrid, fine, coarse, block);
     sk_team_wait(team);
 
     /* Diagonals. Slots change only after all threads have read them. */

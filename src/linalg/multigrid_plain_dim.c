@@ -23,6 +23,9 @@ static void smooth(const sk_level *level, int block, sk_sweep sweep)
 
     for (int half = 0; half < 4; ++half) {
         int colour = (half + (sweep == SK_SWEEP_BACKWARD)) & 1;
+        for (int side = 0; side < SK_SIDES; ++side)
+            if (level->neighbour[block][side] == block) /* across a periodic axis of one block: itself */
+                sk_tile_wrap_halo(&x, side);
         for (int k = 0; k < SK_PLANES; ++k)
             for (int j = 0; j < SK_BLOCK_N; ++j)
                 for (int i = (colour + j + k) & 1; i < SK_BLOCK_N; i += 2) {

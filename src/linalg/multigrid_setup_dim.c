@@ -112,6 +112,39 @@ void SK_DIM(sk_level_finish_work)(sk_level *level)
 
 /* --- Structure of the next level --- */
 
+/* Does a fine block touch another one beyond a side of the domain, where their parents do not? */
+static int is_cut(const sk_level *fine, const sk_level *coarse, int block, int side)
+{
+    const int axis = side / 2;
+    return fine->joined[axis] && !coarse->joined[axis] &&
+           fine->coordinates[block][axis] == (side & 1 ? fine->joined[axis] - 1 : 0);
+}
+
+/* Along a periodic axis of m cells, a chain without the joined face has 1/m of the stiffness of the ring for the change
+ * from one end to the other. A cycle stays positive definite if a level is at least half as stiff as it should be, so
+ * the faces of the chain get a factor of m / 2. Changes across the axis alone are not affected. */
+void SK_DIM(sk_coarsen_with_sides)(const sk_multigrid *multigrid, const sk_level *fine, const sk_level *coarse,
+                                   int block)
+{
+    multigrid->operations->coarsen(fine, coarse, block);
+    for (int axis = 0; axis < SELKIE_DIM; ++axis) {
+        if (!fine->joined[axis] || coarse->joined[axis])
+            continue;
+        const float stiffer = 0.25f * (float)(fine->joined[axis] * SK_BLOCK_N);
+        float *face =
+            coarse->coefficients +
+            ((size_t)coarse->slot[fine->parent[block]] * SK_COEFFICIENT_ARRAYS + (size_t)axis) * SK_BLOCK_CELLS;
+        int origin[3];
+        sk_place_in_parent(fine, block, origin);
+        for (int k = 0; k < (SELKIE_DIM == 3 ? SK_CHILD : 1); ++k)
+            for (int j = 0; j < SK_CHILD; ++j)
+                for (int i = 0; i < SK_CHILD; ++i) {
+                    const int first = (axis == 0 ? i : axis == 1 ? j : k) == 0 && fine->coordinates[block][axis] == 0;
+                    face[sk_split_index(origin[0] + i, origin[1] + j, origin[2] + k)] *= first ? 0.0f : stiffer;
+                }
+    }
+}
+
 static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *error)
 {
     sk_level *fine = &multigrid->level[depth], *coarse = fine + 1;
@@ -148,11 +181,19 @@ static selkie_code lay_out(sk_multigrid *multigrid, int depth, selkie_error *err
     for (int block = 1; block <= fine->block_count; ++block)
         fine->parent[block] = coarse->slot[fine->parent[block]];
 
+    /* A periodic axis stays one while its blocks pair up, and blocks that touch differ in colour. Further down its
+     * sides are closed: a coarse block would have to end in the middle. */
+    for (int axis = 0; axis < 3; ++axis) {
+        const int32_t half = fine->joined[axis] % 2 ? 0 : fine->joined[axis] / 2;
+        coarse->joined[axis] = half == 1 || half % 2 == 0 ? half : 0;
+    }
+
     /* A coarse block has a neighbour only if two of their children touch. */
     memset(coarse->neighbour, 0, ((size_t)count + 1) * sizeof(coarse->neighbour[0]));
     for (int block = 1; block <= fine->block_count; ++block)
         for (int side = 0; side < SK_SIDES; ++side)
-            if (fine->neighbour[block][side] && (fine->coordinates[block][side / 2] & 1) == (side & 1))
+            if (fine->neighbour[block][side] && (fine->coordinates[block][side / 2] & 1) == (side & 1) &&
+                !is_cut(fine, coarse, block, side))
                 coarse->neighbour[fine->parent[block]][side] = fine->parent[fine->neighbour[block][side]];
     for (int block = 0; block <= count; ++block)
         coarse->slot[block] = block == 0 ? SK_SLOT_EMPTY : SK_SLOT_FIRST + block - 1;
@@ -185,7 +226,7 @@ static void coarsen_coefficients(sk_multigrid *multigrid, int depth, int threads
 
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && fine->block_count > few_blocks)
     for (int i = 0; i < fine->block_count; ++i)
-        multigrid->operations->coarsen(fine, coarse, fine->morton[i]);
+        SK_DIM(sk_coarsen_with_sides)(multigrid, fine, coarse, fine->morton[i]);
 
     /* Other threads still read the block's faces, so its uniform flag is kept in the work array, which is free until
      * then. */

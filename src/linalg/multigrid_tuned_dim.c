@@ -71,7 +71,8 @@ static void smooth(const sk_level *level, int block, sk_sweep sweep)
         memset(own + SK_HALF, 0, SK_HALF * sizeof(float));
         if (block < level->first[1])
             for (int side = 0; side < SK_SIDES; ++side)
-                x.side[side] = level->x;
+                if (level->neighbour[block][side] != block) /* across a periodic axis of one block: itself */
+                    x.side[side] = level->x;
     }
 
     /* Two red and two black half sweeps, in the fastest form that fits the block. */

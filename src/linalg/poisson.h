@@ -43,7 +43,8 @@ typedef struct sk_poisson_system {
     int block_count;                 /* includes the empty block 0 */
     const int32_t (*coordinates)[4]; /* [block_count] block coordinates x y z (z = 0 in 2D), >= 0; fourth unused */
     const int32_t (*faces)[6];       /* [block_count] neighbour blocks -x +x -y +y -z +z, 0 = none */
-    const float *face[3];            /* coefficient of the lower face along x, y, z (2D: two) */
+    int32_t joined[3];    /* blocks along an axis whose first and last blocks are neighbours: 1 or even; 0 = none are */
+    const float *face[3]; /* coefficient of the lower face along x, y, z (2D: two) */
     const float *diagonal;
     const float *right_side;
     float *solution;               /* out; in: the start if warm_start */

@@ -109,6 +109,7 @@ static selkie_code number_blocks(sk_poisson_solver *solver, const sk_poisson_sys
 {
     sk_level *level = &solver->multigrid.level[0];
     SK_TRY(SK_DIM(sk_level_allocate)(&solver->multigrid, 0, active, error));
+    memcpy(level->joined, system->joined, sizeof(level->joined));
 
     /* Coordinates along the curve. Two blocks at one place are an error. */
     const curve_entry *entry = solver->sort_memory.data;
@@ -139,6 +140,8 @@ static selkie_code number_blocks(sk_poisson_solver *solver, const sk_poisson_sys
             int32_t there[3];
             memcpy(there, system->coordinates[out], sizeof(there));
             there[side / 2] += side & 1 ? 1 : -1;
+            if (system->joined[side / 2])
+                there[side / 2] = sk_wrap_index(there[side / 2], system->joined[side / 2]);
             if (memcmp(there, system->coordinates[other], sizeof(there)) != 0)
                 return complain(flaw_neighbour, out, system, error);
             level->neighbour[block][side] = solver->inside[other];

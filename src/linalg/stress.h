@@ -28,14 +28,15 @@ typedef struct sk_stress_system {
     int block_count;
     const int32_t (*coordinates)[4]; /* [block_count] of the blocks */
     const int32_t (*neighbours)[27]; /* [block_count] slots of the 3^dim blocks around, x fastest; 0 = none */
-    const float *mass[3];            /* m_f >= 0 */
-    const float *normal;             /* n_c */
-    const float *bulk;               /* b_c; NULL = 0 */
-    const float *shear[3];           /* s_e, by the axis along the edge */
-    const uint8_t *fixed[3];         /* 1 = the velocity of the face is given */
-    const float *target[3];          /* u*; not read where the mass is 0 */
-    float *velocity[3];              /* in: the start, and given velocities; out: u at the unknowns */
-    float *push[3];                  /* out: minus the normal stress of each cell along an axis; NULL = not wanted */
+    int32_t joined[3];    /* blocks along an axis whose first and last blocks are neighbours: 1 or even; 0 = none are */
+    const float *mass[3]; /* m_f >= 0 */
+    const float *normal;  /* n_c */
+    const float *bulk;    /* b_c; NULL = 0 */
+    const float *shear[3];   /* s_e, by the axis along the edge */
+    const uint8_t *fixed[3]; /* 1 = the velocity of the face is given */
+    const float *target[3];  /* u*; not read where the mass is 0 */
+    float *velocity[3];      /* in: the start, and given velocities; out: u at the unknowns */
+    float *push[3];          /* out: minus the normal stress of each cell along an axis; NULL = not wanted */
 } sk_stress_system;
 
 typedef struct sk_stress_options {

@@ -15,33 +15,77 @@ enum {
 
 /* --- The cycle --- */
 
-static inline float neighbour_sum(const sk_stress_level *level, int32_t row)
+/* Sum of coefficient x neighbour, in two chains: one would wait for each sum. */
+static inline __attribute__((always_inline)) float neighbour_sum(const float *coefficient, const int32_t *column,
+                                                                 const float *x)
 {
-    const float *coefficient = level->coefficient + (size_t)row * SK_STRESS_NEIGHBOURS;
-    const int32_t *column = level->column + (size_t)row * SK_STRESS_NEIGHBOURS;
-    float sum = 0.0f;
-    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-        sum += coefficient[m] * level->x[column[m]];
-    return sum;
+    float even = 0.0f, odd = 0.0f;
+#pragma GCC unroll 8
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m += 2) {
+        even += coefficient[m] * x[column[m]];
+        odd += coefficient[m + 1] * x[column[m + 1]];
+    }
+    return even + odd;
+}
+
+static inline const int32_t *columns_of(const sk_stress_level *level, int32_t row)
+{
+    return level->column + (size_t)row * SK_STRESS_NEIGHBOURS;
+}
+
+static inline const float *coefficients_of(const sk_stress_level *level, int32_t row)
+{
+    return level->coefficient + (size_t)row * SK_STRESS_NEIGHBOURS;
+}
+
+/* The rows of a colour with shared coefficients, [first, uneven), and the others, [uneven, last). */
+typedef struct colour_rows {
+    int32_t first, uneven, last;
+    float shared[SK_STRESS_NEIGHBOURS], diagonal;
+} colour_rows;
+
+static colour_rows rows_of_colour(const sk_stress_level *level, int k)
+{
+    const int a = k / 2;
+    colour_rows rows = {level->colour[k], level->uneven[k], level->colour[k + 1], {0.0f}, level->shared_diagonal[a]};
+    memcpy(rows.shared, level->shared[a], sizeof rows.shared);
+    return rows;
 }
 
 /* One Gauss-Seidel sweep, over the colours in order or against it. */
 static void smooth(const sk_stress_level *level, int threads, int backward)
 {
+    float *x = level->x;
+    const float *b = level->b;
     for (int n = 0; n < SK_STRESS_COLOURS; n++) {
-        const int k = backward ? SK_STRESS_COLOURS - 1 - n : n;
-        const int32_t first = level->colour[k], last = level->colour[k + 1];
-#pragma omp parallel for num_threads(threads) schedule(static) if (last - first > FEW_ROWS)
-        for (int32_t i = first; i < last; i++)
-            level->x[i] = level->inverse[i] * (level->b[i] - neighbour_sum(level, i));
+        const colour_rows rows = rows_of_colour(level, backward ? SK_STRESS_COLOURS - 1 - n : n);
+        const float inverse = 1.0f / rows.diagonal;
+#pragma omp parallel num_threads(threads) if (rows.last - rows.first > FEW_ROWS)
+        {
+#pragma omp for schedule(static) nowait
+            for (int32_t i = rows.first; i < rows.uneven; i++)
+                x[i] = inverse * (b[i] - neighbour_sum(rows.shared, columns_of(level, i), x));
+#pragma omp for schedule(static)
+            for (int32_t i = rows.uneven; i < rows.last; i++)
+                x[i] = level->inverse[i] * (b[i] - neighbour_sum(coefficients_of(level, i), columns_of(level, i), x));
+        }
     }
 }
 
 static void find_residual(const sk_stress_level *level, int threads)
 {
-#pragma omp parallel for num_threads(threads) schedule(static) if (level->count > FEW_ROWS)
-    for (int32_t i = 0; i < level->count; i++)
-        level->residual[i] = level->b[i] - level->diagonal[i] * level->x[i] - neighbour_sum(level, i);
+    const float *x = level->x, *b = level->b;
+#pragma omp parallel num_threads(threads) if (level->count > FEW_ROWS)
+    for (int k = 0; k < SK_STRESS_COLOURS; k++) {
+        const colour_rows rows = rows_of_colour(level, k);
+#pragma omp for schedule(static) nowait
+        for (int32_t i = rows.first; i < rows.uneven; i++)
+            level->residual[i] = b[i] - rows.diagonal * x[i] - neighbour_sum(rows.shared, columns_of(level, i), x);
+#pragma omp for schedule(static) nowait
+        for (int32_t i = rows.uneven; i < rows.last; i++)
+            level->residual[i] =
+                b[i] - level->diagonal[i] * x[i] - neighbour_sum(coefficients_of(level, i), columns_of(level, i), x);
+    }
 }
 
 /* The transposed interpolation, over the number of fine faces of a coarse one. */
@@ -152,17 +196,31 @@ static double dot(const sk_stress_hierarchy *hierarchy, const double *a, const d
     return total;
 }
 
+static inline __attribute__((always_inline)) double double_sum(const float *coefficient, const int32_t *column,
+                                                               const double *x)
+{
+    double even = 0.0, odd = 0.0;
+#pragma GCC unroll 8
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m += 2) {
+        even += (double)coefficient[m] * x[column[m]];
+        odd += (double)coefficient[m + 1] * x[column[m + 1]];
+    }
+    return even + odd;
+}
+
 static void multiply(const sk_stress_hierarchy *hierarchy, const double *x, double *result)
 {
     const sk_stress_level *level = &hierarchy->levels[0];
-#pragma omp parallel for num_threads(hierarchy->threads) schedule(static)
-    for (int32_t i = 0; i < level->count; i++) {
-        const float *coefficient = level->coefficient + (size_t)i * SK_STRESS_NEIGHBOURS;
-        const int32_t *column = level->column + (size_t)i * SK_STRESS_NEIGHBOURS;
-        double sum = (double)level->diagonal[i] * x[i];
-        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-            sum += (double)coefficient[m] * x[column[m]];
-        result[i] = sum;
+#pragma omp parallel num_threads(hierarchy->threads)
+    for (int k = 0; k < SK_STRESS_COLOURS; k++) {
+        const colour_rows rows = rows_of_colour(level, k);
+#pragma omp for schedule(static) nowait
+        for (int32_t i = rows.first; i < rows.uneven; i++)
+            result[i] = (double)rows.diagonal * x[i] + double_sum(rows.shared, columns_of(level, i), x);
+#pragma omp for schedule(static) nowait
+        for (int32_t i = rows.uneven; i < rows.last; i++)
+            result[i] =
+                (double)level->diagonal[i] * x[i] + double_sum(coefficients_of(level, i), columns_of(level, i), x);
     }
 }
 

@@ -15,24 +15,71 @@ static void cell_of(int c, int at[3])
 
 /* --- Rows of a level --- */
 
-static void gather_weights(const sk_stress_level *level, int block, const int at[3], int a, sk_stress_weights *w)
+/* A block's values of a field and a halo of one cell, so that neighbours are at constant offsets. */
+enum { TILE_N = SK_BLOCK_N + 2, TILE_NZ = SELKIE_DIM == 3 ? TILE_N : 1, TILE_VALUES = TILE_N * TILE_N * TILE_NZ };
+static const int tile_step[3] = {1, TILE_N, TILE_N *TILE_N};
+
+static inline int tile_place(const int at[3])
 {
-    const size_t here = sk_stress_place(level->neighbours, block, at);
-    int before[3] = {at[0], at[1], at[2]};
-    before[a]--;
-    const size_t cell[2] = {sk_stress_place(level->neighbours, block, before), here};
-    w->mass = level->mass[a][here];
-    for (int side = 0; side < 2; side++) {
-        w->normal[side] = level->normal[a][cell[side]];
-        w->bulk[side] = level->bulk ? level->bulk[cell[side]] : 0.0f;
+    int place = 0;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        place += (at[d] + 1) * tile_step[d];
+    return place;
+}
+
+/* Copies values of four bytes. */
+static void load_tile(const int32_t (*neighbours)[27], int block, const void *field, void *tile)
+{
+    const uint32_t *values = field;
+    uint32_t *row = tile;
+    for (int k = SELKIE_DIM == 3 ? -1 : 0; k < (SELKIE_DIM == 3 ? SK_BLOCK_N + 1 : 1); k++)
+        for (int j = -1; j <= SK_BLOCK_N; j++, row += TILE_N) {
+            const int first[3] = {0, j, k}, before[3] = {-1, j, k}, after[3] = {SK_BLOCK_N, j, k};
+            row[0] = values[sk_stress_place(neighbours, block, before)];
+            memcpy(row + 1, values + sk_stress_place(neighbours, block, first), SK_BLOCK_N * sizeof *row);
+            row[TILE_N - 1] = values[sk_stress_place(neighbours, block, after)];
+        }
+}
+
+/* The weights of strains around a block. */
+typedef struct weight_tiles {
+    float values[7][TILE_VALUES];
+    const float *normal[3], *bulk, *shear[3];
+} weight_tiles;
+
+static void load_weights(const sk_stress_level *level, int block, weight_tiles *tiles)
+{
+    int count = 0;
+    tiles->bulk = NULL;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        tiles->normal[d] = d && level->normal[d] == level->normal[0] ? tiles->normal[0] : tiles->values[count];
+        if (tiles->normal[d] == tiles->values[count])
+            load_tile(level->neighbours, block, level->normal[d], tiles->values[count++]);
     }
+    for (int edge = SELKIE_DIM == 3 ? 0 : 2; edge < 3; edge++) {
+        tiles->shear[edge] = tiles->values[count];
+        load_tile(level->neighbours, block, level->shear[edge], tiles->values[count++]);
+    }
+    if (level->bulk) {
+        tiles->bulk = tiles->values[count];
+        load_tile(level->neighbours, block, level->bulk, tiles->values[count]);
+    }
+}
+
+/* The weights around a face at a place of the tiles. */
+static inline void gather_weights(const weight_tiles *tiles, float mass, int place, int a, sk_stress_weights *w)
+{
+    const int before = place - tile_step[a];
+    w->mass = mass;
+    w->normal[0] = tiles->normal[a][before];
+    w->normal[1] = tiles->normal[a][place];
+    w->bulk[0] = tiles->bulk ? tiles->bulk[before] : 0.0f;
+    w->bulk[1] = tiles->bulk ? tiles->bulk[place] : 0.0f;
     for (int n = 0; n < SK_STRESS_ACROSS; n++) {
         const int b = sk_stress_axis(a, n);
-        const float *shear = level->shear[sk_stress_edge(a, b)];
-        int after[3] = {at[0], at[1], at[2]};
-        after[b]++;
-        w->shear[n][0] = shear[here];
-        w->shear[n][1] = shear[sk_stress_place(level->neighbours, block, after)];
+        const float *shear = tiles->shear[sk_stress_edge(a, b)];
+        w->shear[n][0] = shear[place];
+        w->shear[n][1] = shear[place + tile_step[b]];
     }
 }
 
@@ -45,10 +92,25 @@ static int colour_of(const sk_stress_level *level, int block, const int at[3], i
     return 2 * a + (sum & 1);
 }
 
-/* Marks the unknowns of a block by 0 in `index`, and counts them by colour. */
-static void find_unknowns(const sk_stress_level *level, int block, int32_t counts[SK_STRESS_COLOURS])
+/* Are the weights on both sides of a face the same? */
+static int is_even(const sk_stress_weights *w)
 {
-    memset(counts, 0, SK_STRESS_COLOURS * sizeof *counts);
+    int even = w->normal[0] == w->normal[1] && w->bulk[0] == w->bulk[1];
+    for (int n = 0; n < SK_STRESS_ACROSS; n++)
+        even &= w->shear[n][0] == w->shear[n][1];
+    return even;
+}
+
+/* Marks of faces in `index` before they have numbers. */
+enum { MARK_NONE = -1, MARK_UNEVEN = 0, MARK_EVEN = 1 };
+
+/* Marks the unknowns of a block. `first` gets the weights of the first even one of each component; without mass and
+ * normal weight if there is none. */
+static void find_unknowns(const sk_stress_level *level, int block, sk_stress_weights first[SELKIE_DIM])
+{
+    weight_tiles tiles;
+    memset(first, 0, SELKIE_DIM * sizeof *first);
+    load_weights(level, block, &tiles);
     for (int a = 0; a < SELKIE_DIM; a++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
@@ -56,71 +118,132 @@ static void find_unknowns(const sk_stress_level *level, int block, int32_t count
             float coefficient[SK_STRESS_NEIGHBOURS];
             int at[3];
             cell_of(c, at);
-            level->index[a][here] = -1;
+            level->index[a][here] = MARK_NONE;
             if (level->fixed[a][here])
                 continue;
-            gather_weights(level, block, at, a, &w);
+            gather_weights(&tiles, level->mass[a][here], tile_place(at), a, &w);
             if (!(sk_stress_row(&w, coefficient) > SMALLEST_DIAGONAL))
                 continue;
-            level->index[a][here] = 0;
-            counts[colour_of(level, block, at, a)]++;
+            level->index[a][here] = is_even(&w) ? MARK_EVEN : MARK_UNEVEN;
+            if (is_even(&w) && !(first[a].normal[0] > 0.0f))
+                first[a] = w;
+        }
+}
+
+/* Has a face whose two sides are the same the weights of even rows? */
+static int has_shared_weights(const sk_stress_level *level, size_t here, int a)
+{
+    const sk_stress_weights *even = &level->even[a];
+    int same = level->mass[a][here] == even->mass && level->normal[a][here] == even->normal[1] &&
+               (!level->bulk || level->bulk[here] == even->bulk[1]);
+    for (int n = 0; n < SK_STRESS_ACROSS; n++)
+        same &= level->shear[sk_stress_edge(a, sk_stress_axis(a, n))][here] == even->shear[n][0];
+    return same;
+}
+
+/* Counts the unknowns of a block by colour, even ones first. */
+static void count_unknowns(const sk_stress_level *level, int block, int32_t counts[SK_STRESS_COLOURS][2])
+{
+    memset(counts, 0, SK_STRESS_COLOURS * sizeof *counts);
+    for (int a = 0; a < SELKIE_DIM; a++)
+        for (int c = 0; c < SK_BLOCK_CELLS; c++) {
+            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+            int32_t *mark = &level->index[a][here];
+            int at[3];
+            if (*mark == MARK_NONE)
+                continue;
+            if (*mark == MARK_EVEN && !has_shared_weights(level, here, a))
+                *mark = MARK_UNEVEN;
+            cell_of(c, at);
+            counts[colour_of(level, block, at, a)][*mark == MARK_UNEVEN]++;
         }
 }
 
 /* Numbers the unknowns of a block from `next` on, and gives all other faces the number `count`. */
-static void number_unknowns(const sk_stress_level *level, int block, int32_t next[SK_STRESS_COLOURS])
+static void number_unknowns(const sk_stress_level *level, int block, int32_t next[SK_STRESS_COLOURS][2])
 {
     for (int a = 0; a < SELKIE_DIM; a++)
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
             int32_t *index = &level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
             int at[3];
             cell_of(c, at);
-            *index = *index ? level->count : next[colour_of(level, block, at, a)]++;
+            *index = *index == MARK_NONE ? level->count : next[colour_of(level, block, at, a)][*index == MARK_UNEVEN]++;
         }
 }
 
 static void make_rows(const sk_stress_level *level, int block)
 {
+    weight_tiles tiles;
+    int32_t numbers[SELKIE_DIM][TILE_VALUES];
+    load_weights(level, block, &tiles);
     for (int a = 0; a < SELKIE_DIM; a++)
+        load_tile(level->neighbours, block, level->index[a], numbers[a]);
+    for (int a = 0; a < SELKIE_DIM; a++) {
+        /* Offsets of the neighbours in a tile, and their components. */
+        int offsets[SK_STRESS_NEIGHBOURS], components[SK_STRESS_NEIGHBOURS];
+        for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
+            int offset[3];
+            sk_stress_offset(a, m, offset);
+            offsets[m] = tile_place(offset) - tile_place((const int[3]){0, 0, 0});
+            components[m] = sk_stress_component(a, m);
+        }
         for (int c = 0; c < SK_BLOCK_CELLS; c++) {
-            const int32_t number = level->index[a][(size_t)block * SK_BLOCK_CELLS + (size_t)c];
+            const size_t here = (size_t)block * SK_BLOCK_CELLS + (size_t)c;
+            const int32_t number = level->index[a][here];
             if (number == level->count)
                 continue;
             sk_stress_weights w;
-            size_t places[SK_STRESS_NEIGHBOURS];
             int at[3];
             cell_of(c, at);
-            gather_weights(level, block, at, a, &w);
+            const int place = tile_place(at);
+            gather_weights(&tiles, level->mass[a][here], place, a, &w);
             level->diagonal[number] = sk_stress_row(&w, level->coefficient + (size_t)number * SK_STRESS_NEIGHBOURS);
             level->inverse[number] = 1.0f / level->diagonal[number];
-
-            sk_stress_places(level->neighbours, block, at, a, places);
             int32_t *column = level->column + (size_t)number * SK_STRESS_NEIGHBOURS;
             for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++)
-                column[m] = level->index[sk_stress_component(a, m)][places[m]];
+                column[m] = numbers[components[m]][place + offsets[m]];
         }
+    }
 }
 
 #define TAKE(arena, pointer, count, what)                                                                              \
     SK_TRY(sk_arena_take(arena, (size_t)(count) * sizeof *(pointer), what, (void **)&(pointer), error))
 
+/* The weights of even rows: those of the first block that has some. */
+static void choose_even_weights(sk_stress_level *level, const sk_stress_weights (*first)[SELKIE_DIM])
+{
+    for (int a = 0; a < SELKIE_DIM; a++) {
+        memset(&level->even[a], 0, sizeof level->even[a]);
+        for (int b = 1; b < level->block_count && !(level->even[a].normal[0] > 0.0f); b++)
+            level->even[a] = first[b][a];
+        level->shared_diagonal[a] = sk_stress_row(&level->even[a], level->shared[a]);
+    }
+}
+
 static selkie_code number_level(sk_stress_level *level, const sk_stress_options *options, selkie_error *error)
 {
-    int32_t(*counts)[SK_STRESS_COLOURS];
+    int32_t(*counts)[SK_STRESS_COLOURS][2];
+    sk_stress_weights(*first)[SELKIE_DIM];
     TAKE(options->arena, counts, level->block_count, "viscosity");
+    TAKE(options->arena, first, level->block_count, "viscosity");
     for (int a = 0; a < SELKIE_DIM; a++)
         TAKE(options->arena, level->index[a], (size_t)level->block_count * SK_BLOCK_CELLS, "viscosity");
 #pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
     for (int b = 1; b < level->block_count; b++)
-        find_unknowns(level, b, counts[b]);
+        find_unknowns(level, b, first[b]);
+    choose_even_weights(level, (const sk_stress_weights(*)[SELKIE_DIM])first);
+#pragma omp parallel for num_threads(options->threads) schedule(dynamic, 4)
+    for (int b = 1; b < level->block_count; b++)
+        count_unknowns(level, b, counts[b]);
 
-    /* First unknown of each colour and block. */
+    /* First unknown of each colour and block: even rows, then the others. */
     int64_t total = 0;
-    for (int k = 0; k < SK_STRESS_COLOURS; k++) {
-        level->colour[k] = (int32_t)total;
+    for (int k = 0; k < 2 * SK_STRESS_COLOURS; k++) {
+        const int colour = k / 2, own = k % 2;
+        (own ? level->uneven : level->colour)[colour] = (int32_t)total;
         for (int b = 1; b < level->block_count; b++) {
-            const int32_t here = counts[b][k];
-            counts[b][k] = (int32_t)total;
+            const int32_t here = counts[b][colour][own];
+            counts[b][colour][own] = (int32_t)total;
             total += here;
         }
         if (total > INT32_MAX / SK_STRESS_NEIGHBOURS)
@@ -162,11 +285,15 @@ typedef struct block_table {
     int32_t (*coordinates)[4];
     int32_t *slots;
     uint32_t mask;
-    int count; /* with slot 0 */
+    int count;         /* with slot 0 */
+    int32_t joined[3]; /* blocks along a periodic axis, else 0 */
 } block_table;
 
-static int32_t *look_up(const block_table *table, const int32_t at[3])
+static int32_t *look_up(const block_table *table, const int32_t place[3])
 {
+    int32_t at[3];
+    for (int d = 0; d < 3; d++)
+        at[d] = table->joined[d] ? sk_wrap_index(place[d], table->joined[d]) : place[d];
     uint32_t hash = (uint32_t)at[0] * 73856093u ^ (uint32_t)at[1] * 19349663u ^ (uint32_t)at[2] * 83492791u;
     for (hash ^= hash >> 15;; hash++) {
         int32_t *slot = &table->slots[hash & table->mask];
@@ -186,6 +313,7 @@ static selkie_code make_table(block_table *table, size_t most, sk_arena *arena, 
     memset(table->coordinates[0], 0, sizeof table->coordinates[0]);
     table->mask = (uint32_t)(size - 1);
     table->count = 1;
+    memset(table->joined, 0, sizeof table->joined);
     return SELKIE_OK;
 }
 
@@ -195,7 +323,8 @@ static void add_block(block_table *table, const int32_t at[3])
     if (*slot)
         return;
     *slot = table->count++;
-    memcpy(table->coordinates[*slot], at, 3 * sizeof *at);
+    for (int d = 0; d < 3; d++)
+        table->coordinates[*slot][d] = table->joined[d] ? sk_wrap_index(at[d], table->joined[d]) : at[d];
     table->coordinates[*slot][3] = 0;
 }
 
@@ -443,9 +572,15 @@ static selkie_code coarsen(sk_stress_level *fine, sk_stress_level *coarse, block
                            const sk_stress_options *options, selkie_error *error)
 {
     /* Blocks. */
-    const block_table below = *table;
-    block_table above;
+    block_table below = *table, above;
     SK_TRY(make_table(&above, (size_t)below.count << SELKIE_DIM, options->arena, error));
+
+    /* Joined sides stay joined while blocks pair up. Further down the liquid ends there: the transfers of both levels
+     * must agree on that. */
+    for (int d = 0; d < 3; d++) {
+        above.joined[d] = below.joined[d] % 2 ? 0 : below.joined[d] / 2;
+        below.joined[d] = above.joined[d] ? below.joined[d] : 0;
+    }
     for (int b = 1; b < below.count; b++)
         add_coarse_blocks(&above, below.coordinates[b]);
     int32_t(*neighbours)[27];
@@ -466,6 +601,7 @@ static selkie_code coarsen(sk_stress_level *fine, sk_stress_level *coarse, block
                                 .coordinates = (const int32_t(*)[4])above.coordinates,
                                 .neighbours = (const int32_t(*)[27])neighbours,
                                 .bulk = to.bulk};
+    memcpy(coarse->joined, above.joined, sizeof coarse->joined);
     for (int d = 0; d < 3; d++) {
         coarse->mass[d] = to.mass[d];
         coarse->normal[d] = to.normal[d];
@@ -525,6 +661,12 @@ static selkie_code factorize(sk_stress_hierarchy *hierarchy, const sk_stress_lev
     return SELKIE_OK;
 }
 
+/* Would the next level open a joined side? */
+static int loses_sides(const sk_stress_level *level)
+{
+    return level->joined[0] % 2 || level->joined[1] % 2 || level->joined[2] % 2;
+}
+
 selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const sk_stress_options *options,
                                           sk_stress_hierarchy *hierarchy, selkie_error *error)
 {
@@ -542,14 +684,18 @@ selkie_code SK_DIM(sk_stress_make_levels)(const sk_stress_system *system, const 
         level->shear[d] = system->shear[d];
         level->fixed[d] = system->fixed[d];
     }
+    memcpy(level->joined, system->joined, sizeof level->joined);
     SK_TRY(make_level(level, options, error));
 
     block_table table;
     SK_TRY(make_table(&table, (size_t)system->block_count, options->arena, error));
+    memcpy(table.joined, system->joined, sizeof table.joined);
     for (int b = 1; b < system->block_count; b++)
         add_block(&table, system->coordinates[b]);
     hierarchy->count = 1;
     while (hierarchy->count < SK_STRESS_LEVELS && level->count > FEW) {
+        if (level->count <= SK_STRESS_DIRECT && loses_sides(level))
+            break;
         SK_TRY(coarsen(level, level + 1, &table, options, error));
         if (level[1].count == 0 || level[1].count >= level->count)
             break;

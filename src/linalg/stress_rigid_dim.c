@@ -42,11 +42,14 @@ static void join_rows(const sk_stress_level *level, int32_t *root)
         }
 }
 
-/* Velocity of the rigid motions at a face across axis a: translations, then rotations. */
-static void rigid_modes(const double x[3], int a, double mode[MODES])
+/* Velocity of the rigid motions at a face across axis a: translations, then rotations. Where sides are joined there
+ * are none: liquid that crosses them turns about no centre. */
+static void rigid_modes(const sk_stress_level *level, const double x[3], int a, double mode[MODES])
 {
     memset(mode, 0, MODES * sizeof *mode);
     mode[a] = 1.0;
+    if (level->joined[0] || level->joined[1] || level->joined[2])
+        return;
 #if SELKIE_DIM == 2
     mode[2] = a == 0 ? -x[1] : x[0];
 #else
@@ -121,7 +124,7 @@ static void sum_block(const sk_stress_system *system, const sk_stress_level *lev
                 continue;
             double centre[3], mode[MODES];
             face_centre(level, block, c, a, centre);
-            rigid_modes(centre, a, mode);
+            rigid_modes(level, centre, a, mode);
             const double change = (double)system->target[a][here] - x[number];
             for (int i = 0; i < MODES; i++) {
                 p->missing[i] += mass * mode[i] * change;
@@ -142,7 +145,7 @@ static void move_block(const sk_stress_level *level, int block, double *x, const
                 continue;
             double centre[3], mode[MODES];
             face_centre(level, block, c, a, centre);
-            rigid_modes(centre, a, mode);
+            rigid_modes(level, centre, a, mode);
             for (int i = 0; i < MODES; i++)
                 x[number] += parts[number_of_part[number]].missing[i] * mode[i];
         }

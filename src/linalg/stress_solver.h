@@ -3,6 +3,7 @@
 #define SK_LINALG_STRESS_SOLVER_H
 
 #include "base/dimension.h"
+#include "grid/wrap_kernels.h"
 #include "linalg/stress.h"
 #include "linalg/stress_kernels.h"
 
@@ -13,17 +14,23 @@ typedef struct sk_stress_level {
     int block_count;
     const int32_t (*coordinates)[4];
     const int32_t (*neighbours)[27];
+    int32_t joined[3]; /* blocks along a periodic axis of this level; 0 = its sides are not joined */
     const float *mass[3], *normal[3], *bulk, *shear[3]; /* normal strain has a weight for each direction */
     const uint8_t *fixed[3];
 
-    /* Unknowns, one colour after the other. Number `count` is a face without an unknown: its value is 0. */
+    /* Unknowns, one colour after the other. Number `count` is a face without an unknown: its value is 0. In each colour
+     * the even rows come first: those whose weights are the usual ones inside liquid of one viscosity. They share their
+     * coefficients, which a loop then keeps in registers. */
     int32_t *index[3]; /* [block_count][cells] number of the unknown, or `count` */
     int32_t count;
     int32_t colour[SK_STRESS_COLOURS + 1]; /* first unknown of each colour */
-    float *coefficient;                    /* [count][SK_STRESS_NEIGHBOURS] */
-    int32_t *column;                       /* [count][SK_STRESS_NEIGHBOURS] */
-    float *inverse, *diagonal;             /* [count] */
-    float *x, *b, *residual;               /* [count + 1] */
+    int32_t uneven[SK_STRESS_COLOURS];     /* first unknown of each colour with coefficients of its own */
+    sk_stress_weights even[3];             /* weights of even rows of each component */
+    float shared[3][SK_STRESS_NEIGHBOURS], shared_diagonal[3];
+    float *coefficient;        /* [count][SK_STRESS_NEIGHBOURS] */
+    int32_t *column;           /* [count][SK_STRESS_NEIGHBOURS] */
+    float *inverse, *diagonal; /* [count] */
+    float *x, *b, *residual;   /* [count + 1] */
 
     /* Transfers to and from the next level. */
     int32_t *parent;      /* [count][SK_STRESS_PARENTS] unknowns of the next level */
@@ -53,25 +60,31 @@ static inline __attribute__((unused)) size_t sk_stress_place(const int32_t (*nei
     return (size_t)neighbours[block][neighbour] * SK_BLOCK_CELLS + (size_t)local;
 }
 
+/* Offset in cells of neighbour m of a face across axis a, in the order of the coefficients. */
+static inline __attribute__((unused)) void sk_stress_offset(int a, int m, int offset[3])
+{
+    /* Along a and along the other axis. */
+    static const int along[SK_STRESS_OTHER] = {0, 0, 0, -1, 0, -1}, across[SK_STRESS_OTHER] = {-1, 1, 0, 0, 1, 1};
+    offset[0] = offset[1] = offset[2] = 0;
+    if (m < 2) {
+        offset[a] = m ? 1 : -1;
+        return;
+    }
+    const int b = sk_stress_axis(a, (m - 2) / SK_STRESS_OTHER), n = (m - 2) % SK_STRESS_OTHER;
+    offset[a] = along[n];
+    offset[b] = across[n];
+}
+
 /* Places of the neighbours of a face across axis a, in the order of the coefficients. */
 static inline __attribute__((unused)) void sk_stress_places(const int32_t (*neighbours)[27], int block, const int at[3],
                                                             int a, size_t places[SK_STRESS_NEIGHBOURS])
 {
-    for (int side = 0; side < 2; side++) {
-        int other[3] = {at[0], at[1], at[2]};
-        other[a] += side ? 1 : -1;
-        places[side] = sk_stress_place(neighbours, block, other);
-    }
-    for (int n = 0; n < SK_STRESS_ACROSS; n++) {
-        const int b = sk_stress_axis(a, n);
-        /* Offsets along a and b. */
-        static const int along[SK_STRESS_OTHER] = {0, 0, 0, -1, 0, -1}, across[SK_STRESS_OTHER] = {-1, 1, 0, 0, 1, 1};
-        for (int m = 0; m < SK_STRESS_OTHER; m++) {
-            int other[3] = {at[0], at[1], at[2]};
-            other[a] += along[m];
-            other[b] += across[m];
-            places[2 + SK_STRESS_OTHER * n + m] = sk_stress_place(neighbours, block, other);
-        }
+    for (int m = 0; m < SK_STRESS_NEIGHBOURS; m++) {
+        int other[3];
+        sk_stress_offset(a, m, other);
+        for (int d = 0; d < 3; d++)
+            other[d] += at[d];
+        places[m] = sk_stress_place(neighbours, block, other);
     }
 }
 

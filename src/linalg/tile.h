@@ -67,6 +67,19 @@ SK_INLINE void sk_tile_read_halo(sk_tile *tile, int side, const float *field, in
             }
 }
 
+/* The layer of the tile's own cells at the opposite side: the block is its own neighbour. */
+SK_INLINE void sk_tile_wrap_halo(sk_tile *tile, int side)
+{
+    int low[3] = {0, 0, 0}, high[3] = {SK_BLOCK_N, SK_BLOCK_N, SK_PLANES}, axis = side / 2;
+    low[axis] = side & 1 ? SK_BLOCK_N : -1;
+    high[axis] = low[axis] + 1;
+    for (int k = low[2]; k < high[2]; ++k)
+        for (int j = low[1]; j < high[1]; ++j)
+            for (int i = low[0]; i < high[0]; ++i)
+                tile->cell[sk_tile_index(i, j, k)] =
+                    tile->cell[sk_tile_index(i & SK_BLOCK_MASK, j & SK_BLOCK_MASK, k & (SK_PLANES - 1))];
+}
+
 /* A block with its halo. */
 SK_INLINE void sk_tile_read(sk_tile *tile, const sk_around *around)
 {

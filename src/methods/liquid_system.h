@@ -230,6 +230,7 @@ static inline selkie_code solve_liquid_system(sk_step *step, double tolerance, s
     sk_poisson_system system = {
         .block_count = grid->block_count,
         .coordinates = (const int32_t(*)[4])grid->coordinates,
+        .joined = {sk_grid_joined(grid, 0), sk_grid_joined(grid, 1), sk_grid_joined(grid, 2)},
         .faces = (const int32_t(*)[6])grid->faces,
         .face = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y], grid->fields[SK_FIELD_FACE_Z]},
         .diagonal = grid->fields[SK_FIELD_DIAGONAL],

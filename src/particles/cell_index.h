@@ -9,6 +9,8 @@
 static inline sk_cell_index sk_grid_cell_index(const sk_grid *grid)
 {
     sk_cell_index index = {.blocks = {grid->blocks[0], grid->blocks[1], grid->blocks[2]},
+                           .periodic = grid->periodic,
+                           .period = {grid->period[0], grid->period[1], grid->period[2]},
                            .block_count = grid->particle_blocks,
                            .table = grid->table,
                            .coordinates = (const int32_t(*)[4])grid->coordinates,

@@ -10,6 +10,8 @@
  * sets the size of a block. */
 typedef struct sk_cell_index {
     int blocks[3];                   /* of the grid along each axis */
+    int periodic;                    /* bit d: the sides across axis d are joined */
+    float period[3];                 /* m  along such an axis */
     int block_count;                 /* slots 1 .. block_count hold points; the others count as absent */
     sk_block_table table;            /* slot of each block; 0 = absent */
     const int32_t (*coordinates)[4]; /* [block_count + 1] place of each block along the axes; or NULL */

@@ -7,15 +7,19 @@
 
 #include "base/dimension.h"
 #include "base/kernel.h"
+#include "grid/wrap_kernels.h"
 #include "particles/cell_index_kernels.h"
 
 /* Slot of the block at these block coordinates; 0 if it has no points. */
 SK_KERNEL int SK_DIM(sk_slot_at)(const sk_cell_index *index, const int block[3])
 {
-    for (int d = 0; d < SELKIE_DIM; d++)
-        if (block[d] < 0 || block[d] >= index->blocks[d])
+    int at[3] = {0, 0, 0};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        at[d] = index->periodic >> d & 1 ? sk_wrap_index(block[d], index->blocks[d]) : block[d];
+        if (at[d] < 0 || at[d] >= index->blocks[d])
             return 0;
-    int slot = sk_block_find(&index->table, sk_block_key(block[0], block[1], SELKIE_DIM == 3 ? block[2] : 0));
+    }
+    int slot = sk_block_find(&index->table, sk_block_key(at[0], at[1], at[2]));
     return slot <= index->block_count ? slot : 0;
 }
 
@@ -45,6 +49,22 @@ SK_KERNEL float SK_DIM(sk_difference)(const float a[3], const float b[3], float 
     difference[2] = 0.0f;
     for (int d = 0; d < SELKIE_DIM; d++) {
         difference[d] = a[d] - b[d];
+        squared += difference[d] * difference[d];
+    }
+    return squared;
+}
+
+/* The same to the nearest image of b along periodic axes. */
+SK_KERNEL float SK_DIM(sk_image_difference)(const sk_cell_index *index, const float a[3], const float b[3],
+                                            float difference[3])
+{
+    float squared = SK_DIM(sk_difference)(a, b, difference);
+    if (!index->periodic)
+        return squared;
+    squared = 0.0f;
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        if (index->periodic >> d & 1)
+            difference[d] = sk_wrap_difference(difference[d], index->period[d]);
         squared += difference[d] * difference[d];
     }
     return squared;

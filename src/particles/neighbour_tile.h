@@ -27,6 +27,7 @@ enum {
 
 typedef struct sk_particle_run {
     uint32_t from, to, at; /* particles [from, to) of the store start at `at` in the tile */
+    int16_t block;         /* number of their block among those around, x fastest */
 } sk_particle_run;
 
 typedef struct sk_particle_tile {
@@ -34,13 +35,32 @@ typedef struct sk_particle_tile {
     uint32_t count;
     sk_particle_run runs[SK_PARTICLE_TILE_RUNS];
     uint32_t start[SK_PARTICLE_TILE_CELLS + 1]; /* first particle of each cell in the tile */
+    int wraps;                                  /* a block around lies beyond a joined side */
+    float shift[3][3];                          /* m  [axis][side: below, own, above] from such a block to its image */
 } sk_particle_tile;
+
+/* Where the blocks around a block lie beyond joined sides. */
+SK_TILE_INLINE void sk_particle_tile_find_images(const sk_cell_index *index, int block, sk_particle_tile *tile)
+{
+    tile->wraps = 0;
+    memset(tile->shift, 0, sizeof tile->shift);
+    for (int d = 0; index->periodic && d < SELKIE_DIM; d++) {
+        if (!(index->periodic >> d & 1))
+            continue;
+        if (index->coordinates[block][d] == 0)
+            tile->shift[d][0] = -index->period[d];
+        if (index->coordinates[block][d] == index->blocks[d] - 1)
+            tile->shift[d][2] = index->period[d];
+        tile->wraps |= tile->shift[d][0] != 0.0f || tile->shift[d][2] != 0.0f;
+    }
+}
 
 /* The index must have neighbours. */
 SK_TILE_INLINE void sk_particle_tile_make(const sk_cell_index *index, int block, sk_particle_tile *tile)
 {
     uint32_t at = 0, *start = tile->start;
     tile->run_count = 0;
+    sk_particle_tile_find_images(index, block, tile);
 
     /* Rows of cells. The outermost ones lie in neighbouring blocks. */
     for (int tz = 0; tz < SK_PARTICLE_TILE_NZ; tz++)
@@ -56,7 +76,8 @@ SK_TILE_INLINE void sk_particle_tile_make(const sk_cell_index *index, int block,
 
             /* Along x: one cell of the lower neighbour, the whole row, one cell of the upper neighbour. */
             for (int bx = 0; bx < 3; bx++) {
-                int slot = index->neighbours[block][bx + 3 * by + (SELKIE_DIM == 3 ? 9 * bz : 0)];
+                const int around = bx + 3 * by + (SELKIE_DIM == 3 ? 9 * bz : 0),
+                          slot = index->neighbours[block][around];
                 int first = bx == 0 ? SK_BLOCK_N - 1 : 0, count = bx == 1 ? SK_BLOCK_N : 1;
                 if (slot < 1 || slot > index->block_count) {
                     for (int c = 0; c < count; c++)
@@ -69,7 +90,7 @@ SK_TILE_INLINE void sk_particle_tile_make(const sk_cell_index *index, int block,
                 for (int c = 0; c < count; c++)
                     *start++ = at + cell[c] - cell[0];
                 if (cell[count] > cell[0])
-                    tile->runs[tile->run_count++] = (sk_particle_run){cell[0], cell[count], at};
+                    tile->runs[tile->run_count++] = (sk_particle_run){cell[0], cell[count], at, (int16_t)around};
                 at += cell[count] - cell[0];
             }
         }
@@ -85,6 +106,13 @@ SK_TILE_INLINE int sk_particle_tile_cell(int c)
 }
 
 /* --- Arrays over the tile --- */
+
+/* The image of a run's particles along axis d, m from where they are. */
+SK_TILE_INLINE float sk_particle_run_shift(const sk_particle_tile *tile, const sk_particle_run *run, int d)
+{
+    static const int stride[3] = {1, 3, 9};
+    return tile->shift[d][run->block / stride[d] % 3];
+}
 
 SK_TILE_INLINE void sk_particle_tile_load_floats(const sk_particle_tile *tile, const float *from, float *to)
 {
@@ -108,6 +136,14 @@ static inline __attribute__((unused, always_inline)) void sk_particle_tile_load_
             for (int d = 0; d < SELKIE_DIM; d++)
                 to[d][p] = from[d];
     }
+
+    /* Positions beyond joined sides. */
+    for (int r = 0; offset == 0 && tile->wraps && r < tile->run_count; r++) {
+        const sk_particle_run *run = &tile->runs[r];
+        for (int d = 0; d < SELKIE_DIM; d++)
+            for (uint32_t p = run->at; p < run->at + (run->to - run->from); p++)
+                to[d][p] += sk_particle_run_shift(tile, run, d);
+    }
 }
 
 /* Copies vectors as four lanes, the last one 0, from arrays of vectors or from the records. */
@@ -130,6 +166,14 @@ sk_particle_tile_load_record_lanes(const sk_particle_tile *tile, const sk_partic
              p++, from += sizeof(sk_particle) / sizeof(float))
             for (int d = 0; d < 4; d++)
                 to[p][d] = d < SELKIE_DIM ? from[d] : 0.0f;
+    }
+
+    /* Positions beyond joined sides. */
+    for (int r = 0; offset == 0 && tile->wraps && r < tile->run_count; r++) {
+        const sk_particle_run *run = &tile->runs[r];
+        for (uint32_t p = run->at; p < run->at + (run->to - run->from); p++)
+            for (int d = 0; d < SELKIE_DIM; d++)
+                to[p][d] += sk_particle_run_shift(tile, run, d);
     }
 }
 

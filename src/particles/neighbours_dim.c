@@ -33,7 +33,8 @@ uint32_t SK_DIM(sk_neighbours_within)(const sk_neighbour_search *search, const s
         for (uint32_t j = from; j < to; j++) {
             float difference[3];
             if (j == place->self ||
-                !(SK_DIM(sk_difference)(place->position, search->records[j].position, difference) < search->radius2))
+                !(SK_DIM(sk_image_difference)(search->index, place->position, search->records[j].position, difference) <
+                  search->radius2))
                 continue;
             if (found)
                 found[count] = j;

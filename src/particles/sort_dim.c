@@ -294,11 +294,16 @@ static uint32_t sort_block(sk_grid *grid, sk_particles *particles, int slot, uin
 /* The slot of the block at an offset from a block; 0 if it is absent. */
 static inline int32_t slot_beside(const sk_grid *grid, const int32_t from[4], int n, uint64_t *key)
 {
-    const int x = from[0] + n % 3 - 1, y = from[1] + n / 3 % 3 - 1, z = SELKIE_DIM == 3 ? from[2] + n / 9 - 1 : 0;
+    int at[3] = {from[0] + n % 3 - 1, from[1] + n / 3 % 3 - 1, SELKIE_DIM == 3 ? from[2] + n / 9 - 1 : 0};
     *key = SK_NO_BLOCK;
-    if (x < 0 || y < 0 || z < 0 || x >= grid->blocks[0] || y >= grid->blocks[1] || z >= grid->blocks[2])
-        return 0;
-    *key = sk_block_key(x, y, z);
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        if (at[d] >= 0 && at[d] < grid->blocks[d])
+            continue;
+        if (!(grid->periodic >> d & 1))
+            return 0;
+        at[d] = sk_wrap_index(at[d], grid->blocks[d]);
+    }
+    *key = sk_block_key(at[0], at[1], at[2]);
     return sk_block_find(&grid->table, *key);
 }
 
@@ -415,5 +420,6 @@ selkie_code SK_DIM(sk_sort_settle)(sk_grid *grid, sk_particles *particles, selki
 
 selkie_code SK_DIM(sk_grid_sort)(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
 {
+    sk_grid_wrap_particles(grid, particles, threads);
     return SK_DIM(sk_sort_settle)(grid, particles, sort_particles(grid, particles, threads, error));
 }

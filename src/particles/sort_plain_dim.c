@@ -156,5 +156,6 @@ static selkie_code sort_particles(sk_grid *grid, sk_particles *particles, int th
 
 selkie_code SK_DIM(sk_grid_sort_plain)(sk_grid *grid, sk_particles *particles, int threads, selkie_error *error)
 {
+    sk_grid_wrap_particles(grid, particles, threads);
     return SK_DIM(sk_sort_settle)(grid, particles, sort_particles(grid, particles, threads, error));
 }

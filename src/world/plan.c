@@ -145,6 +145,8 @@ selkie_code selkie_scene_plan(const selkie_scene *scene, const selkie_world_opti
     int before = sk_threads_begin(threads);
     selkie_code code =
         sk_grid_init(&grid, dimension, plan->cells, relative->domain.origin, plan->cell_size, &memory, error);
+    if (code == SELKIE_OK)
+        sk_grid_join_sides(&grid, (int)scene->domain.periodic);
     for (int d = 0; d < dimension; d++)
         grid.origin[d] = scene->domain.origin[d];
     if (code == SELKIE_OK)

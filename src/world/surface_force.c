@@ -33,6 +33,8 @@ static int is_outside(const sk_surface *surface, const sk_step *step, const doub
     if (step->solids.obstacles[surface->obstacle].moves)
         return 0;
     for (int d = 0; d < grid->dimension; d++) {
+        if (grid->periodic >> d & 1)
+            continue; /* beyond a joined side lies the opposite one */
         double low = p[0][d], high = p[0][d];
         for (int c = 1; c < corners; c++) {
             low = fmin(low, p[c][d]);

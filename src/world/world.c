@@ -149,6 +149,8 @@ static void collect_energy(const selkie_world *world, selkie_statistics *s)
     s->kinetic_energy = step->particle_mass * step->sums.kinetic;
     s->potential_energy = 0.0;
     for (int d = 0; d < step->dimension; d++) {
+        if (step->grid.periodic >> d & 1)
+            continue; /* no height along a joined axis */
         /* Velocities are those at the middle of the step, and so is this mean of the heights before and after it. */
         double sum = 0.5 * (step->positions_before[d] + step->positions[d]);
         s->potential_energy -=
@@ -211,6 +213,7 @@ static selkie_code build(selkie_world *world, const int cells[3], double cell_si
     const selkie_scene *scene = world->relative;
     if (step->needs & (SK_NEEDS_GRID | SK_NEEDS_PARTICLES)) {
         SK_TRY(sk_grid_init(&step->grid, step->dimension, cells, scene->domain.origin, cell_size, step->memory, error));
+        sk_grid_join_sides(&step->grid, (int)scene->domain.periodic);
         for (int d = 0; d < step->dimension; d++)
             step->grid.origin[d] = world->scene->domain.origin[d];
         SK_TRY(sk_grid_declare(&step->grid, sk_methods_fields(world->methods), error));

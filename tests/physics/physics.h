@@ -154,7 +154,10 @@ UNUSED_IS_FINE selkie_probe_def *add_probe(test_scene *t, const char *name, selk
 
 UNUSED_IS_FINE const char *method_name(selkie_method method)
 {
-    return method == SELKIE_METHOD_PIC ? "PIC" : method == SELKIE_METHOD_FLIP ? "FLIP" : "APIC";
+    return method == SELKIE_METHOD_PIC    ? "PIC"
+           : method == SELKIE_METHOD_FLIP ? "FLIP"
+           : method == SELKIE_METHOD_SPH  ? "SPH"
+                                          : "APIC";
 }
 
 /* What a case is called behind the name of its method. */

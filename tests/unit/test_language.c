@@ -399,13 +399,44 @@ static void body_in_a_frame(void **state)
     assert_non_null(strstr(error.message, "leave out the rotation"));
 }
 
+/* Periodic axes: the cells must fit, and what cannot be there is named. */
+static void periodic_axes(void **state)
+{
+    (void)state;
+    fixture f;
+    selkie_error error = {0};
+    make(&f, 2);
+    f.scene.domain.periodic = SELKIE_AXES_X;
+    assert_int_not_equal(selkie_scene_check(&f.scene, &error), SELKIE_OK); /* 8 cells */
+    assert_non_null(strstr(error.message, "must be 16 or a multiple of 32"));
+    f.scene.domain.cell_size = 1.0 / 32;
+    assert_int_equal(selkie_scene_check(&f.scene, &error), SELKIE_OK);
+
+    f.scene.domain.walls[1] = SELKIE_WALL_NO_SLIP;
+    assert_int_not_equal(selkie_scene_check(&f.scene, &error), SELKIE_OK);
+    assert_non_null(strstr(error.message, "domain.walls.x_max"));
+    f.scene.domain.walls[1] = SELKIE_WALL_FREE_SLIP;
+    f.scene.volume = SELKIE_VOLUME_ANDO;
+    assert_int_not_equal(selkie_scene_check(&f.scene, &error), SELKIE_OK);
+    assert_non_null(strstr(error.message, "cannot be in a periodic domain"));
+    f.scene.volume = SELKIE_VOLUME_AUTO;
+    f.scene.domain.periodic = SELKIE_AXES_XZ;
+    assert_int_not_equal(selkie_scene_check(&f.scene, &error), SELKIE_OK);
+    assert_non_null(strstr(error.message, "has no z"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(taylor_green),        cmocka_unit_test(flow_from_file),
-        cmocka_unit_test(motion_from_file),    cmocka_unit_test(oscillation_derivatives),
-        cmocka_unit_test(frame_accelerations), cmocka_unit_test(refusals),
-        cmocka_unit_test(resumes_to_the_bit),  cmocka_unit_test(energy_of_bodies),
+        cmocka_unit_test(periodic_axes),
+        cmocka_unit_test(taylor_green),
+        cmocka_unit_test(flow_from_file),
+        cmocka_unit_test(motion_from_file),
+        cmocka_unit_test(oscillation_derivatives),
+        cmocka_unit_test(frame_accelerations),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(resumes_to_the_bit),
+        cmocka_unit_test(energy_of_bodies),
         cmocka_unit_test(body_in_a_frame),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

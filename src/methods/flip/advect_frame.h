@@ -41,6 +41,7 @@ static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
     frame.trapezoidal =
         frame.order == 2 && (rule == SELKIE_RULE_TRAPEZOIDAL || (rule == SELKIE_RULE_AUTO && unilateral));
     frame.velocity.table = frame.end.table = grid->table;
+    frame.velocity.periodic = frame.end.periodic = grid->periodic;
 
     /* Straight drift of reflections, and whether to list migrating particles. */
     frame.straight = flip_reflects(step);
@@ -54,11 +55,14 @@ static __attribute__((unused)) advect_frame frame_of(const sk_step *step)
         frame.velocity.blocks[d] = frame.end.blocks[d] = grid->blocks[d];
         frame.corner[d] = (float)grid->corner[d];
         double gap = 1e-3 * grid->cell_size;
-        frame.open[2 * d] = d < SELKIE_DIM && step->scene->domain.walls[2 * d] == SELKIE_WALL_OPEN;
-        frame.open[2 * d + 1] = d < SELKIE_DIM && step->scene->domain.walls[2 * d + 1] == SELKIE_WALL_OPEN;
-        frame.any_open |= frame.open[2 * d] | frame.open[2 * d + 1];
-        frame.low[d] = frame.open[2 * d] ? -INFINITY : (float)(grid->low[d] + gap);
-        frame.high[d] = frame.open[2 * d + 1] ? INFINITY : (float)(grid->high[d] - gap);
+        const int joined = grid->periodic >> d & 1;
+        for (int side = 0; side < 2; side++) {
+            const selkie_wall wall = step->scene->domain.walls[2 * d + side];
+            frame.open[2 * d + side] = d < SELKIE_DIM && wall == SELKIE_WALL_OPEN && !joined;
+            frame.any_open |= frame.open[2 * d + side];
+        }
+        frame.low[d] = frame.open[2 * d] || joined ? -INFINITY : (float)(grid->low[d] + gap);
+        frame.high[d] = frame.open[2 * d + 1] || joined ? INFINITY : (float)(grid->high[d] - gap);
     }
     return frame;
 }
@@ -97,10 +101,20 @@ static __attribute__((unused)) int sweep_particle(const advect_frame *frame, con
         path.low[d] = frame->low[d];
         path.high[d] = frame->high[d];
     }
+
+    /* Obstacles lie in the domain; a path may have left it through a joined side. */
+    const sk_grid *grid = &frame->step->grid;
+    float away[3] = {0.0f, 0.0f, 0.0f};
+    for (int d = 0; grid->periodic && d < SELKIE_DIM; d++)
+        if (grid->periodic >> d & 1) {
+            away[d] = grid->period[d] * floorf((from[d] - (float)grid->low[d]) / grid->period[d]);
+            path.from[d] -= away[d];
+            path.to[d] -= away[d];
+        }
     if (!sk_sweep(&frame->step->solids, &path, touch))
         return 0;
     for (int d = 0; d < SELKIE_DIM; d++)
-        to[d] = path.to[d];
+        to[d] = path.to[d] + away[d];
     return 1;
 }
 

@@ -31,6 +31,7 @@ static int advect_particle(const advect_frame *frame, const sk_advection *a, sk_
     memcpy(traveller.x, particle->position, SELKIE_DIM * sizeof(float));
     memcpy(traveller.own, particle->velocity, SELKIE_DIM * sizeof(float));
     const int gone = sk_travel(a, &traveller, solids->obstacle_count ? sweep_path : NULL, &met);
+    sk_grid_wrap(&frame->step->grid, traveller.x);
     memcpy(particle->position, traveller.x, SELKIE_DIM * sizeof(float));
     if (gone)
         particle->flags |= SK_PARTICLE_DEAD;

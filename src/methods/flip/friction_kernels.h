@@ -11,6 +11,7 @@
 
 #include "base/dimension.h"
 #include "base/kernel.h"
+#include "methods/rub_kernels.h"
 
 /* A cell beside a surface. Sides are numbered -x +x -y +y -z +z. */
 typedef struct sk_rubbing_cell {
@@ -31,25 +32,6 @@ SK_KERNEL float sk_friction_of_cell(const sk_rubbing_cell *cell, float area[3])
         normal += along * along * cell->push[d];
     }
     return normal > 0.0f ? cell->friction * normal / __builtin_sqrtf(length2) : 0.0f;
-}
-
-/* Component d of a velocity after friction. `relative` is the velocity over the surface, `area` points along its
- * normal. Friction takes at most `most` (m/s) of the tangential speed, and never more than all of it. */
-SK_KERNEL float sk_rubbed_velocity(int d, float velocity, const float relative[3], const float area[3], float most)
-{
-    float length2 = 0.0f, through = 0.0f, tangential2 = 0.0f;
-    for (int e = 0; e < SELKIE_DIM; e++) {
-        length2 += area[e] * area[e];
-        through += area[e] * relative[e];
-    }
-    if (!(length2 > 1e-6f))
-        return velocity;
-    for (int e = 0; e < SELKIE_DIM; e++) {
-        const float along = relative[e] - through * area[e] / length2;
-        tangential2 += along * along;
-    }
-    const float along = relative[d] - through * area[d] / length2, speed = __builtin_sqrtf(tangential2);
-    return velocity - (speed > most ? most / speed : 1.0f) * along;
 }
 
 #endif

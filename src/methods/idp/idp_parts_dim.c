@@ -289,6 +289,7 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
     /* The sort follows, unless solids push once more. */
     sk_displacement by = {.first = SK_FIELD_VELOCITY_X,
                           .runs = local ? grid->runs[SK_RUNS_MOVED] : NULL,
+                          .wraps = grid->periodic && !step->solids.obstacle_count, /* else after the sweep */
                           .lists_leavers = !step->solids.obstacle_count,
                           .threads = step->threads};
     sk_solids_bounds(&step->solids, grid, by.low, by.high);
@@ -300,5 +301,7 @@ selkie_code SK_DIM(sk_idp_correct_with)(sk_step *step, const sk_idp_form *form, 
     /* No displacement crosses an obstacle. Particles that were inside one move out half a cell at a time. */
     if (step->solids.obstacle_count)
         sk_sweep_places(&step->solids, grid, &step->particles, farthest_displacement, step->threads);
+    if (grid->periodic && !by.wraps)
+        sk_grid_wrap_particles(grid, &step->particles, step->threads);
     return SELKIE_OK;
 }

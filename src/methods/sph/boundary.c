@@ -142,6 +142,12 @@ static selkie_code add_points(sk_step *step, sk_sph_walls *walls, const sk_surfa
     return SELKIE_OK;
 }
 
+/* A slip length b: the particles beside a wall, half a spacing away, shear over spacing/2 + b. */
+static float grip_of(const sk_sph *sph, double slip_length)
+{
+    return (float)(0.5 * sph->spacing / (0.5 * sph->spacing + slip_length));
+}
+
 /* Adds the closed sides of the domain as sheets without particles: the free-slip sides, or the no-slip ones if `rough`.
  */
 static selkie_code add_domain(sk_step *step, sk_sph_walls *walls, int rough, sk_surface_points *points,
@@ -150,6 +156,7 @@ static selkie_code add_domain(sk_step *step, sk_sph_walls *walls, int rough, sk_
     const sk_solids *solids = &step->solids;
     sk_sph_boundary *boundary = &step->sph->boundary;
     const double depth = 0.5 * step->sph->spacing;
+    double friction = 0.0;
     for (int side = 0; side < 2 * step->dimension; side++) {
         int axis = side / 2, high = side & 1;
         if (solids->walls[side] == SELKIE_WALL_OPEN || (solids->walls[side] == SELKIE_WALL_NO_SLIP) != rough)
@@ -158,10 +165,14 @@ static selkie_code add_domain(sk_step *step, sk_sph_walls *walls, int rough, sk_
             (sk_sph_side){.axis = axis,
                           .sheet = (float)(high ? solids->high[axis] + depth : solids->low[axis] - depth),
                           .inward = high ? -1.0f : 1.0f,
-                          .part = (uint32_t)walls->part_count};
+                          .part = (uint32_t)walls->part_count,
+                          .grip = grip_of(step->sph, solids->slip_length[side]),
+                          .friction = rough ? 0.0f : (float)solids->side_friction[side]};
+        friction = fmax(friction, rough ? 0.0 : solids->side_friction[side]);
     }
     points->count = 0;
-    return add_points(step, walls, points, (wall_part){.obstacle = -1, .body = -1, .no_slip = rough}, error);
+    const wall_part part = {.obstacle = -1, .body = -1, .no_slip = rough, .friction = friction};
+    return add_points(step, walls, points, part, error);
 }
 
 /* The box of surface points that may be near liquid: for static shapes just around the domain, for others as far as
@@ -204,7 +215,9 @@ static selkie_code sample_parts(sk_step *step, sk_sph_walls *walls, sk_surface_p
                          (wall_part){.obstacle = o,
                                      .body = -1,
                                      .moves = obstacle->moves,
-                                     .no_slip = obstacle->def->surface == SELKIE_WALL_NO_SLIP},
+                                     .no_slip = obstacle->def->surface == SELKIE_WALL_NO_SLIP,
+                                     .slip_length = obstacle->def->slip_length,
+                                     .friction = obstacle->def->liquid_friction},
                          points, error));
     }
     for (int b = 0; step->rigid && b < step->rigid->body_count; b++)
@@ -212,7 +225,9 @@ static selkie_code sample_parts(sk_step *step, sk_sph_walls *walls, sk_surface_p
                          (wall_part){.obstacle = -1,
                                      .body = b,
                                      .moves = 1,
-                                     .no_slip = step->rigid->bodies[b].def->surface == SELKIE_WALL_NO_SLIP},
+                                     .no_slip = step->rigid->bodies[b].def->surface == SELKIE_WALL_NO_SLIP,
+                                     .slip_length = step->rigid->bodies[b].def->slip_length,
+                                     .friction = step->rigid->bodies[b].def->liquid_friction},
                          points, error));
     return add_domain(step, walls, 1, points, error);
 }
@@ -399,6 +414,9 @@ static void set_body(const sk_step *step, const wall_part *part, sk_sph_body *bo
     memset(body->force, 0, sizeof body->force);
     memset(body->torque, 0, sizeof body->torque);
     body->no_slip = part->no_slip;
+    body->grip = grip_of(step->sph, part->slip_length);
+    body->friction = part->no_slip ? 0.0f : (float)part->friction;
+    body->rubs = body->friction > 0.0f;
     if (part->body < 0) {
         body->wants_force = part->wants_force;
         if (part->obstacle >= 0)

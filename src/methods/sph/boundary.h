@@ -57,6 +57,9 @@ typedef struct sk_sph_contact {
     uint32_t particle;
     uint32_t part;
     float gradient[6]; /* B_i times the spacing, as all gradients in the lists: 1, and m */
+    float length;      /* sum of |G_ib| over the part's samples */
+    float friction;    /* the same with the friction of each sample */
+    float velocity[3]; /* m/s  the same with their velocities */
 } sk_sph_contact;
 
 /* Finds the contacts of parts with forces and adds to the diagonal. */

@@ -20,9 +20,19 @@ typedef struct contact_list { /* of one particle */
     sk_sph_contact found[MOST_PARTS];
 } contact_list;
 
-/* Adds a part's gradient g at a point of its surface. */
-static void add_contact(finder *f, contact_list *list, uint32_t part, const float g[3], const float point[3])
+/* A sample of a part's surface beside a particle. */
+typedef struct touched_sample {
+    uint32_t part;
+    const float *gradient, *point; /* [3] */
+    const float *velocity;         /* [3] m/s; NULL = at rest */
+    float friction;
+} touched_sample;
+
+/* Adds the gradient of a sample of a part's surface. */
+static void add_contact(finder *f, contact_list *list, const touched_sample *sample)
 {
+    const uint32_t part = sample->part;
+    const float *g = sample->gradient, *point = sample->point;
     const sk_sph_body *body = &f->boundary->bodies[part];
     int k = 0;
     while (k < list->count && list->found[k].part != part)
@@ -46,6 +56,19 @@ static void add_contact(finder *f, contact_list *list, uint32_t part, const floa
     contact->gradient[3] += arm[1] * g[2] - arm[2] * g[1];
     contact->gradient[4] += arm[2] * g[0] - arm[0] * g[2];
     contact->gradient[5] += arm[0] * g[1] - arm[1] * g[0];
+
+    /* For friction. */
+    const float length = sqrtf(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]);
+    contact->length += length;
+    contact->friction += length * sample->friction;
+    for (int d = 0; sample->velocity && d < 3; d++)
+        contact->velocity[d] += length * sample->velocity[d];
+}
+
+/* Are the contacts of a part needed? */
+static int is_wanted(const sk_sph_body *body)
+{
+    return body->wants_force || body->rubs;
 }
 
 /* Finds the parts with forces within reach of a particle, and their gradients. */
@@ -62,7 +85,8 @@ static void find_contacts_of(finder *f, const near_walls *walls, const float x[3
         for (uint32_t b = walls->ranges[r].from; b < walls->ranges[r].to; b++) {
             const sk_boundary_particle *wall = &f->boundary->particles[b];
             float difference[3] = {0, 0, 0}, r2 = 0.0f;
-            if (!f->boundary->bodies[wall->body].wants_force)
+            const sk_sph_body *body = &f->boundary->bodies[wall->body];
+            if (!is_wanted(body))
                 continue;
             for (int d = 0; d < SELKIE_DIM; d++) {
                 difference[d] = x[d] - wall->position[d];
@@ -77,7 +101,7 @@ static void find_contacts_of(finder *f, const near_walls *walls, const float x[3
             const float gradient[3] = {slope * difference[0], slope * difference[1], slope * difference[2]};
             float g[3];
             SK_DIM(sk_sph_correct_gradient)(own, own, gradient, g);
-            add_contact(f, list, wall->body, g, wall->position);
+            add_contact(f, list, &(touched_sample){wall->body, g, wall->position, wall->velocity, body->friction});
         }
 
     /* Contacts with the flat sides of the domain, at the nearest point of each sheet. */
@@ -87,11 +111,11 @@ static void find_contacts_of(finder *f, const near_walls *walls, const float x[3
     for (int s = 0; s < walls->side_count; s++) {
         const sk_sph_side *side = walls->sides[s];
         float g[3] = {0, 0, 0}, point[3] = {x[0], x[1], SELKIE_DIM == 3 ? x[2] : 0.0f};
-        if (along[s] == 0.0f || !f->boundary->bodies[side->part].wants_force)
+        if (along[s] == 0.0f || !is_wanted(&f->boundary->bodies[side->part]))
             continue;
         g[side->axis] = along[s];
         point[side->axis] = side->sheet;
-        add_contact(f, list, side->part, g, point);
+        add_contact(f, list, &(touched_sample){side->part, g, point, NULL, side->friction});
     }
 }
 
@@ -100,7 +124,7 @@ static int wanted_sides(const finder *f, int block, const sk_sph_side *sides[6])
 {
     int near = sk_sph_sides_near(f->step->sph, &f->step->grid, block, f->step->sph->sheet.reach, sides), wanted = 0;
     for (int s = 0; s < near; s++)
-        wanted |= f->boundary->bodies[sides[s]->part].wants_force;
+        wanted |= is_wanted(&f->boundary->bodies[sides[s]->part]);
     return wanted ? near : 0; /* all of them, since they share edges */
 }
 
@@ -219,7 +243,7 @@ selkie_code SK_DIM(sk_sph_coupling_begin)(sk_step *step, selkie_error *error)
     sph->contact_count = 0;
     sph->body_term = NULL;
     for (int b = 0; walls && b < sph->boundary.body_count; b++) {
-        wanted |= sph->boundary.bodies[b].wants_force;
+        wanted |= is_wanted(&sph->boundary.bodies[b]);
         responds |= sph->boundary.bodies[b].responds;
         sph->boundary.bodies[b].trace = 0.0;
     }

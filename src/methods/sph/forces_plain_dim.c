@@ -27,8 +27,8 @@ static void forces_on_particle(const sk_step *step, const sk_sph_force_constants
     for (uint32_t k = 0; k < sph->number[i]; k++) {
         sk_sph_pair pair = {.density = 0.0f};
         const uint32_t j = neighbour_at(block, i, k, pair.gradient);
+        SK_DIM(sk_image_difference)(&block->index, records[i].position, records[j].position, pair.position);
         for (int d = 0; d < SELKIE_DIM; d++) {
-            pair.position[d] = records[i].position[d] - records[j].position[d];
             pair.velocity[d] = records[i].velocity[d] - records[j].velocity[d];
             pair.normal[d] = constants->curvature > 0.0f ? sph->shift[i][d] - sph->shift[j][d] : 0.0f;
         }

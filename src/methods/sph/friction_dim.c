@@ -4,10 +4,11 @@
  * v_wall - v (Takeda et al. 1994), so that the mean of the two is the velocity of the surface. The difference in
  * velocity is then 2 (v - v_wall). With Morris et al. (1997) the particle's velocity changes by dv = 2 nu t sum_b V_b
  * x.gradW / (r^2 + 0.01 H^2) 2 (v - v_b) =: -c (v - u). c is scaled such that a flat wall drags as in finite
- * differences. The change is implicit, v' = (v + c u) / (1 + c), and therefore stable at any viscosity. If the
- * viscosity between particles is implicit too, c and c u are part of its system: one after the other, the solve would
- * first carry momentum from the middle to the wall unhindered, and a channel's flow would be too fast by about 4 nu dt
- * / (spacing x height). Parts with forces gain the momentum that the liquid loses.
+ * differences. A slip length b lowers it to (s/2) / (s/2 + b) of that, with the spacing s. The change is implicit, v' =
+ * (v + c u) / (1 + c), and therefore stable at any viscosity. If the viscosity between particles is implicit too, c and
+ * c u are part of its system: one after the other, the solve would first carry momentum from the middle to the wall
+ * unhindered, and a channel's flow would be too fast by about 4 nu dt / (spacing x height). Parts with forces gain the
+ * momentum that the liquid loses.
  */
 #include <math.h>
 #include <string.h>
@@ -33,9 +34,10 @@ typedef struct part_sums {
 /* The contribution of one boundary particle to c; 0 out of reach. */
 static float weight_of(const friction *f, const sk_boundary_particle *wall, const float x[3])
 {
-    if (!f->boundary->bodies[wall->body].no_slip)
+    const sk_sph_body *body = &f->boundary->bodies[wall->body];
+    if (!body->no_slip)
         return 0.0f;
-    return SK_DIM(sk_sph_friction_weight)(&f->constants, x, wall->position, wall->volume);
+    return body->grip * SK_DIM(sk_sph_friction_weight)(&f->constants, x, wall->position, wall->volume);
 }
 
 /* The sum at a particle one spacing away from a flat wall, over the 1 / spacing^2 of finite differences. */
@@ -59,7 +61,7 @@ static double flat_wall(const friction *f, const sk_sph *sph)
 static float side_weight(const friction *f, const sk_sph_side *side, const float x[3])
 {
     float q = sk_sph_side_distance(side, x, f->constants.inverse_support);
-    return f->at_spacing * sk_sph_kernel(f->constants.wendland, q);
+    return side->grip * f->at_spacing * sk_sph_kernel(f->constants.wendland, q);
 }
 
 /* Reactions to a particle's change: w_b (v' - v_b) on each boundary particle. Their sum is the particle's loss. */

@@ -54,6 +54,7 @@ static void move(const integrate_frame *frame, float clearance, sk_particle *par
     }
     if (frame->step->solids.obstacle_count && !(particle->flags & (SK_PARTICLE_DEAD | SK_PARTICLE_BOUNDARY)))
         sweep(frame, from, clearance, particle);
+    sk_grid_wrap(grid, particle->position);
 }
 
 typedef struct block_sums {
@@ -93,10 +94,11 @@ selkie_code SK_DIM(sk_sph_integrate)(sk_step *step, selkie_error *error)
     integrate_frame frame = {.step = step, .dt = (float)step->dt};
     for (int d = 0; d < 3; d++) {
         double gap = 1e-3 * grid->cell_size;
-        frame.open[2 * d] = step->scene->domain.walls[2 * d] == SELKIE_WALL_OPEN;
-        frame.open[2 * d + 1] = step->scene->domain.walls[2 * d + 1] == SELKIE_WALL_OPEN;
-        frame.low[d] = frame.open[2 * d] ? -INFINITY : (float)(grid->low[d] + gap);
-        frame.high[d] = frame.open[2 * d + 1] ? INFINITY : (float)(grid->high[d] - gap);
+        const int joined = grid->periodic >> d & 1;
+        for (int side = 0; side < 2; side++)
+            frame.open[2 * d + side] = step->scene->domain.walls[2 * d + side] == SELKIE_WALL_OPEN && !joined;
+        frame.low[d] = frame.open[2 * d] || joined ? -INFINITY : (float)(grid->low[d] + gap);
+        frame.high[d] = frame.open[2 * d + 1] || joined ? INFINITY : (float)(grid->high[d] - gap);
     }
 
 #pragma omp parallel for num_threads(step->threads) schedule(dynamic, 4)

@@ -16,7 +16,7 @@ static void find_pieces(const sk_cell_index *index, const sk_particle_tile *tile
             cell[d] = index->coordinates[block][d] * SK_BLOCK_N + (c >> (d * SK_BLOCK_LOG) & SK_BLOCK_MASK) + offset[d];
         const sk_cell_range range = SK_DIM(sk_points_of_cell)(index, cell);
         const int there = tile_cell + offset[0] + SK_PARTICLE_TILE_N * (offset[1] + SK_PARTICLE_TILE_N * offset[2]);
-        pieces[n] = (sk_particle_run){range.from, range.to, tile->start[there]};
+        pieces[n] = (sk_particle_run){.from = range.from, .to = range.to, .at = tile->start[there]};
     }
 }
 
@@ -42,7 +42,7 @@ static void write_particle(const plain_builder *b, const sk_particle_run pieces[
         while (j < pieces[piece].from || j >= pieces[piece].to)
             piece++;
         float difference[3], gradient[3];
-        const float r2 = SK_DIM(sk_difference)(records[i].position, records[j].position, difference);
+        const float r2 = SK_DIM(sk_image_difference)(&b->index, records[i].position, records[j].position, difference);
         sums.density += SK_DIM(sk_sph_pair_gradient)(&b->frame.constants, difference, r2, gradient);
         SK_DIM(sk_sph_add_moment)(-b->frame.constants.inverse_spacing, gradient, difference, sums.moment);
         sk_sph_write_entry(list, wide, k, gradient, pieces[piece].at + (j - pieces[piece].from));

@@ -15,6 +15,7 @@ typedef struct plain_block {
     int wide;
     uint32_t from, to;
     const uint32_t *numbers;
+    sk_cell_index index;
 } plain_block;
 
 enum { PLAIN_ARRAYS = 1 };
@@ -39,7 +40,8 @@ static inline plain_block open_block(const sk_step *step, void *scratch, int thr
                          .wide = step->sph->block_wide[block],
                          .from = block_begin(&step->grid, block),
                          .to = block_end(&step->grid, block),
-                         .numbers = numbers};
+                         .numbers = numbers,
+                         .index = sk_grid_cell_index(&step->grid)};
 }
 
 /* Neighbour k of particle i, with its gradient. */

@@ -359,8 +359,12 @@ double sk_sph_at(const sk_step *step, const double at[3], int component)
     for (int64_t p = 0; p < step->particles.count; p++) {
         const sk_particle *particle = &step->particles.records[p];
         double r2 = 0.0;
-        for (int d = 0; d < step->dimension; d++)
-            r2 += (particle->position[d] - at[d]) * (particle->position[d] - at[d]);
+        for (int d = 0; d < step->dimension; d++) {
+            double way = particle->position[d] - at[d];
+            if (step->grid.periodic >> d & 1)
+                way = sk_wrap_difference((float)way, step->grid.period[d]);
+            r2 += way * way;
+        }
         if (r2 >= sph->support * sph->support)
             continue;
         double w = sk_sph_cubic((float)(sqrt(r2) / sph->support)), value;

@@ -45,6 +45,9 @@ typedef struct sk_sph_body {
     int wants_force;                /*     forces on it are summed up */
     int responds;                   /*     pressure moves it */
     int no_slip;                    /*     viscosity drags along it */
+    float grip;                     /*     part of that drag that its slip length leaves */
+    float friction;                 /*     Coulomb's, of an obstacle or body */
+    int rubs;                       /*     it has friction */
     double center[3];               /* m   point that the torque is about */
     double response[36];            /*     m M^-1: a particle's mass over its masses and inertia, row-major */
     double force[3];                /* N   (2D: for a depth of one metre) */
@@ -55,9 +58,10 @@ typedef struct sk_sph_body {
 /* A closed side of the domain: a smooth sheet half a spacing behind it. */
 typedef struct sk_sph_side {
     int axis;
-    float sheet;   /* m    its position on the axis */
-    float inward;  /*      1 or -1: the direction of the liquid */
-    uint32_t part; /*      index into sk_sph_boundary.bodies */
+    float sheet;          /* m    its position on the axis */
+    float inward;         /*      1 or -1: the direction of the liquid */
+    uint32_t part;        /*      index into sk_sph_boundary.bodies */
+    float grip, friction; /* as of a body */
 } sk_sph_side;
 
 /* The closed sides, and boundary particles sorted by the cells of the grid. boundary.c fills everything in the phase
@@ -203,6 +207,9 @@ typedef struct sk_sph_friction_terms {
 int sk_sph_friction_of_walls_2d(sk_step *step, const sk_sph_friction_terms *terms);
 int sk_sph_friction_of_walls_3d(sk_step *step, const sk_sph_friction_terms *terms);
 
+/* Coulomb's friction of walls, after the pressure solve. Plain C: one form serves both backends. */
+selkie_code sk_sph_wall_friction_2d(sk_step *step, selkie_error *error);
+selkie_code sk_sph_wall_friction_3d(sk_step *step, selkie_error *error);
 /* Plain C: one form serves both backends. */
 selkie_code sk_sph_integrate_2d(sk_step *step, selkie_error *error);
 selkie_code sk_sph_integrate_3d(sk_step *step, selkie_error *error);

@@ -35,6 +35,14 @@ static int has_bodies(const sk_step *step)
     return step->rigid != NULL;
 }
 
+static int has_friction(const sk_step *step)
+{
+    int rubs = step->solids.has_friction;
+    for (int b = 0; b < step->scene->body_count; b++)
+        rubs |= step->scene->bodies[b].liquid_friction > 0.0;
+    return rubs;
+}
+
 static void statistics(const sk_step *step, selkie_statistics *s)
 {
     s->pressure_iterations = step->pressure.iterations;
@@ -89,6 +97,10 @@ const sk_method sk_method_sph = {
             {.name = "friction", .slot = SK_SLOT_VISCOSITY, .run = SK_ONE_FORM(sk_sph_friction), .when = has_viscosity},
             {.name = "correct", .slot = SK_SLOT_PRESSURE, .run = SK_FORMS(sk_sph_correct, sk_sph_correct_plain)},
             {.name = "pressure", .slot = SK_SLOT_PRESSURE, .run = SK_FORMS(sk_sph_pressure, sk_sph_pressure_plain)},
+            {.name = "wall_friction",
+             .slot = SK_SLOT_PRESSURE,
+             .run = SK_ONE_FORM(sk_sph_wall_friction),
+             .when = has_friction},
             {.name = "bodies",
              .slot = SK_SLOT_BODIES,
              .run = SK_ONE_FORM_ANY_DIMENSION(sk_sph_bodies_run),

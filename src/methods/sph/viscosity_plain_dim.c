@@ -15,7 +15,8 @@ static void apply_one(const viscous_system *s, const plain_block *block, uint32_
     for (uint32_t k = 0; k < sph->number[i]; k++) {
         float gradient[3], difference[3], velocity[3] = {0, 0, 0};
         const uint32_t j = neighbour_at(block, i, k, gradient);
-        const float r2 = SK_DIM(sk_difference)(records[i].position, records[j].position, difference);
+        const float r2 =
+            SK_DIM(sk_image_difference)(&block->index, records[i].position, records[j].position, difference);
         for (int d = 0; d < SELKIE_DIM; d++)
             velocity[d] = s->direction[d][i] - s->direction[d][j];
         const float share = sk_sph_viscous_share(&s->shape, sph->density[i] + sph->density[j],

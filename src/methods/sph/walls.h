@@ -9,7 +9,8 @@ typedef struct wall_part {
     size_t first, count;
     int obstacle, body; /* -1: none; both: the domain's walls */
     int moves, no_slip;
-    int wants_force; /* a probe measures it */
+    double slip_length, friction; /* m, 1  of an obstacle or body; sides have their own */
+    int wants_force;              /* a probe measures it */
 } wall_part;
 
 typedef struct sk_sph_walls {

@@ -214,6 +214,7 @@ static selkie_code solve(sk_step *step, const uic_problem *problem, sk_bounded_r
             {
                 .block_count = grid->block_count,
                 .coordinates = (const int32_t(*)[4])grid->coordinates,
+                .joined = {sk_grid_joined(grid, 0), sk_grid_joined(grid, 1), sk_grid_joined(grid, 2)},
                 .faces = (const int32_t(*)[6])grid->faces,
                 .face = {grid->fields[SK_FIELD_FACE_X], grid->fields[SK_FIELD_FACE_Y], grid->fields[SK_FIELD_FACE_Z]},
                 .diagonal = grid->fields[SK_FIELD_DIAGONAL],

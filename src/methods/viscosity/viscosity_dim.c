@@ -318,6 +318,7 @@ selkie_code SK_DIM(sk_viscosity)(sk_step *step, selkie_error *error)
 
     sk_stress_system system = {.block_count = grid->block_count,
                                .coordinates = (const int32_t(*)[4])grid->coordinates,
+                               .joined = {sk_grid_joined(grid, 0), sk_grid_joined(grid, 1), sk_grid_joined(grid, 2)},
                                .neighbours = (const int32_t(*)[SK_MAX_NEIGHBOURS])grid->neighbours,
                                .normal = f.normal,
                                .bulk = f.bulk};

@@ -1,0 +1,52 @@
+/* Coulomb's friction of liquid on walls, obstacles and bodies (liquid_friction), after the pressure solve.
+ *
+ * A wall pushes a particle with its part of the pressure: the particle moves by -q G in the step, G the sum of the
+ * wall's gradients (sph.h), so the normal impulse per mass is |q G| / dt. Friction takes at most mu times that of the
+ * velocity along the wall, and never more than all of it. Parts with forces gain the momentum that the liquid loses.
+ * Contacts are few, so one thread takes them in the order of the particles.
+ */
+#include <math.h>
+
+#include "base/dimension.h"
+#include "methods/rub_kernels.h"
+#include "methods/sph/boundary.h"
+#include "methods/sph/solve.h"
+
+static void rub(sk_step *step, const sk_sph_contact *contact)
+{
+    sk_particle *particle = &step->particles.records[contact->particle];
+    sk_sph_body *body = &step->sph->boundary.bodies[contact->part];
+    const float q = step->sph->variable[SK_SPH_Y][contact->particle];
+    const float most = q * contact->friction / (float)step->dt;
+    if (!(most > 0.0f))
+        return;
+
+    /* The velocity over the wall, then without what friction takes. */
+    float relative[3] = {0.0f, 0.0f, 0.0f}, after[3] = {0.0f, 0.0f, 0.0f};
+    for (int d = 0; d < SELKIE_DIM; d++)
+        relative[d] = particle->velocity[d] - contact->velocity[d] / contact->length;
+    for (int d = 0; d < SELKIE_DIM; d++)
+        after[d] = sk_rubbed_velocity(d, particle->velocity[d], relative, contact->gradient, most);
+
+    /* The reaction. */
+    double force[3] = {0, 0, 0}, arm[3] = {0, 0, 0};
+    for (int d = 0; d < SELKIE_DIM; d++) {
+        force[d] = step->particle_mass / step->dt * ((double)particle->velocity[d] - (double)after[d]);
+        arm[d] = particle->position[d] - body->center[d];
+        particle->velocity[d] = after[d];
+    }
+    for (int d = 0; d < 3; d++) {
+        body->force[d] += force[d];
+        body->torque[d] += arm[(d + 1) % 3] * force[(d + 2) % 3] - arm[(d + 2) % 3] * force[(d + 1) % 3];
+    }
+}
+
+selkie_code SK_DIM(sk_sph_wall_friction)(sk_step *step, selkie_error *error)
+{
+    (void)error;
+    const sk_sph *sph = step->sph;
+    for (size_t c = 0; step->dt > 0.0 && c < sph->contact_count; c++)
+        if (sph->boundary.bodies[sph->contacts[c].part].rubs)
+            rub(step, &sph->contacts[c]);
+    return SELKIE_OK;
+}
