@@ -202,6 +202,8 @@ selkie_code sk_cuda_failed(int code, const char *what, selkie_error *error);
             return sk_cuda_failed(sk_cuda_code, what, error);                                                          \
     } while (0)
 
+/* Makes room for the particles and blocks of a step that begins. */
+selkie_code sk_cuda_make_room(sk_step *step, selkie_error *error);
 /* Sends the step to the device if this has not happened in this step. */
 selkie_code sk_cuda_begin(sk_step *step, selkie_error *error);
 /* Runs a list of launches: records it as a graph the first time. `name` is a literal. */

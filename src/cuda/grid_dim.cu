@@ -6,6 +6,7 @@
 #include "grid/extrapolate_plain.h"
 #include "grid/transfer_plain.h"
 #include "methods/classify_plain.h"
+#include "methods/flip/constrain_plain.h"
 #include "methods/flip/pressure_plain.h"
 #include "methods/flip/shore_plain.h"
 
@@ -334,15 +335,54 @@ static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
     }
 }
 
+/* Velocities behind solids other than free-slip walls of the domain: into scratch, then back. The velocity that the
+ * particles take carries its change along. */
+static __global__ void __launch_bounds__(SK_BLOCK_CELLS)
+    constrain(const sk_step *step, sk_cuda_data *data, int of_end, int back)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const int first = of_end ? step->end_velocity : (int)SK_FIELD_VELOCITY_X, with_change = first == step->end_velocity;
+    SK_CUDA_EACH_BLOCK(block, step)
+    {
+        const int slot = step->solids.block_slot[block];
+        if (!slot || step->solids.plain[slot] || !(grid->block_flags[block] & SK_BLOCK_UNKNOWN) ||
+            !is_flagged_near(grid, block, SK_BLOCK_KNOWN))
+            continue;
+        const sk_plain_cell cell = {block, (int)threadIdx.x};
+        const size_t at = sk_plain_index(cell);
+        for (int d = 0; d < SELKIE_DIM; d++) {
+            float *field = grid->fields[first + d], *scratch = data->scratch[d];
+            if (!back) {
+                scratch[at] = constrained_velocity(step, first, cell, d, nullptr);
+                continue;
+            }
+            if (with_change)
+                grid->fields[SK_FIELD_CHANGE_X + d][at] += scratch[at] - field[at];
+            field[at] = scratch[at];
+        }
+    }
+}
+
+static int has_holding_walls(const sk_step *step)
+{
+    int holds = step->solids.has_grip;
+    for (int side = 0; side < 2 * SELKIE_DIM; side++)
+        holds |= step->solids.walls[side] == SELKIE_WALL_NO_SLIP;
+    return holds;
+}
+
 static void launch_extrapolate(sk_cuda *cuda, const sk_step *host)
 {
     const sk_step *step = &cuda->device->step;
-    (void)host;
     SK_LAUNCH_SIMPLE(cuda, move_shore, SK_CUDA_WIDE, SK_CUDA_THREADS, step);
     for (int layer = 0; layer < 2; layer++)
         for (int back = 0; back < 2; back++)
             SK_LAUNCH(cuda, fill_layer, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, &cuda->device->constants, cuda->data,
                       layer, back);
+    const int fields = !has_holding_walls(host) ? 0 : flip_has_end(host) ? 2 : 1;
+    for (int n = 0; n < 2 * fields; n++)
+        SK_LAUNCH(cuda, constrain, SK_CUDA_WIDE / 2, SK_BLOCK_CELLS, step, cuda->data, n / 2, n % 2);
 }
 
 selkie_code SK_DIM(sk_cuda_extrapolate)(sk_step *step, selkie_error *error)

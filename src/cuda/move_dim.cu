@@ -3,6 +3,7 @@
 
 #include "methods/flip/advect_frame.h"
 #include "methods/flip/transfer_options.h"
+#include "methods/flip/wall_layer_plain.h"
 
 extern "C" {
 #include "cuda/phases.h"
@@ -179,6 +180,72 @@ static __global__ void __launch_bounds__(SK_CUDA_THREADS)
         data->results.gone = (int64_t)total[5];
         data->results.fastest2 = largest;
     }
+}
+
+/* Particles beside no-slip walls, after the move, and the sums of all. */
+static __global__ void __launch_bounds__(SK_CUDA_THREADS)
+    limit_particles(const sk_step *step, const sk_cuda_constants *constants, sk_cuda_data *data)
+{
+    SK_CUDA_WAIT();
+    const sk_grid *grid = &step->grid;
+    const sk_advection *a = &constants->advection;
+    const int count = (int)gridDim.x, parts = parts_of_blocks(grid), items = grid->particle_blocks * parts;
+    double kinetic = 0.0, fastest = 0.0;
+    for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
+        const int block = 1 + item / parts;
+        uint32_t first, last;
+        particles_of_part(grid, block, item % parts, parts, &first, &last);
+        for (uint32_t p = first + threadIdx.x; p < last; p += blockDim.x) {
+            sk_particle particle = load_particle(&step->particles.records[p]);
+            double speed2 = 0.0;
+            if (step->solids.block_slot[block]) {
+                limit_particle(step, &a->end, a->corner, a->inverse, &particle);
+                store_particle(&step->particles.records[p], particle);
+            }
+            for (int d = 0; d < SELKIE_DIM; d++)
+                speed2 += (double)particle.velocity[d] * (double)particle.velocity[d];
+            kinetic += 0.5 * speed2;
+            fastest = speed2 > fastest ? speed2 : fastest;
+        }
+    }
+    kinetic = sk_cuda_sum(kinetic);
+    fastest = sk_cuda_largest(fastest);
+    if (threadIdx.x == 0) {
+        data->partial[blockIdx.x] = kinetic;
+        data->partial[count + (int)blockIdx.x] = fastest;
+    }
+    if (!sk_cuda_is_last(&data->ticket[0]))
+        return;
+    kinetic = sum_of_partials(data->partial, count);
+    fastest = 0.0;
+    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
+        fastest = fmax(fastest, data->partial[count + i]);
+    fastest = sk_cuda_largest(fastest);
+    if (threadIdx.x == 0) {
+        data->results.kinetic = kinetic;
+        data->results.fastest2 = fastest;
+    }
+}
+
+static void launch_wall_layer(sk_cuda *cuda, const sk_step *host)
+{
+    (void)host;
+    SK_LAUNCH(cuda, limit_particles, SK_CUDA_SUMS, SK_CUDA_THREADS, &cuda->device->step, &cuda->device->constants,
+              cuda->data);
+}
+
+selkie_code SK_DIM(sk_cuda_wall_layer)(sk_step *step, selkie_error *error)
+{
+    sk_cuda *cuda = step->cuda;
+    SK_TRY(sk_cuda_run(step, "wall_layer", launch_wall_layer, error));
+    SK_CUDA_TRY(cudaMemcpyAsync(cuda->results, &cuda->data->results, sizeof *cuda->results, cudaMemcpyDeviceToHost,
+                                cuda->stream),
+                "the wall layer", error);
+    SK_CUDA_TRY(cudaStreamSynchronize(cuda->stream), "the wall layer", error);
+    cuda->began = cuda->particles_here = 0; /* the step is over */
+    step->sums.kinetic = cuda->results->kinetic;
+    step->sums.max_speed = sqrt(cuda->results->fastest2);
+    return SELKIE_OK;
 }
 
 /* Sums by mass over the particles: sk_densities_weigh. */

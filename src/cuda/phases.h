@@ -15,6 +15,7 @@ enum { SK_CUDA_MOST_FORCES = 32 };
     selkie_code sk_cuda_pressure_##dim(sk_step *step, selkie_error *error);                                            \
     selkie_code sk_cuda_extrapolate_##dim(sk_step *step, selkie_error *error);                                         \
     selkie_code sk_cuda_move_##dim(sk_step *step, selkie_error *error);                                                \
+    selkie_code sk_cuda_wall_layer_##dim(sk_step *step, selkie_error *error);                                          \
     selkie_code sk_cuda_masses_##dim(sk_step *step, selkie_error *error);                                              \
     selkie_code sk_cuda_density_##dim(sk_step *step, selkie_error *error);                                             \
     selkie_code sk_cuda_classify_cells_##dim(sk_step *step, selkie_error *error);                                      \

@@ -432,6 +432,8 @@ selkie_code SK_DIM(sk_cuda_sort)(sk_step *step, selkie_error *error)
 {
     sk_cuda *cuda = step->cuda;
     int overflow;
+    if (!cuda->began)
+        SK_TRY(sk_cuda_make_room(step, error));
     SK_TRY(sk_cuda_begin(step, error));
     SK_TRY(sk_cuda_run(step, "sort", launch_sort, error));
     SK_TRY(check_room(step, &overflow, error));

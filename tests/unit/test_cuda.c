@@ -296,6 +296,42 @@ static void test_idp_3d(void **state)
     steps_with_pressure(3, SELKIE_VOLUME_IDP, 6);
 }
 
+/* No-slip walls hold the liquid as on the CPU, with and without the limit of FLIP's particles beside them. */
+static void no_slip(int dimension, selkie_transfer transfer)
+{
+    if (!device_is_here())
+        skip();
+    selkie_scene scene;
+    selkie_liquid_def liquids[2];
+    set_scene(&scene, liquids, dimension, SELKIE_VOLUME_NONE);
+    scene.transfer = transfer;
+    for (int side = 0; side < 2 * dimension; side++)
+        scene.domain.walls[side] = SELKIE_WALL_NO_SLIP;
+    liquids[0].velocity[0] = 1.0;
+    selkie_world *plain = make_world(&scene, SELKIE_BACKEND_PLAIN), *cuda = make_world(&scene, SELKIE_BACKEND_CUDA);
+    for (int n = 0; n < 4; n++) {
+        take_steps(plain, 1);
+        take_steps(cuda, 1);
+    }
+    assert_true(difference(plain, cuda) < 1e-3 * scene.domain.cell_size);
+    assert_float_equal(plain->statistics.kinetic_energy, cuda->statistics.kinetic_energy,
+                       1e-4 * plain->statistics.kinetic_energy);
+    selkie_world_destroy(plain);
+    selkie_world_destroy(cuda);
+}
+
+static void test_no_slip_2d(void **state)
+{
+    (void)state;
+    no_slip(2, SELKIE_TRANSFER_FLIP);
+}
+
+static void test_no_slip_3d(void **state)
+{
+    (void)state;
+    no_slip(3, SELKIE_TRANSFER_APIC);
+}
+
 /* Two densities: the lightness of faces has the bits of the plain form, and energies count masses. */
 static void test_densities(void **state)
 {
@@ -422,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_pressure_3d),     cmocka_unit_test(test_idp_2d),
         cmocka_unit_test(test_idp_3d),          cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_closed),          cmocka_unit_test(test_densities),
+        cmocka_unit_test(test_no_slip_2d),      cmocka_unit_test(test_no_slip_3d),
         cmocka_unit_test(test_few_blocks),      cmocka_unit_test(test_forces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
